@@ -1,0 +1,33 @@
+// Whole lines on standard error, each written by one write(2), so that ranks do not mix in a line.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+namespace scaletrain::core {
+
+// A prefix of every line of this process, "[rank 3] " for a worker; empty at first. Set it once,
+// before threads are started.
+void set_log_prefix(std::string prefix);
+
+// Writes PREFIX + text + newline; control characters other than newline are escaped (\x1b), so that
+// a file name cannot change the terminal.
+void log_line(std::string_view text);
+
+template <class... Args>
+void log(fmt::format_string<Args...> format, Args&&... args) {
+  log_line(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// As log, with "warning: " in front.
+template <class... Args>
+void warn(fmt::format_string<Args...> format, Args&&... args) {
+  log_line("warning: " + fmt::format(format, std::forward<Args>(args)...));
+}
+
+// `text` with control characters (newline too) written as \n, \t or \xNN.
+std::string escape_control(std::string_view text);
+
+}  // namespace scaletrain::core

@@ -1,0 +1,50 @@
+// The rendezvous variables of one worker: torchrun's names, and the few of our own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace scaletrain::core {
+
+struct WorkerEnv {
+  int rank = 0;
+  int local_rank = 0;
+  int world_size = 1;
+  int local_world_size = 1;
+  int group_rank = 0;        // of the node
+  int group_world_size = 1;  // number of nodes
+  std::string master_addr = "127.0.0.1";
+  int master_port = 0;       // 0: no other process, no store needed
+  int restart_count = 0;
+  int max_restarts = 0;
+  std::string run_id = "none";
+  bool use_agent_store = false;  // every rank is a client of a store that the launcher hosts
+  std::string error_file;        // where a failing worker writes its cause; empty: nowhere
+
+  // Ours; absent when another launcher started the worker.
+  std::optional<int> store_fd;     // SCALETRAIN_STORE_FD: listening socket for rank 0's store
+  std::optional<int> lifeline_fd;  // SCALETRAIN_LIFELINE_FD: end of file means the launcher died
+  std::optional<int> console_fd;   // SCALETRAIN_CONSOLE_FD: the launcher's standard error
+  int attempt = 0;                 // SCALETRAIN_ATTEMPT: number of the attempt in the run's folder
+};
+
+// Reads this process's environment. RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT must
+// be there together or not at all (then: one rank, no store). Throws core::UsageError naming the
+// variable, its value and what is allowed.
+WorkerEnv read_worker_env();
+
+// The variables of `env` under torchrun's names (RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE,
+// GROUP_RANK, GROUP_WORLD_SIZE, ROLE_NAME, ROLE_RANK, ROLE_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
+// TORCHELASTIC_RESTART_COUNT, TORCHELASTIC_MAX_RESTARTS, TORCHELASTIC_RUN_ID,
+// TORCHELASTIC_USE_AGENT_STORE, TORCH_NCCL_ASYNC_ERROR_HANDLING, TORCHELASTIC_ERROR_FILE,
+// TORCHELASTIC_SIGNALS_TO_HANDLE) and ours.
+std::map<std::string, std::string> worker_variables(const WorkerEnv& env);
+
+// Writes torchrun's error-file JSON to env.error_file, with `exit_code` and `step` (-1: none) in
+// extraInfo; does nothing where there is no file, and never throws.
+void write_error_file(const WorkerEnv& env, const std::string& message, int exit_code,
+                      std::int64_t step);
+
+}  // namespace scaletrain::core

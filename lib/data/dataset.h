@@ -1,0 +1,49 @@
+// A set of samples with random access by number: tar shards with their indexes, or a folder with one
+// sub-folder per class.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::data {
+
+// One sample's bytes as stored.
+struct RawSample {
+  std::string image;      // the encoded file
+  std::int64_t label = 0;
+  std::string shard;      // base name of the shard, or of the class's folder
+  std::string key;        // WebDataset key, or file name
+  std::int64_t offset = 0;  // of the image in the shard, for messages
+  std::string extension;  // of the image, lower-case, without dot
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  virtual std::int64_t size() const = 0;
+  virtual std::int64_t shard_count() const = 0;
+  virtual std::int64_t shard_size(std::int64_t shard) const = 0;  // samples in it
+
+  // Sample `sample` of `shard`, both from 0, in file order; any thread. Throws core::DataError naming
+  // shard, member and byte.
+  virtual RawSample read(std::int64_t shard, std::int64_t sample) const = 0;
+
+  // Names of the classes by number, empty when the source has none (classes.json beside the shards,
+  // or the folders' names).
+  virtual const std::vector<std::string>& classes() const = 0;
+};
+
+// Opens `source`, building indexes that are missing or stale (checked by size and time). Throws
+// core::DataError for a missing or damaged shard, an empty set, no class folder.
+std::shared_ptr<const Dataset> open_dataset(const recipe::Source& source,
+                                            const std::string& index_cache);
+
+// XXH3-64 of (epoch, position, shard base name, key), the term of order_digest.
+std::uint64_t sample_digest(std::int64_t epoch, std::int64_t position, const RawSample& sample);
+
+}  // namespace scaletrain::data

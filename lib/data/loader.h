@@ -1,0 +1,88 @@
+// Decoded image batches for one rank, in the global data order, read ahead by threads.
+//
+// Position p of an epoch holds the same sample whatever the number of ranks, threads or restarts;
+// a rank reads its blocks of every global batch (lib/data/order.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "lib/core/buffer.h"
+#include "lib/data/dataset.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::data {
+
+struct ImageBatch {
+  std::span<std::uint8_t> pixels;  // [count, image_size, image_size, 3] row-major RGB, 0..255
+  std::span<std::int64_t> labels;  // [count], 0..num_classes-1
+  std::int64_t count = 0;
+  std::int64_t epoch = 0;
+  std::uint64_t digest = 0;        // sum mod 2^64 of sample_digest() of the batch's samples
+  double wait_s = 0;               // how long next() blocked for it
+  core::Buffer storage;            // returns to the caller's pool when the batch is destroyed
+};
+
+// Which part of every global batch a rank reads.
+struct RankSlice {
+  int rank = 0;
+  int world_size = 1;
+  std::int64_t per_device = 1;    // b: samples of a micro-batch
+  std::int64_t accumulate = 1;    // micro-batches a step; the global batch is b * accumulate * n
+};
+
+struct LoaderOptions {
+  std::int64_t image_size = 224;
+  std::int64_t num_classes = 0;   // labels must be below
+  std::uint64_t seed = 0;
+  int threads = 1;
+  int prefetch = 4;               // batches decoded ahead, at least 1
+  std::int64_t shuffle_shards = 0;
+  std::vector<recipe::Component> augment;
+};
+
+// Training batches: shuffled, endless over epochs, augmented. Batch number m of a rank is
+// micro-step m mod accumulate of a step.
+class TrainLoader {
+ public:
+  // Starts the threads; buffers come from `pool` (pinned on a GPU machine), which must outlive the
+  // loader. Throws core::DataError for fewer samples than one global batch.
+  TrainLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, RankSlice slice,
+              core::BufferPool& pool);
+  ~TrainLoader();  // stops and joins the threads
+
+  // The next micro-batch in order; blocks while it is not decoded; goes on with the next epoch at an
+  // epoch's end. One caller at a time. Throws core::DataError naming shard, member and byte offset
+  // of a damaged sample.
+  ImageBatch next();
+
+  // Continues with step `step` of `epoch`, both from 0; drops what was read ahead.
+  void seek(std::int64_t epoch, std::int64_t step);
+
+  std::int64_t steps_per_epoch() const;  // floor(N / G)
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Evaluation batches: every sample of the set exactly once over all ranks, in file order, without
+// padding; the last batch may be short, and ranks may differ by a batch. Not augmented: the whole
+// image, resized.
+class EvalLoader {
+ public:
+  EvalLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, RankSlice slice,
+             core::BufferPool& pool);
+  ~EvalLoader();
+
+  std::optional<ImageBatch> next();  // nullopt at the end
+  void rewind();                     // starts from the first batch again
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace scaletrain::data

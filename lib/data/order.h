@@ -1,0 +1,29 @@
+// The global data order: which sample stands at a position of an epoch. A pure function of the seed,
+// the epoch, the shard sizes and shuffle_shards; constant time and memory per look-up.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace scaletrain::data {
+
+inline constexpr int kOrderVersion = 1;  // kept in state.json; changes when the function does
+
+struct SamplePlace {
+  std::int64_t shard = 0;
+  std::int64_t sample = 0;
+};
+
+class IndexedOrder {
+ public:
+  // `shard_sizes`: samples of each shard. `shuffle_shards`: samples are permuted within groups of so
+  // many shards of the permuted shard list; 0: over everything.
+  IndexedOrder(std::uint64_t seed, std::vector<std::int64_t> shard_sizes,
+               std::int64_t shuffle_shards);
+
+  // The sample at `position` (0 .. size-1) of `epoch`.
+  SamplePlace at(std::int64_t epoch, std::int64_t position) const;
+  std::int64_t size() const;
+};
+
+}  // namespace scaletrain::data

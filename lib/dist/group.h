@@ -1,0 +1,62 @@
+// The ranks of a job: c10d's store and process group, and the collectives by name.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "lib/core/worker_env.h"
+
+namespace c10d {
+class Store;
+class ProcessGroup;
+}  // namespace c10d
+
+namespace scaletrain::dist {
+
+// A collective under way. wait() returns when this rank may use the tensor; throws
+// core::StoppedError naming the collective when a peer is lost or time is up.
+class Pending {
+ public:
+  class Impl;
+  explicit Pending(std::shared_ptr<Impl> impl = nullptr) : impl_(std::move(impl)) {}
+  void wait();
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+class Group {
+ public:
+  // Joins the store at MASTER_ADDR:MASTER_PORT (rank 0 hosts it, on env.store_fd where given, unless
+  // env.use_agent_store) and builds the process group: Gloo for a CPU, NCCL for a CUDA device. With
+  // one rank nothing is opened and every collective is the identity. Throws core::StoppedError when
+  // not all ranks arrive within `timeout`, naming who is missing.
+  Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout);
+  ~Group();
+
+  int rank() const { return rank_; }
+  int world_size() const { return world_size_; }
+  at::Device device() const { return device_; }
+
+  Pending all_reduce_sum(at::Tensor tensor, const char* name);
+  Pending all_reduce_max(at::Tensor tensor, const char* name);
+  Pending broadcast(at::Tensor tensor, int root, const char* name);
+  // `text` of `root` on every rank.
+  std::string broadcast_text(std::string text, int root, const char* name);
+  void barrier(const char* name);
+
+  // c10d's group for the Reducer; null with one rank.
+  const c10::intrusive_ptr<c10d::ProcessGroup>& process_group() const { return process_group_; }
+
+ private:
+  int rank_, world_size_;
+  at::Device device_;
+  c10::intrusive_ptr<c10d::Store> store_;
+  c10::intrusive_ptr<c10d::ProcessGroup> process_group_;
+};
+
+}  // namespace scaletrain::dist

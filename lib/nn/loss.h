@@ -1,0 +1,22 @@
+// Losses by name, as sums, so that the mean over the global batch can be taken once.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::nn {
+
+class Loss {
+ public:
+  virtual ~Loss() = default;
+  // Sum over the batch's targets, a 0-dim fp32 tensor. logits [batch, classes], targets [batch]
+  // int64.
+  virtual at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const = 0;
+};
+
+std::unique_ptr<Loss> make_loss(const recipe::Loss& loss);
+
+}  // namespace scaletrain::nn

@@ -1,0 +1,36 @@
+// From JSON text to a typed recipe: comments, extends, overrides, defaults, every mistake at once.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::recipe {
+
+// Reads a recipe file, follows "extends" (RFC 7396 merge), applies `overrides` ("optimizer.lr=0.1":
+// the value is JSON, otherwise text), fills defaults, makes paths absolute against the working
+// directory. Throws core::RecipeError whose text lists every mistake, one "file:line: /pointer:
+// found" with its remedy each.
+Recipe load_recipe(const std::filesystem::path& path,
+                   const std::vector<std::string>& overrides = {});
+
+// The same from text; `name` stands for the file in messages.
+Recipe parse_recipe(const std::string& text, const std::string& name,
+                    const std::vector<std::string>& overrides = {});
+
+// The recipe with every key and default, as stored in a run (recipe.json); parse_recipe reads it
+// back to an equal recipe.
+std::string to_json(const Recipe& recipe);
+
+// JSON pointers of the keys whose values differ between two recipes, sorted; what a resume compares.
+std::vector<std::string> differing_keys(const Recipe& a, const Recipe& b);
+
+// The JSON Schema (draft 2020-12) of a recipe.
+std::string json_schema();
+
+// The Markdown reference of all keys: docs/recipe-reference.md is this text.
+std::string markdown_reference();
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,129 @@
+// The typed recipe: what a person wrote, with defaults, checked, paths absolute.
+//
+// Made by load_recipe (lib/recipe/load.h) and trusted from then on. Key names of the JSON are the
+// member names.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace scaletrain::recipe {
+
+// A length of training: {"steps": n}, {"epochs": n} or {"minutes": n}. Steps are optimizer steps;
+// epochs may be fractional.
+struct Duration {
+  enum class Unit { kSteps, kEpochs, kMinutes };
+  Unit unit = Unit::kSteps;
+  double value = 0;
+};
+
+// A thing chosen by name, with the keys that its row in the list (models.def, ...) declares. After
+// loading, every declared key is present.
+class Component {
+ public:
+  using Value = std::variant<std::int64_t, double, bool, std::string>;
+
+  std::string name;
+  std::map<std::string, Value> options;
+
+  // The value of a declared key; std::logic_error for an undeclared one or another type.
+  std::int64_t integer(const std::string& key) const;
+  double number(const std::string& key) const;
+  bool flag(const std::string& key) const;
+  const std::string& text(const std::string& key) const;
+};
+
+struct Model : Component {
+  std::int64_t num_classes = 0;  // required for classifiers
+};
+
+// Where samples come from: exactly one of shards and folder.
+struct Source {
+  std::vector<std::string> shards;  // brace-expanded, absolute
+  std::string folder;               // one sub-folder per class, absolute
+  std::vector<Component> augment;   // train only; transforms.def
+};
+
+struct Normalize {
+  std::vector<double> mean{0.485, 0.456, 0.406};  // of values 0..1, per channel RGB
+  std::vector<double> std{0.229, 0.224, 0.225};
+};
+
+struct Data {
+  Source train;
+  std::optional<Source> val, test;
+  std::int64_t image_size = 224;    // height and width of a sample for the model
+  std::int64_t threads = 0;         // decoding threads per rank; 0: automatic
+  std::int64_t prefetch = 4;        // batches read ahead
+  std::int64_t shuffle_shards = 0;  // samples are permuted within groups of so many; 0: over all
+  std::string index_cache;          // folder for shard indexes; "": beside the shard where writable
+  Normalize normalize;
+};
+
+struct Batch {
+  std::int64_t per_device = 32;
+  std::optional<std::int64_t> accumulate;  // either this
+  std::optional<std::int64_t> global;      // or this
+};
+
+// One global batch, resolved for a number of ranks.
+struct BatchPlan {
+  std::int64_t per_device = 0, accumulate = 0, global = 0;
+};
+
+struct Optimizer : Component {
+  double lr = 0;
+  double weight_decay = 0;
+  bool decay_norm_and_bias = false;           // weight decay for norms and biases too
+  std::optional<std::int64_t> lr_base_batch;  // lr is multiplied by global batch / this
+};
+
+struct Schedule {
+  std::optional<Duration> warmup;   // linear from lr / warmup_steps
+  Component decay;                  // schedules.def: constant, cosine, step, polynomial
+};
+
+struct Clip {
+  double norm = 0;  // global L2 norm of the gradients
+};
+
+struct Loss : Component {
+  double label_smoothing = 0;
+};
+
+struct Checkpoint {
+  Duration every{Duration::Unit::kEpochs, 1};
+  std::int64_t keep_last = 3;
+  std::int64_t keep_best = 1;
+};
+
+struct Recipe {
+  std::string name;
+  std::uint64_t seed = 0;
+  Model model;
+  Data data;
+  Batch batch;
+  Duration length;  // the top-level "epochs" or "steps"
+  Component precision;
+  Optimizer optimizer;
+  Schedule schedule;
+  Loss loss;
+  std::optional<Clip> clip;
+  Duration validate_every{Duration::Unit::kEpochs, 1};
+  Checkpoint checkpoint;
+  Duration log_every{Duration::Unit::kSteps, 10};
+  std::int64_t threads = 0;    // intra-op threads per rank; 0: cores / local ranks
+  bool deterministic = false;  // on a GPU: deterministic kernels, so that a resume is bit for bit
+  std::string device = "auto";  // "auto", "cpu", "cuda"
+  std::string output;          // the run's folder, absolute
+};
+
+// The plan for `world_size` ranks. Throws core::RecipeError ("/batch/global: ...") where the global
+// batch is not a multiple of per_device * world_size, naming the nearest sizes that would fit.
+BatchPlan plan_batch(const Batch& batch, int world_size);
+
+}  // namespace scaletrain::recipe

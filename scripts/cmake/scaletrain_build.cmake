@@ -1,0 +1,97 @@
+# The language, the warnings and the three ways to make a target:
+#   scaletrain_module(NAME [TORCH] [DEPS target...])    lib/NAME, every .cpp in it
+#   scaletrain_program(NAME [TORCH] SOURCES file... DEPS target...)
+#   scaletrain_unit_tests(NAME [TORCH] DEPS target...)  tests/NAME, one ctest entry a file
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+find_program(SCALETRAIN_CCACHE ccache)
+if(SCALETRAIN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # A precompiled header is only cached when ccache may trust its time stamps.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      "${SCALETRAIN_CCACHE}")
+endif()
+find_program(SCALETRAIN_MOLD mold)
+if(SCALETRAIN_MOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_link_options(-fuse-ld=mold)
+endif()
+
+if(SCALETRAIN_SANITIZER)
+  add_compile_options(-fsanitize=${SCALETRAIN_SANITIZER} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${SCALETRAIN_SANITIZER})
+endif()
+
+add_library(scaletrain_warnings INTERFACE)
+target_compile_options(scaletrain_warnings INTERFACE -Wall -Wextra -Wshadow -Wold-style-cast)
+
+# LibTorch's headers are parsed once for all targets of one build folder.
+function(_scaletrain_use_torch target)
+  target_link_libraries(${target} PUBLIC third_party::torch)
+  target_precompile_headers(${target} REUSE_FROM scaletrain_torch_pch)
+endfunction()
+
+function(scaletrain_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH" "" "DEPS")
+  if(ARG_TORCH AND NOT SCALETRAIN_WITH_TORCH)
+    return()
+  endif()
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
+  add_library(scaletrain_${name} STATIC ${sources})
+  add_library(scaletrain::${name} ALIAS scaletrain_${name})
+  set_target_properties(scaletrain_${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_sources(scaletrain_${name} PUBLIC FILE_SET HEADERS
+                 BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${headers})
+  target_include_directories(scaletrain_${name} PUBLIC "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(scaletrain_${name} PUBLIC ${ARG_DEPS} PRIVATE scaletrain_warnings)
+  if(ARG_TORCH)
+    _scaletrain_use_torch(scaletrain_${name})
+  endif()
+endfunction()
+
+function(scaletrain_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH" "" "SOURCES;DEPS")
+  if(ARG_TORCH AND NOT SCALETRAIN_WITH_TORCH)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} scaletrain_warnings)
+  if(ARG_TORCH)
+    _scaletrain_use_torch(${name})
+  endif()
+endfunction()
+
+function(scaletrain_unit_tests name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH" "" "DEPS")
+  if(ARG_TORCH AND NOT SCALETRAIN_WITH_TORCH)
+    return()
+  endif()
+  set(folder "${PROJECT_SOURCE_DIR}/tests/${name}")
+  file(GLOB_RECURSE tests RELATIVE "${folder}" CONFIGURE_DEPENDS "${folder}/*_test.cpp")
+  file(GLOB_RECURSE helpers CONFIGURE_DEPENDS "${folder}/*_support.cpp")
+  if(NOT tests)
+    return()
+  endif()
+  list(TRANSFORM tests PREPEND "${folder}/" OUTPUT_VARIABLE sources)
+  add_executable(test_${name} ${sources} ${helpers} "${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp")
+  target_link_libraries(test_${name} PRIVATE ${ARG_DEPS} third_party::doctest scaletrain_warnings)
+  if(ARG_TORCH)
+    _scaletrain_use_torch(test_${name})
+  endif()
+  foreach(test IN LISTS tests)
+    string(REGEX REPLACE "_test\\.cpp$" "" label "${test}")
+    add_test(NAME "${name}/${label}"
+             COMMAND test_${name} "--source-file=*tests/${name}/${test}" --no-version)
+    # A filter that matches no test case must not pass as a success.
+    set_tests_properties("${name}/${label}" PROPERTIES LABELS unit TIMEOUT 300
+                         FAIL_REGULAR_EXPRESSION "test cases: +0 ")
+  endforeach()
+endfunction()
