@@ -45,9 +45,12 @@ function(scaletrain_module name)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
+  if(NOT sources)  # BOOTSTRAP
+    file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/empty.cpp" "")
+    set(sources "${CMAKE_CURRENT_BINARY_DIR}/empty.cpp")
+  endif()
   add_library(scaletrain_${name} STATIC ${sources})
   add_library(scaletrain::${name} ALIAS scaletrain_${name})
-  set_target_properties(scaletrain_${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_sources(scaletrain_${name} PUBLIC FILE_SET HEADERS
                  BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${headers})
   target_include_directories(scaletrain_${name} PUBLIC "${PROJECT_SOURCE_DIR}")

@@ -1,0 +1,2 @@
+// scaletrain-worker: one process per device.
+int main() { return 0; }
