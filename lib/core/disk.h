@@ -21,7 +21,7 @@ class DiskFile {
  public:
   virtual ~DiskFile() = default;
   virtual void write(std::span<const std::byte> bytes) = 0;  // appends, whole, whatever EINTR
-  virtual void sync() = 0;   // fsync; after a failure the file must not be used again
+  virtual void sync() = 0;  // fsync; after a failure the file must not be used again
 };
 
 class Disk {
@@ -34,7 +34,8 @@ class Disk {
   virtual void make_folders(const std::filesystem::path& path) = 0;  // mkdir -p
   virtual void sync_folder(const std::filesystem::path& path) = 0;
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
-  virtual void make_link(const std::filesystem::path& target, const std::filesystem::path& link) = 0;
+  virtual void make_link(const std::filesystem::path& target,
+                         const std::filesystem::path& link) = 0;
   virtual void remove_all(const std::filesystem::path& path) = 0;  // absent is fine
   virtual std::int64_t free_bytes(const std::filesystem::path& path) = 0;
 };
@@ -52,7 +53,6 @@ void replace_link(Disk& disk, const std::filesystem::path& target,
 
 // The bytes of a regular file of at most `max_bytes`. Throws core::Error of `code` naming path and
 // reason: absent, not a regular file, unreadable, too large.
-std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes,
-                      ExitCode code);
+std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes, ExitCode code);
 
 }  // namespace scaletrain::core

@@ -38,22 +38,22 @@ class Error : public std::runtime_error {
   std::string place_, found_, remedy_;
 };
 
-#define SCALETRAIN_ERROR_TYPE(Name, code)                                           \
-  class Name : public Error {                                                       \
-   public:                                                                          \
-    Name(std::string place, std::string found, std::string remedy = "")             \
-        : Error(code, std::move(place), std::move(found), std::move(remedy)) {}     \
+#define SCALETRAIN_ERROR_TYPE(Name, code)                                       \
+  class Name : public Error {                                                   \
+   public:                                                                      \
+    Name(std::string place, std::string found, std::string remedy = "")         \
+        : Error(code, std::move(place), std::move(found), std::move(remedy)) {} \
   }
 
-SCALETRAIN_ERROR_TYPE(UsageError, ExitCode::kUsage);          // place: the option or command
-SCALETRAIN_ERROR_TYPE(RecipeError, ExitCode::kUsage);         // place: file:line: /pointer
-SCALETRAIN_ERROR_TYPE(DataError, ExitCode::kData);            // place: shard, member, byte
-SCALETRAIN_ERROR_TYPE(CheckpointError, ExitCode::kData);      // place: the file
-SCALETRAIN_ERROR_TYPE(OutOfMemoryError, ExitCode::kMemory);   // place: rank and device
-SCALETRAIN_ERROR_TYPE(StorageError, ExitCode::kStorage);      // place: the path
-SCALETRAIN_ERROR_TYPE(StoppedError, ExitCode::kTemporary);    // place: rank; a lost peer, a time-out
-SCALETRAIN_ERROR_TYPE(DivergedError, ExitCode::kDiverged);    // place: the step
-SCALETRAIN_ERROR_TYPE(InternalError, ExitCode::kFailure);     // place: the function
+SCALETRAIN_ERROR_TYPE(UsageError, ExitCode::kUsage);         // place: the option or command
+SCALETRAIN_ERROR_TYPE(RecipeError, ExitCode::kUsage);        // place: file:line: /pointer
+SCALETRAIN_ERROR_TYPE(DataError, ExitCode::kData);           // place: shard, member, byte
+SCALETRAIN_ERROR_TYPE(CheckpointError, ExitCode::kData);     // place: the file
+SCALETRAIN_ERROR_TYPE(OutOfMemoryError, ExitCode::kMemory);  // place: rank and device
+SCALETRAIN_ERROR_TYPE(StorageError, ExitCode::kStorage);     // place: the path
+SCALETRAIN_ERROR_TYPE(StoppedError, ExitCode::kTemporary);   // place: rank; a lost peer, a time-out
+SCALETRAIN_ERROR_TYPE(DivergedError, ExitCode::kDiverged);   // place: the step
+SCALETRAIN_ERROR_TYPE(InternalError, ExitCode::kFailure);    // place: the function
 
 #undef SCALETRAIN_ERROR_TYPE
 

@@ -31,8 +31,8 @@ class Philox {
 
   std::uint32_t next_u32();
   std::uint64_t next_u64();
-  double uniform();                                  // [0, 1), 53 bits
-  std::uint64_t below(std::uint64_t bound);          // [0, bound), unbiased; bound >= 1
+  double uniform();                          // [0, 1), 53 bits
+  std::uint64_t below(std::uint64_t bound);  // [0, bound), unbiased; bound >= 1
 
  private:
   std::array<std::uint32_t, 2> key_;

@@ -16,7 +16,7 @@ struct WorkerEnv {
   int group_rank = 0;        // of the node
   int group_world_size = 1;  // number of nodes
   std::string master_addr = "127.0.0.1";
-  int master_port = 0;       // 0: no other process, no store needed
+  int master_port = 0;  // 0: no other process, no store needed
   int restart_count = 0;
   int max_restarts = 0;
   std::string run_id = "none";
@@ -42,8 +42,9 @@ WorkerEnv read_worker_env();
 // TORCHELASTIC_SIGNALS_TO_HANDLE) and ours.
 std::map<std::string, std::string> worker_variables(const WorkerEnv& env);
 
-// Writes torchrun's error-file JSON to env.error_file, with `exit_code` and `step` (-1: none) in
-// extraInfo; does nothing where there is no file, and never throws.
+// Writes torchrun's error-file JSON to env.error_file, with `exit_code`, `step` (-1: none) and
+// `time` (Unix seconds with a fraction) in extraInfo; does nothing where there is no file, and
+// never throws.
 void write_error_file(const WorkerEnv& env, const std::string& message, int exit_code,
                       std::int64_t step);
 

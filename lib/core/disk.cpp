@@ -1,0 +1,175 @@
+#include "lib/core/disk.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace scaletrain::core {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& path, std::string_view action, int error) {
+  std::string remedy = "choose another folder or correct its permissions";
+  if (error == ENOSPC || error == EDQUOT)
+    remedy = "free space on this disk or choose another folder";
+  if (error == EIO) remedy = "the disk reports a fault: check it, or choose another folder";
+  throw StorageError(path.string(), fmt::format("cannot {}: {}", action, errno_text(error)),
+                     remedy);
+}
+
+void write_all(int fd, std::span<const std::byte> bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path, "write", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+class SystemFile : public DiskFile {
+ public:
+  SystemFile(fs::path path, int fd) : path_(std::move(path)), fd_(fd) {}
+  SystemFile(const SystemFile&) = delete;
+  SystemFile& operator=(const SystemFile&) = delete;
+  ~SystemFile() override { ::close(fd_); }
+
+  void write(std::span<const std::byte> bytes) override { write_all(fd_, bytes, path_); }
+  void sync() override {
+    if (::fsync(fd_) != 0) fail(path_, "sync", errno);
+  }
+
+ private:
+  fs::path path_;
+  int fd_;
+};
+
+class SystemDisk : public Disk {
+ public:
+  std::unique_ptr<DiskFile> create(const fs::path& path, std::int64_t expected_bytes) override {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) fail(path, "create", errno);
+    auto file = std::make_unique<SystemFile>(path, fd);
+    // KEEP_SIZE: the blocks are reserved, the size grows as bytes are written. A file system
+    // without the call is fine; one without the space is not.
+    if (expected_bytes > 0 && ::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, expected_bytes) != 0 &&
+        errno == ENOSPC) {
+      fail(path, fmt::format("reserve {} bytes", expected_bytes), ENOSPC);
+    }
+    return file;
+  }
+
+  void make_folders(const fs::path& path) override {
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error) fail(path, "make the folder", error.value());
+  }
+
+  void sync_folder(const fs::path& path) override {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) fail(path, "open the folder", errno);
+    const int result = ::fsync(fd);
+    const int error = errno;
+    ::close(fd);
+    // Some network file systems cannot sync a folder, and say so with EINVAL.
+    if (result != 0 && error != EINVAL) fail(path, "sync the folder", error);
+  }
+
+  void rename(const fs::path& from, const fs::path& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) {
+      fail(to, fmt::format("rename {} to this", from.filename().string()), errno);
+    }
+  }
+
+  void make_link(const fs::path& target, const fs::path& link) override {
+    if (::symlink(target.c_str(), link.c_str()) != 0) fail(link, "make the link", errno);
+  }
+
+  void remove_all(const fs::path& path) override {
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (error) fail(path, "remove", error.value());
+  }
+
+  std::int64_t free_bytes(const fs::path& path) override {
+    struct statvfs status = {};
+    if (::statvfs(path.c_str(), &status) != 0) fail(path, "ask for free space", errno);
+    return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+  }
+};
+
+fs::path temporary_beside(const fs::path& path) {
+  return path.parent_path() / fmt::format(".{}.tmp.{}", path.filename().string(), ::getpid());
+}
+
+}  // namespace
+
+Disk& system_disk() {
+  static SystemDisk disk;
+  return disk;
+}
+
+void write_durably(Disk& disk, const fs::path& path, std::string_view bytes) {
+  const fs::path temporary = temporary_beside(path);
+  try {
+    const auto file = disk.create(temporary);
+    file->write(std::as_bytes(std::span(bytes)));
+    file->sync();
+    disk.rename(temporary, path);
+  } catch (const StorageError&) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    throw;
+  }
+  disk.sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+}
+
+void replace_link(Disk& disk, const fs::path& target, const fs::path& link) {
+  const fs::path temporary = temporary_beside(link);
+  disk.remove_all(temporary);
+  disk.make_link(target, temporary);
+  disk.rename(temporary, link);
+  disk.sync_folder(link.parent_path());
+}
+
+std::string read_file(const fs::path& path, std::int64_t max_bytes, ExitCode code) {
+  const auto refuse = [&](const std::string& reason, const std::string& remedy) {
+    throw Error(code, path.string(), reason, remedy);
+  };
+  // O_NONBLOCK: opening a FIFO that nobody writes must not wait.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) refuse(fmt::format("cannot be read: {}", errno_text(errno)), "check the path");
+  struct stat status = {};
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(fd);
+    refuse("is not a regular file", "name a file, not a folder or a device");
+  }
+  if (status.st_size > max_bytes) {
+    ::close(fd);
+    refuse(fmt::format("has {} bytes", status.st_size),
+           fmt::format("at most {} bytes are read here", max_bytes));
+  }
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count = ::read(fd, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int error = errno;
+      ::close(fd);
+      refuse(fmt::format("cannot be read: {}", errno_text(error)), "check the disk");
+    }
+    if (count == 0) break;  // it shrank meanwhile
+    done += static_cast<std::size_t>(count);
+  }
+  ::close(fd);
+  text.resize(done);
+  return text;
+}
+
+}  // namespace scaletrain::core

@@ -1,0 +1,36 @@
+#include "lib/core/error.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <new>
+
+namespace scaletrain::core {
+
+Error::Error(ExitCode code, std::string place, std::string found, std::string remedy)
+    : std::runtime_error(remedy.empty() ? fmt::format("{}: {}", place, found)
+                                        : fmt::format("{}: {}\n  {}", place, found, remedy)),
+      code_(code),
+      place_(std::move(place)),
+      found_(std::move(found)),
+      remedy_(std::move(remedy)) {}
+
+std::string errno_text(int error) {
+  const char* const name = strerrorname_np(error);
+  return fmt::format("{} ({})",
+                     strerrordesc_np(error) != nullptr ? strerrordesc_np(error) : "error",
+                     name != nullptr ? name : fmt::format("errno {}", error));
+}
+
+std::string describe(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory on the host";
+  return error.what();
+}
+
+ExitCode exit_code_of(const std::exception& error) {
+  if (const auto* ours = dynamic_cast<const Error*>(&error)) return ours->exit_code();
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return ExitCode::kMemory;
+  return ExitCode::kFailure;
+}
+
+}  // namespace scaletrain::core

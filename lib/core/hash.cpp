@@ -1,0 +1,44 @@
+#include "lib/core/hash.h"
+
+// The low-level functions are what keeps the launcher small (third_party/crypto).
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
+
+namespace scaletrain::core {
+
+struct Sha256::State {
+  SHA256_CTX context;
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) { SHA256_Init(&state_->context); }
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+Sha256& Sha256::update(std::span<const std::byte> bytes) {
+  SHA256_Update(&state_->context, bytes.data(), bytes.size());
+  return *this;
+}
+
+Sha256& Sha256::update(std::string_view bytes) { return update(std::as_bytes(std::span(bytes))); }
+
+std::string Sha256::hex() {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256_Final(digest.data(), &state_->context);
+  std::string result;
+  for (const unsigned char byte : digest) result += fmt::format("{:02x}", byte);
+  return result;
+}
+
+std::uint64_t xxh3_64(std::span<const std::byte> bytes, std::uint64_t seed) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
+std::uint64_t xxh3_64(std::string_view bytes, std::uint64_t seed) {
+  return xxh3_64(std::as_bytes(std::span(bytes)), seed);
+}
+
+}  // namespace scaletrain::core

@@ -1,0 +1,50 @@
+#include "lib/core/log.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace scaletrain::core {
+namespace {
+
+std::string& log_prefix() {
+  static std::string prefix;
+  return prefix;
+}
+
+std::string escape(std::string_view text, bool keep_newline) {
+  std::string result;
+  result.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      result += keep_newline ? "\n" : "\\n";
+    } else if (c == '\t') {
+      result += keep_newline ? "\t" : "\\t";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+void set_log_prefix(std::string prefix) { log_prefix() = std::move(prefix); }
+
+void log_line(std::string_view text) {
+  const std::string line = log_prefix() + escape(text, true) + "\n";
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // nobody reads: a log line is never worth an exit
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+std::string escape_control(std::string_view text) { return escape(text, false); }
+
+}  // namespace scaletrain::core
