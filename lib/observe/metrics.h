@@ -1,4 +1,7 @@
 // metrics.jsonl: one JSON object a line, appended; what a run leaves for plots and tests.
+//
+// Numbers are written with the digits that read back to the same bits; a number that is not finite
+// is null. Every field and its unit: docs/metrics.md.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +10,17 @@
 
 namespace scaletrain::observe {
 
-// {"event":"train", ...}; units as in docs/metrics.md.
+// {"event":"train", ...}
 struct TrainRecord {
   int attempt = 0;
-  std::int64_t step = 0;       // from 1
-  std::int64_t epoch = 0;      // from 0
-  std::int64_t samples = 0;    // cumulative, all ranks
-  double loss = 0;             // mean over the global batch
-  double lr = 0;               // of the first group
+  std::int64_t step = 0;     // from 1
+  std::int64_t epoch = 0;    // from 0
+  std::int64_t samples = 0;  // cumulative, all ranks
+  double loss = 0;           // mean over the global batch
+  double lr = 0;             // of the first group
   double grad_norm = 0;
-  double samples_per_s = 0;    // all ranks, since the line before
-  double data_time = 0;        // slowest rank's seconds a step
+  double samples_per_s = 0;  // all ranks, since the line before
+  double data_time = 0;      // slowest rank's seconds a step
   double compute_time = 0;
   std::int64_t memory_bytes = 0;  // highest rank's peak
   std::uint64_t order_digest = 0;
@@ -26,14 +29,19 @@ struct TrainRecord {
 // {"event":"eval", ...}
 struct EvalRecord {
   int attempt = 0;
-  std::string split;           // "val" or "test"
+  std::string split;  // "val" or "test"
   std::int64_t step = 0, epoch = 0;
   double loss = 0, top1 = 0, top5 = 0;  // top1, top5 in 0..1
-  std::int64_t count = 0;      // over all ranks
+  std::int64_t count = 0;               // over all ranks
 };
 
+// The line of a record, without its newline; `time` in Unix seconds.
+std::string to_json_line(const TrainRecord& record, double time);
+std::string to_json_line(const EvalRecord& record, double time);
+
 // Appends to RUN/metrics.jsonl, one write(2) a line; a torn last line of a killed run is ended with
-// a newline first. A write that fails is reported once and never stops the training.
+// a newline first. A file that cannot be opened or written is reported once and never stops the
+// training; later lines are still tried, since a full disk may be emptied.
 class MetricsWriter {
  public:
   explicit MetricsWriter(const std::filesystem::path& file);
@@ -45,10 +53,12 @@ class MetricsWriter {
   void write(const EvalRecord& record);
 
  private:
-  void append(const std::string& line);
+  void append(std::string line);
+  void report(int error);
   std::filesystem::path file_;
   int fd_ = -1;
-  bool failed_ = false;
+  bool torn_ = false;  // the file ends inside a line
+  bool reported_ = false;
 };
 
 }  // namespace scaletrain::observe

@@ -1,4 +1,7 @@
 // What a person watches: a bar that redraws itself on a terminal, plain lines elsewhere.
+//
+// Nothing here stops or delays the training: output that cannot be written (closed, full, a
+// terminal that was stopped) is dropped. SIGPIPE must be ignored (core::install_stop_handlers).
 #pragma once
 
 #include <cstdint>
@@ -6,36 +9,35 @@
 
 #include "lib/core/clock.h"
 #include "lib/observe/metrics.h"
+#include "lib/observe/progress_text.h"
 
 namespace scaletrain::observe {
 
-struct ProgressGoal {
-  std::int64_t total_steps = 0;      // 0: not known (a length in minutes)
-  std::int64_t steps_per_epoch = 0;
-};
-
 class Progress {
  public:
-  // Writes to `fd`: a bar where it is a terminal, one line for each record elsewhere.
+  // Writes to `fd`, which stays the caller's: a bar where it is a terminal, one line for each
+  // record elsewhere.
   Progress(int fd, ProgressGoal goal);
-  ~Progress();  // ends a bar's line
+  ~Progress();  // draws the last state and ends the bar's line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
-  void train(const TrainRecord& record);  // every record of metrics.jsonl
+  void train(const TrainRecord& record);                 // every record of metrics.jsonl
   void tick(std::int64_t step, double loss, double lr);  // every step; redraws at most 10 a second
   void eval(const EvalRecord& record);
-  void note(const std::string& line);     // a whole line above the bar
+  void note(const std::string& line);  // a whole line above the bar
 
  private:
+  void advance(std::int64_t step, double loss, double lr);
+  void draw();
+
   int fd_;
-  bool terminal_ = false;
+  bool terminal_;
   ProgressGoal goal_;
-  TrainRecord last_;
+  ProgressState state_;
   core::SteadyTime start_, drawn_;
   std::int64_t first_step_ = -1;
   bool bar_shown_ = false;
 };
-
-// "1h 02m", "3m 20s", "12s".
-std::string format_duration(double seconds);
 
 }  // namespace scaletrain::observe

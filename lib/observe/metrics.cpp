@@ -1,0 +1,101 @@
+#include "lib/observe/metrics.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "lib/core/clock.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::observe {
+
+namespace {
+
+bool ends_inside_a_line(int fd) {
+  const off_t size = lseek(fd, 0, SEEK_END);
+  char last = '\n';
+  return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+}
+
+}  // namespace
+
+// nlohmann's dump writes doubles so that they read back to the same bits, and null for what is not
+// finite.
+std::string to_json_line(const TrainRecord& record, double time) {
+  return nlohmann::ordered_json{{"event", "train"},
+                                {"attempt", record.attempt},
+                                {"step", record.step},
+                                {"epoch", record.epoch},
+                                {"samples", record.samples},
+                                {"loss", record.loss},
+                                {"lr", record.lr},
+                                {"grad_norm", record.grad_norm},
+                                {"samples_per_s", record.samples_per_s},
+                                {"data_time", record.data_time},
+                                {"compute_time", record.compute_time},
+                                {"memory_bytes", record.memory_bytes},
+                                {"order_digest", fmt::format("{:016x}", record.order_digest)},
+                                {"time", time}}
+      .dump();
+}
+
+std::string to_json_line(const EvalRecord& record, double time) {
+  return nlohmann::ordered_json{{"event", "eval"},       {"attempt", record.attempt},
+                                {"split", record.split}, {"step", record.step},
+                                {"epoch", record.epoch}, {"loss", record.loss},
+                                {"top1", record.top1},   {"top5", record.top5},
+                                {"count", record.count}, {"time", time}}
+      .dump();
+}
+
+MetricsWriter::MetricsWriter(const std::filesystem::path& file) : file_(file) {
+  fd_ = open(file_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (fd_ < 0) {
+    report(errno);
+    return;
+  }
+  torn_ = ends_inside_a_line(fd_);
+}
+
+MetricsWriter::~MetricsWriter() {
+  if (fd_ >= 0) close(fd_);
+}
+
+void MetricsWriter::write(const TrainRecord& record) {
+  append(to_json_line(record, core::unix_time()));
+}
+
+void MetricsWriter::write(const EvalRecord& record) {
+  append(to_json_line(record, core::unix_time()));
+}
+
+void MetricsWriter::append(std::string line) {
+  if (fd_ < 0) return;
+  if (torn_) line.insert(0, 1, '\n');
+  line += '\n';
+  ssize_t written = 0;
+  do {
+    written = ::write(fd_, line.data(), line.size());
+  } while (written < 0 && errno == EINTR);
+  if (written < 0) {
+    report(errno);
+  } else if (static_cast<std::size_t>(written) < line.size()) {
+    torn_ = written > 0 ? line[static_cast<std::size_t>(written) - 1] != '\n' : torn_;
+    report(ENOSPC);  // a regular file takes less than asked for only where the disk is full
+  } else {
+    torn_ = false;
+  }
+}
+
+void MetricsWriter::report(int error) {
+  if (reported_) return;
+  reported_ = true;
+  core::warn("{}: {}; training goes on without the lines that cannot be written", file_.string(),
+             core::errno_text(error));
+}
+
+}  // namespace scaletrain::observe

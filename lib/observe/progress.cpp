@@ -1,0 +1,95 @@
+#include "lib/observe/progress.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <exception>
+
+#include "lib/core/log.h"
+
+namespace scaletrain::observe {
+
+namespace {
+
+constexpr double kRedrawSeconds = 0.1;
+constexpr int kLineWaitMs = 100;
+constexpr int kDefaultColumns = 80;
+
+// One write, dropped where `fd` does not take it within `wait_ms`: a terminal that was stopped or a
+// reader that sleeps must not hold up all ranks. Whatever is wrong with the descriptor (EPIPE,
+// ENOSPC, EIO of a terminal that has gone) is no reason to stop training either.
+void offer(int fd, const std::string& text, int wait_ms) {
+  pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
+  if (poll(&ready, 1, wait_ms) != 1) return;
+  [[maybe_unused]] const ssize_t ignored = ::write(fd, text.data(), text.size());
+}
+
+// One column less than the terminal has: a full line would wrap on some.
+int columns(int fd) {
+  winsize size{};
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kDefaultColumns - 1;
+  return size.ws_col - 1;
+}
+
+}  // namespace
+
+Progress::Progress(int fd, ProgressGoal goal) : fd_(fd), terminal_(isatty(fd) == 1), goal_(goal) {}
+
+Progress::~Progress() {
+  if (!bar_shown_) return;
+  try {
+    draw();
+    offer(fd_, "\n", kLineWaitMs);
+  } catch (const std::exception&) {  // out of memory for a line: nothing to tell it with
+  }
+}
+
+void Progress::train(const TrainRecord& record) {
+  advance(record.step, record.loss, record.lr);
+  state_.samples_per_s = record.samples_per_s;
+  const double step_s = record.data_time + record.compute_time;
+  state_.data_share = step_s > 0 ? record.data_time / step_s : -1;
+  if (terminal_) {
+    draw();
+  } else {
+    offer(fd_, train_text(state_, goal_) + "\n", kLineWaitMs);
+  }
+}
+
+void Progress::tick(std::int64_t step, double loss, double lr) {
+  advance(step, loss, lr);
+  if (!terminal_) return;
+  if (!bar_shown_ || core::seconds_since(drawn_) >= kRedrawSeconds) draw();
+}
+
+void Progress::eval(const EvalRecord& record) { note(eval_text(record)); }
+
+void Progress::note(const std::string& line) {
+  const std::string whole = core::escape_control(line) + "\n";
+  offer(fd_, bar_shown_ ? "\r\x1b[K" + whole : whole, kLineWaitMs);
+  if (bar_shown_) draw();
+}
+
+void Progress::advance(std::int64_t step, double loss, double lr) {
+  if (first_step_ < 0) {
+    first_step_ = step;
+    start_ = core::now();
+  }
+  state_.step = step;
+  state_.loss = loss;
+  state_.lr = lr;
+  // The mean over all steps since the first, validation and saving included.
+  if (step > first_step_ && goal_.total_steps > 0) {
+    state_.left_s = core::seconds_since(start_) / static_cast<double>(step - first_step_) *
+                    static_cast<double>(goal_.total_steps - step);
+  }
+}
+
+void Progress::draw() {
+  offer(fd_, "\r" + bar_text(state_, goal_, columns(fd_)) + "\x1b[K", 0);
+  drawn_ = core::now();
+  bar_shown_ = true;
+}
+
+}  // namespace scaletrain::observe

@@ -1,0 +1,39 @@
+// The texts of the progress bar and of the plain lines, as pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/observe/metrics.h"
+
+namespace scaletrain::observe {
+
+struct ProgressGoal {
+  std::int64_t total_steps = 0;  // 0: not known (a length in minutes)
+  std::int64_t steps_per_epoch = 0;
+};
+
+// Where a run is; what is below 0 is not known yet and left out.
+struct ProgressState {
+  std::int64_t step = 0;  // from 1
+  double loss = 0;
+  double lr = 0;
+  double samples_per_s = -1;
+  double data_share = -1;  // part of a step that waits for data, 0..1
+  double left_s = -1;
+};
+
+// One line without a newline, at most `width` columns (plain ASCII): what matters least goes first
+// when the terminal is narrow, and the bar itself takes the columns that are left.
+std::string bar_text(const ProgressState& state, ProgressGoal goal, int width);
+
+// The line of a training record where there is no terminal.
+std::string train_text(const ProgressState& state, ProgressGoal goal);
+
+// "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, step 420, epoch 10)"
+std::string eval_text(const EvalRecord& record);
+
+// "1h 02m", "3m 20s", "12s".
+std::string format_duration(double seconds);
+
+}  // namespace scaletrain::observe
