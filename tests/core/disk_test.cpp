@@ -1,0 +1,75 @@
+#include "lib/core/disk.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace fs = std::filesystem;
+using namespace scaletrain::core;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+struct TemporaryFolder {
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "scaletrain-disk-XXXXXX").string();
+    path = ::mkdtemp(name.data());
+  }
+  ~TemporaryFolder() { fs::remove_all(path); }
+  fs::path path;
+};
+
+std::string message_of(const auto& body) {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("write_durably replaces a file and leaves no temporary one") {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path / "state.json";
+  write_durably(system_disk(), file, "first");
+  write_durably(system_disk(), file, "second");
+  CHECK(read_file(file, 100, ExitCode::kData) == "second");
+  CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("replace_link points an existing link elsewhere") {
+  const TemporaryFolder folder;
+  replace_link(system_disk(), "step-1", folder.path / "latest");
+  replace_link(system_disk(), "step-2", folder.path / "latest");
+  CHECK(fs::read_symlink(folder.path / "latest") == "step-2");
+  CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("a folder that is not there is named with errno") {
+  CHECK(message_of([] { write_durably(system_disk(), "/nowhere/at/all", "x"); }) ==
+        "/nowhere/at/.all.tmp." + std::to_string(::getpid()) +
+            ": cannot create: No such file or directory (ENOENT)\n"
+            "  choose another folder or correct its permissions");
+}
+
+TEST_CASE("read_file refuses what is no regular file, and what is too large") {
+  const TemporaryFolder folder;
+  const auto read = [](const fs::path& path) {
+    return message_of([&] { read_file(path, 3, ExitCode::kUsage); });
+  };
+  CHECK(read(folder.path / "none") == (folder.path / "none").string() +
+                                          ": cannot be read: No such file or directory (ENOENT)\n"
+                                          "  check the path");
+  CHECK(read(folder.path) == folder.path.string() +
+                                 ": is not a regular file\n"
+                                 "  name a file, not a folder or a device");
+  ::mkfifo((folder.path / "fifo").c_str(), 0600);
+  CHECK(read(folder.path / "fifo").find("is not a regular file") != std::string::npos);
+  std::ofstream(folder.path / "four") << "abcd";
+  CHECK(read(folder.path / "four") ==
+        (folder.path / "four").string() + ": has 4 bytes\n  at most 3 bytes are read here");
+}
