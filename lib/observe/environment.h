@@ -21,7 +21,7 @@ struct EnvironmentFacts {
 // A JSON object, indented, with a newline at its end: time, versions, devices, world_size, command,
 // host, kernel, cpu, cores, memory_bytes, working_directory, git_commit (null outside a repository)
 // and the variables that change how a run computes or is placed (OMP_NUM_THREADS, NCCL_*, SLURM_*,
-// ...). Never holds a secret: see is_secret and without_secrets.
+// ...). Never holds a secret (lib/observe/secrets.h).
 std::string environment_json(const EnvironmentFacts& facts);
 
 // The arguments of a process, for example of the launcher (getppid()); empty where it has gone.
@@ -30,13 +30,5 @@ std::vector<std::string> command_line(pid_t pid);
 // The commit that is checked out in the repository around `folder`, read without running git; ""
 // where there is none.
 std::string git_commit(const std::filesystem::path& folder);
-
-// Whether a variable or option of this name holds a secret by its name: KEY, TOKEN, SECRET,
-// PASSWORD, PASSWD or CREDENTIAL as a part, or AWS_ in front.
-bool is_secret(const std::string& name);
-
-// `argument` without user, password and query of a URL, and without the value of NAME=VALUE where
-// is_secret(NAME); "***" stands for what was there.
-std::string without_secrets(const std::string& argument);
 
 }  // namespace scaletrain::observe
