@@ -1,0 +1,170 @@
+#include "lib/core/subprocess.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::core {
+namespace {
+
+// NAME=VALUE of the environment with `variables` on top.
+std::vector<std::string> merged_environment(const std::map<std::string, std::string>& variables) {
+  std::vector<std::string> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (!variables.contains(std::string(text.substr(0, text.find('='))))) result.emplace_back(text);
+  }
+  for (const auto& [name, value] : variables) {
+    std::string entry = name;
+    entry += '=';
+    entry += value;
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  result.reserve(texts.size() + 1);
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// Gives the child one descriptor; dup2 to the same number would keep the close-on-exec flag.
+bool hand_over(int ours, int childs) {
+  if (ours == childs) return fcntl(ours, F_SETFD, 0) == 0;
+  return dup2(ours, childs) >= 0;
+}
+
+// Runs in the child between fork and exec: system calls only. Returns where exec fails.
+void become(const SpawnRequest& request, char* const* arguments, char* const* environment,
+            pid_t parent) {
+  if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
+  if (getppid() != parent) _exit(1);  // it died before the death signal was set
+  for (const auto& [ours, childs] : request.descriptors) {
+    if (!hand_over(ours, childs)) return;
+  }
+  std::signal(SIGPIPE, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execve(arguments[0], arguments, environment);
+}
+
+}  // namespace
+
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+std::string to_text(const ExitStatus& status) {
+  if (status.signal != 0) return fmt::format("killed by {}", signal_name(status.signal));
+  return fmt::format("exit code {}", status.code);
+}
+
+Process Process::spawn(const SpawnRequest& request) {
+  std::vector<std::string> argument_texts = request.arguments;
+  std::vector<std::string> variable_texts = merged_environment(request.variables);
+  const std::vector<char*> arguments = pointers(argument_texts);
+  const std::vector<char*> environment = pointers(variable_texts);
+
+  // The write end closes on a successful exec; otherwise it brings the child's errno.
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw InternalError(request.arguments[0], "cannot make a pipe: " + errno_text(errno),
+                        "raise the limit of open files: ulimit -n");
+  }
+  const Descriptor read_end(ends[0]);
+  Descriptor write_end(ends[1]);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) {
+    throw InternalError(request.arguments[0], "cannot start a process: " + errno_text(errno),
+                        "raise the limits of processes (ulimit -u) or of memory");
+  }
+  if (pid == 0) {
+    become(request, arguments.data(), environment.data(), parent);
+    const int error = errno;
+    [[maybe_unused]] const ssize_t written = write(write_end.get(), &error, sizeof error);
+    _exit(127);
+  }
+  // glibc 2.36 declares pidfd_open without extern "C".
+  Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) {
+    const int reason = errno;
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    throw InternalError(request.arguments[0], "cannot watch a process: " + errno_text(reason),
+                        "a kernel from 5.4 on and a free file descriptor are needed");
+  }
+  Process child(pid, std::move(pidfd));
+  write_end.reset();
+  int error = 0;
+  ssize_t count = 0;
+  do {
+    count = read(read_end.get(), &error, sizeof error);
+  } while (count < 0 && errno == EINTR);
+  if (count == sizeof error) {
+    throw UsageError(request.arguments[0], "cannot be executed: " + errno_text(error),
+                     "name an executable file");
+  }
+  return child;
+}
+
+Process::~Process() {
+  if (!pidfd_) return;  // moved from
+  signal_group(SIGKILL);
+  siginfo_t info{};
+  while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0 && errno == EINTR) {
+  }
+}
+
+void Process::signal_group(int signal) const { kill(-pid_, signal); }
+
+std::optional<ExitStatus> Process::ended() const {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid == 0) {
+    return std::nullopt;
+  }
+  if (info.si_code == CLD_EXITED) return ExitStatus{.code = info.si_status};
+  return ExitStatus{.signal = info.si_status};
+}
+
+std::optional<std::string> find_program(const std::string& name) {
+  const auto executable = [](const std::string& path) {
+    struct stat status {};
+    return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+           access(path.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos) {
+    return executable(name) ? std::optional(name) : std::nullopt;
+  }
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  while (true) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    const std::string folder(end == 0 ? "." : rest.substr(0, end));
+    std::string candidate = folder + "/" + name;
+    if (executable(candidate)) return candidate;
+    if (end == rest.size()) return std::nullopt;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace scaletrain::core

@@ -1,0 +1,74 @@
+// One child process: in a session of its own, dead when this process dies, watched through a pidfd.
+//
+// The child gets SIGKILL when the thread that spawned it ends, whatever ends it (PR_SET_PDEATHSIG),
+// so spawn from a thread that lives as long as the child should.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/core/descriptor.h"
+
+namespace scaletrain::core {
+
+// How a process ended: by exit(code), or by a signal (then code is 0).
+struct ExitStatus {
+  int code = 0;
+  int signal = 0;
+
+  bool ok() const { return code == 0 && signal == 0; }
+  int shell_code() const { return signal != 0 ? 128 + signal : code; }
+};
+
+// "SIGKILL" for 9; "signal 99" for one without a name.
+std::string signal_name(int signal);
+
+// "exit code 17", "killed by SIGSEGV".
+std::string to_text(const ExitStatus& status);
+
+struct SpawnRequest {
+  std::vector<std::string> arguments;              // [0] is the program's path, used as it is
+  std::map<std::string, std::string> variables;    // on top of this process's environment
+  std::vector<std::pair<int, int>> descriptors{};  // {ours, the child's number}; the child's number
+                                                   // is 0, 1, 2 or equal to ours
+};
+
+class Process {
+ public:
+  // Starts a child with signals unblocked. Descriptors that close on exec and are not in the
+  // request do not reach it. Throws core::UsageError where the program cannot be executed and
+  // core::InternalError where the system refuses a process, both naming the program and errno.
+  static Process spawn(const SpawnRequest& request);
+
+  Process(Process&&) noexcept = default;
+  Process& operator=(Process&&) = delete;
+  // SIGKILL to what is left of the child's process group, then reaps the child.
+  ~Process();
+
+  pid_t pid() const { return pid_; }
+  int pidfd() const { return pidfd_.get(); }  // readable when the child has ended
+
+  // To the child's process group: the child and those of its children that did not leave it.
+  void signal_group(int signal) const;
+
+  // How it ended, nullopt while it runs. The child is reaped by the destructor only, so that its
+  // process group keeps its number until then.
+  std::optional<ExitStatus> ended() const;
+
+ private:
+  Process(pid_t pid, Descriptor pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+
+  pid_t pid_;
+  Descriptor pidfd_;
+};
+
+// The executable file that `name` means: itself when it has a slash, else the first on PATH;
+// nullopt where there is none.
+std::optional<std::string> find_program(const std::string& name);
+
+}  // namespace scaletrain::core
