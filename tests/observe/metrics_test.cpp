@@ -1,0 +1,149 @@
+#include "lib/observe/metrics.h"
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tests/observe/observe_support.h"
+
+namespace scaletrain::observe {
+
+namespace {
+
+TrainRecord a_train_record() {
+  return {.attempt = 1,
+          .step = 20,
+          .epoch = 2,
+          .samples = 1280,
+          .loss = 0.30000000000000004,
+          .lr = 0.001,
+          .grad_norm = 2,
+          .samples_per_s = 512.5,
+          .data_time = 0.004,
+          .compute_time = 0.12,
+          .memory_bytes = 123456789,
+          .order_digest = 0x00ab};
+}
+
+// The lines of a file without their "time", which must be there and come last.
+std::vector<std::string> lines_without_time(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = text.find('\n', start);
+    REQUIRE(end != std::string::npos);
+    const std::string line = text.substr(start, end - start);
+    lines.push_back(line.substr(0, line.find(",\"time\":")));
+    start = end + 1;
+  }
+  return lines;
+}
+
+constexpr const char* kEvalStart =
+    R"({"event":"eval","attempt":0,"split":"val","step":43,"epoch":0,"loss":0.5,"top1":0.985,)"
+    R"("top5":1.0,"count":200)";
+const EvalRecord kEval{
+    .split = "val", .step = 43, .loss = 0.5, .top1 = 0.985, .top5 = 1, .count = 200};
+
+}  // namespace
+
+TEST_CASE("a train record is one line with every field of docs/metrics.md, in its order") {
+  CHECK(to_json_line(a_train_record(), 1700000000.25) ==
+        R"({"event":"train","attempt":1,"step":20,"epoch":2,"samples":1280,)"
+        R"("loss":0.30000000000000004,"lr":0.001,"grad_norm":2.0,"samples_per_s":512.5,)"
+        R"("data_time":0.004,"compute_time":0.12,"memory_bytes":123456789,)"
+        R"("order_digest":"00000000000000ab","time":1700000000.25})");
+}
+
+TEST_CASE("an eval record is one line with every field of docs/metrics.md, in its order") {
+  CHECK(to_json_line(kEval, 1.5) == kEvalStart + std::string(R"(,"time":1.5})"));
+}
+
+TEST_CASE("a loss reads back to the same bits") {
+  for (const double loss :
+       {0.1 + 0.2, 1.0 / 3, 2.302585092994046, 5e-324, 2.2250738585072014e-308, 1e22, 1e23, -0.0,
+        std::numeric_limits<double>::max(), static_cast<double>(0.1F), 123456789012345680.0}) {
+    TrainRecord record = a_train_record();
+    record.loss = loss;
+    const auto line = nlohmann::json::parse(to_json_line(record, 0));
+    CHECK(std::bit_cast<std::uint64_t>(line["loss"].get<double>()) ==
+          std::bit_cast<std::uint64_t>(loss));
+  }
+}
+
+TEST_CASE("a number that is not finite is null, so that the line stays JSON") {
+  for (const double loss : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    TrainRecord record = a_train_record();
+    record.loss = loss;
+    CHECK(nlohmann::json::parse(to_json_line(record, 0))["loss"].is_null());
+  }
+}
+
+TEST_CASE("a writer appends to what an earlier attempt wrote") {
+  const TemporaryFolder folder;
+  const auto file = folder.path / "metrics.jsonl";
+  MetricsWriter(file).write(kEval);
+  MetricsWriter(file).write(kEval);
+  CHECK(lines_without_time(read_text(file)) == std::vector<std::string>{kEvalStart, kEvalStart});
+}
+
+TEST_CASE("a torn last line of a killed run is ended before the next line") {
+  const TemporaryFolder folder;
+  const auto file = folder.path / "metrics.jsonl";
+  write_text(file, R"({"event":"tra)");
+  MetricsWriter(file).write(kEval);
+  CHECK(lines_without_time(read_text(file)) ==
+        std::vector<std::string>{R"({"event":"tra)", kEvalStart});
+}
+
+TEST_CASE("a writer that writes nothing leaves a torn line as it is") {
+  const TemporaryFolder folder;
+  const auto file = folder.path / "metrics.jsonl";
+  write_text(file, "{\"event\"");
+  { const MetricsWriter writer(file); }
+  CHECK(read_text(file) == "{\"event\"");
+}
+
+TEST_CASE("a full disk is reported once and never stops the training") {
+  const CapturedStderr captured;
+  MetricsWriter writer("/dev/full");
+  writer.write(kEval);
+  writer.write(kEval);
+  CHECK(captured.text() ==
+        "warning: /dev/full: No space left on device (ENOSPC); training goes on without the lines "
+        "that cannot be written\n");
+}
+
+TEST_CASE("a file that cannot be opened is reported once and never stops the training") {
+  const CapturedStderr captured;
+  const TemporaryFolder folder;
+  const auto file = folder.path / "absent" / "metrics.jsonl";
+  MetricsWriter writer(file);
+  writer.write(kEval);
+  CHECK(captured.text() == "warning: " + file.string() +
+                               ": No such file or directory (ENOENT); training goes on without "
+                               "the lines that cannot be written\n");
+}
+
+TEST_CASE("a line that was cut short by a full disk is ended once there is room again") {
+  const CapturedStderr captured;
+  const TemporaryFolder folder;
+  const auto file = folder.path / "metrics.jsonl";
+  MetricsWriter writer(file);
+  // A limit on the size of files makes the kernel write the 30 bytes that fit, as a full disk does.
+  rlimit old_limit{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &old_limit) == 0);
+  rlimit limit = old_limit;
+  limit.rlim_cur = 30;
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  writer.write(kEval);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &old_limit) == 0);
+  writer.write(kEval);
+  CHECK(lines_without_time(read_text(file)) ==
+        std::vector<std::string>{std::string(kEvalStart).substr(0, 30), kEvalStart});
+}
+
+}  // namespace scaletrain::observe

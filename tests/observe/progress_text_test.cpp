@@ -1,0 +1,102 @@
+#include "lib/observe/progress_text.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace scaletrain::observe {
+
+namespace {
+
+constexpr ProgressGoal kGoal{.total_steps = 430, .steps_per_epoch = 43};
+const ProgressState kState{.step = 215,
+                           .loss = 0.43214,
+                           .lr = 0.00098,
+                           .samples_per_s = 512.4,
+                           .data_share = 0.031,
+                           .left_s = 123};
+
+}  // namespace
+
+TEST_CASE("a line shows epoch, step, loss, learning rate, rate, data share and time left") {
+  CHECK(train_text(kState, kGoal) ==
+        "epoch 5/10  step 215/430  loss 0.4321  lr 0.00098  512 samples/s  data 3%  left 2m 03s");
+}
+
+TEST_CASE("a line leaves out what is not known yet") {
+  CHECK(train_text({.step = 1, .loss = 2.3, .lr = 1e-5}, {}) == "step 1  loss 2.3000  lr 1e-05");
+  CHECK(train_text({.step = 44, .loss = 2.3, .lr = 1e-5}, {.steps_per_epoch = 43}) ==
+        "epoch 2  step 44  loss 2.3000  lr 1e-05");
+}
+
+TEST_CASE("a step belongs to the epoch that it ends, and a broken last epoch counts") {
+  CHECK(train_text({.step = 43}, kGoal) == "epoch 1/10  step 43/430  loss 0.0000  lr 0");
+  CHECK(train_text({.step = 0}, kGoal) == "epoch 1/10  step 0/430  loss 0.0000  lr 0");
+  CHECK(train_text({.step = 100}, {.total_steps = 100, .steps_per_epoch = 43}) ==
+        "epoch 3/3  step 100/100  loss 0.0000  lr 0");
+}
+
+TEST_CASE("a loss that is not finite is shown as it is") {
+  CHECK(train_text({.step = 1, .loss = std::nan("")}, {}) == "step 1  loss nan  lr 0");
+  CHECK(train_text({.step = 1, .loss = HUGE_VAL}, {}) == "step 1  loss inf  lr 0");
+}
+
+TEST_CASE("a wide terminal shows a bar in the columns that are left") {
+  CHECK(bar_text(kState, kGoal, 100) ==
+        "[=====>     ] epoch 5/10  step 215/430  loss 0.4321  lr 0.00098  512 samples/s  data 3%  "
+        "left 2m 03s");
+  CHECK(bar_text({.step = 430}, kGoal, 60) ==
+        "[=============] epoch 10/10  step 430/430  loss 0.0000  lr 0");
+  CHECK(bar_text({.step = 0}, kGoal, 60) ==
+        "[>               ] epoch 1/10  step 0/430  loss 0.0000  lr 0");
+}
+
+TEST_CASE("without a known end there is no bar") {
+  CHECK(bar_text({.step = 7}, {}, 200) == "step 7  loss 0.0000  lr 0");
+}
+
+TEST_CASE("a narrow terminal drops what matters least first") {
+  CHECK(bar_text(kState, kGoal, 86) ==
+        "epoch 5/10  step 215/430  loss 0.4321  lr 0.00098  512 samples/s  data 3%  left 2m 03s");
+  CHECK(bar_text(kState, kGoal, 85) ==
+        "epoch 5/10  step 215/430  loss 0.4321  lr 0.00098  512 samples/s  left 2m 03s");
+  CHECK(bar_text(kState, kGoal, 70) ==
+        "epoch 5/10  step 215/430  loss 0.4321  512 samples/s  left 2m 03s");
+  CHECK(bar_text(kState, kGoal, 50) == "epoch 5/10  step 215/430  loss 0.4321  left 2m 03s");
+  CHECK(bar_text(kState, kGoal, 30) == "step 215/430  loss 0.4321");
+  CHECK(bar_text(kState, kGoal, 15) == "step 215/430");
+  CHECK(bar_text(kState, kGoal, 6) == "step 2");
+  CHECK(bar_text(kState, kGoal, 0).empty());
+}
+
+TEST_CASE("a bar never has more columns than the terminal") {
+  for (int width = 0; width < 200; ++width) {
+    CHECK(static_cast<int>(bar_text(kState, kGoal, width).size()) <= width);
+  }
+}
+
+TEST_CASE("an evaluation says split, accuracy, loss, count and where") {
+  CHECK(eval_text({.split = "val",
+                   .step = 430,
+                   .epoch = 9,
+                   .loss = 0.08124,
+                   .top1 = 0.985,
+                   .top5 = 1,
+                   .count = 200}) ==
+        "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, step 430, epoch 10)");
+}
+
+TEST_CASE("a duration has two units at most") {
+  CHECK(format_duration(0) == "0s");
+  CHECK(format_duration(12.4) == "12s");
+  CHECK(format_duration(59.6) == "1m 00s");
+  CHECK(format_duration(200) == "3m 20s");
+  CHECK(format_duration(3599.5) == "1h 00m");
+  CHECK(format_duration(3725) == "1h 02m");
+  CHECK(format_duration(100 * 3600.0) == "100h 00m");
+  CHECK(format_duration(-5) == "0s");  // a clock never goes back, a subtraction of ours might
+  CHECK(format_duration(std::numeric_limits<double>::infinity()) == "?");
+}
+
+}  // namespace scaletrain::observe

@@ -1,0 +1,79 @@
+#include "lib/observe/summary.h"
+
+#include <doctest/doctest.h>
+
+namespace scaletrain::observe {
+
+namespace {
+
+RunSummary a_finished_run() {
+  return {.name = "digits-resnet18",
+          .stopped = "",
+          .step = 430,
+          .trained_s = 83,
+          .samples_per_s = 512.3,
+          .best = RunSummary::Best{.top1 = 0.99, .step = 387},
+          .test = RunSummary::Test{.top1 = 0.98477, .top5 = 1, .count = 197},
+          .checkpoint = "runs/digits-resnet18/checkpoints/step-00000430",
+          .run = "runs/digits-resnet18"};
+}
+
+}  // namespace
+
+TEST_CASE("the summary of a finished run") {
+  CHECK(summary_text(a_finished_run()) ==
+        "digits-resnet18: done, 430 steps in 1m 23s, 512 samples/s\n"
+        "  best top-1   99.00 % on val at step 387\n"
+        "  test top-1   98.48 %, top-5 100.00 % (197 samples)\n"
+        "  checkpoint   runs/digits-resnet18/checkpoints/step-00000430\n"
+        "  resume       scaletrain resume runs/digits-resnet18\n");
+}
+
+TEST_CASE("the summary of a run that was stopped before its first validation") {
+  RunSummary summary = a_finished_run();
+  summary.stopped = "SIGTERM";
+  summary.step = 12;
+  summary.best.reset();
+  summary.test.reset();
+  summary.skipped_steps = 2;
+  summary.checkpoint = "runs/digits-resnet18/checkpoints/step-00000012";
+  CHECK(summary_text(summary) ==
+        "digits-resnet18: stopped by SIGTERM, 12 steps in 1m 23s, 512 samples/s\n"
+        "  skipped      2 steps whose loss or gradients were not finite\n"
+        "  checkpoint   runs/digits-resnet18/checkpoints/step-00000012\n"
+        "  resume       scaletrain resume runs/digits-resnet18\n");
+}
+
+TEST_CASE("without a checkpoint there is nothing to resume") {
+  RunSummary summary = a_finished_run();
+  summary.best.reset();
+  summary.test.reset();
+  summary.checkpoint.clear();
+  CHECK(summary_text(summary) ==
+        "digits-resnet18: done, 430 steps in 1m 23s, 512 samples/s\n"
+        "  checkpoint   none was saved\n");
+}
+
+TEST_CASE("the command that resumes can be pasted, and names cannot change the terminal") {
+  RunSummary summary = a_finished_run();
+  summary.name = "a\x1b[2J";
+  summary.best.reset();
+  summary.test.reset();
+  summary.checkpoint = "my runs/it's/checkpoints/step-00000430";
+  summary.run = "my runs/it's";
+  CHECK(summary_text(summary) ==
+        "a\\x1b[2J: done, 430 steps in 1m 23s, 512 samples/s\n"
+        "  checkpoint   my runs/it's/checkpoints/step-00000430\n"
+        "  resume       scaletrain resume 'my runs/it'\\''s'\n");
+}
+
+TEST_CASE("shell_quote leaves safe words as they are and quotes the others") {
+  CHECK(shell_quote("runs/a-b_c.1") == "runs/a-b_c.1");
+  CHECK(shell_quote("") == "''");
+  CHECK(shell_quote("a b") == "'a b'");
+  CHECK(shell_quote("$(reboot)") == "'$(reboot)'");
+  CHECK(shell_quote("~") == "'~'");
+  CHECK(shell_quote("it's") == "'it'\\''s'");
+}
+
+}  // namespace scaletrain::observe
