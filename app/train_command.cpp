@@ -1,0 +1,88 @@
+#include "app/train_command.h"
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lib/core/error.h"
+#include "lib/core/lifeline.h"
+#include "lib/core/log.h"
+#include "lib/core/signals.h"
+#include "lib/core/worker_env.h"
+#include "lib/recipe/load.h"
+#include "lib/train/trainer.h"
+
+namespace scaletrain::app {
+namespace {
+
+// LibTorch's exceptions as ours: its text, without the C++ stack.
+std::unique_ptr<core::Error> translate(const std::exception& error, int rank) {
+  const std::string place = fmt::format("rank {}", rank);
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  const std::string text =
+      torch_error != nullptr ? torch_error->what_without_backtrace() : core::describe(error);
+  const bool memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+                      dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+                      text.find("can't allocate memory") != std::string::npos;
+  if (memory) {
+    return std::make_unique<core::OutOfMemoryError>(
+        place, text, "make /batch/per_device smaller and /batch/accumulate larger");
+  }
+  return std::make_unique<core::InternalError>(place, text);
+}
+
+int report(const core::Error& error, const core::WorkerEnv& env, std::int64_t step) {
+  core::log_line(error.what());
+  const int status = static_cast<int>(error.exit_code());
+  core::write_error_file(env, error.what(), status, step);
+  return status;
+}
+
+}  // namespace
+
+int run_train(int argc, char** argv) {
+  CLI::App options("execute a recipe as one rank");
+  std::string recipe_path;
+  std::optional<std::string> resume;
+  options.add_option("--recipe", recipe_path, "the resolved recipe")->required();
+  options.add_option("--resume", resume, "a checkpoint's folder, verified");
+  try {
+    options.parse(argc - 1, argv + 1);
+  } catch (const CLI::ParseError& error) {
+    core::log_line(error.what());
+    return static_cast<int>(core::ExitCode::kUsage);
+  }
+
+  core::install_stop_handlers();
+  const core::WorkerEnv env = core::read_worker_env();
+  if (env.world_size > 1) core::set_log_prefix(fmt::format("[rank {}] ", env.rank));
+  std::optional<core::Lifeline> lifeline;
+  if (env.lifeline_fd) {
+    lifeline.emplace(*env.lifeline_fd, static_cast<int>(core::ExitCode::kTemporary));
+  }
+
+  std::unique_ptr<train::Trainer> trainer;
+  const auto step = [&] { return trainer ? trainer->step() : -1; };
+  int status = 0;
+  try {
+    std::optional<std::filesystem::path> checkpoint;
+    if (resume) checkpoint = *resume;
+    trainer = std::make_unique<train::Trainer>(recipe::load_recipe(recipe_path), env, checkpoint);
+    status = static_cast<int>(trainer->run());
+  } catch (const core::Error& error) {
+    status = report(error, env, step());
+  } catch (const std::exception& error) {
+    status = report(*translate(error, env.rank), env, step());
+  }
+  // Not destroyed: after a failure its threads may wait for a peer that is gone; main leaves at
+  // once.
+  static_cast<void>(trainer.release());
+  return status;
+}
+
+}  // namespace scaletrain::app

@@ -1,0 +1,30 @@
+#include "lib/train/cadence.h"
+
+#include <cmath>
+
+namespace scaletrain::train {
+namespace {
+
+constexpr double kSecondsPerMinute = 60;
+
+// Whether a whole multiple of `period` lies in (before, now].
+bool crossed(double before, double now, double period) {
+  return std::floor(now / period) > std::floor(before / period);
+}
+
+}  // namespace
+
+bool Cadence::due(std::int64_t step, double seconds_before, double seconds) const {
+  const auto now = static_cast<double>(step);
+  switch (every_.unit) {
+    case recipe::Duration::Unit::kSteps:
+      return crossed(now - 1, now, every_.value);
+    case recipe::Duration::Unit::kEpochs:
+      return crossed(now - 1, now, every_.value * static_cast<double>(steps_per_epoch_));
+    case recipe::Duration::Unit::kMinutes:
+      return crossed(seconds_before, seconds, every_.value * kSecondsPerMinute);
+  }
+  return false;
+}
+
+}  // namespace scaletrain::train

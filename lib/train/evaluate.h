@@ -1,0 +1,26 @@
+// Accuracy and loss over a whole set, from sums and counts of all ranks: each sample counts once.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/data/loader.h"
+#include "lib/dist/group.h"
+#include "lib/input/images.h"
+#include "lib/nn/loss.h"
+#include "lib/nn/model.h"
+#include "lib/precision/precision.h"
+
+namespace scaletrain::train {
+
+struct EvalResult {
+  double loss = 0;            // mean over the samples
+  double top1 = 0, top5 = 0;  // 0..1; with fewer than five classes top5 is 1
+  std::int64_t count = 0;
+};
+
+// Runs the model in evaluation mode over every batch of `loader` from its start, and puts it back
+// into training mode. Ranks may have different numbers of batches: only the sums are exchanged.
+EvalResult evaluate(nn::Model& model, const nn::Loss& loss, precision::Precision& precision,
+                    const input::ImageInput& input, data::EvalLoader& loader, dist::Group& group);
+
+}  // namespace scaletrain::train

@@ -1,0 +1,89 @@
+#include "lib/train/fault.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::train {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Fault::Kind>, 5> kKinds{
+    {{"nan", Fault::Kind::kNan},
+     {"kill", Fault::Kind::kKill},
+     {"exit", Fault::Kind::kExit},
+     {"throw", Fault::Kind::kThrow},
+     {"slow", Fault::Kind::kSlow}}};
+constexpr int kExitStatus = 7;
+
+std::optional<Fault::Kind> kind_of(std::string_view name) {
+  for (const auto& [known, kind] : kKinds) {
+    if (known == name) return kind;
+  }
+  return std::nullopt;
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+std::optional<Fault> parse_fault(const std::string& text) {
+  const std::string_view view = text;
+  const auto at = view.find('@');
+  const auto comma = view.find(',');
+  Fault fault;
+  const auto kind = kind_of(view.substr(0, at));
+  bool good = kind.has_value() && at != std::string_view::npos;
+  if (good) good = read_number(view.substr(at + 1, comma - at - 1), fault.step);
+  if (good && comma != std::string_view::npos) {
+    fault.rank = 0;
+    good = read_number(view.substr(comma + 1), *fault.rank);
+  }
+  if (!good) {
+    throw core::UsageError("SCALETRAIN_FAULT", fmt::format("\"{}\" is no fault", text),
+                           "use KIND@STEP or KIND@STEP,RANK with nan, kill, exit, throw or slow");
+  }
+  fault.kind = *kind;
+  return fault;
+}
+
+std::optional<Fault> read_fault() {
+  const char* const text = std::getenv("SCALETRAIN_FAULT");
+  if (text == nullptr) return std::nullopt;
+  return parse_fault(text);
+}
+
+bool commit_fault(const std::optional<Fault>& fault, std::int64_t step, int rank) {
+  if (!fault || fault->step != step || fault->rank.value_or(rank) != rank) return false;
+  switch (fault->kind) {
+    case Fault::Kind::kNan:
+      return true;
+    case Fault::Kind::kKill:
+      ::raise(SIGKILL);
+      break;
+    case Fault::Kind::kExit:
+      ::_exit(kExitStatus);
+    case Fault::Kind::kThrow:
+      throw std::runtime_error("a fault was asked for");
+    case Fault::Kind::kSlow:
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      break;
+  }
+  return false;
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,169 @@
+#include "lib/train/parts.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/dist/device.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/recipe/load.h"
+#include "lib/train/replicate.h"
+#include "lib/train/reproducible.h"
+
+namespace scaletrain::train {
+namespace {
+
+constexpr std::chrono::minutes kGroupTimeout{10};
+constexpr int kMaxAutomaticThreads = 8;
+
+// Decoding threads of a rank where the recipe leaves it open: its share of the cores.
+int decode_threads(const recipe::Data& data, const core::WorkerEnv& env) {
+  if (data.threads > 0) return static_cast<int>(data.threads);
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(cores / env.local_world_size, 1, kMaxAutomaticThreads);
+}
+
+std::int64_t length_steps(const recipe::Recipe& recipe, std::int64_t steps_per_epoch) {
+  return std::max<std::int64_t>(1, optim::duration_steps(recipe.length, steps_per_epoch));
+}
+
+std::vector<at::Tensor> values(const std::map<std::string, at::Tensor>& named) {
+  std::vector<at::Tensor> result;
+  result.reserve(named.size());
+  for (const auto& [name, tensor] : named) result.push_back(tensor);
+  return result;
+}
+
+}  // namespace
+
+Parts::Parts(const recipe::Recipe& recipe, const core::WorkerEnv& env,
+             const std::optional<std::filesystem::path>& resume)
+    : batch(recipe::plan_batch(recipe.batch, env.world_size)) {
+  if (recipe.threads > 0) at::set_num_threads(static_cast<int>(recipe.threads));
+  const at::Device device = dist::choose_device(recipe.device, env.local_rank);
+  if (resume) state = checkpoint::read_state(*resume);
+  open_data(recipe, env, device);  // its threads decode while the rest is built
+  group = std::make_unique<dist::Group>(env, device, kGroupTimeout);
+  build_model(recipe);
+  if (resume) restore(*resume);
+  replicate(*group, values(model_tensors()), "initial model");
+  const bool same_ranks = state.world_size == group->world_size();
+  parallel = std::make_unique<parallel::DataParallel>(
+      parameters, *group, same_ranks ? state.bucket_layout : parallel::BucketLayout{});
+  describe_process(state, *group);
+  state.global_batch = batch.global;
+}
+
+void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device) {
+  const recipe::Data& config = recipe.data;
+  pool = dist::make_buffer_pool(device);
+  data::LoaderOptions options{.image_size = config.image_size,
+                              .num_classes = recipe.model.num_classes,
+                              .seed = recipe.seed,
+                              .threads = decode_threads(config, env),
+                              .prefetch = static_cast<int>(config.prefetch),
+                              .shuffle_shards = config.shuffle_shards,
+                              .augment = config.train.augment};
+  const data::RankSlice slice{.rank = env.rank,
+                              .world_size = env.world_size,
+                              .per_device = batch.per_device,
+                              .accumulate = batch.accumulate};
+  train_set = data::open_dataset(config.train, config.index_cache);
+  train_loader = std::make_unique<data::TrainLoader>(train_set, options, slice, *pool);
+  if (state.step > 0) train_loader->seek(state.epoch, state.step_in_epoch);
+  total_steps = length_steps(recipe, train_loader->steps_per_epoch());
+
+  options.augment.clear();
+  const auto open_eval = [&](const std::optional<recipe::Source>& source) {
+    if (!source) return std::unique_ptr<data::EvalLoader>();
+    return std::make_unique<data::EvalLoader>(data::open_dataset(*source, config.index_cache),
+                                              options, slice, *pool);
+  };
+  val_loader = open_eval(config.val);
+  test_loader = open_eval(config.test);
+  input = std::make_unique<input::ImageInput>(config.normalize, config.image_size, device);
+}
+
+void Parts::build_model(const recipe::Recipe& recipe) {
+  model = nn::make_model(recipe.model, recipe.data.image_size, recipe.seed);
+  model->to(group->device());
+  std::vector<optim::NamedParameter> named;
+  for (const auto& item : model->named_parameters()) {
+    parameters.push_back(item.value());
+    named.push_back({.name = item.key(), .tensor = item.value(), .decays = item.value().dim() > 1});
+  }
+  loss = nn::make_loss(recipe.loss);
+  precision = precision::make_precision(recipe.precision, group->device());
+  optimizer = optim::make_optimizer(recipe.optimizer, std::move(named));
+  schedule = std::make_unique<optim::Schedule>(
+      recipe.schedule, optim::scaled_lr(recipe.optimizer, batch.global),
+      optim::ScheduleSpan{.total_steps = total_steps,
+                          .steps_per_epoch = train_loader->steps_per_epoch()});
+}
+
+void Parts::restore(const std::filesystem::path& checkpoint) {
+  if (state.global_batch != batch.global) {
+    throw core::RecipeError(
+        "/batch",
+        fmt::format("the global batch is {}, the checkpoint's was {}", batch.global,
+                    state.global_batch),
+        fmt::format("set {{\"global\": {}, \"per_device\": N}} with N a divisor for {} ranks",
+                    state.global_batch, group->world_size()));
+  }
+  checkpoint::Contents contents;
+  contents.model = model_tensors();
+  contents.optimizer = optimizer->state();
+  if (group->rank() == 0) checkpoint::load(checkpoint, contents);
+  replicate(*group, values(contents.optimizer), "optimizer state");
+  precision->load_state(state.scaler);
+
+  checkpoint::TrainState now;
+  describe_process(now, *group);
+  const std::vector<std::string> changed = differences(state, now);
+  if (!changed.empty() && group->rank() == 0) {
+    core::warn("not bit for bit as the run it continues: {}", fmt::join(changed, "; "));
+  }
+}
+
+EvalResult Parts::evaluate(data::EvalLoader& loader) {
+  replicate(*group, model->buffers(), "buffers before evaluation");
+  return train::evaluate(*model, *loss, *precision, *input, loader, *group);
+}
+
+checkpoint::Contents Parts::contents(const recipe::Recipe& recipe) const {
+  checkpoint::Contents contents;
+  contents.model = model_tensors();
+  contents.optimizer = optimizer->state();
+  contents.state = state;
+  contents.state.schedule = {{"step", state.step}, {"lr", schedule->lr(state.step)}};
+  contents.state.scaler = precision->state();
+  contents.state.random = {{"seed", recipe.seed}, {"step", state.step}};
+  contents.state.bucket_layout = parallel->layout();
+  contents.classes = train_set->classes();
+  contents.recipe = recipe::to_json(recipe);
+  return contents;
+}
+
+void Parts::load_model(const recipe::Recipe& recipe, std::int64_t step) {
+  std::map<std::string, at::Tensor> tensors = model_tensors();
+  if (group->rank() == 0) {
+    const std::filesystem::path checkpoints = std::filesystem::path(recipe.output) / "checkpoints";
+    checkpoint::load_model(checkpoints / format::checkpoint_name(step), tensors);
+  }
+  replicate(*group, values(tensors), "best model");
+}
+
+std::map<std::string, at::Tensor> Parts::model_tensors() const {
+  std::map<std::string, at::Tensor> result;
+  for (const auto& item : model->named_parameters()) result[item.key()] = item.value().detach();
+  for (const auto& item : model->named_buffers()) result[item.key()] = item.value();
+  return result;
+}
+
+}  // namespace scaletrain::train

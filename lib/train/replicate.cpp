@@ -1,0 +1,51 @@
+#include "lib/train/replicate.h"
+
+#include <ATen/ops/cat.h>
+#include <c10/core/GradMode.h>
+
+#include <map>
+
+namespace scaletrain::train {
+namespace {
+
+constexpr std::int64_t kMessageElements = 8 << 20;  // 32 MiB of fp32
+
+void replicate_message(dist::Group& group, const std::vector<at::Tensor>& tensors,
+                       const char* name) {
+  std::vector<at::Tensor> flat;
+  flat.reserve(tensors.size());
+  for (const at::Tensor& tensor : tensors) flat.push_back(tensor.detach().reshape({-1}));
+  at::Tensor message = at::cat(flat);
+  group.broadcast(message, 0, name).wait();
+  if (group.rank() == 0) return;
+  std::int64_t begin = 0;
+  for (const at::Tensor& tensor : tensors) {
+    tensor.detach().copy_(message.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
+    begin += tensor.numel();
+  }
+}
+
+}  // namespace
+
+void replicate(dist::Group& group, const std::vector<at::Tensor>& tensors, const char* name) {
+  if (group.world_size() == 1) return;
+  const at::NoGradGuard no_grad;
+  std::map<at::ScalarType, std::vector<at::Tensor>> by_type;
+  for (const at::Tensor& tensor : tensors) by_type[tensor.scalar_type()].push_back(tensor);
+  for (const auto& [type, same_type] : by_type) {
+    std::vector<at::Tensor> message;
+    std::int64_t elements = 0;
+    for (const at::Tensor& tensor : same_type) {
+      message.push_back(tensor);
+      elements += tensor.numel();
+      if (elements >= kMessageElements) {
+        replicate_message(group, message, name);
+        message.clear();
+        elements = 0;
+      }
+    }
+    if (!message.empty()) replicate_message(group, message, name);
+  }
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,154 @@
+#include "lib/train/reporter.h"
+
+#include <fmt/format.h>
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "lib/core/disk.h"
+#include "lib/core/version.h"
+#include "lib/dist/device.h"
+#include "lib/observe/environment.h"
+
+namespace scaletrain::train {
+namespace {
+
+// Writes all of `text`, whatever the reader does.
+void print(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+Reporter::Reporter(const recipe::Recipe& recipe, const core::WorkerEnv& env, Parts& parts)
+    : recipe_(recipe),
+      attempt_(env.attempt),
+      parts_(parts),
+      console_fd_(env.console_fd.value_or(STDERR_FILENO)) {
+  if (env.rank != 0) return;
+  const std::filesystem::path run = recipe.output;
+  observe::EnvironmentFacts facts;
+  facts.versions = {{"scaletrain", core::version()}, {"torch", TORCH_VERSION}};
+  facts.devices = {dist::device_name(parts.group->device())};
+  facts.world_size = env.world_size;
+  facts.command = observe::command_line(::getppid());
+  core::system_disk().make_folders(run);
+  core::write_durably(core::system_disk(), run / "environment.json",
+                      observe::environment_json(facts));
+  metrics_ = std::make_unique<observe::MetricsWriter>(run / "metrics.jsonl");
+  progress_ = std::make_unique<observe::Progress>(
+      console_fd_, observe::ProgressGoal{.total_steps = parts.total_steps,
+                                         .steps_per_epoch = parts.train_loader->steps_per_epoch()});
+}
+
+Reporter::~Reporter() = default;
+
+void Reporter::step(const StepResult& result, double lr, double seconds, bool first, bool due) {
+  const checkpoint::TrainState& state = parts_.state;
+  ++window_steps_;
+  ++own_steps_;
+  window_s_ += seconds;
+  own_s_ += seconds;
+  window_data_s_ += result.data_s;
+  if (first || due) {
+    const auto steps = static_cast<double>(window_steps_);
+    at::Tensor slowest = at::empty({3}, at::kDouble);
+    double* const values = slowest.mutable_data_ptr<double>();
+    values[0] = window_data_s_ / steps;
+    values[1] = (window_s_ - window_data_s_) / steps;
+    values[2] = static_cast<double>(dist::peak_memory_bytes(parts_.group->device()));
+    slowest = slowest.to(parts_.group->device());
+    parts_.group->all_reduce_max(slowest, "slowest rank").wait();
+    if (speaks()) {
+      const at::Tensor host = slowest.cpu();
+      const double* const worst = host.const_data_ptr<double>();
+      const observe::TrainRecord record{
+          .attempt = attempt_,
+          .step = state.step,
+          .epoch = (state.step - 1) / parts_.train_loader->steps_per_epoch(),
+          .samples = state.samples,
+          .loss = result.loss,
+          .lr = lr,
+          .grad_norm = result.grad_norm,
+          .samples_per_s = steps * static_cast<double>(parts_.batch.global) / window_s_,
+          .data_time = worst[0],
+          .compute_time = worst[1],
+          .memory_bytes = static_cast<std::int64_t>(worst[2]),
+          .order_digest = state.order_digest};
+      metrics_->write(record);
+      progress_->train(record);
+    }
+    window_steps_ = 0;
+    window_s_ = window_data_s_ = 0;
+  }
+  if (speaks()) progress_->tick(state.step, result.loss, lr);
+}
+
+void Reporter::eval(const std::string& split, const EvalResult& result) {
+  if (!speaks()) return;
+  const observe::EvalRecord record{.attempt = attempt_,
+                                   .split = split,
+                                   .step = parts_.state.step,
+                                   .epoch = parts_.state.epoch,
+                                   .loss = result.loss,
+                                   .top1 = result.top1,
+                                   .top5 = result.top5,
+                                   .count = result.count};
+  metrics_->write(record);
+  progress_->eval(record);
+  if (split == "test") {
+    test_ =
+        observe::RunSummary::Test{.top1 = result.top1, .top5 = result.top5, .count = result.count};
+  }
+}
+
+void Reporter::saved(const std::filesystem::path& checkpoint, double seconds) {
+  checkpoint_ = checkpoint.string();
+  if (speaks()) {
+    progress_->note(fmt::format("saved {} in {:.2f} s", checkpoint_, seconds));
+  }
+}
+
+void Reporter::skipped(const StepResult& result) {
+  if (!speaks()) return;
+  progress_->note(
+      fmt::format("warning: step {} was left out on all ranks: loss {}, gradient norm {}",
+                  parts_.state.step, result.loss, result.grad_norm));
+}
+
+void Reporter::finished() {
+  if (!speaks()) return;
+  nlohmann::json file{{"step", parts_.state.step}, {"epoch", parts_.state.epoch}};
+  if (test_) file["test_top1"] = test_->top1;
+  core::write_durably(core::system_disk(), std::filesystem::path(recipe_.output) / "finished.json",
+                      file.dump(2) + "\n");
+}
+
+void Reporter::summary(const std::string& stopped) {
+  if (!speaks()) return;
+  progress_.reset();  // ends the bar's line
+  const checkpoint::TrainState& state = parts_.state;
+  observe::RunSummary summary{
+      .name = recipe_.name,
+      .stopped = stopped,
+      .step = state.step,
+      .trained_s = state.trained_s,
+      .samples_per_s =
+          own_s_ > 0 ? static_cast<double>(own_steps_ * parts_.batch.global) / own_s_ : 0,
+      .skipped_steps = state.skipped_steps,
+      .best = std::nullopt,
+      .test = test_,
+      .checkpoint = checkpoint_,
+      .run = recipe_.output};
+  if (state.best_step >= 0) {
+    summary.best = observe::RunSummary::Best{.top1 = state.best_metric, .step = state.best_step};
+  }
+  print(console_fd_, observe::summary_text(summary));
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,59 @@
+// What rank 0 tells: metrics.jsonl, progress, the closing summary. On other ranks it is silent.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lib/core/clock.h"
+#include "lib/core/worker_env.h"
+#include "lib/observe/metrics.h"
+#include "lib/observe/progress.h"
+#include "lib/observe/summary.h"
+#include "lib/recipe/recipe.h"
+#include "lib/train/cadence.h"
+#include "lib/train/evaluate.h"
+#include "lib/train/parts.h"
+#include "lib/train/step.h"
+
+namespace scaletrain::train {
+
+class Reporter {
+ public:
+  // Rank 0 writes environment.json into the run's folder.
+  Reporter(const recipe::Recipe& recipe, const core::WorkerEnv& env, Parts& parts);
+  ~Reporter();
+
+  // After every step; `state` already counts it. `first`: the first step of this process, which is
+  // always recorded. Collective where a record is due: every rank calls it.
+  void step(const StepResult& result, double lr, double seconds, bool first, bool due);
+  void eval(const std::string& split, const EvalResult& result);
+  void saved(const std::filesystem::path& checkpoint, double seconds);
+  void skipped(const StepResult& result);
+  // RUN/finished.json: this run is done, and a resume has nothing left to do.
+  void finished();
+  // The last lines; `stopped` says why it ended early, empty where it did not.
+  void summary(const std::string& stopped);
+
+ private:
+  bool speaks() const { return progress_ != nullptr; }
+
+  const recipe::Recipe& recipe_;
+  int attempt_;
+  Parts& parts_;
+  std::unique_ptr<observe::MetricsWriter> metrics_;
+  std::unique_ptr<observe::Progress> progress_;
+  int console_fd_;
+
+  // Since the line before.
+  std::int64_t window_steps_ = 0;
+  double window_s_ = 0, window_data_s_ = 0;
+  // Of this process.
+  std::int64_t own_steps_ = 0;
+  double own_s_ = 0;
+  std::string checkpoint_;
+  std::optional<observe::RunSummary::Test> test_;
+};
+
+}  // namespace scaletrain::train

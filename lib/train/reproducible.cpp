@@ -1,0 +1,35 @@
+#include "lib/train/reproducible.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <fmt/format.h>
+#include <torch/version.h>
+
+#include "lib/data/order.h"
+
+namespace scaletrain::train {
+
+void describe_process(checkpoint::TrainState& state, const dist::Group& group) {
+  state.order_version = data::kOrderVersion;
+  state.world_size = group.world_size();
+  state.threads = at::get_num_threads();
+  state.cpu_capability = at::get_cpu_capability();
+  state.torch_version = TORCH_VERSION;
+  state.device = group.device().str();
+}
+
+std::vector<std::string> differences(const checkpoint::TrainState& was,
+                                     const checkpoint::TrainState& now) {
+  std::vector<std::string> result;
+  const auto compare = [&](std::string_view what, const auto& before, const auto& after) {
+    if (before != after) result.push_back(fmt::format("{} {}, was {}", what, after, before));
+  };
+  compare("ranks", was.world_size, now.world_size);
+  compare("threads per rank", was.threads, now.threads);
+  compare("CPU capability", was.cpu_capability, now.cpu_capability);
+  compare("LibTorch", was.torch_version, now.torch_version);
+  compare("data order version", was.order_version, now.order_version);
+  return result;
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,20 @@
+// What a resume must share with the run it continues to be bit for bit.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/dist/group.h"
+
+namespace scaletrain::train {
+
+// Writes this process's ranks, threads, CPU capability, LibTorch and device into `state`.
+void describe_process(checkpoint::TrainState& state, const dist::Group& group);
+
+// What differs, as "4 ranks, were 2"; empty: the resume is bit for bit (on a GPU only with
+// deterministic kernels).
+std::vector<std::string> differences(const checkpoint::TrainState& was,
+                                     const checkpoint::TrainState& now);
+
+}  // namespace scaletrain::train

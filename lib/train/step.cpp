@@ -1,0 +1,104 @@
+#include "lib/train/step.h"
+
+#include <ATen/Context.h>
+
+#include <cmath>
+#include <limits>
+
+#include "lib/core/philox.h"
+#include "lib/dist/errors.h"
+#include "lib/optim/clip.h"
+#include "lib/train/vote.h"
+
+namespace scaletrain::train {
+namespace {
+
+// Dropout's masks depend on (seed, step, micro-step, rank) and on nothing before, so that no
+// generator state has to be saved.
+void reseed(at::Device device, std::uint64_t seed, std::int64_t step, std::int64_t stream) {
+  core::Philox draw(seed, core::DrawPurpose::kDropout, static_cast<std::uint64_t>(step),
+                    static_cast<std::uint64_t>(stream));
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  generator.set_current_seed(draw.next_u64());
+}
+
+std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> result;
+  result.reserve(parameters.size());
+  for (const at::Tensor& parameter : parameters) {
+    if (parameter.grad().defined()) result.push_back(parameter.grad());
+  }
+  return result;
+}
+
+}  // namespace
+
+StepRunner::StepRunner(Parts& parts, const recipe::Recipe& recipe)
+    : parts_(parts), seed_(recipe.seed), fault_(read_fault()) {
+  if (recipe.clip) max_norm_ = recipe.clip->norm;
+}
+
+at::Tensor StepRunner::forward(std::int64_t step, std::int64_t micro_step,
+                               const data::ImageBatch& images) {
+  const dist::Group& group = *parts_.group;
+  const input::DeviceBatch batch = parts_.input->prepare(images);
+  reseed(group.device(), seed_, step, micro_step * group.world_size() + group.rank());
+  return parts_.precision->forward(
+      [&] { return parts_.loss->sum(parts_.model->forward(batch.images), batch.targets); });
+}
+
+StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
+  dist::Group& group = *parts_.group;
+  // Backward starts from the sum over the micro-batch. Divided by the global batch, and multiplied
+  // by the ranks to undo the Reducer's mean, the gradients are those of the global mean.
+  const double weight = group.world_size() / static_cast<double>(parts_.batch.global);
+  const bool make_nan = commit_fault(fault_, step + 1, group.rank());
+  StepResult result;
+  Vote own{.stop = core::stop_reason(), .trained_s = trained_s};
+  std::optional<VoteExchange> exchange;
+
+  parts_.parallel->zero_grad();
+  for (std::int64_t micro_step = 0; micro_step < parts_.batch.accumulate; ++micro_step) {
+    const bool last = micro_step + 1 == parts_.batch.accumulate;
+    const data::ImageBatch images = parts_.train_loader->next();
+    parts_.parallel->begin_micro_step(last);
+    at::Tensor loss = forward(step, micro_step, images);
+    if (make_nan) loss = loss * std::numeric_limits<double>::quiet_NaN();
+
+    const double loss_sum = loss.item<double>();
+    own.loss_sum += loss_sum;
+    own.targets += static_cast<double>(images.count);
+    own.finite = own.finite && std::isfinite(loss_sum);
+    own.digest += images.digest;
+    result.data_s += images.wait_s;
+    if (last) exchange.emplace(group, own);
+
+    const at::Tensor root = parts_.precision->scale(loss * weight);
+    parts_.parallel->prepare_backward(root);
+    dist::translate_errors("backward", [&] { root.backward(); });
+  }
+
+  const Vote all = exchange->result();
+  result.loss = all.loss_sum / all.targets;
+  result.stop = all.stop;
+  result.digest = all.digest;
+  result.trained_s = all.trained_s;
+  result.finite = update(lr, result.grad_norm, all.finite);
+  return result;
+}
+
+bool StepRunner::update(double lr, double& norm, bool finite) {
+  const std::vector<at::Tensor> gradients = gradients_of(parts_.parameters);
+  parts_.precision->unscale(gradients);
+  const at::Tensor norm_tensor = optim::grad_norm(gradients);
+  norm = norm_tensor.item<double>();
+  finite = finite && std::isfinite(norm);
+  if (finite) {
+    if (max_norm_) optim::clip_grad_norm(gradients, norm_tensor, *max_norm_);
+    parts_.optimizer->step(lr);
+  }
+  parts_.precision->update(finite);
+  return finite;
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,43 @@
+// One optimizer step: micro-batches forward and backward, gradients averaged, one update.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "lib/core/signals.h"
+#include "lib/recipe/recipe.h"
+#include "lib/train/fault.h"
+#include "lib/train/parts.h"
+
+namespace scaletrain::train {
+
+struct StepResult {
+  double loss = 0;       // mean over the global batch
+  double grad_norm = 0;  // before clipping
+  bool finite = true;    // false: the step was left out, on all ranks
+  core::StopReason stop = core::StopReason::kNone;
+  std::uint64_t digest = 0;  // of the global batch
+  double trained_s = 0;      // rank 0's clock at the step's beginning
+  double data_s = 0;         // this rank's wait for data
+};
+
+class StepRunner {
+ public:
+  StepRunner(Parts& parts, const recipe::Recipe& recipe);
+
+  // Step number `step` (from 0) at learning rate `lr`; `trained_s` is this rank's training time.
+  // All fields of the result but data_s are the same on all ranks.
+  StepResult run(std::int64_t step, double lr, double trained_s);
+
+ private:
+  // Forward of one micro-batch; returns its summed loss.
+  at::Tensor forward(std::int64_t step, std::int64_t micro_step, const data::ImageBatch& images);
+  bool update(double lr, double& norm, bool finite);
+
+  Parts& parts_;
+  std::uint64_t seed_;
+  std::optional<double> max_norm_;
+  std::optional<Fault> fault_;
+};
+
+}  // namespace scaletrain::train

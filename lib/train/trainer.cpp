@@ -1,0 +1,128 @@
+#include "lib/train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/core/clock.h"
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+
+namespace scaletrain::train {
+namespace {
+
+constexpr int kMaxSkippedInARow = 10;  // then training has diverged
+
+}  // namespace
+
+Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
+                 const std::optional<std::filesystem::path>& resume)
+    : recipe_(std::move(recipe)),
+      parts_(recipe_, env, resume),
+      reporter_(recipe_, env, parts_),
+      steps_(parts_, recipe_),
+      log_every_(recipe_.log_every, parts_.train_loader->steps_per_epoch()),
+      validate_every_(recipe_.validate_every, parts_.train_loader->steps_per_epoch()),
+      save_every_(recipe_.checkpoint.every, parts_.train_loader->steps_per_epoch()),
+      saved_step_(resume ? parts_.state.step : -1),
+      seconds_before_(parts_.state.trained_s) {}
+
+core::ExitCode Trainer::run() {
+  const checkpoint::TrainState& state = parts_.state;
+  while (state.step < parts_.total_steps) {
+    const StepResult result = train_step();
+    if (validate_every_.due(state.step, seconds_before_, result.trained_s)) validate();
+    if (save_every_.due(state.step, seconds_before_, result.trained_s)) save();
+    seconds_before_ = result.trained_s;
+    if (result.stop != core::StopReason::kNone) return stop(result.stop);
+  }
+  finish();
+  return core::ExitCode::kOk;
+}
+
+StepResult Trainer::train_step() {
+  const core::SteadyTime start = core::now();
+  const double lr = parts_.schedule->lr(parts_.state.step);
+  const StepResult result = steps_.run(parts_.state.step, lr, parts_.state.trained_s);
+  const double seconds = core::seconds_since(start);
+  count_step(result, seconds);
+  const bool due = log_every_.due(parts_.state.step, seconds_before_, result.trained_s);
+  reporter_.step(result, lr, seconds, std::exchange(first_, false), due);
+  return result;
+}
+
+void Trainer::count_step(const StepResult& result, double seconds) {
+  checkpoint::TrainState& state = parts_.state;
+  ++state.step;
+  if (++state.step_in_epoch == parts_.train_loader->steps_per_epoch()) {
+    state.step_in_epoch = 0;
+    ++state.epoch;
+  }
+  state.samples += parts_.batch.global;
+  state.order_digest += result.digest;
+  state.trained_s += seconds;
+  if (result.finite) {
+    skipped_in_a_row_ = 0;
+    return;
+  }
+  ++state.skipped_steps;
+  reporter_.skipped(result);
+  if (++skipped_in_a_row_ == kMaxSkippedInARow) {
+    throw core::DivergedError(
+        fmt::format("step {}", state.step),
+        fmt::format("loss or gradients were not finite in {} steps in a row", kMaxSkippedInARow),
+        "lower the learning rate, lengthen the warmup or clip the gradients; the checkpoints from "
+        "before are kept");
+  }
+}
+
+void Trainer::validate() {
+  if (!parts_.val_loader || validated_step_ == parts_.state.step) return;
+  const EvalResult result = parts_.evaluate(*parts_.val_loader);
+  checkpoint::TrainState& state = parts_.state;
+  validated_step_ = state.step;
+  if (result.top1 > state.best_metric) {
+    state.best_metric = result.top1;
+    state.best_step = state.step;
+  }
+  reporter_.eval("val", result);
+}
+
+void Trainer::save() {
+  const std::int64_t step = parts_.state.step;
+  if (std::exchange(saved_step_, step) == step || parts_.group->rank() != 0) return;
+  const core::SteadyTime start = core::now();
+  const checkpoint::Contents contents = parts_.contents(recipe_);
+  const std::filesystem::path path =
+      checkpoint::save(core::system_disk(), recipe_.output, contents, recipe_.checkpoint.keep_last,
+                       recipe_.checkpoint.keep_best);
+  reporter_.saved(path, core::seconds_since(start));
+}
+
+// Validates and saves what training ended with, then tests once: the best checkpoint, where
+// validation chose one, otherwise the last.
+void Trainer::finish() {
+  validate();
+  save();
+  if (parts_.test_loader) {
+    const checkpoint::TrainState& state = parts_.state;
+    if (state.best_step >= 0 && state.best_step != state.step && recipe_.checkpoint.keep_best > 0) {
+      parts_.load_model(recipe_, state.best_step);
+    }
+    reporter_.eval("test", parts_.evaluate(*parts_.test_loader));
+  }
+  reporter_.finished();
+  reporter_.summary("");
+  parts_.group->barrier("the end");
+}
+
+core::ExitCode Trainer::stop(core::StopReason reason) {
+  save();
+  const bool interrupted = reason == core::StopReason::kInterrupt;
+  reporter_.summary(interrupted ? "SIGINT" : "SIGTERM or SIGUSR2");
+  parts_.group->barrier("the stop");
+  return interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary;
+}
+
+}  // namespace scaletrain::train
