@@ -1,0 +1,59 @@
+// SHARD.tar.idx: where the samples of a tar shard are and what their labels are, 16 bytes a sample
+// (docs/formats/index.md). It belongs to one version of the shard, told by size and time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/format/tar.h"
+
+namespace scaletrain::format {
+
+inline constexpr std::uint32_t kIndexVersion = 1;
+
+// One sample, as it stands in the file.
+struct IndexEntry {
+  std::uint32_t begin_block = 0;   // of the image's first header block, in blocks of 512 bytes
+  std::uint32_t header_bytes = 0;  // from there to the image's bytes
+  std::uint32_t image_bytes = 0;
+  std::uint32_t label = 0;
+
+  bool operator==(const IndexEntry&) const = default;
+};
+static_assert(sizeof(IndexEntry) == 16);
+
+// The version of a shard that an index describes.
+struct ShardVersion {
+  std::int64_t bytes = 0;
+  std::int64_t mtime_ns = 0;
+};
+
+// Reads through the whole shard and returns its samples in file order. Throws core::DataError as
+// for_each_sample does, and for a shard above 2 TiB.
+std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_bytes,
+                                    const ReadAt& read);
+
+// The file's bytes.
+std::string encode_index(std::span<const IndexEntry> entries, ShardVersion version);
+
+// An index mapped into memory.
+class MappedIndex {
+ public:
+  // nullopt when there is none, or it is damaged or of another version of the shard or the format:
+  // then it is built again.
+  static std::optional<MappedIndex> open(const std::filesystem::path& path, ShardVersion version);
+
+  std::span<const IndexEntry> entries() const { return entries_; }
+
+ private:
+  std::shared_ptr<const void> mapping_;
+  std::span<const IndexEntry> entries_;
+};
+
+}  // namespace scaletrain::format

@@ -1,0 +1,118 @@
+#include "lib/format/tar_header.h"
+
+#include <charconv>
+#include <stdexcept>
+
+namespace scaletrain::format {
+namespace {
+
+// Fields of a ustar header block: offset and length.
+struct Field {
+  std::size_t offset, length;
+};
+constexpr Field kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kMagic{257, 6}, kPrefix{345, 155};
+constexpr std::size_t kType = 156;
+
+std::string_view field_of(std::string_view block, Field field) {
+  return block.substr(field.offset, field.length);
+}
+
+// Up to the first NUL; a full field has none.
+std::string_view text_of(std::string_view block, Field field) {
+  const std::string_view text = field_of(block, field);
+  return text.substr(0, text.find('\0'));
+}
+
+// Octal digits with spaces around them, ended by a space or NUL; nullopt for anything else.
+std::optional<std::int64_t> parse_octal(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  text = text.substr(0, text.find_first_of(std::string_view(" \0", 2)));
+  std::int64_t value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value, 8);
+  if (text.empty()) return 0;
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size() || value < 0) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+// GNU's form of large numbers: the first byte is 0x80, the others are a big-endian number.
+std::optional<std::int64_t> parse_base256(std::string_view text) {
+  if (text[0] != '\x80') return std::nullopt;
+  std::int64_t value = 0;
+  for (const char c : text.substr(1)) {
+    if (value > INT64_MAX >> 8) return std::nullopt;
+    value = value << 8 | static_cast<unsigned char>(c);
+  }
+  return value;
+}
+
+std::optional<std::int64_t> parse_number(std::string_view text) {
+  return (static_cast<unsigned char>(text[0]) & 0x80U) != 0 ? parse_base256(text)
+                                                            : parse_octal(text);
+}
+
+// The sum of all bytes, its own field taken as spaces. Some old writers summed signed characters.
+bool checksum_fits(std::string_view block) {
+  std::int64_t as_unsigned = 0, as_signed = 0;
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    const bool own = i >= kChecksum.offset && i < kChecksum.offset + kChecksum.length;
+    const char c = own ? ' ' : block[i];
+    as_unsigned += static_cast<unsigned char>(c);
+    as_signed += static_cast<signed char>(c);
+  }
+  const auto stored = parse_octal(field_of(block, kChecksum));
+  return stored && (*stored == as_unsigned || *stored == as_signed);
+}
+
+}  // namespace
+
+TarHeader parse_tar_header(std::span<const std::byte> bytes) {
+  const std::string_view block(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (!checksum_fits(block)) throw std::invalid_argument("no tar header: its checksum is wrong");
+  TarHeader header;
+  header.type = block[kType];
+  // Only POSIX's magic has a prefix; GNU's ("ustar " and a space) keeps other things there.
+  if (field_of(block, kMagic) == std::string_view("ustar\0", 6) && block[kPrefix.offset] != '\0') {
+    header.path = std::string(text_of(block, kPrefix)) + "/";
+  }
+  header.path += text_of(block, kName);
+  const auto size = parse_number(field_of(block, kSize));
+  if (!size) throw std::invalid_argument("its size field is not a number");
+  header.bytes = *size;
+  return header;
+}
+
+PaxRecords parse_pax(std::string_view records) {
+  PaxRecords result;
+  while (!records.empty()) {
+    std::size_t length = 0;
+    const char* const end = records.data() + records.size();
+    const auto parsed = std::from_chars(records.data(), end, length);
+    const auto digits = static_cast<std::size_t>(parsed.ptr - records.data());
+    if (parsed.ec != std::errc() || length > records.size() || length < digits + 4 ||
+        records[digits] != ' ' || records[length - 1] != '\n') {
+      throw std::invalid_argument("its pax extended header is damaged");
+    }
+    const std::string_view record = records.substr(digits + 1, length - digits - 2);
+    records.remove_prefix(length);
+    const std::size_t equals = record.find('=');
+    if (equals == std::string_view::npos) {
+      throw std::invalid_argument("its pax extended header is damaged");
+    }
+    const std::string_view key = record.substr(0, equals), value = record.substr(equals + 1);
+    if (key == "path" && !value.empty()) result.path = value;
+    if (key.starts_with("GNU.sparse.")) result.sparse = true;
+    if (key == "size") {
+      std::int64_t size = 0;
+      const auto number = std::from_chars(value.data(), value.data() + value.size(), size);
+      if (number.ec != std::errc() || number.ptr != value.data() + value.size() || size < 0) {
+        throw std::invalid_argument("the size in its pax extended header is not a number");
+      }
+      result.bytes = size;
+    }
+  }
+  return result;
+}
+
+}  // namespace scaletrain::format
