@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Sets up and runs all tests: lint, the torch-free modules under sanitizers, then everything.
+#
+#   scripts/test.sh [--long]    --long also runs the long forms of the end-to-end tests
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+if [ "${1:-}" = --long ]; then
+  export SCALETRAIN_LONG=1
+fi
+
+scripts/setup.sh --tests
+.deps/venv/bin/python scripts/make_digits.py digits
+scripts/lint.sh
+for preset in asan tsan; do
+  cmake --preset $preset >/dev/null
+  cmake --build --preset $preset -- --quiet
+  ctest --preset $preset --label-regex unit --parallel "$(nproc)"
+done
+ctest --preset release --parallel "$(nproc)"
