@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
@@ -52,7 +53,7 @@ std::string to_json_line(const EvalRecord& record, double time) {
       .dump();
 }
 
-MetricsWriter::MetricsWriter(const std::filesystem::path& file) : file_(file) {
+MetricsWriter::MetricsWriter(std::filesystem::path file) : file_(std::move(file)) {
   fd_ = open(file_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (fd_ < 0) {
     report(errno);

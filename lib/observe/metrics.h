@@ -44,7 +44,7 @@ std::string to_json_line(const EvalRecord& record, double time);
 // training; later lines are still tried, since a full disk may be emptied.
 class MetricsWriter {
  public:
-  explicit MetricsWriter(const std::filesystem::path& file);
+  explicit MetricsWriter(std::filesystem::path file);
   ~MetricsWriter();
   MetricsWriter(const MetricsWriter&) = delete;
   MetricsWriter& operator=(const MetricsWriter&) = delete;

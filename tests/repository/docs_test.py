@@ -1,0 +1,129 @@
+"""Every command in README.md and docs/ is run, and every link and folder they name is there.
+
+The ```sh blocks of one document run in their order, by one bash each, in one temporary folder that
+looks like the repository after scripts/setup.sh, with the programs on PATH. An HTML comment on the
+line before a block says where it is not run, and why:
+
+    <!-- docs-test: skip, needs Slurm -->           never here; the reason is reported
+    <!-- docs-test: slow, trains for an hour -->    only with SCALETRAIN_LONG=1
+    <!-- docs-test: by tests/launcher/x_test.py --> that file must hold each line of the block
+"""
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import tracked
+
+BLOCK = re.compile(r"^(?:<!-- docs-test: (?P<how>skip|slow|by)[ ,] *(?P<why>[^\n]+?) -->\n)?"
+                   r"```sh\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
+FOLDER_ROW = re.compile(r"^\| `([\w./-]+)/` \|", re.MULTILINE)
+LIMIT_S = 900
+
+
+def blocks(text):
+    """(how, why, code) of each block; how is None where it is run."""
+    return [(match["how"], match["why"], match["code"]) for match in BLOCK.finditer(text)]
+
+
+def documents():
+    return tracked.files("README.md", "docs/*.md")
+
+
+def run_block(code, folder, programs):
+    """Runs one block with bash; its output where it fails, None where it succeeds."""
+    environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}")
+    with subprocess.Popen(["bash", "-euo", "pipefail", "-c", code], cwd=folder, env=environment,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, start_new_session=True) as shell:
+        try:
+            output, _ = shell.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(shell.pid, 9)
+            return f"did not end in {LIMIT_S} s:\n{shell.communicate()[0]}"
+    return None if shell.returncode == 0 else f"exit {shell.returncode}:\n{output}"
+
+
+def make_workplace(folder):
+    """The top level of the repository as links; what a command makes lands in `folder`."""
+    for entry in tracked.ROOT.iterdir():
+        if entry.name not in (".git", "runs", "digits"):
+            (folder / entry.name).symlink_to(entry)
+    subprocess.run([os.sys.executable, "scripts/make_digits.py"], cwd=folder, check=True,
+                   stdout=subprocess.DEVNULL, timeout=300)
+
+
+class Documents(unittest.TestCase):
+    maxDiff = None
+
+    def test_every_command_runs(self):
+        programs = pathlib.Path(os.environ.get("SCALETRAIN_BIN", ""))
+        if not (programs / "scaletrain-worker").exists():
+            self.skipTest("SCALETRAIN_BIN has no scaletrain-worker: built without LibTorch")
+        for path in documents():
+            found = blocks(tracked.text(path))
+            if not found:
+                continue
+            with tempfile.TemporaryDirectory(prefix="docs_test_") as name:
+                folder = pathlib.Path(name)
+                make_workplace(folder)
+                for number, block in enumerate(found, 1):
+                    with self.subTest(document=str(path), block=number):
+                        self.check_block(block, folder, programs)
+
+    def check_block(self, block, folder, programs):
+        how, why, code = block
+        if how == "skip":
+            self.skipTest(why)
+        if how == "slow" and os.environ.get("SCALETRAIN_LONG") != "1":
+            self.skipTest(f"SCALETRAIN_LONG=1 runs it: {why}")
+        if how == "by":
+            test = tracked.text(why)
+            missing = [line for line in code.splitlines() if line.strip() not in test]
+            self.assertEqual([], missing, f"{why} does not run these")
+        else:
+            self.assertIsNone(failure := run_block(code, folder, programs), f"\n{code}{failure}")
+
+    def test_every_link_leads_somewhere(self):
+        broken = []
+        for path in documents():
+            for target in LINK.findall(tracked.text(path)):
+                if not (tracked.ROOT / path.parent / target).exists():
+                    broken.append(f"{path}: {target}")
+        self.assertEqual([], broken)
+
+    def test_the_folder_map_is_the_top_level(self):
+        top_level = {path.parts[0] for path in tracked.files() if len(path.parts) > 1}
+        mapped = FOLDER_ROW.findall(tracked.text("README.md"))
+        self.assertEqual(sorted(top_level), sorted({row.split("/")[0] for row in mapped}))
+        for row in mapped:
+            self.assertTrue((tracked.ROOT / row).is_dir(), row)
+
+
+class TheCheckItself(unittest.TestCase):
+    def test_blocks_are_found_with_their_marks(self):
+        text = ("Text.\n```sh\none\n\ntwo\n```\n<!-- docs-test: skip, needs Slurm -->\n```sh\nsrun\n"
+                "```\n```json\n{}\n```\n<!-- docs-test: by tests/a_test.py -->\n```sh\nthree\n```\n")
+        self.assertEqual([(None, None, "one\n\ntwo\n"), ("skip", "needs Slurm", "srun\n"),
+                          ("by", "tests/a_test.py", "three\n")], blocks(text))
+
+    def test_a_command_that_fails_is_a_failure(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertIsNone(run_block("true\ntest -d .\n", folder, "."))
+            self.assertEqual("exit 3:\nwhy\n", run_block("echo why\n(exit 3)\ntrue\n", folder, "."))
+            self.assertIn("exit 1", run_block("false | cat\ntrue\n", folder, "."))
+
+    def test_every_marked_block_of_ours_is_read(self):
+        """A mark that is misspelt would leave its block to be run, or hide it."""
+        for path in documents():
+            text = tracked.text(path)
+            self.assertEqual(text.count("<!-- docs-test"),
+                             sum(how is not None for how, _, _ in blocks(text)), str(path))
+            self.assertEqual(text.count("\n```sh\n"), len(blocks(text)), str(path))
+
+
+if __name__ == "__main__":
+    unittest.main()
