@@ -11,22 +11,19 @@
 #include <vector>
 
 #include "lib/core/disk.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/hashed_file.h"
 
 namespace scaletrain::format {
 
 inline constexpr int kCheckpointFormat = 1;
 
-struct FileEntry {
-  std::int64_t bytes = 0;
-  std::string sha256;
-};
+using FileEntries = std::map<std::string, FileEntry>;  // by name
 
 struct Manifest {
   int format = kCheckpointFormat;
-  std::string program;      // "scaletrain 0.1.0"
+  std::string program;  // "scaletrain 0.1.0"
   std::int64_t step = 0;
-  std::map<std::string, FileEntry> files;  // by name
+  FileEntries files;
 };
 
 // "step-00001200".
@@ -34,13 +31,17 @@ std::string checkpoint_name(std::int64_t step);
 
 // Writes one checkpoint so that it is either whole or absent: a temporary folder
 // "step-N.tmp.PID", `write_files` puts every file into it (each synced) and returns their entries,
-// then manifest.json, sync, rename to its name, sync of the parent. Returns the final path. An
-// existing valid checkpoint of that step is replaced only after the new one is whole. Throws
-// core::StorageError, the temporary folder removed where possible.
+// then manifest.json, sync, rename to its name, sync of the parent. Returns the final path.
+//
+// An existing valid checkpoint of that step is replaced only after the new one is whole: for a
+// moment it is called "step-N.old", which counts as step N where there is no "step-N". After a
+// failure of the disk the temporary folder is removed and everything is tried once more in a new
+// one, so `write_files` may be called twice; then core::StorageError. `expected_bytes` is what the
+// files will take: less than 1.2 times that free is core::StorageError before anything is written.
 std::filesystem::path publish_checkpoint(
     core::Disk& disk, const std::filesystem::path& checkpoints, Manifest manifest,
-    const std::function<std::map<std::string, FileEntry>(const std::filesystem::path& folder)>&
-        write_files);
+    std::int64_t expected_bytes,
+    const std::function<FileEntries(const std::filesystem::path& folder)>& write_files);
 
 // Reads manifest.json. Throws core::CheckpointError: absent, malformed, of a newer format.
 Manifest read_manifest(const std::filesystem::path& checkpoint);
@@ -52,17 +53,33 @@ Manifest verify_checkpoint(const std::filesystem::path& checkpoint);
 // Steps of the checkpoints in a run's "checkpoints" folder, ascending; temporary folders left out.
 std::vector<std::int64_t> list_checkpoints(const std::filesystem::path& checkpoints);
 
-// What `scaletrain resume PATH` means: a checkpoint folder itself, a run folder, its checkpoints
-// folder, or latest/best: the checkpoint to load, verified. For a run folder: the newest that
-// verifies, damaged ones reported through `report`. For an explicit checkpoint: that one or
-// core::CheckpointError. nullopt: a run folder without any checkpoint.
+// The folder of a step that list_checkpoints names.
+std::filesystem::path checkpoint_path(const std::filesystem::path& checkpoints, std::int64_t step);
+
+// The checkpoints that a path of a person means.
+struct CheckpointsAt {
+  bool is_one = false;                         // the path names one checkpoint, not a run
+  std::vector<std::filesystem::path> folders;  // newest first
+};
+
+// `path` is a checkpoint folder, latest or best; a run folder; or its checkpoints folder. Throws
+// core::CheckpointError for a file, and for a checkpoint that is not there.
+CheckpointsAt checkpoints_at(const std::filesystem::path& path);
+
+// What `scaletrain resume PATH` means: the checkpoint to load, verified. For a run folder: the
+// newest that verifies, damaged ones reported through `report`; core::CheckpointError when there
+// are checkpoints and none verifies. For an explicit checkpoint: that one or core::CheckpointError.
+// nullopt: a run folder without any checkpoint, or nothing at all at `path`.
 std::optional<std::filesystem::path> find_checkpoint(
     const std::filesystem::path& path, const std::function<void(const std::string&)>& report);
 
-// Removes temporary folders whose process is dead, then checkpoints that neither keep_last nor
-// `keep` names; the newest is never removed.
+// To be called after `newest` was published: removes what dead processes left, the checkpoints of
+// later steps (training went back behind them), and those that neither are among the last
+// `keep_last` nor in `keep`. `newest` stays, and is read back before anything is removed: when it
+// does not verify, core::StorageError and nothing is lost.
 void retain_checkpoints(core::Disk& disk, const std::filesystem::path& checkpoints,
-                        std::int64_t keep_last, const std::vector<std::int64_t>& keep);
+                        std::int64_t newest, std::int64_t keep_last,
+                        const std::vector<std::int64_t>& keep);
 
 // SHA-256 over the tensors of model.safetensors in bytewise order of names: name, NUL, dtype, NUL,
 // dimensions joined by commas, NUL, data.

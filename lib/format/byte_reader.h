@@ -1,0 +1,30 @@
+// A regular file of a checkpoint, read at any place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+namespace scaletrain::format {
+
+class ByteReader {
+ public:
+  // Throws core::CheckpointError: absent, unreadable, not a regular file.
+  explicit ByteReader(std::filesystem::path path);
+  ~ByteReader();
+  ByteReader(const ByteReader&) = delete;
+  ByteReader& operator=(const ByteReader&) = delete;
+
+  std::int64_t bytes() const { return bytes_; }
+
+  // Fills `out` from byte `position` on. Throws core::CheckpointError where the file ends before.
+  void read(std::int64_t position, std::span<std::byte> out) const;
+
+ private:
+  std::filesystem::path path_;
+  int fd_ = -1;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace scaletrain::format

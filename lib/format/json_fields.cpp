@@ -1,0 +1,105 @@
+#include "lib/format/json_fields.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::format {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kRemedy = "the file is damaged or was changed by hand: use another copy";
+
+}  // namespace
+
+Json parse_object(std::string_view text, const std::string& place) {
+  constexpr int kMaxDepth = 64;
+  std::vector<std::set<std::string>> keys;
+  std::string problem;
+  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kMaxDepth) throw core::CheckpointError(place, "is nested too deeply", kRemedy);
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key &&
+        !keys.back().insert(parsed.get<std::string>()).second) {
+      problem = fmt::format("has the key \"{}\" twice",
+                            core::escape_control(parsed.get_ref<const std::string&>()));
+    }
+    return true;
+  };
+  Json result;
+  try {
+    result = Json::parse(text, check);
+  } catch (const Json::parse_error& error) {
+    problem = fmt::format("is not JSON at its byte {}", error.byte);
+  }
+  if (problem.empty() && !result.is_object()) problem = "is not a JSON object";
+  if (!problem.empty()) throw core::CheckpointError(place, problem, kRemedy);
+  return result;
+}
+
+JsonFields::JsonFields(const Json& object, std::string place, std::string pointer)
+    : object_(object), place_(std::move(place)), pointer_(std::move(pointer)) {
+  if (!object_.is_object()) {
+    throw core::CheckpointError(fmt::format("{}: {}", place_, pointer_), "is not an object",
+                                kRemedy);
+  }
+}
+
+std::int64_t JsonFields::integer(const std::string& key, std::int64_t lowest) {
+  const Json& found = value(key);
+  const bool fits =
+      found.is_number_integer() &&
+      (!found.is_number_unsigned() ||
+       found.get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()});
+  if (!fits || found.get<std::int64_t>() < lowest) {
+    refuse(key, lowest == std::numeric_limits<std::int64_t>::min()
+                    ? "a whole number"
+                    : fmt::format("a whole number from {}", lowest));
+  }
+  return found.get<std::int64_t>();
+}
+
+double JsonFields::number(const std::string& key) {
+  if (!value(key).is_number()) refuse(key, "a number");
+  return value(key).get<double>();
+}
+
+const std::string& JsonFields::text(const std::string& key) {
+  if (!value(key).is_string()) refuse(key, "text");
+  return value(key).get_ref<const std::string&>();
+}
+
+const Json& JsonFields::value(const std::string& key) {
+  asked_.insert(key);
+  const auto found = object_.find(key);
+  if (found == object_.end()) {
+    throw core::CheckpointError(fmt::format("{}: {}/{}", place_, pointer_, key), "is missing",
+                                kRemedy);
+  }
+  return *found;
+}
+
+void JsonFields::done() const {
+  for (const auto& item : object_.items()) {
+    if (asked_.count(item.key()) == 0) {
+      throw core::CheckpointError(
+          fmt::format("{}: {}/{}", place_, pointer_, core::escape_control(item.key())),
+          "is not a key of this format", kRemedy);
+    }
+  }
+}
+
+void JsonFields::refuse(const std::string& key, const std::string& allowed) const {
+  constexpr std::size_t kShown = 100;
+  const std::string found = object_.at(key).dump(-1, ' ', true, Json::error_handler_t::replace);
+  throw core::CheckpointError(fmt::format("{}: {}/{}", place_, pointer_, key),
+                              fmt::format("is {}", found.substr(0, kShown)),
+                              fmt::format("{} is allowed here", allowed));
+}
+
+}  // namespace scaletrain::format

@@ -1,0 +1,42 @@
+// JSON of our own files, read strictly: a repeated key, a fraction where a whole number belongs or
+// a key that nobody reads is an error.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace scaletrain::format {
+
+// Parses `text`, an object at most 64 levels deep without repeated keys. Throws
+// core::CheckpointError naming `place`.
+nlohmann::json parse_object(std::string_view text, const std::string& place);
+
+// The members of one object, each asked for once. Throws core::CheckpointError naming place,
+// pointer, what was found and what is allowed.
+class JsonFields {
+ public:
+  // `object` must outlive this; `pointer` is where it stands in its file, "" for the top.
+  JsonFields(const nlohmann::json& object, std::string place, std::string pointer = "");
+
+  std::int64_t integer(const std::string& key,
+                       std::int64_t lowest = std::numeric_limits<std::int64_t>::min());
+  double number(const std::string& key);
+  const std::string& text(const std::string& key);
+  const nlohmann::json& value(const std::string& key);
+
+  // To be called when every key has been asked for: another one is an error.
+  void done() const;
+
+ private:
+  [[noreturn]] void refuse(const std::string& key, const std::string& allowed) const;
+
+  const nlohmann::json& object_;
+  std::string place_, pointer_;
+  std::set<std::string> asked_;
+};
+
+}  // namespace scaletrain::format
