@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,6 +20,8 @@
 
 namespace scaletrain::core {
 namespace {
+
+constexpr int kReapPatienceMs = 10'000;
 
 // NAME=VALUE of the environment with `variables` on top.
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& variables) {
@@ -129,9 +132,11 @@ Process Process::spawn(const SpawnRequest& request) {
 Process::~Process() {
   if (!pidfd_) return;  // moved from
   signal_group(SIGKILL);
-  siginfo_t info{};
-  while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0 && errno == EINTR) {
+  // Not for ever: a process that hangs in the kernel does not even hear SIGKILL.
+  pollfd watch{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
+  while (poll(&watch, 1, kReapPatienceMs) < 0 && errno == EINTR) {
   }
+  waitpid(pid_, nullptr, WNOHANG);
 }
 
 void Process::signal_group(int signal) const { kill(-pid_, signal); }

@@ -1,0 +1,181 @@
+#include "lib/core/lease.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "lib/core/clock.h"
+#include "lib/core/descriptor.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::core {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Owner {
+  std::string host, boot_id;
+  pid_t pid = 0;
+  std::int64_t started = 0;
+};
+
+std::string read_small(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::string this_host() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+std::string this_boot() {
+  std::string id = read_small("/proc/sys/kernel/random/boot_id");
+  return id.substr(0, id.find('\n'));
+}
+
+// Field 22 of /proc/PID/stat; 0 where there is no such process. The name in field 2 may hold
+// anything, so fields are counted from its closing bracket.
+std::int64_t start_time(pid_t pid) {
+  const std::string stat = read_small(fmt::format("/proc/{}/stat", pid));
+  const std::size_t bracket = stat.rfind(')');
+  if (bracket == std::string::npos) return 0;
+  std::istringstream fields(stat.substr(bracket + 1));
+  std::string field;
+  constexpr int kStartTime = 22, kAfterBracket = 3;
+  for (int i = kAfterBracket; i <= kStartTime; ++i) fields >> field;
+  return std::atoll(field.c_str());
+}
+
+std::optional<Owner> parse(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  try {
+    return Owner{.host = json.at("host"),
+                 .boot_id = json.at("boot_id"),
+                 .pid = json.at("pid"),
+                 .started = json.at("started")};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+// Whether the owner lives, where that can be seen from here.
+std::optional<bool> lives(const Owner& owner) {
+  if (owner.host != this_host() || owner.boot_id != this_boot()) return std::nullopt;
+  return start_time(owner.pid) == owner.started;
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& file, const std::string& text) {
+  const std::optional<Owner> owner = parse(text);
+  const std::string who = owner ? fmt::format("the running job with pid {} on host {}", owner->pid,
+                                              escape_control(owner->host))
+                                : "another running job";
+  throw UsageError(file.parent_path().string(), "belongs to " + who,
+                   "stop that job first, or give this one another folder: --set output=FOLDER");
+}
+
+// Watches a lease that cannot be judged from here; returns when it is stale, throws when it beats.
+void watch(const std::filesystem::path& file, const std::string& text, milliseconds stale_after) {
+  log("{}: watching for {:.0f} s whether its owner is alive", file.string(),
+      std::chrono::duration<double>(stale_after).count());
+  const SteadyTime end = now() + stale_after;
+  while (now() < end) {
+    std::this_thread::sleep_for(std::min<milliseconds>(stale_after / 20, milliseconds(1000)));
+    const std::string seen = read_small(file);
+    if (seen.empty()) return;  // given back
+    if (seen != text) refuse(file, seen);
+  }
+}
+
+// A complete file beside `file`, to be linked or renamed to it.
+std::filesystem::path write_beside(const std::filesystem::path& file, const std::string& text) {
+  const std::filesystem::path temporary =
+      file.string() + fmt::format(".{}.{}", this_host(), getpid());
+  const Descriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd || write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    const int error = errno;
+    unlink(temporary.c_str());
+    throw StorageError(file.string(), "cannot be written: " + errno_text(error),
+                       "check the folder's permissions and free space");
+  }
+  return temporary;
+}
+
+// Puts `text` at `file` if nothing is there; false: something is.
+bool create(const std::filesystem::path& file, const std::string& text) {
+  const std::filesystem::path temporary = write_beside(file, text);
+  const bool linked = link(temporary.c_str(), file.c_str()) == 0;
+  const int error = errno;
+  unlink(temporary.c_str());
+  if (!linked && error != EEXIST) {
+    throw StorageError(file.string(), "cannot be made: " + errno_text(error),
+                       "check the folder's permissions");
+  }
+  return linked;
+}
+
+// Takes a stale lease away. Of several observers one succeeds; one that comes late and moves a new
+// owner's lease puts it back.
+void take_away(const std::filesystem::path& file, const std::string& stale) {
+  const std::filesystem::path aside =
+      file.string() + fmt::format(".stale.{}.{}", this_host(), getpid());
+  if (rename(file.c_str(), aside.c_str()) != 0) return;  // another observer was first
+  if (read_small(aside) != stale && link(aside.c_str(), file.c_str()) != 0) {
+    warn("{}: could not be put back: {}", file.string(), errno_text(errno));
+  }
+  unlink(aside.c_str());
+}
+
+}  // namespace
+
+Lease::Lease(std::filesystem::path file, int attempt, milliseconds stale_after)
+    : file_(std::move(file)), attempt_(attempt) {
+  written_ = text();
+  while (!create(file_, written_)) {
+    const std::string found = read_small(file_);
+    const std::optional<Owner> owner = parse(found);
+    const std::optional<bool> alive = owner ? lives(*owner) : std::nullopt;
+    if (alive == true) refuse(file_, found);
+    if (!alive.has_value()) watch(file_, found, stale_after);
+    take_away(file_, found);
+  }
+}
+
+Lease::~Lease() {
+  if (read_small(file_) == written_) unlink(file_.c_str());
+}
+
+bool Lease::beat() {
+  const std::string seen = read_small(file_);
+  if (!seen.empty() && seen != written_) return false;
+  ++beat_;
+  const std::string next = text();
+  try {
+    const std::filesystem::path temporary = write_beside(file_, next);
+    if (rename(temporary.c_str(), file_.c_str()) == 0) written_ = next;
+  } catch (const StorageError& error) {
+    warn("the lease was not renewed: {}", error.what());
+  }
+  return true;
+}
+
+std::string Lease::text() const {
+  const nlohmann::ordered_json json{{"host", this_host()}, {"boot_id", this_boot()},
+                                    {"pid", getpid()},     {"started", start_time(getpid())},
+                                    {"attempt", attempt_}, {"beat", beat_}};
+  return json.dump() + "\n";
+}
+
+}  // namespace scaletrain::core

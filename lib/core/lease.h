@@ -1,0 +1,42 @@
+// One owner for a run's folder: a small file that its owner keeps changing.
+//
+// lease.json holds {"host","boot_id","pid","started","attempt","beat"}; `started` is the process's
+// start time in clock ticks since boot, so that a number used again is not mistaken for its owner.
+// A lease of a process of this host and boot is judged at once: its process lives or not. Any other
+// is stale when it has not changed for `stale_after`, by the observer's own steady clock, so that
+// two machines' clocks are never compared. The folder may be shared over a network.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+namespace scaletrain::core {
+
+class Lease {
+ public:
+  static constexpr std::chrono::seconds kBeatEvery{10};
+  static constexpr std::chrono::seconds kStaleAfter{60};
+
+  // Takes the lease `file`; waits while it must watch another host's. Throws core::UsageError
+  // naming the host and pid of a live owner, core::StorageError where the file cannot be written.
+  Lease(std::filesystem::path file, int attempt,
+        std::chrono::milliseconds stale_after = kStaleAfter);
+  ~Lease();  // removes the file while it is ours
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  // Shows that we live; call every kBeatEvery. False: another owner has taken the lease, because
+  // this process stood still for too long. A file that cannot be written is not a loss.
+  bool beat();
+
+ private:
+  std::string text() const;
+
+  std::filesystem::path file_;
+  int attempt_;
+  long beat_ = 0;
+  std::string written_;  // what the file holds while it is ours
+};
+
+}  // namespace scaletrain::core

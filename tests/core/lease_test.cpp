@@ -1,0 +1,154 @@
+#include "lib/core/lease.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::core {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+struct Folder {
+  Folder() {
+    std::string name = std::filesystem::temp_directory_path() / "lease_test_XXXXXX";
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::filesystem::path file() const { return path / "lease.json"; }
+  std::filesystem::path path;
+};
+
+nlohmann::json read(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return nlohmann::json::parse(stream);
+}
+
+void write(const std::filesystem::path& file, const nlohmann::json& json) {
+  std::ofstream(file.string() + ".new") << json.dump();
+  std::filesystem::rename(file.string() + ".new", file);
+}
+
+// A lease as this process would write it.
+nlohmann::json ours(const Folder& folder) {
+  const Lease lease(folder.file(), 0);
+  return read(folder.file());
+}
+
+TEST_CASE("a lease names its owner, beats, and is gone when it is given back") {
+  const Folder folder;
+  {
+    Lease lease(folder.file(), 3);
+    nlohmann::json content = read(folder.file());
+    CHECK(content.at("pid") == getpid());
+    CHECK(content.at("attempt") == 3);
+    CHECK(content.at("beat") == 0);
+    CHECK(lease.beat());
+    CHECK(read(folder.file()).at("beat") == 1);
+  }
+  CHECK(std::filesystem::is_empty(folder.path));
+}
+
+TEST_CASE("the lease of a live process of this host is refused at once") {
+  const Folder folder;
+  const Lease first(folder.file(), 0);
+  const std::string host = read(folder.file()).at("host");
+  try {
+    const Lease second(folder.file(), 0, seconds(100));
+    FAIL("taken twice");
+  } catch (const UsageError& error) {
+    CHECK(std::string(error.what()) ==
+          fmt::format("{}: belongs to the running job with pid {} on host {}\n"
+                      "  stop that job first, or give this one another folder: --set output=FOLDER",
+                      folder.path.string(), getpid(), host));
+  }
+}
+
+TEST_CASE("the lease of a dead process of this boot is taken over at once") {
+  const Folder folder;
+  nlohmann::json content = ours(folder);
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+  content["pid"] = child;
+  write(folder.file(), content);
+  const Lease lease(folder.file(), 0, seconds(100));
+  CHECK(read(folder.file()).at("pid") == getpid());
+}
+
+TEST_CASE("a process number that is used again is not mistaken for the owner") {
+  const Folder folder;
+  nlohmann::json content = ours(folder);
+  content["started"] = content["started"].get<std::int64_t>() - 1;
+  write(folder.file(), content);
+  const Lease lease(folder.file(), 7, seconds(100));
+  CHECK(read(folder.file()).at("attempt") == 7);
+}
+
+TEST_CASE("another host's lease is taken over when it does not change, damaged ones too") {
+  const Folder folder;
+  nlohmann::json content = ours(folder);
+  content["host"] = "elsewhere";
+  for (const nlohmann::json& found :
+       {content, nlohmann::json("damaged"), nlohmann::json::object()}) {
+    write(folder.file(), found);
+    const Lease lease(folder.file(), 0, milliseconds(100));
+    CHECK(read(folder.file()).at("pid") == getpid());
+  }
+}
+
+TEST_CASE("another host's lease is refused when it beats") {
+  const Folder folder;
+  nlohmann::json content = ours(folder);
+  content["host"] = "elsewhere";
+  content["pid"] = 77;
+  write(folder.file(), content);
+  std::atomic<bool> done = false;
+  std::thread owner([&] {
+    for (int beat = 1; !done; ++beat) {
+      content["beat"] = beat;
+      write(folder.file(), content);
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+  });
+  std::string text;
+  try {
+    const Lease lease(folder.file(), 0, seconds(60));
+  } catch (const UsageError& error) {
+    text = error.found();
+  }
+  done = true;
+  owner.join();
+  CHECK(text == "belongs to the running job with pid 77 on host elsewhere");
+}
+
+TEST_CASE("an owner whose lease was taken hears it, and leaves the new lease alone") {
+  const Folder folder;
+  nlohmann::json content = ours(folder);
+  {
+    Lease lease(folder.file(), 0);
+    content["host"] = "elsewhere";
+    write(folder.file(), content);
+    CHECK_FALSE(lease.beat());
+  }
+  CHECK(read(folder.file()).at("host") == "elsewhere");
+}
+
+TEST_CASE("a folder that does not exist is a storage error") {
+  CHECK_THROWS_AS(Lease("/no/such/folder/lease.json", 0), StorageError);
+}
+
+}  // namespace
+}  // namespace scaletrain::core
