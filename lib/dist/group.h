@@ -31,17 +31,21 @@ class Pending {
 
 class Group {
  public:
-  // Joins the store at MASTER_ADDR:MASTER_PORT (rank 0 hosts it, on env.store_fd where given, unless
-  // env.use_agent_store) and builds the process group: Gloo for a CPU, NCCL for a CUDA device. With
-  // one rank nothing is opened and every collective is the identity. Throws core::StoppedError when
-  // not all ranks arrive within `timeout`, naming who is missing.
+  // Joins the store at MASTER_ADDR:MASTER_PORT (rank 0 hosts it, on env.store_fd where given,
+  // unless env.use_agent_store) and builds the process group: Gloo for a CPU, NCCL for a CUDA
+  // device. With one rank nothing is opened and every collective is the identity. Throws
+  // core::StoppedError when not all ranks arrive within `timeout`, naming who is missing. A
+  // collective has `timeout` too.
   Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout);
   ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
 
   int rank() const { return rank_; }
   int world_size() const { return world_size_; }
   at::Device device() const { return device_; }
 
+  // Tensors of collectives are on device() and of the same shape on all ranks.
   Pending all_reduce_sum(at::Tensor tensor, const char* name);
   Pending all_reduce_max(at::Tensor tensor, const char* name);
   Pending broadcast(at::Tensor tensor, int root, const char* name);
@@ -58,5 +62,10 @@ class Group {
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroup> process_group_;
 };
+
+// For a catch block around what uses the group without its name, such as backward(): a lost peer or
+// a time-out becomes core::StoppedError, "rank 1: the gradients were not exchanged ..." for `what`
+// "the gradients were"; any other exception goes on as it is.
+[[noreturn]] void rethrow_as_stopped(int rank, const char* what);
 
 }  // namespace scaletrain::dist

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <memory>
 
 #include "lib/core/buffer.h"
@@ -19,12 +20,20 @@ struct DeviceBatch {
 class ImageInput {
  public:
   ImageInput(const recipe::Normalize& normalize, std::int64_t image_size, at::Device device);
+
+  // The batch's bytes are not needed any more when it returns.
   DeviceBatch prepare(const data::ImageBatch& batch) const;
 
  private:
+  using ChannelTable = std::array<float, 256>;  // the normalised value of each byte
+
+  at::Tensor normalize_on_cpu(const data::ImageBatch& batch) const;
+  at::Tensor normalize_on_device(const at::Tensor& bytes) const;
+
   std::int64_t image_size_;
   at::Device device_;
-  at::Tensor scale_, shift_;
+  std::array<ChannelTable, 3> tables_;  // used on a CPU
+  at::Tensor scale_, shift_;            // used on a device
 };
 
 }  // namespace scaletrain::input

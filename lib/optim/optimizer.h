@@ -1,4 +1,4 @@
-// Optimizers over ATen's fused or foreach kernels.
+// Optimizers over ATen's fused kernels: one pass over parameters, gradients and state.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,15 +15,18 @@ namespace scaletrain::optim {
 
 struct NamedParameter {
   std::string name;
-  at::Tensor tensor;   // its .grad() holds the gradient
-  bool decays = true;  // false for norms and biases (at most one dimension)
+  at::Tensor tensor;  // its .grad() holds the gradient
+  // Whether the model wants weight decay on it. Norms and biases (at most one dimension) are left
+  // out in any case, unless the recipe's decay_norm_and_bias puts every parameter in.
+  bool decays = true;
 };
 
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // One update with the gradients as they are, at learning rate `lr`.
+  // One update with the gradients as they are, at learning rate `lr`. Throws core::InternalError
+  // naming a parameter without a gradient.
   virtual void step(double lr) = 0;
 
   // State tensors by name, "exp_avg/PARAMETER" and so on; the optimizer's own tensors, so that
@@ -33,6 +36,9 @@ class Optimizer {
 
 std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
                                           std::vector<NamedParameter> parameters);
+
+// The names that make_optimizer knows.
+std::vector<std::string> optimizer_names();
 
 // The learning rate of the recipe for a global batch: lr, or lr * global / lr_base_batch (Goyal et
 // al., Accurate, Large Minibatch SGD, 2017, section 2.1).

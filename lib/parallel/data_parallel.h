@@ -1,5 +1,11 @@
 // Data parallelism: c10d::Reducer, the engine of PyTorch's DistributedDataParallel, sums the
 // gradients of all ranks while backward still runs.
+//
+// The buckets hold the parameters in reverse order, the order in which backward is done with them,
+// cut at kFirstBucketBytes and then kBucketBytes. They are never rebuilt: the order in which
+// gradients arrived in the first step (PyTorch's second layout) is no faster for models that
+// declare their layers in the order of use (docs/parallelism.md), and a layout that changes after
+// the first step would change the order of sums between a run and its resume.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,14 +18,19 @@
 
 namespace scaletrain::parallel {
 
-// Parameter numbers of each bucket. From 3 ranks on it decides the order of sums, so a bit-exact
-// resume builds the Reducer with the layout of the run it continues.
+// Parameter numbers of each bucket, the first one to be exchanged first. From 3 ranks on it decides
+// the order of sums, so a bit-exact resume builds the Reducer with the layout of the run it
+// continues.
 using BucketLayout = std::vector<std::vector<std::int64_t>>;
+
+// The layout of a fresh run.
+BucketLayout make_layout(const std::vector<at::Tensor>& parameters);
 
 class DataParallel {
  public:
-  // `parameters` are the same on all ranks, in the same order, already broadcast. `saved`: the layout
-  // of a checkpoint taken at the same number of ranks, or empty. With one rank nothing is built.
+  // `parameters` are the same on all ranks, in the same order, already broadcast. `saved`: the
+  // layout of a checkpoint taken at the same number of ranks, or empty. With one rank nothing is
+  // built. Throws core::CheckpointError when `saved` does not name each parameter once.
   DataParallel(std::vector<at::Tensor> parameters, dist::Group& group, const BucketLayout& saved);
   ~DataParallel();
 
@@ -29,8 +40,8 @@ class DataParallel {
   // Between forward and backward, with what backward starts from.
   void prepare_backward(const at::Tensor& loss);
 
-  // Sets gradients to zero in place (they are views of the buckets); before a step's first
-  // micro-step.
+  // Takes the gradients away before a step's first micro-step, also with one rank: backward writes
+  // the next ones, which is cheaper than adding to zeros.
   void zero_grad();
 
   BucketLayout layout() const;  // as it is now; empty with one rank

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <nlohmann/json_fwd.hpp>
 
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
 
 #include "lib/recipe/recipe.h"
 
@@ -31,5 +33,8 @@ class Precision {
 };
 
 std::unique_ptr<Precision> make_precision(const recipe::Component& precision, at::Device device);
+
+// The names that make_precision knows.
+std::vector<std::string> precision_names();
 
 }  // namespace scaletrain::precision

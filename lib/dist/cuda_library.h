@@ -1,0 +1,36 @@
+// The door to everything that needs CUDA: libscaletrain_cuda.so (lib/cuda), opened only when a
+// device is used, so that a run on the CPU does not load LibTorch's CUDA half.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/util/intrusive_ptr.h>
+
+#include <chrono>
+#include <string>
+
+namespace c10d {
+class Backend;
+class Store;
+}  // namespace c10d
+
+namespace scaletrain::dist {
+
+// What the library offers. What LibTorch's device-independent interfaces reach once the library is
+// open (streams, pinned memory, statistics) is not repeated here.
+struct CudaLibrary {
+  int (*device_count)();  // 0 without a driver or a visible device
+  void (*set_device)(c10::DeviceIndex device);
+  std::string (*device_name)(c10::DeviceIndex device);
+  c10::intrusive_ptr<c10d::Backend> (*make_nccl)(c10::intrusive_ptr<c10d::Store> store, int rank,
+                                                 int world_size, c10::DeviceIndex device,
+                                                 std::chrono::milliseconds timeout);
+};
+
+// Opens the library that lies beside the program, once. Throws core::UsageError when it is not
+// there or does not load.
+const CudaLibrary& cuda_library();
+
+}  // namespace scaletrain::dist
+
+// The library's one symbol.
+extern "C" const scaletrain::dist::CudaLibrary* scaletrain_cuda_library();

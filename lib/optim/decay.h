@@ -1,0 +1,30 @@
+// How the learning rate goes on after the warmup: one function of the step per name in
+// lib/recipe/schedules.def, each in a file of lib/optim/schedules/.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::optim {
+
+// The learning rate over the peak, of the step that comes `step` steps after the warmup.
+using Decay = std::function<double(std::int64_t step)>;
+
+struct DecaySpan {
+  std::int64_t steps = 0;  // from the end of the warmup to the end of training; may be 0
+  std::int64_t steps_per_epoch = 0;
+};
+
+Decay make_decay(const recipe::Component& config, DecaySpan span);
+
+// The names that make_decay knows.
+std::vector<std::string> decay_names();
+
+// 0 at the end of the warmup, 1 at the end of training and after it.
+double progress(std::int64_t step, DecaySpan span);
+
+}  // namespace scaletrain::optim

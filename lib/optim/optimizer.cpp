@@ -1,0 +1,41 @@
+#include "lib/optim/optimizer.h"
+
+#include "lib/core/registry.h"
+
+namespace scaletrain::optim {
+
+#define SCALETRAIN_OPTIMIZER(name, ...)                                   \
+  std::unique_ptr<Optimizer> make_##name(const recipe::Optimizer& config, \
+                                         std::vector<NamedParameter> parameters);
+#include "lib/recipe/optimizers.def"
+
+namespace {
+
+using Factory = std::unique_ptr<Optimizer> (*)(const recipe::Optimizer&,
+                                               std::vector<NamedParameter>);
+
+const core::Registry<Factory>& registry() {
+  static const core::Registry<Factory> filled = [] {
+    core::Registry<Factory> result("optimizer");
+#define SCALETRAIN_OPTIMIZER(name, ...) result.add(#name, make_##name);
+#include "lib/recipe/optimizers.def"
+    return result;
+  }();
+  return filled;
+}
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
+                                          std::vector<NamedParameter> parameters) {
+  return registry().find(config.name)(config, std::move(parameters));
+}
+
+std::vector<std::string> optimizer_names() { return registry().names(); }
+
+double scaled_lr(const recipe::Optimizer& config, std::int64_t global_batch) {
+  if (!config.lr_base_batch) return config.lr;
+  return config.lr * static_cast<double>(global_batch) / static_cast<double>(*config.lr_base_batch);
+}
+
+}  // namespace scaletrain::optim

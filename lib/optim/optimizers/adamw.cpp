@@ -1,0 +1,70 @@
+// Adam with decoupled weight decay (Loshchilov and Hutter, Decoupled Weight Decay Regularization,
+// 2019, algorithm 2), torch.optim.AdamW's formula.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/zeros.h>
+
+#include "lib/optim/optimizer.h"
+#include "lib/optim/parameter_group.h"
+
+namespace scaletrain::optim {
+namespace {
+
+struct Moments {
+  std::vector<at::Tensor> average;          // of the gradient
+  std::vector<at::Tensor> squared_average;  // of its square
+};
+
+class AdamW : public Optimizer {
+ public:
+  AdamW(const recipe::Optimizer& config, const std::vector<NamedParameter>& parameters)
+      : beta1_(config.number("beta1")),
+        beta2_(config.number("beta2")),
+        eps_(config.number("eps")),
+        groups_(split_by_decay(config, parameters)) {
+    for (const ParameterGroup& group : groups_) {
+      moments_.push_back({.average = group.make_state(), .squared_average = group.make_state()});
+    }
+    const at::Device device =
+        groups_.empty() ? at::Device(at::kCPU) : groups_.front().parameters().front().device();
+    steps_ = at::zeros({}, at::TensorOptions(at::kFloat).device(device));
+  }
+
+  void step(double lr) override {
+    const at::NoGradGuard no_grad;
+    steps_.add_(1);
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      const std::vector<at::Tensor>& parameters = groups_[i].parameters();
+      // The kernel wants a count for each parameter; they all count the same steps.
+      const std::vector<at::Tensor> steps(parameters.size(), steps_);
+      at::_fused_adamw_(parameters, groups_[i].gradients(), moments_[i].average,
+                        moments_[i].squared_average, /*max_exp_avg_sqs=*/{}, steps, lr, beta1_,
+                        beta2_, groups_[i].weight_decay(), eps_, /*amsgrad=*/false,
+                        /*maximize=*/false);
+    }
+  }
+
+  std::map<std::string, at::Tensor> state() override {
+    std::map<std::string, at::Tensor> named{{"step", steps_}};
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      groups_[i].name_state("exp_avg", moments_[i].average, named);
+      groups_[i].name_state("exp_avg_sq", moments_[i].squared_average, named);
+    }
+    return named;
+  }
+
+ private:
+  double beta1_, beta2_, eps_;
+  std::vector<ParameterGroup> groups_;
+  std::vector<Moments> moments_;  // of each group
+  at::Tensor steps_;              // number of updates so far, a 0-dim float as the kernel wants it
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_adamw(const recipe::Optimizer& config,
+                                      std::vector<NamedParameter> parameters) {
+  return std::make_unique<AdamW>(config, parameters);
+}
+
+}  // namespace scaletrain::optim

@@ -1,0 +1,57 @@
+// Stochastic gradient descent with momentum, torch.optim.SGD's formula without dampening:
+// v = momentum * v + g + decay * p; p -= lr * v, or with nesterov p -= lr * (g + decay * p +
+// momentum * v).
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_sgd.h>
+
+#include "lib/optim/optimizer.h"
+#include "lib/optim/parameter_group.h"
+
+namespace scaletrain::optim {
+namespace {
+
+class Sgd : public Optimizer {
+ public:
+  Sgd(const recipe::Optimizer& config, const std::vector<NamedParameter>& parameters)
+      : momentum_(config.number("momentum")),
+        nesterov_(config.flag("nesterov")),
+        groups_(split_by_decay(config, parameters)) {
+    for (const ParameterGroup& group : groups_) {
+      velocities_.push_back(momentum_ > 0 ? group.make_state() : std::vector<at::Tensor>());
+    }
+  }
+
+  void step(double lr) override {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      // PyTorch's first step copies the gradient into v; from v = 0 the general formula gives the
+      // same, and then the first step after a resume is no special case.
+      at::_fused_sgd_(groups_[i].parameters(), groups_[i].gradients(), velocities_[i],
+                      groups_[i].weight_decay(), momentum_, lr, /*dampening=*/0, nesterov_,
+                      /*maximize=*/false, /*is_first_step=*/false);
+    }
+  }
+
+  std::map<std::string, at::Tensor> state() override {
+    std::map<std::string, at::Tensor> named;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      groups_[i].name_state("momentum_buffer", velocities_[i], named);
+    }
+    return named;
+  }
+
+ private:
+  double momentum_;
+  bool nesterov_;
+  std::vector<ParameterGroup> groups_;
+  std::vector<std::vector<at::Tensor>> velocities_;  // of each group; empty without momentum
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_sgd(const recipe::Optimizer& config,
+                                    std::vector<NamedParameter> parameters) {
+  return std::make_unique<Sgd>(config, parameters);
+}
+
+}  // namespace scaletrain::optim

@@ -1,0 +1,62 @@
+#include "lib/optim/parameter_group.h"
+
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros_like.h>
+#include <fmt/format.h>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::optim {
+
+void ParameterGroup::add(const NamedParameter& parameter) {
+  names_.push_back(parameter.name);
+  parameters_.push_back(parameter.tensor);
+}
+
+std::vector<at::Tensor> ParameterGroup::gradients() const {
+  std::vector<at::Tensor> gradients;
+  gradients.reserve(parameters_.size());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    at::Tensor gradient = parameters_[i].grad();
+    if (!gradient.defined()) {
+      throw core::InternalError("optimizer", fmt::format("parameter {} has no gradient", names_[i]),
+                                "every parameter of a model must take part in its forward");
+    }
+    if (gradient.strides() != parameters_[i].strides()) {
+      gradient = at::empty_like(parameters_[i].detach()).copy_(gradient);
+    }
+    gradients.push_back(std::move(gradient));
+  }
+  return gradients;
+}
+
+std::vector<at::Tensor> ParameterGroup::make_state() const {
+  std::vector<at::Tensor> state;
+  state.reserve(parameters_.size());
+  for (const at::Tensor& parameter : parameters_)
+    state.push_back(at::zeros_like(parameter.detach()));
+  return state;
+}
+
+void ParameterGroup::name_state(const char* kind, const std::vector<at::Tensor>& state,
+                                std::map<std::string, at::Tensor>& named) const {
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    named.emplace(fmt::format("{}/{}", kind, names_[i]), state[i]);
+  }
+}
+
+std::vector<ParameterGroup> split_by_decay(const recipe::Optimizer& config,
+                                           const std::vector<NamedParameter>& parameters) {
+  ParameterGroup decayed(config.weight_decay), plain(0);
+  for (const NamedParameter& parameter : parameters) {
+    const bool decays =
+        config.decay_norm_and_bias || (parameter.decays && parameter.tensor.dim() > 1);
+    (decays ? decayed : plain).add(parameter);
+  }
+  std::vector<ParameterGroup> groups;
+  if (!decayed.empty()) groups.push_back(std::move(decayed));
+  if (!plain.empty()) groups.push_back(std::move(plain));
+  return groups;
+}
+
+}  // namespace scaletrain::optim

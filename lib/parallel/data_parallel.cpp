@@ -1,0 +1,71 @@
+#include "lib/parallel/data_parallel.h"
+
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include "lib/parallel/layout.h"
+
+namespace scaletrain::parallel {
+namespace {
+
+std::vector<std::vector<std::size_t>> bucket_indices(const BucketLayout& layout) {
+  std::vector<std::vector<std::size_t>> indices;
+  for (const auto& bucket : layout) indices.emplace_back(bucket.begin(), bucket.end());
+  return indices;
+}
+
+// A Reducer whose buckets stay as they were given.
+class StaticReducer : public c10d::Reducer {
+ public:
+  StaticReducer(std::vector<at::Tensor> parameters, const BucketLayout& layout,
+                const c10::intrusive_ptr<c10d::ProcessGroup>& group)
+      : Reducer(parameters, bucket_indices(layout), group,
+                /*expect_sparse_gradients=*/std::vector<bool>(parameters.size(), false),
+                /*bucket_bytes_cap=*/static_cast<std::int64_t>(kBucketBytes),
+                /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/true,
+                /*param_names=*/{},
+                /*first_bucket_bytes_cap=*/static_cast<std::int64_t>(kFirstBucketBytes),
+                /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false,
+                /*bucket_bytes_cap_list=*/{}) {
+    has_rebuilt_bucket_ = true;  // otherwise the order of arrival is recorded to rebuild them
+  }
+};
+
+}  // namespace
+
+struct DataParallel::Impl {
+  std::vector<at::Tensor> parameters;
+  BucketLayout layout;
+  bool synchronize = true;
+  std::unique_ptr<StaticReducer> reducer;  // null with one rank
+};
+
+DataParallel::DataParallel(std::vector<at::Tensor> parameters, dist::Group& group,
+                           const BucketLayout& saved)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->parameters = std::move(parameters);
+  if (group.world_size() == 1) return;
+  impl_->layout = saved.empty() ? make_layout(impl_->parameters) : saved;
+  check_layout(impl_->layout, impl_->parameters.size());
+  impl_->reducer =
+      std::make_unique<StaticReducer>(impl_->parameters, impl_->layout, group.process_group());
+}
+
+DataParallel::~DataParallel() = default;
+
+void DataParallel::begin_micro_step(bool synchronize) {
+  impl_->synchronize = synchronize;
+  if (impl_->reducer && synchronize) impl_->reducer->prepare_for_forward();
+}
+
+void DataParallel::prepare_backward(const at::Tensor& loss) {
+  // A backward that was not announced only adds to the gradients.
+  if (impl_->reducer && impl_->synchronize) impl_->reducer->prepare_for_backward({loss});
+}
+
+void DataParallel::zero_grad() {
+  for (at::Tensor& parameter : impl_->parameters) parameter.mutable_grad().reset();
+}
+
+BucketLayout DataParallel::layout() const { return impl_->layout; }
+
+}  // namespace scaletrain::parallel

@@ -1,0 +1,46 @@
+#include "lib/parallel/layout.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::parallel {
+
+BucketLayout make_layout(const std::vector<at::Tensor>& parameters) {
+  const auto count = static_cast<std::int64_t>(parameters.size());
+  std::vector<at::Tensor> reversed(parameters.rbegin(), parameters.rend());
+  std::vector<std::int64_t> numbers(parameters.size());
+  std::iota(numbers.rbegin(), numbers.rend(), 0);
+  if (count == 0) return {};
+  // Given the numbers, the function keeps the order and returns them.
+  const auto [buckets, limits] =
+      c10d::compute_bucket_assignment_by_size(reversed, {kFirstBucketBytes, kBucketBytes},
+                                              std::vector<bool>(parameters.size(), false), numbers);
+  BucketLayout layout;
+  for (const auto& bucket : buckets) layout.emplace_back(bucket.begin(), bucket.end());
+  return layout;
+}
+
+void check_layout(const BucketLayout& layout, std::size_t parameters) {
+  std::vector<int> seen(parameters, 0);
+  std::size_t wrong = 0;
+  for (const auto& bucket : layout) {
+    if (bucket.empty()) ++wrong;
+    for (const std::int64_t number : bucket) {
+      const bool known = number >= 0 && static_cast<std::size_t>(number) < parameters;
+      if (!known || ++seen[static_cast<std::size_t>(number)] > 1) ++wrong;
+    }
+  }
+  for (const int times : seen) wrong += times == 0 ? 1 : 0;
+  if (wrong == 0) return;
+  throw core::CheckpointError(
+      "bucket layout",
+      fmt::format("does not name each of the model's {} parameters once ({} mistakes)", parameters,
+                  wrong),
+      "the checkpoint belongs to another model; resume with its own recipe");
+}
+
+}  // namespace scaletrain::parallel

@@ -1,0 +1,39 @@
+#include "lib/precision/precision.h"
+
+#include <nlohmann/json.hpp>
+
+#include "lib/core/registry.h"
+
+namespace scaletrain::precision {
+
+#define SCALETRAIN_PRECISION(name, ...) \
+  std::unique_ptr<Precision> make_##name(const recipe::Component&, at::Device);
+#include "lib/recipe/precisions.def"
+
+namespace {
+
+using Factory = std::unique_ptr<Precision> (*)(const recipe::Component&, at::Device);
+
+const core::Registry<Factory>& registry() {
+  static const core::Registry<Factory> filled = [] {
+    core::Registry<Factory> result("precision");
+#define SCALETRAIN_PRECISION(name, ...) result.add(#name, make_##name);
+#include "lib/recipe/precisions.def"
+    return result;
+  }();
+  return filled;
+}
+
+}  // namespace
+
+nlohmann::json Precision::state() const { return nlohmann::json::object(); }
+
+void Precision::load_state(const nlohmann::json& /*state*/) {}
+
+std::unique_ptr<Precision> make_precision(const recipe::Component& precision, at::Device device) {
+  return registry().find(precision.name)(precision, device);
+}
+
+std::vector<std::string> precision_names() { return registry().names(); }
+
+}  // namespace scaletrain::precision

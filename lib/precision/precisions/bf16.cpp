@@ -1,0 +1,56 @@
+// Autocast to bfloat16: matrix products and convolutions in bf16, sums and losses in fp32;
+// parameters, gradients and optimizer state stay fp32. bf16 has fp32's range, so no loss scale is
+// needed.
+#include <ATen/autocast_mode.h>
+
+#include "lib/precision/precision.h"
+
+namespace scaletrain::precision {
+namespace {
+
+// Autocast for the lifetime of a scope. The outermost one drops the bf16 copies of the parameters:
+// the next forward must see what the optimizer has written.
+class AutocastScope {
+ public:
+  AutocastScope(at::DeviceType device, at::ScalarType type)
+      : device_(device),
+        was_enabled_(at::autocast::is_autocast_enabled(device)),
+        old_type_(at::autocast::get_autocast_dtype(device)) {
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::set_autocast_dtype(device_, type);
+    at::autocast::increment_nesting();
+  }
+  ~AutocastScope() {
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_dtype(device_, old_type_);
+    at::autocast::set_autocast_enabled(device_, was_enabled_);
+  }
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  at::DeviceType device_;
+  bool was_enabled_;
+  at::ScalarType old_type_;
+};
+
+class Bf16 : public Precision {
+ public:
+  explicit Bf16(at::DeviceType device) : device_(device) {}
+
+  at::Tensor forward(const std::function<at::Tensor()>& body) override {
+    const AutocastScope scope(device_, at::kBFloat16);
+    return body();
+  }
+
+ private:
+  at::DeviceType device_;
+};
+
+}  // namespace
+
+std::unique_ptr<Precision> make_bf16(const recipe::Component& /*config*/, at::Device device) {
+  return std::make_unique<Bf16>(device.type());
+}
+
+}  // namespace scaletrain::precision
