@@ -2,11 +2,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -16,26 +16,27 @@ namespace scaletrain::checkpoint {
 
 // Everything but tensors (state.json). Fields are named in docs/formats/checkpoint.md.
 struct TrainState {
-  std::int64_t step = 0;              // optimizer steps done
-  std::int64_t epoch = 0;             // of the next step
-  std::int64_t step_in_epoch = 0;     // of the next step
-  std::int64_t samples = 0;           // trained so far, all ranks
+  std::int64_t step = 0;           // optimizer steps done
+  std::int64_t epoch = 0;          // of the next step
+  std::int64_t step_in_epoch = 0;  // of the next step
+  std::int64_t samples = 0;        // trained so far, all ranks
+  std::int64_t global_batch = 0;   // samples of a step; a resume needs the same
   std::uint64_t order_digest = 0;
   int order_version = 0;
-  double trained_s = 0;               // wall time of training so far
-  double best_metric = -1;            // best validation top-1, -1: none yet
+  double trained_s = 0;     // wall time of training so far
+  double best_metric = -1;  // best validation top-1, -1: none yet
   std::int64_t best_step = -1;
-  int skipped_steps = 0;              // steps left out as not finite
-  nlohmann::json schedule;            // {"step", "lr"}: a pure function of the step, for the reader
-  nlohmann::json scaler;              // precision::Precision::state()
-  nlohmann::json random;              // {"seed", ...}: generators are functions of seed and step
+  int skipped_steps = 0;    // steps left out as not finite
+  nlohmann::json schedule;  // {"step", "lr"}: a pure function of the step, for the reader
+  nlohmann::json scaler;    // precision::Precision::state()
+  nlohmann::json random;    // {"seed", ...}: generators are functions of seed and step
   std::vector<std::vector<std::int64_t>> bucket_layout;
   // What "bit for bit" needs to be the same.
   int world_size = 1;
   int threads = 1;
-  std::string cpu_capability;         // ATen's
+  std::string cpu_capability;  // ATen's
   std::string torch_version;
-  std::string device;                 // "cpu" or the GPU's name
+  std::string device;  // "cpu" or the GPU's name
 };
 
 struct Contents {
@@ -43,7 +44,7 @@ struct Contents {
   std::map<std::string, at::Tensor> optimizer;  // optim::Optimizer::state()
   TrainState state;
   std::vector<std::string> classes;
-  std::string recipe;                           // resolved JSON
+  std::string recipe;  // resolved JSON
 };
 
 // Writes RUN/checkpoints/step-N, updates latest (and best where state.best_step is this step), then
@@ -53,9 +54,13 @@ std::filesystem::path save(core::Disk& disk, const std::filesystem::path& run,
                            std::int64_t keep_best);
 
 // Copies the tensors of a verified checkpoint into `contents` (whose tensors give names, shapes and
-// dtypes) and fills state, classes and recipe. Throws core::CheckpointError naming the first tensors
-// that are missing, left over or of another shape.
+// dtypes) and fills state, classes and recipe. Throws core::CheckpointError naming the first
+// tensors that are missing, left over or of another shape.
 void load(const std::filesystem::path& checkpoint, Contents& contents);
+
+// Copies model.safetensors alone into `tensors`, with the same checks.
+void load_model(const std::filesystem::path& checkpoint,
+                std::map<std::string, at::Tensor>& tensors);
 
 // state.json alone.
 TrainState read_state(const std::filesystem::path& checkpoint);

@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -62,7 +63,7 @@ Parts::Parts(const recipe::Recipe& recipe, const core::WorkerEnv& env,
 
 void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device) {
   const recipe::Data& config = recipe.data;
-  pool = dist::make_buffer_pool(device);
+  pool = dist::make_batch_pool(device);
   data::LoaderOptions options{.image_size = config.image_size,
                               .num_classes = recipe.model.num_classes,
                               .seed = recipe.seed,

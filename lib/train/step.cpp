@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "lib/core/philox.h"
-#include "lib/dist/errors.h"
 #include "lib/optim/clip.h"
 #include "lib/train/vote.h"
 
@@ -75,7 +74,7 @@ StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
 
     const at::Tensor root = parts_.precision->scale(loss * weight);
     parts_.parallel->prepare_backward(root);
-    dist::translate_errors("backward", [&] { root.backward(); });
+    backward(root);
   }
 
   const Vote all = exchange->result();
@@ -85,6 +84,14 @@ StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
   result.trained_s = all.trained_s;
   result.finite = update(lr, result.grad_norm, all.finite);
   return result;
+}
+
+void StepRunner::backward(const at::Tensor& root) {
+  try {
+    root.backward();
+  } catch (const std::exception&) {
+    dist::rethrow_as_stopped(parts_.group->rank(), "the gradients were");
+  }
 }
 
 bool StepRunner::update(double lr, double& norm, bool finite) {

@@ -32,6 +32,8 @@ class StepRunner {
  private:
   // Forward of one micro-batch; returns its summed loss.
   at::Tensor forward(std::int64_t step, std::int64_t micro_step, const data::ImageBatch& images);
+  void backward(const at::Tensor& root);
+  // Clips and updates where everything is finite; returns whether it was.
   bool update(double lr, double& norm, bool finite);
 
   Parts& parts_;
