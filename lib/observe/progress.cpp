@@ -63,7 +63,7 @@ void Progress::tick(std::int64_t step, double loss, double lr) {
   if (!bar_shown_ || core::seconds_since(drawn_) >= kRedrawSeconds) draw();
 }
 
-void Progress::eval(const EvalRecord& record) { note(eval_text(record)); }
+void Progress::eval(const EvalRecord& record) { note(eval_text(record, goal_)); }
 
 void Progress::note(const std::string& line) {
   const std::string whole = core::escape_control(line) + "\n";

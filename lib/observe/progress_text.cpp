@@ -87,11 +87,11 @@ std::string train_text(const ProgressState& state, ProgressGoal goal) {
   return join(fields_of(state, goal));
 }
 
-std::string eval_text(const EvalRecord& record) {
-  return fmt::format(
-      "{}: top-1 {:.2f} %, top-5 {:.2f} %, loss {:.4f} ({} samples, step {}, epoch {})",
-      record.split, 100 * record.top1, 100 * record.top5, record.loss, record.count, record.step,
-      record.epoch + 1);
+std::string eval_text(const EvalRecord& record, ProgressGoal goal) {
+  const std::string epoch = epoch_text(record.step, goal);
+  return fmt::format("{}: top-1 {:.2f} %, top-5 {:.2f} %, loss {:.4f} ({} samples, {}{})",
+                     record.split, 100 * record.top1, 100 * record.top5, record.loss, record.count,
+                     epoch.empty() ? "" : epoch + ", ", step_text(record.step, goal));
 }
 
 std::string format_duration(double seconds) {

@@ -30,8 +30,8 @@ std::string bar_text(const ProgressState& state, ProgressGoal goal, int width);
 // The line of a training record where there is no terminal.
 std::string train_text(const ProgressState& state, ProgressGoal goal);
 
-// "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, step 420, epoch 10)"
-std::string eval_text(const EvalRecord& record);
+// "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, epoch 10/10, step 430/430)"
+std::string eval_text(const EvalRecord& record, ProgressGoal goal);
 
 // "1h 02m", "3m 20s", "12s".
 std::string format_duration(double seconds);

@@ -24,7 +24,7 @@ const TrainRecord kTrain{.step = 10,
 const EvalRecord kEval{
     .split = "val", .step = 43, .epoch = 0, .loss = 0.5, .top1 = 0.9, .top5 = 1, .count = 200};
 constexpr const char* kEvalLine =
-    "val: top-1 90.00 %, top-5 100.00 %, loss 0.5000 (200 samples, step 43, epoch 1)";
+    "val: top-1 90.00 %, top-5 100.00 %, loss 0.5000 (200 samples, step 43)";
 
 // A terminal: what is written to `inside` can be read, as the screen gets it, from text().
 class Terminal {
@@ -74,13 +74,13 @@ void use_everything(int fd) {
 TEST_CASE("without a terminal every record is a plain line, and steps in between are none") {
   const Pipe pipe;
   {
-    Progress progress(pipe.write_end(), {.steps_per_epoch = 43});
+    Progress progress(pipe.write_end(), {});
     progress.tick(9, 1.5, 0.001);
     progress.train(kTrain);
     progress.eval(kEval);
     progress.note("saved step 43");
   }
-  CHECK(pipe.text() == "epoch 1  step 10  loss 1.2500  lr 0.001  512 samples/s  data 10%\n" +
+  CHECK(pipe.text() == "step 10  loss 1.2500  lr 0.001  512 samples/s  data 10%\n" +
                            std::string(kEvalLine) + "\nsaved step 43\n");
 }
 

@@ -77,14 +77,17 @@ TEST_CASE("a bar never has more columns than the terminal") {
 }
 
 TEST_CASE("an evaluation says split, accuracy, loss, count and where") {
-  CHECK(eval_text({.split = "val",
-                   .step = 430,
-                   .epoch = 9,
-                   .loss = 0.08124,
-                   .top1 = 0.985,
-                   .top5 = 1,
-                   .count = 200}) ==
-        "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, step 430, epoch 10)");
+  const EvalRecord record{.split = "val",
+                          .step = 430,
+                          .epoch = 9,
+                          .loss = 0.08124,
+                          .top1 = 0.985,
+                          .top5 = 1,
+                          .count = 200};
+  CHECK(eval_text(record, kGoal) ==
+        "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, epoch 10/10, step 430/430)");
+  CHECK(eval_text(record, {}) ==
+        "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, step 430)");
 }
 
 TEST_CASE("a duration has two units at most") {

@@ -1,8 +1,9 @@
 """Every command in README.md and docs/ is run, and every link and folder they name is there.
 
-The ```sh blocks of one document run in their order, by one bash each, in one temporary folder that
-looks like the repository after scripts/setup.sh, with the programs on PATH. An HTML comment on the
-line before a block says where it is not run, and why:
+The ```sh blocks run in their order, README.md first, by one bash each, in one temporary folder that
+looks like the repository after scripts/setup.sh, with the digits made and the programs on PATH: a
+later block finds the runs that an earlier one left. An HTML comment on the line before a block says
+where it is not run, and why:
 
     <!-- docs-test: skip, needs Slurm -->           never here; the reason is reported
     <!-- docs-test: slow, trains for an hour -->    only with SCALETRAIN_LONG=1
@@ -12,6 +13,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -30,7 +32,7 @@ def blocks(text):
 
 
 def documents():
-    return tracked.files("README.md", "docs/*.md")
+    return sorted(tracked.files("README.md", "docs/*.md"))
 
 
 def run_block(code, folder, programs):
@@ -52,7 +54,7 @@ def make_workplace(folder):
     for entry in tracked.ROOT.iterdir():
         if entry.name not in (".git", "runs", "digits"):
             (folder / entry.name).symlink_to(entry)
-    subprocess.run([os.sys.executable, "scripts/make_digits.py"], cwd=folder, check=True,
+    subprocess.run([sys.executable, "scripts/make_digits.py"], cwd=folder, check=True,
                    stdout=subprocess.DEVNULL, timeout=300)
 
 
@@ -63,14 +65,11 @@ class Documents(unittest.TestCase):
         programs = pathlib.Path(os.environ.get("SCALETRAIN_BIN", ""))
         if not (programs / "scaletrain-worker").exists():
             self.skipTest("SCALETRAIN_BIN has no scaletrain-worker: built without LibTorch")
-        for path in documents():
-            found = blocks(tracked.text(path))
-            if not found:
-                continue
-            with tempfile.TemporaryDirectory(prefix="docs_test_") as name:
-                folder = pathlib.Path(name)
-                make_workplace(folder)
-                for number, block in enumerate(found, 1):
+        with tempfile.TemporaryDirectory(prefix="docs_test_") as name:
+            folder = pathlib.Path(name)
+            make_workplace(folder)
+            for path in documents():
+                for number, block in enumerate(blocks(tracked.text(path)), 1):
                     with self.subTest(document=str(path), block=number):
                         self.check_block(block, folder, programs)
 
