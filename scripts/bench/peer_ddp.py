@@ -4,6 +4,8 @@
 
 torchvision's ResNet-18, the same digits from the same tar shards, AdamW, one process a device. Rank
 0 prints one JSON line: "first_step" and, for every step after it, "times", both Unix seconds.
+
+Loader workers (--loader-workers 1) and channels_last were tried on two cores: neither is faster.
 """
 import argparse
 import contextlib
