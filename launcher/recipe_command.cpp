@@ -1,10 +1,78 @@
 #include "launcher/recipe_command.h"
 
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/load.h"
+#include "lib/recipe/sources.h"
+
 namespace scaletrain::launcher {
+namespace {
+
+// The arguments of one subcommand; its callback holds them.
+struct Arguments {
+  std::string path;
+  std::vector<std::string> overrides;
+  int nproc = 1;
+};
+
+void add_recipe_arguments(CLI::App& command, Arguments& arguments) {
+  command.add_option("recipe", arguments.path, "the recipe's file")->required();
+  command
+      .add_option("--set", arguments.overrides, "KEY=VALUE: changes one key, e.g. optimizer.lr=0.1")
+      ->take_all()
+      ->expected(1);
+}
+
+void check(const Arguments& arguments) {
+  const recipe::Recipe recipe = recipe::load_recipe(arguments.path, arguments.overrides);
+  const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, arguments.nproc);
+  recipe::check_sources(recipe);
+  fmt::print("ok: {}: global batch {} = {} per device x {} accumulated x {} ranks\n", recipe.name,
+             plan.global, plan.per_device, plan.accumulate, arguments.nproc);
+}
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+}  // namespace
 
 void add_recipe_commands(CLI::App& app, int& exit_status) {
-  (void)app;
-  (void)exit_status;
+  CLI::App* const recipe = app.add_subcommand("recipe", "check a recipe, or explain recipes");
+  recipe->require_subcommand(1);
+  const auto arguments = std::make_shared<Arguments>();
+
+  CLI::App* const checking = recipe->add_subcommand(
+      "check", "tell every mistake of a recipe at once, and whether its files are there");
+  add_recipe_arguments(*checking, *arguments);
+  checking->add_option("--nproc", arguments->nproc, "number of ranks, for the batch plan")
+      ->check(CLI::Range(1, 1 << 20));
+  checking->callback([arguments, &exit_status] {
+    check(*arguments);
+    exit_status = 0;
+  });
+
+  CLI::App* const showing =
+      recipe->add_subcommand("show", "print a recipe with every key and default");
+  add_recipe_arguments(*showing, *arguments);
+  showing->callback([arguments, &exit_status] {
+    print(recipe::to_json(recipe::load_recipe(arguments->path, arguments->overrides)));
+    exit_status = 0;
+  });
+
+  recipe->add_subcommand("schema", "print the JSON Schema of recipes")->callback([&exit_status] {
+    print(recipe::json_schema());
+    exit_status = 0;
+  });
+  recipe->add_subcommand("reference", "print the reference of all keys as Markdown")
+      ->callback([&exit_status] {
+        print(recipe::markdown_reference());
+        exit_status = 0;
+      });
 }
 
 }  // namespace scaletrain::launcher

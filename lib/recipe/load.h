@@ -24,7 +24,8 @@ Recipe parse_recipe(const std::string& text, const std::string& name,
 // back to an equal recipe.
 std::string to_json(const Recipe& recipe);
 
-// JSON pointers of the keys whose values differ between two recipes, sorted; what a resume compares.
+// JSON pointers of the keys whose values differ between two recipes, sorted; what a resume
+// compares.
 std::vector<std::string> differing_keys(const Recipe& a, const Recipe& b);
 
 // The JSON Schema (draft 2020-12) of a recipe.

@@ -83,8 +83,8 @@ struct Optimizer : Component {
 };
 
 struct Schedule {
-  std::optional<Duration> warmup;   // linear from lr / warmup_steps
-  Component decay;                  // schedules.def: constant, cosine, step, polynomial
+  std::optional<Duration> warmup;  // linear from lr / warmup_steps
+  Component decay;                 // schedules.def: constant, cosine, step, polynomial
 };
 
 struct Clip {
@@ -116,10 +116,10 @@ struct Recipe {
   Duration validate_every{Duration::Unit::kEpochs, 1};
   Checkpoint checkpoint;
   Duration log_every{Duration::Unit::kSteps, 10};
-  std::int64_t threads = 0;    // intra-op threads per rank; 0: cores / local ranks
-  bool deterministic = false;  // on a GPU: deterministic kernels, so that a resume is bit for bit
+  std::int64_t threads = 0;     // intra-op threads per rank; 0: cores / local ranks
+  bool deterministic = false;   // on a GPU: deterministic kernels, so that a resume is bit for bit
   std::string device = "auto";  // "auto", "cpu", "cuda"
-  std::string output;          // the run's folder, absolute
+  std::string output;           // the run's folder, absolute
 };
 
 // The plan for `world_size` ranks. Throws core::RecipeError ("/batch/global: ...") where the global

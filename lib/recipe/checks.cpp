@@ -1,0 +1,72 @@
+#include "lib/recipe/checks.h"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+
+#include "lib/recipe/duration.h"
+#include "lib/recipe/lists.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+// The node at `path`, or the deepest one on the way that is written down.
+const Node& written_at(const Node& tree, std::initializer_list<const char*> path) {
+  const Node* node = &tree;
+  for (const char* key : path) {
+    const Node* const next = node->member(key);
+    if (next == nullptr) break;
+    node = next;
+  }
+  return *node;
+}
+
+void check_batch(const Batch& batch, const Node& tree, Problems& problems) {
+  if (!batch.global || *batch.global % batch.per_device == 0) return;
+  const std::int64_t below = *batch.global / batch.per_device * batch.per_device;
+  const std::int64_t above = below + batch.per_device;
+  problems.add(
+      written_at(tree, {"batch", "global"}), "/batch/global",
+      fmt::format("{} is not a multiple of \"per_device\", which is {}", *batch.global,
+                  batch.per_device),
+      below == 0 ? fmt::format("use {}", above) : fmt::format("use {} or {}", below, above));
+}
+
+void check_warmup(const Recipe& recipe, const Node& tree, Problems& problems) {
+  if (!recipe.schedule.warmup || recipe.schedule.warmup->unit != recipe.length.unit) return;
+  if (recipe.schedule.warmup->value <= recipe.length.value) return;
+  problems.add(written_at(tree, {"schedule", "warmup"}), "/schedule/warmup",
+               fmt::format("{} {} are longer than the training of {} {}",
+                           recipe.schedule.warmup->value, unit_name(recipe.length.unit),
+                           recipe.length.value, unit_name(recipe.length.unit)),
+               "make the warmup shorter, or the training longer");
+}
+
+void check_image_size(const Recipe& recipe, const Node& tree, Problems& problems) {
+  for (const Rule& rule : models().find(recipe.model.name)->rules) {
+    if (rule.kind != Rule::Kind::kDividesImageSize) continue;
+    const std::int64_t value = recipe.model.integer(rule.key);
+    if (recipe.data.image_size % value == 0) continue;
+    problems.add(written_at(tree, {"model", rule.key.c_str()}), "/model/" + rule.key,
+                 fmt::format("{} does not divide /data/image_size, which is {}", value,
+                             recipe.data.image_size),
+                 "change one of them");
+  }
+}
+
+}  // namespace
+
+void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems) {
+  if (problems.none_under("/batch")) check_batch(recipe.batch, tree, problems);
+  // A mistake at the root may be a missing length, model or data.
+  if (!problems.none_at_root()) return;
+  if (problems.none_under("/schedule") && problems.none_under("/epochs") &&
+      problems.none_under("/steps")) {
+    check_warmup(recipe, tree, problems);
+  }
+  if (problems.none_under("/model") && problems.none_under("/data")) {
+    check_image_size(recipe, tree, problems);
+  }
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,13 @@
+// What must hold between keys, once each of them is right by itself.
+#pragma once
+
+#include "lib/recipe/node.h"
+#include "lib/recipe/problems.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::recipe {
+
+// Tells `problems` about it; `tree` is where `recipe` was read from.
+void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems);
+
+}  // namespace scaletrain::recipe

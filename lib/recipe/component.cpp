@@ -1,0 +1,220 @@
+#include "lib/recipe/component.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "lib/core/lookup.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+// The value of one key of a row, in place.
+TypePtr option_type(Component::Value& value, Range range) {
+  if (auto* whole = std::get_if<std::int64_t>(&value)) return integer(*whole, range);
+  if (auto* real = std::get_if<double>(&value)) return number(*real, range);
+  return flag(std::get<bool>(value));
+}
+
+void add_row_keys(Object& keys, Component& value, const Row& row) {
+  for (const Option& option : row.options) {
+    keys.add(option.key, option_type(value.options.at(option.key), option.range), option.help);
+  }
+}
+
+// Where `key` is written, or where it could be.
+const Node& value_at(const Node& node, const std::string& key) {
+  const Node* const member = node.member(key);
+  return member == nullptr ? node : *member;
+}
+
+class Name : public Type {
+ public:
+  Name(Component& value, const List& list) : value_(value), list_(list) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const std::string* const name = read_text(node, pointer, *this, problems);
+    if (name == nullptr) return;
+    const Row* const row = list_.find(*name);
+    if (row != nullptr) return choose(value_, *row);
+    const std::string near = name->size() > 100 ? "" : core::nearest(*name, list_.names());
+    problems.add(
+        node, pointer, fmt::format("{} is not {}", in_quotes(*name), list_.kind),
+        "use " + phrase() + (near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+  }
+  Json write() const override { return value_.name.empty() ? Json() : Json(value_.name); }
+  Json schema() const override { return {{"enum", list_.names()}}; }
+  std::string phrase() const override {
+    return fmt::format("one of: {}", fmt::join(list_.names(), ", "));
+  }
+
+ private:
+  Component& value_;
+  const List& list_;
+};
+
+class ComponentType : public Type {
+ public:
+  ComponentType(Component& value, const List& list, CommonKeys common)
+      : value_(value), list_(list), common_(std::move(common)) {
+    const Row* const row = list_.find(value_.name);
+    if (row != nullptr && value_.options.empty()) choose(value_, *row);
+    add_common_keys(common_keys_, value_.name.empty());
+  }
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    Node whole = node;
+    if (node.text() != nullptr) whole.value = Node::Object{{"name", node}};
+    if (whole.object() == nullptr) {
+      return add_wrong_type(problems, node, pointer, fmt::format("the name of {}", list_.kind),
+                            *this);
+    }
+    const Node* const name = whole.member("name");
+    // The row's keys can only be told when the row is known.
+    bool is_known = name == nullptr && !value_.name.empty();
+    if (name != nullptr) {
+      // A text has no /name.
+      const std::string place = node.text() != nullptr ? pointer : child_pointer(pointer, "name");
+      value_.name.clear();
+      Name(value_, list_).read(*name, place, problems);
+      is_known = !value_.name.empty();
+    }
+    Object keys;
+    describe_keys(keys, value_.name.empty() && name == nullptr);
+    keys.read_members(whole, pointer, problems, !is_known);
+    if (is_known && problems.none_under(pointer)) check_rules(whole, pointer, problems);
+  }
+
+  Json write() const override {
+    if (value_.name.empty()) return {};
+    Object keys;
+    describe_keys(keys, false);
+    return keys.write();
+  }
+
+  Json schema() const override {
+    Json choices = Json::array();
+    bool name_is_enough = true;
+    for (const Row& row : list_.rows) {
+      Component scratch;
+      choose(scratch, row);
+      Object keys;
+      ComponentType(scratch, list_, common_).describe_keys(keys, value_.name.empty());
+      for (const Field& field : keys.fields()) {
+        name_is_enough = name_is_enough && (!field.required || field.name == "name");
+      }
+      Json choice = keys.schema();
+      choice["properties"]["name"] = {{"const", row.name}, {"description", row.help}};
+      choices.push_back(std::move(choice));
+    }
+    if (name_is_enough) choices.push_back(Name(value_, list_).schema());
+    return {{"anyOf", choices}};
+  }
+
+  std::string phrase() const override {
+    return fmt::format("{}, {}", list_.kind, Name(value_, list_).phrase());
+  }
+  const Object* object() const override { return &common_keys_; }
+  std::string short_for() const override { return "name"; }
+  const List* list() const override { return &list_; }
+
+ private:
+  void add_common_keys(Object& keys, bool name_is_required) const {
+    const std::string help = "which one";
+    auto name = std::make_unique<ReadName>(value_, list_);
+    if (name_is_required) {
+      keys.require("name", std::move(name), help);
+    } else {
+      keys.add("name", std::move(name), help);
+    }
+    common_(keys);
+  }
+
+  void describe_keys(Object& keys, bool name_is_required) const {
+    add_common_keys(keys, name_is_required);
+    const Row* const row = list_.find(value_.name);
+    if (row == nullptr) return;
+    add_row_keys(keys, value_, *row);
+  }
+
+  void check_rules(const Node& node, const std::string& pointer, Problems& problems) const {
+    for (const Rule& rule : list_.find(value_.name)->rules) {
+      if (rule.kind == Rule::Kind::kDivides &&
+          value_.integer(rule.other) % value_.integer(rule.key) != 0) {
+        problems.add(value_at(node, rule.key), child_pointer(pointer, rule.key),
+                     fmt::format("{} does not divide \"{}\", which is {}", value_.integer(rule.key),
+                                 rule.other, value_.integer(rule.other)),
+                     "change one of them");
+      }
+      if (rule.kind == Rule::Kind::kAtMost && value_.number(rule.key) > value_.number(rule.other)) {
+        problems.add(value_at(node, rule.key), child_pointer(pointer, rule.key),
+                     fmt::format("{} is more than \"{}\", which is {}", value_.number(rule.key),
+                                 rule.other, value_.number(rule.other)),
+                     "change one of them");
+      }
+    }
+  }
+
+  // "name" among the other keys, which was read before them.
+  class ReadName : public Name {
+   public:
+    using Name::Name;
+    void read(const Node&, const std::string&, Problems&) override {}
+  };
+
+  Component& value_;
+  const List& list_;
+  CommonKeys common_;
+  Object common_keys_;
+};
+
+class Components : public Type {
+ public:
+  Components(std::vector<Component>& value, const List& list) : value_(value), list_(list) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const Node::Array* const items = node.array();
+    if (items == nullptr) return add_wrong_type(problems, node, pointer, "a list", *this);
+    value_.assign(items->size(), Component());
+    for (std::size_t i = 0; i < items->size(); ++i) {
+      component(value_[i], list_)
+          ->read((*items)[i], child_pointer(pointer, std::to_string(i)), problems);
+    }
+  }
+  Json write() const override {
+    Json result = Json::array();
+    for (Component item : value_) result.push_back(component(item, list_)->write());
+    return result;
+  }
+  Json schema() const override {
+    Component item;
+    return {{"type", "array"}, {"items", component(item, list_)->schema()}};
+  }
+  std::string phrase() const override {
+    return fmt::format("a list of {}", fmt::join(list_.names(), ", "));
+  }
+  const List* list() const override { return &list_; }
+
+ private:
+  std::vector<Component>& value_;
+  const List& list_;
+};
+
+}  // namespace
+
+TypePtr component(Component& value, const List& list, CommonKeys common) {
+  return std::make_unique<ComponentType>(value, list, std::move(common));
+}
+
+TypePtr components(std::vector<Component>& value, const List& list) {
+  return std::make_unique<Components>(value, list);
+}
+
+std::unique_ptr<Object> row_keys(Component& value, const Row& row) {
+  auto keys = std::make_unique<Object>();
+  add_row_keys(*keys, value, row);
+  return keys;
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,26 @@
+// A thing chosen by name from a list: "sgd", or {"name": "sgd", "momentum": 0.8}.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "lib/recipe/lists.h"
+#include "lib/recipe/object.h"
+
+namespace scaletrain::recipe {
+
+// Adds the keys that every row of a list has: lr of an optimizer.
+using CommonKeys = std::function<void(Object&)>;
+
+// `value.name` before reading is the default; where it is empty, the name is required.
+TypePtr component(
+    Component& value, const List& list, CommonKeys common = [](Object&) {});
+
+// A list of them, without common keys.
+TypePtr components(std::vector<Component>& value, const List& list);
+
+// The row's own keys, bound to the options of `value`, which was chosen from it.
+std::unique_ptr<Object> row_keys(Component& value, const Row& row);
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,188 @@
+#include "lib/recipe/describe.h"
+
+#include "lib/recipe/component.h"
+#include "lib/recipe/duration.h"
+#include "lib/recipe/lists.h"
+#include "lib/recipe/paths.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+using Unit = Duration::Unit;
+
+constexpr double kMostCount = 1 << 20;  // samples, threads, files: far above any sensible number
+const Units& any_unit() {
+  static const Units units{Unit::kSteps, Unit::kEpochs, Unit::kMinutes};
+  return units;
+}
+
+std::unique_ptr<Object> object() { return std::make_unique<Object>(); }
+
+TypePtr source(Source& value, bool is_train) {
+  auto keys = object();
+  keys->add("shards", shard_list(value.shards), "tar shards in WebDataset form")
+      .add("folder", path(value.folder), "a folder with one sub-folder of images per class")
+      .exactly_one({"shards", "folder"});
+  if (is_train) {
+    keys->add("augment", components(value.augment, transforms()),
+              "what is done to an image at random, in this order");
+  }
+  return keys;
+}
+
+TypePtr held_out(std::optional<Source>& value) {
+  return optional(value, [](Source& inner) { return source(inner, false); });
+}
+
+TypePtr normalize(Normalize& value) {
+  auto keys = object();
+  keys->add("mean", numbers(value.mean, 3, from(0).to(1)), "of red, green, blue; values are 0 to 1")
+      .add("std", numbers(value.std, 3, above(0).to(10)), "of red, green, blue");
+  return keys;
+}
+
+TypePtr data(Data& value) {
+  auto keys = object();
+  keys->require("train", source(value.train, true), "the samples to learn from")
+      .add("val", held_out(value.val), "the samples that choose the best checkpoint")
+      .add("test", held_out(value.test), "the samples that are looked at once, at the end")
+      .add("image_size", integer(value.image_size, from(8).to(4096)),
+           "height and width of an image for the model")
+      .add("threads", integer(value.threads, from(0).to(1024)),
+           "decoding threads of a rank; 0: automatic")
+      .add("prefetch", integer(value.prefetch, from(1).to(1024)), "batches that are read ahead")
+      .add("shuffle_shards", integer(value.shuffle_shards, from(0).to(kMostCount)),
+           "samples are shuffled within groups of so many shards; 0: over all of them")
+      .add("index_cache", path(value.index_cache),
+           "folder for the shards' indexes; without it they are put beside the shards, where that "
+           "folder can be written")
+      .add("normalize", normalize(value.normalize), "what is taken from the pixels and divided by")
+      .reserve({"eval_resize", "extra", "order", "lanes", "samples_per_epoch"});
+  return keys;
+}
+
+TypePtr batch(Batch& value) {
+  const auto count = [](std::int64_t& inner) { return integer(inner, from(1).to(kMostCount)); };
+  auto keys = object();
+  keys->add("per_device", count(value.per_device), "samples that a device computes at a time")
+      .add("accumulate", optional(value.accumulate, count),
+           "micro-batches of a step; 1 where \"global\" is not given")
+      .add("global",
+           optional(value.global,
+                    [](std::int64_t& inner) { return integer(inner, from(1).to(1e9)); }),
+           "samples of a step over all ranks; the micro-batches follow from it")
+      .at_most_one({"accumulate", "global"});
+  return keys;
+}
+
+TypePtr model(Model& value) {
+  return component(value, models(), [&value](Object& keys) {
+    keys.require("num_classes", integer(value.num_classes, from(1).to(kMostCount)),
+                 "number of classes");
+  });
+}
+
+TypePtr optimizer(Optimizer& value) {
+  return component(value, optimizers(), [&value](Object& keys) {
+    keys.require("lr", number(value.lr, above(0).to(1000)), "peak learning rate")
+        .add("weight_decay", number(value.weight_decay, from(0).to(1000)),
+             "how strongly weights are pulled to zero")
+        .add("decay_norm_and_bias", flag(value.decay_norm_and_bias),
+             "weight decay for norms and biases too")
+        .add("lr_base_batch",
+             optional(value.lr_base_batch,
+                      [](std::int64_t& inner) { return integer(inner, from(1).to(1e9)); }),
+             "lr is meant for this global batch, and scaled with the real one");
+  });
+}
+
+TypePtr schedule(Schedule& value) {
+  auto keys = object();
+  keys->add("warmup",
+            optional(value.warmup,
+                     [](Duration& inner) {
+                       return duration(inner, {Unit::kSteps, Unit::kEpochs}, true);
+                     }),
+            "how long the learning rate rises, in a straight line, to lr")
+      .add("decay", component(value.decay, schedules()), "how it goes on from there")
+      .set_short_for("decay");
+  return keys;
+}
+
+TypePtr loss(Loss& value) {
+  return component(value, losses(), [&value](Object& keys) {
+    keys.add("label_smoothing", number(value.label_smoothing, from(0).below(1)),
+             "share of the target that is spread over all classes");
+  });
+}
+
+TypePtr clip(std::optional<Clip>& value) {
+  return optional(value, [](Clip& inner) {
+    auto keys = object();
+    keys->require("norm", number(inner.norm, above(0).to(1e6)),
+                  "largest L2 norm of all gradients as one vector");
+    return keys;
+  });
+}
+
+TypePtr checkpoint(Checkpoint& value) {
+  auto keys = object();
+  keys->add("every", duration(value.every, any_unit()), "how often one is written")
+      .add("keep_last", integer(value.keep_last, from(1).to(kMostCount)),
+           "so many of the newest are kept")
+      .add("keep_best", integer(value.keep_best, from(0).to(kMostCount)),
+           "so many of the best by validation accuracy are kept")
+      .reserve({"best", "mirror"});
+  return keys;
+}
+
+TypePtr every(Duration& value, const std::string& help) {
+  auto keys = object();
+  keys->add("every", duration(value, any_unit()), help);
+  return keys;
+}
+
+}  // namespace
+
+Recipe blank_recipe() {
+  Recipe recipe;
+  choose(recipe.precision, *precisions().find("fp32"));
+  choose(recipe.loss, *losses().find("cross_entropy"));
+  choose(recipe.schedule.decay, *schedules().find("constant"));
+  return recipe;
+}
+
+std::unique_ptr<Object> describe(Recipe& recipe) {
+  auto keys = object();
+  keys->add("$schema", ignored_text("an address"), "for editors; not read")
+      .add("version", fixed_integer(1), "version of the recipe format")
+      .add("extends", ignored_text("a path relative to this file"),
+           "a recipe that this one changes, merged as RFC 7396 says: null removes a key")
+      .add("name", run_name(recipe.name), "name of the run; without it the file's name")
+      .add("seed", integer(recipe.seed, from(0).to(9007199254740991.0)),
+           "start of everything random")
+      .require("model", model(recipe.model), "what is trained")
+      .require("data", data(recipe.data), "what it is trained on")
+      .add("batch", batch(recipe.batch), "how many samples at a time");
+  add_units(*keys, recipe.length, {Unit::kEpochs, Unit::kSteps}, false, "length of training");
+  keys->add("precision", component(recipe.precision, precisions()),
+            "in which numbers the model computes")
+      .require("optimizer", optimizer(recipe.optimizer), "how the weights are changed")
+      .add("schedule", schedule(recipe.schedule), "how the learning rate changes")
+      .add("loss", loss(recipe.loss), "what is made small")
+      .add("clip", clip(recipe.clip), "limits the gradients; without it they are not limited")
+      .add("validate", every(recipe.validate_every, "how often data.val is looked at"),
+           "looking at data.val")
+      .add("checkpoint", checkpoint(recipe.checkpoint), "what is kept for a resume")
+      .add("log", every(recipe.log_every, "how often a line of metrics is written"), "metrics")
+      .add("threads", integer(recipe.threads, from(0).to(4096)),
+           "computing threads of a rank; 0: cores over ranks of the node")
+      .add("deterministic", flag(recipe.deterministic),
+           "the same bits in every run on a GPU too, at some cost of speed")
+      .add("device", choice(recipe.device, {"auto", "cpu", "cuda"}), "where to compute")
+      .add("output", path(recipe.output), "the run's folder; without it runs/NAME")
+      .reserve({"ema", "mix", "parallel", "safety", "profile"});
+  return keys;
+}
+
+}  // namespace scaletrain::recipe

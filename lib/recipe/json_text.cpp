@@ -1,0 +1,186 @@
+#include "lib/recipe/json_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+// Walks over the text and tells how far the parser has read; nlohmann/json gives no positions.
+class CountingIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  CountingIterator(const char* at, const char** reached) : at_(at), reached_(reached) {}
+  reference operator*() const { return *at_; }
+  CountingIterator& operator++() {
+    *reached_ = ++at_;
+    return *this;
+  }
+  bool operator==(const CountingIterator& other) const { return at_ == other.at_; }
+  bool operator!=(const CountingIterator& other) const { return at_ != other.at_; }
+
+ private:
+  const char* at_;
+  const char** reached_;
+};
+
+// Receives the parser's events and builds the tree.
+class TreeBuilder {
+ public:
+  TreeBuilder(std::shared_ptr<const SourceText> source, const char* begin)
+      : source_(std::move(source)), counted_(begin), reached_(begin) {}
+
+  const char** reached() { return &reached_; }
+  Node take() { return std::move(root_); }
+  void throw_error() const { throw core::RecipeError(error_place_, error_found_, error_remedy_); }
+
+  bool null() { return put({}); }
+  bool boolean(bool value) { return put(value); }
+  bool number_integer(std::int64_t value) { return put(value); }
+  bool number_unsigned(std::uint64_t value) {
+    if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      return refuse_number(std::to_string(value));
+    }
+    return put(static_cast<std::int64_t>(value));
+  }
+  bool number_float(double value, const std::string& token) {
+    // An integer beyond 64 bits arrives here, rounded.
+    if (token.find_first_of(".eE") == std::string::npos) return refuse_number(token);
+    return put(value);
+  }
+  bool string(std::string& value) { return put(std::move(value)); }
+  bool binary(nlohmann::json::binary_t&) { return false; }  // never in JSON text
+  bool start_object(std::size_t) { return open(Node::Object()); }
+  bool start_array(std::size_t) { return open(Node::Array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+
+  bool key(std::string& name) {
+    auto& members = std::get<Node::Object>(open_.back()->value);
+    const auto [member, is_new] = members.try_emplace(name);
+    if (!is_new) {
+      return refuse(fmt::format("{} stands twice in one object, first on line {}", in_quotes(name),
+                                member->second.key_line),
+                    "keep one of them");
+    }
+    member->second.key_line = line();
+    next_ = &member->second;
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) {
+    const std::string text = error.what();
+    if (text.find("number overflow") != std::string::npos) {
+      return refuse_number(text.substr(text.find('\'')));
+    }
+    // "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error while ..."
+    const std::size_t at = text.find("syntax error");
+    const std::string reason = text.substr(at == std::string::npos ? 0 : at);
+    const std::string shown = in_quotes(reason.substr(0, reason.find("; last read")));
+    return refuse(
+        "not JSON: " + shown.substr(1, shown.size() - 2),
+        "recipes are JSON in UTF-8; comments (// and /* */) are allowed, trailing commas, "
+        "NaN and single quotes are not");
+  }
+
+ private:
+  // The line of the last byte of the token just read. After a number the parser has read one byte
+  // more, so the last byte read is never counted: no other token ends with a newline.
+  int line() {
+    if (reached_ > counted_ + 1) {
+      line_ += static_cast<int>(std::count(counted_, reached_ - 1, '\n'));
+      counted_ = reached_ - 1;
+    }
+    return line_;
+  }
+
+  bool refuse(std::string found, std::string remedy) {
+    error_place_ = core::escape_control(
+        source_->has_lines ? fmt::format("{}:{}", source_->name, line()) : source_->name);
+    error_found_ = std::move(found);
+    error_remedy_ = std::move(remedy);
+    return false;
+  }
+
+  bool refuse_number(const std::string& token) {
+    return refuse(token.substr(0, 40) + " does not fit in 64 bits", "use a smaller number");
+  }
+
+  // Where the next value belongs: the member just named, the open list, or the root.
+  Node& place() {
+    if (open_.empty()) return root_;
+    if (auto* items = std::get_if<Node::Array>(&open_.back()->value)) return items->emplace_back();
+    return *next_;
+  }
+
+  Node& store(decltype(Node::value) value) {
+    Node& node = place();
+    node.value = std::move(value);
+    node.source = source_;
+    node.line = line();
+    return node;
+  }
+
+  bool put(decltype(Node::value) value) {
+    store(std::move(value));
+    return true;
+  }
+
+  bool open(decltype(Node::value) value) {
+    if (open_.size() == kMaxDepth) {
+      return refuse(fmt::format("more than {} levels of lists and objects", kMaxDepth),
+                    "no recipe needs them");
+    }
+    open_.push_back(&store(std::move(value)));
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::shared_ptr<const SourceText> source_;
+  const char* counted_;  // newlines before it are in line_
+  const char* reached_;  // set by CountingIterator
+  int line_ = 1;
+  Node root_;
+  Node* next_ = nullptr;
+  std::vector<Node*> open_;  // their containers do not grow while something inside is open
+  std::string error_place_, error_found_, error_remedy_;
+};
+
+}  // namespace
+
+Node parse_json_text(const std::string& text, const std::shared_ptr<const SourceText>& source) {
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    throw core::RecipeError(core::escape_control(source->name), "is empty",
+                            "write a recipe; recipes/ has examples");
+  }
+  TreeBuilder builder(source, text.data());
+  const CountingIterator begin(text.data(), builder.reached());
+  const CountingIterator end(text.data() + text.size(), builder.reached());
+  const bool strict = true;  // nothing after the value
+  const bool ignore_comments = true;
+  if (!nlohmann::json::sax_parse(begin, end, &builder, nlohmann::json::input_format_t::json, strict,
+                                 ignore_comments)) {
+    builder.throw_error();
+  }
+  return builder.take();
+}
+
+}  // namespace scaletrain::recipe

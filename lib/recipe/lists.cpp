@@ -1,0 +1,105 @@
+#include "lib/recipe/lists.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace scaletrain::recipe {
+
+// One row, the same in every list.
+#define KEY_INT(key, standard, range, help) \
+  Option { #key, std::int64_t{standard }, range, help }
+#define KEY_NUM(key, standard, range, help) \
+  Option { #key, double{standard }, range, help }
+#define KEY_FLAG(key, standard, help) \
+  Option { #key, bool{standard }, {}, help }
+#define KEY_DIVIDES(key, other) \
+  Rule { Rule::Kind::kDivides, #key, #other }
+#define KEY_DIVIDES_IMAGE_SIZE(key) \
+  Rule { Rule::Kind::kDividesImageSize, #key, "" }
+#define KEY_AT_MOST(key, other) \
+  Rule { Rule::Kind::kAtMost, #key, #other }
+#define SCALETRAIN_ROW(name, help, ...) Row{#name, help, {__VA_ARGS__}},
+
+#define SCALETRAIN_MODEL SCALETRAIN_ROW
+#define SCALETRAIN_LOSS SCALETRAIN_ROW
+#define SCALETRAIN_OPTIMIZER SCALETRAIN_ROW
+#define SCALETRAIN_SCHEDULE SCALETRAIN_ROW
+#define SCALETRAIN_TRANSFORM SCALETRAIN_ROW
+#define SCALETRAIN_PRECISION SCALETRAIN_ROW
+
+const List& models() {
+  static const List list{"a model",
+                         {
+#include "lib/recipe/models.def"
+                         }};
+  return list;
+}
+
+const List& losses() {
+  static const List list{"a loss",
+                         {
+#include "lib/recipe/losses.def"
+                         }};
+  return list;
+}
+
+const List& optimizers() {
+  static const List list{"an optimizer",
+                         {
+#include "lib/recipe/optimizers.def"
+                         }};
+  return list;
+}
+
+const List& schedules() {
+  static const List list{"a schedule",
+                         {
+#include "lib/recipe/schedules.def"
+                         }};
+  return list;
+}
+
+const List& transforms() {
+  static const List list{"a transform",
+                         {
+#include "lib/recipe/transforms.def"
+                         }};
+  return list;
+}
+
+const List& precisions() {
+  static const List list{"a precision",
+                         {
+#include "lib/recipe/precisions.def"
+                         }};
+  return list;
+}
+
+Row::Row(std::string row_name, std::string row_help,
+         std::initializer_list<std::variant<Option, Rule>> keys_and_rules)
+    : name(std::move(row_name)), help(std::move(row_help)) {
+  for (const auto& item : keys_and_rules) {
+    if (const auto* option = std::get_if<Option>(&item)) options.push_back(*option);
+    if (const auto* rule = std::get_if<Rule>(&item)) rules.push_back(*rule);
+  }
+}
+
+const Row* List::find(std::string_view name) const {
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.name == name; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> List::names() const {
+  std::vector<std::string> result;
+  for (const Row& row : rows) result.push_back(row.name);
+  return result;
+}
+
+void choose(Component& component, const Row& row) {
+  component.name = row.name;
+  component.options.clear();
+  for (const Option& option : row.options) component.options.emplace(option.key, option.standard);
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,128 @@
+#include "lib/recipe/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/recipe/checks.h"
+#include "lib/recipe/describe.h"
+#include "lib/recipe/json_text.h"
+#include "lib/recipe/merge.h"
+#include "lib/recipe/paths.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostExtends = 16;
+
+std::string read_recipe_file(const fs::path& path, const std::string& place) {
+  try {
+    return core::read_file(path, kMaxRecipeBytes, core::ExitCode::kUsage);
+  } catch (const core::Error& error) {
+    throw core::RecipeError(core::escape_control(place), error.found(), error.remedy());
+  }
+}
+
+// The tree of `text` on top of those that it extends. `files` are the files being read, each
+// extended by the one before.
+Node read_tree(const std::string& text, const std::string& name, std::vector<std::string>& files) {
+  auto source = std::make_shared<SourceText>();
+  source->name = name;
+  source->order = static_cast<int>(files.size());
+  Node tree = parse_json_text(text, source);
+  const Node* const extends = tree.member("extends");
+  if (extends == nullptr) return tree;
+
+  const std::string place =
+      core::escape_control(fmt::format("{}:{}: /extends", name, extends->line));
+  if (extends->text() == nullptr) {
+    throw core::RecipeError(place, extends->shown() + " is not a text",
+                            "use a path relative to this file");
+  }
+  files.push_back(absolute_path(name));
+  const fs::path base_path = fs::path(name).parent_path() / *extends->text();
+  const std::string base_file = absolute_path(base_path.string());
+  if (std::find(files.begin(), files.end(), base_file) != files.end()) {
+    throw core::RecipeError(place, in_quotes(*extends->text()) + " extends this file in turn",
+                            "break the circle");
+  }
+  if (files.size() > kMostExtends) {
+    throw core::RecipeError(place, fmt::format("more than {} recipes in a chain", kMostExtends),
+                            "merge some of them");
+  }
+  const std::string base_text =
+      read_recipe_file(base_path, fmt::format("{}: {}", place, in_quotes(base_path.string())));
+  Node base = read_tree(base_text, base_path.lexically_normal().string(), files);
+  std::get<Node::Object>(tree.value).erase("extends");
+  merge(base, std::move(tree));
+  return base;
+}
+
+// The file's name without ".json", with what a run's name cannot have replaced.
+std::string name_of_file(const std::string& file) {
+  std::string name = fs::path(file).stem().string();
+  for (char& c : name) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    if (!is_plain) c = '_';
+  }
+  name = name.substr(0, 100);
+  name.erase(0, std::min(name.find_first_not_of(".-"), name.size()));
+  return name.empty() ? "run" : name;
+}
+
+// The defaults that follow from something else.
+void fill_in(Recipe& recipe, const std::string& file) {
+  if (recipe.name.empty()) recipe.name = name_of_file(file);
+  if (recipe.output.empty()) recipe.output = absolute_path("runs/" + recipe.name);
+  if (!recipe.batch.global && !recipe.batch.accumulate) recipe.batch.accumulate = 1;
+}
+
+}  // namespace
+
+Recipe load_recipe(const fs::path& path, const std::vector<std::string>& overrides) {
+  return parse_recipe(read_recipe_file(path, path.string()), path.string(), overrides);
+}
+
+Recipe parse_recipe(const std::string& text, const std::string& name,
+                    const std::vector<std::string>& overrides) {
+  std::vector<std::string> files;
+  Node tree = read_tree(text, name, files);
+  Recipe recipe = blank_recipe();
+  const std::unique_ptr<Object> keys = describe(recipe);
+  apply_overrides(tree, overrides, *keys);
+  Problems problems;
+  keys->read(tree, "", problems);
+  check_between_keys(recipe, tree, problems);
+  problems.throw_if_any();
+  fill_in(recipe, name);
+  return recipe;
+}
+
+std::string to_json(const Recipe& recipe) {
+  Recipe copy = recipe;
+  return describe(copy)->write().dump(2) + "\n";
+}
+
+std::string json_schema() {
+  Recipe recipe = blank_recipe();
+  const std::unique_ptr<Object> keys = describe(recipe);
+  // What a recipe that extends another leaves out cannot be known here.
+  const Json schema{
+      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
+      {"title", "A recipe of scaletrain"},
+      {"if", {{"type", "object"}, {"required", {"extends"}}}},
+      {"then", {{"properties", {{"extends", keys->field("extends")->type->schema()}}}}},
+      {"else", keys->schema()},
+  };
+  return schema.dump(2) + "\n";
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,21 @@
+// Recipes on top of recipes: "extends" and --set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/recipe/node.h"
+#include "lib/recipe/object.h"
+
+namespace scaletrain::recipe {
+
+// `patch` on top of `base` as RFC 7396 says: objects are merged, null removes, all else replaces.
+void merge(Node& base, Node patch);
+
+// Puts the values of "optimizer.lr=0.1" into `tree`, one after the other. `keys` describes it: a
+// text that is short for an object becomes that object where a key below it is set, and a key takes
+// the place of those that it excludes. Throws core::RecipeError ("--set KEY") for a text without
+// "=", and for lists and objects that are not JSON; unknown keys are left to the reading.
+void apply_overrides(Node& tree, const std::vector<std::string>& overrides, const Object& keys);
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,65 @@
+#include "lib/recipe/node.h"
+
+#include <nlohmann/json.hpp>
+
+#include "lib/core/log.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+constexpr std::size_t kShownBytes = 80;
+
+std::string dump(const nlohmann::json& value) {
+  return core::escape_control(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace
+
+const Node* Node::member(std::string_view name) const {
+  const Object* const members = object();
+  if (members == nullptr) return nullptr;
+  const auto found = members->find(name);
+  return found == members->end() ? nullptr : &found->second;
+}
+
+std::string Node::shown() const {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* number = std::get_if<double>(&value)) return dump(*number);
+  if (text() != nullptr) return in_quotes(*text());
+  if (array() != nullptr) return "a list";
+  return object() != nullptr ? "an object" : "null";
+}
+
+std::string in_quotes(std::string_view text) {
+  if (text.size() <= kShownBytes) return dump(std::string(text));
+  std::size_t end = kShownBytes;
+  // Not in the middle of a character: its further bytes are 10xxxxxx.
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return dump(std::string(text.substr(0, end)) + "...");
+}
+
+std::string child_pointer(const std::string& pointer, std::string_view key) {
+  std::string result = pointer + "/";
+  for (const char c : key) {
+    if (c == '~') {
+      result += "~0";
+    } else if (c == '/') {
+      result += "~1";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
+}  // namespace scaletrain::recipe

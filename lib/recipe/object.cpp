@@ -1,0 +1,160 @@
+#include "lib/recipe/object.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "lib/core/lookup.h"
+
+namespace scaletrain::recipe {
+
+Object& Object::add(std::string name, TypePtr type, std::string help) {
+  fields_.push_back({std::move(name), std::move(type), std::move(help), false});
+  return *this;
+}
+
+Object& Object::require(std::string name, TypePtr type, std::string help) {
+  fields_.push_back({std::move(name), std::move(type), std::move(help), true});
+  return *this;
+}
+
+Object& Object::at_most_one(std::vector<std::string> names) {
+  groups_.push_back({std::move(names), false});
+  return *this;
+}
+
+Object& Object::exactly_one(std::vector<std::string> names) {
+  groups_.push_back({std::move(names), true});
+  return *this;
+}
+
+Object& Object::reserve(std::vector<std::string> names) {
+  reserved_ = std::move(names);
+  return *this;
+}
+
+Object& Object::set_short_for(std::string key) {
+  short_for_ = std::move(key);
+  return *this;
+}
+
+void Object::read(const Node& node, const std::string& pointer, Problems& problems) {
+  if (node.text() != nullptr && !short_for_.empty()) {
+    Node whole = node;
+    whole.value = Node::Object{{short_for_, node}};
+    return read_members(whole, pointer, problems);
+  }
+  if (node.object() == nullptr) {
+    return add_wrong_type(problems, node, pointer, "an object", *this);
+  }
+  read_members(node, pointer, problems);
+}
+
+void Object::read_members(const Node& node, const std::string& pointer, Problems& problems,
+                          bool may_have_others) {
+  for (const Field& field : fields_) {
+    const Node* const member = node.member(field.name);
+    if (member != nullptr) {
+      field.type->read(*member, child_pointer(pointer, field.name), problems);
+    } else if (field.required) {
+      problems.add(
+          node, pointer, fmt::format("\"{}\" is missing", field.name),
+          fmt::format("add \"{}\": {} ({})", field.name, field.type->phrase(), field.help));
+    }
+  }
+  check_groups(node, pointer, problems);
+  if (may_have_others) return;
+  for (const auto& [name, value] : *node.object()) {
+    if (problems.full()) return;
+    if (field(name) == nullptr) refuse_key(value, child_pointer(pointer, name), name, problems);
+  }
+}
+
+void Object::check_groups(const Node& node, const std::string& pointer, Problems& problems) const {
+  for (const Group& group : groups_) {
+    std::vector<std::string> present;
+    for (const std::string& name : group.names) {
+      if (node.member(name) != nullptr) present.push_back(name);
+    }
+    const std::string names = fmt::format("\"{}\"", fmt::join(group.names, "\", \""));
+    if (present.size() > 1) {
+      problems.add_at_key(*node.member(present.back()), child_pointer(pointer, present.back()),
+                          fmt::format("excludes \"{}\"", present.front()),
+                          fmt::format("use one of: {}; null removes an inherited key", names));
+    } else if (present.empty() && group.needed) {
+      problems.add(node, pointer, fmt::format("none of {} is there", names), "add one of them");
+    }
+  }
+}
+
+void Object::refuse_key(const Node& value, const std::string& pointer, const std::string& name,
+                        Problems& problems) const {
+  if (std::find(reserved_.begin(), reserved_.end(), name) != reserved_.end()) {
+    return problems.add_at_key(value, pointer, "is reserved: not available in this version",
+                               "leave it out");
+  }
+  std::vector<std::string> known;
+  for (const Field& field : fields_) known.push_back(field.name);
+  const std::string near = name.size() > 100 ? "" : core::nearest(name, known);
+  problems.add_at_key(value, pointer, in_quotes(name) + " is not a key here",
+                      fmt::format("use one of: {}{}", fmt::join(known, ", "),
+                                  near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+}
+
+Json Object::write() const {
+  Json result = Json::object();
+  for (const Field& field : fields_) {
+    Json value = field.type->write();
+    if (!value.is_null()) result[field.name] = std::move(value);
+  }
+  return result;
+}
+
+Json Object::schema() const {
+  Json result{{"type", "object"}, {"properties", Json::object()}};
+  Json required = Json::array();
+  for (const Field& field : fields_) {
+    Json property = field.type->schema();
+    property["description"] = field.help;
+    const Json standard = field.type->write();
+    if (!standard.is_null() && !field.required && group(field.name) == nullptr &&
+        field.type->object() == nullptr) {
+      property["default"] = standard;
+    }
+    result["properties"][field.name] = std::move(property);
+    if (field.required) required.push_back(field.name);
+  }
+  if (!required.empty()) result["required"] = required;
+  for (const Group& group : groups_) {
+    Json choices = Json::array();
+    for (const std::string& name : group.names) choices.push_back({{"required", {name}}});
+    if (!group.needed) choices.push_back({{"not", {{"anyOf", choices}}}});
+    result["oneOf"] = std::move(choices);  // no object has two groups
+  }
+  result["additionalProperties"] = false;
+  if (short_for_.empty()) return result;
+  return {{"anyOf", {field(short_for_)->type->schema(), result}}};
+}
+
+std::string Object::phrase() const {
+  if (!phrase_.empty()) return phrase_;
+  std::vector<std::string> known;
+  for (const Field& field : fields_) known.push_back(field.name);
+  return fmt::format("an object with keys of: {}", fmt::join(known, ", "));
+}
+
+const Field* Object::field(std::string_view name) const {
+  const auto found = std::find_if(fields_.begin(), fields_.end(),
+                                  [&](const Field& field) { return field.name == name; });
+  return found == fields_.end() ? nullptr : &*found;
+}
+
+const Group* Object::group(std::string_view name) const {
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
+    return std::find(group.names.begin(), group.names.end(), name) != group.names.end();
+  });
+  return found == groups_.end() ? nullptr : &*found;
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,20 @@
+// Paths and shard lists as keys: relative to the working directory when read, absolute afterwards.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/recipe/type.h"
+
+namespace scaletrain::recipe {
+
+// "" stands for none.
+TypePtr path(std::string& value);
+
+// One text or a list of texts, with braces (lib/recipe/braces.h).
+TypePtr shard_list(std::vector<std::string>& value);
+
+// `path` against the working directory, without "." and "..".
+std::string absolute_path(const std::string& path);
+
+}  // namespace scaletrain::recipe

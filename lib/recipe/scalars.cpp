@@ -1,0 +1,285 @@
+// Numbers, flags and texts.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "lib/core/lookup.h"
+#include "lib/recipe/type.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+void add_range(Json& schema, Range range) {
+  if (std::isfinite(range.least)) {
+    schema[range.above_least ? "exclusiveMinimum" : "minimum"] = range.least;
+  }
+  if (std::isfinite(range.most)) {
+    schema[range.below_most ? "exclusiveMaximum" : "maximum"] = range.most;
+  }
+}
+
+template <class Int>
+class Integer : public Type {
+ public:
+  Integer(Int& value, Range range) : value_(value), range_(range) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const auto* found = std::get_if<std::int64_t>(&node.value);
+    if (found == nullptr) return add_wrong_type(problems, node, pointer, "an integer", *this);
+    if (!range_.contains(static_cast<double>(*found))) {
+      return problems.add(node, pointer, fmt::format("{} is out of range", *found),
+                          "use " + phrase());
+    }
+    value_ = static_cast<Int>(*found);
+  }
+  Json write() const override { return value_; }
+  Json schema() const override {
+    Json result{{"type", "integer"}};
+    add_range(result, range_);
+    return result;
+  }
+  std::string phrase() const override { return "an integer " + range_.phrase(); }
+
+ private:
+  Int& value_;
+  Range range_;
+};
+
+// The value of an integer or a number; nullptr-like NaN never passes a range.
+bool as_number(const Node& node, double& number) {
+  if (const auto* integer = std::get_if<std::int64_t>(&node.value)) {
+    number = static_cast<double>(*integer);
+    return true;
+  }
+  if (const auto* real = std::get_if<double>(&node.value)) {
+    number = *real;
+    return true;
+  }
+  return false;
+}
+
+class Number : public Type {
+ public:
+  Number(double& value, Range range) : value_(value), range_(range) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    double found = 0;
+    if (!as_number(node, found)) {
+      return add_wrong_type(problems, node, pointer, "a number", *this);
+    }
+    if (!range_.contains(found)) {
+      return problems.add(node, pointer, node.shown() + " is out of range", "use " + phrase());
+    }
+    value_ = found;
+  }
+  Json write() const override { return value_; }
+  Json schema() const override {
+    Json result{{"type", "number"}};
+    add_range(result, range_);
+    return result;
+  }
+  std::string phrase() const override { return "a number " + range_.phrase(); }
+
+ private:
+  double& value_;
+  Range range_;
+};
+
+class Flag : public Type {
+ public:
+  explicit Flag(bool& value) : value_(value) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const auto* found = std::get_if<bool>(&node.value);
+    if (found == nullptr) return add_wrong_type(problems, node, pointer, "true or false", *this);
+    value_ = *found;
+  }
+  Json write() const override { return value_; }
+  Json schema() const override { return {{"type", "boolean"}}; }
+  std::string phrase() const override { return "true or false"; }
+
+ private:
+  bool& value_;
+};
+
+class Choice : public Type {
+ public:
+  Choice(std::string& value, std::vector<std::string> allowed)
+      : value_(value), allowed_(std::move(allowed)) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const std::string* const text = read_text(node, pointer, *this, problems);
+    if (text == nullptr) return;
+    if (std::find(allowed_.begin(), allowed_.end(), *text) == allowed_.end()) {
+      return problems.add(node, pointer, in_quotes(*text) + " is not a choice here",
+                          "use " + phrase());
+    }
+    value_ = *text;
+  }
+  Json write() const override { return value_; }
+  Json schema() const override { return {{"enum", allowed_}}; }
+  std::string phrase() const override {
+    return fmt::format("one of: \"{}\"", fmt::join(allowed_, "\", \""));
+  }
+
+ private:
+  std::string& value_;
+  std::vector<std::string> allowed_;
+};
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '_' || c == '-';
+}
+
+class RunName : public Type {
+ public:
+  explicit RunName(std::string& value) : value_(value) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const std::string* const text = read_text(node, pointer, *this, problems);
+    if (text == nullptr) return;
+    const bool fits = text->size() <= 100 &&
+                      std::all_of(text->begin(), text->end(), is_name_character) &&
+                      (*text)[0] != '.' && (*text)[0] != '-';
+    if (!fits) {
+      return problems.add(node, pointer, in_quotes(*text) + " cannot be a run's name",
+                          "use " + phrase());
+    }
+    value_ = *text;
+  }
+  Json write() const override { return value_.empty() ? Json() : Json(value_); }
+  Json schema() const override {
+    return {{"type", "string"}, {"pattern", "^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$"}};
+  }
+  std::string phrase() const override {
+    return "at most 100 letters, digits, '.', '_' and '-', not '.' or '-' first";
+  }
+
+ private:
+  std::string& value_;
+};
+
+class Numbers : public Type {
+ public:
+  Numbers(std::vector<double>& value, std::size_t count, Range range)
+      : value_(value), count_(count), range_(range) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const Node::Array* const items = node.array();
+    if (items == nullptr || items->size() != count_) {
+      return problems.add(node, pointer,
+                          items == nullptr ? node.shown() + " is not a list"
+                                           : fmt::format("has {} numbers", items->size()),
+                          "use " + phrase());
+    }
+    std::vector<double> found(count_);
+    for (std::size_t i = 0; i < count_; ++i) {
+      Number(found[i], range_)
+          .read((*items)[i], child_pointer(pointer, std::to_string(i)), problems);
+    }
+    value_ = found;
+  }
+  Json write() const override { return value_; }
+  Json schema() const override {
+    Json item{{"type", "number"}};
+    add_range(item, range_);
+    return {{"type", "array"}, {"items", item}, {"minItems", count_}, {"maxItems", count_}};
+  }
+  std::string phrase() const override {
+    return fmt::format("a list of {} numbers {}", count_, range_.phrase());
+  }
+
+ private:
+  std::vector<double>& value_;
+  std::size_t count_;
+  Range range_;
+};
+
+class FixedInteger : public Type {
+ public:
+  explicit FixedInteger(std::int64_t allowed) : allowed_(allowed) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const auto* found = std::get_if<std::int64_t>(&node.value);
+    if (found == nullptr || *found != allowed_) {
+      problems.add(node, pointer, node.shown() + " is not known to this program",
+                   "use " + phrase() + ", or a newer scaletrain");
+    }
+  }
+  Json write() const override { return allowed_; }
+  Json schema() const override { return {{"const", allowed_}}; }
+  std::string phrase() const override { return std::to_string(allowed_); }
+
+ private:
+  std::int64_t allowed_;
+};
+
+class IgnoredText : public Type {
+ public:
+  explicit IgnoredText(std::string phrase) : phrase_(std::move(phrase)) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    (void)read_text(node, pointer, *this, problems);
+  }
+  Json write() const override { return {}; }
+  Json schema() const override { return {{"type", "string"}}; }
+  std::string phrase() const override { return phrase_; }
+
+ private:
+  std::string phrase_;
+};
+
+}  // namespace
+
+TypePtr integer(std::int64_t& value, Range range) {
+  return std::make_unique<Integer<std::int64_t>>(value, range);
+}
+TypePtr integer(std::uint64_t& value, Range range) {
+  return std::make_unique<Integer<std::uint64_t>>(value, range);
+}
+TypePtr number(double& value, Range range) { return std::make_unique<Number>(value, range); }
+TypePtr flag(bool& value) { return std::make_unique<Flag>(value); }
+TypePtr choice(std::string& value, std::vector<std::string> allowed) {
+  return std::make_unique<Choice>(value, std::move(allowed));
+}
+TypePtr run_name(std::string& value) { return std::make_unique<RunName>(value); }
+TypePtr numbers(std::vector<double>& value, std::size_t count, Range range) {
+  return std::make_unique<Numbers>(value, count, range);
+}
+TypePtr fixed_integer(std::int64_t allowed) { return std::make_unique<FixedInteger>(allowed); }
+TypePtr ignored_text(std::string phrase) {
+  return std::make_unique<IgnoredText>(std::move(phrase));
+}
+
+void add_wrong_type(Problems& problems, const Node& node, const std::string& pointer,
+                    const std::string& noun, const Type& type) {
+  problems.add(node, pointer, fmt::format("{} is not {}", node.shown(), noun),
+               "use " + type.phrase());
+}
+
+const std::string* read_text(const Node& node, const std::string& pointer, const Type& type,
+                             Problems& problems) {
+  const std::string* const text = node.text();
+  if (text == nullptr) {
+    add_wrong_type(problems, node, pointer, "a text", type);
+    return nullptr;
+  }
+  // A NUL would cut a path short, a newline would forge a line of a log.
+  const bool has_control = std::any_of(text->begin(), text->end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+  if (text->empty() || has_control) {
+    problems.add(node, pointer,
+                 text->empty() ? "is empty" : in_quotes(*text) + " has control characters",
+                 "use " + type.phrase());
+    return nullptr;
+  }
+  return text;
+}
+
+}  // namespace scaletrain::recipe

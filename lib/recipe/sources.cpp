@@ -1,0 +1,62 @@
+#include "lib/recipe/sources.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+constexpr std::size_t kMostNamed = 10;
+
+// Why `path` is not a readable file (or folder); "" when it is.
+std::string fault(const std::string& path, bool is_folder) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0 || ::access(path.c_str(), R_OK) != 0) {
+    return core::errno_text(errno);
+  }
+  if (is_folder) return S_ISDIR(status.st_mode) ? "" : "not a folder";
+  return S_ISREG(status.st_mode) ? "" : "not a regular file";
+}
+
+struct Missing {
+  std::string pointer, path, reason;
+};
+
+void collect(const Source& source, const std::string& pointer, std::vector<Missing>& missing) {
+  const auto look_at = [&](const std::string& path, const char* key, bool is_folder) {
+    std::string reason = fault(path, is_folder);
+    if (!reason.empty()) missing.push_back({pointer + key, path, std::move(reason)});
+  };
+  for (const std::string& shard : source.shards) look_at(shard, "/shards", false);
+  if (!source.folder.empty()) look_at(source.folder, "/folder", true);
+}
+
+}  // namespace
+
+void check_sources(const Recipe& recipe) {
+  std::vector<Missing> missing;
+  collect(recipe.data.train, "/data/train", missing);
+  if (recipe.data.val) collect(*recipe.data.val, "/data/val", missing);
+  if (recipe.data.test) collect(*recipe.data.test, "/data/test", missing);
+  if (missing.empty()) return;
+  std::string others;
+  for (std::size_t i = 1; i < missing.size() && i < kMostNamed; ++i) {
+    others += fmt::format("\n{}: {}: {}", missing[i].pointer, core::escape_control(missing[i].path),
+                          missing[i].reason);
+  }
+  if (missing.size() > kMostNamed)
+    others += fmt::format("\nand {} more", missing.size() - kMostNamed);
+  throw core::DataError(
+      fmt::format("{}: {}", missing[0].pointer, core::escape_control(missing[0].path)),
+      missing[0].reason,
+      "make the files, or correct the path; paths are relative to the working directory" + others);
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,76 @@
+// What a key holds, described once: how it is read, written, and explained.
+//
+// A Type is bound to a place in a Recipe (a member, an option). Its value before reading is the
+// default. Loading, the resolved JSON, the schema, the reference and the remedies of mistakes all
+// come from the same Types.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/node.h"
+#include "lib/recipe/problems.h"
+#include "lib/recipe/range.h"
+
+namespace scaletrain::recipe {
+
+using Json = nlohmann::ordered_json;
+
+class Object;
+struct List;
+
+class Type {
+ public:
+  Type() = default;
+  Type(const Type&) = delete;
+  Type& operator=(const Type&) = delete;
+  virtual ~Type() = default;
+
+  // Takes over the value of `node`, or tells `problems` why it cannot be.
+  virtual void read(const Node& node, const std::string& pointer, Problems& problems) = 0;
+
+  // The bound value; null where there is none.
+  virtual Json write() const = 0;
+
+  virtual Json schema() const = 0;
+
+  // "an integer from 1 to 64": after "use" in a remedy, and in the reference.
+  virtual std::string phrase() const = 0;
+
+  // The keys below, for a type that is an object; nullptr otherwise.
+  virtual const Object* object() const { return nullptr; }
+
+  // A text stands for an object with this one key; "" where it does not.
+  virtual std::string short_for() const { return ""; }
+
+  // The list (models.def, ...) that a name is chosen from, for a type that does so.
+  virtual const List* list() const { return nullptr; }
+};
+
+using TypePtr = std::unique_ptr<Type>;
+
+TypePtr integer(std::int64_t& value, Range range);
+TypePtr integer(std::uint64_t& value, Range range);
+TypePtr number(double& value, Range range);
+TypePtr flag(bool& value);
+TypePtr choice(std::string& value, std::vector<std::string> allowed);
+TypePtr run_name(std::string& value);  // letters, digits, '.', '_', '-': names a folder
+TypePtr numbers(std::vector<double>& value, std::size_t count, Range range);
+
+// A key that is checked and not kept.
+TypePtr fixed_integer(std::int64_t allowed);
+TypePtr ignored_text(std::string phrase);
+
+// The sentence "X is not P" with its remedy, the same for all types.
+void add_wrong_type(Problems& problems, const Node& node, const std::string& pointer,
+                    const std::string& noun, const Type& type);
+
+// The text of `node`; nullptr, with the mistake told, when it is none, is empty or has control
+// characters.
+const std::string* read_text(const Node& node, const std::string& pointer, const Type& type,
+                             Problems& problems);
+
+}  // namespace scaletrain::recipe
