@@ -1,0 +1,46 @@
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <torch/types.h>
+
+#include <cmath>
+
+#include "lib/nn/loss.h"
+
+namespace scaletrain::nn {
+namespace {
+
+double loss_of(double label_smoothing, const at::Tensor& logits, const at::Tensor& targets) {
+  recipe::Loss loss;
+  loss.name = "cross_entropy";
+  loss.label_smoothing = label_smoothing;
+  const at::Tensor sum = make_loss(loss)->sum(logits, targets);
+  CHECK(sum.scalar_type() == at::kFloat);
+  CHECK(sum.dim() == 0);
+  return sum.item<double>();
+}
+
+}  // namespace
+
+TEST_CASE("cross_entropy is the sum over the batch, not the mean") {
+  const at::Tensor logits = torch::zeros({3, 4});
+  const at::Tensor targets = torch::tensor({0, 1, 3}, at::kLong);
+  CHECK(loss_of(0, logits, targets) == doctest::Approx(3 * std::log(4)));
+}
+
+TEST_CASE("cross_entropy spreads the smoothed share evenly over all classes") {
+  // softmax([log 6, log 3, log 1]) = [0.6, 0.3, 0.1]; target 0 has the share 0.7 + 0.3 / 3 = 0.8,
+  // the other two 0.1 each.
+  const at::Tensor logits = torch::tensor({{std::log(6.0), std::log(3.0), 0.0}}, at::kFloat);
+  const at::Tensor targets = torch::tensor({0}, at::kLong);
+  const double expected = -0.8 * std::log(0.6) - 0.1 * std::log(0.3) - 0.1 * std::log(0.1);
+  CHECK(loss_of(0.3, logits, targets) == doctest::Approx(expected));
+}
+
+TEST_CASE("cross_entropy of bf16 logits is summed in fp32") {
+  // 3000 rows of log 2: a sum in bf16 would stop growing at 256.
+  const at::Tensor logits = torch::zeros({3000, 2}, at::kBFloat16);
+  const at::Tensor targets = torch::zeros({3000}, at::kLong);
+  CHECK(loss_of(0, logits, targets) == doctest::Approx(3000 * std::log(2)));
+}
+
+}  // namespace scaletrain::nn

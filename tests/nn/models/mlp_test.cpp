@@ -1,0 +1,41 @@
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/nn/model.h"
+#include "tests/nn/recipes.h"
+
+namespace scaletrain::nn {
+
+TEST_CASE("mlp flattens the image and applies its layers in turn") {
+  auto recipe = model_recipe("mlp");
+  recipe.options["hidden"] = std::int64_t{5};
+  const auto model = make_model(recipe, 2, 1);
+  const auto parameters = model->named_parameters();
+  CHECK(parameters.keys() == std::vector<std::string>{"hidden.0.weight", "hidden.0.bias",
+                                                      "hidden.1.weight", "hidden.1.bias",
+                                                      "head.weight", "head.bias"});
+  const at::Tensor image = torch::arange(12).to(at::kFloat).view({1, 3, 2, 2});
+  at::Tensor expected = image.view({1, 12});  // 3 * 2 * 2
+  for (const std::string layer : {"hidden.0", "hidden.1"}) {
+    expected =
+        (at::matmul(expected, parameters[layer + ".weight"].t()) + parameters[layer + ".bias"])
+            .clamp_min(0);
+  }
+  expected = at::matmul(expected, parameters["head.weight"].t()) + parameters["head.bias"];
+  CHECK(at::allclose(model->forward(image), expected, 1e-5, 1e-6));
+}
+
+TEST_CASE("mlp drops activations in training only") {
+  auto recipe = model_recipe("mlp");
+  recipe.options["dropout"] = 0.5;
+  const auto model = make_model(recipe, 4, 1);
+  const at::Tensor image = torch::ones({1, 3, 4, 4});
+  CHECK_FALSE(at::equal(model->forward(image), model->forward(image)));
+  model->eval();
+  CHECK(at::equal(model->forward(image), model->forward(image)));
+}
+
+}  // namespace scaletrain::nn
