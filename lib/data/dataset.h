@@ -1,5 +1,5 @@
-// A set of samples with random access by number: tar shards with their indexes, or a folder with one
-// sub-folder per class.
+// A set of samples with random access by number: tar shards with their indexes, or a folder with
+// one sub-folder per class.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace scaletrain::data {
 
 // One sample's bytes as stored.
 struct RawSample {
-  std::string image;      // the encoded file
+  std::string image;  // the encoded file
   std::int64_t label = 0;
-  std::string shard;      // base name of the shard, or of the class's folder
-  std::string key;        // WebDataset key, or file name
+  std::string shard;        // base name of the shard, or of the class's folder
+  std::string key;          // WebDataset key, or file name
   std::int64_t offset = 0;  // of the image in the shard, for messages
-  std::string extension;  // of the image, lower-case, without dot
+  std::string extension;    // of the image, lower-case, without dot
 };
 
 class Dataset {
@@ -29,9 +29,13 @@ class Dataset {
   virtual std::int64_t shard_count() const = 0;
   virtual std::int64_t shard_size(std::int64_t shard) const = 0;  // samples in it
 
-  // Sample `sample` of `shard`, both from 0, in file order; any thread. Throws core::DataError naming
-  // shard, member and byte.
+  // Sample `sample` of `shard`, both from 0, in file order; any thread. Throws core::DataError
+  // naming shard, member and byte.
   virtual RawSample read(std::int64_t shard, std::int64_t sample) const = 0;
+
+  // Where the image, or the label, of a sample that read() gave stands, for messages.
+  virtual std::string image_place(std::int64_t shard, const RawSample& sample) const = 0;
+  virtual std::string label_place(std::int64_t shard, const RawSample& sample) const = 0;
 
   // Names of the classes by number, empty when the source has none (classes.json beside the shards,
   // or the folders' names).
@@ -42,6 +46,9 @@ class Dataset {
 // core::DataError for a missing or damaged shard, an empty set, no class folder.
 std::shared_ptr<const Dataset> open_dataset(const recipe::Source& source,
                                             const std::string& index_cache);
+
+// Samples of every shard, by number.
+std::vector<std::int64_t> shard_sizes(const Dataset& dataset);
 
 // XXH3-64 of (epoch, position, shard base name, key), the term of order_digest.
 std::uint64_t sample_digest(std::int64_t epoch, std::int64_t position, const RawSample& sample);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "lib/core/buffer.h"
 #include "lib/data/dataset.h"
@@ -20,25 +21,25 @@ struct ImageBatch {
   std::span<std::int64_t> labels;  // [count], 0..num_classes-1
   std::int64_t count = 0;
   std::int64_t epoch = 0;
-  std::uint64_t digest = 0;        // sum mod 2^64 of sample_digest() of the batch's samples
-  double wait_s = 0;               // how long next() blocked for it
-  core::Buffer storage;            // returns to the caller's pool when the batch is destroyed
+  std::uint64_t digest = 0;  // sum mod 2^64 of sample_digest() of the batch's samples
+  double wait_s = 0;         // how long next() blocked for it
+  core::Buffer storage;      // returns to the caller's pool when the batch is destroyed
 };
 
 // Which part of every global batch a rank reads.
 struct RankSlice {
   int rank = 0;
   int world_size = 1;
-  std::int64_t per_device = 1;    // b: samples of a micro-batch
-  std::int64_t accumulate = 1;    // micro-batches a step; the global batch is b * accumulate * n
+  std::int64_t per_device = 1;  // b: samples of a micro-batch
+  std::int64_t accumulate = 1;  // micro-batches a step; the global batch is b * accumulate * n
 };
 
 struct LoaderOptions {
   std::int64_t image_size = 224;
-  std::int64_t num_classes = 0;   // labels must be below
+  std::int64_t num_classes = 0;  // labels must be below
   std::uint64_t seed = 0;
   int threads = 1;
-  int prefetch = 4;               // batches decoded ahead, at least 1
+  int prefetch = 4;  // batches decoded ahead, at least 1
   std::int64_t shuffle_shards = 0;
   std::vector<recipe::Component> augment;
 };
@@ -48,14 +49,14 @@ struct LoaderOptions {
 class TrainLoader {
  public:
   // Starts the threads; buffers come from `pool` (pinned on a GPU machine), which must outlive the
-  // loader. Throws core::DataError for fewer samples than one global batch.
-  TrainLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, RankSlice slice,
+  // loader. Throws core::RecipeError for fewer samples than one global batch.
+  TrainLoader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options, RankSlice slice,
               core::BufferPool& pool);
   ~TrainLoader();  // stops and joins the threads
 
-  // The next micro-batch in order; blocks while it is not decoded; goes on with the next epoch at an
-  // epoch's end. One caller at a time. Throws core::DataError naming shard, member and byte offset
-  // of a damaged sample.
+  // The next micro-batch in order; blocks while it is not decoded; goes on with the next epoch at
+  // an epoch's end. One caller at a time. Throws core::DataError naming shard, member and byte
+  // offset of a damaged sample, again until seek().
   ImageBatch next();
 
   // Continues with step `step` of `epoch`, both from 0; drops what was read ahead.
@@ -69,11 +70,12 @@ class TrainLoader {
 };
 
 // Evaluation batches: every sample of the set exactly once over all ranks, in file order, without
-// padding; the last batch may be short, and ranks may differ by a batch. Not augmented: the whole
-// image, resized.
+// padding; the last batch may be short, and ranks may differ by a batch. Not augmented: the shorter
+// side is resized to image_size and the centre is cropped. Blocks of per_device samples go to the
+// ranks in turn.
 class EvalLoader {
  public:
-  EvalLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, RankSlice slice,
+  EvalLoader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options, RankSlice slice,
              core::BufferPool& pool);
   ~EvalLoader();
 

@@ -1,8 +1,12 @@
-// The global data order: which sample stands at a position of an epoch. A pure function of the seed,
-// the epoch, the shard sizes and shuffle_shards; constant time and memory per look-up.
+// The global data order: which sample stands at a position of an epoch. A pure function of the
+// seed, the epoch, the shard sizes and shuffle_shards.
+//
+// A look-up costs a keyed permutation (lib/data/permutation.h) and a binary search over the shards;
+// with groups, an epoch's first look-up also sums up the permuted shards' sizes.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace scaletrain::data {
@@ -12,18 +16,25 @@ inline constexpr int kOrderVersion = 1;  // kept in state.json; changes when the
 struct SamplePlace {
   std::int64_t shard = 0;
   std::int64_t sample = 0;
+
+  bool operator==(const SamplePlace&) const = default;
 };
 
 class IndexedOrder {
  public:
-  // `shard_sizes`: samples of each shard. `shuffle_shards`: samples are permuted within groups of so
-  // many shards of the permuted shard list; 0: over everything.
+  // `shard_sizes`: samples of each shard. `shuffle_shards`: samples are permuted within groups of
+  // so many shards of the permuted shard list; 0: over everything.
   IndexedOrder(std::uint64_t seed, std::vector<std::int64_t> shard_sizes,
                std::int64_t shuffle_shards);
+  ~IndexedOrder();
 
-  // The sample at `position` (0 .. size-1) of `epoch`.
+  // The sample at `position` (0 .. size-1) of `epoch`; any thread.
   SamplePlace at(std::int64_t epoch, std::int64_t position) const;
   std::int64_t size() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace scaletrain::data

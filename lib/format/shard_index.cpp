@@ -60,9 +60,9 @@ std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_b
   // Entries count blocks in 32 bits.
   constexpr std::int64_t kMaxShardBytes = kTarBlock << 32;
   if (file_bytes > kMaxShardBytes) {
-    throw core::DataError(name, fmt::format("a shard of {} bytes", file_bytes),
-                          fmt::format("at most {} bytes are allowed: write more and smaller shards",
-                                      kMaxShardBytes));
+    throw core::DataError(
+        name, fmt::format("a shard of {} bytes", file_bytes),
+        fmt::format("at most {} bytes are allowed: write more and smaller shards", kMaxShardBytes));
   }
   std::vector<IndexEntry> entries;
   for_each_sample(name, file_bytes, read, [&](const TarSample& sample) {

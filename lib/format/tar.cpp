@@ -23,7 +23,9 @@ bool all_zero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-std::int64_t round_up(std::int64_t bytes) { return (bytes + kTarBlock - 1) / kTarBlock * kTarBlock; }
+std::int64_t round_up(std::int64_t bytes) {
+  return (bytes + kTarBlock - 1) / kTarBlock * kTarBlock;
+}
 
 // Links, devices, folders and FIFOs have a header and no data, whatever their size field says.
 bool has_data(char type) { return type < '1' || type > '6'; }
@@ -39,7 +41,8 @@ TarReader::TarReader(const std::string& name, std::int64_t file_bytes, const Rea
       window_bytes_(window_bytes) {}
 
 std::optional<TarMember> TarReader::next() {
-  TarMember member{.begin = offset_};
+  TarMember member;
+  member.begin = offset_;
   PaxRecords extended;  // what extended headers say of the member that follows
   if (file_bytes_ == 0) fail(0, "the file is empty", kTruncated);
   for (;;) {
@@ -91,8 +94,8 @@ std::optional<TarMember> TarReader::next() {
           }
           if (member.bytes > file_bytes_ - data) {
             fail(offset_,
-                 fmt::format("{} has {} bytes, of which the file holds {}",
-                             shown_name(member.path), member.bytes, file_bytes_ - data),
+                 fmt::format("{} has {} bytes, of which the file holds {}", shown_name(member.path),
+                             member.bytes, file_bytes_ - data),
                  kTruncated);
           }
           offset_ = data + round_up(member.bytes);

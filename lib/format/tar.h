@@ -1,9 +1,9 @@
 // tar files (ustar, pax, GNU long names) read member by member, from any member on
 // (docs/formats/tar.md).
 //
-// Stricter than common readers, because a training set must not lose samples silently: every header's
-// checksum is checked, every member must lie inside the file, and the file must end with the two zero
-// blocks and nothing but zeros after them. Nothing is ever extracted to a disk.
+// Stricter than common readers, because a training set must not lose samples silently: every
+// header's checksum is checked, every member must lie inside the file, and the file must end with
+// the two zero blocks and nothing but zeros after them. Nothing is ever extracted to a disk.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ inline constexpr std::int64_t kMaxMemberBytes = std::int64_t{64} << 20;  // of a
 using ReadAt = std::function<void(std::int64_t, std::span<std::byte>)>;
 
 struct TarMember {
-  std::string path;         // as stored, any bytes: show it with shown_name()
-  bool regular = false;     // a regular file; links, folders and devices are not
-  std::int64_t begin = 0;   // offset of its first header block, extended headers included
-  std::int64_t data = 0;    // offset of its bytes
+  std::string path;        // as stored, any bytes: show it with shown_name()
+  bool regular = false;    // a regular file; links, folders and devices are not
+  std::int64_t begin = 0;  // offset of its first header block, extended headers included
+  std::int64_t data = 0;   // offset of its bytes
   std::int64_t bytes = 0;
 };
 

@@ -32,7 +32,8 @@ std::int64_t parse_label(const std::string& place, std::string_view text) {
   std::int32_t label = 0;
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), label);
   if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size() || label < 0) {
-    throw core::DataError(place, fmt::format("label \"{}\" is not a class number", shown_name(text)),
+    throw core::DataError(place,
+                          fmt::format("label \"{}\" is not a class number", shown_name(text)),
                           fmt::format("a label is a whole number from 0 to {} in text",
                                       std::numeric_limits<std::int32_t>::max()));
   }
@@ -52,8 +53,8 @@ class Grouping {
     if (extensions_.empty() || parts->key != sample_.key) start(std::move(parts->key));
     const std::string& extension = parts->extension;
     if (std::find(extensions_.begin(), extensions_.end(), extension) != extensions_.end()) {
-      throw core::DataError(fmt::format("{}: {}", name_, shown_name(member.path)),
-                            "is there twice", "names in a shard must differ: write it again");
+      throw core::DataError(fmt::format("{}: {}", name_, shown_name(member.path)), "is there twice",
+                            "names in a shard must differ: write it again");
     }
     extensions_.push_back(extension);
     if (extension == "cls") {
@@ -82,7 +83,8 @@ class Grouping {
       throw core::DataError(sample_place(name_, key), "the key is used again after another sample",
                             kLayout);
     }
-    sample_ = {.key = std::move(key)};
+    sample_ = TarSample();
+    sample_.key = std::move(key);
     extensions_.clear();
     has_image_ = has_label_ = false;
   }

@@ -1,8 +1,8 @@
 // WebDataset samples in a tar: the members of one key, next to one another.
 //
-// The key is the path up to the first dot of the file name, the rest is the extension (lower-cased);
-// names that start with a dot or have none are no part of a sample. A sample is one image (.png,
-// .jpg, .jpeg) and one label (.cls); other extensions beside them are left alone.
+// The key is the path up to the first dot of the file name, the rest is the extension
+// (lower-cased); names that start with a dot or have none are no part of a sample. A sample is one
+// image (.png, .jpg, .jpeg) and one label (.cls); other extensions beside them are left alone.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,9 @@ struct TarSample {
   std::int64_t label = 0;
 };
 
-// Calls `use` for every sample of the tar, in file order. Throws core::DataError naming file and key:
-// a key used again after another, a repeated extension, no image or two, no label or one that is
-// no whole number from 0 to 2^31 - 1; and whatever TarReader throws.
+// Calls `use` for every sample of the tar, in file order. Throws core::DataError naming file and
+// key: a key used again after another, a repeated extension, no image or two, no label or one that
+// is no whole number from 0 to 2^31 - 1; and whatever TarReader throws.
 void for_each_sample(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
                      const std::function<void(const TarSample&)>& use);
 

@@ -49,7 +49,8 @@ class FileObject : public Object {
       throw core::DataError(path, "not a regular file", "check the path in the recipe");
     }
     identity_.bytes = status.st_size;
-    identity_.mtime_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+    identity_.mtime_ns =
+        std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
   }
   ~FileObject() override { ::close(fd_); }
   FileObject(const FileObject&) = delete;
@@ -65,11 +66,10 @@ class FileObject : public Object {
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail(path_, errno);
       if (got == 0) {
-        throw core::DataError(
-            path_,
-            fmt::format("ends at byte {} while bytes {} to {} are read", at, offset,
-                        offset + static_cast<std::int64_t>(out.size())),
-            "the file is truncated, or was cut while it was read");
+        throw core::DataError(path_,
+                              fmt::format("ends at byte {} while bytes {} to {} are read", at,
+                                          offset, offset + static_cast<std::int64_t>(out.size())),
+                              "the file is truncated, or was cut while it was read");
       }
       done += static_cast<std::size_t>(got);
     }

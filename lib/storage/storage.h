@@ -24,8 +24,8 @@ class Object {
  public:
   virtual ~Object() = default;
   virtual Identity identity() const = 0;
-  // Fills `out` with the bytes from `offset` on. Throws core::DataError when the object ends before,
-  // core::StorageError when the read fails.
+  // Fills `out` with the bytes from `offset` on. Throws core::DataError when the object ends
+  // before, core::StorageError when the read fails.
   virtual void read(std::int64_t offset, std::span<std::byte> out) const = 0;
 };
 

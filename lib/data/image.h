@@ -1,0 +1,26 @@
+// One decoded image.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace scaletrain::data {
+
+inline constexpr std::int64_t kChannels = 3;
+
+struct Image {
+  std::int64_t width = 0, height = 0;
+  std::vector<std::uint8_t> pixels;  // [height, width, 3] row-major RGB
+
+  // Sets the size; pixels are undefined afterwards. Memory is kept for the next image.
+  void reshape(std::int64_t new_width, std::int64_t new_height) {
+    width = new_width;
+    height = new_height;
+    pixels.resize(static_cast<std::size_t>(width * height * kChannels));
+  }
+  std::uint8_t* row(std::int64_t y) { return pixels.data() + y * width * kChannels; }
+  const std::uint8_t* row(std::int64_t y) const { return pixels.data() + y * width * kChannels; }
+};
+
+}  // namespace scaletrain::data

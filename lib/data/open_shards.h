@@ -1,0 +1,34 @@
+// Shards opened when they are read, so many at a time that a process does not run out of
+// descriptors.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/storage/storage.h"
+
+namespace scaletrain::data {
+
+class OpenShards {
+ public:
+  // `identities`: what the shards were when they were indexed.
+  OpenShards(std::vector<std::string> paths, std::vector<storage::Identity> identities,
+             std::size_t limit);
+
+  // The shard, opened; any thread. Throws core::DataError when it is another file by now.
+  std::shared_ptr<const storage::Object> get(std::int64_t shard) const;
+
+ private:
+  std::vector<std::string> paths_;
+  std::vector<storage::Identity> identities_;
+  std::size_t limit_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<const storage::Object>> open_;
+  mutable std::deque<std::size_t> order_;  // of opening: the oldest is closed first
+};
+
+}  // namespace scaletrain::data

@@ -1,0 +1,26 @@
+// A keyed permutation of 0 .. size-1 in constant time and memory: no list is shuffled.
+//
+// A Feistel network over the next power of four, of at least 64 numbers, with Philox as its round
+// function; numbers outside are walked on ("cycle walking", Black and Rogaway, Ciphers with
+// Arbitrary Finite Domains, 2002). At most 4 walks are expected from 16 numbers on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace scaletrain::data {
+
+class Permutation {
+ public:
+  Permutation(std::uint64_t key, std::int64_t size);
+
+  // The number at place `index`, 0 .. size-1.
+  std::int64_t operator()(std::int64_t index) const;
+
+ private:
+  std::array<std::uint32_t, 2> key_;
+  std::uint64_t size_;
+  unsigned half_bits_ = 3;
+};
+
+}  // namespace scaletrain::data

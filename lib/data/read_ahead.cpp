@@ -1,0 +1,178 @@
+#include "lib/data/read_ahead.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "lib/core/clock.h"
+
+namespace scaletrain::data {
+namespace {
+
+// Samples a thread takes at once: few, so that threads end a batch together; enough that the lock
+// costs nothing.
+constexpr std::int64_t kChunk = 8;
+
+}  // namespace
+
+struct ReadAhead::Slot {
+  BatchJob job;
+  core::Buffer storage;
+  std::span<std::uint8_t> pixels;
+  std::span<std::int64_t> labels;
+  std::uint64_t digest = 0;
+  std::int64_t taken = 0, done = 0;  // samples
+  std::exception_ptr error;
+  std::int64_t error_at = 0;  // the sample that failed
+
+  bool ready() const { return done == job.count; }
+  // The lowest failure counts, so that the message does not depend on the threads.
+  void fail(std::int64_t at, std::exception_ptr what) {
+    if (error && error_at <= at) return;
+    error = std::move(what);
+    error_at = at;
+  }
+};
+
+struct ReadAhead::Chunk {
+  std::shared_ptr<Slot> slot;
+  std::int64_t begin, end;
+};
+
+ReadAhead::ReadAhead(SampleSource source, JobOf job_of, int threads, int prefetch,
+                     core::BufferPool& pool)
+    : source_(std::move(source)),
+      job_of_(std::move(job_of)),
+      prefetch_(static_cast<std::size_t>(std::max(prefetch, 1))),
+      pool_(pool) {
+  for (int i = 0; i < std::max(threads, 1); ++i) {
+    makers_.push_back(std::make_unique<SampleMaker>(source_));
+  }
+  for (const auto& maker : makers_) threads_.emplace_back([this, &maker] { work(*maker); });
+}
+
+ReadAhead::~ReadAhead() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  work_there_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+std::optional<ImageBatch> ReadAhead::next() {
+  const core::SteadyTime start = core::now();
+  std::unique_lock lock(mutex_);
+  batch_there_.wait(lock, [this] { return slots_.empty() ? ended_ : slots_.front()->ready(); });
+  if (slots_.empty()) return std::nullopt;
+  if (slots_.front()->error) std::rethrow_exception(slots_.front()->error);
+  const std::shared_ptr<Slot> slot = std::move(slots_.front());
+  slots_.pop_front();
+  lock.unlock();
+  work_there_.notify_all();
+  ImageBatch batch = batch_of(*slot);
+  batch.wait_s = core::seconds_since(start);
+  return batch;
+}
+
+void ReadAhead::seek(std::int64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    slots_.clear();  // a thread that fills one of them keeps it until it is through
+    next_number_ = number;
+    ended_ = false;
+  }
+  work_there_.notify_all();
+}
+
+void ReadAhead::work(SampleMaker& maker) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    std::optional<Chunk> chunk;
+    work_there_.wait(lock, [&] { return stop_ || (chunk = claim()); });
+    if (stop_) return;
+    fill(maker, *chunk, lock);
+  }
+}
+
+// Samples of the earliest batch that has some left; opens the next batch when none has.
+std::optional<ReadAhead::Chunk> ReadAhead::claim() {
+  do {
+    for (const auto& slot : slots_) {
+      if (slot->taken == slot->job.count) continue;
+      const std::int64_t begin = slot->taken;
+      slot->taken = std::min(begin + kChunk, slot->job.count);
+      return Chunk{slot, begin, slot->taken};
+    }
+  } while (open_slot());
+  return std::nullopt;
+}
+
+bool ReadAhead::open_slot() {
+  if (ended_ || slots_.size() == prefetch_) return false;
+  const std::optional<BatchJob> job = job_of_(next_number_);
+  if (!job) {
+    ended_ = true;
+    batch_there_.notify_all();
+    return false;
+  }
+  const auto slot = std::make_shared<Slot>();
+  slot->job = *job;
+  const auto count = static_cast<std::size_t>(job->count);
+  const auto size = static_cast<std::size_t>(source_.image_size);
+  const std::size_t pixel_bytes = count * size * size * kChannels;
+  const std::size_t labels_at = (pixel_bytes + 63) / 64 * 64;
+  try {
+    slot->storage = pool_.take(labels_at + count * sizeof(std::int64_t));
+    std::byte* const bytes = slot->storage.bytes().data();
+    slot->pixels = {reinterpret_cast<std::uint8_t*>(bytes), pixel_bytes};
+    slot->labels = {reinterpret_cast<std::int64_t*>(bytes + labels_at), count};
+  } catch (...) {  // no memory: told where the batch is asked for
+    slot->fail(0, std::current_exception());
+    slot->taken = slot->done = job->count;
+    batch_there_.notify_all();
+  }
+  slots_.push_back(slot);
+  ++next_number_;
+  return true;
+}
+
+// Makes the chunk's samples without the lock, and counts them with it.
+void ReadAhead::fill(SampleMaker& maker, const Chunk& chunk, std::unique_lock<std::mutex>& lock) {
+  Slot& slot = *chunk.slot;
+  lock.unlock();
+  const std::size_t sample_bytes = slot.pixels.size() / static_cast<std::size_t>(slot.job.count);
+  std::uint64_t digest = 0;
+  std::exception_ptr error;
+  std::int64_t at = chunk.begin;
+  try {
+    for (; at < chunk.end; ++at) {
+      const auto i = static_cast<std::size_t>(at);
+      const SampleMaker::Result made =
+          maker.make(slot.job.epoch, slot.job.position + at,
+                     slot.pixels.subspan(i * sample_bytes, sample_bytes));
+      slot.labels[i] = made.label;
+      digest += made.digest;
+    }
+  } catch (...) {  // handed to the caller of next()
+    error = std::current_exception();
+  }
+  lock.lock();
+  if (error) slot.fail(at, std::move(error));
+  slot.digest += digest;
+  slot.done += chunk.end - chunk.begin;
+  if (slot.ready()) batch_there_.notify_all();
+}
+
+ImageBatch ReadAhead::batch_of(Slot& slot) {
+  ImageBatch batch;
+  batch.pixels = slot.pixels;
+  batch.labels = slot.labels;
+  batch.count = slot.job.count;
+  batch.epoch = slot.job.epoch;
+  batch.digest = slot.digest;
+  batch.storage = std::move(slot.storage);
+  return batch;
+}
+
+}  // namespace scaletrain::data

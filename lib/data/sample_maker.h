@@ -1,0 +1,45 @@
+// One sample of a batch: found, read, checked, decoded, transformed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "lib/data/dataset.h"
+#include "lib/data/decode.h"
+#include "lib/data/loader.h"
+#include "lib/data/order.h"
+#include "lib/data/transform.h"
+
+namespace scaletrain::data {
+
+// What the samples of a loader have in common; shared by its threads.
+struct SampleSource {
+  std::shared_ptr<const Dataset> dataset;
+  std::function<SamplePlace(std::int64_t epoch, std::int64_t position)> place;
+  Transforms transforms;
+  std::int64_t image_size = 0;
+  std::int64_t num_classes = 0;
+  std::uint64_t seed = 0;
+};
+
+// With its own decoder and working memory; for one thread.
+class SampleMaker {
+ public:
+  explicit SampleMaker(const SampleSource& source);
+
+  struct Result {
+    std::int64_t label = 0;
+    std::uint64_t digest = 0;
+  };
+  // Writes [image_size, image_size, 3] to `pixels`. Throws core::DataError naming shard and member.
+  Result make(std::int64_t epoch, std::int64_t position, std::span<std::uint8_t> pixels);
+
+ private:
+  const SampleSource& source_;
+  Decoder decoder_;
+  Workspace work_;
+};
+
+}  // namespace scaletrain::data

@@ -1,0 +1,36 @@
+// The index of one shard: read where it is stored, built where it is not.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/format/shard_index.h"
+#include "lib/storage/storage.h"
+
+namespace scaletrain::data {
+
+class StoredIndex {
+ public:
+  // Takes the index beside the shard, or in `index_cache` where that is not empty, if it is of this
+  // very version of the shard; otherwise reads through the shard and writes it there. Several
+  // processes may do so at once: the file appears whole, and is the same whoever wrote it.
+  StoredIndex(const std::string& shard_path, const storage::Object& shard,
+              const std::string& index_cache);
+
+  std::span<const format::IndexEntry> entries() const {
+    return mapped_ ? mapped_->entries() : built_;
+  }
+  // Whether there was no place to write it to: it is built again at every start.
+  bool kept_in_memory() const { return !mapped_; }
+
+ private:
+  std::optional<format::MappedIndex> mapped_;
+  std::vector<format::IndexEntry> built_;
+};
+
+// "SHARD.tar.idx", or in the cache "NAME.tar.HASH.idx" with a hash of the shard's absolute path.
+std::string index_path(const std::string& shard_path, const std::string& index_cache);
+
+}  // namespace scaletrain::data

@@ -1,0 +1,82 @@
+// A crop of random area and shape, resized to image_size (torchvision's RandomResizedCrop; Szegedy
+// et al., Going Deeper with Convolutions, 2014, section 6).
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "lib/data/transform.h"
+
+namespace scaletrain::data {
+namespace {
+
+constexpr int kTries = 10;
+
+struct Bounds {
+  double scale_min, scale_max, ratio_min, ratio_max;
+};
+
+double uniform(core::Philox& draws, double low, double high) {
+  return low + (high - low) * draws.uniform();
+}
+
+// A range of `size` somewhere in `whole`.
+Range anywhere(core::Philox& draws, std::int64_t size, std::int64_t whole) {
+  return {static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(whole - size + 1))),
+          size};
+}
+
+// The middle of the image, cut where its shape is out of bounds.
+Box central(const Bounds& bounds, std::int64_t width, std::int64_t height) {
+  const double ratio = static_cast<double>(width) / static_cast<double>(height);
+  std::int64_t w = width, h = height;
+  if (ratio < bounds.ratio_min) {
+    h = std::lround(static_cast<double>(w) / bounds.ratio_min);
+  } else if (ratio > bounds.ratio_max) {
+    w = std::lround(static_cast<double>(h) * bounds.ratio_max);
+  }
+  w = std::clamp<std::int64_t>(w, 1, width);
+  h = std::clamp<std::int64_t>(h, 1, height);
+  return {{(width - w) / 2, w}, {(height - h) / 2, h}};
+}
+
+Box draw_box(const Bounds& bounds, std::int64_t width, std::int64_t height, core::Philox& draws) {
+  const auto area = static_cast<double>(width * height);
+  for (int i = 0; i < kTries; ++i) {
+    const double target = area * uniform(draws, bounds.scale_min, bounds.scale_max);
+    const double ratio =
+        std::exp(uniform(draws, std::log(bounds.ratio_min), std::log(bounds.ratio_max)));
+    const std::int64_t w = std::lround(std::sqrt(target * ratio));
+    const std::int64_t h = std::lround(std::sqrt(target / ratio));
+    if (w < 1 || w > width || h < 1 || h > height) continue;
+    const Range y = anywhere(draws, h, height);
+    return {anywhere(draws, w, width), y};
+  }
+  return central(bounds, width, height);
+}
+
+class RandomResizedCrop : public Transform {
+ public:
+  explicit RandomResizedCrop(const Bounds& bounds) : bounds_(bounds) {}
+
+  bool takes_decoded() const override { return true; }
+
+  void apply(Workspace& work, core::Philox& draws) const override {
+    const std::int64_t size = work.image_size;
+    const Box box = draw_box(bounds_, work.image.width, work.image.height, draws);
+    work.resizer.resize(work.image, box, size, size, {{0, size}, {0, size}}, work.spare);
+    std::swap(work.image, work.spare);
+  }
+
+ private:
+  Bounds bounds_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Transform> make_random_resized_crop(const recipe::Component& config) {
+  return std::make_unique<RandomResizedCrop>(
+      Bounds{config.number("scale_min"), config.number("scale_max"), config.number("ratio_min"),
+             config.number("ratio_max")});
+}
+
+}  // namespace scaletrain::data
