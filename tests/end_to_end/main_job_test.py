@@ -1,0 +1,61 @@
+"""The main job as a person runs it: the recipe of the README, from start to summary."""
+
+import json
+import tarfile
+import unittest
+
+from end_to_end import support
+
+
+class MainJobTest(support.RunTestCase):
+    def test_the_digits_recipe(self):
+        run = self.folder / "digits"
+        result = self.run_scaletrain(
+            "launch", "--nproc", 2, "--set", f"output={run}",
+            *[flag for split, shards in (("train", "train-{000000..000003}"), ("val", "val-000000"),
+                                         ("test", "test-000000"))
+              for flag in ("--set", f"data.{split}.shards={support.DIGITS}/{shards}.tar")],
+            support.ROOT / "recipes/digits_resnet18.json")
+        test = support.records(run, "eval")[0]
+        self.assertEqual(test["split"], "test")
+        self.assertEqual(test["count"], 197)
+        self.assertGreaterEqual(test["top1"], 0.98)
+        for text in ("test top-1", "best top-1", "scaletrain resume"):
+            self.assertIn(text, result.stderr)
+
+        validations = [r for r in support.records(run, "eval") if r["split"] == "val"]
+        self.assertEqual([r["count"] for r in validations], [200] * len(validations))
+        saved = support.inspect(run)
+        self.assertEqual(saved["world_size"], 2)
+        for name in ("latest", "best"):
+            self.assertTrue((run / "checkpoints" / name / "manifest.json").is_file(), name)
+        for name in ("recipe.json", "environment.json", "metrics.jsonl", "finished.json"):
+            self.assertTrue((run / name).is_file(), name)
+        classes = json.loads((run / "checkpoints/latest/classes.json").read_text())
+        self.assertEqual(len(classes), 10)
+
+        again = self.run_scaletrain("resume", run)
+        self.assertIn("finished", again.stderr + again.stdout)
+        self.assertEqual(len([r for r in support.records(run, "eval") if r["split"] == "test"]), 1)
+
+    def test_a_folder_of_classes_trains_as_shards_do(self):
+
+        for index in range(4):
+            with tarfile.open(support.DIGITS / f"train-{index:06}.tar") as tar:
+                members = {m.name: tar.extractfile(m).read() for m in tar if m.isfile()}
+            for name, data in members.items():
+                if name.endswith(".png"):
+                    label = members[name[:-4] + ".cls"].decode().strip()
+                    folder = self.folder / "images" / label
+                    folder.mkdir(parents=True, exist_ok=True)
+                    (folder / name).write_bytes(data)
+        path = self.recipe(data={"train": {"folder": str(self.folder / "images")},
+                                 "val": {"shards": str(support.DIGITS / "val-000000.tar")},
+                                 "image_size": 16}, steps=None, epochs=6)
+        self.run_scaletrain("launch", "--nproc", 2, path)
+        last = [r for r in support.records(self.folder / "recipe", "eval")][-1]
+        self.assertGreater(last["top1"], 0.8)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,57 @@
+"""The data order and the losses do not depend on the number of ranks."""
+
+import unittest
+
+from end_to_end import support
+
+# One epoch of the digits: floor(1400 / 64) steps.
+STEPS = 21
+
+
+class OrderTest(support.RunTestCase):
+    def train(self, name, ranks, batch, **changes):
+        path = self.recipe(name, batch=batch, steps=STEPS, data=self.data(), test=None,
+                           checkpoint={"every": {"epochs": 1}}, **changes)
+        self.run_scaletrain("launch", "--nproc", ranks, path)
+        return support.records(self.folder / name, "train")
+
+    def data(self):
+        return {
+            "train": {"shards": str(support.DIGITS / "train-{000000..000003}.tar"),
+                      "augment": ["random_crop"]},
+            "image_size": 32, "shuffle_shards": 2, "threads": 2,
+            "index_cache": str(self.folder / "index"),
+        }
+
+    def assert_same(self, one, other):
+        self.assertEqual(len(one), STEPS)
+        self.assertEqual([r["order_digest"] for r in one], [r["order_digest"] for r in other])
+        for a, b in zip(one, other):
+            self.assertLess(abs(a["loss"] - b["loss"]), 1e-5 * abs(a["loss"]),
+                            f"step {a['step']}: {a['loss']} and {b['loss']}")
+
+    def check_ranks(self, **changes):
+        fixed = {"global": 64, "per_device": 16}
+        runs = [self.train(f"ranks-{n}", n, fixed, **changes) for n in (1, 2, 4)]
+        self.assert_same(runs[0], runs[1])
+        self.assert_same(runs[0], runs[2])
+        self.assertEqual(len({r["order_digest"] for r in runs[0]}), STEPS)
+
+    def test_vit_tiny_at_1_2_and_4_ranks(self):
+        self.check_ranks(model={"name": "vit_tiny", "num_classes": 10},
+                         optimizer={"name": "adamw", "lr": 1e-4})
+
+    def test_resnet18_at_1_2_and_4_ranks(self):
+        self.check_ranks(model={"name": "resnet18", "num_classes": 10},
+                         optimizer={"name": "sgd", "lr": 0.005})
+
+    def test_four_micro_batches_of_16_equal_one_of_64(self):
+        vit = {"model": {"name": "vit_tiny", "num_classes": 10},
+               "optimizer": {"name": "adamw", "lr": 1e-4}}
+        accumulated = self.train("accumulated", 1, {"per_device": 16, "accumulate": 4}, **vit)
+        whole = self.train("whole", 1, {"per_device": 64, "accumulate": 1}, **vit)
+        self.assert_same(accumulated, whole)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,87 @@
+"""A run killed with SIGKILL and resumed, again and again, ends as the run that was left alone."""
+
+import os
+import random
+import signal
+import unittest
+
+from end_to_end import support
+
+KILLS = ["launcher", "rank", "all", "launcher while saving", "all while saving"]
+
+
+class ResumeTest(support.RunTestCase):
+    def check(self, ranks, steps):
+        resnet = {
+            "model": {"name": "resnet18", "num_classes": 10},
+            "batch": {"per_device": 4},
+            "steps": steps,
+            "optimizer": {"name": "sgd", "lr": 0.02, "momentum": 0.9, "weight_decay": 1e-4},
+            "schedule": {"warmup": {"steps": 4}, "decay": "cosine"},
+            "checkpoint": {"every": {"steps": 4}, "keep_last": 2},
+            "validate": {"every": {"steps": 10}},
+        }
+        flags = ["launch", "--nproc", ranks]
+        alone = self.recipe("alone", **resnet)
+        self.run_scaletrain(*flags, alone)
+        killed = self.recipe("killed", **resnet)
+
+        seed = random.randrange(1 << 30)
+        print(f"kill moments drawn with seed {seed}")
+        moments = random.Random(seed)
+        for kill in KILLS:
+            process = self.start(*flags, "--resume", "auto", killed)
+            self.wait_for_moment(process, kill, moments)
+            self.kill(process, kill, moments)
+            process.communicate(timeout=60)
+            self.assert_nothing_left(process)
+        self.run_scaletrain(*flags, "--resume", "auto", killed)
+
+        self.assertEqual(support.inspect(self.folder / "alone")["model_digest"],
+                         support.inspect(self.folder / "killed")["model_digest"])
+        for field in ("loss", "grad_norm", "lr", "order_digest", "samples"):
+            self.assertEqual(self.chain("alone", field), self.chain("killed", field), field)
+        attempts = {record["attempt"] for record in support.records(self.folder / "killed", "train")}
+        self.assertGreater(len(attempts), 1, "no attempt went on from another's checkpoint")
+
+    def chain(self, run, field):
+        return [(r["step"], r[field]) for r in support.records(self.folder / run, "train")]
+
+    def wait_for_moment(self, process, kill, moments):
+        """A random number of lines of metrics after the start, or the middle of a save."""
+        run = self.folder / "killed"
+        if kill.endswith("saving"):
+            support.wait_until(
+                lambda: process.poll() is not None or list(run.glob("checkpoints/*.tmp.*")),
+                "a checkpoint that is being written")
+            return
+        before = self.lines(run)
+        more = moments.randint(1, 6)
+        support.wait_until(lambda: process.poll() is not None or self.lines(run) >= before + more,
+                           f"{more} more steps")
+
+    @staticmethod
+    def lines(run):
+        metrics = run / "metrics.jsonl"
+        return metrics.read_bytes().count(b"\n") if metrics.exists() else 0
+
+    def kill(self, process, kill, moments):
+        everyone = support.pids_with(process.marker)
+        workers = sorted(set(everyone) - {process.pid})
+        victims = {"launcher": [process.pid], "rank": [moments.choice(workers or [process.pid])],
+                   "all": everyone}[kill.split(" while")[0]]
+        for pid in victims:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    def test_two_ranks(self):
+        self.check(ranks=2, steps=60 if support.LONG else 24)
+
+    def test_four_ranks(self):
+        self.check(ranks=4, steps=60 if support.LONG else 24)
+
+
+if __name__ == "__main__":
+    unittest.main()

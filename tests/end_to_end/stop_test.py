@@ -1,0 +1,93 @@
+"""Asked to stop, a run saves and says so; resumed, it goes on; a rank that fails is named."""
+
+import json
+import os
+import signal
+import time
+import unittest
+
+from end_to_end import support
+
+
+class StopTest(support.RunTestCase):
+    def start_long(self, name="run", **changes):
+        path = self.recipe(name, steps=5000, checkpoint={"every": {"steps": 4000}}, **changes)
+        process = self.start("launch", "--nproc", 2, path)
+        metrics = self.folder / name / "metrics.jsonl"
+        support.wait_until(lambda: metrics.exists() and metrics.read_bytes().count(b"\n") > 3,
+                           "the first steps")
+        return path, process
+
+    def check_stop(self, number, status):
+        path, process = self.start_long()
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, status, err)
+        self.assert_nothing_left(process)
+        saved = support.inspect(self.folder / "run")
+        last = support.records(self.folder / "run", "train")[-1]
+        self.assertEqual(saved["step"], last["step"])
+        self.assertIn("scaletrain resume", err)
+        more = self.run_scaletrain("resume", self.folder / "run", "--nproc", 2,
+                                   "--set", f"steps={saved['step'] + 5}", "--allow", "steps")
+        self.assertEqual(support.records(self.folder / "run", "train")[-1]["step"],
+                         saved["step"] + 5, more.stderr)
+
+    def test_sigterm_saves_and_exits_75(self):
+        self.check_stop(signal.SIGTERM, 75)
+
+    def test_sigusr2_saves_and_exits_75(self):
+        self.check_stop(signal.SIGUSR2, 75)
+
+    def test_ctrl_c_saves_and_exits_130(self):
+        self.check_stop(signal.SIGINT, 130)
+
+    def test_a_killed_rank_stops_the_others_soon_and_is_named(self):
+        path = self.recipe(steps=5000)
+        start = time.monotonic()
+        result = self.run_scaletrain("launch", "--nproc", 2, path, expect=137,
+                                     env={"SCALETRAIN_FAULT": "kill@30,1"})
+        self.assertLess(time.monotonic() - start, 30)
+        self.assertRegex(result.stderr, r"rank 1.*SIGKILL")
+        failure = json.loads((self.folder / "recipe/failure.json").read_text())
+        self.assertEqual(failure["rank"], 1)
+
+    def test_an_exception_in_a_rank_is_told_with_its_text(self):
+        result = self.run_scaletrain("launch", "--nproc", 2, self.recipe(), expect=1,
+                                     env={"SCALETRAIN_FAULT": "throw@5,1"})
+        self.assertIn("a fault was asked for", result.stderr)
+        self.assertRegex(result.stderr, r"rank 1\b")
+
+    def test_a_killed_rank_is_restarted_from_the_newest_checkpoint(self):
+        path = self.recipe(steps=40, checkpoint={"every": {"steps": 5}})
+        self.run_scaletrain("launch", "--nproc", 2, "--max-restarts", 1, path, expect=137,
+                            env={"SCALETRAIN_FAULT": "kill@30,1"})  # again after the restart
+        steps = support.records(self.folder / "recipe", "train")
+        self.assertEqual({r["attempt"] for r in steps if r["step"] == 29}, {1})
+        self.run_scaletrain("launch", "--nproc", 2, "--resume", "auto", path)
+        self.assertEqual(support.records(self.folder / "recipe", "train")[-1]["step"], 40)
+
+    def test_steps_that_are_not_finite_are_left_out_on_all_ranks(self):
+        path = self.recipe()
+        result = self.run_scaletrain("launch", "--nproc", 2, path,
+                                     env={"SCALETRAIN_FAULT": "nan@5,1"})
+        self.assertIn("step 5 was left out on all ranks", result.stderr)
+        self.assertEqual(support.records(self.folder / "recipe", "train")[-1]["step"], 20)
+
+    def test_divergence_exits_76_and_keeps_the_checkpoint(self):
+        # A learning rate that makes everything infinite after some steps.
+        path = self.recipe(optimizer={"name": "sgd", "lr": 1e30}, steps=100,
+                           checkpoint={"every": {"steps": 1}})
+        result = self.run_scaletrain("launch", "--nproc", 2, path, expect=76)
+        self.assertIn("were not finite in 10 steps in a row", result.stderr)
+        self.run_scaletrain("checkpoint", "verify", self.folder / "recipe")
+
+    def test_the_workers_die_with_a_killed_launcher(self):
+        _, process = self.start_long()
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+        self.assert_nothing_left(process)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,140 @@
+"""What the end-to-end tests share: the programs, the digits, runs and what they leave behind."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("SCALETRAIN_BIN", ROOT / "build/release/bin"))
+SCALETRAIN = BIN / "scaletrain"
+DIGITS = ROOT / "digits"
+LONG = os.environ.get("SCALETRAIN_LONG") == "1"
+TIMEOUT_S = 600
+
+
+def make_digits():
+    subprocess.run(
+        [sys.executable, ROOT / "scripts/make_digits.py", DIGITS], check=True, capture_output=True)
+
+
+class RunTestCase(unittest.TestCase):
+    """A temporary folder, the digits, and helpers to launch runs in it."""
+
+    @classmethod
+    def setUpClass(cls):
+        make_digits()
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="scaletrain-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def recipe(self, name="recipe", **changes):
+        """A recipe file: the digits with an mlp, `changes` merged over it at the top level."""
+        recipe = {
+            "name": name,
+            "seed": 7,
+            "model": {"name": "mlp", "num_classes": 10, "hidden": 32, "layers": 1},
+            "data": {
+                "train": {"shards": str(DIGITS / "train-{000000..000003}.tar")},
+                "val": {"shards": str(DIGITS / "val-000000.tar")},
+                "test": {"shards": str(DIGITS / "test-000000.tar")},
+                "image_size": 16,
+                "index_cache": str(self.folder / "index"),
+            },
+            "batch": {"per_device": 16},
+            "steps": 20,
+            "optimizer": {"name": "sgd", "lr": 0.05},
+            "log": {"every": {"steps": 1}},
+            "output": str(self.folder / name),
+        }
+        recipe.update(changes)
+        path = self.folder / f"{name}.json"
+        path.write_text(json.dumps({k: v for k, v in recipe.items() if v is not None}))
+        return path
+
+    def start(self, *arguments, env=None, **popen):
+        """Starts `scaletrain ARGUMENTS`; killed with all it started when the test ends."""
+        marker = f"SCALETRAIN_TEST_MARKER={self.id()}-{time.monotonic_ns()}"
+        name, value = marker.split("=")
+        process = subprocess.Popen(
+            [str(SCALETRAIN), *map(str, arguments)], stdin=subprocess.DEVNULL,
+            stdout=popen.pop("stdout", subprocess.PIPE), stderr=popen.pop("stderr", subprocess.PIPE),
+            text=True, env={**os.environ, **(env or {}), name: value}, cwd=self.folder, **popen)
+        process.marker = marker
+        self.addCleanup(self._end, process)
+        return process
+
+    def _end(self, process):
+        process.kill()
+        for pid in pids_with(process.marker):
+            try:
+                os.kill(pid, 9)
+            except ProcessLookupError:
+                pass
+        process.communicate()
+
+    def run_scaletrain(self, *arguments, expect=0, env=None, timeout=TIMEOUT_S):
+        """Runs to the end; the exit status must be `expect` and nothing may be left running."""
+        process = self.start(*arguments, env=env)
+        out, err = process.communicate(timeout=timeout)
+        self.assertEqual(process.returncode, expect, f"{arguments}\n--- out\n{out}\n--- err\n{err}")
+        self.assert_nothing_left(process)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def assert_nothing_left(self, process, within_s=10):
+        deadline = time.monotonic() + within_s
+        while pids_with(process.marker):
+            self.assertLess(time.monotonic(), deadline, "processes are left behind")
+            time.sleep(0.02)
+
+
+def pids_with(marker):
+    """The processes whose environment has `marker`, zombies left out."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if marker.encode() in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue  # it has gone meanwhile
+    return found
+
+
+def records(run, event):
+    """The records of metrics.jsonl with `event`, of each (split, step) the highest attempt."""
+    newest = {}
+    for line in (pathlib.Path(run) / "metrics.jsonl").read_text().splitlines():
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            continue  # the torn line of a killed run
+        if record["event"] == event:
+            key = (record.get("split"), record["step"])
+            if key not in newest or newest[key]["attempt"] <= record["attempt"]:
+                newest[key] = record
+    return [newest[key] for key in sorted(newest, key=lambda k: (k[0] or "", k[1]))]
+
+
+def inspect(path):
+    """`scaletrain checkpoint inspect --json`."""
+    result = subprocess.run([SCALETRAIN, "checkpoint", "inspect", path, "--json"],
+                            check=True, capture_output=True, text=True)
+    return json.loads(result.stdout)
+
+
+def wait_until(condition, what, timeout_s=120):
+    """Returns what `condition` returns once that is true."""
+    deadline = time.monotonic() + timeout_s
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout_s} s for {what}")
+        time.sleep(0.002)
+    return value

@@ -1,0 +1,36 @@
+#include "lib/train/cadence.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using scaletrain::recipe::Duration;
+using scaletrain::train::Cadence;
+
+namespace {
+
+// The steps of 1..20 after which something is due, with 8 steps an epoch and 9 seconds a step.
+std::vector<int> due_steps(Duration::Unit unit, double value) {
+  const Cadence cadence({unit, value}, 8);
+  std::vector<int> result;
+  for (int step = 1; step <= 20; ++step) {
+    if (cadence.due(step, 9.0 * (step - 1), 9.0 * step)) result.push_back(step);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("every so many steps") {
+  CHECK(due_steps(Duration::Unit::kSteps, 7) == std::vector<int>{7, 14});
+}
+
+TEST_CASE("every so many epochs, also parts of one") {
+  CHECK(due_steps(Duration::Unit::kEpochs, 1) == std::vector<int>{8, 16});
+  CHECK(due_steps(Duration::Unit::kEpochs, 0.5) == std::vector<int>{4, 8, 12, 16, 20});
+}
+
+TEST_CASE("every so many minutes of training: with the step that passes the minute") {
+  // 60 s pass in step 7 (54..63 s), 120 s in step 14 (117..126 s), 180 s at step 20.
+  CHECK(due_steps(Duration::Unit::kMinutes, 1) == std::vector<int>{7, 14, 20});
+}

@@ -1,0 +1,42 @@
+#include "lib/train/fault.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "lib/core/error.h"
+
+using scaletrain::core::UsageError;
+using scaletrain::train::commit_fault;
+using scaletrain::train::Fault;
+using scaletrain::train::parse_fault;
+
+TEST_CASE("a fault names its kind, its step and perhaps its rank") {
+  const auto any = parse_fault("nan@12");
+  REQUIRE(any);
+  CHECK(any->kind == Fault::Kind::kNan);
+  CHECK(any->step == 12);
+  CHECK(!any->rank);
+  CHECK(parse_fault("kill@3,1")->rank == 1);
+  CHECK(parse_fault("kill@3,1")->kind == Fault::Kind::kKill);
+}
+
+TEST_CASE("anything else is refused") {
+  for (const std::string text : {"", "nan", "nan@", "nan@x", "oops@3", "nan@3,", "nan@3,x"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(parse_fault(text), UsageError);
+  }
+}
+
+TEST_CASE("a fault happens at its step and rank only") {
+  const auto fault = parse_fault("nan@3,1");
+  CHECK(commit_fault(fault, 3, 1));
+  CHECK(!commit_fault(fault, 2, 1));
+  CHECK(!commit_fault(fault, 3, 0));
+  CHECK(commit_fault(parse_fault("nan@3"), 3, 0));
+  CHECK(!commit_fault(std::nullopt, 3, 0));
+}
+
+TEST_CASE("throw throws") {
+  CHECK_THROWS_WITH(commit_fault(parse_fault("throw@1"), 1, 0), "a fault was asked for");
+}
