@@ -1,4 +1,5 @@
 """What scripts can check of the style: format, sizes, tests beside sources, no paths of a machine."""
+import pathlib
 import re
 import shutil
 import subprocess
@@ -9,8 +10,8 @@ import tracked
 MOST_LINES = 400
 CODE = ["*.cpp", "*.h", "*.py", "*.sh", "*.cmake", "*CMakeLists.txt"]
 
-# Sources whose test has another place, and where it is.
-TESTED_ELSEWHERE = {}
+# Parts that are tested through what they are a part of: source -> that test.
+TESTED_THROUGH = {}
 
 # Written in two parts, so that this file does not find itself.
 MACHINE_PATHS = re.compile("|".join(["/wo" + "rk/", "/ro" + "ot/", "/ho" + r"me/\w+", "/tm" + "p/bash_"]))
@@ -23,6 +24,15 @@ def run_tool(test, name, arguments):
     done = subprocess.run([program, *arguments], cwd=tracked.ROOT, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=300)
     return done.returncode, done.stdout
+
+
+def mirrored_tests(source):
+    """tests/data/tar_header_test.cpp for lib/data/tar_header.cpp, or of what it is a part of by its
+    name: tests/data/tar_test.cpp."""
+    words = source.stem.split("_")
+    stems = ["_".join(words[:count]) for count in range(len(words), 0, -1)]
+    folder = source.parent.relative_to("lib")
+    return [f"tests/{folder}/{stem}_test.cpp" for stem in stems]
 
 
 class Style(unittest.TestCase):
@@ -59,21 +69,23 @@ class Style(unittest.TestCase):
         self.assertEqual("", "\n".join(found))
 
     def test_every_source_with_a_header_has_a_test(self):
+        tests = tracked.files("tests/*_test.cpp", "tests/*.py")
+        names = {str(path) for path in tests}
+        included = set(re.findall(r'#include "([^"]+)"', "".join(map(tracked.text, tests))))
         missing = []
-        for path in tracked.files("lib/*.cpp", "launcher/*.cpp"):
-            if not (tracked.ROOT / path.with_suffix(".h")).exists():
+        for path in tracked.files("lib/*.cpp"):
+            header = path.with_suffix(".h")
+            if not (tracked.ROOT / header).exists() or str(header) in included:
                 continue
-            test = TESTED_ELSEWHERE.get(str(path))
-            if test is None:
-                inside = path.relative_to("lib") if path.parts[0] == "lib" else path
-                test = f"tests/{inside.with_name(inside.stem + '_test.cpp')}"
-            if not (tracked.ROOT / test).exists():
-                missing.append(f"{path}: {test} is missing")
+            if not names.intersection([*mirrored_tests(path), TESTED_THROUGH.get(str(path))]):
+                missing.append(f"{path}: {mirrored_tests(path)[0]} is missing")
         self.assertEqual("", "\n".join(missing))
 
     def test_the_list_of_exceptions_is_needed(self):
-        for path in TESTED_ELSEWHERE:
+        for path in TESTED_THROUGH:
             self.assertTrue((tracked.ROOT / path).exists(), path)
+            self.assertFalse((tracked.ROOT / mirrored_tests(pathlib.Path(path))[0]).exists(), path)
+
 
 
 if __name__ == "__main__":
