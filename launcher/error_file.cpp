@@ -1,0 +1,62 @@
+#include "launcher/error_file.h"
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMaxBytes = 16 << 20;
+
+// torchrun writes the timestamp as a string, and as a number where the message is a plain string.
+double seconds(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  double result = 0;
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    std::from_chars(text.data(), text.data() + text.size(), result);
+  }
+  return result;
+}
+
+const json& member(const json& object, const char* name) {
+  static const json kNone;
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() ? *found : kNone;
+}
+
+}  // namespace
+
+std::optional<ErrorFile> read_error_file(const std::filesystem::path& path) {
+  std::string text;
+  try {
+    text = core::read_file(path, kMaxBytes, core::ExitCode::kFailure);
+  } catch (const core::Error&) {
+    return std::nullopt;
+  }
+  const json file = json::parse(text, nullptr, false);
+  const json& message = member(file, "message");
+  ErrorFile result;
+  if (message.is_string()) {
+    result.message = message.get<std::string>();
+    result.time = seconds(member(file, "timestamp"));
+  } else if (member(message, "message").is_string()) {
+    const json& extra = member(message, "extraInfo");
+    result.message = member(message, "message").get<std::string>();
+    result.time = seconds(member(extra, "time"));  // ours, with fractions
+    if (result.time == 0) result.time = seconds(member(extra, "timestamp"));
+    if (member(extra, "step").is_number_integer()) result.step = member(extra, "step");
+  } else {
+    return std::nullopt;
+  }
+  result.whole_seconds = result.time == std::floor(result.time);
+  return result;
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,22 @@
+// What a failed worker wrote about its cause (torchrun's TORCHELASTIC_ERROR_FILE).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace scaletrain::launcher {
+
+struct ErrorFile {
+  std::string message;
+  double time = 0;             // Unix seconds; 0: not told
+  bool whole_seconds = false;  // `time` was cut to whole seconds
+  std::int64_t step = -1;      // -1: not told
+};
+
+// nullopt where there is none or it is not readable as torchrun's format: a worker may have died
+// while it wrote it, and any program may write anything there.
+std::optional<ErrorFile> read_error_file(const std::filesystem::path& path);
+
+}  // namespace scaletrain::launcher

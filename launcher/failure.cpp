@@ -1,0 +1,150 @@
+#include "launcher/failure.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "launcher/error_file.h"
+#include "launcher/output_relay.h"
+#include "launcher/placement.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+constexpr std::streamoff kTailBytes = 64 << 10;
+
+// The last lines of a file; empty where it cannot be read.
+std::vector<std::string> last_lines_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return {};
+  const std::streamoff bytes = file.tellg();
+  file.seekg(std::max<std::streamoff>(0, bytes - kTailBytes));
+  std::string text(static_cast<std::size_t>(std::min(bytes, kTailBytes)), '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  LastLines last;
+  last.add(text);
+  return last.lines();
+}
+
+// A worker that ended because another had failed.
+bool only_followed(const WorkerEnd& end) {
+  const bool by_us =
+      end.was_stopped && (end.status.signal == SIGTERM || end.status.signal == SIGKILL);
+  return by_us || end.status.code == static_cast<int>(core::ExitCode::kTemporary);
+}
+
+// When it failed. A time cut to whole seconds only says that it was not later than that second.
+double failure_time(const WorkerEnd& end, const std::optional<ErrorFile>& file) {
+  if (!file || file->time <= 0) return end.time;
+  return file->whole_seconds ? std::min(end.time, file->time + 0.999)
+                             : std::min(end.time, file->time);
+}
+
+struct Candidate {
+  const WorkerEnd* end;
+  const WorkerPlan* plan;
+  std::optional<ErrorFile> file;
+  double time;
+};
+
+const WorkerPlan* plan_of(const WorkerEnd& end, const std::vector<WorkerPlan>& plans) {
+  return &*std::find_if(plans.begin(), plans.end(),
+                        [&](const WorkerPlan& plan) { return plan.rank == end.rank; });
+}
+
+std::string hint(const Failure& failure) {
+  if (failure.status.signal != SIGKILL) return "";
+  return "\n  nobody here sent that signal; the kernel does when memory runs out: see dmesg";
+}
+
+}  // namespace
+
+std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<WorkerPlan>& plans) {
+  std::vector<Candidate> failed;
+  for (const WorkerEnd& worker : end.workers) {
+    if (worker.status.ok()) continue;
+    const WorkerPlan* const plan = plan_of(worker, plans);
+    std::optional<ErrorFile> file;
+    if (!plan->error_file.empty()) file = read_error_file(plan->error_file);
+    const double time = failure_time(worker, file);
+    failed.push_back({.end = &worker, .plan = plan, .file = std::move(file), .time = time});
+  }
+  if (failed.empty()) return std::nullopt;
+  std::stable_sort(failed.begin(), failed.end(), [](const Candidate& a, const Candidate& b) {
+    return std::make_tuple(only_followed(*a.end), a.time) <
+           std::make_tuple(only_followed(*b.end), b.time);
+  });
+  const Candidate& first = failed.front();
+  Failure result{.host = host_name(),
+                 .rank = first.end->rank,
+                 .local_rank = first.end->local_rank,
+                 .pid = first.end->pid,
+                 .status = first.end->status,
+                 .time = first.time,
+                 .log = first.plan->log,
+                 .last_lines = first.end->last_lines};
+  if (first.file) {
+    result.cause = first.file->message;
+    result.step = first.file->step;
+    result.error_file = first.plan->error_file;
+  }
+  if (result.last_lines.empty() && !result.log.empty()) {
+    result.last_lines = last_lines_of(result.log);
+  }
+  for (std::size_t i = 1; i < failed.size(); ++i) {
+    result.others.push_back(
+        fmt::format("rank {}: {}", failed[i].end->rank, core::to_text(failed[i].end->status)));
+  }
+  return result;
+}
+
+std::string render(const Failure& failure) {
+  std::string text =
+      fmt::format("rank {} failed first: {} (host {}, local rank {}, pid {}{})", failure.rank,
+                  core::to_text(failure.status), failure.host, failure.local_rank, failure.pid,
+                  failure.step >= 0 ? fmt::format(", step {}", failure.step) : "");
+  text += hint(failure);
+  if (!failure.cause.empty()) {
+    text += "\n  cause: ";
+    for (const char letter : failure.cause) {
+      text += letter;
+      if (letter == '\n') text += "    ";
+    }
+  }
+  if (!failure.last_lines.empty()) {
+    text += "\n  the last lines of its standard error:";
+    for (const std::string& line : failure.last_lines) text += "\n    | " + line;
+  }
+  if (!failure.others.empty()) {
+    text += fmt::format("\n  after it: {}", fmt::join(failure.others, ", "));
+  }
+  if (!failure.log.empty()) text += "\n  its log: " + failure.log;
+  return text;
+}
+
+std::string to_json(const Failure& failure, int attempt) {
+  nlohmann::ordered_json json{{"time", failure.time},
+                              {"attempt", attempt},
+                              {"host", failure.host},
+                              {"rank", failure.rank},
+                              {"local_rank", failure.local_rank},
+                              {"pid", failure.pid},
+                              {"exit_code", failure.status.shell_code()},
+                              {"signal", nullptr},
+                              {"cause", failure.cause},
+                              {"step", nullptr},
+                              {"log", failure.log},
+                              {"last_lines", failure.last_lines}};
+  if (failure.status.signal != 0) json["signal"] = core::signal_name(failure.status.signal);
+  if (failure.step >= 0) json["step"] = failure.step;
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,39 @@
+// Which worker failed first, and what a person is told about it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/worker_group.h"
+
+namespace scaletrain::launcher {
+
+struct Failure {
+  std::string host;
+  int rank = 0;
+  int local_rank = 0;
+  pid_t pid = 0;
+  core::ExitStatus status;
+  double time = 0;                      // Unix seconds
+  std::string cause{};                  // from its error file; "": it left none
+  std::int64_t step = -1;               // -1: not told
+  std::string error_file{};  // where the cause lies; "": nowhere
+  std::string log;                      // its standard error; "": not kept
+  std::vector<std::string> last_lines;  // of its standard error
+  std::vector<std::string> others{};    // "rank 0: exit code 75", those that failed after it
+};
+
+// The first failure among the ended workers, nullopt where all succeeded. The order is the time in
+// the error file, else the time at which the launcher saw the end; a worker that only followed
+// (ended by the launcher's own signal, or exit code 75: lost a peer) comes after all others.
+std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<WorkerPlan>& plans);
+
+// The report, several lines, without a newline at the end.
+std::string render(const Failure& failure);
+
+// RUN/failure.json.
+std::string to_json(const Failure& failure, int attempt);
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,107 @@
+#include "launcher/launch_command.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "launcher/foreign_job.h"
+#include "launcher/launch_options.h"
+#include "launcher/recipe_job.h"
+#include "lib/core/error.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+constexpr int kMaxRestarts = 1'000'000;
+
+void refuse_for_programs(const LaunchOptions& options) {
+  const auto refuse = [](const char* flag) {
+    throw core::UsageError(flag, "is for recipes, and a program follows --", "leave it out");
+  };
+  if (!options.path.empty()) {
+    throw core::UsageError("launch", "a recipe and a program after --", "give one of them");
+  }
+  if (!options.set.empty()) refuse("--set");
+  if (!options.resume.empty()) refuse("--resume");
+  if (!options.allow.empty()) refuse("--allow");
+  if (!options.worker.empty()) refuse("--worker");
+}
+
+int launch_program(const LaunchOptions& options) {
+  refuse_for_programs(options);
+  const Placement placement = resolve_placement(options);
+  const int max_restarts = parse_count("--max-restarts", options.max_restarts, 0, kMaxRestarts);
+  const std::chrono::milliseconds grace = parse_duration("--grace", options.grace);
+  ForeignJob job(options.program, placement, options.log_dir);
+  return run_job(job, placement, max_restarts, grace);
+}
+
+int launch_recipe(const LaunchOptions& options, bool resume_command) {
+  if (!options.log_dir.empty()) {
+    throw core::UsageError("--log-dir", "is for programs after --",
+                           "the logs of a recipe are in its output folder: --set output=FOLDER");
+  }
+  const Placement placement = resolve_placement(options);
+  const int max_restarts = parse_count("--max-restarts", options.max_restarts, 0, kMaxRestarts);
+  const std::chrono::milliseconds grace = parse_duration("--grace", options.grace);
+  RecipeJob job(resume_command ? run_to_resume(options) : run_to_launch(options), placement,
+                options.worker);
+  if (const std::optional<int> status = job.open_run_folder()) return *status;
+  return run_job(job, placement, max_restarts, grace);
+}
+
+void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
+  command.add_option("--set", options.set, "recipes: override a key, KEY=VALUE; repeatable")
+      ->take_all();
+  command
+      .add_option("--allow", options.allow,
+                  "recipes: a key that may differ from the run that is resumed; repeatable")
+      ->take_all();
+  command.add_option("--worker", options.worker, "recipes: a worker program of your own");
+}
+
+}  // namespace
+
+void add_launch_commands(CLI::App& app, const std::vector<std::string>* program, int& exit_status) {
+  const auto launch_options = std::make_shared<LaunchOptions>();
+  CLI::App* const launch =
+      app.add_subcommand("launch", "Run a recipe, or any program after --, in several processes");
+  add_launch_flags(*launch, *launch_options);
+  add_recipe_flags(*launch, *launch_options);
+  launch
+      ->add_option("--log-dir,--log_dir", launch_options->log_dir,
+                   "programs: copy both streams of every worker into files here")
+      ->envname("PET_LOG_DIR");
+  launch->add_option(
+      "--resume", launch_options->resume,
+      "recipes: auto (the newest checkpoint, if there is one) or a checkpoint's path");
+  launch->add_option("RECIPE", launch_options->path, "the recipe to run");
+  launch->footer("scaletrain launch [flags] RECIPE\nscaletrain launch [flags] -- PROGRAM ARGS...");
+  launch->callback([launch_options, program, &exit_status] {
+    if (program == nullptr) {
+      if (launch_options->path.empty()) {
+        throw core::UsageError("launch", "nothing to run is given",
+                               "scaletrain launch RECIPE, or scaletrain launch -- PROGRAM ARGS...");
+      }
+      exit_status = launch_recipe(*launch_options, false);
+      return;
+    }
+    if (program->empty()) {
+      throw core::UsageError("launch", "no program follows --",
+                             "scaletrain launch -- PROGRAM ARGS...");
+    }
+    launch_options->program = *program;
+    exit_status = launch_program(*launch_options);
+  });
+
+  const auto resume_options = std::make_shared<LaunchOptions>();
+  CLI::App* const resume = app.add_subcommand(
+      "resume", "Continue a run from its newest checkpoint, or from one of them");
+  add_launch_flags(*resume, *resume_options);
+  add_recipe_flags(*resume, *resume_options);
+  resume->add_option("PATH", resume_options->path, "a run's folder, a checkpoint, or latest")
+      ->required();
+  resume->callback(
+      [resume_options, &exit_status] { exit_status = launch_recipe(*resume_options, true); });
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,18 @@
+// `scaletrain launch` and `scaletrain resume`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace scaletrain::launcher {
+
+// Adds both commands to `app`. Their callbacks run inside app.parse(): they set `exit_status` or
+// throw core::Error. `program` is what followed `--` on the command line, nullptr where no `--`
+// was.
+void add_launch_commands(CLI::App& app, const std::vector<std::string>* program, int& exit_status);
+
+}  // namespace scaletrain::launcher

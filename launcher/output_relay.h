@@ -1,0 +1,71 @@
+// One output stream of a worker that passes through the launcher: whole lines to the console, a
+// copy to a file, and the last lines kept for the report.
+//
+// It never blocks: while the console does not take more, nothing more is read, and the worker waits
+// as it would if it wrote to the console itself.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/core/descriptor.h"
+
+namespace scaletrain::launcher {
+
+// Text in pieces, split into whole lines; a carriage return ends a line too (progress bars).
+class LineSplitter {
+ public:
+  // What can be passed on now; the rest waits for its end, unless it grows beyond 64 KiB.
+  std::string take(std::string_view text);
+  // What waits.
+  std::string rest();
+
+ private:
+  std::string partial_;
+};
+
+// The last `kLines` lines of a stream.
+class LastLines {
+ public:
+  static constexpr std::size_t kLines = 20;
+  void add(std::string_view text);  // any piece; lines may be torn
+  std::vector<std::string> lines() const;
+
+ private:
+  static constexpr std::size_t kLineBytes = 4096;  // of a longer line only the start is kept
+  std::deque<std::string> lines_;
+  bool ended_ = true;  // the last line has its end
+};
+
+class OutputRelay {
+ public:
+  // Reads `source` (non-blocking), writes to the descriptor `console`, and to `copy` where there is
+  // one.
+  OutputRelay(core::Descriptor source, int console, core::Descriptor copy)
+      : source_(std::move(source)), console_(console), copy_(std::move(copy)) {}
+
+  // What poll should watch: the source, or the console while it is behind; -1 when all is done.
+  int watched_fd() const { return pending_.empty() ? source_.get() : console_; }
+  short watched_events() const;
+  // Call when poll reported the watched descriptor.
+  void advance();
+  // Passes on what has arrived so far; gives up when the console takes nothing for a second.
+  void finish();
+
+  std::vector<std::string> last_lines() const { return last_lines_.lines(); }
+
+ private:
+  bool read_some();  // false: nothing there, or the end
+  void write_some();
+
+  core::Descriptor source_;
+  int console_;
+  core::Descriptor copy_;
+  LineSplitter splitter_;
+  LastLines last_lines_;
+  std::string pending_;  // for the console
+};
+
+}  // namespace scaletrain::launcher

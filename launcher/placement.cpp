@@ -1,0 +1,86 @@
+#include "launcher/placement.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "launcher/devices.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+constexpr int kMaxLocalWorkers = 1024;
+constexpr int kMaxNodes = 65536;
+constexpr int kTorchrunPort = 29500;
+
+int resolve_nproc(const std::string& text) {
+  if (text == "cpu") return count_cpus();
+  if (text == "auto" || text == "gpu") {
+    const int gpus = count_gpus();
+    if (gpus > 0) return gpus;
+    if (text == "auto") return count_cpus();
+    throw core::UsageError("--nproc", "\"gpu\" was asked for, and no GPU is visible",
+                           "check nvidia-smi and CUDA_VISIBLE_DEVICES, or give a number or auto");
+  }
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) {
+    throw core::UsageError("--nproc",
+                           fmt::format("\"{}\" is not allowed", core::escape_control(text)),
+                           "give a number, auto, gpu or cpu");
+  }
+  return parse_count("--nproc", text, 1, kMaxLocalWorkers);
+}
+
+// "2" or torchrun's "2:2".
+int resolve_nnodes(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const int least = parse_count("--nnodes", text.substr(0, colon), 1, kMaxNodes);
+  if (colon == std::string::npos) return least;
+  const int most = parse_count("--nnodes", text.substr(colon + 1), 1, kMaxNodes);
+  if (least != most) {
+    throw core::UsageError("--nnodes", fmt::format("\"{}\" is a range", text),
+                           "the number of nodes is fixed: give one number");
+  }
+  return least;
+}
+
+}  // namespace
+
+Placement resolve_placement(const LaunchOptions& options) {
+  Placement result;
+  result.nproc = resolve_nproc(options.nproc);
+  result.nnodes = resolve_nnodes(options.nnodes);
+  result.node_rank = parse_count("--node-rank", options.node_rank, 0, result.nnodes - 1);
+  if (!options.master_addr.empty()) result.master_addr = options.master_addr;
+  if (result.nnodes > 1 && options.master_addr.empty()) {
+    throw core::UsageError("--master-addr", "is missing, and there are several nodes",
+                           "give every node the address of node 0");
+  }
+  if (!options.master_port.empty()) {
+    result.master_port = parse_count("--master-port", options.master_port, 0, 65535);
+  }
+  if (result.nnodes > 1 && result.master_port == 0) result.master_port = kTorchrunPort;
+  return result;
+}
+
+core::WorkerEnv worker_env(const Placement& placement, int local_rank) {
+  core::WorkerEnv env;
+  env.rank = placement.first_rank() + local_rank;
+  env.local_rank = local_rank;
+  env.world_size = placement.world_size();
+  env.local_world_size = placement.nproc;
+  env.group_rank = placement.node_rank;
+  env.group_world_size = placement.nnodes;
+  env.master_addr = placement.master_addr;
+  env.master_port = placement.master_port;
+  return env;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,33 @@
+// How many workers run where, and where they meet.
+#pragma once
+
+#include <string>
+
+#include "launcher/launch_options.h"
+#include "lib/core/worker_env.h"
+
+namespace scaletrain::launcher {
+
+struct Placement {
+  int nproc = 1;  // workers on this node
+  int nnodes = 1;
+  int node_rank = 0;
+  std::string master_addr = "127.0.0.1";
+  int master_port = 0;  // 0: the system chooses one for every attempt
+
+  int world_size() const { return nproc * nnodes; }
+  int first_rank() const { return node_rank * nproc; }
+  bool hosts_store() const { return node_rank == 0; }
+};
+
+// Checks the flags against each other. Throws core::UsageError.
+Placement resolve_placement(const LaunchOptions& options);
+
+// The variables of local rank `local_rank`; the store, error file and our own descriptors are the
+// caller's to add.
+core::WorkerEnv worker_env(const Placement& placement, int local_rank);
+
+// This node's name, for reports.
+std::string host_name();
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,272 @@
+#include "launcher/recipe_job.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "launcher/devices.h"
+#include "launcher/programs.h"
+#include "launcher/run_folder.h"
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/recipe/load.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using core::ExitCode;
+
+bool is_one_of(int code, std::initializer_list<ExitCode> codes) {
+  return std::any_of(codes.begin(), codes.end(),
+                     [&](ExitCode one) { return static_cast<int>(one) == code; });
+}
+
+std::string find_worker(const std::string& asked) {
+  if (asked.empty()) {
+    std::string path = program_beside_us("scaletrain-worker");
+    if (core::find_program(path)) return path;
+    throw core::UsageError(path, "is missing",
+                           "build it: ninja -C build/release scaletrain-worker");
+  }
+  if (const std::optional<std::string> path = core::find_program(asked)) return *path;
+  throw core::UsageError("--worker", fmt::format("\"{}\" is no executable file", asked),
+                         "name a worker program");
+}
+
+void check_devices(const recipe::Recipe& recipe, const Placement& placement) {
+  if (recipe.device != "cuda") return;
+  const int gpus = count_gpus();
+  if (placement.nproc <= gpus) return;
+  throw core::UsageError(
+      "--nproc", fmt::format("{} workers, and {} GPUs are visible", placement.nproc, gpus),
+      "start one worker for each GPU at most, or train on CPUs: --set device=cpu");
+}
+
+// A file without a name that holds `text`.
+core::Descriptor memory_file(const std::string& text) {
+  core::Descriptor fd(memfd_create("recipe.json", MFD_CLOEXEC));
+  if (!fd || write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    throw core::InternalError("memfd", core::errno_text(errno), "check memory and ulimit -n");
+  }
+  return fd;
+}
+
+core::Descriptor open_log(const fs::path& path) {
+  core::Descriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!fd) {
+    throw core::StorageError(path.string(), core::errno_text(errno),
+                             "check the folder's permissions and free space");
+  }
+  return fd;
+}
+
+}  // namespace
+
+RecipeJob::RecipeJob(RunRequest request, const Placement& placement, const std::string& worker)
+    : request_(std::move(request)),
+      placement_(placement),
+      worker_(find_worker(worker)),
+      output_(request_.recipe.output) {
+  recipe::plan_batch(request_.recipe.batch, placement_.world_size());
+  check_sources(request_.recipe.data);
+  check_devices(request_.recipe, placement_);
+  may_be_finished_ = check_run_folder();
+}
+
+// Whether the folder and the request fit; the result: whether a finished run is the one asked for.
+bool RecipeJob::check_run_folder() const {
+  const bool occupied = holds_run(output_);
+  if (request_.start == RunRequest::Start::kFresh) {
+    if (!occupied) return false;
+    throw core::UsageError(
+        output_.string(), "holds checkpoints of an earlier run",
+        "continue it with --resume auto, or give this run another folder: --set output=FOLDER");
+  }
+  if (request_.start == RunRequest::Start::kNewest) {
+    const auto stored = stored_recipe(output_);
+    if (!stored) return occupied;
+    return !check_differences(*stored, request_.recipe, request_.allow, output_.string());
+  }
+  const auto stored = stored_recipe(request_.checkpoint);
+  if (stored) {
+    check_differences(*stored, request_.recipe, request_.allow, request_.checkpoint.string());
+  }
+  if (occupied && format::find_checkpoint(output_, [](const std::string&) {}) !=
+                      std::optional<fs::path>(request_.checkpoint)) {
+    throw core::UsageError(
+        request_.checkpoint.string(),
+        fmt::format("is not the newest checkpoint of {}, where the run would go on",
+                    output_.string()),
+        "two histories would mix there: give this run another folder: --set output=FOLDER");
+  }
+  return false;
+}
+
+std::optional<int> RecipeJob::open_run_folder() {
+  if (may_be_finished_) {
+    if (const std::optional<std::string> how = finished_run(output_)) {
+      core::log("{}: this run is finished: {}", output_.string(), *how);
+      return 0;
+    }
+  }
+  core::Disk& disk = core::system_disk();
+  disk.make_folders(output_ / "logs");
+  if (placement_.hosts_store()) {
+    lease_ = std::make_unique<core::Lease>(output_ / "lease.json",
+                                           next_attempt(output_, placement_.first_rank()));
+    disk.remove_all(output_ / "failure.json");
+    disk.remove_all(output_ / "finished.json");
+    core::write_durably(disk, output_ / "recipe.json", recipe::to_json(request_.recipe));
+  }
+  recipe_ = memory_file(recipe::to_json(request_.recipe));
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw core::InternalError("pipe", core::errno_text(errno), "check ulimit -n");
+  }
+  lifeline_read_ = core::Descriptor(ends[0]);
+  lifeline_write_ = core::Descriptor(ends[1]);
+  console_ = core::Descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  null_ = core::Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return std::nullopt;
+}
+
+std::optional<fs::path> RecipeJob::checkpoint_to_load(int restart) const {
+  const auto report = [](const std::string& text) { core::warn("{}", text); };
+  if (restart > 0 || request_.start == RunRequest::Start::kNewest) {
+    if (auto newest = format::find_checkpoint(output_, report)) return newest;
+    if (request_.start != RunRequest::Start::kCheckpoint) return std::nullopt;
+  }
+  if (request_.start == RunRequest::Start::kFresh) return std::nullopt;
+  auto named = format::find_checkpoint(request_.checkpoint, report);
+  if (!named) {
+    throw core::CheckpointError(request_.checkpoint.string(), "holds no checkpoint",
+                                "name a run's folder, one of its checkpoints, or latest");
+  }
+  return named;
+}
+
+std::vector<WorkerPlan> RecipeJob::plan_attempt(int restart, int max_restarts,
+                                                const StoreSocket& store) {
+  attempt_ = next_attempt(output_, placement_.first_rank());
+  logs_.clear();
+  std::vector<std::string> arguments{worker_, "train", "--recipe",
+                                     fmt::format("/proc/self/fd/{}", recipe_.get())};
+  if (const std::optional<fs::path> checkpoint = checkpoint_to_load(restart)) {
+    core::log("continuing from {}", checkpoint->string());
+    arguments.insert(arguments.end(), {"--resume", checkpoint->string()});
+  } else if (request_.start != RunRequest::Start::kFresh) {
+    core::log("{}: no checkpoint yet, starting from the beginning", output_.string());
+  }
+  std::vector<WorkerPlan> plans;
+  for (int local_rank = 0; local_rank < placement_.nproc; ++local_rank) {
+    core::WorkerEnv env = worker_env(placement_, local_rank);
+    env.master_port = store.port;
+    env.restart_count = restart;
+    env.max_restarts = max_restarts;
+    plans.push_back(plan_worker(std::move(env), store, arguments));
+  }
+  return plans;
+}
+
+WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, const StoreSocket& store,
+                                  const std::vector<std::string>& arguments) {
+  const fs::path logs =
+      output_ / "logs" / fmt::format("attempt_{}", attempt_) / std::to_string(env.rank);
+  core::system_disk().make_folders(logs);
+  env.attempt = attempt_;
+  env.error_file = logs / "error.json";
+  env.lifeline_fd = lifeline_read_.get();
+  if (env.rank == 0) env.console_fd = console_.get();
+  if (env.rank == 0) env.store_fd = store.fd.get();
+
+  WorkerPlan plan{.rank = env.rank,
+                  .local_rank = env.local_rank,
+                  .process = {.arguments = arguments, .variables = core::worker_variables(env)},
+                  .standard_output = {},
+                  .standard_error = {},
+                  .error_file = env.error_file,
+                  .log = logs / "stderr.log"};
+  const std::int64_t threads = request_.recipe.threads > 0
+                                   ? request_.recipe.threads
+                                   : std::max(1, count_cpus() / placement_.nproc);
+  plan.process.variables["OMP_NUM_THREADS"] = std::to_string(threads);
+  const core::Descriptor& output = logs_.emplace_back(open_log(logs / "stdout.log"));
+  plan.process.descriptors = {{null_.get(), STDIN_FILENO}, {output.get(), STDOUT_FILENO}};
+  const core::Descriptor& error = logs_.emplace_back(open_log(plan.log));
+  plan.process.descriptors.emplace_back(error.get(), STDERR_FILENO);
+  for (const std::optional<int> fd :
+       {std::optional(recipe_.get()), env.lifeline_fd, env.console_fd, env.store_fd}) {
+    if (fd) plan.process.descriptors.emplace_back(*fd, *fd);
+  }
+  return plan;
+}
+
+GroupOptions RecipeJob::group_options(const StoreSocket&) {
+  GroupOptions options;
+  // Workers know three signals (lib/core/signals.h); any other means the same as SIGTERM.
+  options.forwarded = [](int signal) {
+    return signal == SIGINT || signal == SIGUSR2 ? signal : SIGTERM;
+  };
+  if (lease_) {
+    options.beat_every = core::Lease::kBeatEvery;
+    options.beat = [this]() -> std::string {
+      if (lease_->beat()) return "";
+      return fmt::format("{}: another job has taken this folder while this one stood still",
+                         output_.string());
+    };
+  }
+  return options;
+}
+
+bool RecipeJob::worth_restart(const Failure& failure) const {
+  return failure.status.signal != 0 ||
+         !is_one_of(failure.status.code, {ExitCode::kUsage, ExitCode::kData, ExitCode::kMemory,
+                                          ExitCode::kDiverged, ExitCode::kInterrupted});
+}
+
+bool RecipeJob::failed_while_stopping(const WorkerEnd& end) const {
+  // A worker that is still starting has no handlers yet and dies of the signal.
+  if (end.status.signal != 0) {
+    return end.status.signal != SIGTERM && end.status.signal != SIGINT &&
+           end.status.signal != SIGUSR2 && !(end.was_stopped && end.status.signal == SIGKILL);
+  }
+  return !is_one_of(end.status.code, {ExitCode::kOk, ExitCode::kTemporary, ExitCode::kInterrupted});
+}
+
+int RecipeJob::stopped_status(const GroupEnd& end) const {
+  const auto succeeded =
+      std::count_if(end.workers.begin(), end.workers.end(),
+                    [](const WorkerEnd& worker) { return worker.status.ok(); });
+  if (succeeded == placement_.nproc) return 0;  // the last step was under way
+  const auto killed =
+      std::count_if(end.workers.begin(), end.workers.end(),
+                    [](const WorkerEnd& worker) { return worker.status.signal == SIGKILL; });
+  if (killed > 0) core::log("{} workers did not stop in time and were killed", killed);
+  core::log("stopped; continue with: scaletrain resume {}", output_.string());
+  return static_cast<int>(end.stop_signal == SIGINT ? ExitCode::kInterrupted
+                                                    : ExitCode::kTemporary);
+}
+
+std::string RecipeJob::give_up(const Failure& failure) {
+  if (lease_) {
+    try {
+      core::write_durably(core::system_disk(), output_ / "failure.json",
+                          to_json(failure, attempt_));
+    } catch (const core::StorageError& error) {
+      core::warn("failure.json was not written: {}", error.what());
+    }
+  }
+  return fmt::format("\n  all logs: {}\n  continue with: scaletrain resume {}",
+                     (output_ / "logs" / fmt::format("attempt_{}", attempt_)).string(),
+                     output_.string());
+}
+
+}  // namespace scaletrain::launcher

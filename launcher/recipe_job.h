@@ -1,0 +1,52 @@
+// A recipe as a job: its run's folder, its workers, and what a failure means for it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/job.h"
+#include "launcher/run_request.h"
+#include "lib/core/lease.h"
+
+namespace scaletrain::launcher {
+
+class RecipeJob : public Job {
+ public:
+  // Checks everything that can be wrong before anything is written: batch, sources, devices,
+  // worker, the run's folder. `worker` is --worker, or "". Throws core::Error.
+  RecipeJob(RunRequest request, const Placement& placement, const std::string& worker);
+
+  // Makes the run's folder and takes its lease. A status to exit with where nothing is left to do:
+  // the run is finished. Throws core::UsageError (another job owns it) or core::StorageError.
+  std::optional<int> open_run_folder();
+
+  std::vector<WorkerPlan> plan_attempt(int restart, int max_restarts,
+                                       const StoreSocket& store) override;
+  GroupOptions group_options(const StoreSocket& store) override;
+  int succeeded() override { return 0; }
+  bool worth_restart(const Failure& failure) const override;
+  int exit_status(const Failure& failure) const override { return failure.status.shell_code(); }
+  int stopped_status(const GroupEnd& end) const override;
+  bool failed_while_stopping(const WorkerEnd& end) const override;
+  std::string give_up(const Failure& failure) override;
+
+ private:
+  bool check_run_folder() const;
+  std::optional<std::filesystem::path> checkpoint_to_load(int restart) const;
+  WorkerPlan plan_worker(core::WorkerEnv env, const StoreSocket& store,
+                         const std::vector<std::string>& arguments);
+
+  RunRequest request_;
+  Placement placement_;
+  std::string worker_;
+  std::filesystem::path output_;
+  bool may_be_finished_ = false;
+  int attempt_ = 0;
+  std::unique_ptr<core::Lease> lease_;
+  core::Descriptor recipe_, lifeline_read_, lifeline_write_, console_, null_;
+  std::vector<core::Descriptor> logs_;  // of the attempt under way
+};
+
+}  // namespace scaletrain::launcher

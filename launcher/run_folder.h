@@ -1,0 +1,25 @@
+// What lies in a run's folder, as the launcher sees it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::launcher {
+
+// Throws core::DataError naming the shards and class folders of the recipe that are not there.
+void check_sources(const recipe::Data& data);
+
+// Whether the folder holds a run that was started before: checkpoints, or a finished one.
+bool holds_run(const std::filesystem::path& output);
+
+// "step 440, epoch 10, test top-1 0.9848" of a finished run, nullopt where it is not finished.
+std::optional<std::string> finished_run(const std::filesystem::path& output);
+
+// The number K of the next logs/attempt_K: 1 + the highest, or the highest itself while it has no
+// folder for `first_rank` (another node made it for the same attempt).
+int next_attempt(const std::filesystem::path& output, int first_rank);
+
+}  // namespace scaletrain::launcher

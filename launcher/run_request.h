@@ -1,0 +1,41 @@
+// From flags to what shall run: the recipe, and where it starts from.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/launch_options.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::launcher {
+
+struct RunRequest {
+  enum class Start {
+    kFresh,       // the run's folder must not hold checkpoints
+    kNewest,      // the newest checkpoint of the run's folder, or the beginning where there is none
+    kCheckpoint,  // the one named
+  };
+  recipe::Recipe recipe;
+  Start start = Start::kFresh;
+  std::filesystem::path checkpoint{};// for kCheckpoint
+  std::vector<std::string> allow;    // keys that may differ from the run that is continued
+};
+
+// `scaletrain launch RECIPE`. Throws core::RecipeError, or core::CheckpointError for --resume PATH.
+RunRequest run_to_launch(const LaunchOptions& options);
+
+// `scaletrain resume PATH`: the recipe is the one stored with the run or checkpoint.
+RunRequest run_to_resume(const LaunchOptions& options);
+
+// The recipe that a run or a checkpoint was trained with; nullopt where none is stored.
+std::optional<recipe::Recipe> stored_recipe(const std::filesystem::path& folder);
+
+// Throws core::UsageError where `recipe` differs from `stored` in keys that change what is trained
+// and are not in `allow`. Free are output, log, threads, checkpoint, validate and what only decides
+// how fast data is read. The result: whether the length (epochs, steps) differs.
+bool check_differences(const recipe::Recipe& stored, const recipe::Recipe& recipe,
+                       const std::vector<std::string>& allow, const std::string& where);
+
+}  // namespace scaletrain::launcher

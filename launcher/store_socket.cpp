@@ -1,0 +1,69 @@
+#include "launcher/store_socket.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+[[noreturn]] void refuse(const Placement& placement, int error) {
+  if (placement.master_port != 0) {
+    throw core::UsageError(fmt::format("--master-port {}", placement.master_port),
+                           fmt::format("cannot listen on it: {}", core::errno_text(error)),
+                           placement.nnodes == 1
+                               ? "give another port, or leave the flag out to get a free one"
+                               : "give every node another port");
+  }
+  throw core::InternalError("store", "cannot listen: " + core::errno_text(error),
+                            "check that the loopback interface is up");
+}
+
+}  // namespace
+
+StoreSocket listen_for_store(const Placement& placement) {
+  const bool local = placement.master_addr == "127.0.0.1" || placement.master_addr == "localhost";
+  // IPv6 sockets take IPv4 connections too; a kernel without IPv6 gets the other kind.
+  bool v6 = !local;
+  core::Descriptor fd(socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd && v6) {
+    v6 = false;
+    fd = core::Descriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  }
+  if (!fd) refuse(placement, errno);
+  // A restart on a fixed port must not wait for old connections to time out.
+  const int on = 1;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+
+  sockaddr_storage address{};
+  socklen_t length = 0;
+  if (v6) {
+    auto* const any = reinterpret_cast<sockaddr_in6*>(&address);
+    any->sin6_family = AF_INET6;
+    any->sin6_port = htons(static_cast<std::uint16_t>(placement.master_port));
+    length = sizeof *any;
+    const int off = 0;
+    setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  } else {
+    auto* const any = reinterpret_cast<sockaddr_in*>(&address);
+    any->sin_family = AF_INET;
+    any->sin_port = htons(static_cast<std::uint16_t>(placement.master_port));
+    any->sin_addr.s_addr = htonl(local ? INADDR_LOOPBACK : INADDR_ANY);
+    length = sizeof *any;
+  }
+  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      listen(fd.get(), SOMAXCONN) != 0 ||
+      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    refuse(placement, errno);
+  }
+  const std::uint16_t port = v6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
+                                : reinterpret_cast<sockaddr_in*>(&address)->sin_port;
+  return {.fd = std::move(fd), .port = ntohs(port)};
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,19 @@
+// The listening socket of the store: bound before any worker starts, so that no port is raced for.
+#pragma once
+
+#include "launcher/placement.h"
+#include "lib/core/descriptor.h"
+
+namespace scaletrain::launcher {
+
+struct StoreSocket {
+  core::Descriptor fd;  // listening
+  int port = 0;
+};
+
+// Listens on placement.master_port, or on a free port where that is 0: on the loopback interface
+// where master_addr is that, on every interface otherwise. Throws core::UsageError where the port
+// is taken.
+StoreSocket listen_for_store(const Placement& placement);
+
+}  // namespace scaletrain::launcher

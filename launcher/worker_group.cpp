@@ -1,0 +1,256 @@
+#include "launcher/worker_group.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+
+#include "launcher/output_relay.h"
+#include "lib/core/clock.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A killed process that does not go within this time hangs in the kernel: nobody can wait for it.
+constexpr milliseconds kKillPatience{10'000};
+
+struct Worker {
+  const WorkerPlan* plan;
+  core::Process process;
+  std::vector<OutputRelay> relays;  // standard error is the last
+  bool ended = false;
+  bool was_stopped = false;
+};
+
+OutputRelay make_relay(const StreamPlan& stream, int console, core::SpawnRequest& request,
+                       std::vector<core::Descriptor>& child_ends) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw core::InternalError("pipe", core::errno_text(errno),
+                              "raise the limit of open files: ulimit -n");
+  }
+  core::Descriptor source(ends[0]);
+  child_ends.emplace_back(ends[1]);
+  fcntl(source.get(), F_SETFL, O_NONBLOCK);
+  request.descriptors.emplace_back(ends[1], console);
+  core::Descriptor copy;
+  if (!stream.copy.empty()) {
+    copy = core::Descriptor(
+        open(stream.copy.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    if (!copy) {
+      throw core::StorageError(stream.copy, core::errno_text(errno),
+                               "name another folder with --log-dir");
+    }
+  }
+  return {std::move(source), console, std::move(copy)};
+}
+
+Worker start(const WorkerPlan& plan) {
+  core::SpawnRequest request = plan.process;
+  std::vector<core::Descriptor> child_ends;
+  std::vector<OutputRelay> relays;
+  if (plan.standard_output.relayed) {
+    relays.push_back(make_relay(plan.standard_output, STDOUT_FILENO, request, child_ends));
+  }
+  if (plan.standard_error.relayed) {
+    relays.push_back(make_relay(plan.standard_error, STDERR_FILENO, request, child_ends));
+  }
+  return {.plan = &plan, .process = core::Process::spawn(request), .relays = std::move(relays)};
+}
+
+class Group {
+ public:
+  Group(const std::vector<WorkerPlan>& plans, const GroupOptions& options, StopSignals& signals)
+      : options_(options), signals_(signals), next_beat_(core::now() + options.beat_every) {
+    workers_.reserve(plans.size());
+    for (const WorkerPlan& plan : plans) workers_.push_back(start(plan));
+  }
+
+  GroupEnd run() {
+    while (running() > 0 && !given_up_) {
+      wait();
+      hear_signals();
+      see_ends();
+      keep_time();
+    }
+    for (Worker& worker : workers_) worker.process.signal_group(SIGKILL);  // what they left behind
+    for (Worker& worker : workers_) {
+      for (OutputRelay& relay : worker.relays) relay.finish();
+    }
+    for (WorkerEnd& end : result_.workers) end.last_lines = last_lines(end.local_rank);
+    return std::move(result_);
+  }
+
+ private:
+  std::ptrdiff_t running() const {
+    return std::count_if(workers_.begin(), workers_.end(),
+                         [](const Worker& worker) { return !worker.ended; });
+  }
+
+  bool store_is_awaited() const { return options_.store_fd >= 0 && !store_server_; }
+
+  // Sleeps until something happens, and passes output on.
+  void wait() {
+    std::vector<pollfd> watched;
+    const auto watch = [&](int fd, short events) {
+      watched.push_back({.fd = fd, .events = events, .revents = 0});
+    };
+    watch(signals_.fd(), POLLIN);
+    watch(store_is_awaited() ? options_.store_fd : -1, POLLIN);
+    watch(store_server_ && !store_server_ended_ ? store_server_->pidfd() : -1, POLLIN);
+    for (const Worker& worker : workers_) watch(worker.ended ? -1 : worker.process.pidfd(), POLLIN);
+    std::vector<OutputRelay*> relays;
+    for (Worker& worker : workers_) {
+      for (OutputRelay& relay : worker.relays) {
+        relays.push_back(&relay);
+        watch(relay.watched_fd(), relay.watched_events());
+      }
+    }
+    if (poll(watched.data(), watched.size(), time_left_ms()) <= 0) return;
+    if (watched[1].revents != 0) start_store_server();
+    if (watched[2].revents != 0) see_store_server_end();
+    const std::size_t first_relay = watched.size() - relays.size();
+    for (std::size_t i = 0; i < relays.size(); ++i) {
+      if (watched[first_relay + i].revents != 0) relays[i]->advance();
+    }
+  }
+
+  // For poll: until the next deadline, -1 where there is none.
+  int time_left_ms() const {
+    std::optional<core::SteadyTime> next = deadline_;
+    if (options_.beat && (!next || next_beat_ < *next)) next = next_beat_;
+    if (!next) return -1;
+    const auto left = std::chrono::ceil<milliseconds>(*next - core::now());
+    return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
+  }
+
+  void hear_signals() {
+    while (const std::optional<int> signal = signals_.next()) {
+      if (result_.stop_signal == 0) result_.stop_signal = *signal;
+      if (!stopping_) {
+        core::log("{}: stopping {} workers, {:.1f} s for them to finish",
+                  core::signal_name(*signal), running(),
+                  std::chrono::duration<double>(options_.grace).count());
+        stop(options_.forwarded(*signal));
+      } else if (*signal == SIGINT) {  // a person who is waiting
+        kill_all();
+      }
+    }
+  }
+
+  void see_ends() {
+    bool failed = false;
+    for (Worker& worker : workers_) {
+      if (worker.ended) continue;
+      const std::optional<core::ExitStatus> status = worker.process.ended();
+      if (!status) continue;
+      worker.ended = true;
+      failed = failed || !status->ok();
+      result_.workers.push_back({.rank = worker.plan->rank,
+                                 .local_rank = worker.plan->local_rank,
+                                 .pid = worker.process.pid(),
+                                 .status = *status,
+                                 .time = core::unix_time(),
+                                 .was_stopped = worker.was_stopped});
+    }
+    if (failed && !stopping_) stop(SIGTERM);
+  }
+
+  void keep_time() {
+    const core::SteadyTime time = core::now();
+    if (deadline_ && time >= *deadline_) {
+      if (killed_) {
+        core::warn("a worker hangs in the kernel and cannot be killed");
+        given_up_ = true;
+      } else {
+        kill_all();
+      }
+    }
+    if (options_.beat && time >= next_beat_) {
+      next_beat_ = time + options_.beat_every;
+      const std::string trouble = options_.beat();
+      if (!trouble.empty()) stop_for(trouble);
+    }
+  }
+
+  void stop(int signal) {
+    stopping_ = true;
+    deadline_ = core::now() + options_.grace;
+    for (Worker& worker : workers_) {
+      if (worker.ended) continue;
+      worker.was_stopped = true;
+      worker.process.signal_group(signal);
+    }
+  }
+
+  void stop_for(const std::string& trouble) {
+    if (result_.trouble.empty()) result_.trouble = trouble;
+    if (!stopping_) stop(SIGTERM);
+  }
+
+  void kill_all() {
+    if (killed_) return;
+    killed_ = true;
+    deadline_ = core::now() + kKillPatience;
+    for (Worker& worker : workers_) {
+      if (!worker.ended) worker.process.signal_group(SIGKILL);
+    }
+  }
+
+  void start_store_server() {
+    try {
+      store_server_.emplace(
+          core::Process::spawn({.arguments = options_.store_server,
+                                .variables = {},
+                                .descriptors = {{options_.store_fd, options_.store_fd}}}));
+    } catch (const core::Error& error) {
+      options_.store_fd = -1;
+      stop_for(
+          fmt::format("a worker asked for the store, and it cannot be started: {}", error.what()));
+    }
+  }
+
+  void see_store_server_end() {
+    store_server_ended_ = true;
+    const std::optional<core::ExitStatus> status = store_server_->ended();
+    stop_for(fmt::format("the process that serves the store ended: {}",
+                         status ? core::to_text(*status) : "for an unknown reason"));
+  }
+
+  std::vector<std::string> last_lines(int local_rank) const {
+    for (const Worker& worker : workers_) {
+      if (worker.plan->local_rank == local_rank && worker.plan->standard_error.relayed) {
+        return worker.relays.back().last_lines();
+      }
+    }
+    return {};
+  }
+
+  GroupOptions options_;
+  StopSignals& signals_;
+  std::vector<Worker> workers_;
+  std::optional<core::Process> store_server_;
+  bool store_server_ended_ = false;
+  bool stopping_ = false, killed_ = false, given_up_ = false;
+  std::optional<core::SteadyTime> deadline_;  // of the grace period, then of the kill
+  core::SteadyTime next_beat_;
+  GroupEnd result_;
+};
+
+}  // namespace
+
+GroupEnd run_group(const std::vector<WorkerPlan>& plans, const GroupOptions& options,
+                   StopSignals& signals) {
+  return Group(plans, options, signals).run();
+}
+
+}  // namespace scaletrain::launcher

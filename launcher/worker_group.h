@@ -1,0 +1,65 @@
+// The workers of this node for one attempt: started together, watched, stopped together.
+//
+// The first failure stops the rest: SIGTERM to each worker's process group, the grace period,
+// SIGKILL. When run_group returns, every worker has ended and so has all of its process group.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "launcher/stop_signals.h"
+#include "lib/core/subprocess.h"
+
+namespace scaletrain::launcher {
+
+// What happens with one output stream of a worker.
+struct StreamPlan {
+  bool relayed = false;  // through the launcher to its own stream; otherwise as the request says
+  std::string copy;      // a file for a copy of what is relayed; "": none
+};
+
+struct WorkerPlan {
+  int rank = 0;
+  int local_rank = 0;
+  core::SpawnRequest process;
+  StreamPlan standard_output, standard_error;
+  std::string error_file;  // torchrun's; "": none
+  std::string log;         // where its standard error lies; "": it passed through the launcher only
+};
+
+struct GroupOptions {
+  std::chrono::milliseconds grace{0};
+  // Foreign programs: when the first client knocks at `store_fd` this is started, to answer it with
+  // the descriptor of the same number.
+  int store_fd = -1;
+  std::vector<std::string> store_server;
+  // What a worker is sent for a signal that the launcher heard.
+  std::function<int(int)> forwarded = [](int signal) { return signal; };
+  // Called every `beat_every`; a returned text is a reason to stop the workers.
+  std::function<std::string()> beat;
+  std::chrono::milliseconds beat_every{0};
+};
+
+struct WorkerEnd {
+  int rank = 0;
+  int local_rank = 0;
+  pid_t pid = 0;
+  core::ExitStatus status;
+  double time = 0;                      // Unix seconds at which the launcher saw it
+  bool was_stopped = false;             // the launcher had sent it a signal before
+  std::vector<std::string> last_lines{};  // of standard error, where it was relayed
+};
+
+struct GroupEnd {
+  std::vector<WorkerEnd> workers;  // in the order of their ends
+  int stop_signal = 0;             // the first that the launcher heard; 0: none
+  std::string trouble;             // why the launcher itself stopped the workers; "": it did not
+};
+
+// Throws core::Error where a worker cannot be started; those already started are gone then.
+GroupEnd run_group(const std::vector<WorkerPlan>& plans, const GroupOptions& options,
+                   StopSignals& signals);
+
+}  // namespace scaletrain::launcher
