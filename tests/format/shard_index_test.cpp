@@ -1,0 +1,105 @@
+#include "lib/format/shard_index.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "lib/core/hash.h"
+#include "tests/format/tar_support.h"
+
+using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+const std::vector<IndexEntry> kEntries{{0, 512, 700, 3}, {5, 1536, 1, 0}};
+constexpr ShardVersion kVersion{10240, 1'700'000'000'123'456'789};
+
+}  // namespace
+
+TEST_CASE("index_shard finds images, headers, sizes and labels") {
+  const std::string name = "a.tar";
+  const auto index = [&](const std::string& text) {
+    return index_shard(name, static_cast<std::int64_t>(text.size()),
+                       [&](std::int64_t offset, std::span<std::byte> out) {
+                         if (!out.empty())
+                           std::memcpy(out.data(), text.data() + offset, out.size());
+                       });
+  };
+  const std::string sound = tar_member("1.png", std::string(700, 'p')) + tar_member("1.cls", "3") +
+                            tar_entry({.name = "long", .type = 'L'}, "2.png") +
+                            tar_member("x", "ab") + tar_member("2.cls", "5") + tar_end();
+  const std::vector<IndexEntry> expected{
+      {0, 512, 700, 3},  // header, 700 bytes in two blocks
+      {5, 1536, 2,
+       5},  // after 3 blocks of 1.png and 2 of 1.cls; long name's header and text, header
+  };
+  CHECK(index(sound) == expected);
+}
+
+TEST_CASE("an index is read back by mapping it") {
+  const TarFolder folder;
+  const std::string bytes = encode_index(kEntries, kVersion);
+  CHECK(bytes.size() == 48 + 2 * 16);
+  const auto index = MappedIndex::open(folder.write("a.tar.idx", bytes), kVersion);
+  REQUIRE(index);
+  CHECK(std::vector<IndexEntry>(index->entries().begin(), index->entries().end()) == kEntries);
+}
+
+TEST_CASE("the index of an empty shard is an index") {
+  const TarFolder folder;
+  const auto index =
+      MappedIndex::open(folder.write("a.tar.idx", encode_index({}, kVersion)), kVersion);
+  REQUIRE(index);
+  CHECK(index->entries().empty());
+}
+
+TEST_CASE("an index that is absent, stale, damaged or of another format is no index") {
+  const TarFolder folder;
+  const std::string path = folder.file("a.tar.idx");
+  CHECK(!MappedIndex::open(path, kVersion));
+  const std::string bytes = encode_index(kEntries, kVersion);
+  folder.write("a.tar.idx", bytes);
+  CHECK(!MappedIndex::open(path, {kVersion.bytes + 1, kVersion.mtime_ns}));
+  CHECK(!MappedIndex::open(path, {kVersion.bytes, kVersion.mtime_ns + 1}));
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    CAPTURE(i);
+    std::string damaged = bytes;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    folder.write("a.tar.idx", damaged);
+    CHECK(!MappedIndex::open(path, kVersion));
+    folder.write("a.tar.idx", bytes.substr(0, i));
+    CHECK(!MappedIndex::open(path, kVersion));
+  }
+  CHECK(!MappedIndex::open(folder.path, kVersion));  // a folder
+}
+
+TEST_CASE("the file's first bytes are those of docs/formats/index.md") {
+  const std::string bytes = encode_index(kEntries, {10240, 1});
+  const std::string header(
+      "sctridx\n"
+      "\x01\0\0\0"
+      "\x10\0\0\0"
+      "\0\x28\0\0\0\0\0\0"
+      "\x01\0\0\0\0\0\0\0"
+      "\x02\0\0\0\0\0\0\0",
+      40);
+  CHECK(bytes.substr(0, 40) == header);
+  const std::string second(
+      "\x05\0\0\0"
+      "\0\x06\0\0"
+      "\x01\0\0\0"
+      "\0\0\0\0",
+      16);
+  CHECK(bytes.substr(64) == second);
+  const std::uint64_t checksum = scaletrain::core::xxh3_64(bytes.substr(48));
+  CHECK(std::memcmp(&checksum, bytes.data() + 40, 8) == 0);
+}
+
+TEST_CASE("a shard that is too large for the index is refused") {
+  CHECK(message_of([] {
+          index_shard("a.tar", (std::int64_t{1} << 41) + 1,
+                      [](std::int64_t, std::span<std::byte>) {});
+        }) ==
+        "a.tar: a shard of 2199023255553 bytes\n"
+        "  at most 2199023255552 bytes are allowed: write more and smaller shards");
+}

@@ -1,0 +1,95 @@
+#include "lib/format/tar_samples.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "tests/format/tar_support.h"
+
+using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+const std::string kName = "a.tar";
+constexpr const char* kLayout =
+    "\n  a sample is one image (.png, .jpg or .jpeg) and one label (.cls) with the same name, next "
+    "to "
+    "one another";
+
+// "KEY=LABEL " of every sample.
+std::string samples_of(const std::string& members) {
+  const std::string tar = members + tar_end();
+  const ReadAt read = [&](std::int64_t offset, std::span<std::byte> out) {
+    if (!out.empty()) std::memcpy(out.data(), tar.data() + offset, out.size());
+  };
+  std::string text;
+  for_each_sample(kName, static_cast<std::int64_t>(tar.size()), read, [&](const TarSample& sample) {
+    text += fmt::format("{}={} ", sample.key, sample.label);
+  });
+  return text;
+}
+
+std::string error_of(const std::string& members) {
+  return message_of([&] { samples_of(members); });
+}
+
+std::string label(const std::string& text) {
+  return tar_member("k.png", "p") + tar_member("k.cls", text);
+}
+
+}  // namespace
+
+TEST_CASE("a key is the path up to the first dot of the file name") {
+  const auto name = split_sample_name("a.b/c.seg.PNG");
+  CHECK(name->key == "a.b/c");
+  CHECK(name->extension == "seg.png");
+  CHECK(split_sample_name("x.jpg")->key == "x");
+  CHECK(!split_sample_name("README"));
+  CHECK(!split_sample_name(".hidden.png"));
+  CHECK(!split_sample_name("folder/.hidden"));
+  CHECK(!split_sample_name("folder.d/"));
+}
+
+TEST_CASE("samples are an image and a label, in either order, with other members beside them") {
+  CHECK(samples_of(tar_member("1.png", "p") + tar_member("1.cls", "3") +  //
+                   tar_member("2.cls", " 0\n") + tar_member("2.json", "{}") +
+                   tar_member("2.JPEG", "j") + tar_member(".x", "") +
+                   tar_entry({.name = "3.png", .type = '2'}, "") + tar_member("README", "text") +
+                   tar_member("d/2.jpg", "j") + tar_member("d/2.cls", "2147483647")) ==
+        "1=3 2=0 d/2=2147483647 ");
+  CHECK(samples_of("").empty());
+}
+
+TEST_CASE("incomplete samples are named") {
+  CHECK(error_of(tar_member("1.png", "p") + tar_member("2.png", "p") + tar_member("2.cls", "3")) ==
+        std::string("a.tar: 1: has no label") + kLayout);
+  CHECK(error_of(tar_member("1.cls", "1")) == std::string("a.tar: 1: has no image") + kLayout);
+  CHECK(error_of(tar_member("1.txt", "1")) ==
+        std::string("a.tar: 1: has no image and no label") + kLayout);
+  CHECK(error_of(tar_member("1.png", "p") + tar_member("1.jpg", "p") + tar_member("1.cls", "1")) ==
+        std::string("a.tar: 1: has two images") + kLayout);
+}
+
+TEST_CASE("a tar sorted by extension is refused for its keys, not taken for half samples") {
+  CHECK(error_of(tar_member("1.png", "p") + tar_member("2.png", "p") + tar_member("1.cls", "1") +
+                 tar_member("2.cls", "2")) ==
+        std::string("a.tar: 1: the key is used again after another sample") + kLayout);
+}
+
+TEST_CASE("a repeated member is refused") {
+  CHECK(error_of(tar_member("1.png", "p") + tar_member("1.PNG", "p") + tar_member("1.cls", "1")) ==
+        "a.tar: 1.PNG: is there twice\n  names in a shard must differ: write it again");
+}
+
+TEST_CASE("a label is a whole number from 0 to 2^31 - 1 in text") {
+  const std::string remedy = "\n  a label is a whole number from 0 to 2147483647 in text";
+  for (const std::string text : {"", "cat", "-1", "1.5", "2147483648", "1 2", "+1", "0x1"}) {
+    CHECK(error_of(label(text)) ==
+          fmt::format("a.tar: k.cls: label \"{}\" is not a class number", text) + remedy);
+  }
+  CHECK(error_of(label("\x1b[2J")) ==
+        "a.tar: k.cls: label \"\\x1b[2J\" is not a class number" + remedy);
+  CHECK(error_of(label(std::string(10'000'000, '1'))) ==
+        "a.tar: k.cls: a label of 10000000 bytes\n  a label is a number of at most 32 bytes");
+  CHECK(samples_of(label("007\r\n")) == "k=7 ");
+}
