@@ -1,0 +1,201 @@
+#include "lib/dist/group.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/dist/ranks.h"
+
+namespace {
+
+using namespace scaletrain;
+using namespace std::chrono_literals;
+using testing::run_ranks;
+
+constexpr auto kTimeout = 30s;
+
+void check_all_said(const std::vector<testing::RankResult>& results, const std::string& text) {
+  for (const auto& result : results) {
+    CHECK(result.text == text);
+    CHECK(result.status == 0);
+  }
+}
+
+TEST_CASE("sums, maxima and broadcasts reach every rank") {
+  for (const int world_size : {2, 4}) {
+    const auto results = run_ranks({.world_size = world_size}, [](const core::WorkerEnv& env) {
+      dist::Group group(env, at::kCPU, kTimeout);
+      const double mine = group.rank() + 1;
+      at::Tensor sum = at::full({3}, mine), max = at::full({}, mine), sent = at::full({2}, mine);
+      dist::Pending first = group.all_reduce_sum(sum, "sum");  // both under way together
+      dist::Pending second = group.all_reduce_max(max, "max");
+      second.wait();
+      first.wait();
+      group.broadcast(sent, group.world_size() - 1, "sent").wait();
+      group.barrier("end");
+      return fmt::format("{} {} {}", sum[2].item<float>(), max.item<float>(),
+                         sent[1].item<float>());
+    });
+    CAPTURE(world_size);
+    // 1 + 2 = 3; 1 + 2 + 3 + 4 = 10
+    check_all_said(results, world_size == 2 ? "3 2 2" : "10 4 4");
+  }
+}
+
+TEST_CASE("a text of the root is the text of all, also an empty and a long one") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    dist::Group group(env, at::kCPU, kTimeout);
+    const std::string own = env.rank == 1 ? "from one" : "another, longer text";
+    const std::string empty = group.broadcast_text(env.rank == 0 ? "" : "x", 0, "empty");
+    const std::string text = group.broadcast_text(own, 1, "text");
+    const std::string big =
+        group.broadcast_text(env.rank == 0 ? std::string(1 << 20, 'a') : "", 0, "big");
+    return fmt::format("[{}] [{}] {}", empty, text, big.size());
+  });
+  check_all_said(results, "[] [from one] 1048576");
+}
+
+TEST_CASE("one rank opens nothing and every collective is the identity") {
+  core::WorkerEnv env;  // no port: a store could not be reached
+  dist::Group group(env, at::kCPU, kTimeout);
+  const at::Tensor five = at::full({1}, 5.0);
+  group.all_reduce_sum(five, "sum").wait();
+  group.all_reduce_max(five, "max").wait();
+  group.broadcast(five, 0, "five").wait();
+  group.barrier("end");
+  CHECK(five.item<float>() == 5);
+  CHECK(group.broadcast_text("text", 0, "text") == "text");
+  CHECK(!group.process_group());
+}
+
+TEST_CASE("ranks that do not come are named, on every rank") {
+  const auto results =
+      run_ranks({.world_size = 4, .started = 2}, [](const core::WorkerEnv& env) -> std::string {
+        dist::Group group(env, at::kCPU, 300ms);
+        return "formed";
+      });
+  for (int rank = 0; rank < 2; ++rank) {
+    CHECK(results[rank].text ==
+          fmt::format(
+              "rank {}: 2 of 4 ranks did not arrive within 0.3 s: 2, 3\n"
+              "  look at the logs of the missing ranks, and check that every node was started "
+              "with the same --nnodes, --master-addr and --master-port",
+              rank));
+    CHECK(results[rank].status == 75);
+    CHECK(results[rank].seconds < 10);
+  }
+}
+
+TEST_CASE("a store that does not answer is named") {
+  const auto results =
+      run_ranks({.world_size = 2, .started = 1}, [](const core::WorkerEnv& given) -> std::string {
+        core::WorkerEnv env = given;
+        close(*env.store_fd);  // nobody listens now
+        env.rank = 1;
+        env.store_fd.reset();
+        try {
+          dist::Group group(env, at::kCPU, 200ms);
+        } catch (const core::StoppedError& error) {
+          const std::string expected = fmt::format(
+              "no answer from the store at 127.0.0.1:{} within 0.2 s (", env.master_port);
+          return error.found().starts_with(expected) && error.place() == "rank 1" ? "named"
+                                                                                  : error.what();
+        }
+        return "formed";
+      });
+  check_all_said(results, "named");
+}
+
+TEST_CASE("a port that another program has is a mistake of the command") {
+  const auto results =
+      run_ranks({.world_size = 2, .started = 1}, [](const core::WorkerEnv& given) -> std::string {
+        core::WorkerEnv env = given;
+        env.store_fd.reset();  // the listener of the test still holds the port
+        dist::Group group(env, at::kCPU, 2s);
+        return "formed";
+      });
+  CHECK(results[0].status == 2);
+  CHECK(results[0].text.find("rank 0: cannot host the store on port ") == 0);
+  CHECK(results[0].text.find("\n  choose a free port with --master-port") != std::string::npos);
+}
+
+TEST_CASE("a killed peer ends a collective on all others within seconds, by name") {
+  for (const int world_size : {2, 4}) {
+    const auto results =
+        run_ranks({.world_size = world_size}, [](const core::WorkerEnv& env) -> std::string {
+          dist::Group group(env, at::kCPU, kTimeout);
+          group.barrier("ready");
+          if (env.rank == 1) raise(SIGKILL);
+          try {
+            const at::Tensor loss = at::ones({1 << 16});
+            for (int step = 0; step < 2; ++step) group.all_reduce_sum(loss, "loss").wait();
+          } catch (const core::StoppedError& error) {
+            const std::string expected = fmt::format(
+                "rank {}: collective \"loss\" was not completed: a peer was lost or time was up (",
+                env.rank);
+            return std::string(error.what()).starts_with(expected) ? "stopped" : error.what();
+          }
+          return "completed";
+        });
+    CAPTURE(world_size);
+    for (int rank = 0; rank < world_size; ++rank) {
+      CHECK(results[rank].text == (rank == 1 ? "" : "stopped"));
+      CHECK(results[rank].status == (rank == 1 ? 128 + SIGKILL : 0));
+      CHECK(results[rank].seconds < 10);
+    }
+  }
+}
+
+TEST_CASE("a peer that does nothing ends a collective when time is up") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) -> std::string {
+    close(env.rank == 0 ? ends[0] : ends[1]);
+    dist::Group group(env, at::kCPU, 1s);
+    if (env.rank == 1) {
+      char byte = 0;
+      return read(ends[0], &byte, 1) == 0 ? "idle" : "?";  // until rank 0 has left
+    }
+    try {
+      group.barrier("validation");
+    } catch (const core::StoppedError& error) {
+      const bool named = error.found().starts_with(
+          "collective \"validation\" was not completed: a peer was lost or time was up (");
+      close(ends[1]);
+      return named ? "stopped" : error.what();
+    }
+    return "completed";
+  });
+  close(ends[0]);
+  close(ends[1]);
+  CHECK(results[0].text == "stopped");
+  CHECK(results[1].text == "idle");
+  CHECK(results[0].seconds < 10);
+}
+
+TEST_CASE("rethrow_as_stopped lets an error that is not the network's go on as it is") {
+  const auto thrown_by = [](const std::function<void()>& body) -> std::string {
+    try {
+      try {
+        body();
+      } catch (...) {
+        dist::rethrow_as_stopped(3, "the gradients were");
+      }
+    } catch (const core::Error& error) {
+      return fmt::format("core: {}", error.what());
+    } catch (const std::exception& error) {
+      return fmt::format("foreign: {}", error.what());
+    }
+    return "nothing";
+  };
+  CHECK(thrown_by([] { throw std::out_of_range("index 7"); }) == "foreign: index 7");
+  CHECK(thrown_by([] { throw core::DivergedError("step 3", "loss is nan"); }) ==
+        "core: step 3: loss is nan");
+  CHECK(thrown_by([] {
+          throw c10::DistNetworkError({"f", "f.cc", 1}, "reset");
+        }) ==
+        "core: rank 3: the gradients were not completed: a peer was lost or time was up (reset)\n"
+        "  the rank that failed first tells why in its own log; resume from the newest checkpoint");
+}
+
+}  // namespace

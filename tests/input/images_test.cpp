@@ -1,0 +1,46 @@
+#include "lib/input/images.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace {
+
+using namespace scaletrain;
+
+TEST_CASE("bytes become normalised floats in channels-last layout, labels are copied") {
+  constexpr std::int64_t kSize = 5, kCount = 3;
+  std::vector<std::uint8_t> pixels(kCount * kSize * kSize * 3);
+  std::iota(pixels.begin(), pixels.end(), std::uint8_t{0});
+  pixels.back() = 255;
+  std::vector<std::int64_t> labels{4, 0, 9};
+  data::ImageBatch batch;
+  batch.pixels = pixels;
+  batch.labels = labels;
+  batch.count = kCount;
+  recipe::Normalize normalize;
+  normalize.mean = {0.5, 0.25, 0.0};
+  normalize.std = {0.5, 1.0, 2.0};
+
+  const input::ImageInput input(normalize, kSize, at::kCPU);
+  const input::DeviceBatch result = input.prepare(batch);
+
+  const at::Tensor mean = at::tensor({0.5, 0.25, 0.0}).view({1, 3, 1, 1});
+  const at::Tensor std = at::tensor({0.5, 1.0, 2.0}).view({1, 3, 1, 1});
+  const at::Tensor bytes =
+      at::from_blob(pixels.data(), {kCount, kSize, kSize, 3}, at::kByte).permute({0, 3, 1, 2});
+  const at::Tensor expected = ((bytes.to(at::kDouble) / 255 - mean) / std).to(at::kFloat);
+  CHECK(at::equal(result.images, expected));
+  CHECK(result.images.is_contiguous(at::MemoryFormat::ChannelsLast));
+
+  // The batch's memory goes back to its pool; what was made of it stays.
+  std::fill(labels.begin(), labels.end(), 7);
+  std::fill(pixels.begin(), pixels.end(), std::uint8_t{0});
+  CHECK(at::equal(result.targets, at::tensor({4, 0, 9}, at::kLong)));
+  CHECK(at::equal(result.images, expected));
+}
+
+}  // namespace

@@ -1,0 +1,190 @@
+#include "lib/optim/optimizer.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "lib/core/error.h"
+
+namespace {
+
+using namespace scaletrain;
+using optim::NamedParameter;
+
+recipe::Optimizer sgd(double momentum, bool nesterov = false) {
+  recipe::Optimizer config;
+  config.name = "sgd";
+  config.options = {{"momentum", momentum}, {"nesterov", nesterov}};
+  return config;
+}
+
+recipe::Optimizer adamw() {
+  recipe::Optimizer config;
+  config.name = "adamw";
+  config.options = {{"beta1", 0.9}, {"beta2", 0.999}, {"eps", 1e-8}};
+  return config;
+}
+
+at::Tensor parameter(at::IntArrayRef shape, double value) {
+  return at::full(shape, value).requires_grad_(true);
+}
+
+void set_gradient(at::Tensor tensor, double value) {
+  tensor.mutable_grad() = at::full(tensor.sizes(), value);
+}
+
+double first(const at::Tensor& tensor) { return tensor.detach().flatten()[0].item<double>(); }
+
+TEST_CASE("sgd with momentum and weight decay follows PyTorch's formula") {
+  recipe::Optimizer config = sgd(0.9);
+  config.weight_decay = 0.1;
+  const at::Tensor p = parameter({2, 3}, 1.0);
+  const auto optimizer = optim::make_optimizer(config, {{"p", p}});
+  set_gradient(p, 0.5);
+  optimizer->step(0.1);
+  CHECK(first(p) == doctest::Approx(0.94));  // v = 0.5 + 0.1 * 1 = 0.6; 1 - 0.1 * 0.6
+  optimizer->step(0.1);
+  CHECK(first(p) == doctest::Approx(0.8266));  // v = 0.9 * 0.6 + 0.5 + 0.094 = 1.134
+}
+
+TEST_CASE("sgd with nesterov looks ahead") {
+  const at::Tensor p = parameter({1, 1}, 1.0);
+  const auto optimizer = optim::make_optimizer(sgd(0.9, true), {{"p", p}});
+  set_gradient(p, 0.5);
+  optimizer->step(0.1);
+  CHECK(first(p) == doctest::Approx(0.905));  // v = 0.5; 1 - 0.1 * (0.5 + 0.9 * 0.5)
+}
+
+TEST_CASE("sgd without momentum has no state") {
+  const at::Tensor p = parameter({1}, 1.0);
+  const auto optimizer = optim::make_optimizer(sgd(0), {{"p", p}});
+  CHECK(optimizer->state().empty());
+  set_gradient(p, 0.5);
+  optimizer->step(0.1);
+  CHECK(first(p) == doctest::Approx(0.95));
+}
+
+TEST_CASE("adamw follows PyTorch's formula") {
+  recipe::Optimizer config = adamw();
+  config.weight_decay = 0.1;
+  const at::Tensor p = parameter({2, 2}, 1.0);
+  const auto optimizer = optim::make_optimizer(config, {{"p", p}});
+  set_gradient(p, 0.5);
+  optimizer->step(0.01);
+  // 1 * (1 - 0.01 * 0.1) - 0.01 * 0.5 / 0.5, the bias corrections cancel in the first step.
+  CHECK(first(p) == doctest::Approx(0.989));
+  set_gradient(p, -0.25);
+  optimizer->step(0.01);
+  // m = 0.9 * 0.05 - 0.1 * 0.25 = 0.02, / (1 - 0.81) = 0.105263;
+  // v = 0.999 * 0.00025 + 0.001 * 0.0625 = 0.00031225, / (1 - 0.998001) = 0.156203, root 0.395226;
+  // 0.989 * 0.999 - 0.01 * 0.105263 / 0.395226 = 0.985348
+  CHECK(first(p) == doctest::Approx(0.985348).epsilon(1e-6));
+}
+
+TEST_CASE("weight decay leaves out norms, biases and what the model excludes, unless asked") {
+  recipe::Optimizer config = sgd(0);
+  config.weight_decay = 0.1;
+  for (const bool asked : {false, true}) {
+    config.decay_norm_and_bias = asked;
+    const at::Tensor weight = parameter({2, 2}, 1.0), bias = parameter({2}, 1.0),
+                     token = parameter({1, 1, 2}, 1.0);
+    const auto optimizer = optim::make_optimizer(
+        config,
+        {{"weight", weight}, {"bias", bias}, {.name = "token", .tensor = token, .decays = false}});
+    for (const at::Tensor& p : {weight, bias, token}) set_gradient(p, 0);
+    optimizer->step(0.5);
+    CAPTURE(asked);
+    CHECK(first(weight) == doctest::Approx(0.95));  // 1 - 0.5 * 0.1
+    CHECK(first(bias) == doctest::Approx(asked ? 0.95 : 1.0));
+    CHECK(first(token) == doctest::Approx(asked ? 0.95 : 1.0));
+  }
+}
+
+struct Training {
+  at::Tensor weight, bias;
+  std::unique_ptr<optim::Optimizer> optimizer;
+
+  explicit Training(const recipe::Optimizer& config)
+      : weight(parameter({3, 2, 4, 4}, 0.5)),
+        bias(parameter({3}, 0.1)),
+        optimizer(optim::make_optimizer(config, {{"weight", weight}, {"bias", bias}})) {}
+
+  void run(int begin, int end) {
+    for (int step = begin; step < end; ++step) {
+      auto generator = at::make_generator<at::CPUGeneratorImpl>(static_cast<std::uint64_t>(step));
+      weight.mutable_grad() = at::randn(weight.sizes(), generator);
+      bias.mutable_grad() = at::randn(bias.sizes(), generator);
+      optimizer->step(0.01);
+    }
+  }
+};
+
+void copy_into(const at::Tensor& to, const at::Tensor& from) { to.detach().copy_(from.detach()); }
+
+TEST_CASE("three steps, state carried over, three steps are six steps, bit for bit") {
+  for (recipe::Optimizer config : {sgd(0.9), sgd(0.9, true), adamw()}) {
+    CAPTURE(config.name);
+    config.weight_decay = 0.05;
+    Training whole(config), part(config), resumed(config);
+    whole.run(0, 6);
+    part.run(0, 3);
+    copy_into(resumed.weight, part.weight);
+    copy_into(resumed.bias, part.bias);
+    auto saved = part.optimizer->state();
+    auto restored = resumed.optimizer->state();
+    REQUIRE(restored.size() == saved.size());
+    for (auto& [name, tensor] : restored) tensor.copy_(saved.at(name));
+    resumed.run(3, 6);
+    CHECK(at::equal(resumed.weight, whole.weight));
+    CHECK(at::equal(resumed.bias, whole.bias));
+  }
+}
+
+TEST_CASE("state is complete before the first step and named after its parameters") {
+  const auto names = [](const recipe::Optimizer& config) {
+    std::string text;
+    for (const auto& [name, tensor] : Training(config).optimizer->state()) {
+      text += name + " ";
+      CHECK(tensor.abs().sum().item<double>() == 0);
+    }
+    return text;
+  };
+  CHECK(names(sgd(0.9)) == "momentum_buffer/bias momentum_buffer/weight ");
+  CHECK(names(adamw()) == "exp_avg/bias exp_avg/weight exp_avg_sq/bias exp_avg_sq/weight step ");
+}
+
+TEST_CASE("a gradient in another memory layout updates the right elements") {
+  const at::Tensor p =
+      at::zeros({2, 3, 2, 2}).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_(true);
+  const at::Tensor gradient = at::arange(24, at::kFloat).reshape({2, 3, 2, 2});
+  p.mutable_grad() = gradient;
+  optim::make_optimizer(sgd(0), {{"p", p}})->step(1.0);
+  CHECK(at::equal(p.detach(), -gradient));
+}
+
+TEST_CASE("a parameter without a gradient is named") {
+  const auto optimizer = optim::make_optimizer(sgd(0), {{"layer.weight", parameter({1}, 1.0)}});
+  CHECK_THROWS_WITH_AS(optimizer->step(0.1),
+                       "optimizer: parameter layer.weight has no gradient\n"
+                       "  every parameter of a model must take part in its forward",
+                       core::InternalError);
+}
+
+TEST_CASE("the learning rate grows with the global batch only where a base batch is given") {
+  recipe::Optimizer config = sgd(0);
+  config.lr = 0.1;
+  CHECK(optim::scaled_lr(config, 1024) == doctest::Approx(0.1));
+  config.lr_base_batch = 256;
+  CHECK(optim::scaled_lr(config, 1024) == doctest::Approx(0.4));
+}
+
+TEST_CASE("every row of optimizers.def is registered") {
+  std::vector<std::string> rows;
+#define SCALETRAIN_OPTIMIZER(name, ...) rows.emplace_back(#name);
+#include "lib/recipe/optimizers.def"
+  std::sort(rows.begin(), rows.end());
+  CHECK(optim::optimizer_names() == rows);
+}
+
+}  // namespace

@@ -1,0 +1,87 @@
+#include "lib/optim/schedule.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "lib/optim/decay.h"
+
+namespace {
+
+using namespace scaletrain;
+using recipe::Duration;
+
+constexpr optim::ScheduleSpan kSpan{.total_steps = 12, .steps_per_epoch = 4};
+
+recipe::Schedule after_warmup(std::string name,
+                              std::map<std::string, recipe::Component::Value> options = {}) {
+  recipe::Schedule schedule;
+  schedule.warmup = Duration{Duration::Unit::kEpochs, 1};
+  schedule.decay.name = std::move(name);
+  schedule.decay.options = std::move(options);
+  return schedule;
+}
+
+TEST_CASE("warmup rises in equal parts and its last step has the peak") {
+  const optim::Schedule schedule(after_warmup("constant"), 2.0, kSpan);
+  CHECK(schedule.lr(0) == doctest::Approx(0.5));  // 2 * 1/4
+  CHECK(schedule.lr(2) == doctest::Approx(1.5));
+  CHECK(schedule.lr(3) == doctest::Approx(2.0));
+  CHECK(schedule.lr(4) == doctest::Approx(2.0));
+  CHECK(schedule.lr(500) == doctest::Approx(2.0));
+}
+
+TEST_CASE("without warmup the first step has the peak") {
+  recipe::Schedule config = after_warmup("cosine", {{"final_factor", 0.0}});
+  config.warmup.reset();
+  CHECK(optim::Schedule(config, 2.0, kSpan).lr(0) == doctest::Approx(2.0));
+}
+
+TEST_CASE("cosine ends at its final factor and stays there") {
+  const optim::Schedule schedule(after_warmup("cosine", {{"final_factor", 0.1}}), 1.0, kSpan);
+  CHECK(schedule.lr(4) == doctest::Approx(1.0));
+  CHECK(schedule.lr(8) == doctest::Approx(0.55));  // half way down: (1.0 + 0.1) / 2
+  CHECK(schedule.lr(12) == doctest::Approx(0.1));
+  CHECK(schedule.lr(500) == doctest::Approx(0.1));
+}
+
+TEST_CASE("step multiplies by gamma every so many epochs") {
+  const optim::Schedule schedule(after_warmup("step", {{"every_epochs", 0.5}, {"gamma", 0.1}}), 1.0,
+                                 kSpan);
+  CHECK(schedule.lr(5) == doctest::Approx(1.0));
+  CHECK(schedule.lr(6) == doctest::Approx(0.1));  // half an epoch, two steps, after the warmup
+  CHECK(schedule.lr(8) == doctest::Approx(0.01));
+}
+
+TEST_CASE("polynomial falls with its power to its final factor") {
+  const auto config = after_warmup("polynomial", {{"power", 2.0}, {"final_factor", 0.2}});
+  const optim::Schedule schedule(config, 1.0, kSpan);
+  CHECK(schedule.lr(8) == doctest::Approx(0.4));  // 0.2 + 0.8 * (1/2)^2
+  CHECK(schedule.lr(12) == doctest::Approx(0.2));
+  CHECK(schedule.lr(13) == doctest::Approx(0.2));
+}
+
+TEST_CASE("a warmup as long as training leaves nothing to decay") {
+  recipe::Schedule config = after_warmup("cosine", {{"final_factor", 0.0}});
+  config.warmup = Duration{Duration::Unit::kSteps, 12};
+  CHECK(optim::Schedule(config, 1.0, kSpan).lr(11) == doctest::Approx(1.0));
+}
+
+TEST_CASE("durations become steps, rounded to the nearest") {
+  CHECK(optim::duration_steps({Duration::Unit::kSteps, 7}, 4) == 7);
+  CHECK(optim::duration_steps({Duration::Unit::kEpochs, 0.3}, 4) == 1);  // 1.2
+  CHECK(optim::duration_steps({Duration::Unit::kEpochs, 0.1}, 4) == 0);  // 0.4
+  CHECK_THROWS_WITH_AS(optim::duration_steps({Duration::Unit::kMinutes, 3}, 4),
+                       "a length in minutes has no number of steps", std::logic_error);
+}
+
+TEST_CASE("every row of schedules.def is registered") {
+  std::vector<std::string> rows;
+#define SCALETRAIN_SCHEDULE(name, ...) rows.emplace_back(#name);
+#include "lib/recipe/schedules.def"
+  std::sort(rows.begin(), rows.end());
+  CHECK(optim::decay_names() == rows);
+}
+
+}  // namespace

@@ -1,0 +1,230 @@
+#include "lib/parallel/data_parallel.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include "lib/core/hash.h"
+#include "tests/dist/ranks.h"
+
+namespace {
+
+using namespace scaletrain;
+using namespace std::chrono_literals;
+using parallel::BucketLayout;
+using parallel::DataParallel;
+using testing::run_ranks;
+
+constexpr auto kTimeout = 30s;
+constexpr std::int64_t kWidth = 600;  // 600 x 600 floats are 1.4 MB: more than the first bucket
+constexpr std::int64_t kLayers = 3;
+
+// Three square layers with biases; the same on every rank.
+std::vector<at::Tensor> make_parameters() {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(5);
+  std::vector<at::Tensor> parameters;
+  for (std::int64_t layer = 0; layer < kLayers; ++layer) {
+    parameters.push_back(at::randn({kWidth, kWidth}, generator).mul_(0.04));
+    parameters.push_back(at::zeros({kWidth}));
+  }
+  for (at::Tensor& parameter : parameters) parameter.requires_grad_(true);
+  return parameters;
+}
+
+// The loss on the micro-batch that `rank` has at `micro_step`.
+at::Tensor loss_of(const std::vector<at::Tensor>& parameters, int rank, int micro_step) {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(1000 * micro_step + rank);
+  at::Tensor value = at::randn({8, kWidth}, generator);
+  for (std::size_t i = 0; i < parameters.size(); i += 2) {
+    value = at::tanh(at::linear(value, parameters[i], parameters[i + 1]));
+  }
+  return value.square().mean();
+}
+
+void micro_step(DataParallel& parallel, const std::vector<at::Tensor>& parameters, int rank,
+                int number, bool synchronize) {
+  parallel.begin_micro_step(synchronize);
+  const at::Tensor loss = loss_of(parameters, rank, number);
+  parallel.prepare_backward(loss);
+  loss.backward();
+}
+
+void update(const std::vector<at::Tensor>& parameters) {
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& parameter : parameters) parameter.detach().sub_(parameter.grad(), 0.1);
+}
+
+void train(DataParallel& parallel, const std::vector<at::Tensor>& parameters, int rank, int begin,
+           int end) {
+  for (int step = begin; step < end; ++step) {
+    parallel.zero_grad();
+    micro_step(parallel, parameters, rank, step, true);
+    update(parameters);
+  }
+}
+
+std::string digest(const std::vector<at::Tensor>& tensors) {
+  core::Sha256 hash;
+  for (const at::Tensor& tensor : tensors) {
+    hash.update(std::as_bytes(
+        std::span(tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel()))));
+  }
+  return hash.hex();
+}
+
+std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> result;
+  for (const at::Tensor& parameter : parameters) result.push_back(parameter.grad().contiguous());
+  return result;
+}
+
+void check_equal_digests(const std::vector<testing::RankResult>& results) {
+  for (const auto& result : results) {
+    CHECK(result.status == 0);
+    CHECK(result.text.size() == 64);
+    CHECK(result.text == results[0].text);
+  }
+}
+
+// With two micro-steps a step: what the exchange must give, computed by one rank alone.
+double largest_error(const std::vector<at::Tensor>& parameters, int world_size) {
+  const std::vector<at::Tensor> got = gradients(parameters);
+  std::vector<at::Tensor> alone = make_parameters();
+  at::Tensor total = at::zeros({});
+  for (int rank = 0; rank < world_size; ++rank) {
+    total = total + loss_of(alone, rank, 0) + loss_of(alone, rank, 1);
+  }
+  (total / world_size).backward();
+  double error = 0;
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    const at::Tensor difference = (got[i] - alone[i].grad()).abs().max();
+    error = std::max(error, (difference / alone[i].grad().abs().max()).item<double>());
+  }
+  return error;
+}
+
+TEST_CASE(
+    "gradients are the mean over ranks of the sums over micro-steps, the same bits everywhere") {
+  for (const int world_size : {2, 4}) {
+    CAPTURE(world_size);
+    check_equal_digests(run_ranks({.world_size = world_size}, [](const core::WorkerEnv& env) {
+      at::set_num_threads(1);
+      dist::Group group(env, at::kCPU, kTimeout);
+      const auto parameters = make_parameters();
+      DataParallel parallel(parameters, group, {});
+      parallel.zero_grad();
+      micro_step(parallel, parameters, env.rank, 0, false);
+      micro_step(parallel, parameters, env.rank, 1, true);
+      // Sums of up to 8 terms in another order: a few units in the last place of the largest.
+      const double error = largest_error(parameters, env.world_size);
+      return error < 2e-6 ? digest(gradients(parameters)) : fmt::format("error {}", error);
+    }));
+  }
+}
+
+TEST_CASE("only the last micro-step of a step talks, once a bucket") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    at::set_num_threads(1);
+    dist::Group group(env, at::kCPU, kTimeout);
+    const auto parameters = make_parameters();
+    DataParallel parallel(parameters, group, {});
+    std::string counts = fmt::format("{} buckets:", parallel.layout().size());
+    // Gloo numbers its collectives.
+    const auto talked = [&] { return group.process_group()->getSequenceNumberForGroup(); };
+    for (int step = 0; step < 3; ++step) {
+      parallel.zero_grad();
+      for (int number = 0; number < 3; ++number) {
+        const auto before = talked();
+        micro_step(parallel, parameters, env.rank, number, number == 2);
+        counts += fmt::format(" {}", talked() - before);
+      }
+      update(parameters);
+    }
+    return counts;
+  });
+  for (const auto& result : results) CHECK(result.text == "2 buckets: 0 0 2 0 0 2 0 0 2");
+}
+
+// 6 steps; where `resume` says so, a new DataParallel is built after the third with the saved
+// layout.
+std::string train_six_steps(const core::WorkerEnv& env, const BucketLayout& layout, bool resume) {
+  at::set_num_threads(1);
+  dist::Group group(env, at::kCPU, kTimeout);
+  const auto parameters = make_parameters();
+  BucketLayout saved;
+  {
+    DataParallel first(parameters, group, layout);
+    train(first, parameters, env.rank, 0, resume ? 3 : 6);
+    saved = first.layout();
+    if (!layout.empty() && saved != layout) return "the layout was changed";
+    first.zero_grad();
+  }
+  if (resume) {
+    auto copies = parameters;  // a new process has parameters without history
+    for (at::Tensor& copy : copies) copy = copy.detach().clone().requires_grad_(true);
+    DataParallel second(copies, group, saved);
+    train(second, copies, env.rank, 3, 6);
+    return digest(copies);
+  }
+  return digest(parameters);
+}
+
+TEST_CASE("a resume with the saved layout goes on to the same bits, another layout does not") {
+  const BucketLayout other{{0, 5, 2}, {1, 4, 3}};
+  const auto run = [](const BucketLayout& layout, bool resume) {
+    const auto results = run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) {
+      return train_six_steps(env, layout, resume);
+    });
+    check_equal_digests(results);
+    return results[0].text;
+  };
+  const std::string fresh = run({}, false);
+  const std::string unlike = run(other, false);
+  CHECK(run({}, true) == fresh);
+  CHECK(run(other, true) == unlike);
+  CHECK(unlike != fresh);  // at 4 ranks the layout decides the order of sums
+}
+
+TEST_CASE("a peer that is killed during backward stops the others within seconds") {
+  const auto results = run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) -> std::string {
+    at::set_num_threads(1);
+    dist::Group group(env, at::kCPU, kTimeout);
+    const auto parameters = make_parameters();
+    DataParallel parallel(parameters, group, {});
+    train(parallel, parameters, env.rank, 0, 2);
+    if (env.rank == 2) raise(SIGKILL);
+    try {
+      try {
+        train(parallel, parameters, env.rank, 2, 4);
+      } catch (...) {
+        dist::rethrow_as_stopped(env.rank, "the exchange of gradients was");
+      }
+    } catch (const core::StoppedError& error) {
+      const bool named = error.found().starts_with(
+          "the exchange of gradients was not completed: a peer was lost or time was up (");
+      return named ? "stopped" : error.what();
+    }
+    return "completed";
+  });
+  for (std::size_t rank = 0; rank < results.size(); ++rank) {
+    CHECK(results[rank].text == (rank == 2 ? "" : "stopped"));
+    CHECK(results[rank].seconds < 20);
+  }
+}
+
+TEST_CASE("one rank has no buckets; gradients are taken away") {
+  core::WorkerEnv env;
+  dist::Group group(env, at::kCPU, kTimeout);
+  at::Tensor parameter = at::ones({2}).requires_grad_(true);
+  DataParallel parallel({parameter}, group, {});
+  parallel.begin_micro_step(true);
+  parameter.mutable_grad() = at::ones({2});
+  parallel.zero_grad();
+  CHECK(!parameter.grad().defined());
+  CHECK(parallel.layout().empty());
+}
+
+}  // namespace

@@ -1,0 +1,82 @@
+#include "lib/precision/precision.h"
+
+#include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using namespace scaletrain;
+
+std::unique_ptr<precision::Precision> make(const std::string& name) {
+  recipe::Component config;
+  config.name = name;
+  return precision::make_precision(config, at::kCPU);
+}
+
+TEST_CASE("bf16 multiplies matrices in bf16, keeps parameters and their gradients in fp32") {
+  const at::Tensor weight = at::randn({4, 4}).requires_grad_(true);
+  const auto bf16 = make("bf16");
+  at::ScalarType inside = at::kFloat;
+  const at::Tensor loss = bf16->forward([&] {
+    const at::Tensor product = at::mm(at::ones({2, 4}), weight);
+    inside = product.scalar_type();
+    return product.to(at::kFloat).sum();
+  });
+  CHECK(inside == at::kBFloat16);
+  CHECK(loss.scalar_type() == at::kFloat);
+  bf16->scale(loss).backward();
+  CHECK(weight.scalar_type() == at::kFloat);
+  CHECK(weight.grad().scalar_type() == at::kFloat);
+  CHECK(at::equal(weight.grad(), at::full({4, 4}, 2.0)));
+}
+
+TEST_CASE("fp32 leaves the numbers alone") {
+  const at::Tensor product = make("fp32")->forward([] {
+    return at::mm(at::ones({2, 4}), at::ones({4, 4}));
+  });
+  CHECK(product.scalar_type() == at::kFloat);
+}
+
+TEST_CASE("bf16 sees what the optimizer wrote since the last forward") {
+  const at::Tensor weight = at::ones({1, 1}).requires_grad_(true);
+  const auto bf16 = make("bf16");
+  const auto product = [&] {
+    return bf16->forward([&] {
+                 return at::mm(at::ones({1, 1}), weight).to(at::kFloat);
+               })
+        .item<float>();
+  };
+  CHECK(product() == 1);
+  weight.detach().fill_(2);
+  CHECK(product() == 2);
+}
+
+TEST_CASE("autocast ends with the forward, also when that throws") {
+  const auto bf16 = make("bf16");
+  CHECK_THROWS_AS(bf16->forward([]() -> at::Tensor { throw std::runtime_error("no"); }),
+                  std::runtime_error);
+  CHECK(!at::autocast::is_autocast_enabled(at::kCPU));
+}
+
+TEST_CASE("neither has state to save") {
+  for (const char* name : {"fp32", "bf16"}) {
+    const auto precision = make(name);
+    CHECK(precision->state() == nlohmann::json::object());
+    precision->load_state(precision->state());
+    precision->update(true);
+  }
+}
+
+TEST_CASE("every row of precisions.def is registered") {
+  std::vector<std::string> rows;
+#define SCALETRAIN_PRECISION(name, ...) rows.emplace_back(#name);
+#include "lib/recipe/precisions.def"
+  std::sort(rows.begin(), rows.end());
+  CHECK(precision::precision_names() == rows);
+}
+
+}  // namespace
