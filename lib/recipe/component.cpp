@@ -138,21 +138,32 @@ class ComponentType : public Type {
     add_row_keys(keys, value_, *row);
   }
 
+  // Why `rule` does not hold; "" where it does, or where it is not about this row alone.
+  std::string broken(const Rule& rule) const {
+    switch (rule.kind) {
+      case Rule::Kind::kDivides:
+        if (value_.integer(rule.other) % value_.integer(rule.key) == 0) return "";
+        return fmt::format("{} does not divide \"{}\", which is {}", value_.integer(rule.key),
+                           rule.other, value_.integer(rule.other));
+      case Rule::Kind::kAtMost:
+        if (value_.number(rule.key) <= value_.number(rule.other)) return "";
+        return fmt::format("{} is more than \"{}\", which is {}", value_.number(rule.key),
+                           rule.other, value_.number(rule.other));
+      case Rule::Kind::kNeedsAboveZero:
+        if (!value_.flag(rule.key) || value_.number(rule.other) > 0) return "";
+        return fmt::format("needs \"{}\" above 0", rule.other);
+      case Rule::Kind::kDividesImageSize:  // lib/recipe/checks.cpp
+        return "";
+    }
+    return "";
+  }
+
   void check_rules(const Node& node, const std::string& pointer, Problems& problems) const {
     for (const Rule& rule : list_.find(value_.name)->rules) {
-      if (rule.kind == Rule::Kind::kDivides &&
-          value_.integer(rule.other) % value_.integer(rule.key) != 0) {
-        problems.add(value_at(node, rule.key), child_pointer(pointer, rule.key),
-                     fmt::format("{} does not divide \"{}\", which is {}", value_.integer(rule.key),
-                                 rule.other, value_.integer(rule.other)),
-                     "change one of them");
-      }
-      if (rule.kind == Rule::Kind::kAtMost && value_.number(rule.key) > value_.number(rule.other)) {
-        problems.add(value_at(node, rule.key), child_pointer(pointer, rule.key),
-                     fmt::format("{} is more than \"{}\", which is {}", value_.number(rule.key),
-                                 rule.other, value_.number(rule.other)),
-                     "change one of them");
-      }
+      std::string found = broken(rule);
+      if (found.empty()) continue;
+      problems.add(value_at(node, rule.key), child_pointer(pointer, rule.key), std::move(found),
+                   "change one of them");
     }
   }
 

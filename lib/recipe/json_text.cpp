@@ -90,7 +90,7 @@ class TreeBuilder {
     // "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error while ..."
     const std::size_t at = text.find("syntax error");
     const std::string reason = text.substr(at == std::string::npos ? 0 : at);
-    const std::string shown = in_quotes(reason.substr(0, reason.find("; last read")));
+    const std::string shown = in_quotes(reason.substr(0, reason.find("; last read")), 200);
     return refuse(
         "not JSON: " + shown.substr(1, shown.size() - 2),
         "recipes are JSON in UTF-8; comments (// and /* */) are allowed, trailing commas, "

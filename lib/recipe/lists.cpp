@@ -18,6 +18,8 @@ namespace scaletrain::recipe {
   Rule { Rule::Kind::kDividesImageSize, #key, "" }
 #define KEY_AT_MOST(key, other) \
   Rule { Rule::Kind::kAtMost, #key, #other }
+#define KEY_NEEDS_ABOVE_ZERO(key, other) \
+  Rule { Rule::Kind::kNeedsAboveZero, #key, #other }
 #define SCALETRAIN_ROW(name, help, ...) Row{#name, help, {__VA_ARGS__}},
 
 #define SCALETRAIN_MODEL SCALETRAIN_ROW

@@ -19,9 +19,9 @@ struct Option {
   std::string help;
 };
 
-// What must hold between two integers or two numbers of one row, or one and the image size.
+// What must hold between two keys of one row, or between one and the image size.
 struct Rule {
-  enum class Kind { kDivides, kDividesImageSize, kAtMost };
+  enum class Kind { kDivides, kDividesImageSize, kAtMost, kNeedsAboveZero };
   Kind kind = Kind::kDivides;
   std::string key, other;
 };

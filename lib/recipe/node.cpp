@@ -7,8 +7,6 @@
 namespace scaletrain::recipe {
 namespace {
 
-constexpr std::size_t kShownBytes = 80;
-
 std::string dump(const nlohmann::json& value) {
   return core::escape_control(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
@@ -31,9 +29,9 @@ std::string Node::shown() const {
   return object() != nullptr ? "an object" : "null";
 }
 
-std::string in_quotes(std::string_view text) {
-  if (text.size() <= kShownBytes) return dump(std::string(text));
-  std::size_t end = kShownBytes;
+std::string in_quotes(std::string_view text, std::size_t most_bytes) {
+  if (text.size() <= most_bytes) return dump(std::string(text));
+  std::size_t end = most_bytes;
   // Not in the middle of a character: its further bytes are 10xxxxxx.
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return dump(std::string(text.substr(0, end)) + "...");

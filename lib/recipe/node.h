@@ -41,8 +41,8 @@ struct Node {
   std::string shown() const;
 };
 
-// `text` in JSON quotes with control characters escaped, cut to a readable length, always UTF-8.
-std::string in_quotes(std::string_view text);
+// `text` in JSON quotes with control characters escaped, cut to `most_bytes`, always UTF-8.
+std::string in_quotes(std::string_view text, std::size_t most_bytes = 80);
 
 // `pointer` + "/" + `key`, escaped as RFC 6901 says.
 std::string child_pointer(const std::string& pointer, std::string_view key);

@@ -1,0 +1,56 @@
+#include "tests/recipe/recipe_support.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+
+#include "lib/core/error.h"
+#include "lib/recipe/load.h"
+
+namespace scaletrain::recipe {
+
+std::string minimal_recipe(const std::string& more) {
+  return "{\n"
+         "\"model\": {\"name\": \"mlp\", \"num_classes\": 10},\n"
+         "\"data\": {\"train\": {\"shards\": \"a.tar\"}},\n"
+         "\"optimizer\": {\"name\": \"sgd\", \"lr\": 0.1},\n"
+         "\"epochs\": 10" +
+         (more.empty() ? "" : ",\n" + more) + "\n}\n";
+}
+
+std::string error_of(const std::string& text, const std::vector<std::string>& overrides) {
+  try {
+    (void)parse_recipe(text, "r.json", overrides);
+  } catch (const core::RecipeError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string load_error_of(const std::filesystem::path& path) {
+  try {
+    (void)load_recipe(path);
+  } catch (const core::RecipeError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "recipe_test.XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::filesystem::path TemporaryFolder::write(const std::string& name,
+                                             const std::string& text) const {
+  std::ofstream(path_ / name, std::ios::binary) << text;
+  return path_ / name;
+}
+
+}  // namespace scaletrain::recipe

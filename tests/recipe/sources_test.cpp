@@ -1,0 +1,31 @@
+#include "lib/recipe/sources.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/core/error.h"
+#include "tests/recipe/recipe_support.h"
+
+namespace scaletrain::recipe {
+
+TEST_CASE("check_sources passes what is there and names everything that is not") {
+  const TemporaryFolder folder;
+  const std::string here = folder.path().string();
+  Recipe recipe;
+  recipe.data.train.shards = {folder.write("a.tar", "x").string()};
+  recipe.data.val.emplace().folder = here;
+  CHECK_NOTHROW(check_sources(recipe));
+
+  recipe.data.train.shards.push_back(here + "/b.tar");
+  recipe.data.train.shards.push_back(here);
+  recipe.data.val->folder = here + "/a.tar";
+  recipe.data.test.emplace().folder = here + "/none";
+  const std::string expected =
+      "/data/train/shards: " + here + "/b.tar: No such file or directory (ENOENT)\n" +
+      "  make the files, or correct the path; paths are relative to the working directory\n" +
+      "/data/train/shards: " + here + ": not a regular file\n" +  //
+      "/data/val/folder: " + here + "/a.tar: not a folder\n" +    //
+      "/data/test/folder: " + here + "/none: No such file or directory (ENOENT)";
+  CHECK_THROWS_WITH_AS(check_sources(recipe), expected.c_str(), core::DataError);
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,120 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "lib/core/philox.h"
+#include "lib/recipe/load.h"
+#include "tests/recipe/recipe_support.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+// Every key, each with values of all forms.
+const std::vector<std::vector<std::string>>& choices() {
+  static const std::vector<std::vector<std::string>> values{
+      {"name=x", "name=a.b-c_9"},
+      {"seed=0", "seed=9007199254740991", "seed=17"},
+      {R"(model={"name": "vit_tiny", "num_classes": 2, "mlp_ratio": 3.3, "heads": 6})",
+       R"(model={"name": "resnet50", "num_classes": 1000, "zero_init_residual": true})",
+       R"(model={"name": "mlp", "num_classes": 7, "dropout": 0.1})"},
+      {"data.train.folder=/f", R"(data.train.shards=["/a-{0..3}.tar", "b.tar"])"},
+      {R"(data.train.augment=["random_flip"])",
+       R"(data.train.augment=["random_crop", {"name": "random_resized_crop", "ratio_max": 1.7}])"},
+      {"data.val.folder=/v", "data.val.shards=v.tar", "data.val=null"},
+      {"data.test.folder=/t", "data.test=null"},
+      {"data.image_size=32", "data.image_size=4096"},
+      {"data.threads=3"},
+      {"data.prefetch=1"},
+      {"data.shuffle_shards=8"},
+      {"data.index_cache=/cache", "data.index_cache=rel/./x"},
+      {"data.normalize.mean=[0.1, 0.30000000000000004, 1]"},
+      {"data.normalize.std=[1e-3, 0.1, 10]"},
+      {"batch.accumulate=3", "batch.global=640", R"(batch={"per_device": 7})"},
+      {"steps=1", "steps=1000000000000", "epochs=0.1", "epochs=3"},
+      {"precision=bf16", "precision=fp32"},
+      {R"(optimizer={"name": "adamw", "lr": 1e-300, "eps": 1e-12, "beta1": 0})",
+       R"(optimizer={"name": "sgd", "lr": 0.1, "nesterov": true, "lr_base_batch": 256})",
+       R"(optimizer={"name": "sgd", "lr": 1, "weight_decay": 1e-4, "decay_norm_and_bias": true})"},
+      {R"(schedule.decay={"name": "step", "every_epochs": 0.5})",
+       R"(schedule.decay={"name": "polynomial", "power": 2})", "schedule=cosine"},
+      {"schedule.warmup.steps=0", "schedule.warmup.epochs=0.05", "schedule.warmup=null"},
+      {"loss.label_smoothing=0.3333333333333333"},
+      {"clip.norm=0.5", "clip=null"},
+      {"validate.every.minutes=0.25", "validate.every.steps=5"},
+      {"checkpoint.every.steps=5", "checkpoint.every.epochs=0.5"},
+      {"checkpoint.keep_last=1"},
+      {"checkpoint.keep_best=0"},
+      {"log.every.minutes=2"},
+      {"threads=4"},
+      {"deterministic=true"},
+      {"device=cpu", "device=cuda"},
+      {"output=/o/../p", "output=q"},
+  };
+  return values;
+}
+
+Recipe random_recipe(std::uint64_t number) {
+  core::Philox draws(1, core::DrawPurpose::kInit, 0, number);
+  std::vector<std::string> overrides;
+  for (const auto& values : choices()) {
+    if (draws.below(2) == 0) continue;
+    overrides.push_back(values[draws.below(values.size())]);
+  }
+  return parse_recipe(minimal_recipe(), "r.json", overrides);
+}
+
+}  // namespace
+
+TEST_CASE("a resolved recipe reads back to an equal recipe") {
+  int different = 0;
+  for (std::uint64_t number = 0; number < 1000; ++number) {
+    const Recipe recipe = random_recipe(number);
+    const std::string text = to_json(recipe);
+    const Recipe again = parse_recipe(text, "/elsewhere/other name.json");
+    REQUIRE(to_json(again) == text);
+    REQUIRE(differing_keys(recipe, again).empty());
+    if (!differing_keys(recipe, random_recipe(number + 1)).empty()) ++different;
+  }
+  CHECK(different > 990);  // the recipes are not all the same one
+}
+
+TEST_CASE("the resolved recipe has every key with a value") {
+  const auto json = nlohmann::json::parse(to_json(parse_recipe(minimal_recipe(), "/x/r.json")));
+  CHECK(json.at("version") == 1);
+  CHECK(json.at("name") == "r");
+  CHECK(json.at("epochs") == 10);
+  CHECK_FALSE(json.contains("steps"));
+  CHECK_FALSE(json.contains("extends"));
+  CHECK_FALSE(json.contains("clip"));
+  CHECK(
+      json.at("model") ==
+      nlohmann::json{
+          {"name", "mlp"}, {"num_classes", 10}, {"hidden", 256}, {"layers", 2}, {"dropout", 0.0}});
+  CHECK(json.at("batch") == nlohmann::json{{"per_device", 32}, {"accumulate", 1}});
+  CHECK(json.at("schedule") == nlohmann::json{{"decay", {{"name", "constant"}}}});
+  CHECK(json.at("log") == nlohmann::json{{"every", {{"steps", 10}}}});
+}
+
+TEST_CASE("differing_keys names the keys of both sides, sorted") {
+  const Recipe a = parse_recipe(minimal_recipe(), "r.json");
+  const Recipe b = parse_recipe(
+      minimal_recipe(), "r.json",
+      {"optimizer={\"name\": \"adamw\", \"lr\": 0.1}", "steps=3", "clip.norm=1", "seed=1"});
+  CHECK(differing_keys(a, a).empty());
+  const std::vector<std::string> expected{"/clip",
+                                          "/epochs",
+                                          "/optimizer/beta1",
+                                          "/optimizer/beta2",
+                                          "/optimizer/eps",
+                                          "/optimizer/momentum",
+                                          "/optimizer/name",
+                                          "/optimizer/nesterov",
+                                          "/seed",
+                                          "/steps"};
+  CHECK(differing_keys(a, b) == expected);
+  CHECK(differing_keys(b, a) == expected);
+}
+
+}  // namespace scaletrain::recipe
