@@ -1,0 +1,100 @@
+"""Every schedule equals PyTorch's SequentialLR of the matching schedulers at every step."""
+
+import json
+import math
+import os
+import subprocess
+import tempfile
+import unittest
+
+import torch
+from torch.optim import lr_scheduler as lr
+
+PROGRAM = os.path.join(os.environ["SCALETRAIN_BIN"], "schedule_program")
+PEAK = 0.4
+TOTAL = 60
+STEPS_PER_EPOCH = 10
+
+# decay of the recipe -> PyTorch's scheduler for the steps after the warmup
+CASES = {
+    "constant": ({"name": "constant"}, lambda o, steps: lr.ConstantLR(o, factor=1.0)),
+    "cosine": (
+        {"name": "cosine"},
+        lambda o, steps: lr.CosineAnnealingLR(o, T_max=steps),
+    ),
+    "cosine to a tenth": (
+        {"name": "cosine", "final_factor": 0.1},
+        lambda o, steps: lr.CosineAnnealingLR(o, T_max=steps, eta_min=0.1 * PEAK),
+    ),
+    "step": (
+        {"name": "step", "every_epochs": 1.5, "gamma": 0.3},
+        lambda o, steps: lr.StepLR(o, step_size=15, gamma=0.3),
+    ),
+    "polynomial": (
+        {"name": "polynomial", "power": 2.0},
+        lambda o, steps: lr.PolynomialLR(o, total_iters=steps, power=2.0),
+    ),
+    "line": (
+        {"name": "polynomial", "power": 1.0},
+        lambda o, steps: lr.PolynomialLR(o, total_iters=steps, power=1.0),
+    ),
+}
+
+
+def ours(decay, warmup):
+    schedule = {"decay": decay}
+    if warmup:
+        schedule["warmup"] = {"steps": warmup}
+    recipe = {
+        "name": "schedules",
+        "model": {"name": "mlp", "num_classes": 10},
+        "data": {"train": {"shards": "train.tar"}, "image_size": 32},
+        "steps": TOTAL,
+        "optimizer": {"name": "sgd", "lr": PEAK},
+        "schedule": schedule,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "recipe.json")
+        with open(path, "w") as file:
+            json.dump(recipe, file)
+        done = subprocess.run(
+            [PROGRAM, path, str(TOTAL), str(STEPS_PER_EPOCH)],
+            cwd=folder, capture_output=True, text=True, timeout=60,
+        )
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return [float(line) for line in done.stdout.split()]
+
+
+def pytorch(make, warmup):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=PEAK)
+    main = make(optimizer, TOTAL - warmup)
+    scheduler = main
+    if warmup:
+        rise = lr.LinearLR(optimizer, start_factor=1 / warmup, total_iters=warmup - 1)
+        scheduler = lr.SequentialLR(optimizer, [rise, main], milestones=[warmup])
+    rates = []
+    for _ in range(TOTAL):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    return rates
+
+
+class ScheduleTest(unittest.TestCase):
+    def test_every_schedule_at_every_step(self):
+        for name, (decay, make) in CASES.items():
+            for warmup in (0, 1, 8):
+                with self.subTest(schedule=name, warmup=warmup):
+                    mine, theirs = ours(decay, warmup), pytorch(make, warmup)
+                    self.assertEqual(len(mine), TOTAL)
+                    for step, (a, b) in enumerate(zip(mine, theirs)):
+                        # PyTorch multiplies from step to step and collects rounding errors.
+                        self.assertTrue(
+                            math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-15),
+                            f"step {step}: {a} against {b}",
+                        )
+
+
+if __name__ == "__main__":
+    unittest.main()
