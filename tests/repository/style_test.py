@@ -13,7 +13,7 @@ CODE = ["*.cpp", "*.h", "*.py", "*.sh", "*.cmake", "*CMakeLists.txt"]
 # Parts that are tested through what they are a part of: source -> that test.
 TESTED_THROUGH = {f"lib/recipe/{part}.cpp": "tests/recipe/load_test.cpp" for part in [
     "checks", "component", "describe", "duration", "lists", "merge", "node", "object", "paths",
-    "problems", "sources"]}
+    "problems"]}
 
 # Written in two parts, so that this file does not find itself.
 MACHINE_PATHS = re.compile("|".join(["/wo" + "rk/", "/ro" + "ot/", "/ho" + r"me/\w+", "/tm" + "p/bash_"]))
