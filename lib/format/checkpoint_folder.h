@@ -23,7 +23,7 @@ struct Manifest {
   int format = kCheckpointFormat;
   std::string program;  // "scaletrain 0.1.0"
   std::int64_t step = 0;
-  FileEntries files;
+  FileEntries files = {};
 };
 
 // "step-00001200".

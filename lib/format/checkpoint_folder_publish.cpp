@@ -71,7 +71,7 @@ fs::path publish_checkpoint(core::Disk& disk, const fs::path& checkpoints, Manif
   try {
     return publish_once(disk, checkpoints, manifest, write_files);
   } catch (const core::StorageError& error) {
-    core::warn("{}; {} is written once more", error.what(), what);
+    core::warn("{}: {}; {} is written once more", error.place(), error.found(), what);
   }
   // A file whose sync failed may have lost its bytes for good, so all of it is written again.
   try {
@@ -80,7 +80,7 @@ fs::path publish_checkpoint(core::Disk& disk, const fs::path& checkpoints, Manif
     try {
       disk.remove_all(checkpoints / temporary_name(checkpoint_name(manifest.step)));
     } catch (const core::StorageError& second) {
-      core::warn("{}", second.what());
+      core::warn("{}: {}", second.place(), second.found());
     }
     throw core::StorageError(
         error.place(),

@@ -26,6 +26,11 @@ void remove_leftovers(core::Disk& disk, const fs::path& checkpoints) {
     const bool alive = *pid != ::getpid() && (::kill(*pid, 0) == 0 || errno == EPERM);
     if (!alive) disk.remove_all(checkpoints / name);
   }
+  // A cut after a checkpoint was replaced leaves the one before, which nothing needs any more.
+  for (const std::int64_t step : list_checkpoints(checkpoints)) {
+    const fs::path path = checkpoints / checkpoint_name(step);
+    if (fs::exists(path)) remove_folder(disk, path.string() + kOldSuffix);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,121 @@
+#include "lib/checkpoint/state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <system_error>
+
+#include "lib/core/error.h"
+#include "lib/format/json_fields.h"
+
+namespace scaletrain::checkpoint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kStateFormat = 1;
+
+// 64 bits as text: readers that hold numbers as doubles would lose the last eleven.
+std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
+
+std::uint64_t parse_hex(const std::string& text, const std::string& place) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, 16);
+  if (error != std::errc() || stop != end) {
+    throw core::CheckpointError(place, "is not a hexadecimal number", "use another checkpoint");
+  }
+  return value;
+}
+
+int small(format::JsonFields& fields, const std::string& key, int lowest) {
+  const std::int64_t value = fields.integer(key, lowest);
+  return static_cast<int>(std::min<std::int64_t>(value, std::numeric_limits<int>::max()));
+}
+
+std::vector<std::vector<std::int64_t>> parse_layout(const nlohmann::json& json,
+                                                    const std::string& place) {
+  const auto check = [&](bool fits) {
+    if (fits) return;
+    throw core::CheckpointError(place, "is not a list of lists of whole numbers from 0",
+                                "use another checkpoint");
+  };
+  std::vector<std::vector<std::int64_t>> layout;
+  check(json.is_array());
+  for (const nlohmann::json& bucket : json) {
+    check(bucket.is_array());
+    layout.emplace_back();
+    for (const nlohmann::json& number : bucket) {
+      check(number.is_number_unsigned());
+      layout.back().push_back(number.get<std::int64_t>());
+    }
+  }
+  return layout;
+}
+
+}  // namespace
+
+std::string render_state(const TrainState& state) {
+  const Json json = {
+      {"format", kStateFormat},
+      {"step", state.step},
+      {"epoch", state.epoch},
+      {"step_in_epoch", state.step_in_epoch},
+      {"samples", state.samples},
+      {"global_batch", state.global_batch},
+      {"order_digest", hex(state.order_digest)},
+      {"order_version", state.order_version},
+      {"trained_s", state.trained_s},
+      {"best_metric", state.best_metric},
+      {"best_step", state.best_step},
+      {"skipped_steps", state.skipped_steps},
+      {"schedule", state.schedule},
+      {"scaler", state.scaler},
+      {"random", state.random},
+      {"bucket_layout", state.bucket_layout},
+      {"world_size", state.world_size},
+      {"threads", state.threads},
+      {"cpu_capability", state.cpu_capability},
+      {"torch_version", state.torch_version},
+      {"device", state.device},
+  };
+  return json.dump() + "\n";
+}
+
+TrainState parse_state(std::string_view text, const std::string& place) {
+  const nlohmann::json json = format::parse_object(text, place);
+  format::JsonFields fields(json, place);
+  const std::int64_t version = fields.integer("format", 1);
+  if (version > kStateFormat) {
+    throw core::CheckpointError(
+        place, fmt::format("has format {}; this program reads up to {}", version, kStateFormat),
+        "use the program that wrote it (manifest.json names it), or a newer one");
+  }
+  TrainState state;
+  state.step = fields.integer("step", 0);
+  state.epoch = fields.integer("epoch", 0);
+  state.step_in_epoch = fields.integer("step_in_epoch", 0);
+  state.samples = fields.integer("samples", 0);
+  state.global_batch = fields.integer("global_batch", 0);
+  state.order_digest = parse_hex(fields.text("order_digest"), place + ": /order_digest");
+  state.order_version = small(fields, "order_version", 0);
+  state.trained_s = fields.number("trained_s");
+  state.best_metric = fields.number("best_metric");
+  state.best_step = fields.integer("best_step", -1);
+  state.skipped_steps = small(fields, "skipped_steps", 0);
+  state.schedule = fields.value("schedule");
+  state.scaler = fields.value("scaler");
+  state.random = fields.value("random");
+  state.bucket_layout = parse_layout(fields.value("bucket_layout"), place + ": /bucket_layout");
+  state.world_size = small(fields, "world_size", 1);
+  state.threads = small(fields, "threads", 1);
+  state.cpu_capability = fields.text("cpu_capability");
+  state.torch_version = fields.text("torch_version");
+  state.device = fields.text("device");
+  fields.done();
+  return state;
+}
+
+}  // namespace scaletrain::checkpoint

@@ -1,0 +1,138 @@
+#include "lib/checkpoint/tensors.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::checkpoint {
+namespace {
+
+constexpr std::array<std::pair<at::ScalarType, const char*>, 14> kDtypes{{
+    {at::kFloat, "F32"},
+    {at::kBFloat16, "BF16"},
+    {at::kHalf, "F16"},
+    {at::kDouble, "F64"},
+    {at::kLong, "I64"},
+    {at::kInt, "I32"},
+    {at::kShort, "I16"},
+    {at::kChar, "I8"},
+    {at::kByte, "U8"},
+    {at::kBool, "BOOL"},
+    {at::kUInt16, "U16"},
+    {at::kUInt32, "U32"},
+    {at::kUInt64, "U64"},
+    {at::kComplexFloat, "C64"},
+}};
+
+std::string dtype_name(const std::string& tensor, at::ScalarType type) {
+  for (const auto& [known, name] : kDtypes) {
+    if (known == type) return name;
+  }
+  throw core::InternalError("checkpoint::save", fmt::format("tensor \"{}\" has the dtype {}, which "
+                                                            "has no name in safetensors",
+                                                            tensor, c10::toString(type)));
+}
+
+std::string shape_text(at::IntArrayRef shape) {
+  return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", "));
+}
+
+std::span<std::byte> bytes_of(const at::Tensor& tensor) {
+  return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
+}
+
+// A kind of difference: how many there are, and the first three of them.
+class Differences {
+ public:
+  explicit Differences(const char* kind) : kind_(kind) {}
+
+  void add(const std::string& what) {
+    constexpr std::size_t kShown = 3;
+    if (++count_ <= kShown) shown_.push_back(what);
+  }
+  // Adds "2 missing (a, b)" to `parts`, where there are any.
+  void tell(std::vector<std::string>& parts) const {
+    if (count_ == 0) return;
+    parts.push_back(fmt::format("{} {} ({}{})", count_, kind_, fmt::join(shown_, ", "),
+                                count_ > shown_.size() ? ", ..." : ""));
+  }
+
+ private:
+  const char* kind_;
+  std::size_t count_ = 0;
+  std::vector<std::string> shown_;
+};
+
+}  // namespace
+
+HostTensors::HostTensors(const Tensors& tensors) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : tensors) tensors_[name] = tensor.detach().cpu().contiguous();
+}
+
+std::int64_t HostTensors::bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : tensors_) bytes += tensor.nbytes();
+  return static_cast<std::int64_t>(bytes);
+}
+
+format::FileEntry HostTensors::write(core::Disk& disk, const std::filesystem::path& path) const {
+  std::vector<format::TensorBytes> described;
+  for (const auto& [name, tensor] : tensors_) {
+    described.push_back(
+        {name, dtype_name(name, tensor.scalar_type()), tensor.sizes().vec(), bytes_of(tensor)});
+  }
+  return format::write_safetensors(disk, path, std::move(described), {{"format", "pt"}});
+}
+
+TensorSource::TensorSource(const std::filesystem::path& path, const Tensors& wanted) : file_(path) {
+  Differences missing("missing"), left_over("left over"), misshapen("of another shape"),
+      other_dtype("of another dtype");
+  Tensors absent = wanted;
+  for (const format::TensorInfo& info : file_.tensors()) {
+    const auto found = wanted.find(info.name);
+    if (found == wanted.end()) {
+      left_over.add(info.name);
+      continue;
+    }
+    absent.erase(info.name);
+    const at::Tensor& tensor = found->second;
+    if (tensor.sizes() != at::IntArrayRef(info.shape)) {
+      misshapen.add(fmt::format("{}: {} instead of {}", info.name, shape_text(info.shape),
+                                shape_text(tensor.sizes())));
+    } else if (const std::string dtype = dtype_name(info.name, tensor.scalar_type());
+               dtype != info.dtype) {
+      other_dtype.add(fmt::format("{}: {} instead of {}", info.name, info.dtype, dtype));
+    }
+  }
+  for (const auto& [name, tensor] : absent) missing.add(name);
+  std::vector<std::string> parts;
+  for (const Differences* kind : {&missing, &left_over, &misshapen, &other_dtype})
+    kind->tell(parts);
+  if (!parts.empty()) {
+    throw core::CheckpointError(
+        path.string(), fmt::format("does not fit: tensors {}", fmt::join(parts, "; ")),
+        "resume with the recipe that the checkpoint was made with (its recipe.json)");
+  }
+}
+
+void TensorSource::copy_to(const Tensors& tensors) const {
+  const at::NoGradGuard no_grad;
+  for (const format::TensorInfo& info : file_.tensors()) {
+    at::Tensor target = tensors.at(info.name);
+    if (target.device().is_cpu() && target.is_contiguous()) {
+      file_.read(info, bytes_of(target));
+    } else {
+      const at::Tensor host = at::empty(target.sizes(), at::TensorOptions(target.scalar_type()));
+      file_.read(info, bytes_of(host));
+      target.copy_(host);
+    }
+  }
+}
+
+}  // namespace scaletrain::checkpoint

@@ -1,0 +1,216 @@
+#include "lib/checkpoint/checkpoint.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "lib/core/error.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/format/safetensors.h"
+#include "tests/format/checkpoint_support.h"
+#include "tests/format/crash_disk.h"
+
+namespace fs = std::filesystem;
+using namespace scaletrain;              // NOLINT(google-build-using-namespace)
+using namespace scaletrain::checkpoint;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+// Every dtype and layout that a model or an optimizer may hold.
+Contents make_contents(std::int64_t step) {
+  const auto value = static_cast<double>(step);
+  Contents contents;
+  contents.model = {
+      {"conv.weight", at::arange(24, at::kFloat)
+                          .reshape({2, 3, 2, 2})
+                          .add(value)
+                          .contiguous(at::MemoryFormat::ChannelsLast)},
+      {"fc.weight", at::full({3, 2}, value, at::kFloat).t().requires_grad_()},
+      {"half", at::full({5}, value, at::kHalf)},
+      {"bf16", at::full({3}, value, at::kBFloat16)},
+      {"mask", at::ones({3}, at::kBool)},
+      {"none", at::empty({0, 4}, at::kFloat)},
+      {"norm.num_batches_tracked", at::full({}, step, at::kLong)},
+  };
+  contents.optimizer = {{"exp_avg/fc.weight", at::full({2, 3}, value + 1, at::kFloat)},
+                        {"step/fc.weight", at::full({}, value, at::kDouble)}};
+  contents.state.step = step;
+  contents.state.best_step = step;
+  contents.state.schedule = nlohmann::json::object();
+  contents.state.scaler = nlohmann::json::object();
+  contents.state.random = {{"seed", "00000000000004d2"}};
+  contents.classes = {"zero", "\xc3\xa9"};
+  contents.recipe = "{\"name\": \"test\"}\n";
+  return contents;
+}
+
+fs::path save_step(const fs::path& run, std::int64_t step, std::int64_t best_step,
+                   std::int64_t keep_last, std::int64_t keep_best,
+                   core::Disk& disk = core::system_disk()) {
+  Contents contents = make_contents(step);
+  contents.state.best_step = best_step;
+  return save(disk, run, contents, keep_last, keep_best);
+}
+
+bool same(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b) {
+  if (a.size() != b.size()) return false;
+  for (const auto& [name, tensor] : a) {
+    const at::Tensor& other = b.at(name);
+    if (tensor.dtype() != other.dtype() || !at::equal(tensor, other)) return false;
+  }
+  return true;
+}
+
+using Steps = std::vector<std::int64_t>;
+
+}  // namespace
+
+TEST_CASE("what is saved is loaded, bit for bit, into tensors of any layout") {
+  const test::TemporaryFolder run;
+  const Contents saved = make_contents(7);
+  const fs::path path = save(core::system_disk(), run.path, saved, 1, 1);
+  CHECK(path == run.path / "checkpoints" / "step-00000007");
+  CHECK_NOTHROW(format::verify_checkpoint(path));
+  Contents loaded = make_contents(99);
+  const at::Tensor weight = loaded.model.at("fc.weight");
+  load(path, loaded);
+  CHECK(same(loaded.model, saved.model));
+  CHECK(same(loaded.optimizer, saved.optimizer));
+  CHECK(weight.data_ptr() == loaded.model.at("fc.weight").data_ptr());  // filled, not replaced
+  CHECK(weight.requires_grad());
+  CHECK(loaded.state.step == 7);
+  CHECK(loaded.state.random == saved.state.random);
+  CHECK(loaded.classes == saved.classes);
+  CHECK(loaded.recipe == saved.recipe);
+
+  auto model = make_contents(98).model;
+  load_model(path, model);
+  CHECK(same(model, saved.model));
+}
+
+TEST_CASE("saving does not change the tensors and the file says what it is") {
+  const test::TemporaryFolder run;
+  const Contents contents = make_contents(3);
+  const fs::path path = save(core::system_disk(), run.path, contents, 1, 1);
+  CHECK(same(contents.model, make_contents(3).model));
+  const format::SafetensorsFile file(path / "model.safetensors");
+  CHECK(file.metadata() == std::map<std::string, std::string>{{"format", "pt"}});
+  std::vector<std::string> dtypes;
+  for (const auto& tensor : file.tensors()) dtypes.push_back(tensor.name + " " + tensor.dtype);
+  CHECK(dtypes == std::vector<std::string>{"bf16 BF16", "conv.weight F32", "fc.weight F32",
+                                           "half F16", "mask BOOL", "none F32",
+                                           "norm.num_batches_tracked I64"});
+}
+
+TEST_CASE(
+    "a load names the first three tensors of each kind that do not fit, and changes nothing") {
+  const test::TemporaryFolder run;
+  const fs::path path = save_step(run.path, 1, 1, 1, 1);
+  Contents other = make_contents(2);
+  for (const char* name : {"bf16", "fc.weight", "half", "mask"}) other.model.erase(name);
+  for (const char* name : {"d", "c", "b", "a"}) other.model[name] = at::zeros({1});
+  other.model["conv.weight"] = at::zeros({2, 3});
+  other.model["norm.num_batches_tracked"] = at::zeros({}, at::kInt);
+  CHECK(test::message_of<core::CheckpointError>([&] { load(path, other); }) ==
+        (path / "model.safetensors").string() +
+            ": does not fit: tensors 4 missing (a, b, c, ...); 4 left over (bf16, fc.weight, half, "
+            "...); 1 of another shape (conv.weight: [2, 3, 2, 2] instead of [2, 3]); 1 of another "
+            "dtype (norm.num_batches_tracked: I64 instead of I32)\n  resume with the recipe that "
+            "the checkpoint was made with (its recipe.json)");
+
+  Contents one_more = make_contents(2);
+  one_more.optimizer["exp_avg/other"] = at::zeros({1});
+  CHECK(test::message_of<core::CheckpointError>([&] { load(path, one_more); }) ==
+        (path / "optimizer.safetensors").string() +
+            ": does not fit: tensors 1 missing (exp_avg/other)\n  resume with the recipe that the "
+            "checkpoint was made with (its recipe.json)");
+  CHECK(same(one_more.model, make_contents(2).model));
+}
+
+TEST_CASE("the last and the best checkpoints stay, with links to the newest and the best") {
+  const test::TemporaryFolder run;
+  const fs::path checkpoints = run.path / "checkpoints";
+  save_step(run.path, 10, -1, 2, 1);
+  CHECK(!fs::exists(fs::symlink_status(checkpoints / "best")));
+  save_step(run.path, 20, 20, 2, 1);
+  save_step(run.path, 30, 30, 2, 1);
+  CHECK(fs::read_symlink(checkpoints / "best") == "step-00000030");
+  for (const std::int64_t step : {40, 50, 60}) save_step(run.path, step, 30, 2, 1);
+  CHECK(format::list_checkpoints(checkpoints) == Steps{30, 50, 60});
+  CHECK(fs::read_symlink(checkpoints / "latest") == "step-00000060");
+  CHECK(fs::read_symlink(checkpoints / "best") == "step-00000030");
+  save_step(run.path, 70, 70, 1, 2);
+  save_step(run.path, 80, 70, 1, 2);
+  CHECK(format::list_checkpoints(checkpoints) == Steps{30, 70, 80});
+  CHECK(fs::read_symlink(checkpoints / "best") == "step-00000070");
+  save_step(run.path, 90, 70, 1, 0);
+  CHECK(format::list_checkpoints(checkpoints) == Steps{90});
+}
+
+TEST_CASE("training that went back leaves the later checkpoints, and their best, behind") {
+  const test::TemporaryFolder run;
+  const fs::path checkpoints = run.path / "checkpoints";
+  for (const std::int64_t step : {10, 20, 30}) save_step(run.path, step, step, 5, 1);
+  save_step(run.path, 15, 10, 5, 1);
+  CHECK(format::list_checkpoints(checkpoints) == Steps{10, 15});
+  CHECK(fs::read_symlink(checkpoints / "latest") == "step-00000015");
+  CHECK(fs::read_symlink(checkpoints / "best") == "step-00000010");
+  save_step(run.path, 5, -1, 5, 1);
+  CHECK(format::list_checkpoints(checkpoints) == Steps{5});
+  CHECK(!fs::exists(fs::symlink_status(checkpoints / "best")));
+}
+
+TEST_CASE("after a cut at any operation of a save, a whole checkpoint loads") {
+  for (const auto lost : {test::CrashDisk::Lost::kNothing, test::CrashDisk::Lost::kContents,
+                          test::CrashDisk::Lost::kEverything}) {
+    bool done = false;
+    int operations = 0;
+    for (; !done; ++operations) {
+      CAPTURE(operations);
+      REQUIRE(operations < 500);
+      const test::TemporaryFolder folder;
+      const fs::path run = folder.path / "run";
+      test::CrashDisk disk(folder.path);
+      disk.make_folders(run);
+      disk.sync_folder(folder.path);
+      save_step(run, 1, 1, 1, 1, disk);
+      disk.cut_after(operations);
+      try {
+        save_step(run, 2, 2, 1, 1, disk);
+        done = true;
+      } catch (const test::PowerCut&) {
+        done = false;
+      }
+      disk.restart(lost);
+      const auto found = format::find_checkpoint(run, [](const std::string& damage) {
+        FAIL_CHECK("a damaged checkpoint has its final name: " << damage);
+      });
+      REQUIRE(found.has_value());
+      Contents loaded = make_contents(99);
+      load(*found, loaded);
+      const std::int64_t step = loaded.state.step;
+      CHECK((step == 2 || (step == 1 && !done)));
+      CHECK(same(loaded.model, make_contents(step).model));
+      CHECK(same(loaded.optimizer, make_contents(step).optimizer));
+    }
+    CHECK(operations > 30);
+  }
+}
+
+TEST_CASE("a full disk loses no checkpoint") {
+  const test::TemporaryFolder run;
+  test::CrashDisk disk(run.path);
+  const fs::path first = save_step(run.path, 1, 1, 1, 1, disk);
+  disk.before = [](const std::string& operation, const fs::path& path) {
+    if (operation == "write" && path.filename() == "optimizer.safetensors") {
+      throw core::StorageError(path.string(), "cannot write: No space left on device (ENOSPC)");
+    }
+  };
+  CHECK_THROWS_AS(save_step(run.path, 2, 2, 1, 1, disk), core::StorageError);
+  CHECK(format::list_checkpoints(run.path / "checkpoints") == Steps{1});
+  CHECK_NOTHROW(format::verify_checkpoint(first));
+  CHECK(fs::read_symlink(run.path / "checkpoints" / "latest") == "step-00000001");
+  disk.before = nullptr;
+  CHECK_NOTHROW(save_step(run.path, 2, 2, 1, 1, disk));
+}

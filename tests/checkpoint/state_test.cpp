@@ -1,0 +1,81 @@
+#include "lib/checkpoint/state.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/core/error.h"
+#include "tests/format/checkpoint_support.h"
+
+using namespace scaletrain;              // NOLINT(google-build-using-namespace)
+using namespace scaletrain::checkpoint;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+TrainState make_state() {
+  return {.step = 1200,
+          .epoch = 3,
+          .step_in_epoch = 12,
+          .samples = 76800,
+          .global_batch = 64,
+          .order_digest = 0xfedcba9876543210,
+          .order_version = 1,
+          .trained_s = 0.1 + 0.2,
+          .best_metric = 0.985,
+          .best_step = 900,
+          .skipped_steps = 2,
+          .schedule = {{"step", 1200}, {"lr", 0.001}},
+          .scaler = {{"scale", 65536.0}},
+          .random = {{"seed", "00000000000004d2"}},
+          .bucket_layout = {{3, 2}, {1, 0}, {}},
+          .world_size = 4,
+          .threads = 2,
+          .cpu_capability = "AVX2",
+          .torch_version = "2.11.0",
+          .device = "cpu"};
+}
+
+std::string error_of(const std::string& text) {
+  return test::message_of<core::CheckpointError>([&] { parse_state(text, "state.json"); });
+}
+
+std::string with(const std::string& from, const std::string& to) {
+  const std::string text = render_state(make_state());
+  REQUIRE(text.find(from) != std::string::npos);
+  return error_of(test::replaced(text, from, to));
+}
+
+}  // namespace
+
+TEST_CASE("state.json keeps every field") {
+  const TrainState state = make_state();
+  const std::string text = render_state(state);
+  // Written again it is the same text, so no field was lost or changed.
+  CHECK(render_state(parse_state(text, "state.json")) == text);
+  const TrainState read = parse_state(text, "state.json");
+  CHECK(read.order_digest == 0xfedcba9876543210);
+  CHECK(read.trained_s == 0.1 + 0.2);  // all bits of a double
+  CHECK(read.bucket_layout == state.bucket_layout);
+  CHECK(text.find("\"order_digest\":\"fedcba9876543210\"") != std::string::npos);
+  CHECK(nlohmann::json::parse(text).at("format") == 1);
+  CHECK(nlohmann::json::parse(text).size() == 21);  // the 20 fields of TrainState, and format
+}
+
+TEST_CASE("a field that is wrong, missing or unknown is named") {
+  const std::string changed = "\n  the file is damaged or was changed by hand: use another copy";
+  CHECK(with("\"step\":1200,\"epoch\"", "\"step\":-1,\"epoch\"") ==
+        "state.json: /step: is -1\n  a whole number from 0 is allowed here");
+  CHECK(with("\"threads\":2", "\"threads\":2.5") ==
+        "state.json: /threads: is 2.5\n  a whole number from 1 is allowed here");
+  CHECK(with("\"device\":\"cpu\"", "\"device\":1") ==
+        "state.json: /device: is 1\n  text is allowed here");
+  CHECK(with("\"fedcba9876543210\"", "\"fedcba987654321x\"") ==
+        "state.json: /order_digest: is not a hexadecimal number\n  use another checkpoint");
+  CHECK(with("[[3,2]", "[[3,\"2\"]") ==
+        "state.json: /bucket_layout: is not a list of lists of whole numbers from 0\n  use another "
+        "checkpoint");
+  CHECK(with("\"samples\"", "\"sample\"") == "state.json: /samples: is missing" + changed);
+  CHECK(with("\"samples\"", "\"more\":1,\"samples\"") ==
+        "state.json: /more: is not a key of this format" + changed);
+  CHECK(error_of("{\"format\":2}") ==
+        "state.json: has format 2; this program reads up to 1\n  use the program that wrote it "
+        "(manifest.json names it), or a newer one");
+}

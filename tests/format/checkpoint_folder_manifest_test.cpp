@@ -1,0 +1,82 @@
+#include "lib/format/checkpoint_folder_manifest.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/format/checkpoint_support.h"
+
+namespace fs = std::filesystem;
+using namespace scaletrain;          // NOLINT(google-build-using-namespace)
+using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+constexpr const char* kRemedy =
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` tells which are whole";
+
+const Manifest kManifest{
+    .format = 1, .program = "scaletrain 0.1.0", .step = 12, .files = {{"a", {3, "abc"}}}};
+
+std::string error_of(const fs::path& folder, const std::string& manifest) {
+  test::write_bytes(folder / "manifest.json", manifest);
+  return test::message_of<core::Error>([&] { read_manifest(folder); });
+}
+
+}  // namespace
+
+TEST_CASE("a manifest is a page of JSON that ends with its own checksum") {
+  const std::string body =
+      "{\n \"format\": 1,\n \"program\": \"scaletrain 0.1.0\",\n \"step\": 12,\n \"files\": {\n"
+      "  \"a\": {\n   \"bytes\": 3,\n   \"sha256\": \"abc\"\n  }\n }";
+  CHECK(render_manifest(kManifest) ==
+        body + ",\n \"manifest_sha256\": \"" + core::Sha256().update(body).hex() + "\"\n}\n");
+  const test::TemporaryFolder folder;
+  test::write_bytes(folder.path / "manifest.json", render_manifest(kManifest));
+  const Manifest read = read_manifest(folder.path);
+  CHECK(read.program == "scaletrain 0.1.0");
+  CHECK(read.step == 12);
+  CHECK(read.files.at("a").bytes == 3);
+  CHECK(read.files.at("a").sha256 == "abc");
+}
+
+TEST_CASE("a manifest of a newer format names its program") {
+  const test::TemporaryFolder folder;
+  CHECK(error_of(folder.path, R"({"format":2,"program":"scaletrain 9.0.0","more":[]})") ==
+        folder.path.string() +
+            ": was written by scaletrain 9.0.0, format 2; this program reads up to 1\n  use that "
+            "program, or a newer one");
+}
+
+TEST_CASE("a changed manifest is told by its checksum") {
+  const test::TemporaryFolder folder;
+  const std::string text = render_manifest(kManifest);
+  const auto sum_of = [](const std::string& sealed) {
+    return sealed.substr(sealed.size() - 4 - 64, 64);  // before `"`, newline, `}`, newline
+  };
+  Manifest other = kManifest;
+  other.step = 13;
+  CHECK(error_of(folder.path, test::replaced(text, "12", "13")) ==
+        (folder.path / "manifest.json").string() + ": has the SHA-256 " +
+            sum_of(render_manifest(other)) + " where " + sum_of(text) + " is written" + kRemedy);
+}
+
+TEST_CASE("an absent manifest, one without sense and one that reaches out are refused") {
+  const test::TemporaryFolder folder;
+  CHECK(test::message_of<core::CheckpointError>([&] { read_manifest(folder.path); }) ==
+        folder.path.string() + ": has no manifest.json: it is not a whole checkpoint" + kRemedy);
+  const std::string path = (folder.path / "manifest.json").string();
+  CHECK(
+      error_of(folder.path, "") ==
+      path +
+          ": is not JSON at its byte 1\n  the file is damaged or was changed by hand: use another "
+          "copy");
+  CHECK(error_of(folder.path, std::string(2 << 20, ' ')) ==
+        path + ": has 2097152 bytes\n  at most 1048576 bytes are read here");
+  for (const std::string name : {"../a", "/etc/passwd", ".", "..", "", "manifest.json"}) {
+    CAPTURE(name);
+    Manifest evil = kManifest;
+    evil.files = {{name, {1, "x"}}};
+    CHECK(error_of(folder.path, render_manifest(evil)) ==
+          path + ": names the file \"" + name +
+              "\"\n  a file of a checkpoint lies in its folder: do not use this one");
+  }
+}

@@ -1,0 +1,77 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_names.h"
+#include "tests/format/checkpoint_support.h"
+
+namespace fs = std::filesystem;
+using namespace scaletrain;          // NOLINT(google-build-using-namespace)
+using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+void publish(const fs::path& checkpoints, std::int64_t step) {
+  core::Disk& disk = core::system_disk();
+  publish_checkpoint(disk, checkpoints, {.program = "test", .step = step}, 1,
+                     [&](const fs::path& folder) {
+                       return FileEntries{{"a", write_hashed(disk, folder / "a", "a")}};
+                     });
+}
+
+std::vector<std::int64_t> retained(const std::vector<std::int64_t>& steps, std::int64_t newest,
+                                   std::int64_t keep_last, const std::vector<std::int64_t>& keep) {
+  const test::TemporaryFolder run;
+  for (const std::int64_t step : steps) publish(run.path, step);
+  retain_checkpoints(core::system_disk(), run.path, newest, keep_last, keep);
+  return list_checkpoints(run.path);
+}
+
+using Steps = std::vector<std::int64_t>;
+
+}  // namespace
+
+TEST_CASE("the last, the kept and the newest stay") {
+  CHECK(retained({1, 2, 3, 4, 5}, 5, 2, {}) == Steps{4, 5});
+  CHECK(retained({1, 2, 3, 4, 5}, 5, 2, {1, 3}) == Steps{1, 3, 4, 5});
+  CHECK(retained({1, 2, 3}, 3, 0, {}) == Steps{3});
+  CHECK(retained({1, 2, 3}, 3, 9, {}) == Steps{1, 2, 3});
+}
+
+TEST_CASE("checkpoints of later steps go: training went back behind them") {
+  CHECK(retained({10, 20, 30, 40}, 20, 5, {40}) == Steps{10, 20});
+  CHECK(retained({10, 20, 30, 40}, 20, 1, {}) == Steps{20});
+}
+
+TEST_CASE("what dead processes and this one left is removed, what another writes is not") {
+  const test::TemporaryFolder run;
+  publish(run.path, 1);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  const std::string dead = fmt::format("step-00000002.tmp.{}", child);
+  const std::string own = temporary_name("step-00000003");
+  const std::string alive = fmt::format("step-00000004.tmp.{}", ::getppid());
+  for (const std::string& name : {dead, own, alive}) fs::create_directory(run.path / name);
+  fs::create_symlink("step-00000001", run.path / fmt::format(".latest.tmp.{}", child));
+  retain_checkpoints(core::system_disk(), run.path, 1, 1, {});
+  CHECK(names_in(run.path) == std::vector<std::string>{"step-00000001", alive});
+}
+
+TEST_CASE("nothing is removed when the newest does not verify") {
+  const test::TemporaryFolder run;
+  publish(run.path, 1);
+  publish(run.path, 2);
+  test::write_bytes(run.path / "step-00000002" / "a", "b");
+  const std::string message = test::message_of<core::StorageError>(
+      [&] { retain_checkpoints(core::system_disk(), run.path, 2, 1, {}); });
+  CHECK(message == (run.path / "step-00000002" / "a").string() +
+                       fmt::format(": has the SHA-256 {}, its manifest says {}\n  the disk did not "
+                                   "keep what was just written, so no earlier checkpoint was "
+                                   "removed: check it, or choose another /output",
+                                   core::Sha256().update("b").hex(),
+                                   core::Sha256().update("a").hex()));
+  CHECK(list_checkpoints(run.path) == Steps{1, 2});
+}
