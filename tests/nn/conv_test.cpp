@@ -111,9 +111,9 @@ TEST_CASE("under autocast Conv computes in bf16 and gives fp32 gradients to the 
     at::autocast::set_autocast_enabled(at::kCPU, true);
     const Result ours = run(input, weight, [&](const at::Tensor& x) { return conv.forward(x); });
     at::autocast::set_autocast_enabled(at::kCPU, false);
-    CHECK(ours.output.scalar_type() == at::kBFloat16);
-    CHECK(ours.input_gradient.scalar_type() == at::kFloat);
-    CHECK(ours.weight_gradient.scalar_type() == at::kFloat);
+    CHECK((ours.output.scalar_type() == at::kBFloat16));
+    CHECK((ours.input_gradient.scalar_type() == at::kFloat));
+    CHECK((ours.weight_gradient.scalar_type() == at::kFloat));
     // bf16 keeps 8 bits: each rounding is at most 2^-9 = 0.002 of its value; a few add up.
     CHECK(relative_error(ours.output, reference.output) < 0.01);
     CHECK(relative_error(ours.input_gradient, reference.input_gradient) < 0.01);

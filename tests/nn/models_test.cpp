@@ -60,7 +60,7 @@ TEST_CASE("every file in lib/nn/models has its row in models.def") {
 
 TEST_CASE(
     "the same seed makes the same parameters whatever was drawn before, another seed others") {
-  for (const std::string& name : {"resnet18", "vit_tiny", "mlp"}) {
+  for (const char* name : {"resnet18", "vit_tiny", "mlp"}) {
     CAPTURE(name);
     const auto first = make_model(model_recipe(name), 32, 7);
     torch::rand({3});

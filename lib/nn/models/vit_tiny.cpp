@@ -12,7 +12,6 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
-#include "lib/core/error.h"
 #include "lib/nn/model.h"
 
 namespace scaletrain::nn {

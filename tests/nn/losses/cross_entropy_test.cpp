@@ -14,7 +14,7 @@ double loss_of(double label_smoothing, const at::Tensor& logits, const at::Tenso
   loss.name = "cross_entropy";
   loss.label_smoothing = label_smoothing;
   const at::Tensor sum = make_loss(loss)->sum(logits, targets);
-  CHECK(sum.scalar_type() == at::kFloat);
+  CHECK((sum.scalar_type() == at::kFloat));
   CHECK(sum.dim() == 0);
   return sum.item<double>();
 }

@@ -1,0 +1,131 @@
+// Computes with our models, losses and optimizers what PyTorch, torchvision and timm compute; the
+// tests beside this file compare. All in fp32, tensors go in and out as safetensors.
+//
+//   parity_program init   RECIPE OUT                  the initial parameters and buffers
+//   parity_program logits RECIPE WEIGHTS INPUT OUT    eval mode; INPUT and OUT hold "images",
+//   "logits" parity_program train  RECIPE WEIGHTS BATCHES      one optimizer step for each of the
+//   "images"
+//                                                     [steps, batch, ...] and "targets"; prints a
+//                                                     mean loss a line
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/format/safetensors.h"
+#include "lib/nn/loss.h"
+#include "lib/nn/model.h"
+#include "lib/optim/optimizer.h"
+#include "lib/recipe/load.h"
+
+namespace scaletrain {
+namespace {
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+std::span<std::byte> bytes_of(const at::Tensor& tensor) {
+  return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
+}
+
+Tensors read_tensors(const std::string& path) {
+  Tensors result;
+  const format::SafetensorsFile file(path);
+  for (const format::TensorInfo& info : file.tensors()) {
+    const at::ScalarType type = info.dtype == "I64" ? at::kLong : at::kFloat;
+    const at::Tensor tensor = at::empty(info.shape, type);
+    file.read(info, bytes_of(tensor));
+    result.emplace(info.name, tensor);
+  }
+  return result;
+}
+
+void write_tensors(const std::string& path, Tensors tensors) {
+  std::vector<format::TensorBytes> list;
+  for (auto& [name, tensor] : tensors) {
+    tensor = tensor.detach().contiguous();
+    list.push_back({name, tensor.scalar_type() == at::kLong ? "I64" : "F32", tensor.sizes().vec(),
+                    bytes_of(tensor)});
+  }
+  format::write_safetensors(core::system_disk(), path, std::move(list), {});
+}
+
+Tensors state_of(const nn::Model& model) {
+  Tensors result;
+  for (const auto& item : model.named_parameters()) result.emplace(item.key(), item.value());
+  for (const auto& item : model.named_buffers()) result.emplace(item.key(), item.value());
+  return result;
+}
+
+std::shared_ptr<nn::Model> initial_model(const recipe::Recipe& recipe) {
+  return nn::make_model(recipe.model, recipe.data.image_size, recipe.seed);
+}
+
+std::shared_ptr<nn::Model> model_with(const recipe::Recipe& recipe, const std::string& weights) {
+  const auto model = initial_model(recipe);
+  const Tensors values = read_tensors(weights);
+  const at::NoGradGuard no_grad;
+  for (auto& [name, tensor] : state_of(*model)) tensor.copy_(values.at(name));
+  return model;
+}
+
+void write_logits(const recipe::Recipe& recipe, const std::string& weights,
+                  const std::string& input, const std::string& out) {
+  const auto model = model_with(recipe, weights);
+  model->eval();
+  const at::NoGradGuard no_grad;
+  write_tensors(out, {{"logits", model->forward(read_tensors(input).at("images"))}});
+}
+
+void print_losses(const recipe::Recipe& recipe, const std::string& weights,
+                  const std::string& batches) {
+  const auto model = model_with(recipe, weights);
+  const auto loss = nn::make_loss(recipe.loss);
+  std::vector<optim::NamedParameter> parameters;
+  for (const auto& item : model->named_parameters()) {
+    parameters.push_back({item.key(), item.value(), item.value().dim() > 1});
+  }
+  const auto optimizer = optim::make_optimizer(recipe.optimizer, parameters);
+  const Tensors data = read_tensors(batches);
+  const at::Tensor &images = data.at("images"), &targets = data.at("targets");
+  for (std::int64_t step = 0; step < images.size(0); ++step) {
+    const at::Tensor mean =
+        loss->sum(model->forward(images[step]), targets[step]) / targets.size(1);
+    model->zero_grad();
+    mean.backward();
+    optimizer->step(recipe.optimizer.lr);
+    fmt::print("{:.9g}\n", mean.item<double>());
+  }
+}
+
+void run(const std::vector<std::string>& arguments) {
+  const std::string command = arguments.empty() ? "" : arguments[0];
+  if (command == "init" && arguments.size() == 3) {
+    write_tensors(arguments[2], state_of(*initial_model(recipe::load_recipe(arguments[1]))));
+  } else if (command == "logits" && arguments.size() == 5) {
+    write_logits(recipe::load_recipe(arguments[1]), arguments[2], arguments[3], arguments[4]);
+  } else if (command == "train" && arguments.size() == 4) {
+    print_losses(recipe::load_recipe(arguments[1]), arguments[2], arguments[3]);
+  } else {
+    throw core::UsageError("parity_program", "unknown command or number of arguments");
+  }
+}
+
+}  // namespace
+}  // namespace scaletrain
+
+int main(int count, char** values) {
+  try {
+    scaletrain::run({values + 1, values + count});
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", scaletrain::core::describe(error));
+    return static_cast<int>(scaletrain::core::exit_code_of(error));
+  }
+}

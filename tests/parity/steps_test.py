@@ -1,0 +1,88 @@
+"""Twenty optimizer steps on the same batches have the losses of torch.optim."""
+
+import tempfile
+import unittest
+
+import torch
+
+from parity.twins import NUM_CLASSES, Twin, images, peer_model
+
+STEPS = 20
+BATCH = 16
+LABEL_SMOOTHING = 0.1
+
+OPTIMIZERS = {
+    "sgd": (
+        {"name": "sgd", "lr": 0.01, "momentum": 0.9, "weight_decay": 0.05},
+        lambda groups: torch.optim.SGD(groups, lr=0.01, momentum=0.9),
+    ),
+    "sgd nesterov": (
+        {"name": "sgd", "lr": 0.01, "momentum": 0.9, "nesterov": True, "weight_decay": 0.05},
+        lambda groups: torch.optim.SGD(groups, lr=0.01, momentum=0.9, nesterov=True),
+    ),
+    "adamw": (
+        {"name": "adamw", "lr": 1e-4, "weight_decay": 0.05},
+        lambda groups: torch.optim.AdamW(groups, lr=1e-4),
+    ),
+}
+
+
+def peer_losses(model, make_optimizer, batches, targets):
+    parameters = list(model.parameters())
+    optimizer = make_optimizer([
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": 0.05},
+        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+    ])
+    criterion = torch.nn.CrossEntropyLoss(label_smoothing=LABEL_SMOOTHING)
+    losses = []
+    model.train()
+    for batch, target in zip(batches, targets):
+        loss = criterion(model(batch), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+class StepsTest(unittest.TestCase):
+    def compare(self, model, optimizer):
+        torch.set_num_threads(1)
+        section, make_optimizer = OPTIMIZERS[optimizer]
+        generator = torch.Generator().manual_seed(4)
+        batches = images(generator, STEPS, BATCH)
+        targets = torch.randint(NUM_CLASSES, (STEPS, BATCH), generator=generator)
+        with tempfile.TemporaryDirectory() as folder:
+            twin = Twin(folder, model, optimizer=section,
+                        loss={"name": "cross_entropy", "label_smoothing": LABEL_SMOOTHING})
+            state = twin.initial_state()
+            peer = peer_model(model)
+            peer.load_state_dict(state, strict=True)
+            ours = twin.losses(state, batches, targets)
+        expected = peer_losses(peer, make_optimizer, batches, targets)
+        self.assertEqual(len(ours), STEPS)
+        self.assertGreater(max(expected) - min(expected), 0.1)  # the steps did something
+        for step, (loss, wanted) in enumerate(zip(ours, expected), start=1):
+            self.assertAlmostEqual(loss, wanted, delta=1e-4 * wanted, msg=f"step {step}")
+
+    def test_resnet18_sgd(self):
+        self.compare("resnet18", "sgd")
+
+    def test_resnet18_sgd_nesterov(self):
+        self.compare("resnet18", "sgd nesterov")
+
+    def test_resnet18_adamw(self):
+        self.compare("resnet18", "adamw")
+
+    def test_vit_tiny_sgd(self):
+        self.compare("vit_tiny", "sgd")
+
+    def test_vit_tiny_sgd_nesterov(self):
+        self.compare("vit_tiny", "sgd nesterov")
+
+    def test_vit_tiny_adamw(self):
+        self.compare("vit_tiny", "adamw")
+
+
+if __name__ == "__main__":
+    unittest.main()
