@@ -149,7 +149,7 @@ int run(int argc, char** argv) {
     tidy_up_process();
     return parse_and_run({argv, argv + argc});
   } catch (const std::exception& error) {
-    core::log("scaletrain: {}", core::describe(error));
+    core::log_line(core::describe(error));
     return static_cast<int>(core::exit_code_of(error));
   }
 }

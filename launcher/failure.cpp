@@ -33,11 +33,14 @@ std::vector<std::string> last_lines_of(const std::string& path) {
   return last.lines();
 }
 
+// A worker that the launcher ended itself.
+bool ended_by_us(const WorkerEnd& end) {
+  return end.was_stopped && (end.status.signal == SIGTERM || end.status.signal == SIGKILL);
+}
+
 // A worker that ended because another had failed.
 bool only_followed(const WorkerEnd& end) {
-  const bool by_us =
-      end.was_stopped && (end.status.signal == SIGTERM || end.status.signal == SIGKILL);
-  return by_us || end.status.code == static_cast<int>(core::ExitCode::kTemporary);
+  return ended_by_us(end) || end.status.code == static_cast<int>(core::ExitCode::kTemporary);
 }
 
 // When it failed. A time cut to whole seconds only says that it was not later than that second.
@@ -99,6 +102,7 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
     result.last_lines = last_lines_of(result.log);
   }
   for (std::size_t i = 1; i < failed.size(); ++i) {
+    if (ended_by_us(*failed[i].end)) continue;
     result.others.push_back(
         fmt::format("rank {}: {}", failed[i].end->rank, core::to_text(failed[i].end->status)));
   }

@@ -11,18 +11,18 @@
 namespace scaletrain::launcher {
 
 struct Failure {
-  std::string host;
+  std::string host{};
   int rank = 0;
   int local_rank = 0;
   pid_t pid = 0;
   core::ExitStatus status;
-  double time = 0;                      // Unix seconds
-  std::string cause{};                  // from its error file; "": it left none
-  std::int64_t step = -1;               // -1: not told
-  std::string error_file{};  // where the cause lies; "": nowhere
-  std::string log;                      // its standard error; "": not kept
-  std::vector<std::string> last_lines;  // of its standard error
-  std::vector<std::string> others{};    // "rank 0: exit code 75", those that failed after it
+  double time = 0;                        // Unix seconds
+  std::string cause{};                    // from its error file; "": it left none
+  std::int64_t step = -1;                 // -1: not told
+  std::string error_file{};               // where the cause lies; "": nowhere
+  std::string log{};                      // its standard error; "": not kept
+  std::vector<std::string> last_lines{};  // of its standard error
+  std::vector<std::string> others{};      // "rank 0: exit code 75", those that failed after it
 };
 
 // The first failure among the ended workers, nullopt where all succeeded. The order is the time in

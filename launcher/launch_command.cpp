@@ -51,11 +51,11 @@ int launch_recipe(const LaunchOptions& options, bool resume_command) {
 
 void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
   command.add_option("--set", options.set, "recipes: override a key, KEY=VALUE; repeatable")
-      ->take_all();
+      ->allow_extra_args(false);
   command
       .add_option("--allow", options.allow,
                   "recipes: a key that may differ from the run that is resumed; repeatable")
-      ->take_all();
+      ->allow_extra_args(false);
   command.add_option("--worker", options.worker, "recipes: a worker program of your own");
 }
 

@@ -19,18 +19,18 @@ struct LaunchOptions {
   std::string nproc = "1";
   std::string nnodes = "1";
   std::string node_rank = "0";
-  std::string master_addr;
-  std::string master_port;
+  std::string master_addr{};
+  std::string master_port{};
 
   std::string max_restarts = "0";
   std::string grace = "30s";
-  std::string log_dir;               // foreign programs: where both streams are copied; "": nowhere
-  std::vector<std::string> set;      // recipes: overrides, key=value
-  std::vector<std::string> allow;    // recipes: keys that may differ from the run that is resumed
-  std::string resume;                // recipes: "", "auto" or a path
-  std::string worker;                // recipes: another worker program than the one beside us
-  std::string path;                  // launch: the recipe; resume: checkpoint, run folder or latest
-  std::vector<std::string> program;  // launch: what follows --
+  std::string log_dir{};             // foreign programs: where both streams are copied; "": nowhere
+  std::vector<std::string> set{};    // recipes: overrides, key=value
+  std::vector<std::string> allow{};  // recipes: keys that may differ from the run that is resumed
+  std::string resume{};              // recipes: "", "auto" or a path
+  std::string worker{};              // recipes: another worker program than the one beside us
+  std::string path{};                // launch: the recipe; resume: checkpoint, run folder or latest
+  std::vector<std::string> program{};  // launch: what follows --
 };
 
 // The flags that launch and resume share.

@@ -19,7 +19,7 @@ struct RunRequest {
   };
   recipe::Recipe recipe;
   Start start = Start::kFresh;
-  std::filesystem::path checkpoint{};// for kCheckpoint
+  std::filesystem::path checkpoint{};  // for kCheckpoint
   std::vector<std::string> allow;    // keys that may differ from the run that is continued
 };
 

@@ -17,7 +17,7 @@ namespace scaletrain::launcher {
 // What happens with one output stream of a worker.
 struct StreamPlan {
   bool relayed = false;  // through the launcher to its own stream; otherwise as the request says
-  std::string copy;      // a file for a copy of what is relayed; "": none
+  std::string copy{};    // a file for a copy of what is relayed; "": none
 };
 
 struct WorkerPlan {
@@ -25,8 +25,8 @@ struct WorkerPlan {
   int local_rank = 0;
   core::SpawnRequest process;
   StreamPlan standard_output, standard_error;
-  std::string error_file;  // torchrun's; "": none
-  std::string log;         // where its standard error lies; "": it passed through the launcher only
+  std::string error_file{};  // torchrun's; "": none
+  std::string log{};  // where its standard error lies; "": it passed through the launcher only
 };
 
 struct GroupOptions {
@@ -34,7 +34,7 @@ struct GroupOptions {
   // Foreign programs: when the first client knocks at `store_fd` this is started, to answer it with
   // the descriptor of the same number.
   int store_fd = -1;
-  std::vector<std::string> store_server;
+  std::vector<std::string> store_server{};
   // What a worker is sent for a signal that the launcher heard.
   std::function<int(int)> forwarded = [](int signal) { return signal; };
   // Called every `beat_every`; a returned text is a reason to stop the workers.
@@ -47,15 +47,15 @@ struct WorkerEnd {
   int local_rank = 0;
   pid_t pid = 0;
   core::ExitStatus status;
-  double time = 0;                      // Unix seconds at which the launcher saw it
-  bool was_stopped = false;             // the launcher had sent it a signal before
+  double time = 0;                        // Unix seconds at which the launcher saw it
+  bool was_stopped = false;               // the launcher had sent it a signal before
   std::vector<std::string> last_lines{};  // of standard error, where it was relayed
 };
 
 struct GroupEnd {
   std::vector<WorkerEnd> workers;  // in the order of their ends
   int stop_signal = 0;             // the first that the launcher heard; 0: none
-  std::string trouble;             // why the launcher itself stopped the workers; "": it did not
+  std::string trouble{};           // why the launcher itself stopped the workers; "": it did not
 };
 
 // Throws core::Error where a worker cannot be started; those already started are gone then.

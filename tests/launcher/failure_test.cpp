@@ -1,0 +1,171 @@
+#include "launcher/failure.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "launcher/error_file.h"
+#include "launcher/placement.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+struct Folder {
+  Folder() {
+    std::string name = std::filesystem::temp_directory_path() / "failure_test_XXXXXX";
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path / name) << text;
+    return path / name;
+  }
+  std::filesystem::path path;
+};
+
+WorkerEnd ended(int rank, core::ExitStatus status, double time, bool was_stopped = false) {
+  return {.rank = rank,
+          .local_rank = rank,
+          .pid = 1000 + rank,
+          .status = status,
+          .time = time,
+          .was_stopped = was_stopped};
+}
+
+std::vector<WorkerPlan> plans(int count) {
+  std::vector<WorkerPlan> result(static_cast<std::size_t>(count));
+  for (int rank = 0; rank < count; ++rank) result[static_cast<std::size_t>(rank)].rank = rank;
+  return result;
+}
+
+TEST_CASE("no failure where all succeeded") {
+  GroupEnd end;
+  end.workers = {ended(0, {}, 1), ended(1, {}, 2)};
+  CHECK_FALSE(first_failure(end, plans(2)).has_value());
+}
+
+TEST_CASE("the first failure is the one that was seen first") {
+  GroupEnd end;
+  end.workers = {ended(1, {.code = 17}, 10.0), ended(0, {.code = 3}, 10.1)};
+  const Failure failure = first_failure(end, plans(2)).value();
+  CHECK(failure.rank == 1);
+  CHECK(failure.others == std::vector<std::string>{"rank 0: exit code 3"});
+}
+
+TEST_CASE("a rank that lost its peer only followed, whatever was seen first") {
+  GroupEnd end;
+  end.workers = {ended(0, {.code = 75}, 10.0), ended(1, {.signal = SIGKILL}, 10.1)};
+  CHECK(first_failure(end, plans(2))->rank == 1);
+}
+
+TEST_CASE("ranks that the launcher ended only followed, and are not listed") {
+  GroupEnd end;
+  end.workers = {ended(0, {.signal = SIGTERM}, 9.0, true), ended(1, {.signal = SIGKILL}, 9.5, true),
+                 ended(2, {.code = 65}, 10.0, true)};
+  const Failure failure = first_failure(end, plans(3)).value();
+  CHECK(failure.rank == 2);
+  CHECK(failure.others.empty());
+}
+
+TEST_CASE("the error file's time decides; one cut to seconds says no more than the second") {
+  const Folder folder;
+  GroupEnd end;
+  end.workers = {ended(0, {.code = 1}, 10.5), ended(1, {.code = 1}, 10.6)};
+  std::vector<WorkerPlan> with_files = plans(2);
+  with_files[1].error_file = folder.write(
+      "1.json", R"({"message": {"message": "boom", "extraInfo": {"timestamp": "10"}}})");
+  CHECK(first_failure(end, with_files)->rank == 0);  // 10.6 lies in second 10: no news
+  with_files[1].error_file = folder.write(
+      "1.json", R"({"message": {"message": "boom", "extraInfo": {"timestamp": "9"}}})");
+  CHECK(first_failure(end, with_files)->rank == 1);
+  with_files[1].error_file = folder.write(
+      "1.json",
+      R"({"message": {"message": "boom", "extraInfo": {"timestamp": "10", "time": 10.25}}})");
+  CHECK(first_failure(end, with_files)->rank == 1);
+}
+
+TEST_CASE("an error file is read in both of torchrun's forms; anything else is no cause") {
+  const Folder folder;
+  const auto read = [&](const std::string& text) {
+    return read_error_file(folder.write("error.json", text));
+  };
+  const ErrorFile nested = read(R"({"message": {"message": "ValueError: boom", "extraInfo":
+      {"py_callstack": "...", "timestamp": "12", "step": 7}, "errorCode": 1}})")
+                               .value();
+  CHECK(nested.message == "ValueError: boom");
+  CHECK(nested.time == 12);
+  CHECK(nested.whole_seconds);
+  CHECK(nested.step == 7);
+  const ErrorFile plain = read(R"({"message": "boom", "timestamp": 13})").value();
+  CHECK(plain.message == "boom");
+  CHECK(plain.time == 13);
+  CHECK(plain.step == -1);
+  for (const std::string text : {"", "{", "[]", "{}", R"({"message": 1})", R"({"message": {}})"}) {
+    CHECK_FALSE(read(text).has_value());
+  }
+  CHECK_FALSE(read_error_file(folder.path / "absent").has_value());
+}
+
+TEST_CASE("the report is this text") {
+  Failure failure{.host = "node3",
+                  .rank = 5,
+                  .local_rank = 1,
+                  .pid = 4242,
+                  .status = {.code = 65},
+                  .time = 1.5,
+                  .cause = "train-000001.tar: cut off\n  make it again",
+                  .step = 120,
+                  .log = "runs/a/logs/attempt_0/5/stderr.log",
+                  .last_lines = {"first", "second"},
+                  .others = {"rank 4: exit code 75", "rank 6: exit code 75"}};
+  CHECK(render(failure) ==
+        "rank 5 failed first: exit code 65 (host node3, local rank 1, pid 4242, step 120)\n"
+        "  cause: train-000001.tar: cut off\n"
+        "      make it again\n"
+        "  the last lines of its standard error:\n"
+        "    | first\n"
+        "    | second\n"
+        "  after it: rank 4: exit code 75, rank 6: exit code 75\n"
+        "  its log: runs/a/logs/attempt_0/5/stderr.log");
+}
+
+TEST_CASE("a SIGKILL from nowhere comes with a hint") {
+  CHECK(render({.host = "h", .pid = 9, .status = {.signal = SIGKILL}, .last_lines = {}}) ==
+        "rank 0 failed first: killed by SIGKILL (host h, local rank 0, pid 9)\n"
+        "  nobody here sent that signal; the kernel does when memory runs out: see dmesg");
+}
+
+TEST_CASE("failure.json has the cause and the log's last lines") {
+  const nlohmann::json json = nlohmann::json::parse(to_json({.host = "h",
+                                                             .rank = 1,
+                                                             .pid = 9,
+                                                             .status = {.signal = SIGSEGV},
+                                                             .cause = "text \xff",
+                                                             .last_lines = {"line"}},
+                                                            2));
+  CHECK(json["attempt"] == 2);
+  CHECK(json["rank"] == 1);
+  CHECK(json["exit_code"] == 139);
+  CHECK(json["signal"] == "SIGSEGV");
+  CHECK(json["step"].is_null());
+  CHECK(json["last_lines"][0] == "line");
+}
+
+TEST_CASE("the log's last lines come from its file where they did not pass by") {
+  const Folder folder;
+  GroupEnd end;
+  end.workers = {ended(0, {.code = 1}, 1.0)};
+  std::vector<WorkerPlan> with_log = plans(1);
+  with_log[0].log = folder.write("stderr.log", "a\nb\n");
+  CHECK(first_failure(end, with_log)->last_lines == std::vector<std::string>{"a", "b"});
+  CHECK(first_failure(end, with_log)->host == host_name());
+}
+
+}  // namespace
+}  // namespace scaletrain::launcher

@@ -1,0 +1,108 @@
+#include "launcher/placement.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "launcher/devices.h"
+#include "launcher/store_socket.h"
+#include "lib/core/error.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+std::string error_of(const LaunchOptions& options) {
+  try {
+    resolve_placement(options);
+  } catch (const core::UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_CASE("one node: the loopback address and a port that the system chooses") {
+  const Placement placement = resolve_placement({.nproc = "3"});
+  CHECK(placement.nproc == 3);
+  CHECK(placement.world_size() == 3);
+  CHECK(placement.master_addr == "127.0.0.1");
+  CHECK(placement.master_port == 0);
+  CHECK(placement.hosts_store());
+}
+
+TEST_CASE("several nodes: ranks follow the node, the port is torchrun's") {
+  const Placement placement =
+      resolve_placement({.nproc = "4", .nnodes = "3", .node_rank = "2", .master_addr = "node0"});
+  CHECK(placement.world_size() == 12);
+  CHECK(placement.first_rank() == 8);
+  CHECK(placement.master_port == 29500);
+  CHECK_FALSE(placement.hosts_store());
+  const core::WorkerEnv env = worker_env(placement, 1);
+  CHECK(env.rank == 9);
+  CHECK(env.local_rank == 1);
+  CHECK(env.world_size == 12);
+  CHECK(env.local_world_size == 4);
+  CHECK(env.group_rank == 2);
+  CHECK(env.group_world_size == 3);
+  CHECK(env.master_addr == "node0");
+}
+
+TEST_CASE("torchrun's N:N is N, a range is refused") {
+  CHECK(resolve_placement({.nnodes = "1:1"}).nnodes == 1);
+  CHECK(error_of({.nnodes = "1:2"}) ==
+        "--nnodes: \"1:2\" is a range\n  the number of nodes is fixed: give one number");
+}
+
+TEST_CASE("wrong flags say what is allowed") {
+  CHECK(error_of({.nproc = "many"}) ==
+        "--nproc: \"many\" is not allowed\n  give a number, auto, gpu or cpu");
+  CHECK(error_of({.nproc = "0"}) ==
+        "--nproc: \"0\" is not allowed\n  give a whole number from 1 to 1024");
+  CHECK(error_of({.node_rank = "1"}) ==
+        "--node-rank: \"1\" is not allowed\n  give a whole number from 0 to 0");
+  CHECK(error_of({.nnodes = "2"}) ==
+        "--master-addr: is missing, and there are several nodes\n"
+        "  give every node the address of node 0");
+  CHECK(error_of({.master_port = "70000"}) ==
+        "--master-port: \"70000\" is not allowed\n  give a whole number from 0 to 65535");
+}
+
+TEST_CASE("cpu counts the CPUs that this process may use") {
+  CHECK(resolve_placement({.nproc = "cpu"}).nproc == count_cpus());
+  CHECK(count_cpus() >= 1);
+}
+
+TEST_CASE("CUDA_VISIBLE_DEVICES counts up to the first entry that names no device") {
+  CHECK(visible_gpus(std::nullopt, 4) == 4);
+  CHECK(visible_gpus("", 4) == 0);
+  CHECK(visible_gpus("-1", 4) == 0);
+  CHECK(visible_gpus("2", 4) == 1);
+  CHECK(visible_gpus("0, 3", 4) == 2);
+  CHECK(visible_gpus("0,9,1", 4) == 1);
+  CHECK(visible_gpus("GPU-1234,MIG-5678", 4) == 2);
+  CHECK(visible_gpus("0,1", 0) == 0);
+}
+
+TEST_CASE("a store listens on a free port; a fixed port that is taken is refused") {
+  const StoreSocket store = listen_for_store({});
+  CHECK(store.port > 0);
+  Placement same;
+  same.master_port = store.port;
+  std::string text;
+  try {
+    listen_for_store(same);
+  } catch (const core::UsageError& error) {
+    text = error.what();
+  }
+  CHECK(text == "--master-port " + std::to_string(store.port) +
+                    ": cannot listen on it: Address already in use (EADDRINUSE)\n"
+                    "  give another port, or leave the flag out to get a free one");
+}
+
+TEST_CASE("with another master address the store listens for other machines too") {
+  Placement placement;
+  placement.master_addr = "node0";
+  CHECK(listen_for_store(placement).port > 0);
+}
+
+}  // namespace
+}  // namespace scaletrain::launcher

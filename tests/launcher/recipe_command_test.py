@@ -1,0 +1,179 @@
+"""scaletrain recipe check, show, schema and reference, as a person calls them."""
+
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import jsonschema
+
+SCALETRAIN = pathlib.Path(os.environ["SCALETRAIN_BIN"]).resolve() / "scaletrain"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MINIMAL = {
+    "model": {"name": "mlp", "num_classes": 10},
+    "data": {"train": {"shards": "a.tar"}},
+    "optimizer": {"name": "sgd", "lr": 0.1},
+    "epochs": 2,
+}
+
+
+def recipe(*arguments, cwd=ROOT):
+    return subprocess.run(
+        [SCALETRAIN, "recipe", *map(str, arguments)],
+        cwd=cwd, capture_output=True, text=True, timeout=60)
+
+
+def strip_comments(text):
+    """The recipes of this repository use // only, and never inside a text."""
+    return "\n".join(line.split("//")[0] for line in text.splitlines())
+
+
+class CheckTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        (self.folder / "a.tar").write_bytes(b"")
+
+    def write(self, text):
+        (self.folder / "r.json").write_text(text)
+
+    def test_right_recipe_prints_its_batch_plan(self):
+        self.write(json.dumps(MINIMAL))
+        done = recipe("check", "r.json", "--nproc", 2, "--set", "batch.global=256", cwd=self.folder)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.stdout,
+                         "ok: r: global batch 256 = 32 per device x 4 accumulated x 2 ranks\n")
+        self.assertEqual(done.returncode, 0)
+
+    def test_all_mistakes_at_once(self):
+        self.write('{\n"model": {"name": "mlp", "num_classes": 10},\n'
+                   '"data": {"train": {"shards": "a.tar"}},\n'
+                   '"optimizer": {"name": "sgd", "lr": "fast"},\n"epochs": 2,\n"sede": 1}')
+        done = recipe("check", "r.json", "--set", "batch.per_device=0", cwd=self.folder)
+        self.assertEqual(done.stdout, "")
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 6)
+        self.assertIn('r.json:4: /optimizer/lr: "fast" is not a number', lines[0])
+        self.assertEqual(lines[1], "  use a number above 0 and at most 1000")
+        self.assertEqual(lines[2], 'r.json:6: /sede: "sede" is not a key here')
+        self.assertTrue(lines[3].endswith('did you mean "seed"?'), lines[3])
+        self.assertEqual(lines[4], "--set batch.per_device: 0 is out of range")
+        self.assertEqual(lines[5], "  use an integer from 1 to 1048576")
+        self.assertEqual(done.returncode, 2)
+
+    def test_batch_that_does_not_divide(self):
+        self.write(json.dumps(MINIMAL))
+        done = recipe("check", "r.json", "--nproc", 3, "--set", "batch.global=256", cwd=self.folder)
+        self.assertIn("/batch/global: 256 is not a multiple of 96 = per_device 32 x 3 ranks\n"
+                      "  use 192 or 288, or another number of ranks\n", done.stderr)
+        self.assertEqual(done.returncode, 2)
+
+    def test_missing_shard(self):
+        self.write(json.dumps(MINIMAL))
+        done = recipe("check", "r.json", "--set", "data.val.shards=v-{0..1}.tar", cwd=self.folder)
+        for number in range(2):
+            self.assertIn(f"/data/val/shards: {self.folder}/v-{number}.tar: "
+                          "No such file or directory (ENOENT)\n", done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.returncode, 65)
+
+    def test_no_recipe(self):
+        done = recipe("check", "none.json", cwd=self.folder)
+        self.assertIn("none.json: cannot be read: No such file or directory (ENOENT)", done.stderr)
+        self.assertEqual(done.returncode, 2)
+
+
+class ShowTest(unittest.TestCase):
+    def test_shown_recipe_shows_the_same_again(self):
+        for path in sorted((ROOT / "recipes").glob("*.json")):
+            first = recipe("show", path, "--set", "seed=5")
+            self.assertEqual(first.returncode, 0, first.stderr)
+            self.assertEqual(json.loads(first.stdout)["seed"], 5)
+            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+                file.write(first.stdout)
+                file.flush()
+                self.assertEqual(recipe("show", file.name, cwd="/").stdout, first.stdout)
+
+
+class SchemaTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.schema = json.loads(recipe("schema").stdout)
+        cls.validator = jsonschema.Draft202012Validator(cls.schema)
+
+    def accepted(self, value):
+        return self.validator.is_valid(value)
+
+    def test_schema_is_a_schema(self):
+        jsonschema.Draft202012Validator.check_schema(self.schema)
+
+    def test_accepts_the_recipes_as_written_and_as_resolved(self):
+        paths = sorted((ROOT / "recipes").glob("*.json"))
+        self.assertGreaterEqual(len(paths), 3)
+        for path in paths:
+            self.validator.validate(json.loads(strip_comments(path.read_text())))
+            self.validator.validate(json.loads(recipe("show", path).stdout))
+
+    def test_agrees_with_the_program(self):
+        # (key, value, right or wrong); None removes the key.
+        cases = [
+            (("epochs",), 0.5, True), (("epochs",), 0, False), (("epochs",), None, False),
+            (("steps",), 5, False), (("seed",), -1, False), (("seed",), "1", False),
+            (("sede",), 1, False), (("version",), 1, True), (("version",), 2, False),
+            (("$schema",), "x", True), (("ema",), {}, False), (("device",), "gpu", False),
+            (("model", "name"), "resnet81", False), (("model", "hidden"), 0, False),
+            (("model", "depth"), 2, False), (("model", "num_classes"), None, False),
+            (("model",), "mlp", False), (("loss",), "cross_entropy", True),
+            (("loss",), {"label_smoothing": 1}, False),
+            (("loss",), {"label_smoothing": 0.5}, True),
+            (("data", "train", "folder"), "f", False), (("data", "train", "shards"), [], False),
+            (("data", "train", "shards"), ["a", "b"], True),
+            (("data", "train", "augment"), ["random_flip"], True),
+            (("data", "train", "augment"), [{"name": "random_crop", "padding": -1}], False),
+            (("data", "val"), {"folder": "v"}, True),
+            (("data", "val"), {"folder": "v", "augment": []}, False),
+            (("data", "normalize"), {"mean": [0, 0]}, False),
+            (("batch",), {"accumulate": 1, "global": 2}, False),
+            (("batch",), {"global": 64}, True), (("batch",), {}, True),
+            (("schedule",), "cosine", True), (("schedule",), "cosin", False),
+            (("schedule",), {"decay": {"name": "step", "gamma": 0.5}}, True),
+            (("schedule",), {"warmup": {"epochs": 0}}, True),
+            (("schedule",), {"warmup": {"minutes": 1}}, False),
+            (("checkpoint",), {"every": {"steps": 1, "epochs": 1}}, False),
+            (("checkpoint",), {"every": {"minutes": 1}}, True),
+            (("clip",), {}, False), (("clip",), {"norm": 1}, True),
+            (("optimizer", "lr"), 0, False), (("optimizer", "beta1"), 0.5, False),
+        ]
+        for path, value, right in cases:
+            changed = copy.deepcopy(MINIMAL)
+            *outer, last = path
+            inner = changed
+            for key in outer:
+                inner = inner[key]
+            if value is None:
+                del inner[last]
+            else:
+                inner[last] = value
+            with self.subTest(path=path, value=value):
+                self.assertEqual(self.accepted(changed), right)
+                with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+                    json.dump(changed, file)
+                    file.flush()
+                    done = recipe("show", file.name)
+                self.assertEqual(done.returncode, 0 if right else 2, done.stderr)
+
+
+class ReferenceTest(unittest.TestCase):
+    def test_the_document_is_what_the_program_prints(self):
+        text = recipe("reference").stdout
+        self.assertGreater(len(text), 1000)
+        self.assertEqual((ROOT / "docs" / "recipe-reference.md").read_text(), text,
+                         "write it again: scaletrain recipe reference > docs/recipe-reference.md")
+
+
+if __name__ == "__main__":
+    unittest.main()
