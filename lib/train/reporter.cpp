@@ -70,7 +70,7 @@ void Reporter::step(const StepResult& result, double lr, double seconds, bool fi
       const observe::TrainRecord record{
           .attempt = attempt_,
           .step = state.step,
-          .epoch = (state.step - 1) / parts_.train_loader->steps_per_epoch(),
+          .epoch = last_epoch(),
           .samples = state.samples,
           .loss = result.loss,
           .lr = lr,
@@ -89,12 +89,16 @@ void Reporter::step(const StepResult& result, double lr, double seconds, bool fi
   if (speaks()) progress_->tick(state.step, result.loss, lr);
 }
 
+std::int64_t Reporter::last_epoch() const {
+  return (parts_.state.step - 1) / parts_.train_loader->steps_per_epoch();
+}
+
 void Reporter::eval(const std::string& split, const EvalResult& result) {
   if (!speaks()) return;
   const observe::EvalRecord record{.attempt = attempt_,
                                    .split = split,
                                    .step = parts_.state.step,
-                                   .epoch = parts_.state.epoch,
+                                   .epoch = last_epoch(),
                                    .loss = result.loss,
                                    .top1 = result.top1,
                                    .top5 = result.top5,

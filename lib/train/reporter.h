@@ -38,6 +38,7 @@ class Reporter {
 
  private:
   bool speaks() const { return progress_ != nullptr; }
+  std::int64_t last_epoch() const;  // of the step just done
 
   const recipe::Recipe& recipe_;
   int attempt_;
