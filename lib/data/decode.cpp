@@ -42,8 +42,15 @@ class Decoder::Jpeg {
   }
 
  private:
-  void check(int result) const {
-    if (result != 0) throw std::invalid_argument(tjGetErrorStr2(handle_));
+  // After a failure the library's handle may go on in the middle of the failed file (2.1.5 then
+  // reports an image of 0 x 0 as sound), so a fresh one is taken.
+  void check(int result) {
+    if (result == 0) return;
+    const std::string message = tjGetErrorStr2(handle_);
+    tjDestroy(handle_);
+    handle_ = tjInitDecompress();
+    if (handle_ == nullptr) throw std::bad_alloc();
+    throw std::invalid_argument(message);
   }
 
   tjhandle handle_;
