@@ -1,5 +1,6 @@
 #include "lib/dist/store.h"
 
+#include <c10/util/Logging.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -26,6 +27,13 @@ double seconds(std::chrono::milliseconds time) {
 }
 
 std::string arrival_key(int rank) { return fmt::format("arrived/{}", rank); }
+std::string heard_key(int rank) { return fmt::format("heard/{}", rank); }
+
+// c10d logs every lost connection with a C++ backtrace. What matters of it becomes an error of
+// ours; a person who wants all of it sets TORCH_CPP_LOG_LEVEL.
+void quiet_c10d() {
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+}
 
 std::string ranks_text(const std::vector<int>& ranks) {
   const std::size_t named = std::min(ranks.size(), kMaxRanksNamed);
@@ -34,23 +42,51 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return text;
 }
 
-// Rank 0's part: "" when all came, else what to tell everybody.
-std::string collect_arrivals(c10d::Store& store, const core::WorkerEnv& env,
-                             std::chrono::milliseconds timeout) {
+// Ranks that are not there when all are or when time is up.
+std::vector<int> missing_ranks(c10d::Store& store, int world_size,
+                               std::chrono::milliseconds timeout) {
   std::vector<std::string> keys;
-  for (int rank = 0; rank < env.world_size; ++rank) keys.push_back(arrival_key(rank));
+  for (int rank = 0; rank < world_size; ++rank) keys.push_back(arrival_key(rank));
   try {
     store.wait(keys, timeout);
-    return "";
+    return {};
   } catch (const c10::DistStoreError&) {  // time is up: see who is missing
   }
   std::vector<int> missing;
-  for (int rank = 0; rank < env.world_size; ++rank) {
+  for (int rank = 0; rank < world_size; ++rank) {
     if (!store.check({arrival_key(rank)})) missing.push_back(rank);
   }
-  if (missing.empty()) return "";  // the last one came between the two looks
-  return fmt::format("{} of {} ranks did not arrive within {:g} s: {}", missing.size(),
-                     env.world_size, seconds(timeout), ranks_text(missing));
+  return missing;
+}
+
+// The store goes with rank 0, which stays until all who came know why, or seem to be gone.
+void await_hearers(c10d::Store& store, int world_size, const std::vector<int>& missing) {
+  std::vector<std::string> keys;
+  for (int rank = 1; rank < world_size; ++rank) {
+    if (std::find(missing.begin(), missing.end(), rank) == missing.end()) {
+      keys.push_back(heard_key(rank));
+    }
+  }
+  try {
+    if (!keys.empty()) store.wait(keys, kVerdictMargin);
+  } catch (const c10::DistStoreError&) {
+  }
+}
+
+// Rank 0's part: tells everybody "" when all came, else who did not, and returns it.
+std::string announce(c10d::Store& store, const core::WorkerEnv& env,
+                     std::chrono::milliseconds timeout) {
+  const std::vector<int> missing = missing_ranks(store, env.world_size, timeout);
+  if (missing.empty()) {
+    store.set("verdict", "");
+    return "";
+  }
+  const std::string verdict =
+      fmt::format("{} of {} ranks did not arrive within {:g} s: {}", missing.size(), env.world_size,
+                  seconds(timeout), ranks_text(missing));
+  store.set("verdict", verdict);
+  await_hearers(store, env.world_size, missing);
+  return verdict;
 }
 
 [[noreturn]] void throw_missing(const core::WorkerEnv& env, const std::string& found) {
@@ -64,11 +100,11 @@ std::string collect_arrivals(c10d::Store& store, const core::WorkerEnv& env,
 c10::intrusive_ptr<c10d::Store> open_store(const core::WorkerEnv& env,
                                            std::chrono::milliseconds timeout) {
   use_numeric_names();
+  quiet_c10d();
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(env.master_port);
   options.isServer = env.rank == 0 && !env.use_agent_store;
-  options.waitWorkers =
-      false;  // await_all_ranks says who is missing; the store's own wait does not
+  options.waitWorkers = false;  // await_all_ranks names who is missing, the store does not
   options.timeout = timeout;
   if (options.isServer) options.masterListenFd = env.store_fd;
   try {
@@ -97,11 +133,11 @@ void await_all_ranks(c10d::Store& store, const core::WorkerEnv& env,
   try {
     store.set(arrival_key(env.rank), "1");
     if (env.rank == 0) {
-      missing = collect_arrivals(store, env, timeout);
-      store.set("verdict", missing);
+      missing = announce(store, env, timeout);
     } else {
       store.wait({"verdict"}, timeout + kVerdictMargin);
       missing = store.get_to_str("verdict");
+      if (!missing.empty()) store.set(heard_key(env.rank), "1");
     }
   } catch (const std::exception& error) {
     throw_missing(env, fmt::format("rank 0 was lost during rendezvous ({})", foreign_text(error)));

@@ -24,15 +24,16 @@ TEST_CASE("a store of the launcher serves two attempts, and the second does not 
       testing::run_ranks({.world_size = 3}, [&](const core::WorkerEnv& given) -> std::string {
         core::WorkerEnv env = given;
         if (given.rank == 0) {
-          close(ends[1]);
           c10d::TCPStoreOptions options;
           options.isServer = true;
           options.waitWorkers = false;
           options.masterListenFd = given.store_fd;
           options.port = static_cast<std::uint16_t>(given.master_port);
           const c10d::TCPStore server("127.0.0.1", options);
+          int left = 0;
           char byte = 0;
-          return read(ends[0], &byte, 1) == 0 ? "hosted" : "?";
+          while (left < 2 && read(ends[0], &byte, 1) == 1) ++left;
+          return left == 2 ? "hosted" : "?";
         }
         env.rank = given.rank - 1;
         env.world_size = 2;
@@ -44,6 +45,7 @@ TEST_CASE("a store of the launcher serves two attempts, and the second does not 
           dist::await_all_ranks(*store, env, 10s);
           store->set("left behind", "1");
         }
+        if (write(ends[1], "x", 1) != 1) return "no pipe";
         return seen;
       });
   close(ends[0]);
@@ -70,7 +72,7 @@ TEST_CASE("foreign texts lose backtraces and source places") {
   CHECK(dist::foreign_text(std::runtime_error("[/gloo/pair.cc:12] closed by [::1]:9\nat f()")) ==
         "closed by [::1]:9");
   CHECK(dist::foreign_text(std::runtime_error("[::1]:9 closed")) == "[::1]:9 closed");
-  CHECK(dist::foreign_text(c10::Error("boom", "stack\nstack")) == "boom");
+  CHECK(dist::foreign_text(c10::Error({"f", "f.cc", 1}, "boom")) == "boom");
 }
 
 }  // namespace

@@ -26,11 +26,11 @@ TEST_CASE("bf16 multiplies matrices in bf16, keeps parameters and their gradient
     inside = product.scalar_type();
     return product.to(at::kFloat).sum();
   });
-  CHECK(inside == at::kBFloat16);
-  CHECK(loss.scalar_type() == at::kFloat);
+  CHECK((inside == at::kBFloat16));
+  CHECK((loss.scalar_type() == at::kFloat));
   bf16->scale(loss).backward();
-  CHECK(weight.scalar_type() == at::kFloat);
-  CHECK(weight.grad().scalar_type() == at::kFloat);
+  CHECK((weight.scalar_type() == at::kFloat));
+  CHECK((weight.grad().scalar_type() == at::kFloat));
   CHECK(at::equal(weight.grad(), at::full({4, 4}, 2.0)));
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("fp32 leaves the numbers alone") {
   const at::Tensor product = make("fp32")->forward([] {
     return at::mm(at::ones({2, 4}), at::ones({4, 4}));
   });
-  CHECK(product.scalar_type() == at::kFloat);
+  CHECK((product.scalar_type() == at::kFloat));
 }
 
 TEST_CASE("bf16 sees what the optimizer wrote since the last forward") {
