@@ -17,7 +17,7 @@ class Mlp : public Model {
     for (std::int64_t i = 0; i < model.integer("layers"); ++i) {
       const std::int64_t width = model.integer("hidden");
       hidden_.push_back(
-          register_module(fmt::format("hidden.{}", i), torch::nn::Linear(features, width)));
+          register_module(fmt::format("fc{}", i + 1), torch::nn::Linear(features, width)));
       features = width;
     }
     head_ = register_module("head", torch::nn::Linear(features, model.num_classes));

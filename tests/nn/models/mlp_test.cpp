@@ -14,12 +14,11 @@ TEST_CASE("mlp flattens the image and applies its layers in turn") {
   recipe.options["hidden"] = std::int64_t{5};
   const auto model = make_model(recipe, 2, 1);
   const auto parameters = model->named_parameters();
-  CHECK(parameters.keys() == std::vector<std::string>{"hidden.0.weight", "hidden.0.bias",
-                                                      "hidden.1.weight", "hidden.1.bias",
-                                                      "head.weight", "head.bias"});
+  CHECK(parameters.keys() == std::vector<std::string>{"fc1.weight", "fc1.bias", "fc2.weight",
+                                                      "fc2.bias", "head.weight", "head.bias"});
   const at::Tensor image = torch::arange(12).to(at::kFloat).view({1, 3, 2, 2});
   at::Tensor expected = image.view({1, 12});  // 3 * 2 * 2
-  for (const std::string layer : {"hidden.0", "hidden.1"}) {
+  for (const std::string layer : {"fc1", "fc2"}) {
     expected =
         (at::matmul(expected, parameters[layer + ".weight"].t()) + parameters[layer + ".bias"])
             .clamp_min(0);
