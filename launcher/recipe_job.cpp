@@ -50,6 +50,8 @@ void check_devices(const recipe::Recipe& recipe, const Placement& placement) {
       "start one worker for each GPU at most, or train on CPUs: --set device=cpu");
 }
 
+void warn_of_damage(const std::string& text) { core::warn("{}", text); }
+
 // A file without a name that holds `text`.
 core::Descriptor memory_file(const std::string& text) {
   core::Descriptor fd(memfd_create("recipe.json", MFD_CLOEXEC));
@@ -99,10 +101,10 @@ bool RecipeJob::check_run_folder() const {
   if (stored) {
     check_differences(*stored, request_.recipe, request_.allow, request_.checkpoint.string());
   }
-  if (occupied && format::find_checkpoint(output_, [](const std::string&) {}) !=
-                      std::optional<fs::path>(request_.checkpoint)) {
+  const fs::path named = named_checkpoint();
+  if (occupied && format::find_checkpoint(output_, [](const std::string&) {}) != named) {
     throw core::UsageError(
-        request_.checkpoint.string(),
+        named.string(),
         fmt::format("is not the newest checkpoint of {}, where the run would go on",
                     output_.string()),
         "two histories would mix there: give this run another folder: --set output=FOLDER");
@@ -138,19 +140,20 @@ std::optional<int> RecipeJob::open_run_folder() {
   return std::nullopt;
 }
 
+// The checkpoint that was asked for by its path, verified.
+fs::path RecipeJob::named_checkpoint() const {
+  if (auto named = format::find_checkpoint(request_.checkpoint, warn_of_damage)) return *named;
+  throw core::CheckpointError(request_.checkpoint.string(), "holds no checkpoint",
+                              "name a run's folder, one of its checkpoints, or latest");
+}
+
 std::optional<fs::path> RecipeJob::checkpoint_to_load(int restart) const {
-  const auto report = [](const std::string& text) { core::warn("{}", text); };
   if (restart > 0 || request_.start == RunRequest::Start::kNewest) {
-    if (auto newest = format::find_checkpoint(output_, report)) return newest;
+    if (auto newest = format::find_checkpoint(output_, warn_of_damage)) return newest;
     if (request_.start != RunRequest::Start::kCheckpoint) return std::nullopt;
   }
   if (request_.start == RunRequest::Start::kFresh) return std::nullopt;
-  auto named = format::find_checkpoint(request_.checkpoint, report);
-  if (!named) {
-    throw core::CheckpointError(request_.checkpoint.string(), "holds no checkpoint",
-                                "name a run's folder, one of its checkpoints, or latest");
-  }
-  return named;
+  return named_checkpoint();
 }
 
 std::vector<WorkerPlan> RecipeJob::plan_attempt(int restart, int max_restarts,
@@ -242,9 +245,8 @@ bool RecipeJob::failed_while_stopping(const WorkerEnd& end) const {
 }
 
 int RecipeJob::stopped_status(const GroupEnd& end) const {
-  const auto succeeded =
-      std::count_if(end.workers.begin(), end.workers.end(),
-                    [](const WorkerEnd& worker) { return worker.status.ok(); });
+  const auto succeeded = std::count_if(end.workers.begin(), end.workers.end(),
+                                       [](const WorkerEnd& worker) { return worker.status.ok(); });
   if (succeeded == placement_.nproc) return 0;  // the last step was under way
   const auto killed =
       std::count_if(end.workers.begin(), end.workers.end(),

@@ -34,6 +34,7 @@ class RecipeJob : public Job {
 
  private:
   bool check_run_folder() const;
+  std::filesystem::path named_checkpoint() const;
   std::optional<std::filesystem::path> checkpoint_to_load(int restart) const;
   WorkerPlan plan_worker(core::WorkerEnv env, const StoreSocket& store,
                          const std::vector<std::string>& arguments);

@@ -1,0 +1,340 @@
+"""scaletrain launch RECIPE and resume: checks, the run's folder, restarts; the worker is a script."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import socket
+import time
+import unittest
+
+from launcher.launch_support import LIMIT_S, LaunchTestCase
+
+# A worker that notes how it was called and then does what the test asks.
+WORKER = """#!/bin/sh
+echo "$@" >>"$TEST_FOLDER/called$RANK"
+cat "$3" >"$TEST_FOLDER/recipe$RANK"
+env >"$TEST_FOLDER/env$RANK"
+echo out $RANK; echo err $RANK >&2
+"""
+
+
+def sha256(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class RecipeTestCase(LaunchTestCase):
+    def setUp(self):
+        super().setUp()
+        self.run_folder = self.folder / "run"
+        self.shard = self.folder / "train-000000.tar"
+        self.shard.write_bytes(b"\0" * 1024)
+        self.worker = self.folder / "worker"
+
+    def recipe(self, **changes):
+        recipe = {
+            "name": "test", "seed": 1, "model": {"name": "mlp", "num_classes": 10},
+            "data": {"train": {"shards": str(self.shard)}, "image_size": 8},
+            "batch": {"per_device": 4}, "steps": 10, "optimizer": {"name": "sgd", "lr": 0.1},
+            "output": str(self.run_folder), **changes}
+        path = self.folder / "recipe.json"
+        path.write_text(json.dumps(recipe))
+        return path
+
+    def script(self, body=""):
+        self.worker.write_text(WORKER + body)
+        self.worker.chmod(0o755)
+
+    def environment(self, changes=None):
+        return super().environment({"TEST_FOLDER": str(self.folder), **(changes or {})})
+
+    def launch(self, *arguments, command="launch", expect=0):
+        return self.run_launcher(command, "--worker", self.worker, *arguments, expect=expect)
+
+    def called(self, rank=0):
+        path = self.folder / f"called{rank}"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def checkpoint(self, step, run=None):
+        """A checkpoint folder as bytes: whole, with the run's recipe."""
+        folder = (run or self.run_folder) / "checkpoints" / f"step-{step:08d}"
+        folder.mkdir(parents=True)
+        files = {"state.json": "{}", "recipe.json": (self.run_folder / "recipe.json").read_text()}
+        for name, text in files.items():
+            (folder / name).write_text(text)
+        body = json.dumps({
+            "format": 1, "program": "test", "step": step,
+            "files": {name: {"bytes": len(text), "sha256": sha256(text)}
+                      for name, text in files.items()}})[:-1]
+        (folder / "manifest.json").write_text(
+            body + f',\n "manifest_sha256": "{sha256(body)}"\n}}\n')
+        return folder
+
+    def a_run(self, *steps):
+        """A run that was started before and has checkpoints."""
+        self.script()
+        self.launch(self.recipe())
+        (self.folder / "called0").unlink()
+        return [self.checkpoint(step) for step in steps]
+
+
+class Launching(RecipeTestCase):
+    def test_workers_get_recipe_variables_and_logs(self):
+        self.script()
+        self.launch("--nproc", 2, self.recipe())
+        for rank in (0, 1):
+            (call,) = self.called(rank)
+            self.assertRegex(call, r"^train --recipe /proc/self/fd/\d+$")
+            self.assertEqual(json.loads((self.run_folder / "recipe.json").read_text()),
+                             json.loads((self.folder / f"recipe{rank}").read_text()))
+            logs = self.run_folder / "logs/attempt_0" / str(rank)
+            self.assertEqual(f"out {rank}\n", (logs / "stdout.log").read_text())
+            self.assertEqual(f"err {rank}\n", (logs / "stderr.log").read_text())
+            env = dict(line.split("=", 1) for line in
+                       (self.folder / f"env{rank}").read_text().splitlines() if "=" in line)
+            self.assertEqual(rank == 0, "SCALETRAIN_STORE_FD" in env)
+            self.assertEqual(rank == 0, "SCALETRAIN_CONSOLE_FD" in env)
+            self.assertIn("SCALETRAIN_LIFELINE_FD", env)
+            self.assertEqual("0", env["SCALETRAIN_ATTEMPT"])
+            self.assertEqual("False", env["TORCHELASTIC_USE_AGENT_STORE"])
+            self.assertEqual(str(max(1, len(os.sched_getaffinity(0)) // 2)), env["OMP_NUM_THREADS"])
+        self.assertFalse((self.run_folder / "lease.json").exists())
+        self.assertFalse((self.run_folder / "failure.json").exists())
+
+    def test_rank_0_inherits_the_listening_store_and_all_the_lifeline(self):
+        self.script("readlink /proc/self/fd/$SCALETRAIN_LIFELINE_FD >>\"$TEST_FOLDER/life\"\n"
+                    "[ $RANK = 0 ] && readlink /proc/self/fd/$SCALETRAIN_STORE_FD "
+                    ">\"$TEST_FOLDER/store\"; exit 0\n")
+        self.launch("--nproc", 2, self.recipe())
+        self.assertEqual(1, len(set((self.folder / "life").read_text().splitlines())))
+        self.assertTrue((self.folder / "store").read_text().startswith("socket:"))
+
+    def test_set_and_threads(self):
+        self.script()
+        self.launch("--set", "optimizer.lr=0.5", "--set", "threads=3", self.recipe())
+        recipe = json.loads((self.folder / "recipe0").read_text())
+        self.assertEqual(0.5, recipe["optimizer"]["lr"])
+        self.assertIn("OMP_NUM_THREADS=3\n", (self.folder / "env0").read_text())
+
+    def test_a_missing_shard_starts_nothing(self):
+        self.script()
+        self.shard.unlink()
+        done = self.launch(self.recipe(), expect=65)
+        self.assertEqual(f"{self.shard}: cannot be read or does not exist\n"
+                         "  make the data first, or correct the paths under /data\n", done.stderr)
+        self.assertEqual([], self.called())
+        self.assertFalse(self.run_folder.exists())
+
+    def test_an_indivisible_batch_starts_nothing(self):
+        self.script()
+        done = self.launch("--nproc", 2, self.recipe(batch={"global": 12, "per_device": 4}),
+                           expect=2)
+        self.assertIn("/batch/global", done.stderr)
+        self.assertFalse(self.run_folder.exists())
+
+    def test_an_output_that_cannot_be_made_is_a_storage_error(self):
+        self.script()
+        done = self.launch(self.recipe(output=str(self.shard / "run")), expect=74)
+        self.assertIn(str(self.shard / "run"), done.stderr)
+        self.assertEqual([], self.called())
+
+    def test_a_second_job_on_the_folder_is_refused(self):
+        self.script("touch \"$TEST_FOLDER/started\"; exec sleep 1000\n")
+        first = self.start("launch", "--worker", self.worker, self.recipe())
+        self.wait_for_files("started")
+        second = self.start("launch", "--worker", self.worker, self.recipe())
+        _, err = second.communicate(timeout=LIMIT_S)
+        self.assertEqual(2, second.returncode)
+        self.assertEqual(
+            f"{self.run_folder}: belongs to the running job with pid {first.pid} on host "
+            f"{socket.gethostname()}\n  stop that job first, or give this one another folder: "
+            "--set output=FOLDER\n", err)
+        first.kill()
+        first.wait(LIMIT_S)
+        self.assert_nothing_left()
+        self.script()
+        self.launch(self.recipe())  # the lease of the dead is no obstacle
+
+
+class Failing(RecipeTestCase):
+    def test_the_workers_code_is_passed_on_and_recorded(self):
+        self.script("[ $RANK = 0 ] && exec sleep 1000; echo boom >&2; exit 65\n")
+        done = self.launch("--nproc", 2, "--max-restarts", 3, self.recipe(), expect=65)
+        log = self.run_folder / "logs/attempt_0/1/stderr.log"
+        self.assertEqual(
+            "rank 1 failed first: exit code 65 (local rank 1)\n"
+            "  the last lines of its standard error:\n    | err 1\n    | boom\n"
+            f"  its log: {log}\n  all logs: {log.parents[1]}\n"
+            f"  continue with: scaletrain resume {self.run_folder}\n",
+            re.sub(r"\(host [^,]+, local rank 1, pid \d+\)", "(local rank 1)", done.stderr))
+        failure = json.loads((self.run_folder / "failure.json").read_text())
+        self.assertEqual((1, 65, None, 0), tuple(
+            failure[key] for key in ("rank", "exit_code", "signal", "attempt")))
+        self.assertEqual(1, len(self.called()))
+
+    def test_only_some_failures_are_worth_a_restart(self):
+        for code, attempts in ((1, 2), (2, 1), (65, 1), (71, 1), (74, 2), (75, 2), (76, 1)):
+            self.script(f"exit {code}\n")
+            self.launch("--max-restarts", 1, self.recipe(), expect=code)
+            self.assertEqual(attempts, len(self.called()), code)
+            (self.folder / "called0").unlink()
+
+    def test_a_killed_rank_gives_128_plus_its_signal(self):
+        self.script("kill -KILL $$\n")
+        done = self.launch(self.recipe(), expect=137)
+        self.assertIn("rank 0 failed first: killed by SIGKILL", done.stderr)
+
+    def test_a_restart_continues_from_the_newest_checkpoint(self):
+        (old,) = self.a_run(3)
+        new = self.folder / "new"
+        self.script(f"[ $TORCHELASTIC_RESTART_COUNT = 1 ] && exit 0;"
+                    f"mv \"{new}\" \"{old.parent}/step-00000007\"; exit 74\n")
+        self.checkpoint(7).rename(new)
+        self.launch("--resume", "auto", "--max-restarts", 1, self.recipe())
+        self.assertRegex(self.called()[0], rf"--resume {old}$")
+        self.assertRegex(self.called()[1], rf"--resume {old.parent}/step-00000007$")
+        self.assertEqual({"attempt_0", "attempt_1", "attempt_2"},
+                         {entry.name for entry in (self.run_folder / "logs").iterdir()})
+
+
+class Resuming(RecipeTestCase):
+    def test_a_folder_with_checkpoints_is_not_started_over(self):
+        self.a_run(3)
+        done = self.launch(self.recipe(), expect=2)
+        self.assertEqual(
+            f"{self.run_folder}: holds checkpoints of an earlier run\n  continue it with --resume "
+            "auto, or give this run another folder: --set output=FOLDER\n", done.stderr)
+        self.assertEqual([], self.called())
+
+    def test_every_name_of_the_newest_checkpoint_resumes_it(self):
+        old, new = self.a_run(3, 7)
+        (old.parent / "latest").symlink_to("step-00000003")  # a hint that is one behind
+        for path in (self.run_folder, old.parent, old.parent / "latest", new):
+            self.launch(path, command="resume")
+            self.assertRegex(self.called()[-1], rf"--resume {new}$")
+        self.launch("--resume", "auto", self.recipe())
+        self.assertRegex(self.called()[-1], rf"--resume {new}$")
+
+    def test_a_damaged_checkpoint_falls_back_unless_it_was_named(self):
+        old, new = self.a_run(3, 7)
+        (new / "state.json").write_text("[]")
+        done = self.launch(self.run_folder, command="resume")
+        self.assertRegex(self.called()[-1], rf"--resume {old}$")
+        self.assertIn("state.json", done.stderr)
+        done = self.launch(new, command="resume", expect=65)
+        self.assertIn("state.json", done.stderr)
+        self.assertEqual(1, len(self.called()))
+
+    def test_an_older_checkpoint_goes_on_in_another_folder_only(self):
+        old, _ = self.a_run(3, 7)
+        done = self.launch(old, command="resume", expect=2)
+        self.assertEqual(
+            f"{old}: is not the newest checkpoint of {self.run_folder}, where the run would go on\n"
+            "  two histories would mix there: give this run another folder: --set output=FOLDER\n",
+            done.stderr)
+        self.launch("--set", f"output={self.folder}/branch", old, command="resume")
+        self.assertRegex(self.called()[-1], rf"--resume {old}$")
+        self.assertTrue((self.folder / "branch/recipe.json").exists())
+
+    def test_auto_starts_at_the_beginning_where_there_is_nothing(self):
+        self.script()
+        done = self.launch("--resume", "auto", self.recipe())
+        self.assertEqual(f"{self.run_folder}: no checkpoint yet, starting from the beginning\n",
+                         done.stderr)
+        self.assertNotIn("--resume", self.called()[0])
+        self.launch(self.run_folder, command="resume")
+
+    def test_a_moved_run_goes_on_where_it_is(self):
+        self.a_run(3)
+        moved = self.folder / "moved"
+        self.run_folder.rename(moved)
+        self.launch(moved, command="resume")
+        self.assertRegex(self.called()[-1], rf"--resume {moved}/checkpoints/step-00000003$")
+        self.assertEqual(str(moved), json.loads((moved / "recipe.json").read_text())["output"])
+
+    def test_changed_keys_must_be_allowed(self):
+        self.a_run(3)
+        changes = ("--set", "optimizer.lr=0.2", "--set", "seed=2", "--set", "data.threads=1",
+                   "--set", "log.every.steps=3")
+        text = (f"{self.run_folder}: the recipe differs from the run that is continued: "
+                "optimizer.lr, seed\n  if that is meant, give --allow optimizer.lr --allow seed\n")
+        self.assertEqual(text, self.launch(*changes, self.run_folder, command="resume",
+                                           expect=2).stderr)
+        self.assertEqual(text, self.launch("--resume", "auto", *changes, self.recipe(),
+                                           expect=2).stderr)
+        self.launch(*changes, "--allow", "optimizer", "--allow", "seed", self.run_folder,
+                    command="resume")
+        self.assertEqual(0.2, json.loads((self.folder / "recipe0").read_text())["optimizer"]["lr"])
+
+    def test_a_finished_run_says_so(self):
+        self.a_run(3)
+        (self.run_folder / "finished.json").write_text('{"step": 10, "epoch": 2, "test_top1": 0.5}')
+        for arguments in (("resume", self.run_folder),
+                          ("launch", "--resume", "auto", self.recipe())):
+            done = self.launch(*arguments[1:], command=arguments[0])
+            self.assertEqual(f"{self.run_folder}: this run is finished: step 10, epoch 2, test "
+                             "top-1 0.5000\n", done.stderr)
+        self.assertEqual([], self.called())
+        self.launch("--set", "steps=20", "--allow", "steps", self.run_folder, command="resume")
+        self.assertEqual(1, len(self.called()))
+
+    def test_a_path_that_is_nothing_is_an_error(self):
+        self.script()
+        done = self.launch(self.folder / "none", command="resume", expect=65)
+        self.assertEqual(f"{self.folder}/none: does not exist\n  name a run's folder, one of its "
+                         "checkpoints, or latest\n", done.stderr)
+        done = self.launch(self.folder, command="resume", expect=65)
+        self.assertEqual(f"{self.folder}: is neither a run's folder nor a checkpoint\n  name a "
+                         "run's folder, one of its checkpoints, or latest\n", done.stderr)
+
+
+class Stopping(RecipeTestCase):
+    def stop(self, number, body, *flags):
+        self.script(body + "touch \"$TEST_FOLDER/ready$RANK\"; while :; do sleep 0.05; done\n")
+        process = self.start("launch", "--worker", self.worker, "--nproc", 2, *flags, self.recipe())
+        self.wait_for_files("ready0", "ready1")
+        process.send_signal(number)
+        return process
+
+    def finish(self, process, expect):
+        _, err = process.communicate(timeout=LIMIT_S)
+        self.assertEqual(expect, process.returncode, err)
+        self.assert_nothing_left()
+        return err
+
+    def test_saved_and_stopped_is_75_or_130(self):
+        for number, trap, code in ((signal.SIGTERM, "TERM", 75), (signal.SIGUSR2, "USR2", 75),
+                                   (signal.SIGHUP, "TERM", 75), (signal.SIGINT, "INT", 130)):
+            err = self.finish(self.stop(number, f"trap 'exit {code}' {trap};"), code)
+            self.assertIn(f"stopped; continue with: scaletrain resume {self.run_folder}\n", err)
+            self.assertFalse((self.run_folder / "failure.json").exists())
+            for rank in (0, 1):
+                (self.folder / f"ready{rank}").unlink()
+
+    def test_workers_that_do_not_save_in_time_are_killed(self):
+        start = time.monotonic()
+        err = self.finish(self.stop(signal.SIGTERM, "trap '' TERM;", "--grace", "200ms"), 75)
+        self.assertLess(time.monotonic() - start, 20)
+        self.assertIn("2 workers did not stop in time and were killed\n", err)
+
+    def test_a_second_ctrl_c_is_130_at_once(self):
+        process = self.stop(signal.SIGINT, "trap '' INT TERM;")
+        self.assertIn("SIGINT: stopping", process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        self.finish(process, 130)
+
+    def test_a_failure_while_stopping_is_still_a_failure(self):
+        err = self.finish(self.stop(signal.SIGTERM, "trap 'exit 74' TERM;", "--max-restarts", "3"),
+                          74)
+        self.assertIn("failed first: exit code 74", err)
+        self.assertNotIn("starting again", err)
+
+    def test_a_killed_launcher_takes_its_workers_with_it(self):
+        process = self.stop(signal.SIGKILL, "")
+        process.wait(LIMIT_S)
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    unittest.main()
