@@ -61,15 +61,16 @@ class FileObject : public Object {
   void read(std::int64_t offset, std::span<std::byte> out) const override {
     std::size_t done = 0;
     while (done < out.size()) {
-      const std::int64_t at = offset + static_cast<std::int64_t>(done);
-      const ssize_t got = ::pread(fd_, out.data() + done, out.size() - done, at);
+      const ssize_t got = ::pread(fd_, out.data() + done, out.size() - done,
+                                  offset + static_cast<std::int64_t>(done));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail(path_, errno);
       if (got == 0) {
-        throw core::DataError(path_,
-                              fmt::format("ends at byte {} while bytes {} to {} are read", at,
-                                          offset, offset + static_cast<std::int64_t>(out.size())),
-                              "the file is truncated, or was cut while it was read");
+        throw core::DataError(
+            path_,
+            fmt::format("ends at byte {} while bytes {} to {} are read", ::lseek(fd_, 0, SEEK_END),
+                        offset, offset + static_cast<std::int64_t>(out.size())),
+            "the file is truncated, or was cut while it was read");
       }
       done += static_cast<std::size_t>(got);
     }

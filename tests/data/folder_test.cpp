@@ -1,0 +1,50 @@
+#include "lib/data/folder.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/data/image_support.h"
+
+using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+constexpr const char* kLayout = "\n  a folder source holds one folder of images for each class";
+
+}  // namespace
+
+TEST_CASE("classes and files are numbered by their names, bytewise sorted") {
+  const TarFolder folder;
+  folder.write("dog/b.PNG", grey_png(2));
+  folder.write("dog/a.x.jpg", "jpeg");
+  folder.write("dog/notes.txt", "");
+  folder.write("dog/.hidden.png", "");
+  folder.write("Cat/1.jpeg", "cat");
+  folder.write(".git/x", "");
+  folder.write("classes.json", "ignored");
+  const auto dataset = open_folder(folder.path.string());
+  CHECK(dataset->classes() == std::vector<std::string>{"Cat", "dog"});
+  CHECK(shard_sizes(*dataset) == std::vector<std::int64_t>{1, 2});
+  CHECK(dataset->size() == 3);
+  const RawSample sample = dataset->read(1, 1);
+  CHECK(sample.image == grey_png(2));
+  CHECK(sample.label == 1);
+  CHECK(sample.shard == "dog");
+  CHECK(sample.key == "b.PNG");
+  CHECK(sample.extension == "png");
+  CHECK(dataset->read(1, 0).key == "a.x.jpg");
+  CHECK(dataset->image_place(1, sample) == folder.file("dog/b.PNG"));
+  CHECK(dataset->label_place(1, sample) == folder.file("dog"));
+}
+
+TEST_CASE("a folder without classes or images, or with folders too deep, is told") {
+  const TarFolder folder;
+  const std::string path = folder.path.string();
+  const auto error_of = [&] { return message_of([&] { open_folder(path); }); };
+  CHECK(error_of() == path + ": no class folder in it" + kLayout);
+  folder.write("cat/readme.txt", "");
+  CHECK(error_of() == path + "/cat: no .png, .jpg or .jpeg in it" + kLayout);
+  folder.write("cat/deep/x.png", "");
+  CHECK(error_of() == path + "/cat/deep: a folder inside a class's folder" + kLayout);
+  CHECK(message_of([&] { open_folder(path + "/absent"); }) ==
+        path + "/absent: No such file or directory (ENOENT)\n  check the path in the recipe");
+}

@@ -1,0 +1,97 @@
+#include "lib/data/shards.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/data/image_support.h"
+
+using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+std::string open_error(const std::vector<std::string>& paths) {
+  return message_of([&] { open_shards(paths, ""); });
+}
+
+}  // namespace
+
+TEST_CASE("samples of shards are read by number") {
+  const TarFolder folder;
+  const std::string a = folder.write("a.tar", grey_shard(0, 3)),
+                    b = folder.write("b.tar", grey_shard(7, 2));
+  const auto dataset = open_shards({a, b}, "");
+  CHECK(dataset->size() == 5);
+  CHECK(dataset->shard_count() == 2);
+  CHECK(shard_sizes(*dataset) == std::vector<std::int64_t>{3, 2});
+  const RawSample sample = dataset->read(1, 1);
+  CHECK(sample.image == grey_png(8));
+  CHECK(sample.label == 1);
+  CHECK(sample.shard == "b.tar");
+  CHECK(sample.key == "00001");
+  CHECK(sample.extension == "png");
+  CHECK(dataset->image_place(1, sample) == b + ": 00001.png (byte 2560)");
+  CHECK(dataset->label_place(1, sample) == b + ": 00001.cls");
+  CHECK(std::filesystem::exists(a + ".idx"));
+}
+
+TEST_CASE("classes are those of classes.json beside the shards") {
+  const TarFolder folder;
+  const std::string shard = folder.write("a.tar", grey_shard(0, 1));
+  CHECK(open_shards({shard}, "")->classes().empty());
+  const std::string path = folder.write("classes.json", "[\"zero\", \"one\"]\n");
+  CHECK(open_shards({shard}, "")->classes() == std::vector<std::string>{"zero", "one"});
+  for (const char* const text : {"{}", "[1]", "[\"a\"", ""}) {
+    folder.write("classes.json", text);
+    CHECK(open_error({shard}) ==
+          path +
+              ": is not a JSON array of strings\n"
+              "  write the names of the classes by label, as [\"cat\", \"dog\"]");
+  }
+}
+
+TEST_CASE("a missing, truncated or empty set of shards is told when it is opened") {
+  const TarFolder folder;
+  const std::string sound = folder.write("a.tar", grey_shard(0, 3)), absent = folder.file("b.tar");
+  CHECK(open_error({sound, absent}) ==
+        absent + ": No such file or directory (ENOENT)\n  check the path in the recipe");
+  const std::string cut = folder.write("cut.tar", grey_shard(0, 3).substr(0, 2048));
+  CHECK(open_error({sound, cut}) ==
+        cut +
+            ": byte 2048: ends without the two zero blocks that end a tar\n"
+            "  the shard is truncated: copy or write it again");
+  const std::string empty = folder.write("empty.tar", tar_end());
+  CHECK(open_error({empty}) ==
+        empty + ": no sample in 1 shards\n  check the shards that the recipe names");
+}
+
+TEST_CASE("a shard that is changed while it is read is told") {
+  const TarFolder folder;
+  const std::string path = folder.write("a.tar", grey_shard(0, 3));
+  const auto unread = open_shards({path}, "");
+  const auto open = open_shards({path}, "");
+  const RawSample before = open->read(0, 2);
+  REQUIRE(::truncate(path.c_str(), 1024) == 0);
+  CHECK(message_of([&] { open->read(0, 2); }) ==
+        path +
+            ": ends at byte 1024 while bytes 4096 to 4608 are read\n"
+            "  the file is truncated, or was cut while it was read");
+  CHECK(message_of([&] { unread->read(0, 0); }) ==
+        path +
+            ": is not the file that was indexed: its size or time changed\n"
+            "  start again, and leave shards alone while they are read");
+  // Overwritten in place by another shard: the descriptor sees other bytes.
+  folder.write("a.tar", tar_member("0.png", "another") + tar_end());
+  CHECK(message_of([&] { open->read(0, 0); }) ==
+        path +
+            ": byte 0: is not the member that the index names\n"
+            "  the shard was changed: start again, and leave shards alone while they are read");
+}
+
+TEST_CASE("names of samples may be anything, and messages show them escaped") {
+  const TarFolder folder;
+  const std::string path = folder.write("a.tar", tar_member("../\x1b\n.png", grey_png(1)) +
+                                                     tar_member("../\x1b\n.cls", "1") + tar_end());
+  const auto dataset = open_shards({path}, "");
+  CHECK(dataset->label_place(0, dataset->read(0, 0)) == path + ": ../\\x1b\\n.cls");
+}
