@@ -18,8 +18,9 @@
 namespace scaletrain::train {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Fault::Kind>, 5> kKinds{
+constexpr std::array<std::pair<std::string_view, Fault::Kind>, 6> kKinds{
     {{"nan", Fault::Kind::kNan},
+     {"nans", Fault::Kind::kNans},
      {"kill", Fault::Kind::kKill},
      {"exit", Fault::Kind::kExit},
      {"throw", Fault::Kind::kThrow},
@@ -54,8 +55,9 @@ std::optional<Fault> parse_fault(const std::string& text) {
     good = read_number(view.substr(comma + 1), *fault.rank);
   }
   if (!good) {
-    throw core::UsageError("SCALETRAIN_FAULT", fmt::format("\"{}\" is no fault", text),
-                           "use KIND@STEP or KIND@STEP,RANK with nan, kill, exit, throw or slow");
+    throw core::UsageError(
+        "SCALETRAIN_FAULT", fmt::format("\"{}\" is no fault", text),
+        "use KIND@STEP or KIND@STEP,RANK with nan, nans, kill, exit, throw or slow");
   }
   fault.kind = *kind;
   return fault;
@@ -68,9 +70,12 @@ std::optional<Fault> read_fault() {
 }
 
 bool commit_fault(const std::optional<Fault>& fault, std::int64_t step, int rank) {
-  if (!fault || fault->step != step || fault->rank.value_or(rank) != rank) return false;
+  if (!fault || fault->rank.value_or(rank) != rank) return false;
+  if (fault->kind == Fault::Kind::kNans) return step >= fault->step;
+  if (fault->step != step) return false;
   switch (fault->kind) {
     case Fault::Kind::kNan:
+    case Fault::Kind::kNans:
       return true;
     case Fault::Kind::kKill:
       ::raise(SIGKILL);

@@ -11,7 +11,7 @@
 namespace scaletrain::train {
 
 struct Fault {
-  enum class Kind { kNan, kKill, kExit, kThrow, kSlow };
+  enum class Kind { kNan, kNans, kKill, kExit, kThrow, kSlow };
   Kind kind = Kind::kNan;
   std::int64_t step = 0;
   std::optional<int> rank;

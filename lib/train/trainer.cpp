@@ -32,8 +32,10 @@ core::ExitCode Trainer::run() {
   const checkpoint::TrainState& state = parts_.state;
   while (state.step < parts_.total_steps) {
     const StepResult result = train_step();
-    if (validate_every_.due(state.step, seconds_before_, result.trained_s)) validate();
-    if (save_every_.due(state.step, seconds_before_, result.trained_s)) save();
+    const bool best =
+        validate_every_.due(state.step, seconds_before_, result.trained_s) && validate();
+    const bool due = save_every_.due(state.step, seconds_before_, result.trained_s);
+    if (due || (best && recipe_.checkpoint.keep_best > 0)) save();
     seconds_before_ = result.trained_s;
     if (result.stop != core::StopReason::kNone) return stop(result.stop);
   }
@@ -77,16 +79,18 @@ void Trainer::count_step(const StepResult& result, double seconds) {
   }
 }
 
-void Trainer::validate() {
-  if (!parts_.val_loader || validated_step_ == parts_.state.step) return;
+bool Trainer::validate() {
+  if (!parts_.val_loader || validated_step_ == parts_.state.step) return false;
   const EvalResult result = parts_.evaluate(*parts_.val_loader);
   checkpoint::TrainState& state = parts_.state;
   validated_step_ = state.step;
-  if (result.top1 > state.best_metric) {
+  const bool best = result.top1 > state.best_metric;
+  if (best) {
     state.best_metric = result.top1;
     state.best_step = state.step;
   }
   reporter_.eval("val", result);
+  return best;
 }
 
 void Trainer::save() {

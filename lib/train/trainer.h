@@ -30,7 +30,7 @@ class Trainer {
  private:
   StepResult train_step();
   void count_step(const StepResult& result, double seconds);
-  void validate();
+  bool validate();  // whether this is the best so far
   void save();
   void finish();
   core::ExitCode stop(core::StopReason reason);

@@ -75,12 +75,13 @@ class StopTest(support.RunTestCase):
         self.assertEqual(support.records(self.folder / "recipe", "train")[-1]["step"], 20)
 
     def test_divergence_exits_76_and_keeps_the_checkpoint(self):
-        # A learning rate that makes everything infinite after some steps.
-        path = self.recipe(optimizer={"name": "sgd", "lr": 1e30}, steps=100,
-                           checkpoint={"every": {"steps": 1}})
-        result = self.run_scaletrain("launch", "--nproc", 2, path, expect=76)
-        self.assertIn("were not finite in 10 steps in a row", result.stderr)
+        path = self.recipe(steps=100, checkpoint={"every": {"steps": 5}})
+        result = self.run_scaletrain("launch", "--nproc", 2, "--max-restarts", 3, path, expect=76,
+                                     env={"SCALETRAIN_FAULT": "nans@30,1"})
+        self.assertIn("step 39: loss or gradients were not finite in 10 steps in a row",
+                      result.stderr)
         self.run_scaletrain("checkpoint", "verify", self.folder / "recipe")
+        self.assertEqual(support.inspect(self.folder / "recipe")["step"], 35)
 
     def test_the_workers_die_with_a_killed_launcher(self):
         _, process = self.start_long()

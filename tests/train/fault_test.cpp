@@ -35,6 +35,8 @@ TEST_CASE("a fault happens at its step and rank only") {
   CHECK(!commit_fault(fault, 3, 0));
   CHECK(commit_fault(parse_fault("nan@3"), 3, 0));
   CHECK(!commit_fault(std::nullopt, 3, 0));
+  CHECK(!commit_fault(parse_fault("nans@3"), 2, 0));
+  CHECK(commit_fault(parse_fault("nans@3"), 4, 0));
 }
 
 TEST_CASE("throw throws") {

@@ -1,0 +1,79 @@
+"""A PyTorch program that knows nothing of us: DDP over Gloo by the environment, and restarts."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("SCALETRAIN_BIN", ROOT / "build/release/bin"))
+LIMIT_S = 300
+LONG = os.environ.get("SCALETRAIN_LONG") == "1"
+
+TRAIN = """
+    import torch, torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    model = DistributedDataParallel(torch.nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    torch.manual_seed(1 + dist.get_rank())
+    inputs = torch.randn(64, 8)
+    targets = inputs.sum(1, keepdim=True)
+    losses = []
+    for _ in range(100):
+        loss = torch.nn.functional.mse_loss(model(inputs), targets)
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+        losses.append(loss.item())
+    weights = [torch.zeros(1, 8) for _ in range(dist.get_world_size())]
+    dist.all_gather(weights, model.module.weight.detach())
+    assert all(torch.equal(weights[0], other) for other in weights)
+    assert losses[-1] < losses[0] / 10, losses
+    print("trained", dist.get_world_size(), flush=True)
+    dist.destroy_process_group()
+"""
+
+# Fails after the ranks have met once: the next attempt must not see what they left in the store.
+FAIL_ONCE = """
+    import datetime, os, sys, torch, torch.distributed as dist
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=120))
+    value = torch.ones(1)
+    dist.all_reduce(value)
+    dist.barrier()
+    if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        sys.exit(3)
+    print("met", int(value), flush=True)
+    dist.destroy_process_group()
+"""
+
+
+class ForeignDdp(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="scaletrain-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def launch(self, script, *flags):
+        path = self.folder / "script.py"
+        path.write_text(textwrap.dedent(script))
+        done = subprocess.run([BIN / "scaletrain", "launch", *flags, "--", sys.executable, path],
+                              capture_output=True, text=True, timeout=LIMIT_S, cwd=self.folder)
+        self.assertEqual(0, done.returncode, done.stderr)
+        return done
+
+    def test_a_plain_ddp_script_trains(self):
+        self.assertEqual("trained 2\n" * 2, self.launch(TRAIN, "--nproc", "2").stdout)
+
+    def test_a_restart_meets_in_a_new_store(self):
+        for _ in range(20 if LONG else 3):
+            done = self.launch(FAIL_ONCE, "--nproc", "4", "--max-restarts", "1")
+            self.assertEqual("met 4\n" * 4, done.stdout)
+            self.assertIn("starting again: restart 1 of 1", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
