@@ -48,7 +48,7 @@ class TreeBuilder {
   Node take() { return std::move(root_); }
   void throw_error() const { throw core::RecipeError(error_place_, error_found_, error_remedy_); }
 
-  bool null() { return put({}); }
+  bool null() { return put(std::monostate()); }
   bool boolean(bool value) { return put(value); }
   bool number_integer(std::int64_t value) { return put(value); }
   bool number_unsigned(std::uint64_t value) {
@@ -127,20 +127,24 @@ class TreeBuilder {
     return *next_;
   }
 
-  Node& store(decltype(Node::value) value) {
+  // The alternative is made in place: GCC 12 warns wrongly of a moved variant under sanitizers.
+  template <class T>
+  Node& store(T value) {
     Node& node = place();
-    node.value = std::move(value);
+    node.value.emplace<T>(std::move(value));
     node.source = source_;
     node.line = line();
     return node;
   }
 
-  bool put(decltype(Node::value) value) {
+  template <class T>
+  bool put(T value) {
     store(std::move(value));
     return true;
   }
 
-  bool open(decltype(Node::value) value) {
+  template <class T>
+  bool open(T value) {
     if (open_.size() == kMaxDepth) {
       return refuse(fmt::format("more than {} levels of lists and objects", kMaxDepth),
                     "no recipe needs them");

@@ -160,6 +160,9 @@ TEST_CASE("what must hold between keys is told where it is written") {
                                     "\"heads\": 5}"}) ==
         "--set model: /model/heads: 5 does not divide \"dim\", which is 192\n"
         "  change one of them");
+  CHECK(error_of(minimal_recipe(), {"optimizer.momentum=0", "optimizer.nesterov=true"}) ==
+        "--set optimizer.nesterov: needs \"momentum\" above 0\n"
+        "  change one of them");
   CHECK(
       error_of(minimal_recipe(),
                {"data.train.augment=[{\"name\": \"random_resized_crop\", \"scale_max\": 0.01}]"}) ==
