@@ -15,15 +15,20 @@ using test::CrashDisk;
 
 namespace {
 
-// One save as lib/checkpoint does it; `text` tells two checkpoints of one step apart.
-void save(core::Disk& disk, const fs::path& run, std::int64_t step, const std::string& text,
-          std::int64_t keep_last) {
-  const fs::path checkpoints = run / "checkpoints";
-  publish_checkpoint(disk, checkpoints, {.program = "test", .step = step}, 100,
+// `text` tells two checkpoints of one step apart.
+void publish(core::Disk& disk, const fs::path& run, std::int64_t step, const std::string& text) {
+  publish_checkpoint(disk, run / "checkpoints", {.program = "test", .step = step}, 100,
                      [&](const fs::path& folder) {
                        return FileEntries{{"a", write_hashed(disk, folder / "a", "a of " + text)},
                                           {"b", write_hashed(disk, folder / "b", "b of " + text)}};
                      });
+}
+
+// One save as lib/checkpoint does it.
+void save(core::Disk& disk, const fs::path& run, std::int64_t step, const std::string& text,
+          std::int64_t keep_last) {
+  const fs::path checkpoints = run / "checkpoints";
+  publish(disk, run, step, text);
   core::replace_link(disk, checkpoint_name(step), checkpoints / "latest");
   retain_checkpoints(disk, checkpoints, step, keep_last, {});
 }
@@ -77,6 +82,10 @@ bool cut_once(const Sweep& sweep, int operations) {
     FAIL_CHECK("a damaged checkpoint has its final name: " << damage);
   });
   if (sweep.earlier > 0) REQUIRE(found.has_value());
+  // Not only the newest: no half of a checkpoint is ever seen under its name.
+  for (const std::int64_t step : list_checkpoints(run / "checkpoints")) {
+    CHECK_NOTHROW(verify_checkpoint(checkpoint_path(run / "checkpoints", step)));
+  }
   const std::string text = found ? text_of(*found) : "";
   if (done) {
     CHECK(text == "new");
@@ -129,4 +138,17 @@ TEST_CASE("after any cut while a checkpoint of the same step is replaced one of 
     CAPTURE(earlier);
     sweep_all(earlier, earlier * 10, 3);
   }
+}
+
+TEST_CASE("a checkpoint survives a power cut from the moment publish_checkpoint returns") {
+  const test::TemporaryFolder folder;
+  const fs::path run = folder.path / "run";
+  CrashDisk disk(folder.path);
+  disk.make_folders(run);
+  disk.sync_folder(folder.path);
+  publish(disk, run, 1, "first");
+  disk.restart(CrashDisk::Lost::kEverything);
+  const auto found = find_checkpoint(run, [](const std::string&) {});
+  REQUIRE(found.has_value());
+  CHECK(text_of(*found) == "first");
 }
