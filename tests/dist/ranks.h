@@ -56,6 +56,7 @@ struct RanksOptions {
 
 [[noreturn]] inline void run_rank(const RankBody& body, const core::WorkerEnv& env, int output) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::signal(SIGPIPE, SIG_IGN);  // as in a worker: core::install_stop_handlers
   std::string text;
   int status = 0;
   try {
