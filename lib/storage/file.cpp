@@ -100,7 +100,8 @@ class FileStorage : public Storage {
       bool is_folder = entry->d_type == DT_DIR;
       if (entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) {
         struct stat status {};
-        is_folder = ::stat((folder + "/" + name).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+        is_folder = ::stat(fmt::format("{}/{}", folder, name).c_str(), &status) == 0 &&
+                    S_ISDIR(status.st_mode);
       }
       entries.push_back({name, is_folder});
     }
