@@ -67,6 +67,7 @@ void become_external(const std::string& name, const std::vector<std::string>& ar
   std::vector<char*> pointers;
   std::vector<std::string> texts = arguments;
   texts[0] = *path;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   std::signal(SIGPIPE, SIG_DFL);

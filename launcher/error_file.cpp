@@ -26,9 +26,9 @@ double seconds(const json& value) {
 }
 
 const json& member(const json& object, const char* name) {
-  static const json kNone;
+  static const json none;
   const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() ? *found : kNone;
+  return object.is_object() && found != object.end() ? *found : none;
 }
 
 }  // namespace

@@ -40,10 +40,10 @@ std::vector<std::string> resolved(std::vector<std::string> program) {
 
 }  // namespace
 
-ForeignJob::ForeignJob(std::vector<std::string> program, const Placement& placement,
+ForeignJob::ForeignJob(std::vector<std::string> program, Placement placement,
                        const std::string& log_dir)
     : program_(resolved(std::move(program))),
-      placement_(placement),
+      placement_(std::move(placement)),
       keep_logs_(!log_dir.empty()),
       keep_folder_(keep_logs_) {
   std::error_code ignored;

@@ -14,8 +14,7 @@ class ForeignJob : public Job {
   // `log_dir`: where both streams are copied, in torchrun's layout; "": nowhere, and error files
   // lie in a temporary folder. Throws core::UsageError where the program does not exist and
   // core::StorageError where the folder cannot be made.
-  ForeignJob(std::vector<std::string> program, const Placement& placement,
-             const std::string& log_dir);
+  ForeignJob(std::vector<std::string> program, Placement placement, const std::string& log_dir);
   // Removes the temporary folder, unless a failed worker left its cause there.
   ~ForeignJob() override;
 

@@ -1,6 +1,6 @@
 #include "launcher/output_relay.h"
 
-#include <limits.h>  // PIPE_BUF
+#include <linux/limits.h>  // PIPE_BUF
 #include <poll.h>
 
 #include <algorithm>

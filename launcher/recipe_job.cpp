@@ -72,9 +72,9 @@ core::Descriptor open_log(const fs::path& path) {
 
 }  // namespace
 
-RecipeJob::RecipeJob(RunRequest request, const Placement& placement, const std::string& worker)
+RecipeJob::RecipeJob(RunRequest request, Placement placement, const std::string& worker)
     : request_(std::move(request)),
-      placement_(placement),
+      placement_(std::move(placement)),
       worker_(find_worker(worker)),
       output_(request_.recipe.output) {
   recipe::plan_batch(request_.recipe.batch, placement_.world_size());

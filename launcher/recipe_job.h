@@ -16,7 +16,7 @@ class RecipeJob : public Job {
  public:
   // Checks everything that can be wrong before anything is written: batch, sources, devices,
   // worker, the run's folder. `worker` is --worker, or "". Throws core::Error.
-  RecipeJob(RunRequest request, const Placement& placement, const std::string& worker);
+  RecipeJob(RunRequest request, Placement placement, const std::string& worker);
 
   // Makes the run's folder and takes its lease. A status to exit with where nothing is left to do:
   // the run is finished. Throws core::UsageError (another job owns it) or core::StorageError.

@@ -1,8 +1,7 @@
 // The signals that stop a job, as a descriptor to poll.
 #pragma once
 
-#include <signal.h>  // sigset_t
-
+#include <csignal>
 #include <optional>
 
 #include "lib/core/descriptor.h"

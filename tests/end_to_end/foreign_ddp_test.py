@@ -13,8 +13,9 @@ BIN = pathlib.Path(os.environ.get("SCALETRAIN_BIN", ROOT / "build/release/bin"))
 LIMIT_S = 300
 LONG = os.environ.get("SCALETRAIN_LONG") == "1"
 
-TRAIN = """
-    import torch, torch.distributed as dist
+# A line is one write: ranks must not mix in it, with PYTHONUNBUFFERED too.
+TRAIN = r"""
+    import sys, torch, torch.distributed as dist
     from torch.nn.parallel import DistributedDataParallel
 
     dist.init_process_group("gloo")
@@ -33,12 +34,12 @@ TRAIN = """
     dist.all_gather(weights, model.module.weight.detach())
     assert all(torch.equal(weights[0], other) for other in weights)
     assert losses[-1] < losses[0] / 10, losses
-    print("trained", dist.get_world_size(), flush=True)
+    sys.stdout.write(f"trained {dist.get_world_size()}\n")
     dist.destroy_process_group()
 """
 
 # Fails after the ranks have met once: the next attempt must not see what they left in the store.
-FAIL_ONCE = """
+FAIL_ONCE = r"""
     import datetime, os, sys, torch, torch.distributed as dist
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=120))
     value = torch.ones(1)
@@ -46,7 +47,7 @@ FAIL_ONCE = """
     dist.barrier()
     if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
         sys.exit(3)
-    print("met", int(value), flush=True)
+    sys.stdout.write(f"met {int(value)}\n")
     dist.destroy_process_group()
 """
 
