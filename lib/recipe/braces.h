@@ -6,7 +6,7 @@
 
 namespace scaletrain::recipe {
 
-inline constexpr std::size_t kMaxExpanded = 1000000;
+inline constexpr std::size_t kMaxExpanded = 100000;
 
 // In order, the first brace changing slowest; the width of the first number is kept. Text without
 // braces stands for itself. On a mistake the result is empty and `mistake` says why.

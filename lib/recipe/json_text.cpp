@@ -139,7 +139,10 @@ class TreeBuilder {
 
   template <class T>
   bool put(T value) {
-    store(std::move(value));
+    if (++values_ > kMaxValues) {
+      return refuse(fmt::format("more than {} values", kMaxValues), "no recipe needs them");
+    }
+    last_ = &store(std::move(value));
     return true;
   }
 
@@ -149,7 +152,8 @@ class TreeBuilder {
       return refuse(fmt::format("more than {} levels of lists and objects", kMaxDepth),
                     "no recipe needs them");
     }
-    open_.push_back(&store(std::move(value)));
+    if (!put(std::move(value))) return false;
+    open_.push_back(last_);
     return true;
   }
 
@@ -162,8 +166,10 @@ class TreeBuilder {
   const char* counted_;  // newlines before it are in line_
   const char* reached_;  // set by CountingIterator
   int line_ = 1;
+  std::size_t values_ = 0;
   Node root_;
-  Node* next_ = nullptr;
+  Node* next_ = nullptr;     // the member just named
+  Node* last_ = nullptr;     // the value just stored
   std::vector<Node*> open_;  // their containers do not grow while something inside is open
   std::string error_place_, error_found_, error_remedy_;
 };

@@ -8,11 +8,14 @@
 
 namespace scaletrain::recipe {
 
-inline constexpr std::int64_t kMaxRecipeBytes = 1 << 20;
-inline constexpr int kMaxDepth = 64;
+// Limits far above any recipe, for files that are none. A resolved recipe names every shard
+// (kMaxExpanded, lib/recipe/braces.h) and must still be read.
+inline constexpr std::int64_t kMaxRecipeBytes = 16 << 20;
+inline constexpr std::size_t kMaxDepth = 64;
+inline constexpr std::size_t kMaxValues = 300000;
 
 // Throws core::RecipeError ("file:line") for text that is not JSON in UTF-8, a name twice in one
-// object, more than kMaxDepth levels, a number that does not fit in 64 bits.
+// object, more than kMaxDepth levels or kMaxValues values, a number that does not fit in 64 bits.
 Node parse_json_text(const std::string& text, const std::shared_ptr<const SourceText>& source);
 
 }  // namespace scaletrain::recipe

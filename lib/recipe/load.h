@@ -16,7 +16,7 @@ namespace scaletrain::recipe {
 Recipe load_recipe(const std::filesystem::path& path,
                    const std::vector<std::string>& overrides = {});
 
-// The same from text; `name` stands for the file in messages.
+// The same from text; `name` stands for the file: in messages, for "extends", as the default name.
 Recipe parse_recipe(const std::string& text, const std::string& name,
                     const std::vector<std::string>& overrides = {});
 

@@ -43,7 +43,10 @@ class ShardList : public Type {
 
   void read(const Node& node, const std::string& pointer, Problems& problems) override {
     value_.clear();
-    if (node.text() != nullptr) return read_one(node, pointer, problems);
+    if (node.text() != nullptr) {
+      read_one(node, pointer, problems);
+      return;
+    }
     const Node::Array* const items = node.array();
     if (items == nullptr || items->empty()) {
       return problems.add(
@@ -52,7 +55,8 @@ class ShardList : public Type {
           "use " + phrase());
     }
     for (std::size_t i = 0; i < items->size(); ++i) {
-      read_one((*items)[i], child_pointer(pointer, std::to_string(i)), problems);
+      // Short texts can stand for many names: past the limit none is looked at.
+      if (!read_one((*items)[i], child_pointer(pointer, std::to_string(i)), problems)) return;
     }
   }
   Json write() const override { return value_.empty() ? Json() : Json(value_); }
@@ -65,17 +69,20 @@ class ShardList : public Type {
   }
 
  private:
-  void read_one(const Node& node, const std::string& pointer, Problems& problems) {
+  // False when the list is too long.
+  bool read_one(const Node& node, const std::string& pointer, Problems& problems) {
     const std::string* const text = read_path(node, pointer, *this, problems);
-    if (text == nullptr) return;
+    if (text == nullptr) return true;
     std::string mistake;
     const std::vector<std::string> names = expand_braces(*text, mistake);
-    if (!mistake.empty()) return problems.add(node, pointer, mistake, "use " + phrase());
+    if (!mistake.empty()) problems.add(node, pointer, mistake, "use " + phrase());
     if (value_.size() + names.size() > kMaxExpanded) {
-      return problems.add(node, pointer, "makes the list too long",
-                          "use at most " + std::to_string(kMaxExpanded) + " shards");
+      problems.add(node, pointer, "makes the list too long",
+                   "use at most " + std::to_string(kMaxExpanded) + " shards");
+      return false;
     }
     for (const std::string& name : names) value_.push_back(absolute_path(name));
+    return true;
   }
 
   std::vector<std::string>& value_;

@@ -121,6 +121,15 @@ TEST_CASE("64 levels are read, 65 are refused") {
         "r.json:1: more than 64 levels of lists and objects\n  no recipe needs them");
 }
 
+TEST_CASE("a file of very many values is refused before it takes much memory") {
+  std::string many = "[0";
+  for (std::size_t i = 0; i < kMaxValues; ++i) many += ",0";
+  CHECK(error_of(many + "]") == "r.json:1: more than 300000 values\n  no recipe needs them");
+  std::string empty = "[[]";
+  for (std::size_t i = 0; i < kMaxValues; ++i) empty += ",[]";
+  CHECK(error_of(empty + "]") == "r.json:1: more than 300000 values\n  no recipe needs them");
+}
+
 TEST_CASE("any prefix of a recipe and any changed byte give a tree or a RecipeError") {
   const std::string whole =
       "\xEF\xBB\xBF/* c */ {\"a\": [1, -2.5e3, \"x\\u00e9\\n\", {}], // d\n \"b\": true}";
