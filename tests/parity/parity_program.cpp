@@ -1,12 +1,12 @@
 // Computes with our models, losses and optimizers what PyTorch, torchvision and timm compute; the
-// tests beside this file compare. All in fp32, tensors go in and out as safetensors.
+// tests beside this file compare. Tensors go in and out as safetensors.
 //
 //   parity_program init   RECIPE OUT                  the initial parameters and buffers
 //   parity_program logits RECIPE WEIGHTS INPUT OUT    eval mode; INPUT and OUT hold "images",
 //   "logits" parity_program train  RECIPE WEIGHTS BATCHES      one optimizer step for each of the
 //   "images"
-//                                                     [steps, batch, ...] and "targets"; prints a
-//                                                     mean loss a line
+//                                                     [steps, batch, ...] and "targets", in the
+//                                                     type of the images; prints a mean loss a line
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -30,6 +30,13 @@ namespace {
 
 using Tensors = std::map<std::string, at::Tensor>;
 
+at::ScalarType type_of(const std::string& dtype) {
+  if (dtype == "I64") return at::kLong;
+  if (dtype == "F64") return at::kDouble;
+  if (dtype == "F32") return at::kFloat;
+  throw core::InternalError("parity_program", "a tensor of type " + dtype);
+}
+
 std::span<std::byte> bytes_of(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
 }
@@ -38,8 +45,7 @@ Tensors read_tensors(const std::string& path) {
   Tensors result;
   const format::SafetensorsFile file(path);
   for (const format::TensorInfo& info : file.tensors()) {
-    const at::ScalarType type = info.dtype == "I64" ? at::kLong : at::kFloat;
-    const at::Tensor tensor = at::empty(info.shape, type);
+    const at::Tensor tensor = at::empty(info.shape, type_of(info.dtype));
     file.read(info, bytes_of(tensor));
     result.emplace(info.name, tensor);
   }
@@ -86,14 +92,15 @@ void write_logits(const recipe::Recipe& recipe, const std::string& weights,
 void print_losses(const recipe::Recipe& recipe, const std::string& weights,
                   const std::string& batches) {
   const auto model = model_with(recipe, weights);
+  const Tensors data = read_tensors(batches);
+  const at::Tensor &images = data.at("images"), &targets = data.at("targets");
+  model->to(images.scalar_type());
   const auto loss = nn::make_loss(recipe.loss);
   std::vector<optim::NamedParameter> parameters;
   for (const auto& item : model->named_parameters()) {
     parameters.push_back({item.key(), item.value(), item.value().dim() > 1});
   }
   const auto optimizer = optim::make_optimizer(recipe.optimizer, parameters);
-  const Tensors data = read_tensors(batches);
-  const at::Tensor &images = data.at("images"), &targets = data.at("targets");
   for (std::int64_t step = 0; step < images.size(0); ++step) {
     const at::Tensor mean =
         loss->sum(model->forward(images[step]), targets[step]) / targets.size(1);

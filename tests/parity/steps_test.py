@@ -1,4 +1,8 @@
-"""Twenty optimizer steps on the same batches have the losses of torch.optim."""
+"""Twenty optimizer steps on the same batches have the losses of torch.optim.
+
+The ResNet is compared in fp64. Its norms over sixteen values multiply a difference by ten and more
+a step: in fp32 PyTorch itself, with the other memory layout, is off by 2 % after four steps.
+"""
 
 import tempfile
 import unittest
@@ -49,14 +53,15 @@ class StepsTest(unittest.TestCase):
     def compare(self, model, optimizer):
         torch.set_num_threads(1)
         section, make_optimizer = OPTIMIZERS[optimizer]
+        dtype = torch.float64 if model == "resnet18" else torch.float32
         generator = torch.Generator().manual_seed(4)
-        batches = images(generator, STEPS, BATCH)
+        batches = images(generator, STEPS, BATCH).to(dtype)
         targets = torch.randint(NUM_CLASSES, (STEPS, BATCH), generator=generator)
         with tempfile.TemporaryDirectory() as folder:
             twin = Twin(folder, model, optimizer=section,
                         loss={"name": "cross_entropy", "label_smoothing": LABEL_SMOOTHING})
             state = twin.initial_state()
-            peer = peer_model(model)
+            peer = peer_model(model).to(dtype)
             peer.load_state_dict(state, strict=True)
             ours = twin.losses(state, batches, targets)
         expected = peer_losses(peer, make_optimizer, batches, targets)

@@ -1,6 +1,7 @@
 // Softmax cross-entropy with label smoothing: the target's share is 1 - s, and s is spread evenly
 // over all classes (Szegedy et al., Rethinking the Inception Architecture, 2015, section 7).
 #include <ATen/ops/cross_entropy_loss.h>
+#include <c10/core/ScalarType.h>
 
 #include "lib/nn/loss.h"
 
@@ -13,8 +14,9 @@ class CrossEntropy : public Loss {
 
   at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const override {
     constexpr std::int64_t kNoIgnoredIndex = -100;
-    return at::cross_entropy_loss(logits.to(at::kFloat), targets, {}, at::Reduction::Sum,
-                                  kNoIgnoredIndex, label_smoothing_);
+    const at::Tensor wide = logits.to(c10::promoteTypes(logits.scalar_type(), at::kFloat));
+    return at::cross_entropy_loss(wide, targets, {}, at::Reduction::Sum, kNoIgnoredIndex,
+                                  label_smoothing_);
   }
 
  private:
