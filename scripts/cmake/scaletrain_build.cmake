@@ -35,6 +35,8 @@ target_compile_options(scaletrain_warnings INTERFACE -Wall -Wextra -Wshadow -Wol
 # LibTorch's headers are parsed once for all targets of one build folder.
 function(_scaletrain_use_torch target)
   target_link_libraries(${target} PUBLIC third_party::torch)
+  # Programs are compiled as libraries are: GCC refuses a header that was precompiled otherwise.
+  target_compile_options(${target} PRIVATE -fPIC)
   target_precompile_headers(${target} REUSE_FROM scaletrain_torch_pch)
 endfunction()
 
@@ -45,10 +47,6 @@ function(scaletrain_module name)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
-  if(NOT sources)  # BOOTSTRAP
-    file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/empty.cpp" "")
-    set(sources "${CMAKE_CURRENT_BINARY_DIR}/empty.cpp")
-  endif()
   add_library(scaletrain_${name} STATIC ${sources})
   add_library(scaletrain::${name} ALIAS scaletrain_${name})
   target_sources(scaletrain_${name} PUBLIC FILE_SET HEADERS

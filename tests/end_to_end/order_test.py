@@ -6,6 +6,9 @@ from end_to_end import support
 
 # One epoch of the digits: floor(1400 / 64) steps.
 STEPS = 21
+# The short form trains a third of the blocks.
+VIT = {"model": {"name": "vit_tiny", "num_classes": 10, "depth": 12 if support.LONG else 4},
+       "optimizer": {"name": "adamw", "lr": 1e-4}}
 
 
 class OrderTest(support.RunTestCase):
@@ -38,18 +41,15 @@ class OrderTest(support.RunTestCase):
         self.assertEqual(len({r["order_digest"] for r in runs[0]}), STEPS)
 
     def test_vit_tiny_at_1_2_and_4_ranks(self):
-        self.check_ranks(model={"name": "vit_tiny", "num_classes": 10},
-                         optimizer={"name": "adamw", "lr": 1e-4})
+        self.check_ranks(**VIT)
 
     def test_resnet18_at_1_2_and_4_ranks(self):
         self.check_ranks(model={"name": "resnet18", "num_classes": 10},
                          optimizer={"name": "sgd", "lr": 0.005})
 
     def test_four_micro_batches_of_16_equal_one_of_64(self):
-        vit = {"model": {"name": "vit_tiny", "num_classes": 10},
-               "optimizer": {"name": "adamw", "lr": 1e-4}}
-        accumulated = self.train("accumulated", 1, {"per_device": 16, "accumulate": 4}, **vit)
-        whole = self.train("whole", 1, {"per_device": 64, "accumulate": 1}, **vit)
+        accumulated = self.train("accumulated", 1, {"per_device": 16, "accumulate": 4}, **VIT)
+        whole = self.train("whole", 1, {"per_device": 64, "accumulate": 1}, **VIT)
         self.assert_same(accumulated, whole)
 
 
