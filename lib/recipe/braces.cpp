@@ -56,7 +56,7 @@ std::vector<std::string> expand_inside(const std::string& text, std::string& mis
   const std::size_t dots = text.find("..");
   if (dots != std::string::npos) return expand_range(text, dots, mistake);
   if (text.find(',') != std::string::npos) return expand_list(text);
-  mistake = "\"{" + text + "}\" has neither \"..\" nor a comma";
+  mistake = "\"{" + text + R"(}" has neither ".." nor a comma)";
   return {};
 }
 
@@ -68,9 +68,9 @@ std::vector<std::string> expand_braces(const std::string& text, std::string& mis
   while (true) {
     const std::size_t open = std::min(text.find('{', begin), text.size());
     const std::string plain = text.substr(begin, open - begin);
-    if (plain.find('}') != std::string::npos) mistake = "has a \"}\" without a \"{\"";
+    if (plain.find('}') != std::string::npos) mistake = R"(has a "}" without a "{")";
     const std::size_t close = text.find('}', open);
-    if (open < text.size() && close == std::string::npos) mistake = "has a \"{\" without a \"}\"";
+    if (open < text.size() && close == std::string::npos) mistake = R"(has a "{" without a "}")";
     if (!mistake.empty()) return {};
     for (std::string& name : result) name += plain;
     if (open == text.size()) return result;
