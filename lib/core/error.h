@@ -6,6 +6,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace scaletrain::core {
 
@@ -38,24 +39,42 @@ class Error : public std::runtime_error {
   std::string place_, found_, remedy_;
 };
 
-#define SCALETRAIN_ERROR_TYPE(Name, code)                                       \
-  class Name : public Error {                                                   \
-   public:                                                                      \
-    Name(std::string place, std::string found, std::string remedy = "")         \
-        : Error(code, std::move(place), std::move(found), std::move(remedy)) {} \
-  }
+// An error whose type decides the exit code.
+template <ExitCode kCode>
+class ErrorWithCode : public Error {
+ public:
+  explicit ErrorWithCode(std::string place, std::string found, std::string remedy = "")
+      : Error(kCode, std::move(place), std::move(found), std::move(remedy)) {}
+};
 
-SCALETRAIN_ERROR_TYPE(UsageError, ExitCode::kUsage);         // place: the option or command
-SCALETRAIN_ERROR_TYPE(RecipeError, ExitCode::kUsage);        // place: file:line: /pointer
-SCALETRAIN_ERROR_TYPE(DataError, ExitCode::kData);           // place: shard, member, byte
-SCALETRAIN_ERROR_TYPE(CheckpointError, ExitCode::kData);     // place: the file
-SCALETRAIN_ERROR_TYPE(OutOfMemoryError, ExitCode::kMemory);  // place: rank and device
-SCALETRAIN_ERROR_TYPE(StorageError, ExitCode::kStorage);     // place: the path
-SCALETRAIN_ERROR_TYPE(StoppedError, ExitCode::kTemporary);   // place: rank; a lost peer, a time-out
-SCALETRAIN_ERROR_TYPE(DivergedError, ExitCode::kDiverged);   // place: the step
-SCALETRAIN_ERROR_TYPE(InternalError, ExitCode::kFailure);    // place: the function
-
-#undef SCALETRAIN_ERROR_TYPE
+// What `place` is, stands beside each.
+struct UsageError : ErrorWithCode<ExitCode::kUsage> {  // the option or command
+  using ErrorWithCode::ErrorWithCode;
+};
+struct RecipeError : ErrorWithCode<ExitCode::kUsage> {  // file:line: /pointer
+  using ErrorWithCode::ErrorWithCode;
+};
+struct DataError : ErrorWithCode<ExitCode::kData> {  // shard, member, byte
+  using ErrorWithCode::ErrorWithCode;
+};
+struct CheckpointError : ErrorWithCode<ExitCode::kData> {  // the file
+  using ErrorWithCode::ErrorWithCode;
+};
+struct OutOfMemoryError : ErrorWithCode<ExitCode::kMemory> {  // rank and device
+  using ErrorWithCode::ErrorWithCode;
+};
+struct StorageError : ErrorWithCode<ExitCode::kStorage> {  // the path
+  using ErrorWithCode::ErrorWithCode;
+};
+struct StoppedError : ErrorWithCode<ExitCode::kTemporary> {  // rank: a lost peer, a time-out
+  using ErrorWithCode::ErrorWithCode;
+};
+struct DivergedError : ErrorWithCode<ExitCode::kDiverged> {  // the step
+  using ErrorWithCode::ErrorWithCode;
+};
+struct InternalError : ErrorWithCode<ExitCode::kFailure> {  // the function
+  using ErrorWithCode::ErrorWithCode;
+};
 
 // "Permission denied (EACCES)" for errno value `error`.
 std::string errno_text(int error);

@@ -144,7 +144,7 @@ checkpoint::Contents Parts::contents(const recipe::Recipe& recipe) const {
   contents.state = state;
   contents.state.schedule = {{"step", state.step}, {"lr", schedule->lr(state.step)}};
   contents.state.scaler = precision->state();
-  contents.state.random = {{"seed", recipe.seed}, {"step", state.step}};
+  contents.state.random = {{"seed", fmt::format("{:016x}", recipe.seed)}, {"step", state.step}};
   contents.state.bucket_layout = parallel->layout();
   contents.classes = train_set->classes();
   contents.recipe = recipe::to_json(recipe);
@@ -155,7 +155,7 @@ void Parts::load_model(const recipe::Recipe& recipe, std::int64_t step) {
   std::map<std::string, at::Tensor> tensors = model_tensors();
   if (group->rank() == 0) {
     const std::filesystem::path checkpoints = std::filesystem::path(recipe.output) / "checkpoints";
-    checkpoint::load_model(checkpoints / format::checkpoint_name(step), tensors);
+    checkpoint::load_model(format::checkpoint_path(checkpoints, step), tensors);
   }
   replicate(*group, values(tensors), "best model");
 }
