@@ -20,7 +20,7 @@ struct RunRequest {
   recipe::Recipe recipe;
   Start start = Start::kFresh;
   std::filesystem::path checkpoint{};  // for kCheckpoint
-  std::vector<std::string> allow;    // keys that may differ from the run that is continued
+  std::vector<std::string> allow;      // keys that may differ from the run that is continued
 };
 
 // `scaletrain launch RECIPE`. Throws core::RecipeError, or core::CheckpointError for --resume PATH.

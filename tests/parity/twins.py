@@ -65,7 +65,9 @@ class Twin:
 
     @staticmethod
     def _run(*arguments):
-        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=600)
+        # One thread: two that wait for each other on a busy machine take many times as long.
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=600,
+                              env=dict(os.environ, OMP_NUM_THREADS="1"))
         if done.returncode != 0:
             raise AssertionError(f"parity_program ended with {done.returncode}: {done.stderr}")
         return done.stdout

@@ -14,6 +14,16 @@ CODE = ["*.cpp", "*.h", "*.py", "*.sh", "*.cmake", "*CMakeLists.txt"]
 TESTED_THROUGH = {f"lib/recipe/{part}.cpp": "tests/recipe/load_test.cpp" for part in [
     "checks", "component", "describe", "duration", "lists", "merge", "node", "object", "paths",
     "problems"]}
+TESTED_THROUGH |= {f"lib/train/{part}.cpp": "tests/end_to_end/resume_test.py" for part in [
+    "evaluate", "parts", "replicate", "reporter", "step", "trainer"]}
+TESTED_THROUGH |= {
+    "lib/core/version.cpp": "tests/launcher/launch_test.py",
+    "lib/data/classes_file.cpp": "tests/data/shards_test.cpp",
+    "lib/data/read_ahead.cpp": "tests/data/loader_test.cpp",
+    "lib/data/sample_maker.cpp": "tests/data/loader_test.cpp",
+    "lib/dist/cuda_library.cpp": "tests/dist/device_test.cpp",
+    "lib/optim/parameter_group.cpp": "tests/optim/optimizer_test.cpp",
+}
 
 # Written in two parts, so that this file does not find itself.
 MACHINE_PATHS = re.compile("|".join(["/wo" + "rk/", "/ro" + "ot/", "/ho" + r"me/\w+", "/tm" + "p/bash_"]))

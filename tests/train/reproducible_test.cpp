@@ -1,0 +1,20 @@
+#include "lib/train/reproducible.h"
+
+#include <doctest/doctest.h>
+
+using scaletrain::checkpoint::TrainState;
+using scaletrain::train::differences;
+
+TEST_CASE("the same process continues bit for bit; whatever differs is named with both values") {
+  TrainState was;
+  was.world_size = 2;
+  was.threads = 1;
+  was.cpu_capability = "AVX2";
+  was.torch_version = "2.11.0";
+  TrainState now = was;
+  CHECK(differences(was, now).empty());
+  now.world_size = 4;
+  now.cpu_capability = "AVX512";
+  CHECK(differences(was, now) ==
+        std::vector<std::string>{"ranks 4, was 2", "CPU capability AVX512, was AVX2"});
+}
