@@ -26,7 +26,7 @@ std::vector<std::string> read_classes(const std::string& folder) {
   }
   if (!sound) {
     throw core::DataError(path.string(), "is not a JSON array of strings",
-                          "write the names of the classes by label, as [\"cat\", \"dog\"]");
+                          R"(write the names of the classes by label, as ["cat", "dog"])");
   }
   return names;
 }
