@@ -16,7 +16,7 @@ const T& option(const Component& component, const std::string& key) {
       found == component.options.end() ? nullptr : std::get_if<T>(&found->second);
   if (value == nullptr) {
     throw std::logic_error(
-        fmt::format("\"{}\" has no key \"{}\" of this type", component.name, key));
+        fmt::format(R"("{}" has no key "{}" of this type)", component.name, key));
   }
   return *value;
 }
