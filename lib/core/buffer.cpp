@@ -24,7 +24,7 @@ class HostPool : public BufferPool {
   Buffer take(std::size_t bytes) override {
     std::byte* block = reuse(bytes);
     if (block == nullptr) block = static_cast<std::byte*>(::operator new(bytes, kAlignment));
-    return Buffer({block, bytes}, [this](std::span<std::byte> returned) { keep(returned); });
+    return {{block, bytes}, [this](std::span<std::byte> returned) { keep(returned); }};
   }
 
  private:
