@@ -101,8 +101,7 @@ void watch(const std::filesystem::path& file, const std::string& text, milliseco
 
 // A complete file beside `file`, to be linked or renamed to it.
 std::filesystem::path write_beside(const std::filesystem::path& file, const std::string& text) {
-  const std::filesystem::path temporary =
-      file.string() + fmt::format(".{}.{}", this_host(), getpid());
+  std::filesystem::path temporary = file.string() + fmt::format(".{}.{}", this_host(), getpid());
   const Descriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!fd || write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     const int error = errno;

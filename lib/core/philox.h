@@ -36,7 +36,7 @@ class Philox {
 
  private:
   std::array<std::uint32_t, 2> key_;
-  PhiloxBlock counter_;
+  PhiloxBlock counter_{};
   PhiloxBlock block_{};
   unsigned used_ = 4;
 };

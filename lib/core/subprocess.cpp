@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 
 #include "lib/core/error.h"
@@ -165,7 +166,7 @@ std::optional<std::string> find_program(const std::string& name) {
   while (true) {
     const std::size_t end = std::min(rest.find(':'), rest.size());
     const std::string folder(end == 0 ? "." : rest.substr(0, end));
-    std::string candidate = folder + "/" + name;
+    std::string candidate = std::filesystem::path(folder) / name;
     if (executable(candidate)) return candidate;
     if (end == rest.size()) return std::nullopt;
     rest.remove_prefix(end + 1);

@@ -13,7 +13,7 @@ void ParameterGroup::add(const NamedParameter& parameter) {
   parameters_.push_back(parameter.tensor);
 }
 
-std::vector<at::Tensor> ParameterGroup::gradients() const {
+std::vector<at::Tensor> ParameterGroup::flat_gradients() const {
   std::vector<at::Tensor> gradients;
   gradients.reserve(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -27,7 +27,16 @@ std::vector<at::Tensor> ParameterGroup::gradients() const {
     }
     gradients.push_back(std::move(gradient));
   }
-  return gradients;
+  return flat_views(gradients);
+}
+
+std::vector<at::Tensor> ParameterGroup::flat_views(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> flat;
+  flat.reserve(tensors.size());
+  for (const at::Tensor& tensor : tensors) {
+    flat.push_back(tensor.detach().as_strided({tensor.numel()}, {1}));
+  }
+  return flat;
 }
 
 std::vector<at::Tensor> ParameterGroup::make_state() const {

@@ -1,4 +1,7 @@
 // Parameters that share a weight decay, as the lists that a fused kernel takes.
+//
+// The kernels get one-dimensional views: element by element they need no shape, and ATen's AdamW
+// is slower on channels-last tensors than on flat ones (docs/performance.md).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,11 +21,14 @@ class ParameterGroup {
 
   bool empty() const { return parameters_.empty(); }
   double weight_decay() const { return weight_decay_; }
-  const std::vector<at::Tensor>& parameters() const { return parameters_; }
+  std::vector<at::Tensor> flat_parameters() const { return flat_views(parameters_); }
 
-  // The gradients, each in its parameter's memory layout: the kernels walk over the bytes of both
-  // and do not look at strides. Throws core::InternalError naming a parameter without one.
-  std::vector<at::Tensor> gradients() const;
+  // The gradients, each in its parameter's memory layout. Throws core::InternalError naming a
+  // parameter without one.
+  std::vector<at::Tensor> flat_gradients() const;
+
+  // The bytes of dense tensors as one dimension each.
+  static std::vector<at::Tensor> flat_views(const std::vector<at::Tensor>& tensors);
 
   // One zero tensor for each parameter, in its layout.
   std::vector<at::Tensor> make_state() const;

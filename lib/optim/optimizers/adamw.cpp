@@ -26,7 +26,7 @@ class AdamW : public Optimizer {
       moments_.push_back({.average = group.make_state(), .squared_average = group.make_state()});
     }
     const at::Device device =
-        groups_.empty() ? at::Device(at::kCPU) : groups_.front().parameters().front().device();
+        parameters.empty() ? at::Device(at::kCPU) : parameters.front().tensor.device();
     steps_ = at::zeros({}, at::TensorOptions(at::kFloat).device(device));
   }
 
@@ -34,12 +34,14 @@ class AdamW : public Optimizer {
     const at::NoGradGuard no_grad;
     steps_.add_(1);
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      const std::vector<at::Tensor>& parameters = groups_[i].parameters();
+      const std::vector<at::Tensor> parameters = groups_[i].flat_parameters();
       // The kernel wants a count for each parameter; they all count the same steps.
       const std::vector<at::Tensor> steps(parameters.size(), steps_);
-      at::_fused_adamw_(parameters, groups_[i].gradients(), moments_[i].average,
-                        moments_[i].squared_average, /*max_exp_avg_sqs=*/{}, steps, lr, beta1_,
-                        beta2_, groups_[i].weight_decay(), eps_, /*amsgrad=*/false,
+      at::_fused_adamw_(parameters, groups_[i].flat_gradients(),
+                        ParameterGroup::flat_views(moments_[i].average),
+                        ParameterGroup::flat_views(moments_[i].squared_average),
+                        /*max_exp_avg_sqs=*/{}, steps, lr, beta1_, beta2_,
+                        groups_[i].weight_decay(), eps_, /*amsgrad=*/false,
                         /*maximize=*/false);
     }
   }

@@ -26,8 +26,9 @@ class Sgd : public Optimizer {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       // PyTorch's first step copies the gradient into v; from v = 0 the general formula gives the
       // same, and then the first step after a resume is no special case.
-      at::_fused_sgd_(groups_[i].parameters(), groups_[i].gradients(), velocities_[i],
-                      groups_[i].weight_decay(), momentum_, lr, /*dampening=*/0, nesterov_,
+      at::_fused_sgd_(groups_[i].flat_parameters(), groups_[i].flat_gradients(),
+                      ParameterGroup::flat_views(velocities_[i]), groups_[i].weight_decay(),
+                      momentum_, lr, /*dampening=*/0, nesterov_,
                       /*maximize=*/false, /*is_first_step=*/false);
     }
   }
