@@ -37,7 +37,7 @@ class Contract(LaunchTestCase):
         theirs = subprocess.run(
             [TORCHRUN, "--nproc-per-node", "2", "--max-restarts", "3", "--no-python",
              sys.executable, "-c", self.DUMP], cwd=self.folder, capture_output=True, text=True,
-            timeout=LIMIT_S, env=self.environment({"TEST_OUT": "theirs"}))
+            timeout=5 * LIMIT_S, env=self.environment({"TEST_OUT": "theirs"}))
         self.assertEqual(0, theirs.returncode, theirs.stderr)
         # Differ from run to run; LC_CTYPE and the like come from Python's own start.
         own = {"MASTER_PORT", "TORCHELASTIC_ERROR_FILE", "TEST_OUT"}
