@@ -27,19 +27,17 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kNone = "there is no checkpoint in it";
 constexpr const char* kNoneRemedy = "name a run's folder, its checkpoints folder or one checkpoint";
 
-struct Arguments {
+struct CheckpointArguments {
   std::string path;
   bool as_json = false;
 };
 
-void add_arguments(CLI::App& command, Arguments& arguments) {
+void add_arguments(CLI::App& command, CheckpointArguments& arguments) {
   command
       .add_option("path", arguments.path, "a checkpoint, a run's folder, its latest or its best")
       ->required();
   command.add_flag("--json", arguments.as_json, "print one JSON object");
 }
-
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 // Names in a file may hold bytes that are not UTF-8 or that would change the terminal.
 std::string dump(const Json& json) {
@@ -109,15 +107,15 @@ std::string as_text(const Json& checkpoint) {
   return text;
 }
 
-void inspect(const Arguments& arguments) {
+void inspect(const CheckpointArguments& arguments) {
   const auto found = format::find_checkpoint(
       arguments.path, [](const std::string& damage) { core::warn("{}", damage); });
   if (!found) throw core::CheckpointError(arguments.path, kNone, kNoneRemedy);
   const Json checkpoint = describe_checkpoint(*found);
-  print(arguments.as_json ? dump(checkpoint) : as_text(checkpoint));
+  std::fputs((arguments.as_json ? dump(checkpoint) : as_text(checkpoint)).c_str(), stdout);
 }
 
-core::ExitCode verify(const Arguments& arguments) {
+core::ExitCode verify(const CheckpointArguments& arguments) {
   const format::CheckpointsAt found = format::checkpoints_at(arguments.path);
   if (found.folders.empty()) throw core::CheckpointError(arguments.path, kNone, kNoneRemedy);
   Json checkpoints = Json::array();
@@ -137,7 +135,8 @@ core::ExitCode verify(const Arguments& arguments) {
     }
     checkpoints.push_back(std::move(checkpoint));
   }
-  print(arguments.as_json ? dump({{"whole", all_whole}, {"checkpoints", checkpoints}}) : text);
+  const std::string json = dump({{"whole", all_whole}, {"checkpoints", checkpoints}});
+  std::fputs((arguments.as_json ? json : text).c_str(), stdout);
   return all_whole ? core::ExitCode::kOk : core::ExitCode::kData;
 }
 
@@ -147,7 +146,7 @@ void add_checkpoint_commands(CLI::App& app, int& exit_status) {
   CLI::App* const checkpoint =
       app.add_subcommand("checkpoint", "show what a checkpoint holds, or check it");
   checkpoint->require_subcommand(1);
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CheckpointArguments>();
 
   CLI::App* const inspecting =
       checkpoint->add_subcommand("inspect", "step, digest of the model, tensors and files");

@@ -15,13 +15,13 @@ namespace scaletrain::launcher {
 namespace {
 
 // The arguments of one subcommand; its callback holds them.
-struct Arguments {
+struct RecipeArguments {
   std::string path;
   std::vector<std::string> overrides;
   int nproc = 1;
 };
 
-void add_recipe_arguments(CLI::App& command, Arguments& arguments) {
+void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
   command.add_option("recipe", arguments.path, "the recipe's file")->required();
   command
       .add_option("--set", arguments.overrides, "KEY=VALUE: changes one key, e.g. optimizer.lr=0.1")
@@ -29,7 +29,7 @@ void add_recipe_arguments(CLI::App& command, Arguments& arguments) {
       ->expected(1);
 }
 
-void check(const Arguments& arguments) {
+void check(const RecipeArguments& arguments) {
   const recipe::Recipe recipe = recipe::load_recipe(arguments.path, arguments.overrides);
   const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, arguments.nproc);
   recipe::check_sources(recipe);
@@ -37,14 +37,12 @@ void check(const Arguments& arguments) {
              plan.global, plan.per_device, plan.accumulate, arguments.nproc);
 }
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
 }  // namespace
 
 void add_recipe_commands(CLI::App& app, int& exit_status) {
   CLI::App* const recipe = app.add_subcommand("recipe", "check a recipe, or explain recipes");
   recipe->require_subcommand(1);
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<RecipeArguments>();
 
   CLI::App* const checking = recipe->add_subcommand(
       "check", "tell every mistake of a recipe at once, and whether its files are there");
@@ -60,17 +58,18 @@ void add_recipe_commands(CLI::App& app, int& exit_status) {
       recipe->add_subcommand("show", "print a recipe with every key and default");
   add_recipe_arguments(*showing, *arguments);
   showing->callback([arguments, &exit_status] {
-    print(recipe::to_json(recipe::load_recipe(arguments->path, arguments->overrides)));
+    std::fputs(recipe::to_json(recipe::load_recipe(arguments->path, arguments->overrides)).c_str(),
+               stdout);
     exit_status = 0;
   });
 
   recipe->add_subcommand("schema", "print the JSON Schema of recipes")->callback([&exit_status] {
-    print(recipe::json_schema());
+    std::fputs(recipe::json_schema().c_str(), stdout);
     exit_status = 0;
   });
   recipe->add_subcommand("reference", "print the reference of all keys as Markdown")
       ->callback([&exit_status] {
-        print(recipe::markdown_reference());
+        std::fputs(recipe::markdown_reference().c_str(), stdout);
         exit_status = 0;
       });
 }

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kRemedy = "the file is damaged or was changed by hand: use another copy";
+constexpr const char* kDamagedJson = "the file is damaged or was changed by hand: use another copy";
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Json parse_object(std::string_view text, const std::string& place) {
   std::vector<std::set<std::string>> keys;
   std::string problem;
   const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxDepth) throw core::CheckpointError(place, "is nested too deeply", kRemedy);
+    if (depth > kMaxDepth) throw core::CheckpointError(place, "is nested too deeply", kDamagedJson);
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key &&
@@ -38,7 +38,7 @@ Json parse_object(std::string_view text, const std::string& place) {
     problem = fmt::format("is not JSON at its byte {}", error.byte);
   }
   if (problem.empty() && !result.is_object()) problem = "is not a JSON object";
-  if (!problem.empty()) throw core::CheckpointError(place, problem, kRemedy);
+  if (!problem.empty()) throw core::CheckpointError(place, problem, kDamagedJson);
   return result;
 }
 
@@ -46,7 +46,7 @@ JsonFields::JsonFields(const Json& object, std::string place, std::string pointe
     : object_(object), place_(std::move(place)), pointer_(std::move(pointer)) {
   if (!object_.is_object()) {
     throw core::CheckpointError(fmt::format("{}: {}", place_, pointer_), "is not an object",
-                                kRemedy);
+                                kDamagedJson);
   }
 }
 
@@ -79,7 +79,7 @@ const Json& JsonFields::value(const std::string& key) {
   const auto found = object_.find(key);
   if (found == object_.end()) {
     throw core::CheckpointError(fmt::format("{}: {}/{}", place_, pointer_, key), "is missing",
-                                kRemedy);
+                                kDamagedJson);
   }
   return *found;
 }
@@ -89,7 +89,7 @@ void JsonFields::done() const {
     if (asked_.count(item.key()) == 0) {
       throw core::CheckpointError(
           fmt::format("{}: {}/{}", place_, pointer_, core::escape_control(item.key())),
-          "is not a key of this format", kRemedy);
+          "is not a key of this format", kDamagedJson);
     }
   }
 }
