@@ -1,7 +1,7 @@
 // `scaletrain recipe check|show|schema|reference`: what a recipe says, before anything runs.
 #pragma once
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming)
 class App;
 }
 

@@ -11,7 +11,7 @@
 namespace scaletrain::core {
 namespace {
 
-void watch(int fd, int stop_fd, int exit_status) {
+void leave_at_end(int fd, int stop_fd, int exit_status) {
   std::array<pollfd, 2> watched{pollfd{fd, POLLIN, 0}, pollfd{stop_fd, POLLIN, 0}};
   while (::poll(watched.data(), watched.size(), -1) < 0 && errno == EINTR) {
   }
@@ -22,7 +22,7 @@ void watch(int fd, int stop_fd, int exit_status) {
 }  // namespace
 
 Lifeline::Lifeline(int fd, int exit_status)
-    : stop_fd_(::eventfd(0, EFD_CLOEXEC)), watcher_(watch, fd, stop_fd_, exit_status) {}
+    : stop_fd_(::eventfd(0, EFD_CLOEXEC)), watcher_(leave_at_end, fd, stop_fd_, exit_status) {}
 
 Lifeline::~Lifeline() {
   const std::uint64_t one = 1;

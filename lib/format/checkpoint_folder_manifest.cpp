@@ -114,7 +114,8 @@ Manifest read_manifest(const fs::path& checkpoint) {
   manifest.step = fields.integer("step", 0);
   const nlohmann::json& files = fields.value("files");
   fields.done();
-  JsonFields(files, path.string(), "/files");  // throws where it is no object
+  // Throws where it is no object.
+  [[maybe_unused]] const JsonFields checked(files, path.string(), "/files");
   for (const auto& item : files.items()) {
     const std::string& name = item.key();
     if (!is_plain(name)) {

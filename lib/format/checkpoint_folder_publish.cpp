@@ -33,7 +33,7 @@ void set_aside(core::Disk& disk, const fs::path& checkpoint, const fs::path& old
 
 fs::path publish_once(core::Disk& disk, const fs::path& checkpoints, Manifest& manifest,
                       const WriteFiles& write_files) {
-  const fs::path path = checkpoints / checkpoint_name(manifest.step);
+  fs::path path = checkpoints / checkpoint_name(manifest.step);
   const fs::path old = path.string() + kOldSuffix;
   const fs::path temporary = checkpoints / temporary_name(path.filename());
   disk.remove_all(temporary);

@@ -1,11 +1,11 @@
 #include "lib/format/checkpoint_folder_remove.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <set>
 
 #include "lib/core/error.h"
