@@ -35,8 +35,8 @@ void ResizeAxis::prepare(Range source, std::int64_t full, Range window) {
   std::vector<double> exact(static_cast<std::size_t>(stride_));
   for (std::int64_t i = 0; i < window.size; ++i) {
     const double middle = (static_cast<double>(window.begin + i) + 0.5) * scale;
-    const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(middle - support + 0.5));
-    const auto end = std::min(source.size, static_cast<std::int64_t>(middle + support + 0.5));
+    const std::int64_t first = std::max<std::int64_t>(0, std::lround(middle - support));
+    const std::int64_t end = std::min<std::int64_t>(source.size, std::lround(middle + support));
     double total = 0;
     for (std::int64_t t = 0; t < end - first; ++t) {
       const double distance = std::abs(static_cast<double>(first + t) - middle + 0.5) / support;
@@ -46,7 +46,7 @@ void ResizeAxis::prepare(Range source, std::int64_t full, Range window) {
     }
     for (std::int64_t t = 0; t < end - first; ++t) {
       weights_[static_cast<std::size_t>(i * stride_ + t)] = static_cast<std::int32_t>(
-          exact[static_cast<std::size_t>(t)] / total * (1 << kPrecision) + 0.5);
+          std::lround(exact[static_cast<std::size_t>(t)] / total * (1 << kPrecision)));
     }
     first_[static_cast<std::size_t>(i)] = first;
     count_[static_cast<std::size_t>(i)] = end - first;
