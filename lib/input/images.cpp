@@ -54,8 +54,7 @@ DeviceBatch ImageInput::prepare(const data::ImageBatch& batch) const {
           .targets = copy_to_device(labels, device_)};
 }
 
-// A table look-up a value: no rounding that depends on the machine's vector width, and a thousandth
-// of a training step (docs/performance.md).
+// A table look-up a value: no rounding that depends on the machine's vector width.
 at::Tensor ImageInput::normalize_on_cpu(const data::ImageBatch& batch) const {
   const at::Tensor images =
       at::empty({batch.count, image_size_, image_size_, kChannels}, at::kFloat);
