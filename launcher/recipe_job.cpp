@@ -17,6 +17,7 @@
 #include "lib/core/log.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/sources.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -78,7 +79,7 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const std::string&
       worker_(find_worker(worker)),
       output_(request_.recipe.output) {
   recipe::plan_batch(request_.recipe.batch, placement_.world_size());
-  check_sources(request_.recipe.data);
+  recipe::check_sources(request_.recipe);
   check_devices(request_.recipe, placement_);
   may_be_finished_ = check_run_folder();
 }

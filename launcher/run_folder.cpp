@@ -1,13 +1,11 @@
 #include "launcher/run_folder.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <string_view>
-#include <vector>
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -21,26 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kMaxJsonBytes = 1 << 20;
 constexpr std::string_view kAttempt = "attempt_";
 
-void collect_missing(const recipe::Source& source, std::vector<std::string>& missing) {
-  for (const std::string& shard : source.shards) {
-    if (!fs::is_regular_file(shard) || access(shard.c_str(), R_OK) != 0) missing.push_back(shard);
-  }
-  if (!source.folder.empty() && !fs::is_directory(source.folder)) missing.push_back(source.folder);
-}
-
 }  // namespace
-
-void check_sources(const recipe::Data& data) {
-  std::vector<std::string> missing;
-  collect_missing(data.train, missing);
-  if (data.val) collect_missing(*data.val, missing);
-  if (data.test) collect_missing(*data.test, missing);
-  if (missing.empty()) return;
-  const std::string others =
-      missing.size() > 1 ? fmt::format(" (and {} more)", missing.size() - 1) : "";
-  throw core::DataError(missing.front(), "cannot be read or does not exist" + others,
-                        "make the data first, or correct the paths under /data");
-}
 
 bool holds_run(const fs::path& output) {
   return fs::exists(output / "finished.json") ||

@@ -5,12 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "lib/recipe/recipe.h"
-
 namespace scaletrain::launcher {
-
-// Throws core::DataError naming the shards and class folders of the recipe that are not there.
-void check_sources(const recipe::Data& data);
 
 // Whether the folder holds a run that was started before: checkpoints, or a finished one.
 bool holds_run(const std::filesystem::path& output);

@@ -51,6 +51,14 @@ class OrderTest(support.RunTestCase):
         self.check_ranks(steps=2, model={"name": "resnet18", "num_classes": 10},
                          optimizer={"name": "sgd", "lr": 1e-4})
 
+    def test_resnet18_at_1_and_2_ranks_over_the_whole_epoch(self):
+        # Two micro-batches a step: a sum of two is the same bits in either order, and so is the rest.
+        runs = [self.train(f"pair-{n}", n, {"global": 64, "per_device": 32},
+                           model={"name": "resnet18", "num_classes": 10},
+                           optimizer={"name": "sgd", "lr": 0.05}) for n in (1, 2)]
+        self.assert_same(*runs)
+        self.assertEqual([r["loss"] for r in runs[0]], [r["loss"] for r in runs[1]])
+
     def test_four_micro_batches_of_16_equal_one_of_64(self):
         accumulated = self.train("accumulated", 1, {"per_device": 16, "accumulate": 4}, **VIT)
         whole = self.train("whole", 1, {"per_device": 64, "accumulate": 1}, **VIT)

@@ -121,8 +121,9 @@ class Launching(RecipeTestCase):
         self.script()
         self.shard.unlink()
         done = self.launch(self.recipe(), expect=65)
-        self.assertEqual(f"{self.shard}: cannot be read or does not exist\n"
-                         "  make the data first, or correct the paths under /data\n", done.stderr)
+        self.assertEqual(f"/data/train/shards: {self.shard}: No such file or directory\n"
+                         "  make the files, or correct the path; paths are relative to the working "
+                         "directory\n", done.stderr)
         self.assertEqual([], self.called())
         self.assertFalse(self.run_folder.exists())
 
