@@ -18,6 +18,7 @@
 
 #include "launcher/checkpoint_command.h"
 #include "launcher/launch_command.h"
+#include "launcher/program_line.h"
 #include "launcher/programs.h"
 #include "launcher/recipe_command.h"
 #include "lib/core/error.h"
@@ -99,22 +100,13 @@ void become_external(const std::string& name, const std::vector<std::string>& ar
 }
 
 int parse_and_run(const std::vector<std::string>& arguments) {
-  // What follows the first -- of launch is a program of its own, with flags of its own.
   std::vector<std::string> ours(arguments.begin() + 1, arguments.end());
   std::optional<std::vector<std::string>> program;
-  if (!ours.empty() && ours[0] == "launch") {
-    const auto dashes = std::find(ours.begin(), ours.end(), "--");
-    if (dashes != ours.end()) {
-      program.emplace(dashes + 1, ours.end());
-      ours.erase(dashes, ours.end());
-    }
-  }
-
   int exit_status = 0;
   CLI::App app("Train models on one or many devices.", "scaletrain");
   app.set_version_flag("--version", fmt::format("scaletrain {}", core::version()));
   app.require_subcommand(0, 1);
-  add_launch_commands(app, program ? &*program : nullptr, exit_status);
+  add_launch_commands(app, program, exit_status);
   add_recipe_commands(app, exit_status);
   add_checkpoint_commands(app, exit_status);
 
@@ -122,6 +114,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
     std::cerr << app.help();
     return kUsageStatus;
   }
+  if (ours[0] == "launch") program = cut_program(ours, *app.get_subcommand("launch"));
   if (!ours[0].starts_with("-")) {
     const std::vector<std::string> known = command_names(app);
     if (std::find(known.begin(), known.end(), ours[0]) == known.end()) {

@@ -6,6 +6,7 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/log.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -57,6 +58,19 @@ std::optional<ErrorFile> read_error_file(const std::filesystem::path& path) {
   }
   result.whole_seconds = result.time == std::floor(result.time);
   return result;
+}
+
+void copy_error_file(const std::filesystem::path& from, const std::filesystem::path& to, int code) {
+  try {
+    json file =
+        json::parse(core::read_file(from, kMaxBytes, core::ExitCode::kFailure), nullptr, false);
+    if (!file.is_object()) return;
+    if (file["message"].is_object()) file["message"]["errorCode"] = code;
+    core::write_durably(core::system_disk(), to,
+                        file.dump(-1, ' ', false, json::error_handler_t::replace));
+  } catch (const core::Error& error) {
+    core::warn("the cause was not handed on: {}", error.what());
+  }
 }
 
 }  // namespace scaletrain::launcher

@@ -19,4 +19,8 @@ struct ErrorFile {
 // while it wrote it, and any program may write anything there.
 std::optional<ErrorFile> read_error_file(const std::filesystem::path& path);
 
+// Copies the error file of the worker that failed first to where a launcher above reads it, with
+// torchrun's "errorCode" in it; warns where that is not possible.
+void copy_error_file(const std::filesystem::path& from, const std::filesystem::path& to, int code);
+
 }  // namespace scaletrain::launcher

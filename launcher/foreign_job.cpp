@@ -1,21 +1,24 @@
 #include "launcher/foreign_job.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <string_view>
 #include <system_error>
 
+#include "launcher/error_file.h"
 #include "launcher/programs.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/log.h"
 
 namespace scaletrain::launcher {
 namespace {
-
-constexpr const char* kRunId = "none";  // torchrun's default
 
 std::string random_name() {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz012345";
@@ -26,6 +29,40 @@ std::string random_name() {
   std::string result;
   for (const unsigned char byte : bytes) result += kLetters[byte % kLetters.size()];
   return result;
+}
+
+// The job's name, torchrun's "none" where it has none.
+std::string run_id(const LaunchOptions& options) {
+  if (options.standalone) return random_name();
+  return options.run_id.empty() ? "none" : options.run_id;
+}
+
+// As torchrun: a program's words may name the local rank.
+void fill_in_rank(std::string& word, int local_rank) {
+  constexpr std::string_view kMacro = "${local_rank}";
+  const std::string number = std::to_string(local_rank);
+  for (std::size_t at = word.find(kMacro); at != std::string::npos; at = word.find(kMacro, at)) {
+    word.replace(at, kMacro.size(), number);
+    at += number.size();
+  }
+}
+
+// The entry of CUDA_VISIBLE_DEVICES for a local rank, or the rank itself where that is not set.
+std::string device_of(const char* visible, int local_rank) {
+  if (visible == nullptr) return std::to_string(local_rank);
+  std::string_view rest = visible;
+  for (int skipped = 0; skipped < local_rank; ++skipped) {
+    const std::size_t comma = rest.find(',');
+    if (comma == std::string_view::npos) {
+      throw core::UsageError(
+          "--virtual-local-rank",
+          fmt::format("CUDA_VISIBLE_DEVICES=\"{}\" has no device for local rank {}",
+                      core::escape_control(visible), local_rank),
+          "start fewer workers, or make more devices visible");
+    }
+    rest.remove_prefix(comma + 1);
+  }
+  return std::string(rest.substr(0, rest.find(',')));
 }
 
 std::vector<std::string> resolved(std::vector<std::string> program) {
@@ -40,16 +77,22 @@ std::vector<std::string> resolved(std::vector<std::string> program) {
 
 }  // namespace
 
-ForeignJob::ForeignJob(std::vector<std::string> program, Placement placement,
-                       const std::string& log_dir)
-    : program_(resolved(std::move(program))),
+ForeignJob::ForeignJob(const LaunchOptions& options, Placement placement)
+    : program_(resolved(options.program)),
       placement_(std::move(placement)),
-      keep_logs_(!log_dir.empty()),
-      keep_folder_(keep_logs_) {
+      streams_(choose_streams(options, placement_)),
+      role_(options.role),
+      run_id_(run_id(options)),
+      signals_(options.signals),
+      more_signals_(parse_signals("--signals-to-handle", options.signals)),
+      virtual_local_rank_(options.virtual_local_rank),
+      keep_folder_(!options.log_dir.empty()) {
+  if (options.log_dir == kNoLogs) return;
   std::error_code ignored;
-  const std::filesystem::path parent =
-      keep_logs_ ? std::filesystem::path(log_dir) : std::filesystem::temp_directory_path(ignored);
-  const std::string name = fmt::format("{}_{}", keep_logs_ ? kRunId : "scaletrain", random_name());
+  const std::filesystem::path parent = keep_folder_ ? std::filesystem::path(options.log_dir)
+                                                    : std::filesystem::temp_directory_path(ignored);
+  const std::string name =
+      fmt::format("{}_{}", keep_folder_ ? run_id_ : "scaletrain", random_name());
   folder_ = std::filesystem::absolute(parent) / name;
   core::system_disk().make_folders(folder_);
 }
@@ -61,38 +104,73 @@ ForeignJob::~ForeignJob() {
 
 std::vector<WorkerPlan> ForeignJob::plan_attempt(int restart, int max_restarts,
                                                  const StoreSocket& store) {
+  files_.clear();
   std::vector<WorkerPlan> plans;
   for (int local_rank = 0; local_rank < placement_.nproc; ++local_rank) {
-    const std::filesystem::path folder =
-        folder_ / fmt::format("attempt_{}", restart) / std::to_string(local_rank);
-    core::system_disk().make_folders(folder);
     core::WorkerEnv env = worker_env(placement_, local_rank);
     env.master_port = store.port;
     env.restart_count = restart;
     env.max_restarts = max_restarts;
-    env.run_id = kRunId;
-    env.use_agent_store = true;
-    env.error_file = folder / "error.json";
-
-    WorkerPlan plan{.rank = env.rank,
-                    .local_rank = local_rank,
-                    .process = {.arguments = program_, .variables = core::worker_variables(env)},
-                    .standard_output = {.relayed = keep_logs_, .copy = ""},
-                    .standard_error = {.relayed = true, .copy = ""},
-                    .error_file = env.error_file,
-                    .log = ""};
-    plan.process.variables.erase("SCALETRAIN_ATTEMPT");  // of our own workers
-    if (placement_.nproc > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) {
-      plan.process.variables["OMP_NUM_THREADS"] = "1";
-    }
-    if (keep_logs_) {
-      plan.standard_output.copy = folder / "stdout.log";
-      plan.standard_error.copy = folder / "stderr.log";
-      plan.log = plan.standard_error.copy;
-    }
-    plans.push_back(std::move(plan));
+    plans.push_back(plan_worker(std::move(env)));
   }
   return plans;
+}
+
+WorkerPlan ForeignJob::plan_worker(core::WorkerEnv env) {
+  const int local_rank = env.local_rank;
+  std::filesystem::path folder;
+  if (!folder_.empty()) {
+    folder = folder_ / fmt::format("attempt_{}", env.restart_count) / std::to_string(local_rank);
+    core::system_disk().make_folders(folder);
+    env.error_file = folder / "error.json";
+  }
+  env.run_id = run_id_;
+  env.role = role_;
+  env.signals = signals_;
+  env.use_agent_store = true;
+  if (virtual_local_rank_) env.local_rank = 0;
+
+  WorkerPlan plan{.rank = env.rank,
+                  .local_rank = local_rank,
+                  .process = {.arguments = program_, .variables = core::worker_variables(env)},
+                  .standard_output = {},
+                  .standard_error = {},
+                  .error_file = env.error_file,
+                  .log = ""};
+  for (std::string& word : plan.process.arguments) fill_in_rank(word, local_rank);
+  plan.process.variables.erase("SCALETRAIN_ATTEMPT");  // of our own workers
+  if (placement_.nproc > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) {
+    plan.process.variables["OMP_NUM_THREADS"] = "1";
+  }
+  if (virtual_local_rank_) {
+    plan.process.variables["CUDA_VISIBLE_DEVICES"] =
+        device_of(std::getenv("CUDA_VISIBLE_DEVICES"), local_rank);
+  }
+  const WorkerStreams& streams = streams_[static_cast<std::size_t>(local_rank)];
+  choose_stream(plan, STDOUT_FILENO, streams.standard_output, folder / "stdout.log");
+  choose_stream(plan, STDERR_FILENO, streams.standard_error, folder / "stderr.log");
+  return plan;
+}
+
+void ForeignJob::choose_stream(WorkerPlan& plan, int descriptor, const StreamChoice& choice,
+                               const std::filesystem::path& file) {
+  const bool is_error = descriptor == STDERR_FILENO;
+  if (choice.to_file && is_error) plan.log = file;
+  if (!choice.to_console) {
+    const std::string target = choice.to_file ? file.string() : kNoLogs;
+    const core::Descriptor& fd =
+        files_.emplace_back(open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    if (!fd) {
+      throw core::StorageError(target, core::errno_text(errno),
+                               "name another folder with --log-dir");
+    }
+    plan.process.descriptors.emplace_back(fd.get(), descriptor);
+    return;
+  }
+  StreamPlan& stream = is_error ? plan.standard_error : plan.standard_output;
+  stream.relayed = is_error || choice.to_file;  // the report shows the last lines of errors
+  if (choice.prefixed) stream.prefix = fmt::format("[{}{}]:", role_, plan.local_rank);
+  if (choice.to_file) stream.copy = file;
 }
 
 GroupOptions ForeignJob::group_options(const StoreSocket& store) {
@@ -106,8 +184,14 @@ GroupOptions ForeignJob::group_options(const StoreSocket& store) {
 }
 
 std::string ForeignJob::give_up(const Failure& failure) {
+  keep_folder_ = keep_folder_ || !failure.error_file.empty() || !failure.log.empty();
   if (failure.error_file.empty()) return "";
-  keep_folder_ = true;
+  // A launcher that is itself a worker hands its own launcher the root cause.
+  const char* const above = std::getenv("TORCHELASTIC_ERROR_FILE");
+  if (above != nullptr && *above != '\0') {
+    copy_error_file(failure.error_file, above,
+                    failure.status.signal != 0 ? -failure.status.signal : failure.status.code);
+  }
   return "\n  its error file: " + failure.error_file;
 }
 

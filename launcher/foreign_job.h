@@ -6,21 +6,24 @@
 #include <vector>
 
 #include "launcher/job.h"
+#include "launcher/launch_options.h"
+#include "launcher/streams.h"
 
 namespace scaletrain::launcher {
 
 class ForeignJob : public Job {
  public:
-  // `log_dir`: where both streams are copied, in torchrun's layout; "": nowhere, and error files
-  // lie in a temporary folder. Throws core::UsageError where the program does not exist and
-  // core::StorageError where the folder cannot be made.
-  ForeignJob(std::vector<std::string> program, Placement placement, const std::string& log_dir);
-  // Removes the temporary folder, unless a failed worker left its cause there.
+  // Streams and error files lie in torchrun's layout in `options.log_dir`, or in a temporary folder
+  // where that is "". Throws core::UsageError where the program does not exist or a flag does not
+  // fit, and core::StorageError where the folder cannot be made.
+  ForeignJob(const LaunchOptions& options, Placement placement);
+  // Removes the temporary folder, unless a worker failed and left something there.
   ~ForeignJob() override;
 
   std::vector<WorkerPlan> plan_attempt(int restart, int max_restarts,
                                        const StoreSocket& store) override;
   GroupOptions group_options(const StoreSocket& store) override;
+  std::vector<int> more_signals() const override { return more_signals_; }
   int succeeded() override { return 0; }
   bool worth_restart(const Failure&) const override { return true; }
   int exit_status(const Failure&) const override { return 1; }
@@ -29,11 +32,19 @@ class ForeignJob : public Job {
   std::string give_up(const Failure& failure) override;
 
  private:
+  WorkerPlan plan_worker(core::WorkerEnv env);
+  void choose_stream(WorkerPlan& plan, int descriptor, const StreamChoice& choice,
+                     const std::filesystem::path& file);
+
   std::vector<std::string> program_;
   Placement placement_;
-  bool keep_logs_;
+  std::vector<WorkerStreams> streams_;  // by local rank
+  std::string role_, run_id_, signals_;
+  std::vector<int> more_signals_;
+  bool virtual_local_rank_;
   bool keep_folder_;
-  std::filesystem::path folder_;  // <log_dir>/<run_id>_<random8>
+  std::filesystem::path folder_;         // <log_dir>/<run_id>_<random8>; "": no files
+  std::vector<core::Descriptor> files_;  // of this attempt's workers
 };
 
 }  // namespace scaletrain::launcher

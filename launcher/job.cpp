@@ -30,7 +30,7 @@ bool all_succeeded(const GroupEnd& end, std::size_t workers) {
 
 int run_job(Job& job, const Placement& placement, int max_restarts,
             std::chrono::milliseconds grace) {
-  StopSignals signals;
+  StopSignals signals(job.more_signals());
   for (int restart = 0;; ++restart) {
     StoreSocket store{.fd = core::Descriptor(), .port = placement.master_port};
     if (placement.hosts_store()) store = listen_for_store(placement);

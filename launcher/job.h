@@ -20,6 +20,9 @@ class Job {
   // How the group of `plan_attempt` is run, less its grace period.
   virtual GroupOptions group_options(const StoreSocket& store) = 0;
 
+  // Signals that stop the job beside the usual ones (launcher/stop_signals.h).
+  virtual std::vector<int> more_signals() const { return {}; }
+
   // All workers succeeded; the status to exit with.
   virtual int succeeded() = 0;
   // A worker failed: `worth_restart` says whether trying again may help, `exit_status` is what to

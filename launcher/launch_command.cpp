@@ -26,20 +26,30 @@ void refuse_for_programs(const LaunchOptions& options) {
   if (!options.worker.empty()) refuse("--worker");
 }
 
+void refuse_for_recipes(const LaunchOptions& options) {
+  const auto refuse = [](const char* flag) {
+    throw core::UsageError(flag, "is for programs after --",
+                           "the logs of a recipe are in its output folder: --set output=FOLDER");
+  };
+  if (!options.log_dir.empty()) refuse("--log-dir");
+  if (options.redirects != "0") refuse("--redirects");
+  if (options.tee != "0") refuse("--tee");
+  if (!options.local_ranks_filter.empty()) refuse("--local-ranks-filter");
+  if (!options.ranks_filter.empty()) refuse("--ranks-filter");
+  if (options.module || options.no_python) refuse("--module and --no-python");
+}
+
 int launch_program(const LaunchOptions& options) {
   refuse_for_programs(options);
   const Placement placement = resolve_placement(options);
   const int max_restarts = parse_count("--max-restarts", options.max_restarts, 0, kMaxRestarts);
   const std::chrono::milliseconds grace = parse_duration("--grace", options.grace);
-  ForeignJob job(options.program, placement, options.log_dir);
+  ForeignJob job(options, placement);
   return run_job(job, placement, max_restarts, grace);
 }
 
 int launch_recipe(const LaunchOptions& options, bool resume_command) {
-  if (!options.log_dir.empty()) {
-    throw core::UsageError("--log-dir", "is for programs after --",
-                           "the logs of a recipe are in its output folder: --set output=FOLDER");
-  }
+  refuse_for_recipes(options);
   const Placement placement = resolve_placement(options);
   const int max_restarts = parse_count("--max-restarts", options.max_restarts, 0, kMaxRestarts);
   const std::chrono::milliseconds grace = parse_duration("--grace", options.grace);
@@ -61,23 +71,24 @@ void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
 
 }  // namespace
 
-void add_launch_commands(CLI::App& app, const std::vector<std::string>* program, int& exit_status) {
+void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::string>>& program,
+                         int& exit_status) {
   const auto launch_options = std::make_shared<LaunchOptions>();
   CLI::App* const launch =
       app.add_subcommand("launch", "Run a recipe, or any program after --, in several processes");
   add_launch_flags(*launch, *launch_options);
   add_recipe_flags(*launch, *launch_options);
-  launch
-      ->add_option("--log-dir,--log_dir", launch_options->log_dir,
-                   "programs: copy both streams of every worker into files here")
-      ->envname("PET_LOG_DIR");
+  add_program_flags(*launch, *launch_options);
   launch->add_option(
       "--resume", launch_options->resume,
       "recipes: auto (the newest checkpoint, if there is one) or a checkpoint's path");
   launch->add_option("RECIPE", launch_options->path, "the recipe to run");
-  launch->footer("scaletrain launch [flags] RECIPE\nscaletrain launch [flags] -- PROGRAM ARGS...");
-  launch->callback([launch_options, program, &exit_status] {
-    if (program == nullptr) {
+  launch->footer(
+      "scaletrain launch [flags] RECIPE\n"
+      "scaletrain launch [flags] train.py ARGS...\n"
+      "scaletrain launch [flags] -- PROGRAM ARGS...");
+  launch->callback([launch_options, &program, &exit_status] {
+    if (!program) {
       if (launch_options->path.empty()) {
         throw core::UsageError("launch", "nothing to run is given",
                                "scaletrain launch RECIPE, or scaletrain launch -- PROGRAM ARGS...");

@@ -14,6 +14,8 @@ class App;
 
 namespace scaletrain::launcher {
 
+inline constexpr const char* kNoLogs = "/dev/null";  // as --log-dir: no files at all
+
 struct LaunchOptions {
   // Read by resolve_placement (launcher/placement.h).
   std::string nproc = "1";
@@ -21,20 +23,39 @@ struct LaunchOptions {
   std::string node_rank = "0";
   std::string master_addr{};
   std::string master_port{};
+  bool standalone = false;
+  std::string rdzv_backend = "static";
+  std::string rdzv_endpoint{};
 
   std::string max_restarts = "0";
   std::string grace = "30s";
-  std::string log_dir{};             // foreign programs: where both streams are copied; "": nowhere
+
+  // Programs.
+  std::string log_dir{};        // folder for copies of streams and error files; "": a temporary one
+  std::string redirects = "0";  // launcher/streams.h
+  std::string tee = "0";
+  std::string local_ranks_filter{};
+  std::string ranks_filter{};
+  std::string role = "default";
+  std::string run_id{};
+  std::string signals = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
+  bool virtual_local_rank = false;
+  bool module = false;     // the program is a Python module
+  bool no_python = false;  // the program is run as it is
+
   std::vector<std::string> set{};    // recipes: overrides, key=value
   std::vector<std::string> allow{};  // recipes: keys that may differ from the run that is resumed
   std::string resume{};              // recipes: "", "auto" or a path
   std::string worker{};              // recipes: another worker program than the one beside us
   std::string path{};                // launch: the recipe; resume: checkpoint, run folder or latest
-  std::vector<std::string> program{};  // launch: what follows --
+  std::vector<std::string> program{};  // launch: the program and its arguments
 };
 
 // The flags that launch and resume share.
 void add_launch_flags(CLI::App& command, LaunchOptions& options);
+
+// The flags for programs.
+void add_program_flags(CLI::App& command, LaunchOptions& options);
 
 // A whole number from `low` to `high`. Throws core::UsageError naming `flag`.
 int parse_count(const std::string& flag, const std::string& text, int low, int high);

@@ -65,7 +65,7 @@ void OutputRelay::finish() {
   do {
     flush();
   } while (read_some());
-  pending_ += splitter_.rest();
+  show(splitter_.rest());
   flush();
   source_.reset();
 }
@@ -76,13 +76,13 @@ bool OutputRelay::read_some() {
   const ssize_t count = read(source_.get(), buffer.data(), buffer.size());
   if (count < 0) return errno == EINTR;
   if (count == 0) {
-    pending_ += splitter_.rest();
+    show(splitter_.rest());
     source_.reset();
     return false;
   }
   const std::string_view text(buffer.data(), static_cast<std::size_t>(count));
   last_lines_.add(text);
-  pending_ += splitter_.take(text);
+  show(splitter_.take(text));
   // A copy that cannot be written (disk full) is given up; the console has the text.
   for (std::string_view rest = text; copy_ && !rest.empty();) {
     const ssize_t written = write(copy_.get(), rest.data(), rest.size());
@@ -90,6 +90,19 @@ bool OutputRelay::read_some() {
     if (written <= 0 && errno != EINTR) copy_.reset();
   }
   return true;
+}
+
+void OutputRelay::show(const std::string& text) {
+  if (console_ < 0) return;
+  if (prefix_.empty()) {
+    pending_ += text;
+    return;
+  }
+  for (const char letter : text) {
+    if (at_line_start_) pending_ += prefix_;
+    pending_ += letter;
+    at_line_start_ = letter == '\n' || letter == '\r';
+  }
 }
 
 void OutputRelay::write_some() {

@@ -41,10 +41,13 @@ class LastLines {
 
 class OutputRelay {
  public:
-  // Reads `source` (non-blocking), writes to the descriptor `console`, and to `copy` where there is
-  // one.
-  OutputRelay(core::Descriptor source, int console, core::Descriptor copy)
-      : source_(std::move(source)), console_(console), copy_(std::move(copy)) {}
+  // Reads `source` (non-blocking), writes to the descriptor `console` (-1: nowhere) with `prefix`
+  // before every line, and to `copy` where there is one.
+  OutputRelay(core::Descriptor source, int console, core::Descriptor copy, std::string prefix = "")
+      : source_(std::move(source)),
+        console_(console),
+        copy_(std::move(copy)),
+        prefix_(std::move(prefix)) {}
 
   // What poll should watch: the source, or the console while it is behind; -1 when all is done.
   int watched_fd() const { return pending_.empty() ? source_.get() : console_; }
@@ -59,10 +62,13 @@ class OutputRelay {
  private:
   bool read_some();  // false: nothing there, or the end
   void write_some();
+  void show(const std::string& text);
 
   core::Descriptor source_;
   int console_;
   core::Descriptor copy_;
+  std::string prefix_;
+  bool at_line_start_ = true;
   LineSplitter splitter_;
   LastLines last_lines_;
   std::string pending_;  // for the console

@@ -46,12 +46,61 @@ int resolve_nnodes(const std::string& text) {
   return least;
 }
 
+struct Endpoint {
+  std::string host, port;
+};
+
+// "host", "host:port", "[::1]:port".
+Endpoint parse_endpoint(const std::string& text) {
+  const bool bracketed = text.starts_with("[");
+  const std::size_t host_end = bracketed ? text.find(']') : text.find(':');
+  Endpoint result{.host = bracketed ? text.substr(1, host_end - 1) : text.substr(0, host_end),
+                  .port = ""};
+  const std::size_t colon = bracketed && host_end != std::string::npos ? host_end + 1 : host_end;
+  const bool has_port = colon < text.size() && text[colon] == ':';
+  if (has_port) result.port = text.substr(colon + 1);
+  const bool ends_there = has_port || colon == std::string::npos || colon == text.size();
+  if (result.host.empty() || !ends_there || (bracketed && host_end == std::string::npos) ||
+      (has_port && result.port.empty())) {
+    throw core::UsageError("--rdzv-endpoint",
+                           fmt::format("\"{}\" is not allowed", core::escape_control(text)),
+                           "give HOST, HOST:PORT or [IPv6 ADDRESS]:PORT");
+  }
+  return result;
+}
+
+// The flags that say where the nodes meet, torchrun's two ways reduced to one.
+void resolve_meeting(LaunchOptions& options, int nnodes) {
+  if (options.rdzv_backend != "static" && options.rdzv_backend != "c10d") {
+    throw core::UsageError(
+        "--rdzv-backend",
+        fmt::format("\"{}\" is not allowed", core::escape_control(options.rdzv_backend)),
+        "use static, or c10d on one node");
+  }
+  if (options.standalone) {
+    if (nnodes > 1) {
+      throw core::UsageError("--standalone", "is for one node", "leave it or --nnodes out");
+    }
+    options.master_addr = options.master_port = "";
+    return;
+  }
+  if (options.rdzv_backend == "c10d" && nnodes > 1) {
+    throw core::UsageError("--rdzv-backend", "c10d is for one node here",
+                           "give every node --node-rank, --master-addr and --master-port");
+  }
+  if (options.rdzv_endpoint.empty()) return;
+  const Endpoint endpoint = parse_endpoint(options.rdzv_endpoint);
+  options.master_addr = endpoint.host;
+  if (!endpoint.port.empty()) options.master_port = endpoint.port;
+}
+
 }  // namespace
 
-Placement resolve_placement(const LaunchOptions& options) {
+Placement resolve_placement(LaunchOptions options) {
   Placement result;
   result.nproc = resolve_nproc(options.nproc);
   result.nnodes = resolve_nnodes(options.nnodes);
+  resolve_meeting(options, result.nnodes);
   result.node_rank = parse_count("--node-rank", options.node_rank, 0, result.nnodes - 1);
   if (!options.master_addr.empty()) result.master_addr = options.master_addr;
   if (result.nnodes > 1 && options.master_addr.empty()) {

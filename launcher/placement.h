@@ -21,7 +21,7 @@ struct Placement {
 };
 
 // Checks the flags against each other. Throws core::UsageError.
-Placement resolve_placement(const LaunchOptions& options);
+Placement resolve_placement(LaunchOptions options);
 
 // The variables of local rank `local_rank`; the store, error file and our own descriptors are the
 // caller's to add.

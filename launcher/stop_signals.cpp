@@ -1,17 +1,39 @@
 #include "launcher/stop_signals.h"
 
+#include <fmt/format.h>
 #include <sys/signalfd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/subprocess.h"
 
 namespace scaletrain::launcher {
 
-StopSignals::StopSignals() {
+std::vector<int> parse_signals(const std::string& flag, const std::string& text) {
+  std::vector<int> result;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string name = text.substr(begin, end - begin);
+    begin = end + 1;
+    int number = 1;
+    while (number < SIGRTMIN && core::signal_name(number) != name) ++number;
+    if (number >= SIGRTMIN || number == SIGKILL || number == SIGSTOP || number == SIGCHLD) {
+      throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::escape_control(name)),
+                             "give names of signals that can be caught: SIGTERM,SIGINT,SIGUSR1");
+    }
+    result.push_back(number);
+  }
+  return result;
+}
+
+StopSignals::StopSignals(const std::vector<int>& more) {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2}) sigaddset(&set, signal);
+  for (const int signal : more) sigaddset(&set, signal);
   sigprocmask(SIG_BLOCK, &set, &before_);
   fd_ = core::Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_) {

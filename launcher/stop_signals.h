@@ -3,16 +3,22 @@
 
 #include <csignal>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "lib/core/descriptor.h"
 
 namespace scaletrain::launcher {
 
-// From construction to destruction SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR2 wait in `fd`
-// instead of ending this process. One that was ignored (nohup) stays ignored.
+// "SIGTERM,SIGUSR1" as numbers. Throws core::UsageError naming `flag` for what is no signal, or one
+// that cannot be caught.
+std::vector<int> parse_signals(const std::string& flag, const std::string& text);
+
+// From construction to destruction SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2 and `more` wait in
+// `fd` instead of ending this process. One that was ignored (nohup) stays ignored.
 class StopSignals {
  public:
-  StopSignals();
+  explicit StopSignals(const std::vector<int>& more);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;

@@ -51,7 +51,7 @@ OutputRelay make_relay(const StreamPlan& stream, int console, core::SpawnRequest
                                "name another folder with --log-dir");
     }
   }
-  return {std::move(source), console, std::move(copy)};
+  return {std::move(source), stream.shown ? console : -1, std::move(copy), stream.prefix};
 }
 
 Worker start(const WorkerPlan& plan) {

@@ -16,7 +16,9 @@ namespace scaletrain::launcher {
 
 // What happens with one output stream of a worker.
 struct StreamPlan {
-  bool relayed = false;  // through the launcher to its own stream; otherwise as the request says
+  bool relayed = false;  // through the launcher; otherwise as the request says
+  bool shown = true;     // relayed to the launcher's own stream
+  std::string prefix{};  // of every line that is shown
   std::string copy{};    // a file for a copy of what is relayed; "": none
 };
 

@@ -92,7 +92,7 @@ std::map<std::string, std::string> worker_variables(const WorkerEnv& env) {
       {"LOCAL_WORLD_SIZE", text(env.local_world_size)},
       {"GROUP_RANK", text(env.group_rank)},
       {"GROUP_WORLD_SIZE", text(env.group_world_size)},
-      {"ROLE_NAME", "default"},
+      {"ROLE_NAME", env.role},
       {"ROLE_RANK", text(env.rank)},
       {"ROLE_WORLD_SIZE", text(env.world_size)},
       {"MASTER_ADDR", env.master_addr},
@@ -104,7 +104,7 @@ std::map<std::string, std::string> worker_variables(const WorkerEnv& env) {
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING",
        variable("TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},
       {"TORCHELASTIC_ERROR_FILE", env.error_file},
-      {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT"},
+      {"TORCHELASTIC_SIGNALS_TO_HANDLE", env.signals},
       {"SCALETRAIN_ATTEMPT", text(env.attempt)},
   };
   if (env.store_fd) result["SCALETRAIN_STORE_FD"] = text(*env.store_fd);

@@ -20,6 +20,8 @@ struct WorkerEnv {
   int restart_count = 0;
   int max_restarts = 0;
   std::string run_id = "none";
+  std::string role = "default";
+  std::string signals = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";  // that the launcher acts on
   bool use_agent_store = false;  // every rank is a client of a store that the launcher hosts
   std::string error_file;        // where a failing worker writes its cause; empty: nowhere
 

@@ -1,0 +1,22 @@
+// Where the flags of `scaletrain launch` end and the program's own words begin.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace scaletrain::launcher {
+
+// Cuts the program off `words`, the command line from "launch" on; nullopt where it has none. A
+// program is what follows the first "--", and, as torchrun has it, a Python script (train.py) or,
+// after -m or --no-python, any word that is no flag, with all that follows it. A script and a
+// module are run as `$PYTHON_EXEC -u`, else with the first python on PATH. `launch` knows which
+// flags take a value. Throws core::UsageError where there is no Python.
+std::optional<std::vector<std::string>> cut_program(std::vector<std::string>& words,
+                                                    const CLI::App& launch);
+
+}  // namespace scaletrain::launcher
