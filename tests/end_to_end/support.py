@@ -10,7 +10,7 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BIN = pathlib.Path(os.environ.get("SCALETRAIN_BIN", ROOT / "build/release/bin"))
+BIN = pathlib.Path(os.environ.get("SCALETRAIN_BIN", ROOT / "build/release/bin")).resolve()
 SCALETRAIN = BIN / "scaletrain"
 DIGITS = ROOT / "digits"
 LONG = os.environ.get("SCALETRAIN_LONG") == "1"

@@ -121,7 +121,7 @@ class Launching(RecipeTestCase):
         self.script()
         self.shard.unlink()
         done = self.launch(self.recipe(), expect=65)
-        self.assertEqual(f"/data/train/shards: {self.shard}: No such file or directory\n"
+        self.assertEqual(f"/data/train/shards: {self.shard}: No such file or directory (ENOENT)\n"
                          "  make the files, or correct the path; paths are relative to the working "
                          "directory\n", done.stderr)
         self.assertEqual([], self.called())
