@@ -53,7 +53,7 @@ class OrderTest(support.RunTestCase):
 
     def test_resnet18_at_1_and_2_ranks_over_the_whole_epoch(self):
         # Two micro-batches a step: a sum of two is the same bits in either order, and so is the rest.
-        runs = [self.train(f"pair-{n}", n, {"global": 64, "per_device": 32},
+        runs = [self.train(f"pair-{n}", n, {"global": 64, "per_device": 32}, threads=1,
                            model={"name": "resnet18", "num_classes": 10},
                            optimizer={"name": "sgd", "lr": 0.05}) for n in (1, 2)]
         self.assert_same(*runs)
