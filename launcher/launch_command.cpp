@@ -6,6 +6,7 @@
 #include "launcher/foreign_job.h"
 #include "launcher/launch_options.h"
 #include "launcher/recipe_job.h"
+#include "launcher/slurm.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::launcher {
@@ -41,7 +42,7 @@ void refuse_for_recipes(const LaunchOptions& options) {
 
 int launch_program(const LaunchOptions& options) {
   refuse_for_programs(options);
-  const Placement placement = resolve_placement(options);
+  const Placement placement = resolve_placement(options, slurm_step());
   const int max_restarts = parse_count("--max-restarts", options.max_restarts, 0, kMaxRestarts);
   const std::chrono::milliseconds grace = parse_duration("--grace", options.grace);
   ForeignJob job(options, placement);
@@ -50,7 +51,7 @@ int launch_program(const LaunchOptions& options) {
 
 int launch_recipe(const LaunchOptions& options, bool resume_command) {
   refuse_for_recipes(options);
-  const Placement placement = resolve_placement(options);
+  const Placement placement = resolve_placement(options, slurm_step());
   const int max_restarts = parse_count("--max-restarts", options.max_restarts, 0, kMaxRestarts);
   const std::chrono::milliseconds grace = parse_duration("--grace", options.grace);
   RecipeJob job(resume_command ? run_to_resume(options) : run_to_launch(options), placement,

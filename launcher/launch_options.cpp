@@ -15,10 +15,13 @@ namespace scaletrain::launcher {
 void add_launch_flags(CLI::App& command, LaunchOptions& options) {
   command
       .add_option("--nproc,--nproc-per-node,--nproc_per_node", options.nproc,
-                  "workers on this node: a number, auto (GPUs, else CPUs), gpu or cpu")
+                  "workers on this node: a number, auto (GPUs, else CPUs), gpu or cpu (default 1)")
       ->envname("PET_NPROC_PER_NODE");
-  command.add_option("--nnodes", options.nnodes, "number of nodes")->envname("PET_NNODES");
-  command.add_option("--node-rank,--node_rank", options.node_rank, "number of this node, from 0")
+  command.add_option("--nnodes", options.nnodes, "number of nodes (default 1)")
+      ->envname("PET_NNODES");
+  command
+      .add_option("--node-rank,--node_rank", options.node_rank,
+                  "number of this node, from 0 (default 0)")
       ->envname("PET_NODE_RANK");
   command
       .add_option("--master-addr,--master_addr", options.master_addr,

@@ -17,10 +17,10 @@ namespace scaletrain::launcher {
 inline constexpr const char* kNoLogs = "/dev/null";  // as --log-dir: no files at all
 
 struct LaunchOptions {
-  // Read by resolve_placement (launcher/placement.h).
-  std::string nproc = "1";
-  std::string nnodes = "1";
-  std::string node_rank = "0";
+  // Read by resolve_placement (launcher/placement.h); "": not given.
+  std::string nproc{};
+  std::string nnodes{};
+  std::string node_rank{};
   std::string master_addr{};
   std::string master_port{};
   bool standalone = false;

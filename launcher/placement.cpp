@@ -94,10 +94,45 @@ void resolve_meeting(LaunchOptions& options, int nnodes) {
   if (!endpoint.port.empty()) options.master_port = endpoint.port;
 }
 
+// Outside the range from which systems choose ports themselves; steps of one job share it.
+int port_of_job(std::int64_t job) { return static_cast<int>(20000 + job % 10000); }
+
+void take_from_slurm(LaunchOptions& options, const SlurmStep& step) {
+  if (options.nproc.empty() && step.gpus > 0) {
+    const int visible = count_gpus();
+    if (visible != step.gpus) {
+      throw core::UsageError(
+          "SLURM_GPUS_ON_NODE",
+          fmt::format("{} GPUs were allotted on this node, and {} are visible", step.gpus, visible),
+          "ask for the GPUs of a node, not of a task: #SBATCH --gpus-per-node=N; or give --nproc");
+    }
+    options.nproc = std::to_string(step.gpus);
+  }
+  const bool told = options.standalone || !options.nnodes.empty() || !options.node_rank.empty() ||
+                    !options.master_addr.empty() || !options.master_port.empty() ||
+                    !options.rdzv_endpoint.empty();
+  if (told || step.tasks == 1) return;
+  if (step.tasks != step.nodes) {
+    throw core::UsageError(
+        "SLURM_STEP_NUM_TASKS",
+        fmt::format("srun started {} tasks on {} nodes, and launch starts the workers of its node",
+                    step.tasks, step.nodes),
+        "start one task on each node: #SBATCH --ntasks-per-node=1");
+  }
+  options.nnodes = std::to_string(step.nodes);
+  options.node_rank = std::to_string(step.node);
+  options.master_addr = step.hosts.front();
+  options.master_port = std::to_string(port_of_job(step.job));
+}
+
 }  // namespace
 
-Placement resolve_placement(LaunchOptions options) {
+Placement resolve_placement(LaunchOptions options, const std::optional<SlurmStep>& step) {
   Placement result;
+  if (step) take_from_slurm(options, *step);
+  if (options.nproc.empty()) options.nproc = "1";
+  if (options.nnodes.empty()) options.nnodes = "1";
+  if (options.node_rank.empty()) options.node_rank = "0";
   result.nproc = resolve_nproc(options.nproc);
   result.nnodes = resolve_nnodes(options.nnodes);
   resolve_meeting(options, result.nnodes);

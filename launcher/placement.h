@@ -1,9 +1,11 @@
 // How many workers run where, and where they meet.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "launcher/launch_options.h"
+#include "launcher/slurm.h"
 #include "lib/core/worker_env.h"
 
 namespace scaletrain::launcher {
@@ -20,8 +22,11 @@ struct Placement {
   bool hosts_store() const { return node_rank == 0; }
 };
 
-// Checks the flags against each other. Throws core::UsageError.
-Placement resolve_placement(LaunchOptions options);
+// Checks the flags against each other. A step of Slurm's, one launcher on each node, says how the
+// nodes meet where no flag does, and its GPUs are the default for --nproc. Throws core::UsageError,
+// with the line for the batch script where the step does not fit.
+Placement resolve_placement(LaunchOptions options,
+                            const std::optional<SlurmStep>& step = std::nullopt);
 
 // The variables of local rank `local_rank`; the store, error file and our own descriptors are the
 // caller's to add.

@@ -14,7 +14,7 @@ packages=(ca-certificates ccache cmake g++ git libarchive-dev libcli11-dev libgl
 requirements=(-r scripts/requirements.txt)
 if [ "${1:-}" = --tests ]; then
   shift
-  packages+=(clang-14 clang-format-14 clang-tidy-14 doctest-dev iproute2 shellcheck strace)
+  packages+=(clang-14 clang-format-14 clang-tidy-14 doctest-dev iproute2 munge shellcheck slurm-wlm strace)
   requirements+=(-r scripts/requirements-test.txt)
   with_tests=ON
 else

@@ -104,5 +104,44 @@ TEST_CASE("with another master address the store listens for other machines too"
   CHECK(listen_for_store(placement).port > 0);
 }
 
+SlurmStep two_nodes() {
+  return {.job = 123456, .nodes = 2, .tasks = 2, .node = 1, .hosts = {"n1", "n2"}, .gpus = 0};
+}
+
+TEST_CASE("under srun the nodes meet at the step's first host") {
+  const Placement placement = resolve_placement({.nproc = "4"}, two_nodes());
+  CHECK(placement.world_size() == 8);
+  CHECK(placement.first_rank() == 4);
+  CHECK(placement.master_addr == "n1");
+  CHECK(placement.master_port == 23456);  // 20000 + 123456 mod 10000
+}
+
+TEST_CASE("flags win over the step, and a step of one task says nothing") {
+  CHECK(resolve_placement({.standalone = true}, two_nodes()).nnodes == 1);
+  CHECK(resolve_placement({.nnodes = "1"}, two_nodes()).node_rank == 0);
+  SlurmStep alone = two_nodes();
+  alone.nodes = alone.tasks = 1;
+  CHECK(resolve_placement({}, alone).master_addr == "127.0.0.1");
+}
+
+TEST_CASE("a step that does not fit is refused with the line to change") {
+  const auto refusal = [](const SlurmStep& step) -> std::string {
+    try {
+      resolve_placement({}, step);
+    } catch (const core::UsageError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  SlurmStep step = two_nodes();
+  step.tasks = 8;
+  CHECK(refusal(step) ==
+        "SLURM_STEP_NUM_TASKS: srun started 8 tasks on 2 nodes, and launch starts the workers of "
+        "its node\n  start one task on each node: #SBATCH --ntasks-per-node=1");
+  step = two_nodes();
+  step.gpus = count_gpus() + 1;
+  CHECK(refusal(step).find("SLURM_GPUS_ON_NODE: ") == 0);
+}
+
 }  // namespace
 }  // namespace scaletrain::launcher
