@@ -15,12 +15,19 @@
 
 namespace scaletrain::storage {
 
+namespace {
+
+constexpr double kPieceS = 60;  // for a piece of a stream (lib/storage/storage.cpp)
+
+}  // namespace
+
 Stores::Stores() : Stores(recipe::Storage{}, std::nullopt) {}
 
 Stores::Stores(const recipe::Storage& settings, const std::optional<recipe::Cache>& cache)
     : settings_(settings), caller_(std::make_unique<HttpCaller>(settings)) {
   if (!cache) return;
-  const double patience_s = settings.give_up_after_s + settings.stall_timeout_s;
+  // Longer than another process may be at one piece: what is slower is of no use.
+  const double patience_s = settings.give_up_after_s + settings.stall_timeout_s + kPieceS;
   cache_ = std::make_unique<Cache>(cache->folder, cache->max_bytes, patience_s);
   index_folder_ = cache->folder + "/index";
 }
