@@ -33,10 +33,12 @@ class FaultProxy(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, port):
+    def __init__(self, port, tls=None):
         super().__init__(("127.0.0.1", 0), Handler)
         self.server_port = port
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.server_address[1]}"
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
         self.lock = threading.Lock()
         self.set_fault(lambda number, head: None)
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -51,6 +53,9 @@ class FaultProxy(socketserver.ThreadingTCPServer):
             self.requests += 1
             self.faults += fault is not None
             return fault
+
+    def handle_error(self, request, client_address):
+        pass  # a client that does not trust our certificate
 
     def stop(self):
         self.shutdown()

@@ -3,8 +3,10 @@ import json
 import os
 import pathlib
 import random
+import ssl
 import subprocess
 import tempfile
+import time
 import unittest
 
 import fault_proxy
@@ -36,19 +38,26 @@ class StoreTestCase(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         proxy.set_fault(lambda number, head: None)
 
-    def run_program(self, *arguments, cache=False, expect=0, give_up_after_s=60, secret=None):
+    def start(self, *arguments, cache=None, give_up_after_s=60, variables=None):
+        """Starts the program with `cache` as its folder."""
         settings = {"storage": {"stall_timeout_s": 1, "give_up_after_s": give_up_after_s}}
         if cache:
-            settings["cache"] = {"folder": str(self.folder / "cache"), "max_bytes": CACHE_BYTES}
-        environment = {**os.environ, **swift_server.environment(proxy.url)}
-        if secret:
-            environment["AWS_SECRET_ACCESS_KEY"] = secret
-        done = subprocess.run([PROGRAM, json.dumps(settings), *map(str, arguments)],
-                              env=environment, capture_output=True, timeout=120)
-        error = done.stderr.decode()
-        self.assertEqual(done.returncode, expect, error)
-        self.assertNotIn(swift_server.SECRET, error)
-        return error if expect else done.stdout
+            settings["cache"] = {"folder": str(cache), "max_bytes": CACHE_BYTES}
+        process = subprocess.Popen(
+            [PROGRAM, json.dumps(settings), *map(str, arguments)],
+            env={**os.environ, **swift_server.environment(proxy.url), **(variables or {})},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def run_program(self, *arguments, expect=0, **options):
+        """Standard output, or the error where the status is another one."""
+        process = self.start(*arguments, **options)
+        output, error = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, expect, error.decode())
+        self.assertNotIn(swift_server.SECRET, error.decode())
+        return error.decode() if expect else output
 
 
 class ReadTest(StoreTestCase):
@@ -56,10 +65,35 @@ class ReadTest(StoreTestCase):
         self.assertEqual(self.run_program("get", "s3://bucket/set/large.tar"), OBJECT)
         self.assertEqual(self.run_program("ranges", "s3://bucket/set/large.tar", 700_001), OBJECT)
         self.assertEqual(self.run_program("get", "s3://bucket/set/small +ä.tar"), b"small")
-        for _ in ("cold", "warm"):
-            self.assertEqual(self.run_program("get", "s3://bucket/set/large.tar", cache=True),
-                             OBJECT)
-        self.assertEqual(len(list((self.folder / "cache").glob("*.data"))), 1)
+
+    def test_a_cache_on_a_disk_and_on_tmpfs(self):
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+            for cache in (self.folder / "cache", pathlib.Path(memory)):
+                for _ in ("cold", "warm"):
+                    self.assertEqual(
+                        self.run_program("get", "s3://bucket/set/large.tar", cache=cache), OBJECT)
+                self.assertEqual(len(list(cache.glob("*.data"))), 1)
+
+    def test_programs_that_share_a_cache_fetch_once(self):
+        proxy.set_fault(lambda number, head: "delay")
+        path = "s3://bucket/set/large.tar"
+        programs = [self.start("get", path, cache=self.folder / "cache") for _ in range(4)]
+        for program in programs:
+            self.assertEqual(program.communicate(timeout=120)[0], OBJECT)
+        # Each asks for the version; one of them again for it and for two pieces.
+        self.assertEqual(proxy.requests, 4 + 3)
+
+    def test_a_killed_program_does_not_stop_another(self):
+        proxy.set_fault(lambda number, head: "stall" if number == 2 else None)
+        cache = self.folder / "cache"
+        killed = self.start("get", "s3://bucket/set/large.tar", cache=cache)
+        deadline = time.monotonic() + 60
+        while not list(cache.glob("*.part")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        other = self.start("get", "s3://bucket/set/large.tar", cache=cache)
+        killed.kill()
+        self.assertEqual(other.communicate(timeout=120)[0], OBJECT)
+        self.assertEqual([], list(cache.glob("*.part")))
 
     def test_a_folder_is_listed(self):
         self.assertEqual(self.run_program("list", "s3://bucket/set").decode(),
@@ -74,10 +108,32 @@ class ReadTest(StoreTestCase):
         self.assertIn("s3://bucket/none.tar: HTTP 404, NoSuchKey", error)
         error = self.run_program("get", "s3://none/none.tar", expect=65)
         self.assertIn("NoSuchBucket", error)
-        error = self.run_program("get", "s3://bucket/set/large.tar", expect=74, secret="wrong")
+        error = self.run_program("get", "s3://bucket/set/large.tar", expect=74,
+                                 variables={"AWS_SECRET_ACCESS_KEY": "wrong"})
         self.assertIn("HTTP 403, SignatureDoesNotMatch", error)
         self.assertIn("AWS_SECRET_ACCESS_KEY", error)
         self.assertEqual(proxy.requests, 3, "none of them is asked for again")
+
+
+class TlsTest(StoreTestCase):
+    def test_a_certificate_must_be_trusted(self):
+        key, certificate = self.folder / "key.pem", self.folder / "certificate.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1",
+                        "-keyout", key, "-out", certificate, "-subj", "/CN=127.0.0.1",
+                        "-addext", "subjectAltName=IP:127.0.0.1"],
+                       check=True, capture_output=True, timeout=60)
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate, key)
+        secure = fault_proxy.FaultProxy(swift.port, tls)
+        self.addCleanup(secure.stop)
+        variables = {"AWS_ENDPOINT_URL": secure.url}
+        error = self.run_program("get", "s3://bucket/set/sub/deep.tar", expect=74,
+                                 variables=variables)
+        self.assertIn("SSL peer certificate", error)
+        self.assertNotIn("given up after", error)
+        variables["AWS_CA_BUNDLE"] = str(certificate)
+        self.assertEqual(self.run_program("get", "s3://bucket/set/sub/deep.tar",
+                                          variables=variables), b"deep")
 
 
 class WriteTest(StoreTestCase):
@@ -110,22 +166,19 @@ class WriteTest(StoreTestCase):
 class FaultTest(StoreTestCase):
     """Rows 26 and 45 of the fault list: the same bytes, or one clear error and exit 74."""
 
-    def check_passes(self, fault, cache):
-        """The fault hits all but every third request."""
-        proxy.set_fault(lambda number, head: fault if number % 3 else None)
-        for command in (["get", "s3://bucket/set/large.tar"],):
-            self.assertEqual(self.run_program(*command, cache=cache), OBJECT, fault)
-        self.assertGreater(proxy.faults, 0)
-
     def test_faults_that_pass_do_not_change_a_byte(self):
         for fault in ("delay", "500", "503", "reset", "short", "range"):
             with self.subTest(fault):
-                self.check_passes(fault, cache=False)
+                # All but every third request.
+                proxy.set_fault(lambda number, head, fault=fault: fault if number % 3 else None)
+                self.assertEqual(self.run_program("get", "s3://bucket/set/large.tar"), OBJECT)
+                self.assertEqual(proxy.faults, 4 if fault != "delay" else 2)
 
     def test_a_flipped_byte_is_noticed_by_the_cache(self):
         # The first piece of the first copy.
         proxy.set_fault(lambda number, head: "flip" if number == 2 else None)
-        self.assertEqual(self.run_program("get", "s3://bucket/set/large.tar", cache=True), OBJECT)
+        self.assertEqual(
+            self.run_program("get", "s3://bucket/set/large.tar", cache=self.folder / "cache"), OBJECT)
         self.assertEqual(proxy.faults, 1)
         self.assertGreaterEqual(proxy.requests, 6)
 

@@ -250,7 +250,8 @@ TEST_CASE("extends merges as RFC 7396 says, relative to its file, and keeps plac
         (folder.path() / "base/a.json").string() +
             ":6: /sed: \"sed\" is not a key here\n  use one of: $schema, version, extends, name, "
             "seed, model, data, batch, epochs, steps, precision, optimizer, schedule, loss, clip, "
-            "validate, checkpoint, storage, log, threads, deterministic, device, output; did you mean "
+            "validate, checkpoint, storage, log, threads, deterministic, device, output; did you "
+            "mean "
             "\"seed\"?");
 }
 

@@ -82,6 +82,22 @@ TEST_CASE("requests are signed, and the MD5 of a plain ETag is known") {
   }
 }
 
+TEST_CASE("gs:// is signed with its own keys for the region auto, and has no If-None-Match") {
+  const HttpServer server(
+      [](const SeenRequest& request) { return object_answer(request, "0123456789"); });
+  S3Account account = google_account(
+      variables_of({{"GS_ACCESS_KEY_ID", "GOOG"}, {"GS_SECRET_ACCESS_KEY", "hunter2"}}));
+  account.endpoint = server.url();
+  const HttpCaller caller(quick_settings());
+  const auto storage = make_s3_storage(account, caller);
+  CHECK(read_text(*storage->open("gs://bucket/a.tar"), 2, 3) == "234");
+  const std::string signature = server.seen().back().header("authorization");
+  CHECK(signature.starts_with("AWS4-HMAC-SHA256 Credential=GOOG/"));
+  CHECK(signature.find("/auto/s3/aws4_request") != std::string::npos);
+  CHECK(thrown_by([&] { storage->write_if_absent("gs://bucket/a", "x"); }) ==
+        "74 gs://bucket/a: cannot be written only where it is absent\n  use s3:// or a folder");
+}
+
 TEST_CASE("an ETag of parts or of a KMS key is no MD5") {
   const auto md5_of = [](const std::string& etag, const std::string& more) {
     const Bucket bucket([&](const SeenRequest& request) {
