@@ -18,9 +18,10 @@ void append_number(std::string& text, std::int64_t number) {
 }  // namespace
 
 std::shared_ptr<const Dataset> open_dataset(const recipe::Source& source,
-                                            const std::string& index_cache) {
+                                            const std::string& index_cache,
+                                            const std::shared_ptr<const storage::Stores>& stores) {
   if (!source.folder.empty()) return open_folder(source.folder);
-  return open_shards(source.shards, index_cache);
+  return open_shards(source.shards, index_cache, stores);
 }
 
 std::vector<std::int64_t> shard_sizes(const Dataset& dataset) {

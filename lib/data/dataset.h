@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/recipe/recipe.h"
+#include "lib/storage/stores.h"
 
 namespace scaletrain::data {
 
@@ -44,8 +45,9 @@ class Dataset {
 
 // Opens `source`, building indexes that are missing or stale (checked by size and time). Throws
 // core::DataError for a missing or damaged shard, an empty set, no class folder.
-std::shared_ptr<const Dataset> open_dataset(const recipe::Source& source,
-                                            const std::string& index_cache);
+std::shared_ptr<const Dataset> open_dataset(
+    const recipe::Source& source, const std::string& index_cache,
+    const std::shared_ptr<const storage::Stores>& stores = std::make_shared<storage::Stores>());
 
 // Samples of every shard, by number.
 std::vector<std::int64_t> shard_sizes(const Dataset& dataset);

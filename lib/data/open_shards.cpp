@@ -3,12 +3,15 @@
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/core/url.h"
 
 namespace scaletrain::data {
 
-OpenShards::OpenShards(std::vector<std::string> paths, std::vector<storage::Identity> identities,
+OpenShards::OpenShards(std::shared_ptr<const storage::Stores> stores,
+                       std::vector<std::string> paths, std::vector<storage::Identity> identities,
                        std::size_t limit)
-    : paths_(std::move(paths)),
+    : stores_(std::move(stores)),
+      paths_(std::move(paths)),
       identities_(std::move(identities)),
       limit_(limit),
       open_(paths_.size()) {}
@@ -17,9 +20,10 @@ std::shared_ptr<const storage::Object> OpenShards::get(std::int64_t shard) const
   const auto i = static_cast<std::size_t>(shard);
   const std::lock_guard lock(mutex_);
   if (open_[i]) return open_[i];
-  std::shared_ptr<const storage::Object> object = storage::file_storage().open(paths_[i]);
+  std::shared_ptr<const storage::Object> object = stores_->open(paths_[i]);
   if (object->identity() != identities_[i]) {
-    throw core::DataError(paths_[i], "is not the file that was indexed: its size or time changed",
+    throw core::DataError(core::shown_path(paths_[i]),
+                          "is not the file that was indexed: its size or time changed",
                           "start again, and leave shards alone while they are read");
   }
   if (order_.size() == limit_) {

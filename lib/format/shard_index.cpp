@@ -84,6 +84,16 @@ std::string encode_index(std::span<const IndexEntry> entries, ShardVersion versi
   return bytes;
 }
 
+std::optional<std::string> index_of_copy(std::string index, ShardVersion version) {
+  Header header;
+  if (index.size() < sizeof(header)) return std::nullopt;
+  std::memcpy(&header, index.data(), sizeof(header));
+  if (header.shard_bytes != version.bytes) return std::nullopt;
+  header.shard_mtime_ns = version.mtime_ns;
+  std::memcpy(index.data(), &header, sizeof(header));
+  return index;
+}
+
 std::optional<MappedIndex> MappedIndex::open(const std::filesystem::path& path,
                                              ShardVersion version) {
   std::size_t bytes = 0;

@@ -42,6 +42,10 @@ std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_b
 // The file's bytes.
 std::string encode_index(std::span<const IndexEntry> entries, ShardVersion version);
 
+// An index that was written for a copy of the shard, as one for `version`: the time is exchanged.
+// nullopt for an index of another size of the shard.
+std::optional<std::string> index_of_copy(std::string index, ShardVersion version);
+
 // An index mapped into memory.
 class MappedIndex {
  public:

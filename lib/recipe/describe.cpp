@@ -41,6 +41,16 @@ TypePtr normalize(Normalize& value) {
   return keys;
 }
 
+TypePtr cache(std::optional<Cache>& value) {
+  return optional(value, [](Cache& inner) {
+    auto keys = object();
+    keys->require("folder", path(inner.folder), "on a disk or tmpfs of the node; jobs may share it")
+        .require("max_bytes", integer(inner.max_bytes, from(1 << 20).to(9007199254740991.0)),
+                 "the least recently used shards are removed beyond it");
+    return keys;
+  });
+}
+
 TypePtr data(Data& value) {
   auto keys = object();
   keys->require("train", source(value.train, true), "the samples to learn from")
@@ -56,6 +66,8 @@ TypePtr data(Data& value) {
       .add("index_cache", path(value.index_cache),
            "folder for the shards' indexes; without it they are put beside the shards, where that "
            "folder can be written")
+      .add("cache", cache(value.cache),
+           "remote shards are kept as files; without it ranges are read from the server")
       .add("normalize", normalize(value.normalize), "what is taken from the pixels and divided by")
       .reserve({"eval_resize", "extra", "order", "lanes", "samples_per_epoch"});
   return keys;
@@ -136,6 +148,26 @@ TypePtr checkpoint(Checkpoint& value) {
   return keys;
 }
 
+TypePtr storage(Storage& value) {
+  auto keys = object();
+  keys->add("endpoint", endpoint(value.endpoint),
+            "server of s3:// paths; without it that of AWS_ENDPOINT_URL or the profile, then "
+            "Amazon's")
+      .add("region", region(value.region),
+           "without it that of AWS_REGION or the profile, then us-east-1")
+      .add(
+          "addressing", choice(value.addressing, {"auto", "path", "virtual"}),
+          "whether the bucket stands in the path or in the host's name; auto: in the path where an "
+          "endpoint is named")
+      .add("connect_timeout_s", number(value.connect_timeout_s, from(0.01).to(3600)),
+           "for one connection")
+      .add("stall_timeout_s", number(value.stall_timeout_s, from(1).to(3600)),
+           "how long a transfer may stay below 4 KiB/s")
+      .add("give_up_after_s", number(value.give_up_after_s, from(0).to(86400)),
+           "for how long a request that fails is tried again");
+  return keys;
+}
+
 TypePtr every(Duration& value, const std::string& help) {
   auto keys = object();
   keys->add("every", duration(value, any_unit()), help);
@@ -174,6 +206,7 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("validate", every(recipe.validate_every, "how often data.val is looked at"),
            "looking at data.val")
       .add("checkpoint", checkpoint(recipe.checkpoint), "what is kept for a resume")
+      .add("storage", storage(recipe.storage), "how remote data is reached")
       .add("log", every(recipe.log_every, "how often a line of metrics is written"), "metrics")
       .add("threads", integer(recipe.threads, from(0).to(4096)),
            "computing threads of a rank; 0: cores over ranks of the node")

@@ -43,7 +43,7 @@ struct Model : Component {
 
 // Where samples come from: exactly one of shards and folder.
 struct Source {
-  std::vector<std::string> shards;  // brace-expanded, absolute
+  std::vector<std::string> shards;  // brace-expanded; absolute paths and URLs
   std::string folder;               // one sub-folder per class, absolute
   std::vector<Component> augment;   // train only; transforms.def
 };
@@ -51,6 +51,12 @@ struct Source {
 struct Normalize {
   std::vector<double> mean{0.485, 0.456, 0.406};  // of values 0..1, per channel RGB
   std::vector<double> std{0.229, 0.224, 0.225};
+};
+
+// Remote shards as files of this node (lib/storage/cache.h).
+struct Cache {
+  std::string folder;
+  std::int64_t max_bytes = 0;
 };
 
 struct Data {
@@ -61,6 +67,7 @@ struct Data {
   std::int64_t prefetch = 4;        // batches read ahead
   std::int64_t shuffle_shards = 0;  // samples are permuted within groups of so many; 0: over all
   std::string index_cache;          // folder for shard indexes; "": beside the shard where writable
+  std::optional<Cache> cache;
   Normalize normalize;
 };
 
@@ -101,6 +108,16 @@ struct Checkpoint {
   std::int64_t keep_best = 1;
 };
 
+// How remote data is reached (lib/storage/stores.h).
+struct Storage {
+  std::string endpoint;             // of s3://; "": from the environment, otherwise Amazon's
+  std::string region;               // "": from the environment
+  std::string addressing = "auto";  // "path", "virtual"; auto: path where an endpoint is named
+  double connect_timeout_s = 10;
+  double stall_timeout_s = 30;   // a transfer may be (nearly) still for so long
+  double give_up_after_s = 300;  // for how long one request is tried again
+};
+
 struct Recipe {
   std::string name;
   std::uint64_t seed = 0;
@@ -115,6 +132,7 @@ struct Recipe {
   std::optional<Clip> clip;
   Duration validate_every{Duration::Unit::kEpochs, 1};
   Checkpoint checkpoint;
+  Storage storage;
   Duration log_every{Duration::Unit::kSteps, 10};
   std::int64_t threads = 0;     // intra-op threads per rank; 0: cores / local ranks
   bool deterministic = false;   // on a GPU: deterministic kernels, so that a resume is bit for bit

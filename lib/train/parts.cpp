@@ -75,7 +75,8 @@ void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, 
                               .world_size = env.world_size,
                               .per_device = batch.per_device,
                               .accumulate = batch.accumulate};
-  train_set = data::open_dataset(config.train, config.index_cache);
+  const auto stores = std::make_shared<const storage::Stores>(recipe.storage, config.cache);
+  train_set = data::open_dataset(config.train, config.index_cache, stores);
   train_loader = std::make_unique<data::TrainLoader>(train_set, options, slice, *pool);
   if (state.step > 0) train_loader->seek(state.epoch, state.step_in_epoch);
   total_steps = length_steps(recipe, train_loader->steps_per_epoch());
@@ -83,8 +84,8 @@ void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, 
   options.augment.clear();
   const auto open_eval = [&](const std::optional<recipe::Source>& source) {
     if (!source) return std::unique_ptr<data::EvalLoader>();
-    return std::make_unique<data::EvalLoader>(data::open_dataset(*source, config.index_cache),
-                                              options, slice, *pool);
+    return std::make_unique<data::EvalLoader>(
+        data::open_dataset(*source, config.index_cache, stores), options, slice, *pool);
   };
   val_loader = open_eval(config.val);
   test_loader = open_eval(config.test);

@@ -31,7 +31,7 @@ TEST_CASE("no more shards are open than the limit, and those in use stay") {
     paths.push_back(folder.write(std::to_string(i), std::to_string(i)));
     identities.push_back(scaletrain::storage::file_storage().open(paths.back())->identity());
   }
-  const OpenShards shards(paths, identities, 3);
+  const OpenShards shards(std::make_shared<scaletrain::storage::Stores>(), paths, identities, 3);
   const auto first = shards.get(0);
   CHECK(shards.get(0) == first);
   for (int round = 0; round < 2; ++round) {

@@ -13,6 +13,7 @@ TEST_CASE("check_sources passes what is there and names everything that is not")
   Recipe recipe;
   recipe.data.train.shards = {folder.write("a.tar", "x").string()};
   recipe.data.val.emplace().folder = here;
+  recipe.data.train.shards.emplace_back("s3://bucket/absent.tar");  // the workers' business
   CHECK_NOTHROW(check_sources(recipe));
 
   recipe.data.train.shards.push_back(here + "/b.tar");

@@ -23,6 +23,7 @@ TESTED_THROUGH |= {
     "lib/data/sample_maker.cpp": "tests/data/loader_test.cpp",
     "lib/dist/cuda_library.cpp": "tests/dist/device_test.cpp",
     "lib/optim/parameter_group.cpp": "tests/optim/optimizer_test.cpp",
+    "lib/storage/remote_object.cpp": "tests/storage/http_test.cpp",
 }
 
 # Written in two parts, so that this file does not find itself.
