@@ -26,6 +26,7 @@ void collect_missing(const recipe::Source& source, std::vector<std::string>& mis
     if (!fs::is_regular_file(shard) || access(shard.c_str(), R_OK) != 0) missing.push_back(shard);
   }
   if (!source.folder.empty() && !fs::is_directory(source.folder)) missing.push_back(source.folder);
+  for (const recipe::Source& one : source.sources) collect_missing(one, missing);
 }
 
 }  // namespace

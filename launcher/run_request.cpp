@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxRecipeBytes = 64 << 20;
 
-constexpr std::array<std::string_view, 9> kFree{
+constexpr std::array<std::string_view, 10> kFree{
     "/output",       "/log",           "/threads",          "/checkpoint", "/validate",
-    "/data/threads", "/data/prefetch", "/data/index_cache", "/name"};
+    "/data/threads", "/data/prefetch", "/data/index_cache", "/name",       "/data/bad_samples"};
 
 // Whether `pointer` is `key` or lies below it.
 bool covers(std::string_view key, std::string_view pointer) {

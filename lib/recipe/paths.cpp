@@ -65,7 +65,7 @@ class ShardList : public Type {
     return {{"anyOf", {text, {{"type", "array"}, {"items", text}, {"minItems", 1}}}}};
   }
   std::string phrase() const override {
-    return "a path or a list of paths; {000000..000003} and {a,b} are expanded";
+    return "a path or a list of paths, also A::B; {000000..000003} and {a,b} are expanded";
   }
 
  private:
@@ -73,9 +73,21 @@ class ShardList : public Type {
   bool read_one(const Node& node, const std::string& pointer, Problems& problems) {
     const std::string* const text = read_path(node, pointer, *this, problems);
     if (text == nullptr) return true;
-    std::string mistake;
-    const std::vector<std::string> names = expand_braces(*text, mistake);
-    if (!mistake.empty()) problems.add(node, pointer, mistake, "use " + phrase());
+    for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 2) {
+      end = text->find("::", begin);
+      if (!expand(text->substr(begin, end - begin), node, pointer, problems)) return false;
+    }
+    return true;
+  }
+
+  bool expand(const std::string& text, const Node& node, const std::string& pointer,
+              Problems& problems) {
+    std::string mistake = text.empty() ? "has an empty name beside \"::\"" : "";
+    const std::vector<std::string> names = expand_braces(text, mistake);
+    if (!mistake.empty()) {
+      problems.add(node, pointer, mistake, "use " + phrase());
+      return true;
+    }
     if (value_.size() + names.size() > kMaxExpanded) {
       problems.add(node, pointer, "makes the list too long",
                    "use at most " + std::to_string(kMaxExpanded) + " shards");
