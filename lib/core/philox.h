@@ -22,6 +22,9 @@ enum class DrawPurpose : std::uint32_t {
   kReplacement = 4,
   kDropout = 5,
   kInit = 6,
+  kSourceOrder = 16,
+  kClassOrder = 17,
+  kLaneOrder = 18,
 };
 
 // A sequence of draws for one (seed, purpose, epoch, position).

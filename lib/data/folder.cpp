@@ -52,6 +52,7 @@ class FolderDataset : public Dataset {
     return static_cast<std::int64_t>(files_[static_cast<std::size_t>(shard)].size());
   }
   const std::vector<std::string>& classes() const override { return classes_; }
+  std::int64_t label(std::int64_t shard, std::int64_t /*sample*/) const override { return shard; }
 
   RawSample read(std::int64_t shard, std::int64_t sample) const override {
     RawSample raw;

@@ -54,12 +54,35 @@ void check_image_size(const Recipe& recipe, const Node& tree, Problems& problems
   }
 }
 
+void check_train_source(const Data& data, const Node& tree, Problems& problems) {
+  const Source& train = data.train;
+  const auto refuse = [&](const char* key, const std::string& found, const std::string& remedy) {
+    problems.add(written_at(tree, {"data", "train", key}), fmt::format("/data/train/{}", key),
+                 found, remedy);
+  };
+  if (!train.sources.empty() && train.limit) {
+    refuse("limit", "stands beside \"sources\"", "give each source a limit of its own");
+  }
+  if (!train.sources.empty() && train.balanced) {
+    refuse("balanced", "stands beside \"sources\"", "balance each source by itself");
+  }
+  if (data.order != "streamed") return;
+  const char* const remedy = "leave it out, or use the indexed order";
+  if (train.shards.empty()) {
+    refuse(train.folder.empty() ? "sources" : "folder", "cannot be streamed",
+           "use shards, or the indexed order");
+  }
+  if (train.limit) refuse("limit", "does not go with the streamed order", remedy);
+  if (train.balanced) refuse("balanced", "does not go with the streamed order", remedy);
+}
+
 }  // namespace
 
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (problems.none_under("/batch")) check_batch(recipe.batch, tree, problems);
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;
+  if (problems.none_under("/data")) check_train_source(recipe.data, tree, problems);
   if (problems.none_under("/schedule") && problems.none_under("/epochs") &&
       problems.none_under("/steps")) {
     check_warmup(recipe, tree, problems);

@@ -3,6 +3,7 @@
 #include "lib/recipe/component.h"
 #include "lib/recipe/duration.h"
 #include "lib/recipe/lists.h"
+#include "lib/recipe/object_list.h"
 #include "lib/recipe/paths.h"
 
 namespace scaletrain::recipe {
@@ -18,20 +19,63 @@ const Units& any_unit() {
 
 std::unique_ptr<Object> object() { return std::make_unique<Object>(); }
 
-TypePtr source(Source& value, bool is_train) {
+TypePtr sample_count(std::int64_t& value) { return integer(value, from(1).to(1e15)); }
+
+void add_places(Object& keys, Source& value) {
+  keys.add("shards", shard_list(value.shards), "tar shards in WebDataset form")
+      .add("folder", path(value.folder), "a folder with one sub-folder of images per class");
+}
+
+void add_limit(Object& keys, Source& value) {
+  keys.add("limit", optional(value.limit, sample_count),
+           "at most so many of its samples, the same in every run");
+}
+
+void add_balanced(Object& keys, Source& value) {
+  keys.add("balanced", flag(value.balanced), "every class as often as every other");
+}
+
+TypePtr mixed_source(Source& value) {
   auto keys = object();
-  keys->add("shards", shard_list(value.shards), "tar shards in WebDataset form")
-      .add("folder", path(value.folder), "a folder with one sub-folder of images per class")
-      .exactly_one({"shards", "folder"});
-  if (is_train) {
-    keys->add("augment", components(value.augment, transforms()),
-              "what is done to an image at random, in this order");
-  }
+  add_places(*keys, value);
+  keys->add("weight", number(value.weight, above(0).to(1e6)), "how much of an epoch is its");
+  add_limit(*keys, value);
+  add_balanced(*keys, value);
+  keys->exactly_one({"shards", "folder"});
+  return keys;
+}
+
+TypePtr train_source(Source& value) {
+  auto keys = object();
+  add_places(*keys, value);
+  keys->add("sources", object_list<Source>(value.sources, mixed_source),
+            "several sources, mixed by weight")
+      .exactly_one({"shards", "folder", "sources"});
+  add_limit(*keys, value);
+  add_balanced(*keys, value);
+  keys->add("augment", components(value.augment, transforms()),
+            "what is done to an image at random, in this order");
   return keys;
 }
 
 TypePtr held_out(std::optional<Source>& value) {
-  return optional(value, [](Source& inner) { return source(inner, false); });
+  return optional(value, [](Source& inner) {
+    auto keys = object();
+    add_places(*keys, inner);
+    keys->exactly_one({"shards", "folder"});
+    add_limit(*keys, inner);
+    return keys;
+  });
+}
+
+TypePtr bad_samples(BadSamples& value) {
+  auto keys = object();
+  keys->add("policy", choice(value.policy, {"fail", "skip"}),
+            "end the run, or take other samples in their place and list them")
+      .add("max_rate", number(value.max_rate, from(0).to(1)),
+           "part of the samples that may be skipped; more end the run")
+      .set_short_for("policy");
+  return keys;
 }
 
 TypePtr normalize(Normalize& value) {
@@ -53,7 +97,7 @@ TypePtr cache(std::optional<Cache>& value) {
 
 TypePtr data(Data& value) {
   auto keys = object();
-  keys->require("train", source(value.train, true), "the samples to learn from")
+  keys->require("train", train_source(value.train), "the samples to learn from")
       .add("val", held_out(value.val), "the samples that choose the best checkpoint")
       .add("test", held_out(value.test), "the samples that are looked at once, at the end")
       .add("image_size", integer(value.image_size, from(8).to(4096)),
@@ -63,13 +107,21 @@ TypePtr data(Data& value) {
       .add("prefetch", integer(value.prefetch, from(1).to(1024)), "batches that are read ahead")
       .add("shuffle_shards", integer(value.shuffle_shards, from(0).to(kMostCount)),
            "samples are shuffled within groups of so many shards; 0: over all of them")
+      .add("order", choice(value.order, {"indexed", "streamed"}),
+           "indexed: any sample may follow any other; streamed: ranks read their own shards, one "
+           "after the other")
+      .add("lanes", integer(value.lanes, from(1).to(65536)),
+           "streams of the streamed order; a multiple of the number of ranks")
+      .add("samples_per_epoch", integer(value.samples_per_epoch, from(0).to(1e15)),
+           "length of an epoch; 0: as many as the training set has")
+      .add("bad_samples", bad_samples(value.bad_samples), "images that do not decode")
       .add("index_cache", path(value.index_cache),
            "folder for the shards' indexes; without it they are put beside the shards, where that "
            "folder can be written")
       .add("cache", cache(value.cache),
            "remote shards are kept as files; without it ranges are read from the server")
       .add("normalize", normalize(value.normalize), "what is taken from the pixels and divided by")
-      .reserve({"eval_resize", "extra", "order", "lanes", "samples_per_epoch"});
+      .reserve({"eval_resize", "extra"});
   return keys;
 }
 

@@ -80,8 +80,8 @@ class ShardList : public Type {
     return {{"anyOf", {text, {{"type", "array"}, {"items", text}, {"minItems", 1}}}}};
   }
   std::string phrase() const override {
-    return "a path or URL (http, https, s3, gs, pipe) or a list of them; {000000..000003} and "
-           "{a,b} are expanded";
+    return "a path or URL (http, https, s3, gs, pipe) or a list of them, also A::B; "
+           "{000000..000003} and {a,b} are expanded";
   }
 
  private:
@@ -89,11 +89,23 @@ class ShardList : public Type {
   bool read_one(const Node& node, const std::string& pointer, Problems& problems) {
     const std::string* const text = read_text(node, pointer, *this, problems);
     if (text == nullptr) return true;
-    const std::string path = text->starts_with(kFile) ? text->substr(kFile.size()) : *text;
-    std::string mistake = fault_of_shard(path);
+    for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 2) {
+      end = text->find("::", begin);
+      if (!expand(text->substr(begin, end - begin), node, pointer, problems)) return false;
+    }
+    return true;
+  }
+
+  bool expand(const std::string& text, const Node& node, const std::string& pointer,
+              Problems& problems) {
+    const std::string path = text.starts_with(kFile) ? text.substr(kFile.size()) : text;
+    std::string mistake = path.empty() ? "has an empty name beside \"::\"" : fault_of_shard(path);
     const std::vector<std::string> names =
         mistake.empty() ? expand_braces(path, mistake) : std::vector<std::string>();
-    if (!mistake.empty()) problems.add(node, pointer, mistake, "use " + phrase());
+    if (!mistake.empty()) {
+      problems.add(node, pointer, mistake, "use " + phrase());
+      return true;
+    }
     if (value_.size() + names.size() > kMaxExpanded) {
       problems.add(node, pointer, "makes the list too long",
                    "use at most " + std::to_string(kMaxExpanded) + " shards");

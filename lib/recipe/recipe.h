@@ -41,11 +41,22 @@ struct Model : Component {
   std::int64_t num_classes = 0;  // required for classifiers
 };
 
-// Where samples come from: exactly one of shards and folder.
+// Where samples come from: exactly one of shards, folder and, for train, sources.
 struct Source {
-  std::vector<std::string> shards;  // brace-expanded; absolute paths and URLs
-  std::string folder;               // one sub-folder per class, absolute
-  std::vector<Component> augment;   // train only; transforms.def
+  std::vector<std::string> shards;    // brace-expanded; absolute paths and URLs
+  std::string folder;                 // one sub-folder per class, absolute
+  std::optional<std::int64_t> limit;  // at most so many of its samples, always the same ones
+  // train only
+  std::vector<Source> sources;     // mixed by weight
+  bool balanced = false;           // every class as often as every other
+  double weight = 1;               // of one of `sources`
+  std::vector<Component> augment;  // transforms.def
+};
+
+// What a training set's images that do not decode lead to.
+struct BadSamples {
+  std::string policy = "fail";  // "fail", "skip"
+  double max_rate = 0.01;       // of the samples; more of them end the run
 };
 
 struct Normalize {
@@ -62,11 +73,15 @@ struct Cache {
 struct Data {
   Source train;
   std::optional<Source> val, test;
-  std::int64_t image_size = 224;    // height and width of a sample for the model
-  std::int64_t threads = 0;         // decoding threads per rank; 0: automatic
-  std::int64_t prefetch = 4;        // batches read ahead
-  std::int64_t shuffle_shards = 0;  // samples are permuted within groups of so many; 0: over all
-  std::string index_cache;          // folder for shard indexes; "": beside the shard where writable
+  std::int64_t image_size = 224;       // height and width of a sample for the model
+  std::int64_t threads = 0;            // decoding threads per rank; 0: automatic
+  std::int64_t prefetch = 4;           // batches read ahead
+  std::int64_t shuffle_shards = 0;     // samples are permuted within groups of so many; 0: over all
+  std::string order = "indexed";       // "indexed", "streamed"
+  std::int64_t lanes = 64;             // of the streamed order
+  std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
+  BadSamples bad_samples;
+  std::string index_cache;  // folder for shard indexes; "": beside the shard where writable
   std::optional<Cache> cache;
   Normalize normalize;
 };

@@ -38,6 +38,9 @@ void collect(const Source& source, const std::string& pointer, std::vector<Missi
   };
   for (const std::string& shard : source.shards) look_at(shard, "/shards", false);
   if (!source.folder.empty()) look_at(source.folder, "/folder", true);
+  for (std::size_t i = 0; i < source.sources.size(); ++i) {
+    collect(source.sources[i], fmt::format("{}/sources/{}", pointer, i), missing);
+  }
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <thread>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/data/threads.h"
 #include "lib/dist/device.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
@@ -21,14 +21,7 @@ namespace scaletrain::train {
 namespace {
 
 constexpr std::chrono::minutes kGroupTimeout{10};
-constexpr int kMaxAutomaticThreads = 8;
-
-// Decoding threads of a rank where the recipe leaves it open: its share of the cores.
-int decode_threads(const recipe::Data& data, const core::WorkerEnv& env) {
-  if (data.threads > 0) return static_cast<int>(data.threads);
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(cores / env.local_world_size, 1, kMaxAutomaticThreads);
-}
+using Sizes = std::vector<std::int64_t>;
 
 std::int64_t length_steps(const recipe::Recipe& recipe, std::int64_t steps_per_epoch) {
   return std::max<std::int64_t>(1, optim::duration_steps(recipe.length, steps_per_epoch));
@@ -64,19 +57,28 @@ Parts::Parts(const recipe::Recipe& recipe, const core::WorkerEnv& env,
 void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device) {
   const recipe::Data& config = recipe.data;
   pool = dist::make_batch_pool(device);
-  data::LoaderOptions options{.image_size = config.image_size,
-                              .num_classes = recipe.model.num_classes,
-                              .seed = recipe.seed,
-                              .threads = decode_threads(config, env),
-                              .prefetch = static_cast<int>(config.prefetch),
-                              .shuffle_shards = config.shuffle_shards,
-                              .augment = config.train.augment};
+  data::LoaderOptions options{
+      .image_size = config.image_size,
+      .num_classes = recipe.model.num_classes,
+      .seed = recipe.seed,
+      .threads = config.threads > 0 ? static_cast<int>(config.threads)
+                                    : data::automatic_threads(env.local_rank, env.local_world_size),
+      .prefetch = static_cast<int>(config.prefetch),
+      .shuffle_shards = config.shuffle_shards,
+      .streamed = config.order == "streamed",
+      .lanes = config.lanes,
+      .samples_per_epoch = config.samples_per_epoch,
+      .skip_bad = config.bad_samples.policy == "skip",
+      .augment = config.train.augment};
   const data::RankSlice slice{.rank = env.rank,
                               .world_size = env.world_size,
                               .per_device = batch.per_device,
                               .accumulate = batch.accumulate};
   const auto stores = std::make_shared<const storage::Stores>(recipe.storage, config.cache);
-  train_set = data::open_dataset(config.train, config.index_cache, stores);
+  train_set = data::open_dataset(config.train, config.index_cache,
+                                 {.lazy = options.streamed,
+                                  .shard_sizes = options.streamed ? state.shard_sizes : Sizes(),
+                                  .stores = stores});
   train_loader = std::make_unique<data::TrainLoader>(train_set, options, slice, *pool);
   if (state.step > 0) train_loader->seek(state.epoch, state.step_in_epoch);
   total_steps = length_steps(recipe, train_loader->steps_per_epoch());
@@ -85,7 +87,7 @@ void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, 
   const auto open_eval = [&](const std::optional<recipe::Source>& source) {
     if (!source) return std::unique_ptr<data::EvalLoader>();
     return std::make_unique<data::EvalLoader>(
-        data::open_dataset(*source, config.index_cache, stores), options, slice, *pool);
+        data::open_dataset(*source, config.index_cache, {.stores = stores}), options, slice, *pool);
   };
   val_loader = open_eval(config.val);
   test_loader = open_eval(config.test);
@@ -136,6 +138,18 @@ void Parts::restore(const std::filesystem::path& checkpoint) {
 EvalResult Parts::evaluate(data::EvalLoader& loader) {
   replicate(*group, model->buffers(), "buffers before evaluation");
   return train::evaluate(*model, *loss, *precision, *input, loader, *group);
+}
+
+void Parts::gather_shard_sizes(const recipe::Recipe& recipe) {
+  if (recipe.data.order != "streamed") return;
+  Sizes sizes = train_set->known_sizes();
+  at::Tensor known = at::empty({static_cast<std::int64_t>(sizes.size())}, at::kLong);
+  std::copy(sizes.begin(), sizes.end(), known.mutable_data_ptr<std::int64_t>());
+  known = known.to(group->device());
+  group->all_reduce_max(known, "shard sizes").wait();
+  known = known.cpu();
+  const std::int64_t* const values = known.const_data_ptr<std::int64_t>();
+  state.shard_sizes.assign(values, values + sizes.size());
 }
 
 checkpoint::Contents Parts::contents(const recipe::Recipe& recipe) const {

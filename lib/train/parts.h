@@ -55,6 +55,10 @@ struct Parts {
   // 0's, which the others take over first. Every rank calls it.
   EvalResult evaluate(data::EvalLoader& loader);
 
+  // Puts what any rank knows of the streamed order's shards into `state`. Every rank calls it
+  // before contents().
+  void gather_shard_sizes(const recipe::Recipe& recipe);
+
   // What a checkpoint holds now; the tensors are the parts' own.
   checkpoint::Contents contents(const recipe::Recipe& recipe) const;
 

@@ -69,7 +69,11 @@ StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
     own.targets += static_cast<double>(images.count);
     own.finite = own.finite && std::isfinite(loss_sum);
     own.digest += images.digest;
+    own.skipped += static_cast<std::int64_t>(images.skipped.size());
     result.data_s += images.wait_s;
+    result.stages += images.stages;
+    result.bad_samples.insert(result.bad_samples.end(), images.skipped.begin(),
+                              images.skipped.end());
     if (last) exchange.emplace(group, own);
 
     const at::Tensor root = parts_.precision->scale(loss * weight);
@@ -81,6 +85,7 @@ StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
   result.loss = all.loss_sum / all.targets;
   result.stop = all.stop;
   result.digest = all.digest;
+  result.skipped = all.skipped;
   result.trained_s = all.trained_s;
   result.finite = update(lr, result.grad_norm, all.finite);
   return result;

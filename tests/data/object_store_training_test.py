@@ -41,18 +41,19 @@ class ObjectStoreTrainingTest(support.RunTestCase):
         super().setUp()
         proxy.set_fault(lambda number, head: None)
 
-    def train(self, name, source, cache=False, val=False, expect=0, give_up_after_s=60):
-        """A short run; (result, model digest, order digest)."""
+    def train(self, name, source, cache=0, val=False, expect=0, give_up_after_s=60, ranks=2,
+              **more_data):
+        """A short run with a cache of so many bytes: (model digest, order digest), or the result."""
         data = {"train": {"shards": f"{source}/{SHARDS}", "augment": ["random_crop"]},
-                "image_size": 16, "index_cache": str(self.folder / f"index-{name}")}
+                "image_size": 16, "index_cache": str(self.folder / f"index-{name}"), **more_data}
         if cache:
-            data["cache"] = {"folder": str(self.folder / "cache"), "max_bytes": CACHE_BYTES}
+            data["cache"] = {"folder": str(self.folder / "cache"), "max_bytes": cache}
             del data["index_cache"]
         if val:
             data["val"] = {"shards": f"{source}/val-000000.tar"}
-        path = self.recipe(name, data=data, steps=5,
+        path = self.recipe(name, data=data, steps=5, batch={"global": 32, "per_device": 16},
                            storage={"stall_timeout_s": 1, "give_up_after_s": give_up_after_s})
-        result = self.run_scaletrain("launch", "--nproc", 2, path, expect=expect,
+        result = self.run_scaletrain("launch", "--nproc", ranks, path, expect=expect,
                                      env=swift_server.environment(proxy.url))
         self.assert_no_secret(result)
         if expect:
@@ -73,15 +74,28 @@ class ObjectStoreTrainingTest(support.RunTestCase):
     def test_the_same_bits_as_from_local_files_cold_and_warm(self):
         local = self.train("local", support.DIGITS, val=True)
         self.assertEqual(self.train("remote", "s3://digits/set"), local)
-        self.assertEqual(self.train("cold", "s3://digits/set", cache=True, val=True), local)
+        self.assertEqual(self.train("cold", "s3://digits/set", cache=CACHE_BYTES, val=True), local)
         self.assertEqual(len(list((self.folder / "cache").glob("*.data"))), 5)
         heads = []
         proxy.set_fault(lambda number, head: heads.append(head))
-        self.assertEqual(self.train("warm", "s3://digits/set", cache=True, val=True), local)
+        self.assertEqual(self.train("warm", "s3://digits/set", cache=CACHE_BYTES, val=True), local)
         of_shards = [head for head in heads if b".tar" in head]
         self.assertGreaterEqual(len(of_shards), 2 * 5)
         for head in of_shards:  # only their versions are asked for
             self.assertIn(b"Range: bytes=0-0\r\n", head)
+
+    def test_a_streamed_order_with_a_cache_that_holds_two_shards(self):
+        streamed = {"order": "streamed", "lanes": 4, "samples_per_epoch": 1400}
+        local = self.train("local", support.DIGITS, **streamed)
+        small = 2 * max(f.stat().st_size for f in support.DIGITS.glob("train-*")) + (1 << 18)
+        for ranks in (1, 2):
+            remote = self.train(f"remote-{ranks}", "s3://digits/set", cache=small, ranks=ranks,
+                                **streamed)
+            self.assertEqual(remote[1], local[1])
+        self.assertEqual(remote, local)
+        held = [f.stat().st_size for f in (self.folder / "cache").glob("*.data")]
+        self.assertLessEqual(sum(held), small)
+        self.assertLess(len(held), 4)
 
     def test_the_same_bits_through_faults_that_pass(self):
         local = self.train("local", support.DIGITS)
@@ -91,17 +105,17 @@ class ObjectStoreTrainingTest(support.RunTestCase):
             proxy.set_fault(
                 lambda number, head, fault=fault: fault if number % 4 == 2 and (
                     fault != "flip" or is_of_a_whole_shard(head)) else None)
-            self.assertEqual(self.train(f"faults-{fault}", "s3://digits/set", cache=True), local)
+            self.assertEqual(self.train(f"faults-{fault}", "s3://digits/set", cache=CACHE_BYTES), local)
             self.assertGreater(proxy.faults, 0)
 
     def test_a_store_that_goes_away_is_one_error_and_74(self):
         for fault, word in (("503", "HTTP 503"), ("403", "HTTP 403, ExpiredToken")):
             with self.subTest(fault):
                 proxy.set_fault(lambda number, head, fault=fault: fault if number > 60 else None)
-                self.check_gone(fault, word, cache=False)
+                self.check_gone(fault, word, cache=0)
         with self.subTest("stall"):  # whole shards: samples are smaller than what comes in a second
             proxy.set_fault(lambda number, head: "stall" if number > 5 else None)
-            self.check_gone("stall", "below 4096 bytes/s", cache=True)
+            self.check_gone("stall", "below 4096 bytes/s", cache=CACHE_BYTES)
 
     def check_gone(self, name, word, cache):
         error = self.train(f"gone-{name}", "s3://digits/set", cache, expect=74,

@@ -115,7 +115,7 @@ TEST_CASE("all mistakes are told at once, in the order of their lines") {
         R"(r.json:2: /model/name: "resnet81" is not a model
   use one of: resnet18, resnet34, resnet50, vit_tiny, mlp; did you mean "resnet18"?
 r.json:3: /data/train/folder: excludes "shards"
-  use one of: "shards", "folder"; null removes an inherited key
+  use one of: "shards", "folder", "sources"; null removes an inherited key
 r.json:3: /data/image_size: 4 is out of range
   use an integer from 8 to 4096
 r.json:4: /steps: excludes "epochs"
@@ -135,17 +135,19 @@ r.json:8: /ema: is reserved: not available in this version
 }
 
 TEST_CASE("an empty object is told everything that it lacks") {
-  CHECK(error_of("{}") ==
-        "r.json:1: \"model\" is missing\n"
-        "  add \"model\": a model, one of: resnet18, resnet34, resnet50, vit_tiny, mlp (what is "
-        "trained)\n"
-        "r.json:1: \"data\" is missing\n"
-        "  add \"data\": an object with keys of: train, val, test, image_size, threads, prefetch, "
-        "shuffle_shards, index_cache, cache, normalize (what it is trained on)\n"
-        "r.json:1: \"optimizer\" is missing\n"
-        "  add \"optimizer\": an optimizer, one of: sgd, adamw (how the weights are changed)\n"
-        "r.json:1: none of \"epochs\", \"steps\" is there\n"
-        "  add one of them");
+  CHECK(
+      error_of("{}") ==
+      "r.json:1: \"model\" is missing\n"
+      "  add \"model\": a model, one of: resnet18, resnet34, resnet50, vit_tiny, mlp (what is "
+      "trained)\n"
+      "r.json:1: \"data\" is missing\n"
+      "  add \"data\": an object with keys of: train, val, test, image_size, threads, prefetch, "
+      "shuffle_shards, order, lanes, samples_per_epoch, bad_samples, index_cache, cache, normalize "
+      "(what it is trained on)\n"
+      "r.json:1: \"optimizer\" is missing\n"
+      "  add \"optimizer\": an optimizer, one of: sgd, adamw (how the weights are changed)\n"
+      "r.json:1: none of \"epochs\", \"steps\" is there\n"
+      "  add one of them");
 }
 
 TEST_CASE("what must hold between keys is told where it is written") {
