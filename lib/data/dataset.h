@@ -64,10 +64,11 @@ class Dataset {
 };
 
 struct OpenOptions {
-  bool lazy = false;                      // shards are opened when they are first asked for
-  std::vector<std::int64_t> shard_sizes;  // what is known of a lazy set from before, -1: nothing
+  bool lazy = false;  // shards are opened when they are first asked for
+  // What is known of a lazy set from before, -1: nothing.
+  std::vector<std::int64_t> shard_sizes = {};
   // Where shards are; null: credentials and endpoint of the environment, no cache.
-  std::shared_ptr<const storage::Stores> stores;
+  std::shared_ptr<const storage::Stores> stores = nullptr;
 };
 
 // Opens `source`, building indexes that are missing or stale (checked by size and time). Throws

@@ -178,9 +178,9 @@ CacheEntry Cache::fetch(const Storage& origin, const std::string& path, const Ve
       core::warn("{}: damaged on the way; fetching it again", core::shown_path(path));
       continue;
     }
-    if (std::exchange(written, folder_.being_written(version.key)) != written) {
-      progress = core::now();
-    }
+    if (stop_) throw core::StorageError(core::shown_path(path), "the program is ending");
+    const std::int64_t newest = folder_.being_written(version.key);
+    if (std::exchange(written, newest) != newest) progress = core::now();
     if (core::seconds_since(progress) > patience_s_) {
       throw core::StorageError(core::shown_path(path),
                                "another process fetches it and does not go on",
