@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <initializer_list>
 
+#include "lib/core/url.h"
 #include "lib/recipe/duration.h"
 #include "lib/recipe/lists.h"
 
@@ -76,13 +78,31 @@ void check_train_source(const Data& data, const Node& tree, Problems& problems) 
   if (train.balanced) refuse("balanced", "does not go with the streamed order", remedy);
 }
 
+bool names_command(const Source& source) {
+  return std::any_of(source.shards.begin(), source.shards.end(),
+                     [](const auto& shard) { return core::url_scheme(shard) == "pipe"; }) ||
+         std::any_of(source.sources.begin(), source.sources.end(), names_command);
+}
+
+// What a command writes is read from the front only; as a file of the cache it is read anywhere.
+void check_commands(const Data& data, const Node& tree, Problems& problems) {
+  const bool found = names_command(data.train) || (data.val && names_command(*data.val)) ||
+                     (data.test && names_command(*data.test));
+  if (!found || data.cache) return;
+  problems.add(written_at(tree, {"data"}), "/data", "names a command (pipe:) and no \"cache\"",
+               "add \"cache\": {\"folder\": FOLDER, \"max_bytes\": N}, which keeps what it writes");
+}
+
 }  // namespace
 
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (problems.none_under("/batch")) check_batch(recipe.batch, tree, problems);
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;
-  if (problems.none_under("/data")) check_train_source(recipe.data, tree, problems);
+  if (problems.none_under("/data")) {
+    check_train_source(recipe.data, tree, problems);
+    check_commands(recipe.data, tree, problems);
+  }
   if (problems.none_under("/schedule") && problems.none_under("/epochs") &&
       problems.none_under("/steps")) {
     check_warmup(recipe, tree, problems);

@@ -84,6 +84,13 @@ class ObjectStoreTrainingTest(support.RunTestCase):
         for head in of_shards:  # only their versions are asked for
             self.assertIn(b"Range: bytes=0-0\r\n", head)
 
+    def test_the_output_of_commands_is_the_same_too(self):
+        local = self.train("local", support.DIGITS)
+        self.assertEqual(self.train("pipe", f"pipe:cat {support.DIGITS}", cache=CACHE_BYTES), local)
+        error = self.train("failing", f"pipe:false; cat {support.DIGITS}/none", cache=CACHE_BYTES,
+                           expect=74).stderr
+        self.assertIn("pipe:false; ... train-000000.tar: the command failed: exit code 1", error)
+
     def test_a_streamed_order_with_a_cache_that_holds_two_shards(self):
         streamed = {"order": "streamed", "lanes": 4, "samples_per_epoch": 1400}
         local = self.train("local", support.DIGITS, **streamed)

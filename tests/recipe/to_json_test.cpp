@@ -23,7 +23,7 @@ const std::vector<std::vector<std::string>>& choices() {
        R"(data.train={"sources": [{"shards": "a-{0..3}.tar::b.tar", "balanced": true}]})",
        R"(data.train={"shards": "a.tar", "limit": 512, "balanced": true})"},
       {"data.train.folder=/f", R"(data.train.shards=["/a-{0..3}.tar", "b.tar"])",
-       R"(data.train.shards=["s3://b/a-{0..3}.tar", "pipe:cat x.tar"])"},
+       R"(data.train.shards=["s3://b/a-{0..3}.tar", "https://host/x.tar"])"},
       {R"(data.train.augment=["random_flip"])",
        R"(data.train.augment=["random_crop", {"name": "random_resized_crop", "ratio_max": 1.7}])"},
       {"data.val.folder=/v", "data.val.shards=v.tar", "data.val=null"},

@@ -7,8 +7,11 @@
 namespace scaletrain::recipe {
 namespace {
 
+const std::string kCache = R"(data.cache={"folder": "/c/x", "max_bytes": 1048576})";
+
 std::vector<std::string> shards_of(const std::string& value) {
-  return parse_recipe(minimal_recipe(), "r.json", {"data.train.shards=" + value}).data.train.shards;
+  return parse_recipe(minimal_recipe(), "r.json", {"data.train.shards=" + value, kCache})
+      .data.train.shards;
 }
 
 }  // namespace
@@ -55,12 +58,23 @@ TEST_CASE("the server of s3:// is a URL without path and password") {
 }
 
 TEST_CASE("a cache needs a folder and a size") {
-  const Recipe recipe = parse_recipe(minimal_recipe(), "r.json",
-                                     {R"(data.cache={"folder": "/c/x", "max_bytes": 1048576})"});
+  const Recipe recipe = parse_recipe(minimal_recipe(), "r.json", {kCache});
   CHECK(recipe.data.cache->folder == "/c/x");
   CHECK(recipe.data.cache->max_bytes == 1 << 20);
   CHECK(error_of(minimal_recipe(), {R"(data.cache={"folder": "/c"})"})
             .find("\"max_bytes\" is missing") != std::string::npos);
+}
+
+TEST_CASE("a command needs a cache, wherever it is named") {
+  const std::string remedy =
+      ": /data: names a command (pipe:) and no \"cache\"\n"
+      "  add \"cache\": {\"folder\": FOLDER, \"max_bytes\": N}, which keeps what it writes";
+  for (const std::string set :
+       {R"(data.train.shards="pipe:cat a.tar")", R"(data.val.shards=["a.tar", "pipe:cat a.tar"])",
+        R"(data.train={"sources": [{"shards": "a.tar"}, {"shards": "pipe:cat a.tar"}]})"}) {
+    CHECK(error_of(minimal_recipe(), {set}).ends_with(remedy));
+    CHECK(error_of(minimal_recipe(), {set, kCache}) == "no error");
+  }
 }
 
 }  // namespace scaletrain::recipe
