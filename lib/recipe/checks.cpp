@@ -89,8 +89,8 @@ void check_commands(const Data& data, const Node& tree, Problems& problems) {
   const bool found = names_command(data.train) || (data.val && names_command(*data.val)) ||
                      (data.test && names_command(*data.test));
   if (!found || data.cache) return;
-  problems.add(written_at(tree, {"data"}), "/data", "names a command (pipe:) and no \"cache\"",
-               "add \"cache\": {\"folder\": FOLDER, \"max_bytes\": N}, which keeps what it writes");
+  problems.add(written_at(tree, {"data"}), "/data", R"(names a command (pipe:) and no "cache")",
+               R"(add "cache": {"folder": FOLDER, "max_bytes": N}, which keeps what it writes)");
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ std::string percent_encoded(std::string_view text, bool keep_slashes) {
 
 std::string canonical_query(const std::map<std::string, std::string>& query) {
   std::vector<std::pair<std::string, std::string>> encoded;
+  encoded.reserve(query.size());
   for (const auto& [name, value] : query) {
     encoded.emplace_back(percent_encoded(name), percent_encoded(value));
   }
