@@ -28,6 +28,7 @@ struct TrainState {
   std::int64_t best_step = -1;
   int skipped_steps = 0;                  // steps left out as not finite
   std::int64_t skipped_samples = 0;       // left out as bad, all ranks
+  std::int64_t set_samples = 0;           // of the training set; 0: not counted (streamed order)
   std::vector<std::int64_t> shard_sizes;  // streamed order: samples by shard, -1: not known yet
   nlohmann::json schedule;  // {"step", "lr"}: a pure function of the step, for the reader
   nlohmann::json scaler;    // precision::Precision::state()

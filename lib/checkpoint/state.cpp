@@ -86,6 +86,7 @@ std::string render_state(const TrainState& state) {
       {"best_step", state.best_step},
       {"skipped_steps", state.skipped_steps},
       {"skipped_samples", state.skipped_samples},
+      {"set_samples", state.set_samples},
       {"shard_sizes", state.shard_sizes},
       {"schedule", state.schedule},
       {"scaler", state.scaler},
@@ -122,6 +123,7 @@ TrainState parse_state(std::string_view text, const std::string& place) {
   state.best_step = fields.integer("best_step", -1);
   state.skipped_steps = small(fields, "skipped_steps", 0);
   if (fields.has("skipped_samples")) state.skipped_samples = fields.integer("skipped_samples", 0);
+  if (fields.has("set_samples")) state.set_samples = fields.integer("set_samples", 0);
   if (fields.has("shard_sizes")) {
     state.shard_sizes = parse_sizes(fields.value("shard_sizes"), place + ": /shard_sizes");
   }

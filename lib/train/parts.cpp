@@ -45,12 +45,13 @@ Parts::Parts(const recipe::Recipe& recipe, const core::WorkerEnv& env,
   open_data(recipe, env, device);  // its threads decode while the rest is built
   group = std::make_unique<dist::Group>(env, device, kGroupTimeout);
   build_model(recipe);
-  if (resume) restore(*resume);
+  if (resume) restore(recipe, *resume);
   replicate(*group, values(model_tensors()), "initial model");
   const bool same_ranks = state.world_size == group->world_size();
   parallel = std::make_unique<parallel::DataParallel>(
       parameters, *group, same_ranks ? state.bucket_layout : parallel::BucketLayout{});
   describe_process(state, *group);
+  state.set_samples = count_samples(recipe);
   state.global_batch = batch.global;
 }
 
@@ -111,7 +112,12 @@ void Parts::build_model(const recipe::Recipe& recipe) {
                           .steps_per_epoch = train_loader->steps_per_epoch()});
 }
 
-void Parts::restore(const std::filesystem::path& checkpoint) {
+// Counting a set that is opened as it is read would open all of it.
+std::int64_t Parts::count_samples(const recipe::Recipe& recipe) const {
+  return recipe.data.order == "streamed" ? 0 : train_set->size();
+}
+
+void Parts::restore(const recipe::Recipe& recipe, const std::filesystem::path& checkpoint) {
   if (state.global_batch != batch.global) {
     throw core::RecipeError(
         "/batch",
@@ -129,6 +135,7 @@ void Parts::restore(const std::filesystem::path& checkpoint) {
 
   checkpoint::TrainState now;
   describe_process(now, *group);
+  now.set_samples = count_samples(recipe);
   const std::vector<std::string> changed = differences(state, now);
   if (!changed.empty() && group->rank() == 0) {
     core::warn("not bit for bit as the run it continues: {}", fmt::join(changed, "; "));

@@ -70,7 +70,8 @@ struct Parts {
   std::map<std::string, at::Tensor> model_tensors() const;
   void open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device);
   void build_model(const recipe::Recipe& recipe);
-  void restore(const std::filesystem::path& checkpoint);
+  std::int64_t count_samples(const recipe::Recipe& recipe) const;
+  void restore(const recipe::Recipe& recipe, const std::filesystem::path& checkpoint);
 };
 
 }  // namespace scaletrain::train

@@ -23,6 +23,7 @@ TrainState make_state() {
           .best_step = 900,
           .skipped_steps = 2,
           .skipped_samples = 31,
+          .set_samples = 1400,
           .shard_sizes = {350, -1, 0},
           .schedule = {{"step", 1200}, {"lr", 0.001}},
           .scaler = {{"scale", 65536.0}},
@@ -57,10 +58,11 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.trained_s == 0.1 + 0.2);  // all bits of a double
   CHECK(read.bucket_layout == state.bucket_layout);
   CHECK(read.skipped_samples == 31);
+  CHECK(read.set_samples == 1400);
   CHECK(read.shard_sizes == std::vector<std::int64_t>{350, -1, 0});
   CHECK(text.find("\"order_digest\":\"fedcba9876543210\"") != std::string::npos);
   CHECK(nlohmann::json::parse(text).at("format") == 1);
-  CHECK(nlohmann::json::parse(text).size() == 23);  // the 22 fields of TrainState, and format
+  CHECK(nlohmann::json::parse(text).size() == 24);  // the 23 fields of TrainState, and format
 }
 
 TEST_CASE("a field that is wrong, missing or unknown is named") {
@@ -88,9 +90,11 @@ TEST_CASE("a field that is wrong, missing or unknown is named") {
 }
 
 TEST_CASE("the state of a writer that knew of no skipped samples and shard sizes is read") {
-  const std::string text = test::replaced(render_state(make_state()),
-                                          "\"skipped_samples\":31,\"shard_sizes\":[350,-1,0],", "");
+  const std::string text =
+      test::replaced(render_state(make_state()),
+                     "\"skipped_samples\":31,\"set_samples\":1400,\"shard_sizes\":[350,-1,0],", "");
   const TrainState state = parse_state(text, "state.json");
   CHECK(state.skipped_samples == 0);
+  CHECK(state.set_samples == 0);
   CHECK(state.shard_sizes.empty());
 }

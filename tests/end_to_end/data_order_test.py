@@ -91,6 +91,17 @@ class DataOrderTest(support.RunTestCase):
         data["bad_samples"]["max_rate"] = 1
         self.launch("run", 2, data, flags=["--resume", "auto"])
 
+    def test_a_resume_on_another_set_says_so(self):
+        data = {"train": {"shards": write_shards(self.folder / "set", "train", [80, 80])}}
+        self.launch("run", 1, data, steps=8, checkpoint={"every": {"steps": 4}},
+                    env={"SCALETRAIN_FAULT": "kill@6"}, expect=137)
+        write_shards(self.folder / "set", "train", [80, 79])
+        self.launch("run", 1, data, steps=8, checkpoint={"every": {"steps": 4}},
+                    flags=["--resume", "auto"])
+        log = (self.folder / "run/logs/attempt_1/0/stderr.log").read_text()
+        self.assertIn("not bit for bit as the run it continues: samples of the training set 159, "
+                      "was 160", log)
+
     def test_mixed_and_limited_sources(self):
         one = write_shards(self.folder / "one", "train", [60, 20])
         two = write_shards(self.folder / "two", "val", [40])
