@@ -25,6 +25,7 @@ enum class DrawPurpose : std::uint32_t {
   kSourceOrder = 16,
   kClassOrder = 17,
   kLaneOrder = 18,
+  kTools = 100,  // of scaletrain-data
 };
 
 // A sequence of draws for one (seed, purpose, epoch, position).
