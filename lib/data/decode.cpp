@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <turbojpeg.h>
 
+#include <cstring>
 #include <new>
 #include <stdexcept>
+
+#include "lib/format/rgb8.h"
 
 namespace scaletrain::data {
 
@@ -65,6 +68,11 @@ void Decoder::decode(std::string_view file, Image& image) {
     decode_png(file, image);
   } else if (file.starts_with("\xff\xd8\xff")) {
     jpeg_->decode(file, image);
+  } else if (file.starts_with(format::kRgb8Magic)) {
+    const format::Rgb8Size size = format::parse_rgb8(file);
+    check_pixels(size.width, size.height);
+    image.reshape(size.width, size.height);
+    std::memcpy(image.pixels.data(), file.data() + format::kRgb8HeaderBytes, image.pixels.size());
   } else {
     throw std::invalid_argument("its first bytes are neither PNG nor JPEG");
   }

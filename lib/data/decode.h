@@ -1,6 +1,6 @@
-// PNG and JPEG files to 8-bit RGB.
+// PNG, JPEG and rgb8 files to 8-bit RGB.
 //
-// Grey and CMYK become RGB, alpha is left out, 16 bits are scaled to 8. Which of the two a file is
+// Grey and CMYK become RGB, alpha is left out, 16 bits are scaled to 8. Which of them a file is
 // its first bytes say, since extensions are often wrong. Anything damaged, a warning of libjpeg
 // too, is a failure: a grey half must not be trained on.
 #pragma once

@@ -30,7 +30,8 @@ std::vector<std::string> list_images(const std::string& folder) {
     }
     if (format::is_image_extension(extension_of(entry.name))) files.push_back(entry.name);
   }
-  if (files.empty()) throw core::DataError(folder, "no .png, .jpg or .jpeg in it", kLayout);
+  if (files.empty())
+    throw core::DataError(folder, "no .jpg, .jpeg, .png, .webp or .rgb8 in it", kLayout);
   return files;
 }
 

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -14,6 +16,7 @@
 #include "lib/core/url.h"
 #include "lib/data/classes_file.h"
 #include "lib/data/open_shards.h"
+#include "lib/data/quarantine_lists.h"
 #include "lib/data/stored_index.h"
 #include "lib/format/tar_samples.h"
 
@@ -36,8 +39,10 @@ struct Shard {
 class ShardDataset : public Dataset {
  public:
   ShardDataset(const std::vector<std::string>& paths, const std::string& index_cache,
-               const OpenOptions& options)
-      : stores_(options.stores ? options.stores : std::make_shared<storage::Stores>()),
+               const OpenOptions& options, std::shared_ptr<const storage::Stores> stores,
+               QuarantineLists quarantine)
+      : stores_(std::move(stores)),
+        quarantine_(std::move(quarantine)),
         index_cache_(index_cache),
         shards_(paths.size()),
         files_(stores_, paths, kOpenShards) {
@@ -128,7 +133,7 @@ class ShardDataset : public Dataset {
     const auto object = stores_->open(shard.path);
     const bool has_folder = !core::is_url(shard.path) || !index_cache_.empty();
     shard.index.emplace(shard.path, *object, has_folder ? index_cache_ : stores_->index_folder(),
-                        stores_->of(shard.path));
+                        stores_->of(shard.path), quarantine_.keys_of(shard.path));
     shard.identity = object->identity();
     const auto count = static_cast<std::int64_t>(shard.index->entries().size());
     if (shard.known >= 0 && shard.known != count) {
@@ -164,6 +169,7 @@ class ShardDataset : public Dataset {
   }
 
   std::shared_ptr<const storage::Stores> stores_;
+  QuarantineLists quarantine_;
   std::string index_cache_;
   mutable std::vector<Shard> shards_;
   std::vector<std::string> classes_;
@@ -175,7 +181,12 @@ class ShardDataset : public Dataset {
 std::shared_ptr<const Dataset> open_shards(const std::vector<std::string>& paths,
                                            const std::string& index_cache,
                                            const OpenOptions& options) {
-  return std::make_shared<ShardDataset>(paths, index_cache, options);
+  const auto stores = options.stores ? options.stores : std::make_shared<storage::Stores>();
+  const QuarantineLists quarantine(paths, *stores);
+  std::vector<std::string> sound;
+  std::copy_if(paths.begin(), paths.end(), std::back_inserter(sound),
+               [&](const std::string& path) { return !quarantine.holds_shard(path); });
+  return std::make_shared<ShardDataset>(sound, index_cache, options, stores, quarantine);
 }
 
 }  // namespace scaletrain::data

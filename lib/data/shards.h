@@ -11,10 +11,10 @@
 
 namespace scaletrain::data {
 
-// Opens every shard and its index; with options.lazy a shard when it is first asked for. Throws
-// core::DataError, then or later: a missing or damaged shard, no samples, a damaged classes.json,
-// another number of samples than options.shard_sizes has; core::StorageError: a server that does
-// not answer.
+// Opens every shard but those in quarantine, and its index; with options.lazy a shard when it is
+// first asked for. Throws core::DataError, then or later: a missing or damaged shard, no samples, a
+// damaged classes.json, another number of samples than options.shard_sizes has; core::StorageError:
+// a server that does not answer.
 std::shared_ptr<const Dataset> open_shards(const std::vector<std::string>& paths,
                                            const std::string& index_cache,
                                            const OpenOptions& options = {});

@@ -55,9 +55,10 @@ class Blocks {
 
 // The time of a file, or what stands for it: the version that a server tells.
 format::ShardVersion version_of(const storage::Identity& identity) {
-  return {identity.bytes, identity.etag.empty()
-                              ? identity.mtime_ns
-                              : static_cast<std::int64_t>(core::xxh3_64(identity.etag))};
+  return {identity.bytes,
+          identity.etag.empty() ? identity.mtime_ns
+                                : static_cast<std::int64_t>(core::xxh3_64(identity.etag)),
+          0};
 }
 
 // False where the folder cannot be written.
@@ -100,9 +101,11 @@ std::optional<format::MappedIndex> map_bytes(std::string_view bytes, format::Sha
 }  // namespace
 
 StoredIndex::StoredIndex(const std::string& shard_path, const storage::Object& shard,
-                         const std::string& index_cache, const storage::Storage& storage) {
+                         const std::string& index_cache, const storage::Storage& storage,
+                         const std::vector<std::string>& excluded) {
   const bool is_remote = core::is_url(shard_path);
-  const format::ShardVersion version = version_of(shard.identity());
+  format::ShardVersion version = version_of(shard.identity());
+  version.excluded = format::excluded_digest(excluded);
   const bool has_place = !is_remote || !index_cache.empty();
   const std::string path = index_path(shard_path, index_cache);
   if (has_place) mapped_ = format::MappedIndex::open(path, version);
@@ -114,7 +117,7 @@ StoredIndex::StoredIndex(const std::string& shard_path, const storage::Object& s
       if (mapped_) return;
     }
   }
-  build(shard_path, shard, version);
+  build(shard_path, shard, excluded);
   if (has_place && write_index(path, index_cache, format::encode_index(built_, version))) {
     mapped_ = format::MappedIndex::open(path, version);
   }
@@ -122,13 +125,15 @@ StoredIndex::StoredIndex(const std::string& shard_path, const storage::Object& s
 }
 
 void StoredIndex::build(const std::string& shard_path, const storage::Object& shard,
-                        format::ShardVersion version) {
+                        const std::vector<std::string>& excluded) {
   Blocks blocks(shard);
   const bool is_remote = core::is_url(shard_path);
-  built_ = format::index_shard(core::shown_path(shard_path), version.bytes,
-                               [&](std::int64_t offset, std::span<std::byte> out) {
-                                 is_remote ? blocks.read(offset, out) : shard.read(offset, out);
-                               });
+  built_ = format::index_shard(
+      core::shown_path(shard_path), shard.identity().bytes,
+      [&](std::int64_t offset, std::span<std::byte> out) {
+        is_remote ? blocks.read(offset, out) : shard.read(offset, out);
+      },
+      excluded);
 }
 
 std::string index_path(const std::string& shard_path, const std::string& index_cache) {
