@@ -1,4 +1,4 @@
-#include "app/store_command.h"
+#include "app/worker/store_command.h"
 
 #include <arpa/inet.h>
 #include <c10/util/intrusive_ptr.h>
