@@ -90,6 +90,7 @@ IndexedShard write_index(const std::string& path, const std::string& cache,
                          const std::string& sha256) {
   const ShardFile shard(path);
   const LeftOut out = left_out_of(path);
+  if (out.whole) return {0, shard.bytes()};  // it may be damaged
   const storage::Identity identity = shard.identity();
   const std::vector<format::IndexEntry> entries = format::index_shard(
       path, identity.bytes,

@@ -61,8 +61,8 @@ struct IndexedShard {
   std::int64_t bytes = 0;
 };
 
-// Writes the index of a shard beside it, or in the folder `cache`. `sha256` of the shard, "" where
-// nobody computed it.
+// Writes the index of a shard beside it, or in the folder `cache`; none of a shard in quarantine.
+// `sha256` of the shard, "" where nobody computed it.
 IndexedShard write_index(const std::string& path, const std::string& cache,
                          const std::string& sha256);
 

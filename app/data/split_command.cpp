@@ -67,10 +67,11 @@ std::vector<SplitSample> group_samples(const std::vector<FoundSample>& samples,
   return result;
 }
 
-// Images that are in more than one of the parts: [key in one part, key in another].
+// An image that is in more than one of the parts.
 struct Leak {
   std::size_t first = 0, second = 0;  // numbers of samples
 };
+
 std::vector<Leak> find_leaks(const std::vector<ContentHash>& hashes,
                              const std::vector<std::size_t>& parts) {
   std::map<ContentHash, std::size_t> seen;

@@ -38,8 +38,7 @@ struct TokenizeOptions {
   int threads = 0;
 };
 
-// The documents of a file: every line's "text" in .jsonl, else the whole file. `file` owns the text
-// that they point into, where it was not decoded.
+// The documents of a file: every line's "text" in .jsonl, else the whole file.
 std::vector<std::string> documents_of(const std::string& path) {
   const std::string text = core::read_file(path, kMaxTextBytes, core::ExitCode::kData);
   if (!path.ends_with(".jsonl")) return {text};

@@ -139,7 +139,7 @@ class Check(FolderTest):
         self.assertEqual([("a.tar", "k")], [(s["shard"], s["key"]) for s in listed["samples"]])
         self.assertIn("2 more in quarantine", data("check", self.folder))
         # The tools leave it out, and so does the index.
-        self.assertEqual(3, data_json("index", self.path("a.tar"))["samples"])
+        self.assertEqual(3 + 2, data_json("index", self.folder)["samples"])
         self.assertEqual(5, data_json("stats", self.folder)["samples"])
         # What is found later is added.
         write_tar(self.path("c.tar"), members(2, first=10) + [("m.jpg", picture(1))])
