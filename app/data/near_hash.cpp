@@ -17,8 +17,9 @@ int luma(const std::uint8_t* rgb) { return 299 * rgb[0] + 587 * rgb[1] + 114 * r
 
 std::uint64_t difference_hash(const data::Image& image, data::Resizer& resizer,
                               data::Image& small) {
-  resizer.resize(image, {{0, image.width}, {0, image.height}}, kColumns, kRows,
-                 {{0, kColumns}, {0, kRows}}, small);
+  resizer.resize(
+      image, {{{0, image.width}, {0, image.height}}, kColumns, kRows, {{0, kColumns}, {0, kRows}}},
+      small);
   std::uint64_t hash = 0;
   for (std::int64_t y = 0; y < kRows; ++y) {
     const std::uint8_t* const row = small.row(y);

@@ -82,8 +82,9 @@ class Packer {
       return (2 * side * resize_ + shorter) / (2 * shorter);
     };
     const std::int64_t width = scaled(image_.width), height = scaled(image_.height);
-    resizer_.resize(image_, {{0, image_.width}, {0, image_.height}}, width, height,
-                    {{0, width}, {0, height}}, resized_);
+    resizer_.resize(
+        image_, {{{0, image_.width}, {0, image_.height}}, width, height, {{0, width}, {0, height}}},
+        resized_);
     return data::encode(resized_, *encoding_);
   }
 

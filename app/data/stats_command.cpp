@@ -84,7 +84,8 @@ class StatsWorker {
     }
     gathered_.stats.add(sample.label, image_kind(file), member.bytes, image_);
     if (!with_thumbnail) return;
-    resizer_.fit(image_, kThumbnailSide, small_);
+    resizer_.resize(
+        image_, data::fitted(image_.width, image_.height, kThumbnailSide, kThumbnailSide), small_);
     gathered_.thumbnails.emplace_back(
         number, Thumbnail{data::to_jpeg(small_, kThumbnailQuality),
                           fmt::format("{}: {}", class_name(classes_, sample.label),

@@ -24,6 +24,7 @@ SampleSource make_source(std::shared_ptr<const Dataset> dataset, const LoaderOpt
   source.image_size = options.image_size;
   source.num_classes = options.num_classes;
   source.seed = options.seed;
+  source.decode.exif_orientation = options.exif_orientation;
   return source;
 }
 
@@ -49,7 +50,7 @@ class TrainLoader::Impl {
         steps_(steps_of_epoch(slice, options.samples_per_epoch > 0 ? options.samples_per_epoch
                                                                    : source_.dataset->size())) {
     const std::shared_ptr<const Order> order = make_train_order(options);
-    source_.transforms = make_transforms(options.augment);
+    source_.transforms = make_transforms(options.augment, options.normalize);
     source_.place = [order](std::int64_t epoch, std::int64_t position) {
       return order->at(epoch, position);
     };

@@ -35,6 +35,7 @@ struct ImageBatch {
   std::span<std::int64_t> labels;  // [count], 0..num_classes-1
   std::int64_t count = 0;
   std::int64_t epoch = 0;
+  std::int64_t position = 0;       // of the first sample, in the epoch
   std::uint64_t digest = 0;        // sum mod 2^64 of sample_digest() of the batch's samples
   double wait_s = 0;               // how long next() blocked for it
   StageTimes stages;               // of its samples
@@ -54,6 +55,8 @@ struct LoaderOptions {
   std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
   bool skip_bad = false;  // samples that do not decode are replaced, in evaluation left out
   std::vector<recipe::Component> augment;
+  recipe::Normalize normalize;  // for the colour of what a transform leaves empty
+  bool exif_orientation = false;
 };
 
 // Training batches: shuffled, endless over epochs, augmented. Batch number m of a rank is

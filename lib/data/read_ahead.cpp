@@ -183,6 +183,7 @@ ImageBatch ReadAhead::batch_of(Slot& slot) const {
   batch.pixels = slot.pixels.first(static_cast<std::size_t>(batch.count) * sample_bytes_);
   batch.labels = slot.labels.first(static_cast<std::size_t>(batch.count));
   batch.epoch = slot.job.epoch;
+  batch.position = slot.job.position;
   batch.digest = slot.digest;
   batch.skipped = std::move(slot.skipped);
   batch.stages = slot.stages;

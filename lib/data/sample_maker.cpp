@@ -16,9 +16,7 @@ constexpr int kMaxAttempts = 100;  // samples tried at one position
 
 }  // namespace
 
-SampleMaker::SampleMaker(const SampleSource& source) : source_(source) {
-  work_.image_size = source.image_size;
-}
+SampleMaker::SampleMaker(const SampleSource& source) : source_(source), decoder_(source.decode) {}
 
 Made SampleMaker::make(std::int64_t epoch, std::int64_t position, std::span<std::uint8_t> pixels) {
   Made made;
@@ -61,17 +59,22 @@ void SampleMaker::make_at(SamplePlace place, std::int64_t epoch, std::int64_t po
         fmt::format("label {} is not in 0..{}", raw.label, source_.num_classes - 1),
         "correct the label, or set /model/num_classes");
   }
+  core::Philox draws(source_.seed, core::DrawPurpose::kAugment, static_cast<std::uint64_t>(epoch),
+                     static_cast<std::uint64_t>(position));
   try {
-    decoder_.decode(raw.image, work_.image);
+    decoder_.decode_view(
+        raw.image,
+        [&](std::int64_t width, std::int64_t height) {
+          return source_.transforms.view(width, height, source_.image_size, draws);
+        },
+        work_.image);
   } catch (const std::invalid_argument& error) {
     throw BadSampleError({source_.dataset->image_place(place.shard, raw),
                           fmt::format("the image does not decode: {}", error.what()), raw.shard,
                           raw.key, epoch, position});
   }
   end_stage(made.stages.decode_s);
-  core::Philox draws(source_.seed, core::DrawPurpose::kAugment, static_cast<std::uint64_t>(epoch),
-                     static_cast<std::uint64_t>(position));
-  apply_transforms(source_.transforms, work_, draws);
+  source_.transforms.apply(work_, draws);
   std::copy(work_.image.pixels.begin(), work_.image.pixels.end(), pixels.begin());
   end_stage(made.stages.augment_s);
   made.label = raw.label;

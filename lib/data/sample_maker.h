@@ -25,6 +25,7 @@ struct SampleSource {
       replacement;
   bool skip_bad = false;  // otherwise a bad sample is an error
   Transforms transforms;
+  DecodeOptions decode;
   std::int64_t image_size = 0;
   std::int64_t num_classes = 0;
   std::uint64_t seed = 0;

@@ -32,6 +32,13 @@ void check_batch(const Batch& batch, const Node& tree, Problems& problems) {
       below == 0 ? fmt::format("use {}", above) : fmt::format("use {} or {}", below, above));
 }
 
+void check_mix(const Recipe& recipe, const Node& tree, Problems& problems) {
+  if (!recipe.mix || recipe.batch.per_device % 2 == 0) return;
+  problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device",
+               fmt::format("{} is odd, and /mix mixes pairs of samples", recipe.batch.per_device),
+               fmt::format("use {}", recipe.batch.per_device + 1));
+}
+
 void check_warmup(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (!recipe.schedule.warmup || recipe.schedule.warmup->unit != recipe.length.unit) return;
   if (recipe.schedule.warmup->value <= recipe.length.value) return;
@@ -80,6 +87,9 @@ void check_train_source(const Data& data, const Node& tree, Problems& problems) 
 
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (problems.none_under("/batch")) check_batch(recipe.batch, tree, problems);
+  if (problems.none_under("/batch") && problems.none_under("/mix")) {
+    check_mix(recipe, tree, problems);
+  }
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;
   if (problems.none_under("/data")) check_train_source(recipe.data, tree, problems);

@@ -53,7 +53,7 @@ TypePtr train_source(Source& value) {
       .exactly_one({"shards", "folder", "sources"});
   add_limit(*keys, value);
   add_balanced(*keys, value);
-  keys->add("augment", components(value.augment, transforms()),
+  keys->add("augment", components(value.augment, transforms(), augment_presets()),
             "what is done to an image at random, in this order");
   return keys;
 }
@@ -121,6 +121,8 @@ TypePtr data(Data& value) {
       .add("cache", cache(value.cache),
            "remote shards are kept as files; without it ranges are read from the server")
       .add("normalize", normalize(value.normalize), "what is taken from the pixels and divided by")
+      .add("exif_orientation", flag(value.exif_orientation),
+           "JPEGs are turned as their EXIF says; torchvision does not")
       .reserve({"eval_resize", "extra"});
   return keys;
 }
@@ -185,6 +187,20 @@ TypePtr clip(std::optional<Clip>& value) {
     auto keys = object();
     keys->require("norm", number(inner.norm, above(0).to(1e6)),
                   "largest L2 norm of all gradients as one vector");
+    return keys;
+  });
+}
+
+TypePtr mix(std::optional<Mix>& value) {
+  return optional(value, [](Mix& inner) {
+    auto keys = object();
+    keys->add("mixup", number(inner.mixup, from(0).to(100)),
+              "alpha of the Beta distribution that images are averaged by; 0: no mixup")
+        .add("cutmix", number(inner.cutmix, from(0).to(100)),
+             "alpha of the Beta distribution that boxes are exchanged by; 0: no cutmix")
+        .add("probability", number(inner.probability, from(0).to(1)), "share of the pairs mixed")
+        .add("cutmix_share", number(inner.cutmix_share, from(0).to(1)),
+             "of them cutmix, where both are asked for");
     return keys;
   });
 }
@@ -254,6 +270,7 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .require("optimizer", optimizer(recipe.optimizer), "how the weights are changed")
       .add("schedule", schedule(recipe.schedule), "how the learning rate changes")
       .add("loss", loss(recipe.loss), "what is made small")
+      .add("mix", mix(recipe.mix), "mixes neighbours of a training batch, images and targets")
       .add("clip", clip(recipe.clip), "limits the gradients; without it they are not limited")
       .add("validate", every(recipe.validate_every, "how often data.val is looked at"),
            "looking at data.val")
@@ -266,7 +283,7 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
            "the same bits in every run on a GPU too, at some cost of speed")
       .add("device", choice(recipe.device, {"auto", "cpu", "cuda"}), "where to compute")
       .add("output", path(recipe.output), "the run's folder; without it runs/NAME")
-      .reserve({"ema", "mix", "parallel", "safety", "profile"});
+      .reserve({"ema", "parallel", "safety", "profile"});
   return keys;
 }
 

@@ -84,6 +84,7 @@ struct Data {
   std::string index_cache;  // folder for shard indexes; "": beside the shard where writable
   std::optional<Cache> cache;
   Normalize normalize;
+  bool exif_orientation = false;  // JPEGs are turned as EXIF says
 };
 
 struct Batch {
@@ -117,6 +118,14 @@ struct Loss : Component {
   double label_smoothing = 0;
 };
 
+// Mixup and cutmix of the samples at positions 2i and 2i+1 (lib/input/mix.h).
+struct Mix {
+  double mixup = 0;           // alpha; 0: no mixup
+  double cutmix = 0;          // alpha; 0: no cutmix
+  double probability = 1;     // share of the pairs
+  double cutmix_share = 0.5;  // of them, where both are asked for
+};
+
 struct Checkpoint {
   Duration every{Duration::Unit::kEpochs, 1};
   std::int64_t keep_last = 3;
@@ -144,6 +153,7 @@ struct Recipe {
   Optimizer optimizer;
   Schedule schedule;
   Loss loss;
+  std::optional<Mix> mix;
   std::optional<Clip> clip;
   Duration validate_every{Duration::Unit::kEpochs, 1};
   Checkpoint checkpoint;

@@ -75,7 +75,8 @@ TEST_CASE("a bad sample is replaced by the same one at any number of ranks and t
         result.digest += batch.digest;
         for (const BadSample& bad : batch.skipped) {
           CHECK(bad.reason ==
-                "the image does not decode: its first bytes are neither PNG nor JPEG");
+                "the image does not decode: its first bytes are not those of PNG, JPEG, WebP or "
+                "rgb8");
           result.skipped.insert(fmt::format("{} {} {}", bad.epoch, bad.position, bad.place));
         }
       }
@@ -128,7 +129,7 @@ TEST_CASE("a set of bad samples alone ends with an error, not in a search withou
   const auto pool = core::make_host_pool();
   TrainLoader loader(open_dataset(source, ""), skipping(2), {.per_device = 4}, *pool);
   const std::string text = message_of([&] { loader.next(); });
-  CHECK(
-      text.find("the image does not decode: its first bytes are neither PNG nor JPEG, as 99 other "
-                "samples drawn in its place") != std::string::npos);
+  CHECK(text.find("the image does not decode: its first bytes are not those of PNG, JPEG, WebP or "
+                  "rgb8, as 99 other "
+                  "samples drawn in its place") != std::string::npos);
 }

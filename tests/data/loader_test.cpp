@@ -222,8 +222,8 @@ TEST_CASE("an image that does not decode is told with shard, key and place") {
   CHECK(error_of(shard(png.substr(0, png.size() - 5)), 10) ==
         "a.tar: 1.png (byte 2560): the image does not decode: the file is truncated" + remedy);
   CHECK(error_of(shard("text"), 10) ==
-        "a.tar: 1.png (byte 2560): the image does not decode: its first bytes are neither PNG nor "
-        "JPEG" +
+        "a.tar: 1.png (byte 2560): the image does not decode: its first bytes are not those "
+        "of PNG, JPEG, WebP or rgb8" +
             remedy);
 }
 

@@ -127,7 +127,7 @@ r.json:5: /optimizer/beta1: 1 is out of range
 r.json:5: /optimizer/learning_rate: "learning_rate" is not a key here
   use one of: name, lr, weight_decay, decay_norm_and_bias, lr_base_batch, beta1, beta2, eps
 r.json:6: /presicion: "presicion" is not a key here
-  use one of: $schema, version, extends, name, seed, model, data, batch, epochs, steps, precision, optimizer, schedule, loss, clip, validate, checkpoint, storage, log, threads, deterministic, device, output; did you mean "precision"?
+  use one of: $schema, version, extends, name, seed, model, data, batch, epochs, steps, precision, optimizer, schedule, loss, mix, clip, validate, checkpoint, storage, log, threads, deterministic, device, output; did you mean "precision"?
 r.json:7: /loss/label_smoothing: "lots" is not a number
   use a number of at least 0 and below 1
 r.json:8: /ema: is reserved: not available in this version
@@ -135,19 +135,19 @@ r.json:8: /ema: is reserved: not available in this version
 }
 
 TEST_CASE("an empty object is told everything that it lacks") {
-  CHECK(
-      error_of("{}") ==
-      "r.json:1: \"model\" is missing\n"
-      "  add \"model\": a model, one of: resnet18, resnet34, resnet50, vit_tiny, mlp (what is "
-      "trained)\n"
-      "r.json:1: \"data\" is missing\n"
-      "  add \"data\": an object with keys of: train, val, test, image_size, threads, prefetch, "
-      "shuffle_shards, order, lanes, samples_per_epoch, bad_samples, index_cache, cache, normalize "
-      "(what it is trained on)\n"
-      "r.json:1: \"optimizer\" is missing\n"
-      "  add \"optimizer\": an optimizer, one of: sgd, adamw (how the weights are changed)\n"
-      "r.json:1: none of \"epochs\", \"steps\" is there\n"
-      "  add one of them");
+  CHECK(error_of("{}") ==
+        "r.json:1: \"model\" is missing\n"
+        "  add \"model\": a model, one of: resnet18, resnet34, resnet50, vit_tiny, mlp (what is "
+        "trained)\n"
+        "r.json:1: \"data\" is missing\n"
+        "  add \"data\": an object with keys of: train, val, test, image_size, threads, prefetch, "
+        "shuffle_shards, order, lanes, samples_per_epoch, bad_samples, index_cache, cache, "
+        "normalize, "
+        "exif_orientation (what it is trained on)\n"
+        "r.json:1: \"optimizer\" is missing\n"
+        "  add \"optimizer\": an optimizer, one of: sgd, adamw (how the weights are changed)\n"
+        "r.json:1: none of \"epochs\", \"steps\" is there\n"
+        "  add one of them");
 }
 
 TEST_CASE("what must hold between keys is told where it is written") {
@@ -251,7 +251,8 @@ TEST_CASE("extends merges as RFC 7396 says, relative to its file, and keeps plac
   CHECK(load_error_of(top) ==
         (folder.path() / "base/a.json").string() +
             ":6: /sed: \"sed\" is not a key here\n  use one of: $schema, version, extends, name, "
-            "seed, model, data, batch, epochs, steps, precision, optimizer, schedule, loss, clip, "
+            "seed, model, data, batch, epochs, steps, precision, optimizer, schedule, loss, mix, "
+            "clip, "
             "validate, checkpoint, storage, log, threads, deterministic, device, output; did you "
             "mean "
             "\"seed\"?");
