@@ -69,7 +69,9 @@ void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, 
       .lanes = config.lanes,
       .samples_per_epoch = config.samples_per_epoch,
       .skip_bad = config.bad_samples.policy == "skip",
-      .augment = config.train.augment};
+      .augment = config.train.augment,
+      .normalize = config.normalize,
+      .exif_orientation = config.exif_orientation};
   const data::RankSlice slice{.rank = env.rank,
                               .world_size = env.world_size,
                               .per_device = batch.per_device,
@@ -92,6 +94,9 @@ void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, 
   val_loader = open_eval(config.val);
   test_loader = open_eval(config.test);
   input = std::make_unique<input::ImageInput>(config.normalize, config.image_size, device);
+  if (recipe.mix) {
+    mixer = std::make_unique<input::Mixer>(*recipe.mix, recipe.model.num_classes, recipe.seed);
+  }
 }
 
 void Parts::build_model(const recipe::Recipe& recipe) {

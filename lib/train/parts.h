@@ -14,6 +14,7 @@
 #include "lib/data/loader.h"
 #include "lib/dist/group.h"
 #include "lib/input/images.h"
+#include "lib/input/mix.h"
 #include "lib/nn/loss.h"
 #include "lib/nn/model.h"
 #include "lib/optim/optimizer.h"
@@ -47,6 +48,7 @@ struct Parts {
   std::unique_ptr<optim::Optimizer> optimizer;
   std::unique_ptr<optim::Schedule> schedule;
   std::unique_ptr<input::ImageInput> input;
+  std::unique_ptr<input::Mixer> mixer;  // null where the recipe mixes nothing
   std::unique_ptr<parallel::DataParallel> parallel;
 
   checkpoint::TrainState state;  // where training is; {} at a fresh start

@@ -40,7 +40,8 @@ StepRunner::StepRunner(Parts& parts, const recipe::Recipe& recipe)
 at::Tensor StepRunner::forward(std::int64_t step, std::int64_t micro_step,
                                const data::ImageBatch& images) {
   const dist::Group& group = *parts_.group;
-  const input::DeviceBatch batch = parts_.input->prepare(images);
+  input::DeviceBatch batch = parts_.input->prepare(images);
+  if (parts_.mixer) parts_.mixer->mix(batch, images.epoch, images.position);
   reseed(group.device(), seed_, step, micro_step * group.world_size() + group.rank());
   return parts_.precision->forward(
       [&] { return parts_.loss->sum(parts_.model->forward(batch.images), batch.targets); });
