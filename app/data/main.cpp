@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/data/bench_command.h"
 #include "app/data/card_command.h"
 #include "app/data/check_command.h"
 #include "app/data/dedup_command.h"
@@ -37,6 +38,7 @@ constexpr std::array kCommands{
     scaletrain::app::add_split_command,  scaletrain::app::add_dedup_command,
     scaletrain::app::add_import_command, scaletrain::app::add_tokenize_command,
     scaletrain::app::add_card_command,   scaletrain::app::add_synth_command,
+    scaletrain::app::add_bench_command,
 };
 
 int run(const std::vector<std::string>& arguments) {
