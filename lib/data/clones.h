@@ -1,14 +1,14 @@
-// SCALETRAIN_CLONES before a function compiles it for several generations of x86-64; the best one
-// that the processor has is chosen when the program starts.
+// SCALETRAIN_CLONES before a function compiles it twice, for any x86-64 and for those with AVX2;
+// the one that fits the processor is chosen when the program starts. (With AVX-512 GCC 12 compares
+// into mask registers, which made the loops of lib/data/plain_png.cpp slower.)
 //
-// Only for integer code, whose results cannot depend on the choice. Clang and the sanitizers
-// compile one version.
+// Only for code whose results cannot depend on the choice: integers, or floats without contraction.
+// Clang and the sanitizers compile one version.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define SCALETRAIN_CLONES \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define SCALETRAIN_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define SCALETRAIN_CLONES
 #endif

@@ -59,15 +59,17 @@ std::int64_t channels_of(ColourType type) {
 
 using PixelBytes = std::uint8_t __attribute__((vector_size(16)));
 using Shorts = std::int16_t __attribute__((vector_size(16)));  // a pixel, and as many unused
+using Words = std::uint32_t __attribute__((vector_size(16)));
+
+constexpr std::size_t kLoad = 4;  // bytes that are read at a pixel, whatever it has
 
 // By shuffles, since GCC 12 converts vectors of bytes one by one.
-template <int kBytes>
 Shorts load(const std::uint8_t* pixel) {
-  PixelBytes bytes{};
-  std::memcpy(&bytes, pixel, kBytes);
-  const PixelBytes wide = __builtin_shufflevector(bytes, PixelBytes{}, 0, 16, 1, 17, 2, 18, 3, 19,
-                                                  4, 20, 5, 21, 6, 22, 7, 23);
-  return reinterpret_cast<Shorts>(wide);
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, pixel, kLoad);
+  const auto bytes = reinterpret_cast<PixelBytes>(Words{bits, 0, 0, 0});
+  return reinterpret_cast<Shorts>(__builtin_shufflevector(bytes, PixelBytes{}, 0, 16, 1, 17, 2, 18,
+                                                          3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
 }
 
 template <int kBytes>
@@ -76,22 +78,25 @@ Shorts store(Shorts value, std::uint8_t* pixel) {
   const auto wide = reinterpret_cast<PixelBytes>(value);
   const PixelBytes bytes =
       __builtin_shufflevector(wide, wide, 0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14);
-  std::memcpy(pixel, &bytes, kBytes);
+  const std::uint32_t bits = reinterpret_cast<Words>(bytes)[0];
+  std::memcpy(pixel, &bits, kBytes);
   return value;
 }
 
+Shorts magnitude(Shorts value) { return value < 0 ? -value : value; }
+
 // The neighbour nearest to left + above - above_left.
 Shorts paeth(Shorts left, Shorts above, Shorts above_left) {
-  const Shorts to_left = above - above_left, to_above = left - above_left;
-  const Shorts to_corner = to_left + to_above;
-  const Shorts far_left = to_left < 0 ? -to_left : to_left;
-  const Shorts far_above = to_above < 0 ? -to_above : to_above;
-  const Shorts far_corner = to_corner < 0 ? -to_corner : to_corner;
+  const Shorts far_left = magnitude(above - above_left);
+  const Shorts far_above = magnitude(left - above_left);
+  const Shorts far_corner = magnitude(left + above - above_left - above_left);
+  const Shorts least = far_above < far_corner ? far_above : far_corner;
   const Shorts nearer = far_above <= far_corner ? above : above_left;
-  return (far_left <= far_above) & (far_left <= far_corner) ? left : nearer;
+  return far_left <= least ? left : nearer;
 }
 
-// Undoes the filter of one row of `bytes`; `above` is the row before, as it came out.
+// Undoes the filter of one row of `bytes`; `above` is the row before, as it came out. Up to kLoad
+// bytes behind both rows are read.
 template <int kBytes>
 inline void unfilter_row(RowFilter filter, const std::uint8_t* in, const std::uint8_t* above,
                          std::uint8_t* out, std::int64_t bytes) {
@@ -105,19 +110,19 @@ inline void unfilter_row(RowFilter filter, const std::uint8_t* in, const std::ui
       return;
     case RowFilter::kSub:
       for (std::int64_t i = 0; i < bytes; i += kBytes) {
-        left = store<kBytes>(load<kBytes>(in + i) + left, out + i);
+        left = store<kBytes>(load(in + i) + left, out + i);
       }
       return;
     case RowFilter::kAverage:
       for (std::int64_t i = 0; i < bytes; i += kBytes) {
-        const Shorts mean = (left + load<kBytes>(above + i)) >> 1;
-        left = store<kBytes>(load<kBytes>(in + i) + mean, out + i);
+        const Shorts mean = (left + load(above + i)) >> 1;
+        left = store<kBytes>(load(in + i) + mean, out + i);
       }
       return;
     case RowFilter::kPaeth:
       for (std::int64_t i = 0; i < bytes; i += kBytes) {
-        const Shorts up = load<kBytes>(above + i);
-        left = store<kBytes>(load<kBytes>(in + i) + paeth(left, up, above_left), out + i);
+        const Shorts up = load(above + i);
+        left = store<kBytes>(load(in + i) + paeth(left, up, above_left), out + i);
         above_left = up;
       }
       return;
@@ -230,14 +235,15 @@ bool PlainPng::decode(std::string_view file, std::int64_t rows, Image& image) {
   if (!collect(file, header)) return false;
   check_pixels(header.width, header.height);
   const std::int64_t row_bytes = header.row_bytes();
-  filtered_.resize(static_cast<std::size_t>((row_bytes + 1) * header.height));
+  const auto filtered_bytes = static_cast<std::size_t>((row_bytes + 1) * header.height);
+  filtered_.resize(filtered_bytes + kLoad);
   const libdeflate_result result =
       libdeflate_zlib_decompress(inflater_.get(), header.packed.data(), header.packed.size(),
-                                 filtered_.data(), filtered_.size(), nullptr);
+                                 filtered_.data(), filtered_bytes, nullptr);
   if (result != LIBDEFLATE_SUCCESS) return false;
   const bool is_rgb = header.type == ColourType::kRgb;
   image.reshape(header.width, std::min(rows, header.height));
-  row_.assign(static_cast<std::size_t>(2 * row_bytes), 0);
+  row_.assign(static_cast<std::size_t>(2 * row_bytes) + kLoad, 0);
   std::uint8_t *above = row_.data(), *plain = above + row_bytes;
   for (std::int64_t y = 0; y < image.height; ++y) {
     const std::uint8_t* const in = filtered_.data() + y * (row_bytes + 1);
