@@ -1,6 +1,5 @@
-// SCALETRAIN_CLONES before a function compiles it twice, for any x86-64 and for those with AVX2;
-// the one that fits the processor is chosen when the program starts. (With AVX-512 GCC 12 compares
-// into mask registers, which made the loops of lib/data/plain_png.cpp slower.)
+// SCALETRAIN_CLONES before a function compiles it twice, for any x86-64 and for those with AVX2; the
+// one that fits the processor is chosen when the program starts.
 //
 // Only for code whose results cannot depend on the choice: integers, or floats without contraction.
 // Clang and the sanitizers compile one version.
