@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -13,7 +12,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "launcher/checkpoint_command.h"
@@ -21,9 +20,9 @@
 #include "launcher/program_line.h"
 #include "launcher/programs.h"
 #include "launcher/recipe_command.h"
+#include "lib/core/command_line.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/core/lookup.h"
 #include "lib/core/subprocess.h"
 #include "lib/core/version.h"
 
@@ -48,17 +47,6 @@ void tidy_up_process() {
   }
 }
 
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> result;
-  for (const CLI::App* command : app.get_subcommands({})) result.push_back(command->get_name());
-  return result;
-}
-
-std::string did_you_mean(const std::string& name, const std::vector<std::string>& known) {
-  const std::string near = core::nearest(name, known);
-  return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
-}
-
 // Becomes `scaletrain-NAME`, beside this program or on PATH; comes back where there is none.
 void become_external(const std::string& name, const std::vector<std::string>& arguments) {
   std::optional<std::string> path =
@@ -74,29 +62,6 @@ void become_external(const std::string& name, const std::vector<std::string>& ar
   std::signal(SIGPIPE, SIG_DFL);
   execv(path->c_str(), pointers.data());
   throw core::UsageError(*path, "cannot be executed: " + core::errno_text(errno), "check the file");
-}
-
-[[noreturn]] void refuse_extras(const CLI::App& app) {
-  const auto chosen = app.get_subcommands();
-  const CLI::App* command = &app;
-  std::string place = "scaletrain";
-  for (auto list = chosen; !list.empty(); list = command->get_subcommands()) {
-    command = list.front();
-    place += " " + command->get_name();
-  }
-  const std::vector<std::string> extras = app.remaining(true);
-  const std::string flag = extras.front().substr(0, extras.front().find('='));
-  if (!flag.starts_with("-")) {
-    throw core::UsageError(place, fmt::format("\"{}\" is one argument too many", flag),
-                           fmt::format("{} --help lists what is allowed", place));
-  }
-  std::vector<std::string> known;
-  for (const CLI::Option* option : command->get_options()) {
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-  }
-  throw core::UsageError(
-      place, fmt::format("there is no flag {}", flag),
-      fmt::format("{} --help lists the flags{}", place, did_you_mean(flag, known)));
 }
 
 int parse_and_run(const std::vector<std::string>& arguments) {
@@ -116,24 +81,13 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   }
   if (ours[0] == "launch") program = cut_program(ours, *app.get_subcommand("launch"));
   if (!ours[0].starts_with("-")) {
-    const std::vector<std::string> known = command_names(app);
+    const std::vector<std::string> known = core::command_names(app);
     if (std::find(known.begin(), known.end(), ours[0]) == known.end()) {
       become_external(ours[0], {arguments.begin() + 1, arguments.end()});
-      throw core::UsageError(
-          "scaletrain", fmt::format("there is no command \"{}\"", core::escape_control(ours[0])),
-          fmt::format("use one of: {}{}", fmt::join(known, ", "), did_you_mean(ours[0], known)));
+      core::refuse_command(app, ours[0]);
     }
   }
-  try {
-    std::reverse(ours.begin(), ours.end());  // as CLI11 takes them
-    app.parse(ours);
-  } catch (const CLI::ExtrasError&) {
-    refuse_extras(app);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    throw core::UsageError("scaletrain", error.what(), "scaletrain COMMAND --help lists the flags");
-  }
-  return exit_status;
+  return core::parse_command_line(app, std::move(ours)) ? exit_status : 0;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "launcher/data_cards.h"
 #include "launcher/devices.h"
 #include "launcher/programs.h"
 #include "launcher/run_folder.h"
@@ -128,6 +129,7 @@ std::optional<int> RecipeJob::open_run_folder() {
     disk.remove_all(output_ / "failure.json");
     disk.remove_all(output_ / "finished.json");
     core::write_durably(disk, output_ / "recipe.json", recipe::to_json(request_.recipe));
+    record_cards(request_.recipe.data, output_);
   }
   recipe_ = memory_file(recipe::to_json(request_.recipe));
   std::array<int, 2> ends{};

@@ -17,9 +17,10 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxRecipeBytes = 64 << 20;
 
-constexpr std::array<std::string_view, 9> kFree{
-    "/output",       "/log",           "/threads",          "/checkpoint", "/validate",
-    "/data/threads", "/data/prefetch", "/data/index_cache", "/name"};
+constexpr std::array<std::string_view, 12> kFree{
+    "/output",           "/log",        "/threads",          "/checkpoint",
+    "/validate",         "/storage",    "/data/threads",     "/data/prefetch",
+    "/data/index_cache", "/data/cache", "/data/bad_samples", "/name"};
 
 // Whether `pointer` is `key` or lies below it.
 bool covers(std::string_view key, std::string_view pointer) {

@@ -9,8 +9,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-packages=(ca-certificates ccache cmake g++ git libarchive-dev libcli11-dev libgloo-dev libpng-dev
-  libssl-dev libturbojpeg0-dev libxxhash-dev mold ninja-build nlohmann-json3-dev python3 python3-venv)
+packages=(ca-certificates ccache cmake g++ git libarchive-dev libcli11-dev libcurl4-openssl-dev
+  libdeflate-dev libgloo-dev libjpeg62-turbo-dev liblmdb-dev libpng-dev libsentencepiece-dev
+  libssl-dev libturbojpeg0-dev libwebp-dev libxxhash-dev mold ninja-build nlohmann-json3-dev python3
+  python3-venv)
 requirements=(-r scripts/requirements.txt)
 if [ "${1:-}" = --tests ]; then
   shift
@@ -48,6 +50,15 @@ if ! cat scripts/requirements.txt scripts/requirements-test.txt | cmp -s - $venv
   $venv/bin/pip install --quiet --disable-pip-version-check "${requirements[@]}"
   cat scripts/requirements.txt scripts/requirements-test.txt > $venv/installed
   [ $with_tests = OFF ] || touch $venv/with-tests
+fi
+
+# The object store of the tests, apart from what is compared with: its pins are its own.
+swift=.deps/swift
+if [ $with_tests = ON ] && ! cmp -s scripts/requirements-swift.txt $swift/installed; then
+  say "installing OpenStack Swift into $swift"
+  [ -x $swift/bin/python ] || /usr/bin/python3 -m venv $swift
+  $swift/bin/pip install --quiet --disable-pip-version-check -r scripts/requirements-swift.txt
+  cp scripts/requirements-swift.txt $swift/installed
 fi
 
 # A configured folder that has the tests keeps them.

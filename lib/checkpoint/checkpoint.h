@@ -26,7 +26,10 @@ struct TrainState {
   double trained_s = 0;     // wall time of training so far
   double best_metric = -1;  // best validation top-1, -1: none yet
   std::int64_t best_step = -1;
-  int skipped_steps = 0;    // steps left out as not finite
+  int skipped_steps = 0;                  // steps left out as not finite
+  std::int64_t skipped_samples = 0;       // left out as bad, all ranks
+  std::int64_t set_samples = 0;           // of the training set; 0: not counted (streamed order)
+  std::vector<std::int64_t> shard_sizes;  // streamed order: samples by shard, -1: not known yet
   nlohmann::json schedule;  // {"step", "lr"}: a pure function of the step, for the reader
   nlohmann::json scaler;    // precision::Precision::state()
   nlohmann::json random;    // {"seed", ...}: generators are functions of seed and step

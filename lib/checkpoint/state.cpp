@@ -55,6 +55,20 @@ std::vector<std::vector<std::int64_t>> parse_layout(const nlohmann::json& json,
   return layout;
 }
 
+std::vector<std::int64_t> parse_sizes(const nlohmann::json& json, const std::string& place) {
+  std::vector<std::int64_t> sizes;
+  bool sound = json.is_array();
+  for (const nlohmann::json& size : json) {
+    sound = sound && size.is_number_integer() && size >= -1;
+    if (sound) sizes.push_back(size.get<std::int64_t>());
+  }
+  if (!sound) {
+    throw core::CheckpointError(place, "is not a list of whole numbers from -1",
+                                "use another checkpoint");
+  }
+  return sizes;
+}
+
 }  // namespace
 
 std::string render_state(const TrainState& state) {
@@ -71,6 +85,9 @@ std::string render_state(const TrainState& state) {
       {"best_metric", state.best_metric},
       {"best_step", state.best_step},
       {"skipped_steps", state.skipped_steps},
+      {"skipped_samples", state.skipped_samples},
+      {"set_samples", state.set_samples},
+      {"shard_sizes", state.shard_sizes},
       {"schedule", state.schedule},
       {"scaler", state.scaler},
       {"random", state.random},
@@ -105,6 +122,11 @@ TrainState parse_state(std::string_view text, const std::string& place) {
   state.best_metric = fields.number("best_metric");
   state.best_step = fields.integer("best_step", -1);
   state.skipped_steps = small(fields, "skipped_steps", 0);
+  if (fields.has("skipped_samples")) state.skipped_samples = fields.integer("skipped_samples", 0);
+  if (fields.has("set_samples")) state.set_samples = fields.integer("set_samples", 0);
+  if (fields.has("shard_sizes")) {
+    state.shard_sizes = parse_sizes(fields.value("shard_sizes"), place + ": /shard_sizes");
+  }
   state.schedule = fields.value("schedule");
   state.scaler = fields.value("scaler");
   state.random = fields.value("random");

@@ -22,6 +22,11 @@ enum class DrawPurpose : std::uint32_t {
   kReplacement = 4,
   kDropout = 5,
   kInit = 6,
+  kMix = 7,
+  kSourceOrder = 16,
+  kClassOrder = 17,
+  kLaneOrder = 18,
+  kTools = 100,  // of scaletrain-data
 };
 
 // A sequence of draws for one (seed, purpose, epoch, position).

@@ -32,6 +32,8 @@ class Registry {
     return found->second;
   }
 
+  bool has(std::string_view name) const { return factories_.find(name) != factories_.end(); }
+
   std::vector<std::string> names() const {
     std::vector<std::string> result;
     for (const auto& [name, factory] : factories_) result.push_back(name);

@@ -1,23 +1,19 @@
 #include "lib/data/classes_file.h"
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/url.h"
 
 namespace scaletrain::data {
 namespace {
 
 constexpr std::int64_t kMaxBytes = 16 << 20;
 
-}  // namespace
-
-std::vector<std::string> read_classes(const std::string& folder) {
-  const std::filesystem::path path = std::filesystem::path(folder) / "classes.json";
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return {};
-  const auto json = nlohmann::json::parse(core::read_file(path, kMaxBytes, core::ExitCode::kData),
-                                          nullptr, /*allow_exceptions=*/false);
+// The names in a file's text; `place` stands for the file in messages.
+std::vector<std::string> parse_classes(std::string_view text, const std::string& place) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   std::vector<std::string> names;
   bool sound = json.is_array();
   for (const auto& name : json) {
@@ -25,10 +21,29 @@ std::vector<std::string> read_classes(const std::string& folder) {
     if (sound) names.push_back(name);
   }
   if (!sound) {
-    throw core::DataError(path.string(), "is not a JSON array of strings",
+    throw core::DataError(place, "is not a JSON array of strings",
                           R"(write the names of the classes by label, as ["cat", "dog"])");
   }
   return names;
+}
+
+}  // namespace
+
+std::vector<std::string> read_classes(const std::string& folder, const storage::Storage& storage) {
+  const std::string path = folder.empty() ? "classes.json" : folder + "/classes.json";
+  const auto text = storage::read_if_there(storage, path, kMaxBytes);
+  return text ? parse_classes(*text, core::shown_path(path)) : std::vector<std::string>();
+}
+
+std::vector<std::string> read_classes_file(const std::string& path) {
+  return parse_classes(core::read_file(path, kMaxBytes, core::ExitCode::kData), path);
+}
+
+void write_classes(const std::string& folder, const std::vector<std::string>& classes) {
+  const std::string text =
+      nlohmann::json(classes).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+  core::write_durably(core::system_disk(), std::filesystem::path(folder) / "classes.json",
+                      text + "\n");
 }
 
 }  // namespace scaletrain::data

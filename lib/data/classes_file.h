@@ -4,9 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "lib/storage/storage.h"
+
 namespace scaletrain::data {
 
-// Empty when there is no such file in `folder`. Throws core::DataError for a damaged one.
-std::vector<std::string> read_classes(const std::string& folder);
+// Empty when there is no such file in `folder` of `storage`. Throws core::DataError for a damaged
+// one.
+std::vector<std::string> read_classes(const std::string& folder,
+                                      const storage::Storage& storage = storage::file_storage());
+
+// The same for a file of any name, which must be there.
+std::vector<std::string> read_classes_file(const std::string& path);
+
+// Writes classes.json in `folder`, whole or not at all.
+void write_classes(const std::string& folder, const std::vector<std::string>& classes);
 
 }  // namespace scaletrain::data

@@ -1,9 +1,13 @@
 #include "lib/data/dataset.h"
 
+#include <utility>
+
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/data/folder.h"
+#include "lib/data/mixture.h"
 #include "lib/data/shards.h"
+#include "lib/data/subset.h"
 
 namespace scaletrain::data {
 namespace {
@@ -15,12 +19,33 @@ void append_number(std::string& text, std::int64_t number) {
   }
 }
 
+std::shared_ptr<const Dataset> open_one(const recipe::Source& source,
+                                        const std::string& index_cache,
+                                        const OpenOptions& options) {
+  std::shared_ptr<const Dataset> dataset = source.folder.empty()
+                                               ? open_shards(source.shards, index_cache, options)
+                                               : open_folder(source.folder);
+  if (!source.limit || *source.limit >= dataset->size()) return dataset;
+  return std::make_shared<Subset>(std::move(dataset), *source.limit);
+}
+
 }  // namespace
 
+std::vector<std::int64_t> Dataset::known_sizes() const { return shard_sizes(*this); }
+
 std::shared_ptr<const Dataset> open_dataset(const recipe::Source& source,
-                                            const std::string& index_cache) {
-  if (!source.folder.empty()) return open_folder(source.folder);
-  return open_shards(source.shards, index_cache);
+                                            const std::string& index_cache,
+                                            const OpenOptions& options) {
+  std::vector<Mixture::Member> members;
+  for (const recipe::Source& one : source.sources) {
+    members.push_back({open_one(one, index_cache, options), one.weight, one.balanced});
+  }
+  if (members.empty()) {
+    std::shared_ptr<const Dataset> dataset = open_one(source, index_cache, options);
+    if (!source.balanced) return dataset;
+    members.push_back({std::move(dataset), 1, true});
+  }
+  return std::make_shared<Mixture>(std::move(members));
 }
 
 std::vector<std::int64_t> shard_sizes(const Dataset& dataset) {

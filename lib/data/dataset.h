@@ -1,5 +1,5 @@
-// A set of samples with random access by number: tar shards with their indexes, or a folder with
-// one sub-folder per class.
+// A set of samples with random access by number: tar shards with their indexes, a folder with one
+// sub-folder per class, a subset of either, or several of them together.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/recipe/recipe.h"
+#include "lib/storage/stores.h"
 
 namespace scaletrain::data {
 
@@ -15,19 +16,39 @@ namespace scaletrain::data {
 struct RawSample {
   std::string image;  // the encoded file
   std::int64_t label = 0;
-  std::string shard;        // base name of the shard, or of the class's folder
-  std::string key;          // WebDataset key, or file name
-  std::int64_t offset = 0;  // of the image in the shard, for messages
-  std::string extension;    // of the image, lower-case, without dot
+  std::string shard;              // base name of the shard, or of the class's folder
+  std::string key;                // WebDataset key, or file name
+  std::int64_t offset = 0;        // of the image in the shard, for messages
+  std::string extension;          // of the image, lower-case, without dot
+  std::int64_t stored_shard = 0;  // of a sample of a subset: its shard in the whole set
+};
+
+// Shards of a set that are drawn from together.
+struct DatasetPart {
+  std::int64_t shards = 0;
+  double weight = 1;      // beside the other parts
+  bool balanced = false;  // every class as often as every other
 };
 
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  virtual std::int64_t size() const = 0;
+  virtual std::int64_t size() const = 0;  // of a lazy set it opens all
   virtual std::int64_t shard_count() const = 0;
-  virtual std::int64_t shard_size(std::int64_t shard) const = 0;  // samples in it
+  virtual std::int64_t shard_size(std::int64_t shard) const = 0;  // samples in it; may open it
+
+  // Samples of every shard that is known by now, -1 for the others.
+  virtual std::vector<std::int64_t> known_sizes() const;
+
+  // The parts, in the order of their shards.
+  virtual std::vector<DatasetPart> parts() const { return {{.shards = shard_count()}}; }
+
+  // Names the shards that will be read next, in this order, so that they can be fetched ahead.
+  virtual void announce(const std::vector<std::int64_t>& /*shards*/) const {}
+
+  // The label of a sample, without reading it.
+  virtual std::int64_t label(std::int64_t shard, std::int64_t sample) const = 0;
 
   // Sample `sample` of `shard`, both from 0, in file order; any thread. Throws core::DataError
   // naming shard, member and byte.
@@ -42,10 +63,19 @@ class Dataset {
   virtual const std::vector<std::string>& classes() const = 0;
 };
 
+struct OpenOptions {
+  bool lazy = false;  // shards are opened when they are first asked for
+  // What is known of a lazy set from before, -1: nothing.
+  std::vector<std::int64_t> shard_sizes = {};
+  // Where shards are; null: credentials and endpoint of the environment, no cache.
+  std::shared_ptr<const storage::Stores> stores = nullptr;
+};
+
 // Opens `source`, building indexes that are missing or stale (checked by size and time). Throws
 // core::DataError for a missing or damaged shard, an empty set, no class folder.
 std::shared_ptr<const Dataset> open_dataset(const recipe::Source& source,
-                                            const std::string& index_cache);
+                                            const std::string& index_cache,
+                                            const OpenOptions& options = {});
 
 // Samples of every shard, by number.
 std::vector<std::int64_t> shard_sizes(const Dataset& dataset);

@@ -1,73 +1,102 @@
 #include "lib/data/decode.h"
 
 #include <fmt/format.h>
-#include <turbojpeg.h>
 
-#include <new>
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
 
+#include "lib/data/exif.h"
+#include "lib/format/rgb8.h"
+
 namespace scaletrain::data {
+namespace {
 
-// JPEG through libjpeg-turbo.
-class Decoder::Jpeg {
- public:
-  Jpeg() : handle_(tjInitDecompress()) {
-    if (handle_ == nullptr) throw std::bad_alloc();
+enum class Format { kPng, kJpeg, kWebp, kRgb8 };
+
+Format format_of(std::string_view file) {
+  if (file.starts_with("\x89PNG\r\n\x1a\n")) return Format::kPng;
+  if (file.starts_with("\xff\xd8\xff")) return Format::kJpeg;
+  if (file.starts_with("RIFF") && file.substr(0, 12).ends_with("WEBP")) return Format::kWebp;
+  if (file.starts_with(format::kRgb8Magic)) return Format::kRgb8;
+  throw std::invalid_argument("its first bytes are not those of PNG, JPEG, WebP or rgb8");
+}
+
+// The pixels as they stand in the file.
+ImageView open_rgb8(std::string_view file) {
+  const format::Rgb8Size size = format::parse_rgb8(file);
+  check_pixels(size.width, size.height);
+  return {size.width, size.height,
+          reinterpret_cast<const std::uint8_t*>(file.data()) + format::kRgb8HeaderBytes};
+}
+
+// How much smaller a JPEG may be decoded for `view`.
+std::int64_t shrink_for(const View& view) {
+  std::int64_t shrink = 1;
+  while (shrink < 8 && view.source.x.size >= view.width * shrink * 2 * kReserve &&
+         view.source.y.size >= view.height * shrink * 2 * kReserve) {
+    shrink *= 2;
   }
-  ~Jpeg() { tjDestroy(handle_); }
-  Jpeg(const Jpeg&) = delete;
-  Jpeg& operator=(const Jpeg&) = delete;
+  return shrink;
+}
 
-  void decode(std::string_view file, Image& image) {
-    const auto* const data = reinterpret_cast<const unsigned char*>(file.data());
-    int width = 0, height = 0, subsampling = 0, colours = 0;
-    check(tjDecompressHeader3(handle_, data, file.size(), &width, &height, &subsampling, &colours));
-    check_pixels(width, height);
-    image.reshape(width, height);
-    if (colours != TJCS_CMYK && colours != TJCS_YCCK) {
-      check(tjDecompress2(handle_, data, file.size(), image.pixels.data(), width, 0, height,
-                          TJPF_RGB, TJFLAG_STOPONWARNING));
-      return;
-    }
-    cmyk_.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 4);
-    check(tjDecompress2(handle_, data, file.size(), cmyk_.data(), width, 0, height, TJPF_CMYK,
-                        TJFLAG_STOPONWARNING));
-    // Adobe's convention, which everything that writes CMYK follows: 255 is no ink.
-    for (std::size_t i = 0, o = 0; o < image.pixels.size(); i += 4, o += kChannels) {
-      for (std::size_t c = 0; c < kChannels; ++c) {
-        image.pixels[o + c] =
-            static_cast<std::uint8_t>((unsigned{cmyk_[i + c]} * cmyk_[i + 3] + 127) / 255);
-      }
-    }
-  }
-
- private:
-  // After a failure the library's handle may go on in the middle of the failed file (2.1.5 then
-  // reports an image of 0 x 0 as sound), so a fresh one is taken.
-  void check(int result) {
-    if (result == 0) return;
-    const std::string message = tjGetErrorStr2(handle_);
-    tjDestroy(handle_);
-    handle_ = tjInitDecompress();
-    if (handle_ == nullptr) throw std::bad_alloc();
-    throw std::invalid_argument(message);
-  }
-
-  tjhandle handle_;
-  std::vector<std::uint8_t> cmyk_;
-};
-
-Decoder::Decoder() : jpeg_(std::make_unique<Jpeg>()) {}
-Decoder::~Decoder() = default;
+}  // namespace
 
 void Decoder::decode(std::string_view file, Image& image) {
-  if (file.starts_with("\x89PNG\r\n\x1a\n")) {
-    decode_png(file, image);
-  } else if (file.starts_with("\xff\xd8\xff")) {
-    jpeg_->decode(file, image);
-  } else {
-    throw std::invalid_argument("its first bytes are neither PNG nor JPEG");
+  switch (format_of(file)) {
+    case Format::kPng:
+      return decode_png_rows(file, std::numeric_limits<std::int64_t>::max(), image);
+    case Format::kWebp:
+      return decode_webp(file, image);
+    case Format::kRgb8: {
+      const ImageView pixels = open_rgb8(file);
+      image.reshape(pixels.width, pixels.height);
+      std::copy(pixels.row(0), pixels.row(pixels.height), image.pixels.begin());
+      return;
+    }
+    case Format::kJpeg:
+      jpeg_.open(file);
+      check_pixels(jpeg_.width(), jpeg_.height());
+      const int orientation = options_.exif_orientation ? jpeg_.orientation() : 1;
+      jpeg_.decode(image);
+      apply_orientation(orientation, image, spare_);
   }
+}
+
+void Decoder::decode_view(std::string_view file, const ViewOf& view_of, Image& out) {
+  const Format kind = format_of(file);
+  if (kind == Format::kJpeg) {
+    jpeg_.open(file);
+    check_pixels(jpeg_.width(), jpeg_.height());
+    if (!options_.exif_orientation || jpeg_.orientation() == 1) {
+      return decode_jpeg_view(view_of(jpeg_.width(), jpeg_.height()), out);
+    }
+  }
+  if (kind == Format::kPng) {
+    // Rows below what the view needs stay as they are in the file.
+    if (const PngSize size = png_size(file); size.width > 0 && size.height > 0) {
+      const Box needed = resizer_.prepare(view_of(size.width, size.height), 1);
+      decode_png_rows(file, needed.y.begin + needed.y.size, whole_);
+      return resizer_.finish(whole_, 0, 0, out);
+    }
+  }
+  if (kind == Format::kRgb8) {
+    const ImageView pixels = open_rgb8(file);
+    return resizer_.resize(pixels, view_of(pixels.width, pixels.height), out);
+  }
+  decode(file, whole_);
+  resizer_.resize(whole_, view_of(whole_.width, whole_.height), out);
+}
+
+void Decoder::decode_png_rows(std::string_view file, std::int64_t rows, Image& image) {
+  if (!png_.decode(file, rows, image)) decode_png(file, image);
+}
+
+void Decoder::decode_jpeg_view(const View& view, Image& out) {
+  const std::int64_t shrink = shrink_for(view);
+  const Box needed = resizer_.prepare(view, shrink);
+  const Jpeg::Corner corner = jpeg_.decode_part(needed, shrink, whole_);
+  resizer_.finish(whole_, corner.left, corner.top, out);
 }
 
 void check_pixels(std::int64_t width, std::int64_t height) {

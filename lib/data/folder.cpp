@@ -30,7 +30,8 @@ std::vector<std::string> list_images(const std::string& folder) {
     }
     if (format::is_image_extension(extension_of(entry.name))) files.push_back(entry.name);
   }
-  if (files.empty()) throw core::DataError(folder, "no .png, .jpg or .jpeg in it", kLayout);
+  if (files.empty())
+    throw core::DataError(folder, "no .jpg, .jpeg, .png, .webp or .rgb8 in it", kLayout);
   return files;
 }
 
@@ -52,6 +53,7 @@ class FolderDataset : public Dataset {
     return static_cast<std::int64_t>(files_[static_cast<std::size_t>(shard)].size());
   }
   const std::vector<std::string>& classes() const override { return classes_; }
+  std::int64_t label(std::int64_t shard, std::int64_t /*sample*/) const override { return shard; }
 
   RawSample read(std::int64_t shard, std::int64_t sample) const override {
     RawSample raw;

@@ -9,7 +9,7 @@
 namespace scaletrain::data {
 
 // Class numbers follow the sub-folders' names, bytewise sorted; so do the files of a class. Files
-// that are not .png, .jpg or .jpeg and names that start with a dot are left alone. Throws
+// that are no images by extension and names that start with a dot are left alone. Throws
 // core::DataError: no such folder, no class folder, a class without images, folders in a class.
 std::shared_ptr<const Dataset> open_folder(const std::string& path);
 

@@ -23,4 +23,17 @@ struct Image {
   const std::uint8_t* row(std::int64_t y) const { return pixels.data() + y * width * kChannels; }
 };
 
+// The pixels of an image that is somebody else's.
+struct ImageView {
+  std::int64_t width = 0, height = 0;
+  const std::uint8_t* pixels = nullptr;  // as in Image
+
+  ImageView() = default;
+  ImageView(std::int64_t image_width, std::int64_t image_height, const std::uint8_t* image_pixels)
+      : width(image_width), height(image_height), pixels(image_pixels) {}
+  ImageView(const Image& image)  // NOLINT(google-explicit-constructor): an image is one
+      : ImageView(image.width, image.height, image.pixels.data()) {}
+  const std::uint8_t* row(std::int64_t y) const { return pixels + y * width * kChannels; }
+};
+
 }  // namespace scaletrain::data

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "lib/core/error.h"
+#include "lib/data/make_order.h"
 #include "lib/data/order.h"
 #include "lib/data/read_ahead.h"
+#include "lib/data/sample_maker.h"
 #include "lib/data/shard_offsets.h"
+#include "lib/data/upcoming_shards.h"
 
 namespace scaletrain::data {
 namespace {
@@ -16,10 +20,23 @@ namespace {
 SampleSource make_source(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options) {
   SampleSource source;
   source.dataset = std::move(dataset);
+  source.skip_bad = options.skip_bad;
   source.image_size = options.image_size;
   source.num_classes = options.num_classes;
   source.seed = options.seed;
+  source.decode.exif_orientation = options.exif_orientation;
   return source;
+}
+
+std::unique_ptr<ReadAhead> read_images(const SampleSource& source, ReadAhead::JobOf job_of,
+                                       const LoaderOptions& options, core::BufferPool& pool) {
+  std::vector<std::unique_ptr<Maker>> makers;
+  for (int i = 0; i < std::max(options.threads, 1); ++i) {
+    makers.push_back(std::make_unique<SampleMaker>(source));
+  }
+  return std::make_unique<ReadAhead>(std::move(makers),
+                                     options.image_size * options.image_size * kChannels,
+                                     std::move(job_of), options.prefetch, pool);
 }
 
 }  // namespace
@@ -29,27 +46,22 @@ class TrainLoader::Impl {
   Impl(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options, RankSlice slice,
        core::BufferPool& pool)
       : slice_(slice),
-        global_batch_(slice.per_device * slice.accumulate * slice.world_size),
-        steps_(dataset->size() / global_batch_) {
-    if (steps_ == 0) {
-      throw core::RecipeError(
-          "/batch",
-          fmt::format("a global batch of {} samples (per_device {} x accumulate {} x {} ranks) is "
-                      "more than the training set's {}",
-                      global_batch_, slice.per_device, slice.accumulate, slice.world_size,
-                      dataset->size()),
-          "lower per_device or accumulate, use fewer ranks, or add data");
-    }
-    const auto order =
-        std::make_shared<IndexedOrder>(options.seed, shard_sizes(*dataset), options.shuffle_shards);
-    SampleSource source = make_source(std::move(dataset), options);
-    source.transforms = make_transforms(options.augment);
-    source.place = [order](std::int64_t epoch, std::int64_t position) {
+        source_(make_source(std::move(dataset), options)),
+        steps_(steps_of_epoch(slice, options.samples_per_epoch > 0 ? options.samples_per_epoch
+                                                                   : source_.dataset->size())) {
+    const std::shared_ptr<const Order> order = make_train_order(options);
+    source_.transforms = make_transforms(options.augment, options.normalize);
+    source_.place = [order](std::int64_t epoch, std::int64_t position) {
       return order->at(epoch, position);
     };
-    batches_ = std::make_unique<ReadAhead>(
-        std::move(source), [this](std::int64_t number) { return job(number); }, options.threads,
-        options.prefetch, pool);
+    source_.replacement = [order](std::int64_t epoch, std::int64_t position, core::Philox& draws) {
+      return order->replacement(epoch, position, draws);
+    };
+    if (auto streamed = std::dynamic_pointer_cast<const StreamedOrder>(order)) {
+      upcoming_.emplace(source_.dataset, std::move(streamed), slice_);
+    }
+    batches_ = read_images(
+        source_, [this](std::int64_t number) { return job(number); }, options, pool);
   }
 
   ImageBatch next() { return std::move(*batches_->next()); }  // there is no end
@@ -59,18 +71,32 @@ class TrainLoader::Impl {
   std::int64_t steps_per_epoch() const { return steps_; }
 
  private:
-  // Micro-step j of step k: the block of per_device positions at k G + (j n + r) b.
-  BatchJob job(std::int64_t number) const {
-    const std::int64_t micro_step = number % slice_.accumulate;
-    const std::int64_t step = number / slice_.accumulate;
-    const std::int64_t block = micro_step * slice_.world_size + slice_.rank;
-    return {step / steps_, step % steps_ * global_batch_ + block * slice_.per_device,
-            slice_.per_device};
+  BatchJob job(std::int64_t number) {
+    const BatchJob planned = train_job(slice_, steps_, number);
+    if (upcoming_) upcoming_->plan(number, planned);
+    return planned;
+  }
+
+  std::shared_ptr<const Order> make_train_order(const LoaderOptions& options) const {
+    if (options.streamed && options.lanes % slice_.world_size != 0) {
+      throw core::RecipeError(
+          "/data/lanes",
+          fmt::format("{} is not a multiple of the {} ranks", options.lanes, slice_.world_size),
+          "change one of them; another number of lanes is another order");
+    }
+    return make_order(source_.dataset, {.seed = options.seed,
+                                        .shuffle_shards = options.shuffle_shards,
+                                        .samples_per_epoch = options.samples_per_epoch,
+                                        .streamed = options.streamed,
+                                        .lanes = options.lanes,
+                                        .block = slice_.per_device,
+                                        .global_batch = slice_.global_batch()});
   }
 
   RankSlice slice_;
-  std::int64_t global_batch_;
-  std::int64_t steps_;  // an epoch
+  SampleSource source_;                     // outlives the threads of batches_
+  std::int64_t steps_;                      // an epoch
+  std::optional<UpcomingShards> upcoming_;  // of a streamed order
   std::unique_ptr<ReadAhead> batches_;
 };
 
@@ -86,30 +112,23 @@ class EvalLoader::Impl {
  public:
   Impl(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options, RankSlice slice,
        core::BufferPool& pool)
-      : slice_(slice), size_(dataset->size()) {
-    const auto offsets = std::make_shared<ShardOffsets>(shard_sizes(*dataset));
-    SampleSource source = make_source(std::move(dataset), options);
-    source.place = [offsets](std::int64_t /*epoch*/, std::int64_t position) {
+      : slice_(slice), size_(dataset->size()), source_(make_source(std::move(dataset), options)) {
+    const auto offsets = std::make_shared<ShardOffsets>(shard_sizes(*source_.dataset));
+    source_.place = [offsets](std::int64_t /*epoch*/, std::int64_t position) {
       return offsets->locate(position);
     };
-    batches_ = std::make_unique<ReadAhead>(
-        std::move(source), [this](std::int64_t number) { return job(number); }, options.threads,
-        options.prefetch, pool);
+    batches_ = read_images(
+        source_, [this](std::int64_t number) { return eval_job(slice_, size_, number); }, options,
+        pool);
   }
 
   std::optional<ImageBatch> next() { return batches_->next(); }
   void rewind() { batches_->seek(0); }
 
  private:
-  // Block i of per_device positions goes to rank i mod n.
-  std::optional<BatchJob> job(std::int64_t number) const {
-    const std::int64_t begin = (number * slice_.world_size + slice_.rank) * slice_.per_device;
-    if (begin >= size_) return std::nullopt;
-    return BatchJob{0, begin, std::min(slice_.per_device, size_ - begin)};
-  }
-
   RankSlice slice_;
   std::int64_t size_;
+  SampleSource source_;
   std::unique_ptr<ReadAhead> batches_;
 };
 

@@ -11,27 +11,36 @@
 #include <vector>
 
 #include "lib/core/buffer.h"
+#include "lib/data/bad_sample.h"
+#include "lib/data/batch_job.h"
 #include "lib/data/dataset.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::data {
+
+// Seconds that threads spent, summed up over samples.
+struct StageTimes {
+  double read_s = 0, decode_s = 0, augment_s = 0;
+
+  StageTimes& operator+=(const StageTimes& other) {
+    read_s += other.read_s;
+    decode_s += other.decode_s;
+    augment_s += other.augment_s;
+    return *this;
+  }
+};
 
 struct ImageBatch {
   std::span<std::uint8_t> pixels;  // [count, image_size, image_size, 3] row-major RGB, 0..255
   std::span<std::int64_t> labels;  // [count], 0..num_classes-1
   std::int64_t count = 0;
   std::int64_t epoch = 0;
-  std::uint64_t digest = 0;  // sum mod 2^64 of sample_digest() of the batch's samples
-  double wait_s = 0;         // how long next() blocked for it
-  core::Buffer storage;      // returns to the caller's pool when the batch is destroyed
-};
-
-// Which part of every global batch a rank reads.
-struct RankSlice {
-  int rank = 0;
-  int world_size = 1;
-  std::int64_t per_device = 1;  // b: samples of a micro-batch
-  std::int64_t accumulate = 1;  // micro-batches a step; the global batch is b * accumulate * n
+  std::int64_t position = 0;       // of the first sample, in the epoch
+  std::uint64_t digest = 0;        // sum mod 2^64 of sample_digest() of the batch's samples
+  double wait_s = 0;               // how long next() blocked for it
+  StageTimes stages;               // of its samples
+  std::vector<BadSample> skipped;  // samples tried at its positions that do not decode
+  core::Buffer storage;            // returns to the caller's pool when the batch is destroyed
 };
 
 struct LoaderOptions {
@@ -41,7 +50,13 @@ struct LoaderOptions {
   int threads = 1;
   int prefetch = 4;  // batches decoded ahead, at least 1
   std::int64_t shuffle_shards = 0;
+  bool streamed = false;  // the order: indexed otherwise
+  std::int64_t lanes = 64;
+  std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
+  bool skip_bad = false;  // samples that do not decode are replaced, in evaluation left out
   std::vector<recipe::Component> augment;
+  recipe::Normalize normalize;  // for the colour of what a transform leaves empty
+  bool exif_orientation = false;
 };
 
 // Training batches: shuffled, endless over epochs, augmented. Batch number m of a rank is
@@ -70,9 +85,9 @@ class TrainLoader {
 };
 
 // Evaluation batches: every sample of the set exactly once over all ranks, in file order, without
-// padding; the last batch may be short, and ranks may differ by a batch. Not augmented: the shorter
-// side is resized to image_size and the centre is cropped. Blocks of per_device samples go to the
-// ranks in turn.
+// padding; the last batch may be short, one with bad samples too (even empty), and ranks may differ
+// by a batch. Not augmented: the shorter side is resized to image_size and the centre is cropped.
+// Blocks of per_device samples go to the ranks in turn.
 class EvalLoader {
  public:
   EvalLoader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options, RankSlice slice,

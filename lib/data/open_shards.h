@@ -10,21 +10,23 @@
 #include <vector>
 
 #include "lib/storage/storage.h"
+#include "lib/storage/stores.h"
 
 namespace scaletrain::data {
 
 class OpenShards {
  public:
-  // `identities`: what the shards were when they were indexed.
-  OpenShards(std::vector<std::string> paths, std::vector<storage::Identity> identities,
+  OpenShards(std::shared_ptr<const storage::Stores> stores, std::vector<std::string> paths,
              std::size_t limit);
 
-  // The shard, opened; any thread. Throws core::DataError when it is another file by now.
-  std::shared_ptr<const storage::Object> get(std::int64_t shard) const;
+  // The shard, opened; any thread. Throws core::DataError when it is not the file of `identity`,
+  // the one that was indexed.
+  std::shared_ptr<const storage::Object> get(std::int64_t shard,
+                                             const storage::Identity& identity) const;
 
  private:
+  std::shared_ptr<const storage::Stores> stores_;
   std::vector<std::string> paths_;
-  std::vector<storage::Identity> identities_;
   std::size_t limit_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const storage::Object>> open_;

@@ -4,30 +4,25 @@
 #include <mutex>
 #include <utility>
 
-#include "lib/core/philox.h"
 #include "lib/data/permutation.h"
 #include "lib/data/shard_offsets.h"
 
 namespace scaletrain::data {
-namespace {
+namespace {}  // namespace
 
-std::uint64_t key_of(std::uint64_t seed, core::DrawPurpose purpose, std::int64_t epoch,
-                     std::int64_t group) {
-  return core::Philox(seed, purpose, static_cast<std::uint64_t>(epoch),
-                      static_cast<std::uint64_t>(group))
-      .next_u64();
+SamplePlace Order::replacement(std::int64_t epoch, std::int64_t /*position*/,
+                               core::Philox& draws) const {
+  return at(epoch, static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(size()))));
 }
 
-// The shards of one epoch in their permuted order.
-struct EpochShards {
-  std::int64_t epoch;
-  std::vector<std::int64_t> shards;
-  ShardOffsets offsets;
-};
-
-}  // namespace
-
 class IndexedOrder::Impl {
+  // The shards of one epoch in their permuted order.
+  struct EpochShards {
+    std::int64_t epoch;
+    std::vector<std::int64_t> shards;
+    ShardOffsets offsets;
+  };
+
  public:
   Impl(std::uint64_t seed, std::vector<std::int64_t> sizes, std::int64_t shuffle_shards)
       : seed_(seed), sizes_(std::move(sizes)), offsets_(sizes_), group_shards_(shuffle_shards) {
@@ -52,7 +47,8 @@ class IndexedOrder::Impl {
  private:
   std::int64_t permuted(std::int64_t epoch, std::int64_t group, std::int64_t size,
                         std::int64_t index) const {
-    return Permutation(key_of(seed_, core::DrawPurpose::kSampleOrder, epoch, group), size)(index);
+    return Permutation(permutation_key(seed_, core::DrawPurpose::kSampleOrder, epoch, group),
+                       size)(index);
   }
 
   // Read-ahead crosses into the next epoch, so two epochs are kept.
@@ -62,7 +58,8 @@ class IndexedOrder::Impl {
       if (known && known->epoch == epoch) return known;
     }
     const auto count = static_cast<std::int64_t>(sizes_.size());
-    const Permutation order(key_of(seed_, core::DrawPurpose::kShardOrder, epoch, 0), count);
+    const Permutation order(permutation_key(seed_, core::DrawPurpose::kShardOrder, epoch, 0),
+                            count);
     std::vector<std::int64_t> shards, sizes;
     for (std::int64_t i = 0; i < count; ++i) {
       shards.push_back(order(i));

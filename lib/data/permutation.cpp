@@ -1,7 +1,5 @@
 #include "lib/data/permutation.h"
 
-#include "lib/core/philox.h"
-
 namespace scaletrain::data {
 namespace {
 
@@ -9,6 +7,13 @@ namespace {
 constexpr std::uint32_t kRounds = 8;
 
 }  // namespace
+
+std::uint64_t permutation_key(std::uint64_t seed, core::DrawPurpose purpose, std::int64_t epoch,
+                              std::int64_t group) {
+  return core::Philox(seed, purpose, static_cast<std::uint64_t>(epoch),
+                      static_cast<std::uint64_t>(group))
+      .next_u64();
+}
 
 Permutation::Permutation(std::uint64_t key, std::int64_t size)
     : key_{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)},

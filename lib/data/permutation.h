@@ -8,7 +8,13 @@
 #include <array>
 #include <cstdint>
 
+#include "lib/core/philox.h"
+
 namespace scaletrain::data {
+
+// The key of the permutation for `purpose` number `group` of an epoch.
+std::uint64_t permutation_key(std::uint64_t seed, core::DrawPurpose purpose, std::int64_t epoch,
+                              std::int64_t group);
 
 class Permutation {
  public:

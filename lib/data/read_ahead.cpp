@@ -1,7 +1,9 @@
 #include "lib/data/read_ahead.h"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "lib/core/clock.h"
@@ -21,6 +23,9 @@ struct ReadAhead::Slot {
   std::span<std::uint8_t> pixels;
   std::span<std::int64_t> labels;
   std::uint64_t digest = 0;
+  std::vector<BadSample> skipped;
+  std::vector<std::int64_t> absent;  // samples that the batch does not have
+  StageTimes stages;
   std::int64_t taken = 0, done = 0;  // samples
   std::exception_ptr error;
   std::int64_t error_at = 0;  // the sample that failed
@@ -39,15 +44,13 @@ struct ReadAhead::Chunk {
   std::int64_t begin, end;
 };
 
-ReadAhead::ReadAhead(SampleSource source, JobOf job_of, int threads, int prefetch,
-                     core::BufferPool& pool)
-    : source_(std::move(source)),
+ReadAhead::ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::int64_t sample_bytes,
+                     JobOf job_of, int prefetch, core::BufferPool& pool)
+    : sample_bytes_(static_cast<std::size_t>(sample_bytes)),
       job_of_(std::move(job_of)),
       prefetch_(static_cast<std::size_t>(std::max(prefetch, 1))),
-      pool_(pool) {
-  for (int i = 0; i < std::max(threads, 1); ++i) {
-    makers_.push_back(std::make_unique<SampleMaker>(source_));
-  }
+      pool_(pool),
+      makers_(std::move(makers)) {
   for (const auto& maker : makers_) threads_.emplace_back([this, &maker] { work(*maker); });
 }
 
@@ -85,7 +88,7 @@ void ReadAhead::seek(std::int64_t number) {
   work_there_.notify_all();
 }
 
-void ReadAhead::work(SampleMaker& maker) {
+void ReadAhead::work(Maker& maker) {
   std::unique_lock lock(mutex_);
   for (;;) {
     std::optional<Chunk> chunk;
@@ -119,8 +122,7 @@ bool ReadAhead::open_slot() {
   const auto slot = std::make_shared<Slot>();
   slot->job = *job;
   const auto count = static_cast<std::size_t>(job->count);
-  const auto size = static_cast<std::size_t>(source_.image_size);
-  const std::size_t pixel_bytes = count * size * size * kChannels;
+  const std::size_t pixel_bytes = count * sample_bytes_;
   const std::size_t labels_at = (pixel_bytes + 63) / 64 * 64;
   try {
     slot->storage = pool_.take(labels_at + count * sizeof(std::int64_t));
@@ -138,21 +140,25 @@ bool ReadAhead::open_slot() {
 }
 
 // Makes the chunk's samples without the lock, and counts them with it.
-void ReadAhead::fill(SampleMaker& maker, const Chunk& chunk, std::unique_lock<std::mutex>& lock) {
+void ReadAhead::fill(Maker& maker, const Chunk& chunk, std::unique_lock<std::mutex>& lock) {
   Slot& slot = *chunk.slot;
   lock.unlock();
-  const std::size_t sample_bytes = slot.pixels.size() / static_cast<std::size_t>(slot.job.count);
   std::uint64_t digest = 0;
+  std::vector<BadSample> skipped;
+  std::vector<std::int64_t> absent;
+  StageTimes stages;
   std::exception_ptr error;
   std::int64_t at = chunk.begin;
   try {
     for (; at < chunk.end; ++at) {
       const auto i = static_cast<std::size_t>(at);
-      const SampleMaker::Result made =
-          maker.make(slot.job.epoch, slot.job.position + at,
-                     slot.pixels.subspan(i * sample_bytes, sample_bytes));
+      Made made = maker.make(slot.job.epoch, slot.job.position + at,
+                             slot.pixels.subspan(i * sample_bytes_, sample_bytes_));
       slot.labels[i] = made.label;
       digest += made.digest;
+      stages += made.stages;
+      std::move(made.skipped.begin(), made.skipped.end(), std::back_inserter(skipped));
+      if (!made.present) absent.push_back(at);
     }
   } catch (...) {  // handed to the caller of next()
     error = std::current_exception();
@@ -160,19 +166,48 @@ void ReadAhead::fill(SampleMaker& maker, const Chunk& chunk, std::unique_lock<st
   lock.lock();
   if (error) slot.fail(at, std::move(error));
   slot.digest += digest;
+  slot.stages += stages;
+  std::move(skipped.begin(), skipped.end(), std::back_inserter(slot.skipped));
+  slot.absent.insert(slot.absent.end(), absent.begin(), absent.end());
   slot.done += chunk.end - chunk.begin;
   if (slot.ready()) batch_there_.notify_all();
 }
 
-ImageBatch ReadAhead::batch_of(Slot& slot) {
+ImageBatch ReadAhead::batch_of(Slot& slot) const {
+  // Threads end in any order.
+  std::stable_sort(slot.skipped.begin(), slot.skipped.end(),
+                   [](const BadSample& a, const BadSample& b) { return a.position < b.position; });
+  std::sort(slot.absent.begin(), slot.absent.end());
   ImageBatch batch;
-  batch.pixels = slot.pixels;
-  batch.labels = slot.labels;
-  batch.count = slot.job.count;
+  batch.count = close_gaps(slot);
+  batch.pixels = slot.pixels.first(static_cast<std::size_t>(batch.count) * sample_bytes_);
+  batch.labels = slot.labels.first(static_cast<std::size_t>(batch.count));
   batch.epoch = slot.job.epoch;
+  batch.position = slot.job.position;
   batch.digest = slot.digest;
+  batch.skipped = std::move(slot.skipped);
+  batch.stages = slot.stages;
   batch.storage = std::move(slot.storage);
   return batch;
+}
+
+// Moves the samples together over the absent ones; returns how many there are.
+std::int64_t ReadAhead::close_gaps(Slot& slot) const {
+  auto gap = slot.absent.begin();
+  std::size_t to = 0;
+  for (std::size_t from = 0; from < slot.labels.size(); ++from) {
+    if (gap != slot.absent.end() && *gap == static_cast<std::int64_t>(from)) {
+      ++gap;
+      continue;
+    }
+    if (to != from) {
+      std::memcpy(slot.pixels.data() + to * sample_bytes_,
+                  slot.pixels.data() + from * sample_bytes_, sample_bytes_);
+      slot.labels[to] = slot.labels[from];
+    }
+    ++to;
+  }
+  return static_cast<std::int64_t>(to);
 }
 
 }  // namespace scaletrain::data

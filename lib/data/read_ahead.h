@@ -11,18 +11,31 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "lib/core/buffer.h"
 #include "lib/data/loader.h"
-#include "lib/data/sample_maker.h"
 
 namespace scaletrain::data {
 
-// The samples of one batch: `count` positions from `position` on.
-struct BatchJob {
-  std::int64_t epoch = 0, position = 0, count = 0;
+// A sample that was made, or could not be.
+struct Made {
+  bool present = true;  // false: the batch has no sample at this position
+  std::int64_t label = 0;
+  std::uint64_t digest = 0;
+  std::vector<BadSample> skipped;  // tried before it
+  StageTimes stages;
+};
+
+// Makes samples; with working memory of its own, for one thread.
+class Maker {
+ public:
+  virtual ~Maker() = default;
+
+  // Writes the sample at `position` of `epoch` to `bytes`. Throws core::DataError.
+  virtual Made make(std::int64_t epoch, std::int64_t position, std::span<std::uint8_t> bytes) = 0;
 };
 
 class ReadAhead {
@@ -31,7 +44,9 @@ class ReadAhead {
   // held.
   using JobOf = std::function<std::optional<BatchJob>(std::int64_t number)>;
 
-  ReadAhead(SampleSource source, JobOf job_of, int threads, int prefetch, core::BufferPool& pool);
+  // One thread for each of `makers`; a sample takes `sample_bytes`.
+  ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::int64_t sample_bytes, JobOf job_of,
+            int prefetch, core::BufferPool& pool);
   ~ReadAhead();  // joins the threads when they have finished the few samples at hand
 
   // The next batch, or nullopt at the end; one caller at a time. Throws what making the batch's
@@ -45,13 +60,14 @@ class ReadAhead {
   struct Slot;
   struct Chunk;
 
-  void work(SampleMaker& maker);
+  void work(Maker& maker);
   std::optional<Chunk> claim();
   bool open_slot();
-  void fill(SampleMaker& maker, const Chunk& chunk, std::unique_lock<std::mutex>& lock);
-  static ImageBatch batch_of(Slot& slot);
+  void fill(Maker& maker, const Chunk& chunk, std::unique_lock<std::mutex>& lock);
+  ImageBatch batch_of(Slot& slot) const;
+  std::int64_t close_gaps(Slot& slot) const;
 
-  const SampleSource source_;
+  const std::size_t sample_bytes_;
   const JobOf job_of_;
   const std::size_t prefetch_;
   core::BufferPool& pool_;
@@ -62,7 +78,7 @@ class ReadAhead {
   std::int64_t next_number_ = 0;             // of the batch behind them
   bool ended_ = false, stop_ = false;
 
-  std::vector<std::unique_ptr<SampleMaker>> makers_;
+  std::vector<std::unique_ptr<Maker>> makers_;
   std::vector<std::thread> threads_;
 };
 

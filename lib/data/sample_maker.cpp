@@ -5,36 +5,80 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "lib/core/clock.h"
 #include "lib/core/error.h"
+#include "lib/data/bad_sample.h"
 
 namespace scaletrain::data {
+namespace {
 
-SampleMaker::SampleMaker(const SampleSource& source) : source_(source) {
-  work_.image_size = source.image_size;
+constexpr int kMaxAttempts = 100;  // samples tried at one position
+
+}  // namespace
+
+SampleMaker::SampleMaker(const SampleSource& source) : source_(source), decoder_(source.decode) {}
+
+Made SampleMaker::make(std::int64_t epoch, std::int64_t position, std::span<std::uint8_t> pixels) {
+  Made made;
+  core::Philox draws(source_.seed, core::DrawPurpose::kReplacement,
+                     static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(position));
+  SamplePlace place = source_.place(epoch, position);
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    try {
+      make_at(place, epoch, position, pixels, made);
+      return made;
+    } catch (const BadSampleError& error) {
+      if (!source_.skip_bad) throw;
+      made.skipped.push_back(error.sample());
+    }
+    if (!source_.replacement) {
+      made.present = false;
+      return made;
+    }
+    place = source_.replacement(epoch, position, draws);
+  }
+  throw core::DataError(made.skipped.back().place,
+                        fmt::format("{}, as {} other samples drawn in its place",
+                                    made.skipped.back().reason, kMaxAttempts - 1),
+                        "check the shards: scaletrain data check");
 }
 
-SampleMaker::Result SampleMaker::make(std::int64_t epoch, std::int64_t position,
-                                      std::span<std::uint8_t> pixels) {
-  const SamplePlace place = source_.place(epoch, position);
+void SampleMaker::make_at(SamplePlace place, std::int64_t epoch, std::int64_t position,
+                          std::span<std::uint8_t> pixels, Made& made) {
+  core::SteadyTime start = core::now();
+  const auto end_stage = [&start](double& stage_s) {
+    const core::SteadyTime end = core::now();
+    stage_s += std::chrono::duration<double>(end - start).count();
+    start = end;
+  };
   const RawSample raw = source_.dataset->read(place.shard, place.sample);
+  end_stage(made.stages.read_s);
   if (raw.label >= source_.num_classes) {
     throw core::DataError(
         source_.dataset->label_place(place.shard, raw),
         fmt::format("label {} is not in 0..{}", raw.label, source_.num_classes - 1),
         "correct the label, or set /model/num_classes");
   }
-  try {
-    decoder_.decode(raw.image, work_.image);
-  } catch (const std::invalid_argument& error) {
-    throw core::DataError(source_.dataset->image_place(place.shard, raw),
-                          fmt::format("the image does not decode: {}", error.what()),
-                          "replace the image or leave the sample out");
-  }
   core::Philox draws(source_.seed, core::DrawPurpose::kAugment, static_cast<std::uint64_t>(epoch),
                      static_cast<std::uint64_t>(position));
-  apply_transforms(source_.transforms, work_, draws);
+  try {
+    decoder_.decode_view(
+        raw.image,
+        [&](std::int64_t width, std::int64_t height) {
+          return source_.transforms.view(width, height, source_.image_size, draws);
+        },
+        work_.image);
+  } catch (const std::invalid_argument& error) {
+    throw BadSampleError({source_.dataset->image_place(place.shard, raw),
+                          fmt::format("the image does not decode: {}", error.what()), raw.shard,
+                          raw.key, epoch, position});
+  }
+  end_stage(made.stages.decode_s);
+  source_.transforms.apply(work_, draws);
   std::copy(work_.image.pixels.begin(), work_.image.pixels.end(), pixels.begin());
-  return {raw.label, sample_digest(epoch, position, raw)};
+  end_stage(made.stages.augment_s);
+  made.label = raw.label;
+  made.digest = sample_digest(epoch, position, raw);
 }
 
 }  // namespace scaletrain::data

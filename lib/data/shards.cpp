@@ -2,12 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <utility>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/parallel.h"
+#include "lib/core/url.h"
 #include "lib/data/classes_file.h"
 #include "lib/data/open_shards.h"
+#include "lib/data/quarantine_lists.h"
 #include "lib/data/stored_index.h"
 #include "lib/format/tar_samples.h"
 
@@ -15,64 +24,87 @@ namespace scaletrain::data {
 namespace {
 
 constexpr std::size_t kOpenShards = 256;  // of the 1,024 descriptors that a process usually has
+constexpr int kRemoteOpeners = 16;        // a far server is waited for, not computed with
+
+// A shard that is open, or is to be.
+struct Shard {
+  std::string path, place, name;         // place: for messages
+  std::atomic<std::int64_t> known = -1;  // samples; -1: not known
+  std::mutex opening;
+  std::atomic<bool> is_open = false;
+  storage::Identity identity;
+  std::optional<StoredIndex> index;
+};
 
 class ShardDataset : public Dataset {
  public:
-  ShardDataset(const std::vector<std::string>& paths, const std::string& index_cache)
-      : paths_(paths) {
-    std::vector<storage::Identity> identities;
-    std::size_t in_memory = 0;
-    for (const std::string& path : paths) {
-      const auto shard = storage::file_storage().open(path);
-      indexes_.emplace_back(path, *shard, index_cache);
-      identities.push_back(shard->identity());
-      names_.push_back(std::filesystem::path(path).filename().string());
-      size_ += static_cast<std::int64_t>(indexes_.back().entries().size());
-      in_memory += indexes_.back().kept_in_memory() ? 1 : 0;
+  ShardDataset(const std::vector<std::string>& paths, std::string index_cache,
+               const OpenOptions& options, std::shared_ptr<const storage::Stores> stores,
+               QuarantineLists quarantine)
+      : stores_(std::move(stores)),
+        quarantine_(std::move(quarantine)),
+        index_cache_(std::move(index_cache)),
+        shards_(paths.size()),
+        files_(stores_, paths, kOpenShards) {
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      shards_[i].path = paths[i];
+      shards_[i].place = core::shown_path(paths[i]);
+      shards_[i].name = core::base_name(paths[i]);
+      if (i < options.shard_sizes.size()) shards_[i].known = options.shard_sizes[i];
     }
-    if (size_ == 0) {
-      throw core::DataError(paths.empty() ? "/data" : paths.front(),
-                            fmt::format("no sample in {} shards", paths.size()),
-                            "check the shards that the recipe names");
-    }
-    if (in_memory > 0) {
-      core::warn(
-          "{} of {} shard indexes cannot be written and are built again at every start; name a "
-          "folder for them with data.index_cache",
-          in_memory, paths.size());
-    }
-    classes_ = read_classes(std::filesystem::path(paths.front()).parent_path().string());
-    open_ = std::make_unique<OpenShards>(paths_, std::move(identities), kOpenShards);
+    if (paths.empty()) fail_empty();
+    classes_ = read_classes(std::filesystem::path(paths.front()).parent_path().string(),
+                            stores_->of(paths.front()));
+    if (!options.lazy) open_all();
   }
 
-  std::int64_t size() const override { return size_; }
-  std::int64_t shard_count() const override { return static_cast<std::int64_t>(paths_.size()); }
+  std::int64_t size() const override {
+    std::int64_t size = 0;
+    for (std::int64_t i = 0; i < shard_count(); ++i) size += shard_size(i);
+    return size;
+  }
+  std::int64_t shard_count() const override { return static_cast<std::int64_t>(shards_.size()); }
   std::int64_t shard_size(std::int64_t shard) const override {
-    return static_cast<std::int64_t>(indexes_[static_cast<std::size_t>(shard)].entries().size());
+    const std::int64_t known = shards_[static_cast<std::size_t>(shard)].known;
+    return known >= 0 ? known : static_cast<std::int64_t>(entries(shard).size());
+  }
+  std::vector<std::int64_t> known_sizes() const override {
+    std::vector<std::int64_t> sizes;
+    for (const Shard& shard : shards_) sizes.push_back(shard.known);
+    return sizes;
   }
   const std::vector<std::string>& classes() const override { return classes_; }
+  void announce(const std::vector<std::int64_t>& shards) const override {
+    std::vector<std::string> paths;
+    paths.reserve(shards.size());
+    for (const std::int64_t i : shards) paths.push_back(shards_[static_cast<std::size_t>(i)].path);
+    stores_->prefetch(paths);
+  }
+  std::int64_t label(std::int64_t shard, std::int64_t sample) const override {
+    return entries(shard)[static_cast<std::size_t>(sample)].label;
+  }
 
   RawSample read(std::int64_t shard, std::int64_t sample) const override {
-    const auto number = static_cast<std::size_t>(shard);
-    const format::IndexEntry entry = indexes_[number].entries()[static_cast<std::size_t>(sample)];
-    const auto object = open_->get(shard);
+    const format::IndexEntry entry = entries(shard)[static_cast<std::size_t>(sample)];
+    const Shard& from = shards_[static_cast<std::size_t>(shard)];
+    const auto object = files_.get(shard, from.identity);
     const format::ReadAt read_at = [&object](std::int64_t offset, std::span<std::byte> out) {
       object->read(offset, out);
     };
     const std::int64_t begin = entry.begin_block * format::kTarBlock;
-    const auto member = format::TarReader(paths_[number], object->identity().bytes, read_at, begin,
-                                          entry.header_bytes)
-                            .next();
+    const auto member =
+        format::TarReader(from.place, object->identity().bytes, read_at, begin, entry.header_bytes)
+            .next();
     auto name = member ? format::split_sample_name(member->path) : std::nullopt;
     if (!name || member->bytes != entry.image_bytes) {
-      throw core::DataError(fmt::format("{}: byte {}", paths_[number], begin),
+      throw core::DataError(fmt::format("{}: byte {}", from.place, begin),
                             "is not the member that the index names",
                             "the shard was changed: start again, and leave shards alone while they "
                             "are read");
     }
     RawSample raw;
     raw.label = entry.label;
-    raw.shard = names_[number];
+    raw.shard = from.name;
     raw.key = std::move(name->key);
     raw.extension = std::move(name->extension);
     raw.offset = member->data;
@@ -82,26 +114,82 @@ class ShardDataset : public Dataset {
   }
 
   std::string image_place(std::int64_t shard, const RawSample& sample) const override {
-    return fmt::format("{}: {}.{} (byte {})", paths_[static_cast<std::size_t>(shard)],
+    return fmt::format("{}: {}.{} (byte {})", shards_[static_cast<std::size_t>(shard)].place,
                        format::shown_name(sample.key), sample.extension, sample.offset);
   }
   std::string label_place(std::int64_t shard, const RawSample& sample) const override {
-    return fmt::format("{}: {}.cls", paths_[static_cast<std::size_t>(shard)],
+    return fmt::format("{}: {}.cls", shards_[static_cast<std::size_t>(shard)].place,
                        format::shown_name(sample.key));
   }
 
  private:
-  std::vector<std::string> paths_, names_, classes_;
-  std::vector<StoredIndex> indexes_;
-  std::int64_t size_ = 0;
-  std::unique_ptr<const OpenShards> open_;
+  std::span<const format::IndexEntry> entries(std::int64_t number) const {
+    Shard& shard = shards_[static_cast<std::size_t>(number)];
+    if (!shard.is_open) {
+      const std::lock_guard lock(shard.opening);
+      if (!shard.is_open) open(shard);
+    }
+    return shard.index->entries();
+  }
+
+  void open(Shard& shard) const {
+    const auto object = stores_->open(shard.path);
+    const bool has_folder = !core::is_url(shard.path) || !index_cache_.empty();
+    shard.index.emplace(shard.path, *object, has_folder ? index_cache_ : stores_->index_folder(),
+                        stores_->of(shard.path), quarantine_.keys_of(shard.path));
+    shard.identity = object->identity();
+    const auto count = static_cast<std::int64_t>(shard.index->entries().size());
+    if (shard.known >= 0 && shard.known != count) {
+      throw core::DataError(shard.place,
+                            fmt::format("has {} samples, and had {} before the run was resumed",
+                                        count, shard.known.load()),
+                            "the shard was changed: put the old one back, or start a new run");
+    }
+    shard.known = count;
+    shard.is_open = true;
+  }
+
+  void open_all() const {
+    const bool is_remote = core::is_url(shards_.front().path);
+    core::for_each_index(shard_count(), is_remote ? kRemoteOpeners : 1,
+                         [this](std::int64_t i) { entries(i); });
+    const auto in_memory = std::count_if(shards_.begin(), shards_.end(), [](const Shard& shard) {
+      return shard.index->kept_in_memory();
+    });
+    if (size() == 0) fail_empty();
+    if (in_memory > 0) {
+      core::warn(
+          "{} of {} shard indexes cannot be written and are built again at every start; name a "
+          "folder for them with data.index_cache",
+          in_memory, shards_.size());
+    }
+  }
+
+  [[noreturn]] void fail_empty() const {
+    throw core::DataError(shards_.empty() ? "/data" : shards_.front().place,
+                          fmt::format("no sample in {} shards", shards_.size()),
+                          "check the shards that the recipe names");
+  }
+
+  std::shared_ptr<const storage::Stores> stores_;
+  QuarantineLists quarantine_;
+  std::string index_cache_;
+  mutable std::vector<Shard> shards_;
+  std::vector<std::string> classes_;
+  OpenShards files_;
 };
 
 }  // namespace
 
 std::shared_ptr<const Dataset> open_shards(const std::vector<std::string>& paths,
-                                           const std::string& index_cache) {
-  return std::make_shared<ShardDataset>(paths, index_cache);
+                                           const std::string& index_cache,
+                                           const OpenOptions& options) {
+  const auto stores = options.stores ? options.stores : std::make_shared<storage::Stores>();
+  const QuarantineLists quarantine(paths, *stores);
+  std::vector<std::string> sound;
+  std::copy_if(paths.begin(), paths.end(), std::back_inserter(sound),
+               [&](const std::string& path) { return !quarantine.holds_shard(path); });
+  return std::make_shared<ShardDataset>(sound, index_cache, options, stores, quarantine);
 }
 
 }  // namespace scaletrain::data

@@ -1,16 +1,65 @@
 #include "lib/data/stored_index.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 
+#include "lib/core/descriptor.h"
 #include "lib/core/disk.h"
+#include "lib/core/error.h"
 #include "lib/core/hash.h"
+#include "lib/core/url.h"
 
 namespace scaletrain::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::int64_t kBlockBytes = 8 << 20;
+constexpr std::int64_t kMaxIndexBytes = std::int64_t{1} << 32;
+
+// A remote object in large pieces, for a reader that goes through it with small ones.
+class Blocks {
+ public:
+  explicit Blocks(const storage::Object& object)
+      : object_(object), bytes_(object.identity().bytes) {}
+
+  void read(std::int64_t offset, std::span<std::byte> out) {
+    while (!out.empty()) {
+      const std::int64_t begin = offset / kBlockBytes * kBlockBytes;
+      if (begin != begin_) {
+        block_.resize(
+            static_cast<std::size_t>(std::clamp<std::int64_t>(bytes_ - begin, 0, kBlockBytes)));
+        object_.read(begin, block_);
+        begin_ = begin;
+      }
+      const auto at = static_cast<std::size_t>(offset - begin);
+      if (at >= block_.size()) return object_.read(offset, out);  // past the end: says so
+      const std::size_t count = std::min(out.size(), block_.size() - at);
+      std::memcpy(out.data(), block_.data() + at, count);
+      out = out.subspan(count);
+      offset += static_cast<std::int64_t>(count);
+    }
+  }
+
+ private:
+  const storage::Object& object_;
+  std::int64_t bytes_;
+  std::int64_t begin_ = -1;  // of the block
+  std::vector<std::byte> block_;
+};
+
+// The time of a file, or what stands for it: the version that a server tells.
+format::ShardVersion version_of(const storage::Identity& identity) {
+  return {identity.bytes,
+          identity.etag.empty() ? identity.mtime_ns
+                                : static_cast<std::int64_t>(core::xxh3_64(identity.etag)),
+          0};
+}
 
 // False where the folder cannot be written.
 bool write_index(const std::string& path, const std::string& index_cache, std::string_view bytes) {
@@ -24,29 +73,75 @@ bool write_index(const std::string& path, const std::string& index_cache, std::s
   }
 }
 
+// The index that lies beside a remote shard.
+std::optional<std::string> index_beside(const std::string& shard_path,
+                                        const storage::Identity& shard,
+                                        const storage::Storage& storage) {
+  const std::string path = shard_path + ".idx";
+  try {
+    const auto index = storage.open(path);
+    if (index->identity().mtime_ns < shard.mtime_ns) return std::nullopt;
+  } catch (const core::Error&) {  // the usual case; what is wrong with the server shows soon
+    return std::nullopt;
+  }
+  auto bytes = storage::read_if_there(storage, path, kMaxIndexBytes);
+  if (!bytes) return std::nullopt;
+  return format::index_of_copy(std::move(*bytes), version_of(shard));
+}
+
+// An index that is nowhere on a disk.
+std::optional<format::MappedIndex> map_bytes(std::string_view bytes, format::ShardVersion version) {
+  const core::Descriptor fd(::memfd_create("index", MFD_CLOEXEC));
+  if (!fd || ::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
+    return std::nullopt;
+  }
+  return format::MappedIndex::open(fmt::format("/proc/self/fd/{}", fd.get()), version);
+}
+
 }  // namespace
 
 StoredIndex::StoredIndex(const std::string& shard_path, const storage::Object& shard,
-                         const std::string& index_cache) {
-  const storage::Identity identity = shard.identity();
-  const format::ShardVersion version{identity.bytes, identity.mtime_ns};
+                         const std::string& index_cache, const storage::Storage& storage,
+                         const std::vector<std::string>& excluded) {
+  const bool is_remote = core::is_url(shard_path);
+  format::ShardVersion version = version_of(shard.identity());
+  version.excluded = format::excluded_digest(excluded);
+  const bool has_place = !is_remote || !index_cache.empty();
   const std::string path = index_path(shard_path, index_cache);
-  mapped_ = format::MappedIndex::open(path, version);
+  if (has_place) mapped_ = format::MappedIndex::open(path, version);
   if (mapped_) return;
-  built_ = format::index_shard(
-      shard_path, identity.bytes,
-      [&](std::int64_t offset, std::span<std::byte> out) { shard.read(offset, out); });
-  if (write_index(path, index_cache, format::encode_index(built_, version))) {
+  if (is_remote) {
+    if (const auto bytes = index_beside(shard_path, shard.identity(), storage)) {
+      mapped_ = map_bytes(*bytes, version);
+      if (mapped_ && has_place) write_index(path, index_cache, *bytes);
+      if (mapped_) return;
+    }
+  }
+  build(shard_path, shard, excluded);
+  if (has_place && write_index(path, index_cache, format::encode_index(built_, version))) {
     mapped_ = format::MappedIndex::open(path, version);
   }
   if (mapped_) built_ = {};
 }
 
+void StoredIndex::build(const std::string& shard_path, const storage::Object& shard,
+                        const std::vector<std::string>& excluded) {
+  Blocks blocks(shard);
+  const bool is_remote = core::is_url(shard_path);
+  built_ = format::index_shard(
+      core::shown_path(shard_path), shard.identity().bytes,
+      [&](std::int64_t offset, std::span<std::byte> out) {
+        is_remote ? blocks.read(offset, out) : shard.read(offset, out);
+      },
+      excluded);
+}
+
 std::string index_path(const std::string& shard_path, const std::string& index_cache) {
   if (index_cache.empty()) return shard_path + ".idx";
-  const fs::path shard = fs::absolute(shard_path).lexically_normal();
+  const std::string whole =
+      core::is_url(shard_path) ? shard_path : fs::absolute(shard_path).lexically_normal().string();
   return (fs::path(index_cache) /
-          fmt::format("{}.{:016x}.idx", shard.filename().string(), core::xxh3_64(shard.string())))
+          fmt::format("{}.{:016x}.idx", core::base_name(whole), core::xxh3_64(whole)))
       .string();
 }
 

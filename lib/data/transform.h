@@ -1,5 +1,8 @@
 // What is done to a training image at random, by name (lib/recipe/transforms.def): one file each in
 // lib/data/transforms/.
+//
+// A crop chooses the view of the picture before it is decoded; transforms change the pixels of the
+// image of image_size x image_size that comes of it.
 #pragma once
 
 #include <cstdint>
@@ -9,39 +12,52 @@
 
 #include "lib/core/philox.h"
 #include "lib/data/image.h"
-#include "lib/data/resize.h"
+#include "lib/data/ops/scratch.h"
+#include "lib/data/view.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::data {
 
+class Crop {
+ public:
+  virtual ~Crop() = default;
+
+  // Of a picture of width x height; the window is image_size x image_size.
+  virtual View view(std::int64_t width, std::int64_t height, std::int64_t image_size,
+                    core::Philox& draws) const = 0;
+};
+
 // The image that transforms change, and working memory; one a thread.
 struct Workspace {
-  std::int64_t image_size = 0;
   Image image;
-  Image spare;  // to write into and swap
-  Resizer resizer;
+  Scratch scratch;
 };
 
 class Transform {
  public:
   virtual ~Transform() = default;
 
-  // Whether it wants the image as it was decoded and leaves one of image_size; every other is given
-  // an image of image_size x image_size and keeps that size.
-  virtual bool takes_decoded() const { return false; }
-
-  // Changes work.image. All chance comes from `draws`, which is keyed by (seed, epoch, position).
+  // Changes work.image, whose size stays. All chance comes from `draws`, which is keyed by (seed,
+  // epoch, position).
   virtual void apply(Workspace& work, core::Philox& draws) const = 0;
 };
 
-using Transforms = std::vector<std::unique_ptr<const Transform>>;
+// A crop, and then transforms in their order.
+struct Transforms {
+  std::unique_ptr<const Crop>
+      crop;  // null: the shorter side becomes image_size, of that the centre
+  std::vector<std::unique_ptr<const Transform>> changes;
 
-Transforms make_transforms(const std::vector<recipe::Component>& augment);
+  View view(std::int64_t width, std::int64_t height, std::int64_t image_size,
+            core::Philox& draws) const;
+  void apply(Workspace& work, core::Philox& draws) const;
+};
 
-std::vector<std::string> transform_names();
+// `augment` has at most one crop, as its first (lib/recipe/component.cpp). `normalize` is what the
+// model's input will be normalised with: its mean is the colour of what a transform leaves empty.
+Transforms make_transforms(const std::vector<recipe::Component>& augment,
+                           const recipe::Normalize& normalize = {});
 
-// The transforms in their order; the image is resized and cropped to image_size (Resizer::fit)
-// before the first that does not take the decoded image, at the latest at the end.
-void apply_transforms(const Transforms& transforms, Workspace& work, core::Philox& draws);
+std::vector<std::string> transform_names();  // crops too
 
 }  // namespace scaletrain::data

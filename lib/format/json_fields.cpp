@@ -36,6 +36,8 @@ Json parse_object(std::string_view text, const std::string& place) {
     result = Json::parse(text, check);
   } catch (const Json::parse_error& error) {
     problem = fmt::format("is not JSON at its byte {}", error.byte);
+  } catch (const Json::out_of_range&) {
+    problem = "holds a number that is too large";
   }
   if (problem.empty() && !result.is_object()) problem = "is not a JSON object";
   if (!problem.empty()) throw core::CheckpointError(place, problem, kDamagedJson);

@@ -24,6 +24,9 @@ class JsonFields {
 
   std::int64_t integer(const std::string& key,
                        std::int64_t lowest = std::numeric_limits<std::int64_t>::min());
+  // Whether there is such a key: for those that older writers did not know.
+  bool has(const std::string& key) const { return object_.contains(key); }
+
   double number(const std::string& key);
   const std::string& text(const std::string& key);
   const nlohmann::json& value(const std::string& key);

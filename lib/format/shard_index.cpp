@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <limits>
 
@@ -26,17 +28,33 @@ struct Header {
   std::int64_t shard_bytes = 0;
   std::int64_t shard_mtime_ns = 0;
   std::uint64_t count = 0;
-  std::uint64_t checksum = 0;  // XXH3-64 of the entries
+  std::uint64_t checksum = 0;  // XXH3-64 of the entries, seeded with that of sha256
+  std::uint64_t excluded = 0;
+  std::array<std::byte, 32> sha256{};  // of the shard, zeros where nobody computed it
 };
-static_assert(sizeof(Header) == 48);
+static_assert(sizeof(Header) == 88);
 
-Header make_header(std::span<const IndexEntry> entries, ShardVersion version) {
+Header make_header(std::span<const IndexEntry> entries, ShardVersion version,
+                   const std::array<std::byte, 32>& sha256) {
   Header header;
+  header.excluded = version.excluded;
+  header.sha256 = sha256;
   header.shard_bytes = version.bytes;
   header.shard_mtime_ns = version.mtime_ns;
   header.count = entries.size();
-  header.checksum = core::xxh3_64(std::as_bytes(entries));
+  header.checksum = core::xxh3_64(std::as_bytes(entries), core::xxh3_64(sha256));
   return header;
+}
+
+// Of 64 digits; zeros for none.
+std::array<std::byte, 32> from_hex(std::string_view digits) {
+  std::array<std::byte, 32> bytes{};
+  for (std::size_t i = 0; 2 * i + 1 < digits.size() && i < bytes.size(); ++i) {
+    unsigned value = 0;
+    std::from_chars(digits.data() + 2 * i, digits.data() + 2 * i + 2, value, 16);
+    bytes[i] = static_cast<std::byte>(value);
+  }
+  return bytes;
 }
 
 std::shared_ptr<const void> map_file(const std::filesystem::path& path, std::size_t& bytes) {
@@ -56,7 +74,7 @@ std::shared_ptr<const void> map_file(const std::filesystem::path& path, std::siz
 }  // namespace
 
 std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_bytes,
-                                    const ReadAt& read) {
+                                    const ReadAt& read, std::span<const std::string> excluded) {
   // Entries count blocks in 32 bits.
   constexpr std::int64_t kMaxShardBytes = kTarBlock << 32;
   if (file_bytes > kMaxShardBytes) {
@@ -65,23 +83,42 @@ std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_b
         fmt::format("at most {} bytes are allowed: write more and smaller shards", kMaxShardBytes));
   }
   std::vector<IndexEntry> entries;
-  for_each_sample(name, file_bytes, read, [&](const TarSample& sample) {
+  const auto add = [&](const TarSample& sample) {
     entries.push_back({static_cast<std::uint32_t>(sample.image.begin / kTarBlock),
                        static_cast<std::uint32_t>(sample.image.data - sample.image.begin),
                        static_cast<std::uint32_t>(sample.image.bytes),
                        static_cast<std::uint32_t>(sample.label)});
-  });
+  };
+  for_each_sample(name, file_bytes, read, add, excluded);
   return entries;
 }
 
-std::string encode_index(std::span<const IndexEntry> entries, ShardVersion version) {
-  const Header header = make_header(entries, version);
+std::uint64_t excluded_digest(std::span<const std::string> keys) {
+  if (keys.empty()) return 0;
+  std::string text;
+  for (const std::string& key : keys) text.append(key).push_back('\0');
+  return core::xxh3_64(text);
+}
+
+std::string encode_index(std::span<const IndexEntry> entries, ShardVersion version,
+                         std::string_view sha256) {
+  const Header header = make_header(entries, version, from_hex(sha256));
   std::string bytes(sizeof(header) + entries.size_bytes(), '\0');
   std::memcpy(bytes.data(), &header, sizeof(header));
   if (!entries.empty()) {
     std::memcpy(bytes.data() + sizeof(header), entries.data(), entries.size_bytes());
   }
   return bytes;
+}
+
+std::optional<std::string> index_of_copy(std::string index, ShardVersion version) {
+  Header header;
+  if (index.size() < sizeof(header)) return std::nullopt;
+  std::memcpy(&header, index.data(), sizeof(header));
+  if (header.shard_bytes != version.bytes) return std::nullopt;
+  header.shard_mtime_ns = version.mtime_ns;
+  std::memcpy(index.data(), &header, sizeof(header));
+  return index;
 }
 
 std::optional<MappedIndex> MappedIndex::open(const std::filesystem::path& path,
@@ -97,9 +134,22 @@ std::optional<MappedIndex> MappedIndex::open(const std::filesystem::path& path,
   index.entries_ = {reinterpret_cast<const IndexEntry*>(data + sizeof(Header)),
                     (bytes - sizeof(Header)) / sizeof(IndexEntry)};
   // A sound index has exactly the header that would be written for its entries now.
-  const Header expected = make_header(index.entries_, version);
-  if (std::memcmp(data, &expected, sizeof(expected)) != 0) return std::nullopt;
+  Header found;
+  std::memcpy(&found, data, sizeof(found));
+  const Header expected = make_header(index.entries_, version, found.sha256);
+  if (std::memcmp(&found, &expected, sizeof(expected)) != 0) return std::nullopt;
   return index;
+}
+
+std::string MappedIndex::sha256() const {
+  Header header;
+  std::memcpy(&header, mapping_.get(), sizeof(header));
+  if (header.sha256 == Header().sha256) return "";
+  std::string digits;
+  for (const std::byte byte : header.sha256) {
+    digits += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  return digits;
 }
 
 }  // namespace scaletrain::format

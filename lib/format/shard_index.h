@@ -9,13 +9,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/format/tar.h"
 
 namespace scaletrain::format {
 
-inline constexpr std::uint32_t kIndexVersion = 1;
+inline constexpr std::uint32_t kIndexVersion = 2;
 
 // One sample, as it stands in the file.
 struct IndexEntry {
@@ -32,15 +33,25 @@ static_assert(sizeof(IndexEntry) == 16);
 struct ShardVersion {
   std::int64_t bytes = 0;
   std::int64_t mtime_ns = 0;
+  std::uint64_t excluded = 0;  // excluded_digest() of the keys that the index leaves out
 };
 
-// Reads through the whole shard and returns its samples in file order. Throws core::DataError as
-// for_each_sample does, and for a shard above 2 TiB.
-std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_bytes,
-                                    const ReadAt& read);
+// XXH3-64 of the keys, each ended by a NUL; 0 for none.
+std::uint64_t excluded_digest(std::span<const std::string> keys);
 
-// The file's bytes.
-std::string encode_index(std::span<const IndexEntry> entries, ShardVersion version);
+// Reads through the whole shard and returns its samples in file order, without those whose keys
+// `excluded` (sorted bytewise) holds. Throws core::DataError as for_each_sample does, and for a
+// shard above 2 TiB.
+std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_bytes,
+                                    const ReadAt& read, std::span<const std::string> excluded = {});
+
+// The file's bytes. `sha256` of the shard in hexadecimal, "" where nobody computed it.
+std::string encode_index(std::span<const IndexEntry> entries, ShardVersion version,
+                         std::string_view sha256 = {});
+
+// An index that was written for a copy of the shard, as one for `version`: the time is exchanged.
+// nullopt for an index of another size of the shard.
+std::optional<std::string> index_of_copy(std::string index, ShardVersion version);
 
 // An index mapped into memory.
 class MappedIndex {
@@ -50,6 +61,7 @@ class MappedIndex {
   static std::optional<MappedIndex> open(const std::filesystem::path& path, ShardVersion version);
 
   std::span<const IndexEntry> entries() const { return entries_; }
+  std::string sha256() const;  // of the shard in hexadecimal, "" where nobody computed it
 
  private:
   std::shared_ptr<const void> mapping_;

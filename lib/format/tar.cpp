@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 #include "lib/core/error.h"
@@ -14,6 +15,8 @@ namespace {
 
 // Far above any real name or set of attributes; keeps a hostile header from filling the memory.
 constexpr std::int64_t kMaxExtendedBytes = 1 << 20;
+
+constexpr std::int64_t kMinWindowBytes = 1 << 12, kMaxWindowBytes = 1 << 18;
 
 constexpr const char* kTruncated = "the shard is truncated: copy or write it again";
 constexpr const char* kDamaged =
@@ -33,12 +36,13 @@ bool has_data(char type) { return type < '1' || type > '6'; }
 }  // namespace
 
 TarReader::TarReader(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
-                     std::int64_t begin, std::int64_t window_bytes)
+                     std::int64_t begin, std::int64_t window_bytes, Pattern pattern)
     : name_(name),
       file_bytes_(file_bytes),
       read_(read),
       offset_(begin),
-      window_bytes_(window_bytes) {}
+      window_bytes_(window_bytes),
+      pattern_(pattern) {}
 
 std::optional<TarMember> TarReader::next() {
   TarMember member;
@@ -110,12 +114,28 @@ std::optional<TarMember> TarReader::next() {
 
 // The file's bytes, out of the window where they are in it. Valid until the next call.
 std::span<const std::byte> TarReader::fetch(std::int64_t offset, std::int64_t bytes) {
-  const auto held = static_cast<std::int64_t>(window_.size());
-  if (offset < window_begin_ || offset + bytes > window_begin_ + held) {
+  const std::int64_t window_end = window_begin_ + held_;
+  if (offset < window_begin_ || offset + bytes > window_end) {
+    if (held_ > 0 && pattern_ == Pattern::kHeaders) {
+      // Between the headers of large members little is read; small ones come many at a time.
+      window_bytes_ =
+          offset > window_end ? kMinWindowBytes : std::min(2 * window_bytes_, kMaxWindowBytes);
+    }
+    // What is there already is moved to the front rather than read again.
+    const bool follows = offset >= window_begin_ && offset < window_end;
+    const std::int64_t kept = follows ? window_end - offset : 0;
     const std::int64_t wanted = std::min(std::max(window_bytes_, bytes), file_bytes_ - offset);
-    window_.resize(static_cast<std::size_t>(wanted));
-    read_(offset, window_);
+    if (kept > 0)
+      std::memmove(window_.data(), window_.data() + (offset - window_begin_),
+                   static_cast<std::size_t>(kept));
+    if (wanted > static_cast<std::int64_t>(window_.size())) {
+      window_.resize(static_cast<std::size_t>(wanted));
+    }
     window_begin_ = offset;
+    held_ = 0;  // in case read_ throws
+    read_(offset + kept, std::span(window_).subspan(static_cast<std::size_t>(kept),
+                                                    static_cast<std::size_t>(wanted - kept)));
+    held_ = wanted;
   }
   return std::span(window_).subspan(static_cast<std::size_t>(offset - window_begin_),
                                     static_cast<std::size_t>(bytes));

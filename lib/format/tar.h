@@ -32,13 +32,23 @@ struct TarMember {
 
 class TarReader {
  public:
-  // Reads a file of `file_bytes` from the header at `begin` on, `window_bytes` at a time. `name`
+  // What is read beside the headers decides how much is read at a time.
+  enum class Pattern { kHeaders, kEverything };
+
+  // Reads a file of `file_bytes` from the header at `begin` on, `window_bytes` at first. `name`
   // stands for the file in messages. `name` and `read` must outlive the reader.
   TarReader(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
-            std::int64_t begin = 0, std::int64_t window_bytes = 1 << 16);
+            std::int64_t begin = 0, std::int64_t window_bytes = 1 << 16,
+            Pattern pattern = Pattern::kHeaders);
 
   // The next member, or nullopt at the end marker. Throws core::DataError naming file and byte.
   std::optional<TarMember> next();
+
+  // Bytes that lie inside the file, read together with what follows; valid until the next call of
+  // any function.
+  std::span<const std::byte> bytes(std::int64_t offset, std::int64_t count) {
+    return fetch(offset, count);
+  }
 
  private:
   std::span<const std::byte> fetch(std::int64_t offset, std::int64_t bytes);
@@ -51,8 +61,10 @@ class TarReader {
   std::int64_t file_bytes_;
   const ReadAt& read_;
   std::int64_t offset_;
-  std::vector<std::byte> window_;
-  std::int64_t window_bytes_, window_begin_ = 0;
+  std::vector<std::byte> window_;  // its first held_ bytes are the file's from window_begin_ on
+  std::int64_t window_begin_ = 0, held_ = 0;
+  std::int64_t window_bytes_;  // of the next read
+  Pattern pattern_;
 };
 
 // A member's name for messages: control characters escaped, a long one cut.

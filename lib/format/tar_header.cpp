@@ -1,6 +1,7 @@
 #include "lib/format/tar_header.h"
 
 #include <charconv>
+#include <cstring>
 #include <stdexcept>
 
 namespace scaletrain::format {
@@ -25,13 +26,13 @@ std::string_view text_of(std::string_view block, Field field) {
 
 // Octal digits with spaces around them, ended by a space or NUL; nullopt for anything else.
 std::optional<std::int64_t> parse_octal(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  text = text.substr(0, text.find_first_of(std::string_view(" \0", 2)));
+  constexpr std::int64_t kNoMore = INT64_MAX >> 3;
+  std::size_t at = 0;
+  while (at < text.size() && text[at] == ' ') ++at;
   std::int64_t value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value, 8);
-  if (text.empty()) return 0;
-  if (result.ec != std::errc() || result.ptr != text.data() + text.size() || value < 0) {
-    return std::nullopt;
+  for (; at < text.size() && text[at] != ' ' && text[at] != '\0'; ++at) {
+    if (text[at] < '0' || text[at] > '7' || value > kNoMore) return std::nullopt;
+    value = value << 3 | (text[at] - '0');
   }
   return value;
 }
@@ -52,17 +53,32 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
                                                             : parse_octal(text);
 }
 
-// The sum of all bytes, its own field taken as spaces. Some old writers summed signed characters.
-bool checksum_fits(std::string_view block) {
-  std::int64_t as_unsigned = 0, as_signed = 0;
-  for (std::size_t i = 0; i < block.size(); ++i) {
-    const bool own = i >= kChecksum.offset && i < kChecksum.offset + kChecksum.length;
-    const char c = own ? ' ' : block[i];
-    as_unsigned += static_cast<unsigned char>(c);
-    as_signed += static_cast<signed char>(c);
+// The sum of all bytes, eight at a time: 16-bit lanes hold 64 times two bytes.
+std::int64_t sum_of_bytes(std::string_view block) {
+  constexpr std::uint64_t kEven = 0x00ff00ff00ff00ff;
+  std::uint64_t lanes = 0;
+  for (std::size_t i = 0; i < block.size(); i += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, block.data() + i, sizeof word);
+    lanes += (word & kEven) + (word >> 8 & kEven);
   }
-  const auto stored = parse_octal(field_of(block, kChecksum));
-  return stored && (*stored == as_unsigned || *stored == as_signed);
+  std::uint64_t sum = 0;
+  for (int shift = 0; shift < 64; shift += 16) sum += lanes >> shift & 0xffff;
+  return static_cast<std::int64_t>(sum);
+}
+
+// The checksum's own field is taken as spaces. Some old writers summed signed characters.
+bool checksum_fits(std::string_view block) {
+  const std::string_view own = field_of(block, kChecksum);
+  const auto stored = parse_octal(own);
+  std::int64_t sum = sum_of_bytes(block) + static_cast<std::int64_t>(own.size()) * ' ';
+  for (const char c : own) sum -= static_cast<unsigned char>(c);
+  if (!stored || *stored == sum) return stored.has_value();
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    const bool is_own = i >= kChecksum.offset && i < kChecksum.offset + kChecksum.length;
+    if (!is_own && (static_cast<unsigned char>(block[i]) & 0x80U) != 0) sum -= 256;
+  }
+  return *stored == sum;
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <functional>
 #include <limits>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "lib/core/error.h"
@@ -16,47 +18,84 @@ namespace {
 
 constexpr std::int64_t kMaxLabelBytes = 32;
 constexpr const char* kLayout =
-    "a sample is one image (.png, .jpg or .jpeg) and one label (.cls) with the same name, next to "
-    "one another";
+    "a sample is one image (.jpg, .jpeg, .png, .webp or .rgb8) and one label (.cls) with the same "
+    "name, next to one another";
 
 std::string sample_place(const std::string& name, const std::string& key) {
   return fmt::format("{}: {}", name, shown_name(key));
 }
 
-// A whole number in ASCII; white space around it is allowed, as a file written by `echo` has it.
-std::int64_t parse_label(const std::string& place, std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  std::string_view digits = text;
-  digits.remove_prefix(std::min(digits.find_first_not_of(kSpace), digits.size()));
-  digits = digits.substr(0, digits.find_last_not_of(kSpace) + 1);
-  std::int32_t label = 0;
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), label);
-  if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size() || label < 0) {
-    throw core::DataError(place,
-                          fmt::format("label \"{}\" is not a class number", shown_name(text)),
-                          fmt::format("a label is a whole number from 0 to {} in text",
-                                      std::numeric_limits<std::int32_t>::max()));
-  }
-  return label;
+struct NameParts {
+  std::string_view key, extension;
+};
+
+std::optional<NameParts> sample_name_parts(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t base = slash == std::string_view::npos ? 0 : slash + 1;
+  const std::size_t dot = path.find('.', base);
+  if (dot == std::string_view::npos || dot == base) return std::nullopt;
+  return NameParts{path.substr(0, dot), path.substr(dot + 1)};
 }
+
+void lower(std::string& text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+}
+
+// Hashes of keys, so that a million keys take 16 MB at most: open addressing, half full at most.
+class KeySet {
+ public:
+  // False where the key was there.
+  bool insert(std::string_view key) {
+    if (2 * count_ >= slots_.size()) grow();
+    const bool is_new = place(std::max<std::uint64_t>(core::xxh3_64(key), 1));
+    count_ += is_new ? 1 : 0;
+    return is_new;
+  }
+
+ private:
+  bool place(std::uint64_t hash) {
+    std::size_t at = hash & (slots_.size() - 1);
+    while (slots_[at] != 0) {
+      if (slots_[at] == hash) return false;
+      at = (at + 1) & (slots_.size() - 1);
+    }
+    slots_[at] = hash;
+    return true;
+  }
+
+  void grow() {
+    const std::vector<std::uint64_t> old = std::exchange(
+        slots_, std::vector<std::uint64_t>(std::max<std::size_t>(2 * slots_.size(), 1024)));
+    for (const std::uint64_t hash : old) {
+      if (hash != 0) place(hash);
+    }
+  }
+
+  std::vector<std::uint64_t> slots_;  // 0 is empty
+  std::size_t count_ = 0;
+};
 
 // Puts the members of one key together, and remembers which keys were there.
 class Grouping {
  public:
-  Grouping(const std::string& name, const ReadAt& read,
-           const std::function<void(const TarSample&)>& use)
-      : name_(name), read_(read), use_(use) {}
+  Grouping(const std::string& name, TarReader& reader,
+           const std::function<void(const TarSample&)>& use, std::span<const std::string> excluded)
+      : name_(name), reader_(reader), use_(use), excluded_(excluded) {}
 
   void add(TarMember member) {
-    auto parts = split_sample_name(member.path);
-    if (!member.regular || !parts) return;
-    if (extensions_.empty() || parts->key != sample_.key) start(std::move(parts->key));
-    const std::string& extension = parts->extension;
+    if (!member.regular) return;
+    const auto parts = sample_name_parts(member.path);
+    if (!parts) return;
+    if (!open_ || parts->key != sample_.key) start(parts->key);
+    if (is_excluded_) return;
+    std::string extension(parts->extension);
+    lower(extension);
     if (std::find(extensions_.begin(), extensions_.end(), extension) != extensions_.end()) {
       throw core::DataError(fmt::format("{}: {}", name_, shown_name(member.path)), "is there twice",
                             "names in a shard must differ: write it again");
     }
-    extensions_.push_back(extension);
     if (extension == "cls") {
       sample_.label = read_label(member);
       has_label_ = true;
@@ -67,6 +106,7 @@ class Grouping {
       sample_.image = std::move(member);
       has_image_ = true;
     }
+    extensions_.push_back(std::move(extension));
   }
 
   // Throws for the first incomplete sample. It is kept until here, since a key that is used again
@@ -77,20 +117,21 @@ class Grouping {
   }
 
  private:
-  void start(std::string key) {
+  void start(std::string_view key) {
     end_sample();
-    if (!keys_.insert(core::xxh3_64(key)).second) {
-      throw core::DataError(sample_place(name_, key), "the key is used again after another sample",
-                            kLayout);
+    is_excluded_ = std::binary_search(excluded_.begin(), excluded_.end(), key, std::less<>());
+    if (!is_excluded_ && !keys_.insert(key)) {
+      throw core::DataError(sample_place(name_, std::string(key)),
+                            "the key is used again after another sample", kLayout);
     }
-    sample_ = TarSample();
-    sample_.key = std::move(key);
+    open_ = true;
+    sample_.key = key;
     extensions_.clear();
     has_image_ = has_label_ = false;
   }
 
   void end_sample() {
-    if (extensions_.empty()) return;
+    if (!open_ || is_excluded_) return;
     if (has_image_ && has_label_) {
       use_(sample_);
     } else if (!incomplete_) {
@@ -102,49 +143,66 @@ class Grouping {
     }
   }
 
-  std::int64_t read_label(const TarMember& member) const {
-    const std::string place = fmt::format("{}: {}", name_, shown_name(member.path));
+  std::int64_t read_label(const TarMember& member) {
+    const auto refuse = [&](const std::string& found, const std::string& remedy) {
+      throw core::DataError(fmt::format("{}: {}", name_, shown_name(member.path)), found, remedy);
+    };
     if (member.bytes > kMaxLabelBytes) {
-      throw core::DataError(place, fmt::format("a label of {} bytes", member.bytes),
-                            fmt::format("a label is a number of at most {} bytes", kMaxLabelBytes));
+      refuse(fmt::format("a label of {} bytes", member.bytes),
+             fmt::format("a label is a number of at most {} bytes", kMaxLabelBytes));
     }
-    std::string text(static_cast<std::size_t>(member.bytes), '\0');
-    read_(member.data, std::as_writable_bytes(std::span(text)));
-    return parse_label(place, text);
+    const std::span<const std::byte> bytes = reader_.bytes(member.data, member.bytes);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const auto label = parse_label(text);
+    if (!label) {
+      refuse(fmt::format("label \"{}\" is not a class number", shown_name(text)),
+             fmt::format("a label is a whole number from 0 to {} in text",
+                         std::numeric_limits<std::int32_t>::max()));
+    }
+    return label.value_or(0);
   }
 
   const std::string& name_;
-  const ReadAt& read_;
+  TarReader& reader_;
   const std::function<void(const TarSample&)>& use_;
+  std::span<const std::string> excluded_;
   TarSample sample_;
-  std::vector<std::string> extensions_;  // of the sample so far; empty before the first
-  bool has_image_ = false, has_label_ = false;
-  std::unordered_set<std::uint64_t> keys_;  // by hash, so that a million keys take 16 MB at most
+  std::vector<std::string> extensions_;  // of the sample so far
+  bool open_ = false, is_excluded_ = false, has_image_ = false, has_label_ = false;
+  KeySet keys_;
   std::optional<core::DataError> incomplete_;
 };
 
 }  // namespace
 
 std::optional<SampleName> split_sample_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  const std::size_t base = slash == std::string_view::npos ? 0 : slash + 1;
-  const std::size_t dot = path.find('.', base);
-  if (dot == std::string_view::npos || dot == base) return std::nullopt;
-  SampleName name{std::string(path.substr(0, dot)), std::string(path.substr(dot + 1))};
-  for (char& c : name.extension) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  const auto parts = sample_name_parts(path);
+  if (!parts) return std::nullopt;
+  SampleName name{std::string(parts->key), std::string(parts->extension)};
+  lower(name.extension);
   return name;
 }
 
+std::optional<std::int64_t> parse_label(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";  // as a file written by `echo` has it
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  text = text.substr(0, text.find_last_not_of(kSpace) + 1);
+  std::int32_t label = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), label);
+  const bool whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+  return whole && label >= 0 ? std::optional<std::int64_t>(label) : std::nullopt;
+}
+
 bool is_image_extension(std::string_view extension) {
-  return extension == "png" || extension == "jpg" || extension == "jpeg";
+  constexpr std::array<std::string_view, 5> kImages{"jpg", "jpeg", "png", "webp", "rgb8"};
+  return std::find(kImages.begin(), kImages.end(), extension) != kImages.end();
 }
 
 void for_each_sample(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
-                     const std::function<void(const TarSample&)>& use) {
+                     const std::function<void(const TarSample&)>& use,
+                     std::span<const std::string> excluded) {
   TarReader reader(name, file_bytes, read);
-  Grouping grouping(name, read, use);
+  Grouping grouping(name, reader, use, excluded);
   while (auto member = reader.next()) grouping.add(std::move(*member));
   grouping.finish();
 }

@@ -2,12 +2,14 @@
 //
 // The key is the path up to the first dot of the file name, the rest is the extension
 // (lower-cased); names that start with a dot or have none are no part of a sample. A sample is one
-// image (.png, .jpg, .jpeg) and one label (.cls); other extensions beside them are left alone.
+// image (.jpg, .jpeg, .png, .webp, .rgb8) and one label (.cls); other extensions beside them are
+// left alone.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,10 +33,15 @@ struct TarSample {
   std::int64_t label = 0;
 };
 
-// Calls `use` for every sample of the tar, in file order. Throws core::DataError naming file and
+// A class number in decimal text, white space around it allowed; nullopt for anything else.
+std::optional<std::int64_t> parse_label(std::string_view text);
+
+// Calls `use` for every sample of the tar, in file order, but for those whose keys are in
+// `excluded` (sorted bytewise), whatever is wrong with them. Throws core::DataError naming file and
 // key: a key used again after another, a repeated extension, no image or two, no label or one that
 // is no whole number from 0 to 2^31 - 1; and whatever TarReader throws.
 void for_each_sample(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
-                     const std::function<void(const TarSample&)>& use);
+                     const std::function<void(const TarSample&)>& use,
+                     std::span<const std::string> excluded = {});
 
 }  // namespace scaletrain::format

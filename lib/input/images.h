@@ -14,7 +14,7 @@ namespace scaletrain::input {
 
 struct DeviceBatch {
   at::Tensor images;   // [count, 3, size, size] float, (value / 255 - mean) / std, channels last
-  at::Tensor targets;  // [count] int64
+  at::Tensor targets;  // [count] int64; mixed: [count, classes] float shares
 };
 
 class ImageInput {

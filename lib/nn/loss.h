@@ -13,7 +13,7 @@ class Loss {
  public:
   virtual ~Loss() = default;
   // Sum over the batch's targets, a 0-dim fp32 tensor (fp64 for fp64 logits). logits [batch,
-  // classes], targets [batch] int64.
+  // classes], targets [batch] int64, or [batch, classes] shares that add up to 1.
   virtual at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const = 0;
 };
 

@@ -38,8 +38,12 @@ std::string to_json_line(const TrainRecord& record, double time) {
                                 {"samples_per_s", record.samples_per_s},
                                 {"data_time", record.data_time},
                                 {"compute_time", record.compute_time},
+                                {"read_time", record.read_time},
+                                {"decode_time", record.decode_time},
+                                {"augment_time", record.augment_time},
                                 {"memory_bytes", record.memory_bytes},
                                 {"order_digest", fmt::format("{:016x}", record.order_digest)},
+                                {"skipped_samples", record.skipped_samples},
                                 {"time", time}}
       .dump();
 }
@@ -49,7 +53,8 @@ std::string to_json_line(const EvalRecord& record, double time) {
                                 {"split", record.split}, {"step", record.step},
                                 {"epoch", record.epoch}, {"loss", record.loss},
                                 {"top1", record.top1},   {"top5", record.top5},
-                                {"count", record.count}, {"time", time}}
+                                {"count", record.count}, {"skipped", record.skipped},
+                                {"time", time}}
       .dump();
 }
 

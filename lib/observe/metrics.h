@@ -22,8 +22,11 @@ struct TrainRecord {
   double samples_per_s = 0;  // all ranks, since the line before
   double data_time = 0;      // slowest rank's seconds a step
   double compute_time = 0;
+  double read_time = 0;  // slowest rank's thread seconds a sample
+  double decode_time = 0, augment_time = 0;
   std::int64_t memory_bytes = 0;  // highest rank's peak
   std::uint64_t order_digest = 0;
+  std::int64_t skipped_samples = 0;  // cumulative, all ranks
 };
 
 // {"event":"eval", ...}
@@ -33,6 +36,7 @@ struct EvalRecord {
   std::int64_t step = 0, epoch = 0;
   double loss = 0, top1 = 0, top5 = 0;  // top1, top5 in 0..1
   std::int64_t count = 0;               // over all ranks
+  std::int64_t skipped = 0;             // bad samples that are not in count
 };
 
 // The line of a record, without its newline; `time` in Unix seconds.

@@ -1,12 +1,11 @@
 #include "lib/observe/progress.h"
 
-#include <poll.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <exception>
 
 #include "lib/core/log.h"
+#include "lib/observe/terminal.h"
 
 namespace scaletrain::observe {
 
@@ -14,23 +13,6 @@ namespace {
 
 constexpr double kRedrawSeconds = 0.1;
 constexpr int kLineWaitMs = 100;
-constexpr int kDefaultColumns = 80;
-
-// One write, dropped where `fd` does not take it within `wait_ms`: a terminal that was stopped or a
-// reader that sleeps must not hold up all ranks. Whatever is wrong with the descriptor (EPIPE,
-// ENOSPC, EIO of a terminal that has gone) is no reason to stop training either.
-void offer(int fd, const std::string& text, int wait_ms) {
-  pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
-  if (poll(&ready, 1, wait_ms) != 1) return;
-  [[maybe_unused]] const ssize_t ignored = ::write(fd, text.data(), text.size());
-}
-
-// One column less than the terminal has: a full line would wrap on some.
-int columns(int fd) {
-  winsize size{};
-  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kDefaultColumns - 1;
-  return size.ws_col - 1;
-}
 
 }  // namespace
 

@@ -55,16 +55,6 @@ std::string join(const std::vector<Field>& fields) {
   return text;
 }
 
-// "[=====>    ]" of `width` columns.
-std::string bar(double done, int width) {
-  const int inside = width - 2;
-  const int filled = static_cast<int>(std::clamp(done, 0.0, 1.0) * inside);
-  std::string text(static_cast<std::size_t>(filled), '=');
-  if (filled < inside) text += '>';
-  text.resize(static_cast<std::size_t>(inside), ' ');
-  return "[" + text + "]";
-}
-
 }  // namespace
 
 std::string bar_text(const ProgressState& state, ProgressGoal goal, int width) {
@@ -92,6 +82,15 @@ std::string eval_text(const EvalRecord& record, ProgressGoal goal) {
   return fmt::format("{}: top-1 {:.2f} %, top-5 {:.2f} %, loss {:.4f} ({} samples, {}{})",
                      record.split, 100 * record.top1, 100 * record.top5, record.loss, record.count,
                      epoch.empty() ? "" : epoch + ", ", step_text(record.step, goal));
+}
+
+std::string bar(double done, int width) {
+  const int inside = width - 2;
+  const int filled = static_cast<int>(std::clamp(done, 0.0, 1.0) * inside);
+  std::string text(static_cast<std::size_t>(filled), '=');
+  if (filled < inside) text += '>';
+  text.resize(static_cast<std::size_t>(inside), ' ');
+  return "[" + text + "]";
 }
 
 std::string format_duration(double seconds) {

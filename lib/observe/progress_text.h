@@ -33,6 +33,9 @@ std::string train_text(const ProgressState& state, ProgressGoal goal);
 // "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, epoch 10/10, step 430/430)"
 std::string eval_text(const EvalRecord& record, ProgressGoal goal);
 
+// "[=====>    ]" of `width` columns, `done` from 0 to 1.
+std::string bar(double done, int width);
+
 // "1h 02m", "3m 20s", "12s".
 std::string format_duration(double seconds);
 

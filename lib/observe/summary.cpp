@@ -51,6 +51,11 @@ std::string summary_text(const RunSummary& summary) {
     text += row("skipped", fmt::format("{} steps whose loss or gradients were not finite",
                                        summary.skipped_steps));
   }
+  if (summary.skipped_samples > 0) {
+    text +=
+        row("bad samples", fmt::format("{} were skipped: {}/bad_samples", summary.skipped_samples,
+                                       core::escape_control(summary.run)));
+  }
   if (summary.checkpoint.empty()) return text + row("checkpoint", "none was saved");
   text += row("checkpoint", core::escape_control(summary.checkpoint));
   text += row("resume", "scaletrain resume " + core::escape_control(shell_quote(summary.run)));

@@ -8,12 +8,13 @@
 namespace scaletrain::observe {
 
 struct RunSummary {
-  std::string name;                // of the recipe
-  std::string stopped;             // why it ended early ("SIGTERM"); empty: all steps are done
-  std::int64_t step = 0;           // optimizer steps done, over all attempts
-  double trained_s = 0;            // wall time of them
-  double samples_per_s = 0;        // all ranks, mean over this attempt
-  std::int64_t skipped_steps = 0;  // left out as not finite
+  std::string name;                  // of the recipe
+  std::string stopped;               // why it ended early ("SIGTERM"); empty: all steps are done
+  std::int64_t step = 0;             // optimizer steps done, over all attempts
+  double trained_s = 0;              // wall time of them
+  double samples_per_s = 0;          // all ranks, mean over this attempt
+  std::int64_t skipped_steps = 0;    // left out as not finite
+  std::int64_t skipped_samples = 0;  // left out as bad; they are listed in RUN/bad_samples
 
   struct Best {
     double top1 = 0;  // 0..1

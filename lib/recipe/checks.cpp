@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <initializer_list>
 
+#include "lib/core/url.h"
 #include "lib/recipe/duration.h"
 #include "lib/recipe/lists.h"
 
@@ -32,6 +34,13 @@ void check_batch(const Batch& batch, const Node& tree, Problems& problems) {
       below == 0 ? fmt::format("use {}", above) : fmt::format("use {} or {}", below, above));
 }
 
+void check_mix(const Recipe& recipe, const Node& tree, Problems& problems) {
+  if (!recipe.mix || recipe.batch.per_device % 2 == 0) return;
+  problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device",
+               fmt::format("{} is odd, and /mix mixes pairs of samples", recipe.batch.per_device),
+               fmt::format("use {}", recipe.batch.per_device + 1));
+}
+
 void check_warmup(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (!recipe.schedule.warmup || recipe.schedule.warmup->unit != recipe.length.unit) return;
   if (recipe.schedule.warmup->value <= recipe.length.value) return;
@@ -54,12 +63,56 @@ void check_image_size(const Recipe& recipe, const Node& tree, Problems& problems
   }
 }
 
+void check_train_source(const Data& data, const Node& tree, Problems& problems) {
+  const Source& train = data.train;
+  const auto refuse = [&](const char* key, const std::string& found, const std::string& remedy) {
+    problems.add(written_at(tree, {"data", "train", key}), fmt::format("/data/train/{}", key),
+                 found, remedy);
+  };
+  if (!train.sources.empty() && train.limit) {
+    refuse("limit", "stands beside \"sources\"", "give each source a limit of its own");
+  }
+  if (!train.sources.empty() && train.balanced) {
+    refuse("balanced", "stands beside \"sources\"", "balance each source by itself");
+  }
+  if (data.order != "streamed") return;
+  const char* const remedy = "leave it out, or use the indexed order";
+  if (train.shards.empty()) {
+    refuse(train.folder.empty() ? "sources" : "folder", "cannot be streamed",
+           "use shards, or the indexed order");
+  }
+  if (train.limit) refuse("limit", "does not go with the streamed order", remedy);
+  if (train.balanced) refuse("balanced", "does not go with the streamed order", remedy);
+}
+
+bool names_command(const Source& source) {
+  return std::any_of(source.shards.begin(), source.shards.end(),
+                     [](const auto& shard) { return core::url_scheme(shard) == "pipe"; }) ||
+         std::any_of(source.sources.begin(), source.sources.end(), names_command);
+}
+
+// What a command writes is read from the front only; as a file of the cache it is read anywhere.
+void check_commands(const Data& data, const Node& tree, Problems& problems) {
+  const bool found = names_command(data.train) || (data.val && names_command(*data.val)) ||
+                     (data.test && names_command(*data.test));
+  if (!found || data.cache) return;
+  problems.add(written_at(tree, {"data"}), "/data", R"(names a command (pipe:) and no "cache")",
+               R"(add "cache": {"folder": FOLDER, "max_bytes": N}, which keeps what it writes)");
+}
+
 }  // namespace
 
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (problems.none_under("/batch")) check_batch(recipe.batch, tree, problems);
+  if (problems.none_under("/batch") && problems.none_under("/mix")) {
+    check_mix(recipe, tree, problems);
+  }
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;
+  if (problems.none_under("/data")) {
+    check_train_source(recipe.data, tree, problems);
+    check_commands(recipe.data, tree, problems);
+  }
   if (problems.none_under("/schedule") && problems.none_under("/epochs") &&
       problems.none_under("/steps")) {
     check_warmup(recipe, tree, problems);

@@ -3,23 +3,26 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/core/lookup.h"
+#include "lib/recipe/json_text.h"
 
 namespace scaletrain::recipe {
 namespace {
 
 // The value of one key of a row, in place.
-TypePtr option_type(Component::Value& value, Range range) {
-  if (auto* whole = std::get_if<std::int64_t>(&value)) return integer(*whole, range);
-  if (auto* real = std::get_if<double>(&value)) return number(*real, range);
+TypePtr option_type(Component::Value& value, const Option& option) {
+  if (auto* whole = std::get_if<std::int64_t>(&value)) return integer(*whole, option.range);
+  if (auto* real = std::get_if<double>(&value)) return number(*real, option.range);
+  if (auto* text = std::get_if<std::string>(&value)) return choice(*text, option.allowed);
   return flag(std::get<bool>(value));
 }
 
 void add_row_keys(Object& keys, Component& value, const Row& row) {
   for (const Option& option : row.options) {
-    keys.add(option.key, option_type(value.options.at(option.key), option.range), option.help);
+    keys.add(option.key, option_type(value.options.at(option.key), option), option.help);
   }
 }
 
@@ -153,6 +156,7 @@ class ComponentType : public Type {
         if (!value_.flag(rule.key) || value_.number(rule.other) > 0) return "";
         return fmt::format("needs \"{}\" above 0", rule.other);
       case Rule::Kind::kDividesImageSize:  // lib/recipe/checks.cpp
+      case Rule::Kind::kFirst:             // Components
         return "";
     }
     return "";
@@ -182,15 +186,24 @@ class ComponentType : public Type {
 
 class Components : public Type {
  public:
-  Components(std::vector<Component>& value, const List& list) : value_(value), list_(list) {}
+  Components(std::vector<Component>& value, const List& list, const std::vector<Preset>& presets)
+      : value_(value), list_(list), presets_(presets) {}
 
   void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    if (node.text() != nullptr) return read_preset(node, pointer, problems);
     const Node::Array* const items = node.array();
     if (items == nullptr) return add_wrong_type(problems, node, pointer, "a list", *this);
     value_.assign(items->size(), Component());
     for (std::size_t i = 0; i < items->size(); ++i) {
-      component(value_[i], list_)
-          ->read((*items)[i], child_pointer(pointer, std::to_string(i)), problems);
+      const std::string place = child_pointer(pointer, std::to_string(i));
+      component(value_[i], list_)->read((*items)[i], place, problems);
+      const Row* const row = list_.find(value_[i].name);
+      if (i > 0 && row != nullptr && row->has_rule(Rule::Kind::kFirst)) {
+        problems.add(
+            (*items)[i], place,
+            fmt::format("{} chooses what is decoded and cannot come later", in_quotes(row->name)),
+            "put it in front of the others, and leave out another crop");
+      }
     }
   }
   Json write() const override {
@@ -200,16 +213,39 @@ class Components : public Type {
   }
   Json schema() const override {
     Component item;
-    return {{"type", "array"}, {"items", component(item, list_)->schema()}};
+    const Json of_items{{"type", "array"}, {"items", component(item, list_)->schema()}};
+    return {{"anyOf", {{{"enum", preset_names()}}, of_items}}};
   }
   std::string phrase() const override {
-    return fmt::format("a list of {}", fmt::join(list_.names(), ", "));
+    return fmt::format("one of: {}, or a list of {}", fmt::join(preset_names(), ", "),
+                       fmt::join(list_.names(), ", "));
   }
   const List* list() const override { return &list_; }
 
  private:
+  std::vector<std::string> preset_names() const {
+    std::vector<std::string> names;
+    for (const Preset& preset : presets_) names.push_back(preset.name);
+    return names;
+  }
+
+  void read_preset(const Node& node, const std::string& pointer, Problems& problems) {
+    const std::string* const name = read_text(node, pointer, *this, problems);
+    if (name == nullptr) return;
+    const auto found = std::find_if(presets_.begin(), presets_.end(),
+                                    [&](const Preset& preset) { return preset.name == *name; });
+    if (found == presets_.end()) {
+      return problems.add(node, pointer, fmt::format("{} is not a list by name", in_quotes(*name)),
+                          "use " + phrase());
+    }
+    const auto source = std::make_shared<SourceText>();
+    source->name = found->name;
+    read(parse_json_text(found->transforms, source), pointer, problems);
+  }
+
   std::vector<Component>& value_;
   const List& list_;
+  const std::vector<Preset>& presets_;
 };
 
 }  // namespace
@@ -218,8 +254,9 @@ TypePtr component(Component& value, const List& list, CommonKeys common) {
   return std::make_unique<ComponentType>(value, list, std::move(common));
 }
 
-TypePtr components(std::vector<Component>& value, const List& list) {
-  return std::make_unique<Components>(value, list);
+TypePtr components(std::vector<Component>& value, const List& list,
+                   const std::vector<Preset>& presets) {
+  return std::make_unique<Components>(value, list, presets);
 }
 
 std::unique_ptr<Object> row_keys(Component& value, const Row& row) {

@@ -17,8 +17,9 @@ using CommonKeys = std::function<void(Object&)>;
 TypePtr component(
     Component& value, const List& list, CommonKeys common = [](Object&) {});
 
-// A list of them, without common keys.
-TypePtr components(std::vector<Component>& value, const List& list);
+// A list of them, without common keys; a text is short for the list of that name.
+TypePtr components(std::vector<Component>& value, const List& list,
+                   const std::vector<Preset>& presets);
 
 // The row's own keys, bound to the options of `value`, which was chosen from it.
 std::unique_ptr<Object> row_keys(Component& value, const Row& row);

@@ -3,6 +3,7 @@
 #include "lib/recipe/component.h"
 #include "lib/recipe/duration.h"
 #include "lib/recipe/lists.h"
+#include "lib/recipe/object_list.h"
 #include "lib/recipe/paths.h"
 
 namespace scaletrain::recipe {
@@ -18,20 +19,63 @@ const Units& any_unit() {
 
 std::unique_ptr<Object> object() { return std::make_unique<Object>(); }
 
-TypePtr source(Source& value, bool is_train) {
+TypePtr sample_count(std::int64_t& value) { return integer(value, from(1).to(1e15)); }
+
+void add_places(Object& keys, Source& value) {
+  keys.add("shards", shard_list(value.shards), "tar shards in WebDataset form")
+      .add("folder", path(value.folder), "a folder with one sub-folder of images per class");
+}
+
+void add_limit(Object& keys, Source& value) {
+  keys.add("limit", optional(value.limit, sample_count),
+           "at most so many of its samples, the same in every run");
+}
+
+void add_balanced(Object& keys, Source& value) {
+  keys.add("balanced", flag(value.balanced), "every class as often as every other");
+}
+
+TypePtr mixed_source(Source& value) {
   auto keys = object();
-  keys->add("shards", shard_list(value.shards), "tar shards in WebDataset form")
-      .add("folder", path(value.folder), "a folder with one sub-folder of images per class")
-      .exactly_one({"shards", "folder"});
-  if (is_train) {
-    keys->add("augment", components(value.augment, transforms()),
-              "what is done to an image at random, in this order");
-  }
+  add_places(*keys, value);
+  keys->add("weight", number(value.weight, above(0).to(1e6)), "how much of an epoch is its");
+  add_limit(*keys, value);
+  add_balanced(*keys, value);
+  keys->exactly_one({"shards", "folder"});
+  return keys;
+}
+
+TypePtr train_source(Source& value) {
+  auto keys = object();
+  add_places(*keys, value);
+  keys->add("sources", object_list<Source>(value.sources, mixed_source),
+            "several sources, mixed by weight")
+      .exactly_one({"shards", "folder", "sources"});
+  add_limit(*keys, value);
+  add_balanced(*keys, value);
+  keys->add("augment", components(value.augment, transforms(), augment_presets()),
+            "what is done to an image at random, in this order");
   return keys;
 }
 
 TypePtr held_out(std::optional<Source>& value) {
-  return optional(value, [](Source& inner) { return source(inner, false); });
+  return optional(value, [](Source& inner) {
+    auto keys = object();
+    add_places(*keys, inner);
+    keys->exactly_one({"shards", "folder"});
+    add_limit(*keys, inner);
+    return keys;
+  });
+}
+
+TypePtr bad_samples(BadSamples& value) {
+  auto keys = object();
+  keys->add("policy", choice(value.policy, {"fail", "skip"}),
+            "end the run, or take other samples in their place and list them")
+      .add("max_rate", number(value.max_rate, from(0).to(1)),
+           "part of the samples that may be skipped; more end the run")
+      .set_short_for("policy");
+  return keys;
 }
 
 TypePtr normalize(Normalize& value) {
@@ -41,9 +85,19 @@ TypePtr normalize(Normalize& value) {
   return keys;
 }
 
+TypePtr cache(std::optional<Cache>& value) {
+  return optional(value, [](Cache& inner) {
+    auto keys = object();
+    keys->require("folder", path(inner.folder), "on a disk or tmpfs of the node; jobs may share it")
+        .require("max_bytes", integer(inner.max_bytes, from(1 << 20).to(9007199254740991.0)),
+                 "the least recently used shards are removed beyond it");
+    return keys;
+  });
+}
+
 TypePtr data(Data& value) {
   auto keys = object();
-  keys->require("train", source(value.train, true), "the samples to learn from")
+  keys->require("train", train_source(value.train), "the samples to learn from")
       .add("val", held_out(value.val), "the samples that choose the best checkpoint")
       .add("test", held_out(value.test), "the samples that are looked at once, at the end")
       .add("image_size", integer(value.image_size, from(8).to(4096)),
@@ -53,11 +107,23 @@ TypePtr data(Data& value) {
       .add("prefetch", integer(value.prefetch, from(1).to(1024)), "batches that are read ahead")
       .add("shuffle_shards", integer(value.shuffle_shards, from(0).to(kMostCount)),
            "samples are shuffled within groups of so many shards; 0: over all of them")
+      .add("order", choice(value.order, {"indexed", "streamed"}),
+           "indexed: any sample may follow any other; streamed: ranks read their own shards, one "
+           "after the other")
+      .add("lanes", integer(value.lanes, from(1).to(65536)),
+           "streams of the streamed order; a multiple of the number of ranks")
+      .add("samples_per_epoch", integer(value.samples_per_epoch, from(0).to(1e15)),
+           "length of an epoch; 0: as many as the training set has")
+      .add("bad_samples", bad_samples(value.bad_samples), "images that do not decode")
       .add("index_cache", path(value.index_cache),
            "folder for the shards' indexes; without it they are put beside the shards, where that "
            "folder can be written")
+      .add("cache", cache(value.cache),
+           "remote shards are kept as files; without it ranges are read from the server")
       .add("normalize", normalize(value.normalize), "what is taken from the pixels and divided by")
-      .reserve({"eval_resize", "extra", "order", "lanes", "samples_per_epoch"});
+      .add("exif_orientation", flag(value.exif_orientation),
+           "JPEGs are turned as their EXIF says; torchvision does not")
+      .reserve({"eval_resize", "extra"});
   return keys;
 }
 
@@ -125,6 +191,20 @@ TypePtr clip(std::optional<Clip>& value) {
   });
 }
 
+TypePtr mix(std::optional<Mix>& value) {
+  return optional(value, [](Mix& inner) {
+    auto keys = object();
+    keys->add("mixup", number(inner.mixup, from(0).to(100)),
+              "alpha of the Beta distribution that images are averaged by; 0: no mixup")
+        .add("cutmix", number(inner.cutmix, from(0).to(100)),
+             "alpha of the Beta distribution that boxes are exchanged by; 0: no cutmix")
+        .add("probability", number(inner.probability, from(0).to(1)), "share of the pairs mixed")
+        .add("cutmix_share", number(inner.cutmix_share, from(0).to(1)),
+             "of them cutmix, where both are asked for");
+    return keys;
+  });
+}
+
 TypePtr checkpoint(Checkpoint& value) {
   auto keys = object();
   keys->add("every", duration(value.every, any_unit()), "how often one is written")
@@ -133,6 +213,26 @@ TypePtr checkpoint(Checkpoint& value) {
       .add("keep_best", integer(value.keep_best, from(0).to(kMostCount)),
            "so many of the best by validation accuracy are kept")
       .reserve({"best", "mirror"});
+  return keys;
+}
+
+TypePtr storage(Storage& value) {
+  auto keys = object();
+  keys->add("endpoint", endpoint(value.endpoint),
+            "server of s3:// paths; without it that of AWS_ENDPOINT_URL or the profile, then "
+            "Amazon's")
+      .add("region", region(value.region),
+           "without it that of AWS_REGION or the profile, then us-east-1")
+      .add(
+          "addressing", choice(value.addressing, {"auto", "path", "virtual"}),
+          "whether the bucket stands in the path or in the host's name; auto: in the path where an "
+          "endpoint is named")
+      .add("connect_timeout_s", number(value.connect_timeout_s, from(0.01).to(3600)),
+           "for one connection")
+      .add("stall_timeout_s", number(value.stall_timeout_s, from(1).to(3600)),
+           "how long a transfer may stay below 4 KiB/s")
+      .add("give_up_after_s", number(value.give_up_after_s, from(0).to(86400)),
+           "for how long a request that fails is tried again");
   return keys;
 }
 
@@ -170,10 +270,12 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .require("optimizer", optimizer(recipe.optimizer), "how the weights are changed")
       .add("schedule", schedule(recipe.schedule), "how the learning rate changes")
       .add("loss", loss(recipe.loss), "what is made small")
+      .add("mix", mix(recipe.mix), "mixes neighbours of a training batch, images and targets")
       .add("clip", clip(recipe.clip), "limits the gradients; without it they are not limited")
       .add("validate", every(recipe.validate_every, "how often data.val is looked at"),
            "looking at data.val")
       .add("checkpoint", checkpoint(recipe.checkpoint), "what is kept for a resume")
+      .add("storage", storage(recipe.storage), "how remote data is reached")
       .add("log", every(recipe.log_every, "how often a line of metrics is written"), "metrics")
       .add("threads", integer(recipe.threads, from(0).to(4096)),
            "computing threads of a rank; 0: cores over ranks of the node")
@@ -181,7 +283,7 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
            "the same bits in every run on a GPU too, at some cost of speed")
       .add("device", choice(recipe.device, {"auto", "cpu", "cuda"}), "where to compute")
       .add("output", path(recipe.output), "the run's folder; without it runs/NAME")
-      .reserve({"ema", "mix", "parallel", "safety", "profile"});
+      .reserve({"ema", "parallel", "safety", "profile"});
   return keys;
 }
 

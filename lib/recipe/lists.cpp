@@ -12,6 +12,10 @@ namespace scaletrain::recipe {
   Option { #key, double{standard }, range, help }
 #define KEY_FLAG(key, standard, help) \
   Option { #key, bool{standard }, {}, help }
+#define KEY_CHOICE(key, help, standard, ...)                          \
+  Option {                                                            \
+#key, std::string{standard }, {}, help, { standard, __VA_ARGS__ } \
+  }
 #define KEY_DIVIDES(key, other) \
   Rule { Rule::Kind::kDivides, #key, #other }
 #define KEY_DIVIDES_IMAGE_SIZE(key) \
@@ -27,6 +31,8 @@ namespace scaletrain::recipe {
 #define SCALETRAIN_OPTIMIZER SCALETRAIN_ROW
 #define SCALETRAIN_SCHEDULE SCALETRAIN_ROW
 #define SCALETRAIN_TRANSFORM SCALETRAIN_ROW
+#define SCALETRAIN_CROP(name, help, ...) \
+  Row{#name, help, {Rule{Rule::Kind::kFirst, "", ""}, __VA_ARGS__}},
 #define SCALETRAIN_PRECISION SCALETRAIN_ROW
 
 const List& models() {
@@ -75,6 +81,19 @@ const List& precisions() {
 #include "lib/recipe/precisions.def"
                          }};
   return list;
+}
+
+const std::vector<Preset>& augment_presets() {
+  static const std::vector<Preset> presets{
+#define SCALETRAIN_AUGMENT_PRESET(name, help, transforms) Preset{name, help, transforms},
+#include "lib/recipe/augment_presets.def"
+  };
+  return presets;
+}
+
+bool Row::has_rule(Rule::Kind kind) const {
+  return std::any_of(rules.begin(), rules.end(),
+                     [&](const Rule& rule) { return rule.kind == kind; });
 }
 
 Row::Row(std::string row_name, std::string row_help,

@@ -17,11 +17,13 @@ struct Option {
   Component::Value standard;
   Range range;  // of a number
   std::string help;
+  std::vector<std::string> allowed = {};  // of a text
 };
 
-// What must hold between two keys of one row, or between one and the image size.
+// What must hold between two keys of one row, between one and the image size, or (kFirst) of the
+// row's place in a list of components.
 struct Rule {
-  enum class Kind { kDivides, kDividesImageSize, kAtMost, kNeedsAboveZero };
+  enum class Kind { kDivides, kDividesImageSize, kAtMost, kNeedsAboveZero, kFirst };
   Kind kind = Kind::kDivides;
   std::string key, other;
 };
@@ -33,6 +35,8 @@ struct Row {
   std::string name, help;
   std::vector<Option> options;
   std::vector<Rule> rules;
+
+  bool has_rule(Rule::Kind kind) const;
 };
 
 struct List {
@@ -49,6 +53,13 @@ const List& optimizers();
 const List& schedules();
 const List& transforms();
 const List& precisions();
+
+// A list of transforms by name.
+struct Preset {
+  std::string name, help;
+  std::string transforms;  // as in a recipe
+};
+const std::vector<Preset>& augment_presets();
 
 // Makes `component` the row's thing, every key at its default.
 void choose(Component& component, const Row& row);

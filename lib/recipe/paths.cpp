@@ -1,33 +1,34 @@
 #include "lib/recipe/paths.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
+#include "lib/core/url.h"
 #include "lib/recipe/braces.h"
 
 namespace scaletrain::recipe {
 namespace {
 
-// The text of a path; nullptr, with the mistake told, when it cannot be one.
-const std::string* read_path(const Node& node, const std::string& pointer, const Type& type,
-                             Problems& problems) {
-  const std::string* const text = read_text(node, pointer, type, problems);
-  if (text != nullptr && text->find("://") != std::string::npos) {
-    problems.add(node, pointer, in_quotes(*text) + " is remote: not available in this version",
-                 "use " + type.phrase());
-    return nullptr;
-  }
-  return text;
-}
+constexpr std::array<std::string_view, 5> kSchemes{"http", "https", "s3", "gs", "pipe"};
+constexpr std::string_view kFile = "file://";
 
 class Path : public Type {
  public:
   explicit Path(std::string& value) : value_(value) {}
 
   void read(const Node& node, const std::string& pointer, Problems& problems) override {
-    const std::string* const text = read_path(node, pointer, *this, problems);
-    if (text != nullptr) value_ = absolute_path(*text);
+    const std::string* const text = read_text(node, pointer, *this, problems);
+    if (text == nullptr) return;
+    if (core::is_url(*text)) {
+      return problems.add(node, pointer,
+                          in_quotes(core::shown_path(*text)) + " is remote, which this cannot be",
+                          "use " + phrase());
+    }
+    value_ = absolute_path(*text);
   }
   Json write() const override { return value_.empty() ? Json() : Json(value_); }
   Json schema() const override { return {{"type", "string"}, {"minLength", 1}}; }
@@ -36,6 +37,20 @@ class Path : public Type {
  private:
   std::string& value_;
 };
+
+// What is wrong with a shard's path or URL; "" for nothing.
+std::string fault_of_shard(std::string_view text) {
+  const std::string_view scheme = core::url_scheme(text);
+  if (scheme.empty()) return "";
+  if (std::find(kSchemes.begin(), kSchemes.end(), scheme) == kSchemes.end()) {
+    return in_quotes(core::shown_path(text)) + " has an unknown scheme";
+  }
+  if (core::holds_secret(text)) {
+    return in_quotes(core::shown_path(text)) +
+           " carries a password or a signature, which would be stored with the run";
+  }
+  return "";
+}
 
 class ShardList : public Type {
  public:
@@ -65,30 +80,97 @@ class ShardList : public Type {
     return {{"anyOf", {text, {{"type", "array"}, {"items", text}, {"minItems", 1}}}}};
   }
   std::string phrase() const override {
-    return "a path or a list of paths; {000000..000003} and {a,b} are expanded";
+    return "a path or URL (http, https, s3, gs, pipe) or a list of them, also A::B; "
+           "{000000..000003} and {a,b} are expanded";
   }
 
  private:
   // False when the list is too long.
   bool read_one(const Node& node, const std::string& pointer, Problems& problems) {
-    const std::string* const text = read_path(node, pointer, *this, problems);
+    const std::string* const text = read_text(node, pointer, *this, problems);
     if (text == nullptr) return true;
-    std::string mistake;
-    const std::vector<std::string> names = expand_braces(*text, mistake);
-    if (!mistake.empty()) problems.add(node, pointer, mistake, "use " + phrase());
+    for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 2) {
+      end = text->find("::", begin);
+      if (!expand(text->substr(begin, end - begin), node, pointer, problems)) return false;
+    }
+    return true;
+  }
+
+  bool expand(const std::string& text, const Node& node, const std::string& pointer,
+              Problems& problems) {
+    const std::string path = text.starts_with(kFile) ? text.substr(kFile.size()) : text;
+    std::string mistake = path.empty() ? "has an empty name beside \"::\"" : fault_of_shard(path);
+    const std::vector<std::string> names =
+        mistake.empty() ? expand_braces(path, mistake) : std::vector<std::string>();
+    if (!mistake.empty()) {
+      problems.add(node, pointer, mistake, "use " + phrase());
+      return true;
+    }
     if (value_.size() + names.size() > kMaxExpanded) {
       problems.add(node, pointer, "makes the list too long",
                    "use at most " + std::to_string(kMaxExpanded) + " shards");
       return false;
     }
-    for (const std::string& name : names) value_.push_back(absolute_path(name));
+    const bool is_local = !core::is_url(path);
+    for (const std::string& name : names) value_.push_back(is_local ? absolute_path(name) : name);
     return true;
   }
 
   std::vector<std::string>& value_;
 };
 
+// A text of a certain form.
+class Form : public Type {
+ public:
+  // `others`: the characters that are allowed beside letters and digits; `begins`: one of them is
+  // in front.
+  Form(std::string& value, std::vector<std::string> begins, std::string others, std::string phrase)
+      : value_(value),
+        begins_(std::move(begins)),
+        others_(std::move(others)),
+        phrase_(std::move(phrase)) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const std::string* const text = read_text(node, pointer, *this, problems);
+    if (text == nullptr) return;
+    if (!fits(*text)) {
+      return problems.add(node, pointer, in_quotes(core::shown_path(*text)) + " is not " + phrase_,
+                          "use " + phrase_);
+    }
+    value_ = *text;
+  }
+  Json write() const override { return value_.empty() ? Json() : Json(value_); }
+  Json schema() const override { return {{"type", "string"}, {"minLength", 1}}; }
+  std::string phrase() const override { return phrase_; }
+
+ private:
+  bool fits(std::string_view text) const {
+    const auto begin = std::find_if(begins_.begin(), begins_.end(), [text](const auto& one) {
+      return text.starts_with(one) && text.size() > one.size();
+    });
+    if (begin == begins_.end()) return false;
+    text.remove_prefix(begin->size());
+    return std::all_of(text.begin(), text.end(), [this](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             others_.find(c) != std::string::npos;
+    });
+  }
+
+  std::string& value_;
+  std::vector<std::string> begins_;
+  std::string others_, phrase_;
+};
+
 }  // namespace
+
+TypePtr endpoint(std::string& value) {
+  return std::make_unique<Form>(value, std::vector<std::string>{"https://", "http://"}, "-._:[]",
+                                "a server as https://HOST or http://HOST:PORT");
+}
+
+TypePtr region(std::string& value) {
+  return std::make_unique<Form>(value, std::vector<std::string>{""}, "-_", "a region's name");
+}
 
 TypePtr path(std::string& value) { return std::make_unique<Path>(value); }
 

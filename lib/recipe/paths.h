@@ -1,4 +1,5 @@
 // Paths and shard lists as keys: relative to the working directory when read, absolute afterwards.
+// A shard may be a URL (lib/core/url.h), which stays as it is.
 #pragma once
 
 #include <string>
@@ -13,6 +14,10 @@ TypePtr path(std::string& value);
 
 // One text or a list of texts, with braces (lib/recipe/braces.h).
 TypePtr shard_list(std::vector<std::string>& value);
+
+// "https://host:port"
+TypePtr endpoint(std::string& value);
+TypePtr region(std::string& value);
 
 // `path` against the working directory, without "." and "..".
 std::string absolute_path(const std::string& path);

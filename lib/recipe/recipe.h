@@ -41,11 +41,22 @@ struct Model : Component {
   std::int64_t num_classes = 0;  // required for classifiers
 };
 
-// Where samples come from: exactly one of shards and folder.
+// Where samples come from: exactly one of shards, folder and, for train, sources.
 struct Source {
-  std::vector<std::string> shards;  // brace-expanded, absolute
-  std::string folder;               // one sub-folder per class, absolute
-  std::vector<Component> augment;   // train only; transforms.def
+  std::vector<std::string> shards;    // brace-expanded; absolute paths and URLs
+  std::string folder;                 // one sub-folder per class, absolute
+  std::optional<std::int64_t> limit;  // at most so many of its samples, always the same ones
+  // train only
+  std::vector<Source> sources;     // mixed by weight
+  bool balanced = false;           // every class as often as every other
+  double weight = 1;               // of one of `sources`
+  std::vector<Component> augment;  // transforms.def
+};
+
+// What a training set's images that do not decode lead to.
+struct BadSamples {
+  std::string policy = "fail";  // "fail", "skip"
+  double max_rate = 0.01;       // of the samples; more of them end the run
 };
 
 struct Normalize {
@@ -53,15 +64,27 @@ struct Normalize {
   std::vector<double> std{0.229, 0.224, 0.225};
 };
 
+// Remote shards as files of this node (lib/storage/cache.h).
+struct Cache {
+  std::string folder;
+  std::int64_t max_bytes = 0;
+};
+
 struct Data {
   Source train;
   std::optional<Source> val, test;
-  std::int64_t image_size = 224;    // height and width of a sample for the model
-  std::int64_t threads = 0;         // decoding threads per rank; 0: automatic
-  std::int64_t prefetch = 4;        // batches read ahead
-  std::int64_t shuffle_shards = 0;  // samples are permuted within groups of so many; 0: over all
-  std::string index_cache;          // folder for shard indexes; "": beside the shard where writable
+  std::int64_t image_size = 224;       // height and width of a sample for the model
+  std::int64_t threads = 0;            // decoding threads per rank; 0: automatic
+  std::int64_t prefetch = 4;           // batches read ahead
+  std::int64_t shuffle_shards = 0;     // samples are permuted within groups of so many; 0: over all
+  std::string order = "indexed";       // "indexed", "streamed"
+  std::int64_t lanes = 64;             // of the streamed order
+  std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
+  BadSamples bad_samples;
+  std::string index_cache;  // folder for shard indexes; "": beside the shard where writable
+  std::optional<Cache> cache;
   Normalize normalize;
+  bool exif_orientation = false;  // JPEGs are turned as EXIF says
 };
 
 struct Batch {
@@ -95,10 +118,28 @@ struct Loss : Component {
   double label_smoothing = 0;
 };
 
+// Mixup and cutmix of the samples at positions 2i and 2i+1 (lib/input/mix.h).
+struct Mix {
+  double mixup = 0;           // alpha; 0: no mixup
+  double cutmix = 0;          // alpha; 0: no cutmix
+  double probability = 1;     // share of the pairs
+  double cutmix_share = 0.5;  // of them, where both are asked for
+};
+
 struct Checkpoint {
   Duration every{Duration::Unit::kEpochs, 1};
   std::int64_t keep_last = 3;
   std::int64_t keep_best = 1;
+};
+
+// How remote data is reached (lib/storage/stores.h).
+struct Storage {
+  std::string endpoint;             // of s3://; "": from the environment, otherwise Amazon's
+  std::string region;               // "": from the environment
+  std::string addressing = "auto";  // "path", "virtual"; auto: path where an endpoint is named
+  double connect_timeout_s = 10;
+  double stall_timeout_s = 30;   // a transfer may be (nearly) still for so long
+  double give_up_after_s = 300;  // for how long one request is tried again
 };
 
 struct Recipe {
@@ -112,9 +153,11 @@ struct Recipe {
   Optimizer optimizer;
   Schedule schedule;
   Loss loss;
+  std::optional<Mix> mix;
   std::optional<Clip> clip;
   Duration validate_every{Duration::Unit::kEpochs, 1};
   Checkpoint checkpoint;
+  Storage storage;
   Duration log_every{Duration::Unit::kSteps, 10};
   std::int64_t threads = 0;     // intra-op threads per rank; 0: cores / local ranks
   bool deterministic = false;   // on a GPU: deterministic kernels, so that a resume is bit for bit

@@ -72,6 +72,15 @@ std::string list_section(const List& list) {
   return text;
 }
 
+std::string preset_section() {
+  std::string text = "\n## Lists of transforms by name\n";
+  for (const Preset& preset : augment_presets()) {
+    text += fmt::format("\n### `{}`\n\n{}:\n\n```json\n{}\n```\n", preset.name, preset.help,
+                        preset.transforms);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string markdown_reference() {
@@ -81,7 +90,7 @@ std::string markdown_reference() {
   std::vector<const List*> lists;
   add_rows(*keys, "", text, lists);
   for (const List* list : lists) text += list_section(*list);
-  return text;
+  return text + preset_section();
 }
 
 }  // namespace scaletrain::recipe

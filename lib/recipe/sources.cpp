@@ -9,6 +9,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/url.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -31,11 +32,15 @@ struct Missing {
 
 void collect(const Source& source, const std::string& pointer, std::vector<Missing>& missing) {
   const auto look_at = [&](const std::string& path, const char* key, bool is_folder) {
+    if (core::is_url(path)) return;
     std::string reason = fault(path, is_folder);
     if (!reason.empty()) missing.push_back({pointer + key, path, std::move(reason)});
   };
   for (const std::string& shard : source.shards) look_at(shard, "/shards", false);
   if (!source.folder.empty()) look_at(source.folder, "/folder", true);
+  for (std::size_t i = 0; i < source.sources.size(); ++i) {
+    collect(source.sources[i], fmt::format("{}/sources/{}", pointer, i), missing);
+  }
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace scaletrain::recipe {
 
 // Throws core::DataError that names the shards and folders that cannot be read: the first of them
-// where there are many.
+// where there are many. URLs are left to the workers.
 void check_sources(const Recipe& recipe);
 
 }  // namespace scaletrain::recipe

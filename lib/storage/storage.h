@@ -1,9 +1,10 @@
 // Where bytes live, by path: read a range, list, write, write-if-absent. The data path knows only
-// this interface; `file_storage` is the machine's own file system.
+// this interface; which storage a path needs is told by Stores (lib/storage/stores.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +15,9 @@ namespace scaletrain::storage {
 // What tells one version of an object from another without reading it.
 struct Identity {
   std::int64_t bytes = 0;
-  std::int64_t mtime_ns = 0;  // since 1970
+  std::int64_t mtime_ns = 0;  // since 1970; 0 where the storage does not tell
+  std::string etag = {};      // of a remote object, as the server wrote it; "" for a file
+  std::string md5 = {};       // in hexadecimal, where the server tells
 
   bool operator==(const Identity&) const = default;
 };
@@ -25,17 +28,29 @@ class Object {
   virtual ~Object() = default;
   virtual Identity identity() const = 0;
   // Fills `out` with the bytes from `offset` on. Throws core::DataError when the object ends
-  // before, core::StorageError when the read fails.
+  // before or was replaced, core::StorageError when the read fails. Nothing of `out` may be used
+  // then.
   virtual void read(std::int64_t offset, std::span<std::byte> out) const = 0;
 };
 
-// Errors name the path. What is not there, or may not be read, is core::DataError (a restart does
-// not help); everything else is core::StorageError.
+// An object read once from the front to the end. One thread.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  // Up to out.size() bytes; 0 at the end. Throws as Object::read does.
+  virtual std::size_t read(std::span<std::byte> out) = 0;
+};
+
+// Errors name the path (core::shown_path). What is not there, or a file that may not be read, is
+// core::DataError (a restart does not help); everything else is core::StorageError.
 class Storage {
  public:
   virtual ~Storage() = default;
 
   virtual std::unique_ptr<Object> open(const std::string& path) const = 0;
+
+  // By ranges of an opened object, unless the storage has another way.
+  virtual std::unique_ptr<Stream> stream(const std::string& path) const;
 
   struct Entry {
     std::string name;  // without the folder
@@ -51,6 +66,14 @@ class Storage {
   // exactly one gets true.
   virtual bool write_if_absent(const std::string& path, std::string_view bytes) const = 0;
 };
+
+// The bytes of `object` from the front, asked for in large pieces.
+std::unique_ptr<Stream> stream_of(std::unique_ptr<const Object> object);
+
+// A small object whole; nullopt where there is none, or where a server does not tell us whether
+// there is. Throws core::DataError for more than `max_bytes`.
+std::optional<std::string> read_if_there(const Storage& storage, const std::string& path,
+                                         std::int64_t max_bytes);
 
 // Local files, read with pread: a mapping of a file that shrinks would end in SIGBUS.
 const Storage& file_storage();

@@ -29,8 +29,12 @@ EvalResult evaluate(nn::Model& model, const nn::Loss& loss, precision::Precision
   const at::NoGradGuard no_grad;
   model.eval();
   loader.rewind();
-  at::Tensor sums = at::zeros({4}, at::TensorOptions(at::kDouble).device(group.device()));
+  at::Tensor sums = at::zeros({5}, at::TensorOptions(at::kDouble).device(group.device()));
+  EvalResult result;
   while (const auto images = loader.next()) {
+    result.bad_samples.insert(result.bad_samples.end(), images->skipped.begin(),
+                              images->skipped.end());
+    if (images->count == 0) continue;  // all of them were bad
     const input::DeviceBatch batch = input.prepare(*images);
     at::Tensor logits;
     const at::Tensor loss_sum = precision.forward([&] {
@@ -40,14 +44,17 @@ EvalResult evaluate(nn::Model& model, const nn::Loss& loss, precision::Precision
     add_batch(logits.to(at::kFloat), batch.targets, loss_sum, sums);
   }
   model.train();
+  sums[4].add_(static_cast<double>(result.bad_samples.size()));
   group.all_reduce_sum(sums, "evaluation sums").wait();
   const at::Tensor host = sums.cpu();
   const double* const totals = host.const_data_ptr<double>();
   const double count = std::max(totals[3], 1.0);
-  return {.loss = totals[0] / count,
-          .top1 = totals[1] / count,
-          .top5 = totals[2] / count,
-          .count = static_cast<std::int64_t>(totals[3])};
+  result.loss = totals[0] / count;
+  result.top1 = totals[1] / count;
+  result.top5 = totals[2] / count;
+  result.count = static_cast<std::int64_t>(totals[3]);
+  result.skipped = static_cast<std::int64_t>(totals[4]);
+  return result;
 }
 
 }  // namespace scaletrain::train

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "lib/data/loader.h"
 #include "lib/dist/group.h"
@@ -16,6 +17,8 @@ struct EvalResult {
   double loss = 0;            // mean over the samples
   double top1 = 0, top5 = 0;  // 0..1; with fewer than five classes top5 is 1
   std::int64_t count = 0;
+  std::int64_t skipped = 0;                  // bad samples of all ranks
+  std::vector<data::BadSample> bad_samples;  // this rank's
 };
 
 // Runs the model in evaluation mode over every batch of `loader` from its start, and puts it back

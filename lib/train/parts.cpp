@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <thread>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/data/threads.h"
 #include "lib/dist/device.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
@@ -21,14 +21,7 @@ namespace scaletrain::train {
 namespace {
 
 constexpr std::chrono::minutes kGroupTimeout{10};
-constexpr int kMaxAutomaticThreads = 8;
-
-// Decoding threads of a rank where the recipe leaves it open: its share of the cores.
-int decode_threads(const recipe::Data& data, const core::WorkerEnv& env) {
-  if (data.threads > 0) return static_cast<int>(data.threads);
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(cores / env.local_world_size, 1, kMaxAutomaticThreads);
-}
+using Sizes = std::vector<std::int64_t>;
 
 std::int64_t length_steps(const recipe::Recipe& recipe, std::int64_t steps_per_epoch) {
   return std::max<std::int64_t>(1, optim::duration_steps(recipe.length, steps_per_epoch));
@@ -52,30 +45,43 @@ Parts::Parts(const recipe::Recipe& recipe, const core::WorkerEnv& env,
   open_data(recipe, env, device);  // its threads decode while the rest is built
   group = std::make_unique<dist::Group>(env, device, kGroupTimeout);
   build_model(recipe);
-  if (resume) restore(*resume);
+  if (resume) restore(recipe, *resume);
   replicate(*group, values(model_tensors()), "initial model");
   const bool same_ranks = state.world_size == group->world_size();
   parallel = std::make_unique<parallel::DataParallel>(
       parameters, *group, same_ranks ? state.bucket_layout : parallel::BucketLayout{});
   describe_process(state, *group);
+  state.set_samples = count_samples(recipe);
   state.global_batch = batch.global;
 }
 
 void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device) {
   const recipe::Data& config = recipe.data;
   pool = dist::make_batch_pool(device);
-  data::LoaderOptions options{.image_size = config.image_size,
-                              .num_classes = recipe.model.num_classes,
-                              .seed = recipe.seed,
-                              .threads = decode_threads(config, env),
-                              .prefetch = static_cast<int>(config.prefetch),
-                              .shuffle_shards = config.shuffle_shards,
-                              .augment = config.train.augment};
+  data::LoaderOptions options{
+      .image_size = config.image_size,
+      .num_classes = recipe.model.num_classes,
+      .seed = recipe.seed,
+      .threads = config.threads > 0 ? static_cast<int>(config.threads)
+                                    : data::automatic_threads(env.local_rank, env.local_world_size),
+      .prefetch = static_cast<int>(config.prefetch),
+      .shuffle_shards = config.shuffle_shards,
+      .streamed = config.order == "streamed",
+      .lanes = config.lanes,
+      .samples_per_epoch = config.samples_per_epoch,
+      .skip_bad = config.bad_samples.policy == "skip",
+      .augment = config.train.augment,
+      .normalize = config.normalize,
+      .exif_orientation = config.exif_orientation};
   const data::RankSlice slice{.rank = env.rank,
                               .world_size = env.world_size,
                               .per_device = batch.per_device,
                               .accumulate = batch.accumulate};
-  train_set = data::open_dataset(config.train, config.index_cache);
+  const auto stores = std::make_shared<const storage::Stores>(recipe.storage, config.cache);
+  train_set = data::open_dataset(config.train, config.index_cache,
+                                 {.lazy = options.streamed,
+                                  .shard_sizes = options.streamed ? state.shard_sizes : Sizes(),
+                                  .stores = stores});
   train_loader = std::make_unique<data::TrainLoader>(train_set, options, slice, *pool);
   if (state.step > 0) train_loader->seek(state.epoch, state.step_in_epoch);
   total_steps = length_steps(recipe, train_loader->steps_per_epoch());
@@ -83,12 +89,15 @@ void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, 
   options.augment.clear();
   const auto open_eval = [&](const std::optional<recipe::Source>& source) {
     if (!source) return std::unique_ptr<data::EvalLoader>();
-    return std::make_unique<data::EvalLoader>(data::open_dataset(*source, config.index_cache),
-                                              options, slice, *pool);
+    return std::make_unique<data::EvalLoader>(
+        data::open_dataset(*source, config.index_cache, {.stores = stores}), options, slice, *pool);
   };
   val_loader = open_eval(config.val);
   test_loader = open_eval(config.test);
   input = std::make_unique<input::ImageInput>(config.normalize, config.image_size, device);
+  if (recipe.mix) {
+    mixer = std::make_unique<input::Mixer>(*recipe.mix, recipe.model.num_classes, recipe.seed);
+  }
 }
 
 void Parts::build_model(const recipe::Recipe& recipe) {
@@ -108,7 +117,12 @@ void Parts::build_model(const recipe::Recipe& recipe) {
                           .steps_per_epoch = train_loader->steps_per_epoch()});
 }
 
-void Parts::restore(const std::filesystem::path& checkpoint) {
+// Counting a set that is opened as it is read would open all of it.
+std::int64_t Parts::count_samples(const recipe::Recipe& recipe) const {
+  return recipe.data.order == "streamed" ? 0 : train_set->size();
+}
+
+void Parts::restore(const recipe::Recipe& recipe, const std::filesystem::path& checkpoint) {
   if (state.global_batch != batch.global) {
     throw core::RecipeError(
         "/batch",
@@ -126,6 +140,7 @@ void Parts::restore(const std::filesystem::path& checkpoint) {
 
   checkpoint::TrainState now;
   describe_process(now, *group);
+  now.set_samples = count_samples(recipe);
   const std::vector<std::string> changed = differences(state, now);
   if (!changed.empty() && group->rank() == 0) {
     core::warn("not bit for bit as the run it continues: {}", fmt::join(changed, "; "));
@@ -135,6 +150,18 @@ void Parts::restore(const std::filesystem::path& checkpoint) {
 EvalResult Parts::evaluate(data::EvalLoader& loader) {
   replicate(*group, model->buffers(), "buffers before evaluation");
   return train::evaluate(*model, *loss, *precision, *input, loader, *group);
+}
+
+void Parts::gather_shard_sizes(const recipe::Recipe& recipe) {
+  if (recipe.data.order != "streamed") return;
+  Sizes sizes = train_set->known_sizes();
+  at::Tensor known = at::empty({static_cast<std::int64_t>(sizes.size())}, at::kLong);
+  std::copy(sizes.begin(), sizes.end(), known.mutable_data_ptr<std::int64_t>());
+  known = known.to(group->device());
+  group->all_reduce_max(known, "shard sizes").wait();
+  known = known.cpu();
+  const std::int64_t* const values = known.const_data_ptr<std::int64_t>();
+  state.shard_sizes.assign(values, values + sizes.size());
 }
 
 checkpoint::Contents Parts::contents(const recipe::Recipe& recipe) const {

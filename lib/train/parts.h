@@ -14,6 +14,7 @@
 #include "lib/data/loader.h"
 #include "lib/dist/group.h"
 #include "lib/input/images.h"
+#include "lib/input/mix.h"
 #include "lib/nn/loss.h"
 #include "lib/nn/model.h"
 #include "lib/optim/optimizer.h"
@@ -47,6 +48,7 @@ struct Parts {
   std::unique_ptr<optim::Optimizer> optimizer;
   std::unique_ptr<optim::Schedule> schedule;
   std::unique_ptr<input::ImageInput> input;
+  std::unique_ptr<input::Mixer> mixer;  // null where the recipe mixes nothing
   std::unique_ptr<parallel::DataParallel> parallel;
 
   checkpoint::TrainState state;  // where training is; {} at a fresh start
@@ -54,6 +56,10 @@ struct Parts {
   // Loss and accuracy over the whole of `loader`'s set. BatchNorm's running statistics are rank
   // 0's, which the others take over first. Every rank calls it.
   EvalResult evaluate(data::EvalLoader& loader);
+
+  // Puts what any rank knows of the streamed order's shards into `state`. Every rank calls it
+  // before contents().
+  void gather_shard_sizes(const recipe::Recipe& recipe);
 
   // What a checkpoint holds now; the tensors are the parts' own.
   checkpoint::Contents contents(const recipe::Recipe& recipe) const;
@@ -66,7 +72,8 @@ struct Parts {
   std::map<std::string, at::Tensor> model_tensors() const;
   void open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device);
   void build_model(const recipe::Recipe& recipe);
-  void restore(const std::filesystem::path& checkpoint);
+  std::int64_t count_samples(const recipe::Recipe& recipe) const;
+  void restore(const recipe::Recipe& recipe, const std::filesystem::path& checkpoint);
 };
 
 }  // namespace scaletrain::train

@@ -55,13 +55,19 @@ void Reporter::step(const StepResult& result, double lr, double seconds, bool fi
   window_s_ += seconds;
   own_s_ += seconds;
   window_data_s_ += result.data_s;
+  window_stages_ += result.stages;
   if (first || due) {
     const auto steps = static_cast<double>(window_steps_);
-    at::Tensor slowest = at::empty({3}, at::kDouble);
+    const double samples =
+        steps * static_cast<double>(parts_.batch.per_device * parts_.batch.accumulate);
+    at::Tensor slowest = at::empty({6}, at::kDouble);
     double* const values = slowest.mutable_data_ptr<double>();
     values[0] = window_data_s_ / steps;
     values[1] = (window_s_ - window_data_s_) / steps;
     values[2] = static_cast<double>(dist::peak_memory_bytes(parts_.group->device()));
+    values[3] = window_stages_.read_s / samples;
+    values[4] = window_stages_.decode_s / samples;
+    values[5] = window_stages_.augment_s / samples;
     slowest = slowest.to(parts_.group->device());
     parts_.group->all_reduce_max(slowest, "slowest rank").wait();
     if (speaks()) {
@@ -78,13 +84,18 @@ void Reporter::step(const StepResult& result, double lr, double seconds, bool fi
           .samples_per_s = steps * static_cast<double>(parts_.batch.global) / window_s_,
           .data_time = worst[0],
           .compute_time = worst[1],
+          .read_time = worst[3],
+          .decode_time = worst[4],
+          .augment_time = worst[5],
           .memory_bytes = static_cast<std::int64_t>(worst[2]),
-          .order_digest = state.order_digest};
+          .order_digest = state.order_digest,
+          .skipped_samples = state.skipped_samples};
       metrics_->write(record);
       progress_->train(record);
     }
     window_steps_ = 0;
     window_s_ = window_data_s_ = 0;
+    window_stages_ = {};
   }
   if (speaks()) progress_->tick(state.step, result.loss, lr);
 }
@@ -102,7 +113,8 @@ void Reporter::eval(const std::string& split, const EvalResult& result) {
                                    .loss = result.loss,
                                    .top1 = result.top1,
                                    .top5 = result.top5,
-                                   .count = result.count};
+                                   .count = result.count,
+                                   .skipped = result.skipped};
   metrics_->write(record);
   progress_->eval(record);
   if (split == "test") {
@@ -145,6 +157,7 @@ void Reporter::summary(const std::string& stopped) {
       .samples_per_s =
           own_s_ > 0 ? static_cast<double>(own_steps_ * parts_.batch.global) / own_s_ : 0,
       .skipped_steps = state.skipped_steps,
+      .skipped_samples = state.skipped_samples,
       .best = std::nullopt,
       .test = test_,
       .checkpoint = checkpoint_,

@@ -50,6 +50,7 @@ class Reporter {
   // Since the line before.
   std::int64_t window_steps_ = 0;
   double window_s_ = 0, window_data_s_ = 0;
+  data::StageTimes window_stages_;
   // Of this process.
   std::int64_t own_steps_ = 0;
   double own_s_ = 0;

@@ -29,6 +29,10 @@ std::vector<std::string> differences(const checkpoint::TrainState& was,
   compare("CPU capability", was.cpu_capability, now.cpu_capability);
   compare("LibTorch", was.torch_version, now.torch_version);
   compare("data order version", was.order_version, now.order_version);
+  // A set that was not counted, or not by the program that saved, tells nothing.
+  if (was.set_samples > 0 && now.set_samples > 0) {
+    compare("samples of the training set", was.set_samples, now.set_samples);
+  }
   return result;
 }
 

@@ -40,7 +40,8 @@ StepRunner::StepRunner(Parts& parts, const recipe::Recipe& recipe)
 at::Tensor StepRunner::forward(std::int64_t step, std::int64_t micro_step,
                                const data::ImageBatch& images) {
   const dist::Group& group = *parts_.group;
-  const input::DeviceBatch batch = parts_.input->prepare(images);
+  input::DeviceBatch batch = parts_.input->prepare(images);
+  if (parts_.mixer) parts_.mixer->mix(batch, images.epoch, images.position);
   reseed(group.device(), seed_, step, micro_step * group.world_size() + group.rank());
   return parts_.precision->forward(
       [&] { return parts_.loss->sum(parts_.model->forward(batch.images), batch.targets); });
@@ -69,7 +70,11 @@ StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
     own.targets += static_cast<double>(images.count);
     own.finite = own.finite && std::isfinite(loss_sum);
     own.digest += images.digest;
+    own.skipped += static_cast<std::int64_t>(images.skipped.size());
     result.data_s += images.wait_s;
+    result.stages += images.stages;
+    result.bad_samples.insert(result.bad_samples.end(), images.skipped.begin(),
+                              images.skipped.end());
     if (last) exchange.emplace(group, own);
 
     const at::Tensor root = parts_.precision->scale(loss * weight);
@@ -81,6 +86,7 @@ StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
   result.loss = all.loss_sum / all.targets;
   result.stop = all.stop;
   result.digest = all.digest;
+  result.skipped = all.skipped;
   result.trained_s = all.trained_s;
   result.finite = update(lr, result.grad_norm, all.finite);
   return result;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "lib/core/signals.h"
 #include "lib/recipe/recipe.h"
@@ -18,7 +19,11 @@ struct StepResult {
   core::StopReason stop = core::StopReason::kNone;
   std::uint64_t digest = 0;  // of the global batch
   double trained_s = 0;      // rank 0's clock at the step's beginning
-  double data_s = 0;         // this rank's wait for data
+  std::int64_t skipped = 0;  // bad samples of all ranks
+  // This rank's alone.
+  double data_s = 0;  // wait for data
+  data::StageTimes stages;
+  std::vector<data::BadSample> bad_samples;
 };
 
 class StepRunner {
@@ -26,7 +31,7 @@ class StepRunner {
   StepRunner(Parts& parts, const recipe::Recipe& recipe);
 
   // Step number `step` (from 0) at learning rate `lr`; `trained_s` is this rank's training time.
-  // All fields of the result but data_s are the same on all ranks.
+  // All fields of the result but this rank's own are the same on all ranks.
   StepResult run(std::int64_t step, double lr, double trained_s);
 
  private:

@@ -21,6 +21,7 @@ Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
     : recipe_(std::move(recipe)),
       parts_(recipe_, env, resume),
       reporter_(recipe_, env, parts_),
+      bad_samples_(recipe_, env.rank),
       steps_(parts_, recipe_),
       log_every_(recipe_.log_every, parts_.train_loader->steps_per_epoch()),
       validate_every_(recipe_.validate_every, parts_.train_loader->steps_per_epoch()),
@@ -64,6 +65,9 @@ void Trainer::count_step(const StepResult& result, double seconds) {
   state.samples += parts_.batch.global;
   state.order_digest += result.digest;
   state.trained_s += seconds;
+  state.skipped_samples += result.skipped;
+  bad_samples_.record(result.bad_samples);
+  if (result.skipped > 0) bad_samples_.check("train", state.skipped_samples, state.samples);
   if (result.finite) {
     skipped_in_a_row_ = 0;
     return;
@@ -79,9 +83,17 @@ void Trainer::count_step(const StepResult& result, double seconds) {
   }
 }
 
+EvalResult Trainer::evaluate(const std::string& split, data::EvalLoader& loader) {
+  EvalResult result = parts_.evaluate(loader);
+  bad_samples_.record(result.bad_samples);
+  reporter_.eval(split, result);
+  bad_samples_.check(split, result.skipped, result.skipped + result.count);
+  return result;
+}
+
 bool Trainer::validate() {
   if (!parts_.val_loader || validated_step_ == parts_.state.step) return false;
-  const EvalResult result = parts_.evaluate(*parts_.val_loader);
+  const EvalResult result = evaluate("val", *parts_.val_loader);
   checkpoint::TrainState& state = parts_.state;
   validated_step_ = state.step;
   const bool best = result.top1 > state.best_metric;
@@ -89,13 +101,14 @@ bool Trainer::validate() {
     state.best_metric = result.top1;
     state.best_step = state.step;
   }
-  reporter_.eval("val", result);
   return best;
 }
 
 void Trainer::save() {
   const std::int64_t step = parts_.state.step;
-  if (std::exchange(saved_step_, step) == step || parts_.group->rank() != 0) return;
+  if (std::exchange(saved_step_, step) == step) return;
+  parts_.gather_shard_sizes(recipe_);
+  if (parts_.group->rank() != 0) return;
   const core::SteadyTime start = core::now();
   const checkpoint::Contents contents = parts_.contents(recipe_);
   const std::filesystem::path path =
@@ -114,7 +127,7 @@ void Trainer::finish() {
     if (state.best_step >= 0 && state.best_step != state.step && recipe_.checkpoint.keep_best > 0) {
       parts_.load_model(recipe_, state.best_step);
     }
-    reporter_.eval("test", parts_.evaluate(*parts_.test_loader));
+    evaluate("test", *parts_.test_loader);
   }
   reporter_.finished();
   reporter_.summary("");

@@ -4,9 +4,11 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "lib/core/worker_env.h"
 #include "lib/recipe/recipe.h"
+#include "lib/train/bad_samples.h"
 #include "lib/train/cadence.h"
 #include "lib/train/parts.h"
 #include "lib/train/reporter.h"
@@ -30,6 +32,7 @@ class Trainer {
  private:
   StepResult train_step();
   void count_step(const StepResult& result, double seconds);
+  EvalResult evaluate(const std::string& split, data::EvalLoader& loader);
   bool validate();  // whether this is the best so far
   void save();
   void finish();
@@ -38,6 +41,7 @@ class Trainer {
   recipe::Recipe recipe_;
   Parts parts_;
   Reporter reporter_;
+  BadSamples bad_samples_;
   StepRunner steps_;
   Cadence log_every_, validate_every_, save_every_;
   std::int64_t saved_step_ = -1, validated_step_ = -1;

@@ -15,6 +15,7 @@ enum Slot : std::int64_t {
   kInterrupt,
   kDigestLow,
   kDigestHigh,
+  kSkipped,
   kTrained,
   kSlots
 };
@@ -33,6 +34,7 @@ VoteExchange::VoteExchange(dist::Group& group, const Vote& own)
   slots[kInterrupt] = own.stop == core::StopReason::kInterrupt ? 1 : 0;
   slots[kDigestLow] = static_cast<double>(own.digest & kLowHalf);
   slots[kDigestHigh] = static_cast<double>(own.digest >> 32);
+  slots[kSkipped] = static_cast<double>(own.skipped);
   slots[kTrained] = group.rank() == 0 ? own.trained_s : 0;
   sums_ = sums_.to(group.device());
   pending_ = group.all_reduce_sum(sums_, "vote");
@@ -50,6 +52,7 @@ Vote VoteExchange::result() {
   if (slots[kInterrupt] > 0) vote.stop = core::StopReason::kInterrupt;
   vote.digest = static_cast<std::uint64_t>(slots[kDigestLow]) +
                 (static_cast<std::uint64_t>(slots[kDigestHigh]) << 32);
+  vote.skipped = static_cast<std::int64_t>(slots[kSkipped]);
   vote.trained_s = slots[kTrained];
   return vote;
 }

@@ -17,6 +17,7 @@ struct Vote {
   bool finite = true;                               // of all ranks
   core::StopReason stop = core::StopReason::kNone;  // the strongest that any rank heard
   std::uint64_t digest = 0;                         // sum of sample digests modulo 2^64
+  std::int64_t skipped = 0;                         // bad samples
   double trained_s = 0;  // rank 0's clock, so that all ranks see the same time
 };
 

@@ -22,6 +22,9 @@ TrainState make_state() {
           .best_metric = 0.985,
           .best_step = 900,
           .skipped_steps = 2,
+          .skipped_samples = 31,
+          .set_samples = 1400,
+          .shard_sizes = {350, -1, 0},
           .schedule = {{"step", 1200}, {"lr", 0.001}},
           .scaler = {{"scale", 65536.0}},
           .random = {{"seed", "00000000000004d2"}},
@@ -54,9 +57,12 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.order_digest == 0xfedcba9876543210);
   CHECK(read.trained_s == 0.1 + 0.2);  // all bits of a double
   CHECK(read.bucket_layout == state.bucket_layout);
+  CHECK(read.skipped_samples == 31);
+  CHECK(read.set_samples == 1400);
+  CHECK(read.shard_sizes == std::vector<std::int64_t>{350, -1, 0});
   CHECK(text.find("\"order_digest\":\"fedcba9876543210\"") != std::string::npos);
   CHECK(nlohmann::json::parse(text).at("format") == 1);
-  CHECK(nlohmann::json::parse(text).size() == 21);  // the 20 fields of TrainState, and format
+  CHECK(nlohmann::json::parse(text).size() == 24);  // the 23 fields of TrainState, and format
 }
 
 TEST_CASE("a field that is wrong, missing or unknown is named") {
@@ -72,10 +78,23 @@ TEST_CASE("a field that is wrong, missing or unknown is named") {
   CHECK(with("[[3,2]", "[[3,\"2\"]") ==
         "state.json: /bucket_layout: is not a list of lists of whole numbers from 0\n  use another "
         "checkpoint");
+  CHECK(with("[350,-1", "[350,-2") ==
+        "state.json: /shard_sizes: is not a list of whole numbers from -1\n  use another "
+        "checkpoint");
   CHECK(with("\"samples\"", "\"sample\"") == "state.json: /samples: is missing" + changed);
   CHECK(with("\"samples\"", "\"more\":1,\"samples\"") ==
         "state.json: /more: is not a key of this format" + changed);
   CHECK(error_of("{\"format\":2}") ==
         "state.json: has format 2; this program reads up to 1\n  use the program that wrote it "
         "(manifest.json names it), or a newer one");
+}
+
+TEST_CASE("the state of a writer that knew of no skipped samples and shard sizes is read") {
+  const std::string text =
+      test::replaced(render_state(make_state()),
+                     "\"skipped_samples\":31,\"set_samples\":1400,\"shard_sizes\":[350,-1,0],", "");
+  const TrainState state = parse_state(text, "state.json");
+  CHECK(state.skipped_samples == 0);
+  CHECK(state.set_samples == 0);
+  CHECK(state.shard_sizes.empty());
 }

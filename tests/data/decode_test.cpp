@@ -1,10 +1,13 @@
 #include "lib/data/decode.h"
 
 #include <doctest/doctest.h>
+#include <turbojpeg.h>
+#include <webp/encode.h>
 
 #include <cstdlib>
 #include <stdexcept>
 
+#include "lib/format/rgb8.h"
 #include "tests/data/image_support.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
@@ -73,8 +76,8 @@ TEST_CASE("JPEG, grey and CMYK too, becomes RGB") {
 }
 
 TEST_CASE("the first bytes decide, not the name") {
-  CHECK(error_of("") == "its first bytes are neither PNG nor JPEG");
-  CHECK(error_of("GIF89a") == "its first bytes are neither PNG nor JPEG");
+  CHECK(error_of("") == "its first bytes are not those of PNG, JPEG, WebP or rgb8");
+  CHECK(error_of("GIF89a") == "its first bytes are not those of PNG, JPEG, WebP or rgb8");
 }
 
 TEST_CASE("a damaged PNG is refused") {
@@ -118,5 +121,53 @@ TEST_CASE("a decoder goes on after a damaged file") {
     CHECK(image.pixels == Bytes(384, 90));
     decoder.decode(png, image);
     CHECK(image.pixels == Bytes{10, 10, 10, 200, 200, 200});
+  }
+}
+
+TEST_CASE("WebP becomes RGB, and a damaged one is refused") {
+  std::uint8_t* data = nullptr;
+  const Pixels pixels = noise(24, 18, 3);
+  const std::size_t bytes = WebPEncodeLosslessRGB(pixels.values.data(), 24, 18, 72, &data);
+  const std::string file(reinterpret_cast<const char*>(data), bytes);
+  WebPFree(data);
+  const Image image = decode(file);
+  CHECK(image.width == 24);
+  CHECK(image.pixels == pixels.values);
+  CHECK(error_of(file.substr(0, file.size() - 20)) == "the file is truncated");
+  CHECK(error_of(file.substr(0, 14)) == "the file is truncated");
+  std::string flipped = file;
+  flipped.replace(24, 8, "damaged!");
+  CHECK(error_of(flipped) != "nothing was thrown");
+}
+
+TEST_CASE("rgb8 is its pixels, as a whole and in a view") {
+  const Pixels pixels = noise(9, 7, 3);
+  const std::string file = scaletrain::format::rgb8_header({9, 7}) +
+                           std::string(pixels.values.begin(), pixels.values.end());
+  const Image image = decode(file);
+  CHECK(image.width == 9);
+  CHECK(image.pixels == pixels.values);
+  CHECK(error_of(file + "x") == "190 bytes of pixels are not 7 x 9 x 3");
+  Image part;
+  const View view = resized({{2, 5}, {1, 6}}, 4);
+  Decoder().decode_view(
+      file, [&](auto, auto) { return view; }, part);
+  CHECK(part.pixels == resize(image, view).pixels);
+}
+
+TEST_CASE("a view of a JPEG that is not shrunk is that of the whole picture") {
+  const std::string file = encode_jpeg(noise(90, 70, 3), 90, TJSAMP_420);
+  for (const View& view : {resized({{20, 50}, {11, 40}}, 24), fitted(90, 70, 32, 24),
+                           resized({{0, 90}, {0, 70}}, 30, Filter::kBicubic)}) {
+    Image part;
+    Decoder().decode_view(
+        file,
+        [&](std::int64_t width, std::int64_t height) {
+          CHECK(width == 90);
+          CHECK(height == 70);
+          return view;
+        },
+        part);
+    CHECK(part.pixels == resize(decode(file), view).pixels);
   }
 }

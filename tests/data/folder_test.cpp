@@ -42,7 +42,7 @@ TEST_CASE("a folder without classes or images, or with folders too deep, is told
   const auto error_of = [&] { return message_of([&] { open_folder(path); }); };
   CHECK(error_of() == path + ": no class folder in it" + kLayout);
   folder.write("cat/readme.txt", "");
-  CHECK(error_of() == path + "/cat: no .png, .jpg or .jpeg in it" + kLayout);
+  CHECK(error_of() == path + "/cat: no .jpg, .jpeg, .png, .webp or .rgb8 in it" + kLayout);
   folder.write("cat/deep/x.png", "");
   CHECK(error_of() == path + "/cat/deep: a folder inside a class's folder" + kLayout);
   CHECK(message_of([&] { open_folder(path + "/absent"); }) ==

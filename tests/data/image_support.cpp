@@ -5,6 +5,8 @@
 
 #include <stdexcept>
 
+#include "lib/data/resize.h"
+
 namespace scaletrain::data {
 
 std::string encode_png(const Pixels& pixels, int depth, bool interlaced) {
@@ -38,14 +40,15 @@ std::string encode_png(const Pixels& pixels, int depth, bool interlaced) {
   return file;
 }
 
-std::string encode_jpeg(const Pixels& pixels) {
+std::string encode_jpeg(const Pixels& pixels, int quality, int subsampling, bool progressive) {
   constexpr int kFormats[] = {0, TJPF_GRAY, 0, TJPF_RGB, TJPF_CMYK};
   const tjhandle handle = tjInitCompress();
   unsigned char* data = nullptr;
   unsigned long bytes = 0;  // NOLINT(google-runtime-int): the library's
   const int result = tjCompress2(handle, pixels.values.data(), static_cast<int>(pixels.width), 0,
                                  static_cast<int>(pixels.height), kFormats[pixels.channels], &data,
-                                 &bytes, pixels.channels == 1 ? TJSAMP_GRAY : TJSAMP_444, 100, 0);
+                                 &bytes, pixels.channels == 1 ? TJSAMP_GRAY : subsampling, quality,
+                                 progressive ? TJFLAG_PROGRESSIVE : 0);
   if (result != 0) throw std::runtime_error(tjGetErrorStr2(handle));
   std::string file(reinterpret_cast<const char*>(data), bytes);
   tjFree(data);
@@ -65,6 +68,27 @@ std::string grey_shard(int first, int count) {
     tar += tar_member(fmt::format("{:05d}.cls", i), std::to_string(i % 10));
   }
   return tar + tar_end();
+}
+
+Image transformed(const Transforms& transforms, const Image& image, std::int64_t image_size,
+                  core::Philox& draws) {
+  Workspace work;
+  const View view = transforms.view(image.width, image.height, image_size, draws);
+  Resizer().resize(image, view, work.image);
+  transforms.apply(work, draws);
+  return work.image;
+}
+
+Image transformed(const Transforms& transforms, const Image& image, std::int64_t image_size,
+                  std::uint64_t position) {
+  core::Philox draws(1, core::DrawPurpose::kAugment, 0, position);
+  return transformed(transforms, image, image_size, draws);
+}
+
+Image resize(const Image& image, const View& view) {
+  Image out;
+  Resizer().resize(image, view, out);
+  return out;
 }
 
 recipe::Component component(const std::string& name,

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/philox.h"
 #include "lib/data/image.h"
 #include "lib/data/transform.h"
+#include "lib/data/view.h"
 #include "lib/recipe/recipe.h"
 #include "tests/format/tar_support.h"
 
@@ -26,7 +28,8 @@ struct Pixels {
 // 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA; `depth` 16 repeats each byte. 4 channels in a JPEG:
 // CMYK.
 std::string encode_png(const Pixels& pixels, int depth = 8, bool interlaced = false);
-std::string encode_jpeg(const Pixels& pixels);
+std::string encode_jpeg(const Pixels& pixels, int quality = 100, int subsampling = 0,
+                        bool progressive = false);  // TurboJPEG's numbers; grey is grey
 
 // A grey PNG of width x height, all `value`.
 std::string grey_png(std::uint8_t value, std::int64_t width = 4, std::int64_t height = 4);
@@ -47,13 +50,15 @@ Image make_image(std::int64_t width, std::int64_t height, const F& f) {
   return image;
 }
 
-// What transforms are given.
-inline Workspace workspace(std::int64_t image_size, const Image& image) {
-  Workspace work;
-  work.image_size = image_size;
-  work.image = image;
-  return work;
-}
+// What `transforms` make of the decoded `image`.
+Image transformed(const Transforms& transforms, const Image& image, std::int64_t image_size,
+                  core::Philox& draws);
+
+// The same with the chance of a position (seed 1, epoch 0).
+Image transformed(const Transforms& transforms, const Image& image, std::int64_t image_size,
+                  std::uint64_t position);
+
+Image resize(const Image& image, const View& view);
 
 recipe::Component component(const std::string& name,
                             const std::map<std::string, recipe::Component::Value>& options = {});

@@ -211,7 +211,10 @@ TEST_CASE("a label that is no class is told with shard, key and range") {
 }
 
 TEST_CASE("an image that does not decode is told with shard, key and place") {
-  const std::string png = grey_png(1), remedy = "\n  replace the image or leave the sample out";
+  const std::string png = grey_png(1),
+                    remedy =
+                        "\n  replace the image or leave the sample out; \"bad_samples\": "
+                        "\"skip\" takes another one in its place";
   const auto shard = [](const std::string& image) {
     return tar_member("0.png", grey_png(0)) + tar_member("0.cls", "0") +
            tar_member("1.png", image) + tar_member("1.cls", "0") + tar_end();
@@ -219,8 +222,8 @@ TEST_CASE("an image that does not decode is told with shard, key and place") {
   CHECK(error_of(shard(png.substr(0, png.size() - 5)), 10) ==
         "a.tar: 1.png (byte 2560): the image does not decode: the file is truncated" + remedy);
   CHECK(error_of(shard("text"), 10) ==
-        "a.tar: 1.png (byte 2560): the image does not decode: its first bytes are neither PNG nor "
-        "JPEG" +
+        "a.tar: 1.png (byte 2560): the image does not decode: its first bytes are not those "
+        "of PNG, JPEG, WebP or rgb8" +
             remedy);
 }
 
@@ -238,6 +241,54 @@ TEST_CASE("of several bad samples in a batch the first is told, whichever thread
   for (int i = 0; i < 10; ++i) {
     EvalLoader loader(dataset, options_of(4), {.per_device = 40}, *pool);
     CHECK(message_of([&] { loader.next(); }).starts_with(source.shards[0] + ": 05.png (byte "));
+  }
+}
+
+TEST_CASE("the streamed order reads the same batches at any number of ranks and threads") {
+  const Shards shards;
+  const auto run = [&](int ranks, std::int64_t accumulate, int threads) {
+    LoaderOptions options = options_of(threads);
+    options.streamed = true;
+    options.lanes = 4;
+    std::map<std::int64_t, std::multiset<std::vector<int>>> batches;
+    for (int rank = 0; rank < ranks; ++rank) {
+      TrainLoader loader(shards.dataset, options, {rank, ranks, 2, accumulate}, *shards.pool);
+      CHECK(loader.steps_per_epoch() == 3);
+      loader.seek(1, 1);  // in the middle of an epoch
+      for (std::int64_t i = 0; i < 9 * accumulate; ++i) {
+        batches[i / accumulate].insert(numbers(loader.next()));
+      }
+    }
+    return batches;
+  };
+  const auto one = run(1, 4, 1);
+  CHECK(run(2, 2, 3) == one);
+  CHECK(run(4, 1, 8) == one);
+}
+
+TEST_CASE("ranks that do not divide the lanes are told") {
+  const Shards shards;
+  LoaderOptions options = options_of();
+  options.streamed = true;
+  options.lanes = 4;
+  try {
+    TrainLoader(shards.dataset, options, {0, 3, 2, 1}, *shards.pool);
+    FAIL("nothing was thrown");
+  } catch (const core::RecipeError& error) {
+    CHECK(std::string(error.what()) ==
+          "/data/lanes: 4 is not a multiple of the 3 ranks\n"
+          "  change one of them; another number of lanes is another order");
+  }
+}
+
+TEST_CASE("the time of each stage is told") {
+  const Shards shards;
+  TrainLoader loader(shards.dataset, options_of(), {.per_device = 30}, *shards.pool);
+  const ImageBatch batch = loader.next();
+  for (const double seconds :
+       {batch.stages.read_s, batch.stages.decode_s, batch.stages.augment_s}) {
+    CHECK(seconds > 0);
+    CHECK(seconds < 60);
   }
 }
 

@@ -31,13 +31,13 @@ TEST_CASE("no more shards are open than the limit, and those in use stay") {
     paths.push_back(folder.write(std::to_string(i), std::to_string(i)));
     identities.push_back(scaletrain::storage::file_storage().open(paths.back())->identity());
   }
-  const OpenShards shards(paths, identities, 3);
-  const auto first = shards.get(0);
-  CHECK(shards.get(0) == first);
+  const OpenShards shards(std::make_shared<scaletrain::storage::Stores>(), paths, 3);
+  const auto first = shards.get(0, identities[0]);
+  CHECK(shards.get(0, identities[0]) == first);
   for (int round = 0; round < 2; ++round) {
     for (std::int64_t i = 1; i < 10; ++i) {
       std::byte byte{};
-      shards.get(i)->read(0, {&byte, 1});
+      shards.get(i, identities[static_cast<std::size_t>(i)])->read(0, {&byte, 1});
       CHECK(static_cast<char>(byte) == static_cast<char>('0' + i));
     }
   }

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import numpy
+import pictures
 from PIL import Image
 from torchvision import transforms
 from torchvision.transforms import InterpolationMode
@@ -37,14 +38,7 @@ class PillowTest(unittest.TestCase):
         self.random = numpy.random.default_rng(3)
 
     def picture(self, width, height, channels=3):
-        """Smooth with noise on it, as a photograph is."""
-        coarse = self.random.integers(0, 256, (height // 8 + 2, width // 8 + 2, channels),
-                                      dtype=numpy.uint8)
-        bands = [Image.fromarray(coarse[..., c]).resize((width, height), Image.Resampling.BICUBIC)
-                 for c in range(channels)]
-        image = numpy.stack([numpy.asarray(band) for band in bands], axis=-1).astype(int)
-        image += self.random.integers(-20, 21, image.shape)
-        return numpy.clip(image, 0, 255).astype(numpy.uint8)
+        return pictures.picture(self.random, width, height, channels)
 
     def save(self, name, image, **options):
         path = self.folder / name

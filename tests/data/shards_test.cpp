@@ -95,3 +95,35 @@ TEST_CASE("names of samples may be anything, and messages show them escaped") {
   const auto dataset = open_shards({path}, "");
   CHECK(dataset->label_place(0, dataset->read(0, 0)) == path + ": ../\\x1b\\n.cls");
 }
+
+TEST_CASE("a lazy set opens a shard when it is asked for, and takes sizes that are known") {
+  const TarFolder folder;
+  const std::vector<std::string> paths{folder.write("a.tar", grey_shard(0, 3)),
+                                       folder.write("b.tar", grey_shard(3, 2)),
+                                       folder.write("c.tar", grey_shard(5, 4))};
+  const auto indexes = [&] {
+    int count = 0;
+    for (const std::string& path : paths) count += std::filesystem::exists(path + ".idx") ? 1 : 0;
+    return count;
+  };
+  const auto dataset = open_shards(paths, "", {.lazy = true, .shard_sizes = {-1, 2, -1}});
+  CHECK(indexes() == 0);
+  CHECK(dataset->known_sizes() == std::vector<std::int64_t>{-1, 2, -1});
+  CHECK(dataset->shard_size(1) == 2);
+  CHECK(indexes() == 0);
+  CHECK(dataset->shard_size(2) == 4);
+  CHECK(indexes() == 1);
+  CHECK(dataset->known_sizes() == std::vector<std::int64_t>{-1, 2, 4});
+  CHECK(dataset->read(1, 1).image == grey_png(4));
+  CHECK(dataset->size() == 9);
+  CHECK(indexes() == 3);
+
+  const auto changed = open_shards(paths, "", {.lazy = true, .shard_sizes = {3, 7}});
+  CHECK(changed->read(0, 0).image == grey_png(0));
+  for (int i = 0; i < 2; ++i) {
+    CHECK(message_of([&] { changed->read(1, 0); }) ==
+          paths[1] +
+              ": has 2 samples, and had 7 before the run was resumed\n"
+              "  the shard was changed: put the old one back, or start a new run");
+  }
+}

@@ -78,6 +78,22 @@ TEST_CASE("an index that cannot be written is kept in memory") {
   CHECK(!open_index(shard).kept_in_memory());
 }
 
+TEST_CASE("excluded samples are left out, and the index follows the list") {
+  const TarFolder folder;
+  const std::string shard = folder.write("a.tar", grey_shard(0, 4));
+  const auto labels_without = [&](const std::vector<std::string>& excluded) {
+    const auto& storage = scaletrain::storage::file_storage();
+    const StoredIndex index(shard, *storage.open(shard), "", storage, excluded);
+    std::vector<std::uint32_t> labels;
+    for (const auto& entry : index.entries()) labels.push_back(entry.label);
+    return labels;
+  };
+  CHECK(labels_without({}) == std::vector<std::uint32_t>{0, 1, 2, 3});
+  CHECK(labels_without({"00002"}) == std::vector<std::uint32_t>{0, 1, 3});
+  CHECK(labels_without({"00000", "00002"}) == std::vector<std::uint32_t>{1, 3});
+  CHECK(labels_without({}) == std::vector<std::uint32_t>{0, 1, 2, 3});
+}
+
 TEST_CASE("several may build one index at once") {
   const TarFolder folder;
   const std::string shard = folder.write("a.tar", grey_shard(0, 50));

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "lib/recipe/lists.h"
 #include "tests/data/image_support.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
@@ -12,42 +15,45 @@ namespace {
 
 const Image kImage = make_image(12, 8, [](auto x, auto y, auto c) { return 20 * x + 3 * y + c; });
 
-Image transformed(const std::vector<scaletrain::recipe::Component>& augment, std::uint64_t seed,
-                  std::uint64_t epoch, std::uint64_t position) {
-  Workspace work = workspace(4, kImage);
+std::vector<std::uint8_t> pixels(const std::vector<scaletrain::recipe::Component>& augment,
+                                 std::uint64_t seed, std::uint64_t epoch, std::uint64_t position) {
   Philox draws(seed, DrawPurpose::kAugment, epoch, position);
-  apply_transforms(make_transforms(augment), work, draws);
-  return work.image;
+  return transformed(make_transforms(augment), kImage, 4, draws).pixels;
 }
 
 }  // namespace
 
-TEST_CASE("without transforms the image is fitted") {
-  Image expected;
-  Resizer().fit(kImage, 4, expected);
-  CHECK(transformed({}, 1, 0, 0).pixels == expected.pixels);
-}
-
-TEST_CASE("an image is fitted once, before the first transform that wants its size") {
+TEST_CASE("without a crop the image is fitted, whatever comes then") {
+  const auto fit = resize(kImage, fitted(12, 8, 4, 4)).pixels;
+  CHECK(pixels({}, 1, 0, 0) == fit);
   const auto flip = component("random_flip", {{"probability", 1.0}});
-  const Image image = transformed({flip, flip}, 1, 0, 0);
-  CHECK(image.pixels == transformed({}, 1, 0, 0).pixels);
+  CHECK(pixels({flip, flip}, 1, 0, 0) == fit);
 }
 
 TEST_CASE("a transform's chance is that of seed, epoch and position alone") {
   const auto crop = component("random_crop", {{"padding", std::int64_t{3}}});
-  const auto one = transformed({crop}, 1, 2, 3).pixels;
-  CHECK(one == transformed({crop}, 1, 2, 3).pixels);
+  const auto one = pixels({crop}, 1, 2, 3);
+  CHECK(one == pixels({crop}, 1, 2, 3));
   int same = 0;
   for (std::uint64_t i = 0; i < 50; ++i) {
-    same += one == transformed({crop}, 1, 2, 100 + i).pixels ? 1 : 0;
-    same += one == transformed({crop}, 1, 100 + i, 3).pixels ? 1 : 0;
-    same += one == transformed({crop}, 100 + i, 2, 3).pixels ? 1 : 0;
+    same += one == pixels({crop}, 1, 2, 100 + i) ? 1 : 0;
+    same += one == pixels({crop}, 1, 100 + i, 3) ? 1 : 0;
+    same += one == pixels({crop}, 100 + i, 2, 3) ? 1 : 0;
   }
   CHECK(same < 20);  // 150 tries at 49 places: 3 are expected
 }
 
 TEST_CASE("every transform of the list has its factory") {
-  CHECK(transform_names() ==
-        std::vector<std::string>{"random_crop", "random_flip", "random_resized_crop"});
+  std::vector<std::string> names = transform_names(),
+                           rows = scaletrain::recipe::transforms().names();
+  std::sort(names.begin(), names.end());
+  std::sort(rows.begin(), rows.end());
+  CHECK(names == rows);
+  for (const auto& row : scaletrain::recipe::transforms().rows) {
+    scaletrain::recipe::Component config;
+    choose(config, row);
+    const Transforms transforms = make_transforms({config});
+    CHECK((transforms.crop != nullptr) == row.has_rule(scaletrain::recipe::Rule::Kind::kFirst));
+    CHECK(transformed(transforms, kImage, 4, 0).pixels.size() == 48);
+  }
 }

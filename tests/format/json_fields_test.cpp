@@ -34,6 +34,8 @@ TEST_CASE("an object is parsed strictly") {
   CHECK(parse_error("{} {}") == std::string("a.json: is not JSON at its byte 4") + kRemedy);
   CHECK(parse_error(R"({"a":1,"b":{"a":1},"a":2})") ==
         std::string("a.json: has the key \"a\" twice") + kRemedy);
+  CHECK(parse_error(R"({"a":1e400})") ==
+        std::string("a.json: holds a number that is too large") + kRemedy);
   CHECK(parse_error(std::string(100'000, '[')) ==
         std::string("a.json: is nested too deeply") + kRemedy);
 }

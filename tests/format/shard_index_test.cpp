@@ -39,7 +39,7 @@ TEST_CASE("index_shard finds images, headers, sizes and labels") {
 TEST_CASE("an index is read back by mapping it") {
   const TarFolder folder;
   const std::string bytes = encode_index(kEntries, kVersion);
-  CHECK(bytes.size() == 48 + 2 * 16);
+  CHECK(bytes.size() == 88 + 2 * 16);
   const auto index = MappedIndex::open(folder.write("a.tar.idx", bytes), kVersion);
   REQUIRE(index);
   CHECK(std::vector<IndexEntry>(index->entries().begin(), index->entries().end()) == kEntries);
@@ -73,11 +73,27 @@ TEST_CASE("an index that is absent, stale, damaged or of another format is no in
   CHECK(!MappedIndex::open(folder.path, kVersion));  // a folder
 }
 
+TEST_CASE("an index is of one list of excluded keys, and keeps the SHA-256 of its shard") {
+  const TarFolder folder;
+  const std::vector<std::string> keys{"a", "b/c"};
+  CHECK(excluded_digest({}) == 0);
+  CHECK(excluded_digest(keys) == scaletrain::core::xxh3_64(std::string("a\0b/c\0", 6)));
+  const std::string sha256 = scaletrain::core::Sha256().update("shard").hex();
+  const ShardVersion version{10240, 1, excluded_digest(keys)};
+  const std::string path = folder.write("a.tar.idx", encode_index(kEntries, version, sha256));
+  CHECK(!MappedIndex::open(path, {10240, 1, 0}));
+  const auto index = MappedIndex::open(path, version);
+  REQUIRE(index);
+  CHECK(index->sha256() == sha256);
+  folder.write("a.tar.idx", encode_index(kEntries, version));
+  CHECK(MappedIndex::open(path, version)->sha256().empty());
+}
+
 TEST_CASE("the file's first bytes are those of docs/formats/index.md") {
   const std::string bytes = encode_index(kEntries, {10240, 1});
   const std::string header(
       "sctridx\n"
-      "\x01\0\0\0"
+      "\x02\0\0\0"
       "\x10\0\0\0"
       "\0\x28\0\0\0\0\0\0"
       "\x01\0\0\0\0\0\0\0"
@@ -90,8 +106,9 @@ TEST_CASE("the file's first bytes are those of docs/formats/index.md") {
       "\x01\0\0\0"
       "\0\0\0\0",
       16);
-  CHECK(bytes.substr(64) == second);
-  const std::uint64_t checksum = scaletrain::core::xxh3_64(bytes.substr(48));
+  CHECK(bytes.substr(88 + 16) == second);
+  const std::uint64_t checksum =
+      scaletrain::core::xxh3_64(bytes.substr(88), scaletrain::core::xxh3_64(std::string(32, '\0')));
   CHECK(std::memcmp(&checksum, bytes.data() + 40, 8) == 0);
 }
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <vector>
 
 #include "tests/format/tar_support.h"
 
@@ -12,20 +13,20 @@ namespace {
 
 const std::string kName = "a.tar";
 constexpr const char* kLayout =
-    "\n  a sample is one image (.png, .jpg or .jpeg) and one label (.cls) with the same name, next "
-    "to "
-    "one another";
+    "\n  a sample is one image (.jpg, .jpeg, .png, .webp or .rgb8) and one label (.cls) with the "
+    "same name, next to one another";
 
 // "KEY=LABEL " of every sample.
-std::string samples_of(const std::string& members) {
+std::string samples_of(const std::string& members, const std::vector<std::string>& excluded = {}) {
   const std::string tar = members + tar_end();
   const ReadAt read = [&](std::int64_t offset, std::span<std::byte> out) {
     if (!out.empty()) std::memcpy(out.data(), tar.data() + offset, out.size());
   };
   std::string text;
-  for_each_sample(kName, static_cast<std::int64_t>(tar.size()), read, [&](const TarSample& sample) {
+  const auto add = [&](const TarSample& sample) {
     text += fmt::format("{}={} ", sample.key, sample.label);
-  });
+  };
+  for_each_sample(kName, static_cast<std::int64_t>(tar.size()), read, add, excluded);
   return text;
 }
 
@@ -92,4 +93,24 @@ TEST_CASE("a label is a whole number from 0 to 2^31 - 1 in text") {
   CHECK(error_of(label(std::string(10'000'000, '1'))) ==
         "a.tar: k.cls: a label of 10000000 bytes\n  a label is a number of at most 32 bytes");
   CHECK(samples_of(label("007\r\n")) == "k=7 ");
+}
+
+TEST_CASE("excluded keys are passed over, whatever is wrong with them") {
+  const std::string good = tar_member("1.png", "p") + tar_member("1.cls", "3");
+  CHECK(samples_of(good + tar_member("a.png", "p") + tar_member("b.cls", "x") +
+                       tar_member("b.cls", "9") + tar_member("a.cls", "1"),
+                   {"a", "b"}) == "1=3 ");
+  CHECK(samples_of(tar_member("a.png", "p") + good, {"a", "b"}) == "1=3 ");
+}
+
+TEST_CASE("keys are told apart when there are many") {
+  std::string members;
+  for (int i = 0; i < 3000; ++i) {  // above the first size of the table of keys
+    members +=
+        tar_member(fmt::format("{}.png", i), "p") + tar_member(fmt::format("{}.cls", i), "1");
+  }
+  const std::string found = samples_of(members);
+  CHECK(std::count(found.begin(), found.end(), '=') == 3000);
+  CHECK(
+      error_of(members + tar_member("7.png", "p")).starts_with("a.tar: 7: the key is used again"));
 }

@@ -25,8 +25,12 @@ TrainRecord a_train_record() {
           .samples_per_s = 512.5,
           .data_time = 0.004,
           .compute_time = 0.12,
+          .read_time = 1e-05,
+          .decode_time = 0.0007,
+          .augment_time = 0.0002,
           .memory_bytes = 123456789,
-          .order_digest = 0x00ab};
+          .order_digest = 0x00ab,
+          .skipped_samples = 3};
 }
 
 // The lines of a file without their "time", which must be there and come last.
@@ -44,9 +48,9 @@ std::vector<std::string> lines_without_time(const std::string& text) {
 
 constexpr const char* kEvalStart =
     R"({"event":"eval","attempt":0,"split":"val","step":43,"epoch":0,"loss":0.5,"top1":0.985,)"
-    R"("top5":1.0,"count":200)";
+    R"("top5":1.0,"count":200,"skipped":2)";
 const EvalRecord kEval{
-    .split = "val", .step = 43, .loss = 0.5, .top1 = 0.985, .top5 = 1, .count = 200};
+    .split = "val", .step = 43, .loss = 0.5, .top1 = 0.985, .top5 = 1, .count = 200, .skipped = 2};
 
 }  // namespace
 
@@ -54,8 +58,9 @@ TEST_CASE("a train record is one line with every field of docs/metrics.md, in it
   CHECK(to_json_line(a_train_record(), 1700000000.25) ==
         R"({"event":"train","attempt":1,"step":20,"epoch":2,"samples":1280,)"
         R"("loss":0.30000000000000004,"lr":0.001,"grad_norm":2.0,"samples_per_s":512.5,)"
-        R"("data_time":0.004,"compute_time":0.12,"memory_bytes":123456789,)"
-        R"("order_digest":"00000000000000ab","time":1700000000.25})");
+        R"("data_time":0.004,"compute_time":0.12,"read_time":1e-05,"decode_time":0.0007,)"
+        R"("augment_time":0.0002,"memory_bytes":123456789,)"
+        R"("order_digest":"00000000000000ab","skipped_samples":3,"time":1700000000.25})");
 }
 
 TEST_CASE("an eval record is one line with every field of docs/metrics.md, in its order") {

@@ -115,7 +115,7 @@ TEST_CASE("all mistakes are told at once, in the order of their lines") {
         R"(r.json:2: /model/name: "resnet81" is not a model
   use one of: resnet18, resnet34, resnet50, vit_tiny, mlp; did you mean "resnet18"?
 r.json:3: /data/train/folder: excludes "shards"
-  use one of: "shards", "folder"; null removes an inherited key
+  use one of: "shards", "folder", "sources"; null removes an inherited key
 r.json:3: /data/image_size: 4 is out of range
   use an integer from 8 to 4096
 r.json:4: /steps: excludes "epochs"
@@ -127,7 +127,7 @@ r.json:5: /optimizer/beta1: 1 is out of range
 r.json:5: /optimizer/learning_rate: "learning_rate" is not a key here
   use one of: name, lr, weight_decay, decay_norm_and_bias, lr_base_batch, beta1, beta2, eps
 r.json:6: /presicion: "presicion" is not a key here
-  use one of: $schema, version, extends, name, seed, model, data, batch, epochs, steps, precision, optimizer, schedule, loss, clip, validate, checkpoint, log, threads, deterministic, device, output; did you mean "precision"?
+  use one of: $schema, version, extends, name, seed, model, data, batch, epochs, steps, precision, optimizer, schedule, loss, mix, clip, validate, checkpoint, storage, log, threads, deterministic, device, output; did you mean "precision"?
 r.json:7: /loss/label_smoothing: "lots" is not a number
   use a number of at least 0 and below 1
 r.json:8: /ema: is reserved: not available in this version
@@ -141,7 +141,9 @@ TEST_CASE("an empty object is told everything that it lacks") {
         "trained)\n"
         "r.json:1: \"data\" is missing\n"
         "  add \"data\": an object with keys of: train, val, test, image_size, threads, prefetch, "
-        "shuffle_shards, index_cache, normalize (what it is trained on)\n"
+        "shuffle_shards, order, lanes, samples_per_epoch, bad_samples, index_cache, cache, "
+        "normalize, "
+        "exif_orientation (what it is trained on)\n"
         "r.json:1: \"optimizer\" is missing\n"
         "  add \"optimizer\": an optimizer, one of: sgd, adamw (how the weights are changed)\n"
         "r.json:1: none of \"epochs\", \"steps\" is there\n"
@@ -249,8 +251,9 @@ TEST_CASE("extends merges as RFC 7396 says, relative to its file, and keeps plac
   CHECK(load_error_of(top) ==
         (folder.path() / "base/a.json").string() +
             ":6: /sed: \"sed\" is not a key here\n  use one of: $schema, version, extends, name, "
-            "seed, model, data, batch, epochs, steps, precision, optimizer, schedule, loss, clip, "
-            "validate, checkpoint, log, threads, deterministic, device, output; did you mean "
+            "seed, model, data, batch, epochs, steps, precision, optimizer, schedule, loss, mix, "
+            "clip, validate, checkpoint, storage, log, threads, deterministic, device, output; did "
+            "you mean "
             "\"seed\"?");
 }
 
@@ -304,7 +307,7 @@ TEST_CASE("texts are refused when empty, with control characters, or remote") {
   CHECK(error_of(minimal_recipe("\"output\": \"a\\u0000b\"")) ==
         "r.json:6: /output: \"a\\u0000b\" has control characters\n  use a path");
   CHECK(error_of(minimal_recipe("\"output\": \"s3://b/k\"")) ==
-        "r.json:6: /output: \"s3://b/k\" is remote: not available in this version\n  use a path");
+        "r.json:6: /output: \"s3://b/k\" is remote, which this cannot be\n  use a path");
   CHECK(error_of(minimal_recipe("\"name\": \"a b\"")) ==
         "r.json:6: /name: \"a b\" cannot be a run's name\n  use at most 100 letters, digits, '.', "
         "'_' and '-', not '.' or '-' first");

@@ -13,6 +13,7 @@ TEST_CASE("check_sources passes what is there and names everything that is not")
   Recipe recipe;
   recipe.data.train.shards = {folder.write("a.tar", "x").string()};
   recipe.data.val.emplace().folder = here;
+  recipe.data.train.shards.emplace_back("s3://bucket/absent.tar");  // the workers' business
   CHECK_NOTHROW(check_sources(recipe));
 
   recipe.data.train.shards.push_back(here + "/b.tar");
@@ -26,6 +27,15 @@ TEST_CASE("check_sources passes what is there and names everything that is not")
       "/data/val/folder: " + here + "/a.tar: not a folder\n" +    //
       "/data/test/folder: " + here + "/none: No such file or directory (ENOENT)";
   CHECK_THROWS_WITH_AS(check_sources(recipe), expected.c_str(), core::DataError);
+
+  recipe = {};
+  recipe.data.train.sources.resize(2);
+  recipe.data.train.sources[0].folder = here;
+  recipe.data.train.sources[1].shards = {here + "/b.tar"};
+  const std::string one = "/data/train/sources/1/shards: " + here +
+                          "/b.tar: No such file or directory (ENOENT)\n  make the files, or "
+                          "correct the path; paths are relative to the working directory";
+  CHECK_THROWS_WITH_AS(check_sources(recipe), one.c_str(), core::DataError);
 }
 
 }  // namespace scaletrain::recipe

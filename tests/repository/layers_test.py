@@ -56,7 +56,7 @@ def fault(path, quote, included, dependencies):
     if module in NO_MODULE:
         return None
     if TORCH.match(included):
-        torch_free = module in TORCH_FREE or top == "launcher"
+        torch_free = module in TORCH_FREE or top == "launcher" or path.startswith("app/data/")
         return "this part is built without LibTorch" if torch_free else None
     if quote == "<":
         return None
@@ -72,7 +72,8 @@ def fault(path, quote, included, dependencies):
             return f"lib does not know {used_top}"
         return fault_of_module(module, used, dependencies)
     if used_top == "lib":
-        allowed = LAUNCHER_MAY_USE if top == "launcher" else ORDER
+        allowed = (LAUNCHER_MAY_USE if top == "launcher" else
+                   TORCH_FREE if path.startswith("app/data/") else ORDER)
         return None if used in allowed else f"{top} may use {', '.join(allowed)} of lib only"
     return None if used_top == top else f"{top} does not know {used_top}"
 
@@ -132,7 +133,8 @@ class TheCheckItself(unittest.TestCase):
         self.check("lib/train/loop.cpp", '#include "lib/nn/model.h"', [])
         self.check("lib/cuda/a.cpp", '#include "lib/dist/group.h"', [])
         self.check("launcher/main.cpp", '#include "lib/recipe/load.h"', [])
-        self.check("app/main.cpp", '#include "lib/train/loop.h"', [])
+        self.check("app/worker/main.cpp", '#include "lib/train/loop.h"', [])
+        self.check("app/data/main.cpp", '#include "lib/observe/progress.h"', [])
 
     def test_wrong_includes(self):
         for path, line, reason in [
@@ -157,6 +159,11 @@ class TheCheckItself(unittest.TestCase):
                  "lib/cuda/a.h: lib/cuda has no place in the order of modules"),
                 ("app/a.cpp", '#include "launcher/cli.h"',
                  "launcher/cli.h: app does not know launcher"),
+                ("app/data/a.cpp", "#include <ATen/ATen.h>",
+                 "ATen/ATen.h: this part is built without LibTorch"),
+                ("app/data/a.cpp", '#include "lib/train/loop.h"',
+                 "lib/train/loop.h: app may use core, recipe, format, storage, data, observe of "
+                 "lib only"),
                 ("lib/data/a.cpp", '#include "loader.h"',
                  "loader.h: own headers are included by their path from the root"),
                 ("lib/data/a.cpp", '#include "lib/utils/a.h"',

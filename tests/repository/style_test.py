@@ -17,12 +17,15 @@ TESTED_THROUGH = {f"lib/recipe/{part}.cpp": "tests/recipe/load_test.cpp" for par
 TESTED_THROUGH |= {f"lib/train/{part}.cpp": "tests/end_to_end/resume_test.py" for part in [
     "evaluate", "parts", "replicate", "reporter", "step", "trainer"]}
 TESTED_THROUGH |= {
+    "lib/core/command_line.cpp": "tests/launcher/launch_test.py",
     "lib/core/version.cpp": "tests/launcher/launch_test.py",
     "lib/data/classes_file.cpp": "tests/data/shards_test.cpp",
     "lib/data/read_ahead.cpp": "tests/data/loader_test.cpp",
     "lib/data/sample_maker.cpp": "tests/data/loader_test.cpp",
     "lib/dist/cuda_library.cpp": "tests/dist/device_test.cpp",
+    "lib/observe/terminal.cpp": "tests/observe/progress_test.cpp",
     "lib/optim/parameter_group.cpp": "tests/optim/optimizer_test.cpp",
+    "lib/storage/remote_object.cpp": "tests/storage/http_test.cpp",
 }
 
 # Written in two parts, so that this file does not find itself.

@@ -17,4 +17,11 @@ TEST_CASE("the same process continues bit for bit; whatever differs is named wit
   now.cpu_capability = "AVX512";
   CHECK(differences(was, now) ==
         std::vector<std::string>{"ranks 4, was 2", "CPU capability AVX512, was AVX2"});
+
+  now = was;
+  now.set_samples = 1398;
+  CHECK(differences(was, now).empty());  // not counted before
+  was.set_samples = 1400;
+  CHECK(differences(was, now) ==
+        std::vector<std::string>{"samples of the training set 1398, was 1400"});
 }

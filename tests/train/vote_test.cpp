@@ -24,12 +24,14 @@ TEST_CASE("every field comes back; all 64 bits of a digest do") {
                                .finite = true,
                                .stop = StopReason::kNone,
                                .digest = 0xFEDCBA9876543211,
+                               .skipped = 3,
                                .trained_s = 2.5});
   CHECK(vote.loss_sum == 1.5);
   CHECK(vote.targets == 32);
   CHECK(vote.finite);
   CHECK(vote.stop == StopReason::kNone);
   CHECK(vote.digest == 0xFEDCBA9876543211);
+  CHECK(vote.skipped == 3);
   CHECK(vote.trained_s == 2.5);
 }
 

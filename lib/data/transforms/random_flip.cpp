@@ -1,6 +1,7 @@
 // Left and right swapped with a probability.
-#include <algorithm>
+#include <utility>
 
+#include "lib/data/ops/mirror.h"
 #include "lib/data/transform.h"
 
 namespace scaletrain::data {
@@ -11,14 +12,7 @@ class RandomFlip : public Transform {
   explicit RandomFlip(double probability) : probability_(probability) {}
 
   void apply(Workspace& work, core::Philox& draws) const override {
-    if (draws.uniform() >= probability_) return;
-    for (std::int64_t y = 0; y < work.image.height; ++y) {
-      std::uint8_t* left = work.image.row(y);
-      std::uint8_t* right = left + (work.image.width - 1) * kChannels;
-      for (; left < right; left += kChannels, right -= kChannels) {
-        std::swap_ranges(left, left + kChannels, right);
-      }
-    }
+    if (draws.uniform() < probability_) mirror(work.image, work.scratch);
   }
 
  private:
@@ -27,7 +21,8 @@ class RandomFlip : public Transform {
 
 }  // namespace
 
-std::unique_ptr<const Transform> make_random_flip(const recipe::Component& config) {
+std::unique_ptr<const Transform> make_random_flip(const recipe::Component& config,
+                                                  const recipe::Normalize& /*normalize*/) {
   return std::make_unique<RandomFlip>(config.number("probability"));
 }
 

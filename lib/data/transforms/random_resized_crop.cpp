@@ -2,8 +2,9 @@
 // et al., Going Deeper with Convolutions, 2014, section 6).
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
+#include "lib/core/distributions.h"
+#include "lib/data/filter_name.h"
 #include "lib/data/transform.h"
 
 namespace scaletrain::data {
@@ -14,10 +15,6 @@ constexpr int kTries = 10;
 struct Bounds {
   double scale_min, scale_max, ratio_min, ratio_max;
 };
-
-double uniform(core::Philox& draws, double low, double high) {
-  return low + (high - low) * draws.uniform();
-}
 
 // A range of `size` somewhere in `whole`.
 Range anywhere(core::Philox& draws, std::int64_t size, std::int64_t whole) {
@@ -42,9 +39,9 @@ Box central(const Bounds& bounds, std::int64_t width, std::int64_t height) {
 Box draw_box(const Bounds& bounds, std::int64_t width, std::int64_t height, core::Philox& draws) {
   const auto area = static_cast<double>(width * height);
   for (int i = 0; i < kTries; ++i) {
-    const double target = area * uniform(draws, bounds.scale_min, bounds.scale_max);
+    const double target = area * core::uniform(draws, bounds.scale_min, bounds.scale_max);
     const double ratio =
-        std::exp(uniform(draws, std::log(bounds.ratio_min), std::log(bounds.ratio_max)));
+        std::exp(core::uniform(draws, std::log(bounds.ratio_min), std::log(bounds.ratio_max)));
     const std::int64_t w = std::lround(std::sqrt(target * ratio));
     const std::int64_t h = std::lround(std::sqrt(target / ratio));
     if (w < 1 || w > width || h < 1 || h > height) continue;
@@ -54,29 +51,27 @@ Box draw_box(const Bounds& bounds, std::int64_t width, std::int64_t height, core
   return central(bounds, width, height);
 }
 
-class RandomResizedCrop : public Transform {
+class RandomResizedCrop : public Crop {
  public:
-  explicit RandomResizedCrop(const Bounds& bounds) : bounds_(bounds) {}
+  RandomResizedCrop(const Bounds& bounds, Filter filter) : bounds_(bounds), filter_(filter) {}
 
-  bool takes_decoded() const override { return true; }
-
-  void apply(Workspace& work, core::Philox& draws) const override {
-    const std::int64_t size = work.image_size;
-    const Box box = draw_box(bounds_, work.image.width, work.image.height, draws);
-    work.resizer.resize(work.image, box, size, size, {{0, size}, {0, size}}, work.spare);
-    std::swap(work.image, work.spare);
+  View view(std::int64_t width, std::int64_t height, std::int64_t image_size,
+            core::Philox& draws) const override {
+    return resized(draw_box(bounds_, width, height, draws), image_size, filter_);
   }
 
  private:
   Bounds bounds_;
+  Filter filter_;
 };
 
 }  // namespace
 
-std::unique_ptr<const Transform> make_random_resized_crop(const recipe::Component& config) {
+std::unique_ptr<const Crop> make_random_resized_crop(const recipe::Component& config) {
   return std::make_unique<RandomResizedCrop>(
       Bounds{config.number("scale_min"), config.number("scale_max"), config.number("ratio_min"),
-             config.number("ratio_max")});
+             config.number("ratio_max")},
+      filter_named(config.text("filter")));
 }
 
 }  // namespace scaletrain::data

@@ -15,7 +15,8 @@ class CrossEntropy : public Loss {
   at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const override {
     constexpr std::int64_t kNoIgnoredIndex = -100;
     const at::Tensor wide = logits.to(c10::promoteTypes(logits.scalar_type(), at::kFloat));
-    return at::cross_entropy_loss(wide, targets, {}, at::Reduction::Sum, kNoIgnoredIndex,
+    const at::Tensor same = targets.is_floating_point() ? targets.to(wide.scalar_type()) : targets;
+    return at::cross_entropy_loss(wide, same, {}, at::Reduction::Sum, kNoIgnoredIndex,
                                   label_smoothing_);
   }
 

@@ -16,7 +16,7 @@ class Mlp : public Model {
     std::int64_t features = 3 * image_size * image_size;
     for (std::int64_t i = 0; i < model.integer("layers"); ++i) {
       const std::int64_t width = model.integer("hidden");
-      hidden_.push_back(
+      hidden_.emplace_back(
           register_module(fmt::format("fc{}", i + 1), torch::nn::Linear(features, width)));
       features = width;
     }

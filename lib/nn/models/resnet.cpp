@@ -44,7 +44,7 @@ class Block : public torch::nn::Module {
     for (std::size_t i = 0; i < convs.size(); ++i) {
       convs_.push_back(
           register_module(fmt::format("conv{}", i + 1), std::make_shared<Conv>(convs[i])));
-      norms_.push_back(register_module(fmt::format("bn{}", i + 1), BatchNorm2d(convs[i].out)));
+      norms_.emplace_back(register_module(fmt::format("bn{}", i + 1), BatchNorm2d(convs[i].out)));
     }
     if (stride != 1 || in != out) {
       shortcut_ = register_module(
@@ -87,7 +87,7 @@ class ResNet : public Model {
         stage->push_back(block);
         in = convs.back().out;
       }
-      stages_.push_back(register_module(fmt::format("layer{}", i + 1), stage));
+      stages_.emplace_back(register_module(fmt::format("layer{}", i + 1), stage));
     }
     head_ = register_module("fc", torch::nn::Linear(in, classes));
   }

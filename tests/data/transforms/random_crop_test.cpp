@@ -6,8 +6,6 @@
 #include "tests/data/image_support.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
-using scaletrain::core::DrawPurpose;
-using scaletrain::core::Philox;
 
 TEST_CASE("random_crop moves the image by up to the padding, with zeros around, each way alike") {
   const Image image = make_image(4, 4, [](auto x, auto y, auto) { return 100 + 10 * y + x; });
@@ -15,9 +13,7 @@ TEST_CASE("random_crop moves the image by up to the padding, with zeros around, 
       make_transforms({component("random_crop", {{"padding", std::int64_t{2}}})});
   std::vector<int> seen(25);
   for (std::uint64_t position = 0; position < 2500; ++position) {
-    Workspace work = workspace(4, image);
-    Philox draws(1, DrawPurpose::kAugment, 0, position);
-    apply_transforms(transforms, work, draws);
+    const Image out = transformed(transforms, image, 4, position);
     // Exactly one move explains the whole image.
     int matches = 0;
     for (int top = -2; top <= 2; ++top) {
@@ -26,7 +22,7 @@ TEST_CASE("random_crop moves the image by up to the padding, with zeros around, 
           const bool inside = y + top >= 0 && y + top < 4 && x + left >= 0 && x + left < 4;
           return inside ? image.row(y + top)[(x + left) * kChannels + c] : 0;
         });
-        if (moved.pixels != work.image.pixels) continue;
+        if (moved.pixels != out.pixels) continue;
         ++matches;
         ++seen[static_cast<std::size_t>((top + 2) * 5 + left + 2)];
       }
@@ -41,10 +37,9 @@ TEST_CASE("random_crop with more padding than image may leave only zeros") {
       make_transforms({component("random_crop", {{"padding", std::int64_t{9}}})});
   std::set<bool> empty;
   for (std::uint64_t position = 0; position < 200; ++position) {
-    Workspace work = workspace(2, make_image(2, 2, [](auto, auto, auto) { return 1; }));
-    Philox draws(1, DrawPurpose::kAugment, 0, position);
-    apply_transforms(transforms, work, draws);
-    empty.insert(std::count(work.image.pixels.begin(), work.image.pixels.end(), 1) == 0);
+    const Image out =
+        transformed(transforms, make_image(2, 2, [](auto, auto, auto) { return 1; }), 2, position);
+    empty.insert(std::count(out.pixels.begin(), out.pixels.end(), 1) == 0);
   }
   CHECK(empty == std::set<bool>{false, true});
 }

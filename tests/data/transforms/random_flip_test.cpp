@@ -4,8 +4,6 @@
 #include "tests/data/image_support.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
-using scaletrain::core::DrawPurpose;
-using scaletrain::core::Philox;
 
 TEST_CASE("random_flip swaps left and right as often as its probability says") {
   for (const std::int64_t width : {4, 5}) {
@@ -18,11 +16,9 @@ TEST_CASE("random_flip swaps left and right as often as its probability says") {
           make_transforms({component("random_flip", {{"probability", probability}})});
       int flips = 0;
       for (std::uint64_t position = 0; position < 400; ++position) {
-        Workspace work = workspace(width, image);
-        Philox draws(1, DrawPurpose::kAugment, 0, position);
-        apply_transforms(transforms, work, draws);
-        const bool swapped = work.image.pixels == flipped.pixels;
-        CHECK((swapped || work.image.pixels == image.pixels));
+        const Image out = transformed(transforms, image, width, position);
+        const bool swapped = out.pixels == flipped.pixels;
+        CHECK((swapped || out.pixels == image.pixels));
         flips += swapped ? 1 : 0;
       }
       CHECK(std::abs(flips - 400 * probability) <= (probability == 0.25 ? 40 : 0));

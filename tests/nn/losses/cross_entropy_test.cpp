@@ -36,6 +36,20 @@ TEST_CASE("cross_entropy spreads the smoothed share evenly over all classes") {
   CHECK(loss_of(0.3, logits, targets) == doctest::Approx(expected));
 }
 
+TEST_CASE("cross_entropy of shares is that of the labels, weighed") {
+  const at::Tensor logits = torch::tensor({{0.3, -1.0, 2.0}, {1.0, 0.5, 0.2}}, at::kFloat);
+  const at::Tensor shares = torch::tensor({{0.75, 0.25, 0.0}, {0.0, 0.0, 1.0}}, at::kFloat);
+  for (const double smoothing : {0.0, 0.1}) {
+    const auto of_labels = [&](std::int64_t first) {
+      return loss_of(smoothing, logits.narrow(0, 0, 1), torch::tensor({first}, at::kLong));
+    };
+    const double expected =
+        0.75 * of_labels(0) + 0.25 * of_labels(1) +
+        loss_of(smoothing, logits.narrow(0, 1, 1), torch::tensor({2}, at::kLong));
+    CHECK(loss_of(smoothing, logits, shares) == doctest::Approx(expected));
+  }
+}
+
 TEST_CASE("cross_entropy of bf16 logits is summed in fp32") {
   // 3000 rows of log 2: a sum in bf16 would stop growing at 256.
   const at::Tensor logits = torch::zeros({3000, 2}, at::kBFloat16);

@@ -1,4 +1,4 @@
-#include "app/train_command.h"
+#include "app/worker/train_command.h"
 
 #include <c10/util/Exception.h>
 #include <fmt/format.h>

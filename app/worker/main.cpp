@@ -5,8 +5,8 @@
 #include <exception>
 #include <string_view>
 
-#include "app/store_command.h"
-#include "app/train_command.h"
+#include "app/worker/store_command.h"
+#include "app/worker/train_command.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 

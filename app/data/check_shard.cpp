@@ -1,0 +1,157 @@
+#include "app/data/check_shard.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "app/data/image_kind.h"
+#include "app/data/in_order.h"
+#include "app/data/shard_files.h"
+#include "lib/core/error.h"
+#include "lib/core/hash.h"
+#include "lib/data/decode.h"
+#include "lib/format/hashed_file.h"
+#include "lib/format/tar_samples.h"
+
+namespace scaletrain::app {
+namespace {
+
+constexpr std::int64_t kMaxCheckedLabelBytes = 32;
+
+// What one sample's contents are found to be.
+struct Finding {
+  std::string problem;      // "" for none
+  std::int64_t label = -1;  // -1: none that is right
+  bool misnamed = false;
+};
+
+// Looks into samples; for one thread.
+class SampleCheck {
+ public:
+  SampleCheck(const ShardFile& shard, const CheckRules& rules) : shard_(shard), rules_(rules) {}
+
+  Finding look(const format::TarGroup& group) {
+    Finding finding;
+    std::vector<std::string> problems = format::problems_of(group);
+    if (const format::TarField* const label = group.find("cls"); label != nullptr) {
+      look_at_label(label->member, finding, problems);
+    }
+    if (const format::TarField* const image = group.image(); image != nullptr) {
+      look_at_image(*image, finding, problems);
+    }
+    finding.problem = fmt::to_string(fmt::join(problems, "; "));
+    return finding;
+  }
+
+ private:
+  void look_at_label(const format::TarMember& member, Finding& finding,
+                     std::vector<std::string>& problems) const {
+    if (member.bytes > kMaxCheckedLabelBytes) {
+      problems.push_back(fmt::format("a label of {} bytes", member.bytes));
+      return;
+    }
+    const std::string text = shard_.read(member);
+    const auto label = format::parse_label(text);
+    if (!label) {
+      problems.push_back(
+          fmt::format("label \"{}\" is not a class number", format::shown_name(text)));
+    } else if (rules_.classes > 0 && *label >= rules_.classes) {
+      problems.push_back(fmt::format("label {} is not below the {} classes of classes.json", *label,
+                                     rules_.classes));
+    } else {
+      finding.label = *label;
+    }
+  }
+
+  void look_at_image(const format::TarField& field, Finding& finding,
+                     std::vector<std::string>& problems) {
+    if (!rules_.decode) return;
+    const std::string file = shard_.read(field.member);
+    try {
+      decoder_.decode(file, image_);
+      finding.misnamed = !extension_fits(field.extension, file);
+    } catch (const std::invalid_argument& error) {
+      problems.push_back(fmt::format("the image is damaged: {}", error.what()));
+    }
+  }
+
+  const ShardFile& shard_;
+  const CheckRules& rules_;
+  data::Decoder decoder_;
+  data::Image image_;
+};
+
+// All groups of the shard, and the problems of keys that come more than once.
+std::vector<format::TarGroup> read_groups(const ShardFile& shard, ShardReport& report) {
+  std::vector<format::TarGroup> groups;
+  report.ignored =
+      shard.for_each_group([&](format::TarGroup group) { groups.push_back(std::move(group)); });
+  std::unordered_map<std::string, int> uses;
+  for (const format::TarGroup& group : groups) {
+    report.keys.push_back(core::xxh3_64(group.key));
+    if (++uses[group.key] == 2) {
+      report.problems.push_back(
+          {shard.name(), group.key, "the key is used again after another sample"});
+    }
+  }
+  return groups;
+}
+
+void look_at_samples(const ShardFile& shard, const std::vector<format::TarGroup>& groups,
+                     const CheckRules& rules, ShardReport& report,
+                     observe::WorkProgress& progress) {
+  std::vector<std::unique_ptr<SampleCheck>> checks;
+  checks.reserve(static_cast<std::size_t>(rules.threads));
+  for (int i = 0; i < rules.threads; ++i) {
+    checks.push_back(std::make_unique<SampleCheck>(shard, rules));
+  }
+  in_order<Finding>(
+      static_cast<std::int64_t>(groups.size()), rules.threads,
+      [&](std::int64_t i, int thread) {
+        return checks[static_cast<std::size_t>(thread)]->look(groups[static_cast<std::size_t>(i)]);
+      },
+      [&](std::int64_t i, const Finding& finding) {
+        const format::TarGroup& group = groups[static_cast<std::size_t>(i)];
+        progress.add(1);
+        report.misnamed += finding.misnamed ? 1 : 0;
+        if (finding.label >= 0) ++report.labels[finding.label];
+        if (!finding.problem.empty()) {
+          report.problems.push_back({shard.name(), group.key, finding.problem});
+        }
+      });
+}
+
+}  // namespace
+
+ShardReport check_shard(const std::string& path, const std::string& sha256, const CheckRules& rules,
+                        observe::WorkProgress& progress) {
+  ShardReport report;
+  const std::string name = path.substr(path.rfind('/') + 1);
+  try {
+    const ShardFile shard(path);
+    report.bytes = shard.bytes();
+    const std::vector<format::TarGroup> groups = read_groups(shard, report);
+    report.samples = static_cast<std::int64_t>(groups.size());
+    if (!sha256.empty()) {
+      if (const std::string found = format::hash_file(path).sha256; found != sha256) {
+        report.problems.push_back(
+            {name, "", fmt::format("its SHA-256 is {}, and {} was recorded", found, sha256)});
+      }
+    }
+    look_at_samples(shard, groups, rules, report, progress);
+  } catch (const core::Error& error) {
+    if (error.exit_code() != core::ExitCode::kData) throw;
+    // "PATH: byte N" is the place of a damaged tar; the path is known.
+    const std::string place =
+        error.place().starts_with(path + ": ") ? error.place().substr(path.size() + 2) + ": " : "";
+    report.problems.push_back({name, "", place + error.found()});
+  }
+  return report;
+}
+
+}  // namespace scaletrain::app

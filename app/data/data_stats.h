@@ -1,0 +1,51 @@
+// What is in a set of shards, counted sample by sample. Sums are whole numbers, so the result does
+// not depend on the order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/data/image.h"
+
+namespace scaletrain::app {
+
+struct Extent {
+  std::int64_t least = 0, most = 0, sum = 0;
+
+  void add(std::int64_t value, bool first);
+  void merge(const Extent& from, bool first);
+};
+
+struct DataStats {
+  std::int64_t samples = 0, image_bytes = 0, pixels = 0;
+  std::map<std::int64_t, std::int64_t> by_class;
+  std::map<std::string, std::int64_t> by_format;  // by the first bytes
+  std::map<std::string, std::int64_t> by_size;    // "500x375"
+  Extent width, height;
+  std::array<std::uint64_t, 3> sums{}, squares{};  // over all pixels, by channel
+
+  void add(std::int64_t label, const std::string& format, std::int64_t bytes,
+           const data::Image& image);
+  void merge(const DataStats& from);
+
+  // Of the pixels in 0..1, by channel; 0 without pixels.
+  std::array<double, 3> mean() const;
+  std::array<double, 3> deviation() const;
+};
+
+struct Thumbnail {
+  std::string jpeg, caption;
+};
+
+// A page that stands alone: counts, a bar a class, and the thumbnails.
+std::string stats_page(const std::string& title, const DataStats& stats,
+                       const std::vector<std::string>& classes,
+                       const std::vector<Thumbnail>& thumbnails);
+
+// The class's name, or its number where there is none.
+std::string class_name(const std::vector<std::string>& classes, std::int64_t label);
+
+}  // namespace scaletrain::app

@@ -1,0 +1,89 @@
+#include "app/data/get_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/data/options.h"
+#include "app/data/output.h"
+#include "app/data/shard_files.h"
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+
+namespace scaletrain::app {
+namespace {
+
+struct GetOptions {
+  std::string key, field, folder;
+  std::vector<std::string> paths;
+};
+
+// One field to standard output: the one that is named, else the image.
+void print_field(const ShardFile& shard, const format::TarGroup& group, const std::string& wanted) {
+  const format::TarField* const field = wanted.empty() ? group.image() : group.find(wanted);
+  if (field == nullptr) {
+    std::string known;
+    for (const format::TarField& each : group.fields) known += " " + each.extension;
+    throw core::DataError(fmt::format("{}: {}", shard.path(), format::shown_name(group.key)),
+                          wanted.empty() ? "has no image" : fmt::format("has no .{}", wanted),
+                          fmt::format("name one of its fields with --field:{}", known));
+  }
+  print(shard.read(field->member));
+}
+
+// Every field as a file; the key's folders are left out, so that nothing lands elsewhere.
+void write_fields(const ShardFile& shard, const format::TarGroup& group,
+                  const std::string& folder) {
+  core::system_disk().make_folders(folder);
+  const std::string name = group.key.substr(group.key.rfind('/') + 1);
+  for (const format::TarField& field : group.fields) {
+    std::string extension = field.extension;
+    for (char& c : extension) c = c == '/' ? '_' : c;
+    const auto path = std::filesystem::path(folder) / fmt::format("{}.{}", name, extension);
+    core::write_durably(core::system_disk(), path, shard.read(field.member));
+    print(path.string() + "\n");
+  }
+}
+
+void run_get(const GetOptions& options) {
+  bool found = false;
+  for (const std::string& path : resolve_shards(options.paths)) {
+    const ShardFile shard(path);
+    shard.for_each_group([&](const format::TarGroup& group) {
+      if (found || group.key != options.key) return;
+      found = true;
+      if (options.folder.empty()) {
+        print_field(shard, group, options.field);
+      } else {
+        write_fields(shard, group, options.folder);
+      }
+    });
+    if (found) return;
+  }
+  throw core::DataError(options.key, "no sample has this key", "scaletrain data ls lists the keys");
+}
+
+}  // namespace
+
+void add_get_command(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<GetOptions>();
+  CLI::App* const command =
+      app.add_subcommand("get",
+                         "write the first sample with a key: its image to standard output, "
+                         "or all its fields into a folder");
+  command->add_option("KEY", options->key, "the sample's key")->required();
+  add_shards_argument(*command, options->paths);
+  CLI::Option* const field =
+      command->add_option("--field", options->field, "another field than the image, such as cls");
+  command->add_option("--out", options->folder, "a folder for all fields")->excludes(field);
+  command->callback([options, &exit_status] {
+    run_get(*options);
+    exit_status = 0;
+  });
+}
+
+}  // namespace scaletrain::app

@@ -1,0 +1,106 @@
+#include "app/data/import_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "app/data/import_sources.h"
+#include "app/data/options.h"
+#include "app/data/output.h"
+#include "app/data/shard_writer.h"
+#include "lib/core/error.h"
+#include "lib/core/hash.h"
+#include "lib/format/tar.h"
+#include "lib/observe/work_progress.h"
+
+namespace scaletrain::app {
+namespace {
+
+struct ImportOptions {
+  std::string kind;
+  std::vector<std::string> sources;
+  ShardOptions shards;
+  TfrecordFields fields;
+  bool as_json = false;
+};
+
+void import_all(const ImportOptions& options, const UseSample& use) {
+  if (options.kind == "idx") {
+    if (options.sources.size() != 2) {
+      throw core::UsageError("data import idx", "two files are needed",
+                             "scaletrain data import idx IMAGES LABELS --out FOLDER");
+    }
+    import_idx(options.sources[0], options.sources[1], use);
+    return;
+  }
+  for (const std::string& source : options.sources) {
+    if (options.kind == "lmdb") import_lmdb(source, use);
+    if (options.kind == "tar") import_tar(source, use);
+    if (options.kind == "tfrecord") import_tfrecord(source, options.fields, use);
+  }
+}
+
+void run_import(const ImportOptions& options) {
+  ShardWriter writer(options.shards);
+  observe::WorkProgress progress(STDERR_FILENO, "importing", 0);
+  std::unordered_set<std::uint64_t> keys;
+  std::int64_t samples = 0;
+  import_all(options, [&](const ImportedSample& sample) {
+    if (!keys.insert(core::xxh3_64(sample.key)).second) {
+      throw core::DataError(format::shown_name(sample.key), "the key is used again",
+                            "the fields of a key must stand together, and keys must differ");
+    }
+    std::vector<WrittenField> fields;
+    std::int64_t bytes = 0;
+    for (const ImportedField& field : sample.fields) {
+      fields.push_back({field.extension, field.bytes});
+      bytes += static_cast<std::int64_t>(field.bytes.size());
+    }
+    writer.add(sample.key, fields);
+    ++samples;
+    progress.add(1, bytes);
+  });
+  const std::size_t shards = writer.finish().size();
+  if (options.as_json) {
+    print_json({{"samples", samples}, {"shards", shards}});
+  } else {
+    print(fmt::format("imported {} samples into {} shards in {}\n", samples, shards,
+                      options.shards.folder));
+  }
+}
+
+}  // namespace
+
+void add_import_command(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<ImportOptions>();
+  CLI::App* const command =
+      app.add_subcommand("import", "turn a data set of another format into shards");
+  command->add_option("KIND", options->kind, "idx, lmdb, tar (also compressed) or tfrecord")
+      ->check(CLI::IsMember({"idx", "lmdb", "tar", "tfrecord"}))
+      ->required();
+  command->add_option("SRC", options->sources, "files; for idx the images, then the labels")
+      ->required();
+  command->add_option("--out", options->shards.folder, "the folder of the shards")->required();
+  add_shard_flags(*command, options->shards);
+  command->add_option("--image-field", options->fields.image, "tfrecord: the image's feature")
+      ->capture_default_str();
+  command->add_option("--label-field", options->fields.label, "tfrecord: the label's feature")
+      ->capture_default_str();
+  command
+      ->add_option("--first-class", options->fields.first_class,
+                   "tfrecord: the lowest label, which becomes 0")
+      ->capture_default_str();
+  add_json_flag(*command, options->as_json);
+  command->callback([options, &exit_status] {
+    run_import(*options);
+    exit_status = 0;
+  });
+}
+
+}  // namespace scaletrain::app

@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+#include <lmdb.h>
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "app/data/import_sources.h"
+#include "lib/core/error.h"
+#include "lib/format/tar_samples.h"
+
+namespace scaletrain::app {
+namespace {
+
+void check_lmdb(const std::string& path, int status) {
+  if (status != MDB_SUCCESS) {
+    throw core::DataError(path, mdb_strerror(status), "name an LMDB folder or file");
+  }
+}
+
+}  // namespace
+
+void import_lmdb(const std::string& path, const UseSample& use) {
+  MDB_env* opened = nullptr;
+  check_lmdb(path, mdb_env_create(&opened));
+  const std::unique_ptr<MDB_env, void (*)(MDB_env*)> env(opened, mdb_env_close);
+  std::error_code ignored;
+  const unsigned no_folder = std::filesystem::is_directory(path, ignored) ? 0U : MDB_NOSUBDIR;
+  constexpr mdb_mode_t kReadable = 0444;
+  // Without a lock file: the data set may lie where nothing can be written.
+  check_lmdb(path,
+             mdb_env_open(opened, path.c_str(), MDB_RDONLY | MDB_NOLOCK | no_folder, kReadable));
+  MDB_txn* begun = nullptr;
+  check_lmdb(path, mdb_txn_begin(opened, nullptr, MDB_RDONLY, &begun));
+  const std::unique_ptr<MDB_txn, void (*)(MDB_txn*)> transaction(begun, mdb_txn_abort);
+  MDB_dbi database = 0;
+  check_lmdb(path, mdb_dbi_open(begun, nullptr, 0, &database));
+  MDB_cursor* found = nullptr;
+  check_lmdb(path, mdb_cursor_open(begun, database, &found));
+  const std::unique_ptr<MDB_cursor, void (*)(MDB_cursor*)> cursor(found, mdb_cursor_close);
+
+  ImportedSample sample;
+  MDB_val key{}, value{};
+  while (mdb_cursor_get(found, &key, &value, MDB_NEXT) == MDB_SUCCESS) {
+    const std::string name(static_cast<const char*>(key.mv_data), key.mv_size);
+    auto parts = format::split_sample_name(name);
+    if (!parts) {
+      throw core::DataError(fmt::format("{}: {}", path, format::shown_name(name)),
+                            "its key is not KEY.EXTENSION",
+                            "name entries as in 0001.jpg, 0001.cls");
+    }
+    if (!sample.fields.empty() && parts->key != sample.key) {
+      use(std::exchange(sample, ImportedSample()));
+    }
+    sample.key = std::move(parts->key);
+    sample.fields.push_back({std::move(parts->extension),
+                             std::string(static_cast<const char*>(value.mv_data), value.mv_size)});
+  }
+  if (!sample.fields.empty()) use(sample);
+}
+
+}  // namespace scaletrain::app

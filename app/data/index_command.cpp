@@ -1,0 +1,84 @@
+#include "app/data/index_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/data/in_order.h"
+#include "app/data/options.h"
+#include "app/data/output.h"
+#include "app/data/shard_files.h"
+#include "lib/data/stored_index.h"
+#include "lib/format/hashed_file.h"
+#include "lib/observe/work_progress.h"
+
+namespace scaletrain::app {
+namespace {
+
+struct IndexOptions {
+  std::vector<std::string> paths;
+  std::string cache;
+  int threads = 0;
+  bool hash = false, as_json = false;
+};
+
+struct HashedShard {
+  IndexedShard shard;
+  std::string sha256;
+};
+
+HashedShard index_one(const std::string& path, const IndexOptions& options) {
+  const std::string sha256 = options.hash ? format::hash_file(path).sha256 : "";
+  return {write_index(path, options.cache, sha256), sha256};
+}
+
+void run_index(const IndexOptions& options) {
+  const std::vector<std::string> shards = resolve_shards(options.paths);
+  observe::WorkProgress progress(STDERR_FILENO, "indexing",
+                                 static_cast<std::int64_t>(shards.size()));
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::size_t samples = 0;
+  in_order<HashedShard>(
+      static_cast<std::int64_t>(shards.size()), resolve_threads(options.threads),
+      [&](std::int64_t i, int) { return index_one(shards[static_cast<std::size_t>(i)], options); },
+      [&](std::int64_t i, const HashedShard& done) {
+        const std::string& path = shards[static_cast<std::size_t>(i)];
+        progress.add(1, done.shard.bytes);
+        samples += done.shard.samples;
+        nlohmann::ordered_json row = {{"shard", path},
+                                      {"samples", done.shard.samples},
+                                      {"bytes", done.shard.bytes},
+                                      {"index", data::index_path(path, options.cache)}};
+        if (options.hash) row["sha256"] = done.sha256;
+        list.push_back(std::move(row));
+      });
+  if (options.as_json) {
+    print_json({{"shards", list}, {"samples", samples}});
+  } else {
+    print(fmt::format("indexed {} shards, {} samples\n", shards.size(), samples));
+  }
+}
+
+}  // namespace
+
+void add_index_command(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<IndexOptions>();
+  CLI::App* const command = app.add_subcommand("index", "write the indexes of shards");
+  add_shards_argument(*command, options->paths);
+  command->add_flag("--hash", options->hash, "store the SHA-256 of each shard in its index");
+  command->add_option("--index-cache", options->cache,
+                      "a folder for the indexes, as data.index_cache; default: beside the shards");
+  add_threads_flag(*command, options->threads);
+  add_json_flag(*command, options->as_json);
+  command->callback([options, &exit_status] {
+    run_index(*options);
+    exit_status = 0;
+  });
+}
+
+}  // namespace scaletrain::app

@@ -1,0 +1,87 @@
+#include "app/data/ls_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/data/options.h"
+#include "app/data/output.h"
+#include "app/data/shard_files.h"
+#include "lib/core/log.h"
+#include "lib/format/tar_samples.h"
+
+namespace scaletrain::app {
+namespace {
+
+constexpr std::size_t kLsPieceBytes = 1 << 16;
+constexpr std::int64_t kMaxShownLabelBytes = 32;
+
+struct LsOptions {
+  std::vector<std::string> paths;
+  bool as_json = false;
+};
+
+// The class number, -1 where there is none.
+std::int64_t label_of(const ShardFile& shard, const format::TarGroup& group) {
+  const format::TarField* const field = group.find("cls");
+  if (field == nullptr || field->member.bytes > kMaxShownLabelBytes) return -1;
+  return format::parse_label(shard.read(field->member)).value_or(-1);
+}
+
+std::string text_line(const ShardFile& shard, const format::TarGroup& group) {
+  const std::int64_t label = label_of(shard, group);
+  std::string line = fmt::format("{}\t{}\t{}\t", shard.name(), core::escape_control(group.key),
+                                 label < 0 ? "-" : std::to_string(label));
+  for (std::size_t i = 0; i < group.fields.size(); ++i) {
+    line +=
+        fmt::format("{}{}:{}", i == 0 ? "" : " ", core::escape_control(group.fields[i].extension),
+                    group.fields[i].member.bytes);
+  }
+  return line;
+}
+
+std::string json_line(const ShardFile& shard, const format::TarGroup& group) {
+  nlohmann::ordered_json fields = nlohmann::ordered_json::object();
+  for (const format::TarField& field : group.fields) fields[field.extension] = field.member.bytes;
+  const std::int64_t label = label_of(shard, group);
+  const nlohmann::ordered_json line = {
+      {"shard", shard.path()},
+      {"key", group.key},
+      {"label", label < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(label)},
+      {"fields", fields}};
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void run_ls(const LsOptions& options) {
+  std::string piece;
+  for (const std::string& path : resolve_shards(options.paths)) {
+    const ShardFile shard(path);
+    shard.for_each_group([&](const format::TarGroup& group) {
+      piece += (options.as_json ? json_line(shard, group) : text_line(shard, group)) + "\n";
+      if (piece.size() < kLsPieceBytes) return;
+      print(piece);
+      piece.clear();
+    });
+  }
+  print(piece);
+}
+
+}  // namespace
+
+void add_ls_command(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<LsOptions>();
+  CLI::App* const command = app.add_subcommand(
+      "ls", "list samples: shard, key, label, and the bytes of each field; whole or not");
+  add_shards_argument(*command, options->paths);
+  command->add_flag("--json", options->as_json, "print one JSON object for each sample");
+  command->callback([options, &exit_status] {
+    run_ls(*options);
+    exit_status = 0;
+  });
+}
+
+}  // namespace scaletrain::app

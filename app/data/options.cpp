@@ -1,0 +1,69 @@
+#include "app/data/options.h"
+
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+#include "lib/core/error.h"
+#include "lib/recipe/braces.h"
+#include "lib/storage/storage.h"
+
+namespace scaletrain::app {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+void append_shards_of(const std::string& folder, std::vector<std::string>& shards) {
+  const std::size_t before = shards.size();
+  for (const auto& entry : storage::file_storage().list(folder)) {
+    if (entry.folder || entry.name.starts_with('.') || !entry.name.ends_with(".tar")) continue;
+    shards.push_back((std::filesystem::path(folder) / entry.name).string());
+  }
+  if (shards.size() == before) {
+    throw core::DataError(folder, "no .tar in it", "name a folder of shards");
+  }
+}
+
+}  // namespace
+
+void add_threads_flag(CLI::App& command, int& threads) {
+  command.add_option("--threads", threads, "threads that work; default: one a core")
+      ->check(CLI::Range(1, kMaxThreads));
+}
+
+int resolve_threads(int threads) {
+  if (threads > 0) return threads;
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
+  return std::max(1, CPU_COUNT(&cores));
+}
+
+void add_json_flag(CLI::App& command, bool& as_json) {
+  command.add_flag("--json", as_json, "print one JSON object");
+}
+
+void add_shards_argument(CLI::App& command, std::vector<std::string>& paths) {
+  command
+      .add_option("PATH", paths, "shards, patterns such as train-{000000..000003}.tar, or folders")
+      ->required();
+}
+
+std::vector<std::string> resolve_shards(const std::vector<std::string>& paths) {
+  std::vector<std::string> shards;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) {
+      append_shards_of(path, shards);
+      continue;
+    }
+    std::string mistake;
+    const std::vector<std::string> expanded = recipe::expand_braces(path, mistake);
+    if (!mistake.empty()) throw core::UsageError(path, mistake);
+    shards.insert(shards.end(), expanded.begin(), expanded.end());
+  }
+  return shards;
+}
+
+}  // namespace scaletrain::app

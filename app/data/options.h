@@ -1,0 +1,28 @@
+// Flags that several commands of `scaletrain data` have.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {  // NOLINT(readability-identifier-naming)
+class App;
+}
+
+namespace scaletrain::app {
+
+// --threads N; 0, the default, is one a core that this process may use.
+void add_threads_flag(CLI::App& command, int& threads);
+int resolve_threads(int threads);
+
+// --json: print one JSON object instead of text.
+void add_json_flag(CLI::App& command, bool& as_json);
+
+// PATH...: shards, patterns with braces, or folders.
+void add_shards_argument(CLI::App& command, std::vector<std::string>& paths);
+
+// The shards that such arguments mean: a folder stands for every .tar in it, sorted bytewise.
+// Throws core::UsageError for a wrong pattern, core::DataError for a missing or empty folder.
+// Shards themselves are not opened.
+std::vector<std::string> resolve_shards(const std::vector<std::string>& paths);
+
+}  // namespace scaletrain::app

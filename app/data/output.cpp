@@ -1,0 +1,27 @@
+#include "app/data/output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::app {
+
+void print(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EPIPE) ::_exit(128 + SIGPIPE);
+    if (written < 0) throw core::StorageError("standard output", core::errno_text(errno));
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void print_json(const nlohmann::ordered_json& json) {
+  print(json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace scaletrain::app

@@ -1,0 +1,222 @@
+#include "app/data/pack_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/data/image_kind.h"
+#include "app/data/in_order.h"
+#include "app/data/options.h"
+#include "app/data/output.h"
+#include "app/data/pack_sources.h"
+#include "app/data/shard_writer.h"
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/philox.h"
+#include "lib/data/classes_file.h"
+#include "lib/data/decode.h"
+#include "lib/data/encode.h"
+#include "lib/data/resize.h"
+#include "lib/format/tar.h"
+#include "lib/observe/work_progress.h"
+
+namespace scaletrain::app {
+namespace {
+
+struct PackOptions {
+  std::string source, classes_file, reencode;
+  ShardOptions shards;
+  std::int64_t resize = 0;
+  std::uint64_t seed = 0;
+  bool in_file_order = false, skip_bad = false, as_json = false;
+  int threads = 0;
+};
+
+// One image, ready to be written; or why it cannot be.
+struct PackedImage {
+  std::string extension, bytes;
+  std::string problem;
+};
+
+// Reads, and where asked for resizes and re-encodes; for one thread.
+class Packer {
+ public:
+  Packer(const PackOptions& options, std::optional<data::Encoding> encoding)
+      : resize_(options.resize), encoding_(encoding) {}
+
+  PackedImage pack(const std::string& path) {
+    PackedImage packed;
+    try {
+      const std::string file =
+          core::read_file(path, format::kMaxMemberBytes, core::ExitCode::kData);
+      packed.extension = image_kind(file);
+      if (packed.extension.empty()) {
+        throw std::invalid_argument("its first bytes are those of no image format");
+      }
+      packed.bytes = encoding_ ? encode(file, packed.extension) : file;
+    } catch (const core::Error& error) {
+      packed.problem = error.found();
+    } catch (const std::invalid_argument& error) {
+      packed.problem = fmt::format("the image is damaged: {}", error.what());
+    }
+    return packed;
+  }
+
+ private:
+  std::string encode(const std::string& file, std::string& extension) {
+    decoder_.decode(file, image_);
+    const std::int64_t shorter = std::min(image_.width, image_.height);
+    extension = encoding_->extension();
+    if (resize_ == 0 || shorter <= resize_) return data::encode(image_, *encoding_);
+    const auto scaled = [&](std::int64_t side) {  // rounded to the nearest
+      return (2 * side * resize_ + shorter) / (2 * shorter);
+    };
+    resizer_.resize(
+        image_,
+        data::stretched(image_.width, image_.height, scaled(image_.width), scaled(image_.height)),
+        resized_);
+    return data::encode(resized_, *encoding_);
+  }
+
+  std::int64_t resize_;
+  std::optional<data::Encoding> encoding_;
+  data::Decoder decoder_;
+  data::Resizer resizer_;
+  data::Image image_, resized_;
+};
+
+void shuffle(std::vector<PackItem>& items, std::uint64_t seed) {
+  core::Philox random(seed, core::DrawPurpose::kShardOrder, 0, 0);
+  for (std::size_t left = items.size(); left > 1; --left) {
+    std::swap(items[left - 1], items[random.below(left)]);
+  }
+}
+
+PackSource read_source(const PackOptions& options) {
+  std::vector<std::string> classes = data::read_classes(options.shards.folder);
+  if (!options.classes_file.empty()) {
+    std::vector<std::string> given = data::read_classes_file(options.classes_file);
+    if (!classes.empty() && classes != given) {
+      throw core::UsageError("--classes",
+                             fmt::format("differs from classes.json in {}", options.shards.folder),
+                             "the shards of one folder share their classes: choose another folder");
+    }
+    classes = std::move(given);
+  }
+  PackSource source = read_pack_source(options.source, classes);
+  if (!options.in_file_order) shuffle(source.items, options.seed);
+  return source;
+}
+
+void report(const PackOptions& options, const PackSource& source,
+            const std::vector<WrittenShard>& shards, const nlohmann::ordered_json& skipped) {
+  const std::size_t samples = source.items.size() - skipped.size();
+  if (!options.as_json) {
+    print(fmt::format("packed {} samples of {} classes into {} shards in {}{}\n", samples,
+                      source.classes.size(), shards.size(), options.shards.folder,
+                      skipped.empty() ? "" : fmt::format("; skipped {}", skipped.size())));
+    return;
+  }
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const WrittenShard& shard : shards) {
+    list.push_back({{"shard", shard.path},
+                    {"samples", shard.samples},
+                    {"bytes", shard.bytes},
+                    {"sha256", shard.sha256}});
+  }
+  print_json({{"samples", samples},
+              {"classes", source.classes.size()},
+              {"shards", list},
+              {"skipped", skipped}});
+}
+
+void run_pack(const PackOptions& options) {
+  std::optional<data::Encoding> encoding;
+  if (!options.reencode.empty() || options.resize > 0) {
+    encoding =
+        data::parse_encoding(options.reencode.empty() ? "jpeg:90" : options.reencode, "--reencode");
+  }
+  const PackSource source = read_source(options);
+  const auto count = static_cast<std::int64_t>(source.items.size());
+  const int threads = resolve_threads(options.threads);
+  std::vector<std::unique_ptr<Packer>> packers;
+  packers.reserve(static_cast<std::size_t>(threads));
+  for (int i = 0; i < threads; ++i) packers.push_back(std::make_unique<Packer>(options, encoding));
+
+  ShardWriter writer(options.shards);
+  observe::WorkProgress progress(STDERR_FILENO, "packing", count);
+  nlohmann::ordered_json skipped = nlohmann::ordered_json::array();
+  in_order<PackedImage>(
+      count, threads,
+      [&](std::int64_t i, int thread) {
+        return packers[static_cast<std::size_t>(thread)]->pack(
+            source.items[static_cast<std::size_t>(i)].path);
+      },
+      [&](std::int64_t i, const PackedImage& image) {
+        const PackItem& item = source.items[static_cast<std::size_t>(i)];
+        progress.add(1, static_cast<std::int64_t>(image.bytes.size()));
+        if (image.problem.empty()) {
+          const std::string label = std::to_string(item.label);
+          writer.add(item.key, {{image.extension, image.bytes}, {"cls", label}});
+          return;
+        }
+        if (!options.skip_bad) {
+          throw core::DataError(item.path, image.problem,
+                                "--skip-bad leaves out what cannot be packed, and names it");
+        }
+        core::warn("{}: {}: left out", item.path, image.problem);
+        skipped.push_back({{"path", item.path}, {"problem", image.problem}});
+      });
+  const std::vector<WrittenShard>& shards = writer.finish();
+  if (data::read_classes(options.shards.folder).empty()) {
+    data::write_classes(options.shards.folder, source.classes);
+  }
+  report(options, source, shards, skipped);
+}
+
+}  // namespace
+
+void add_pack_command(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<PackOptions>();
+  CLI::App* const command = app.add_subcommand("pack", "write images and labels as shards");
+  command
+      ->add_option("SRC", options->source,
+                   "a folder with one folder of images for each class, or a .csv or .jsonl list "
+                   "with path and label")
+      ->required();
+  command->add_option("OUT", options->shards.folder, "the folder of the shards")->required();
+  add_shard_flags(*command, options->shards);
+  command->add_option("--classes", options->classes_file,
+                      "a JSON list with the names of the classes by number; default: classes.json "
+                      "in OUT, or the classes found, sorted");
+  command
+      ->add_option("--resize", options->resize,
+                   "make the shorter side so many pixels where it is longer")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{65500}));
+  command->add_option("--reencode", options->reencode,
+                      "write images as jpeg:QUALITY, png or raw; with --resize the default is "
+                      "jpeg:90, else files stay as they are");
+  command->add_option("--seed", options->seed, "of the order of the samples")
+      ->capture_default_str();
+  command->add_flag("--in-file-order", options->in_file_order,
+                    "do not shuffle: sorted by path, or as in the list");
+  command->add_flag("--skip-bad", options->skip_bad, "leave out images that cannot be packed");
+  add_threads_flag(*command, options->threads);
+  add_json_flag(*command, options->as_json);
+  command->callback([options, &exit_status] {
+    run_pack(*options);
+    exit_status = 0;
+  });
+}
+
+}  // namespace scaletrain::app

@@ -1,0 +1,28 @@
+// What `scaletrain data pack` packs: a folder with a sub-folder for each class, or a list.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace scaletrain::app {
+
+struct PackItem {
+  std::string path;  // of the image
+  std::string key;   // of the sample, as WebDataset has it: no dot in its last part
+  std::int64_t label = 0;
+};
+
+struct PackSource {
+  std::vector<PackItem> items;       // sorted bytewise by path, or as in the list
+  std::vector<std::string> classes;  // by label
+};
+
+// `source` is a folder, or a file that ends in .csv, .jsonl or .ndjson, whose paths are relative to
+// the file's folder. `classes`, where not empty, gives the numbers of the classes; otherwise these
+// are the names sorted bytewise, or the numbers of the list. Files of a folder that are no images
+// by their extension are left alone. Throws core::DataError: nothing to pack, a class that
+// `classes` does not have, a list that is damaged.
+PackSource read_pack_source(const std::string& source, const std::vector<std::string>& classes);
+
+}  // namespace scaletrain::app

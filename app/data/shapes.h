@@ -1,0 +1,19 @@
+// Pictures of coloured shapes whose class can be seen: data for trials without data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/data/image.h"
+
+namespace scaletrain::app {
+
+// Names of `count` classes: "red-circle", ..., and from the 73rd on "red-circle-x2" with two of it.
+std::vector<std::string> shape_classes(std::int64_t count);
+
+// Picture `number` of class `label`, a function of seed, number, label and the size of `image`
+// only: the shape somewhere, in any size and turn, on a noisy background.
+void draw_shapes(std::uint64_t seed, std::int64_t number, std::int64_t label, data::Image& image);
+
+}  // namespace scaletrain::app

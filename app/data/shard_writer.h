@@ -1,0 +1,64 @@
+// New shards NAME-000000.tar, NAME-000001.tar, ... in a folder, each whole or absent, with its
+// index beside it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {  // NOLINT(readability-identifier-naming)
+class App;
+}
+
+namespace scaletrain::app {
+
+struct ShardOptions {
+  std::string folder;
+  std::string name = "train";          // of the shards
+  std::string shard_bytes;             // "256MB", "1GiB"; "" is the default
+  std::int64_t samples_per_shard = 0;  // 0: no such limit
+  bool overwrite = false;
+};
+
+// --name, --shard-bytes, --samples-per-shard, --overwrite.
+void add_shard_flags(CLI::App& command, ShardOptions& options);
+
+// "256MB" (10^6), "1GiB" (2^30), "1000". Throws core::UsageError naming `option`.
+std::int64_t parse_bytes(const std::string& text, const std::string& option);
+
+struct WrittenShard {
+  std::string path;
+  std::int64_t samples = 0, bytes = 0;
+  std::string sha256;
+};
+
+struct WrittenField {
+  std::string_view extension, bytes;
+};
+
+class ShardWriter {
+ public:
+  // Makes the folder. Throws core::UsageError where shards of this name are there already; with
+  // `overwrite` these are removed, with their indexes.
+  explicit ShardWriter(const ShardOptions& options);
+  ~ShardWriter();  // what was not finished disappears
+
+  // Appends one sample. A shard ends before the sample that would take it over its bytes or count.
+  void add(std::string_view key, const std::vector<WrittenField>& fields);
+
+  // Ends the last shard. The shards in order.
+  const std::vector<WrittenShard>& finish();
+
+ private:
+  struct Open;
+  void close_shard();
+
+  ShardOptions options_;
+  std::int64_t limit_;
+  std::unique_ptr<Open> open_;
+  std::vector<WrittenShard> written_;
+};
+
+}  // namespace scaletrain::app

@@ -1,0 +1,123 @@
+#include "app/data/synth_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/data/in_order.h"
+#include "app/data/options.h"
+#include "app/data/output.h"
+#include "app/data/shapes.h"
+#include "app/data/shard_writer.h"
+#include "lib/core/error.h"
+#include "lib/data/classes_file.h"
+#include "lib/data/encode.h"
+#include "lib/observe/work_progress.h"
+
+namespace scaletrain::app {
+namespace {
+
+struct SynthOptions {
+  ShardOptions shards;
+  std::int64_t samples = 1000, classes = 10;
+  std::string size = "64", encoding = "jpeg:90";
+  std::uint64_t seed = 0;
+  int threads = 0;
+  bool as_json = false;
+};
+
+struct Size {
+  std::int64_t width = 0, height = 0;
+};
+
+// "64" or "500x375".
+Size parse_size(const std::string& text) {
+  constexpr std::int64_t kMaxSide = 16384;
+  Size size;
+  const char* const end = text.data() + text.size();
+  auto parsed = std::from_chars(text.data(), end, size.width);
+  size.height = size.width;
+  if (parsed.ec == std::errc() && parsed.ptr != end && *parsed.ptr == 'x') {
+    parsed = std::from_chars(parsed.ptr + 1, end, size.height);
+  }
+  const auto fits = [](std::int64_t side) { return side >= 1 && side <= kMaxSide; };
+  if (parsed.ec != std::errc() || parsed.ptr != end || !fits(size.width) || !fits(size.height)) {
+    throw core::UsageError("--size", fmt::format("\"{}\" is not a size", text),
+                           fmt::format("write 64 or 500x375, at most {} a side", kMaxSide));
+  }
+  return size;
+}
+
+void run_synth(const SynthOptions& options) {
+  const Size size = parse_size(options.size);
+  const data::Encoding encoding = data::parse_encoding(options.encoding, "--encoding");
+  const std::vector<std::string> classes = shape_classes(options.classes);
+  const std::vector<std::string> there = data::read_classes(options.shards.folder);
+  if (!there.empty() && there != classes) {
+    throw core::UsageError(options.shards.folder, "its classes.json has other classes",
+                           "choose another folder or number of --classes");
+  }
+  const int threads = resolve_threads(options.threads);
+  std::vector<data::Image> images(static_cast<std::size_t>(threads));
+  for (data::Image& image : images) image.reshape(size.width, size.height);
+
+  ShardWriter writer(options.shards);
+  observe::WorkProgress progress(STDERR_FILENO, "drawing", options.samples);
+  in_order<std::string>(
+      options.samples, threads,
+      [&](std::int64_t i, int thread) {
+        data::Image& image = images[static_cast<std::size_t>(thread)];
+        draw_shapes(options.seed, i, i % options.classes, image);
+        return data::encode(image, encoding);
+      },
+      [&](std::int64_t i, const std::string& file) {
+        progress.add(1, static_cast<std::int64_t>(file.size()));
+        writer.add(fmt::format("{}-{:08}", options.shards.name, i),
+                   {{encoding.extension(), file}, {"cls", std::to_string(i % options.classes)}});
+      });
+  const std::size_t shards = writer.finish().size();
+  if (there.empty()) data::write_classes(options.shards.folder, classes);
+  if (options.as_json) {
+    print_json({{"samples", options.samples}, {"classes", classes}, {"shards", shards}});
+  } else {
+    print(fmt::format("drew {} samples of {} classes into {} shards in {}\n", options.samples,
+                      options.classes, shards, options.shards.folder));
+  }
+}
+
+}  // namespace
+
+void add_synth_command(CLI::App& app, int& exit_status) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  constexpr std::int64_t kMostClasses = 100'000;
+  const auto options = std::make_shared<SynthOptions>();
+  CLI::App* const command =
+      app.add_subcommand("synth", "draw labelled shapes into shards, for trials without data");
+  command->add_option("OUT", options->shards.folder, "the folder of the shards")->required();
+  add_shard_flags(*command, options->shards);
+  command->add_option("--samples", options->samples, "how many")
+      ->check(CLI::Range(std::int64_t{1}, kMost))
+      ->capture_default_str();
+  command->add_option("--classes", options->classes, "of how many kinds")
+      ->check(CLI::Range(std::int64_t{1}, kMostClasses))
+      ->capture_default_str();
+  command->add_option("--size", options->size, "pixels: 64, or 500x375")->capture_default_str();
+  command->add_option("--encoding", options->encoding, "jpeg:QUALITY, png or raw")
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "of everything that is drawn")
+      ->capture_default_str();
+  add_threads_flag(*command, options->threads);
+  add_json_flag(*command, options->as_json);
+  command->callback([options, &exit_status] {
+    run_synth(*options);
+    exit_status = 0;
+  });
+}
+
+}  // namespace scaletrain::app

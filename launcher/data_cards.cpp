@@ -1,0 +1,34 @@
+#include "launcher/data_cards.h"
+
+#include <fmt/format.h>
+
+#include "lib/core/disk.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMaxCardBytes = 64 << 20;
+
+void record_card(const recipe::Source& source, const fs::path& to) {
+  fs::path folder = source.folder;
+  if (folder.empty() && !source.shards.empty()) folder = fs::path(source.shards[0]).parent_path();
+  const fs::path card = folder / "card.json";
+  std::error_code ignored;
+  if (!fs::is_regular_file(card, ignored)) return;
+  core::Disk& disk = core::system_disk();
+  disk.make_folders(to.parent_path());
+  core::write_durably(disk, to, core::read_file(card, kMaxCardBytes, core::ExitCode::kData));
+}
+
+}  // namespace
+
+void record_cards(const recipe::Data& data, const fs::path& output) {
+  core::system_disk().remove_all(output / "cards");
+  record_card(data.train, output / "cards" / "train.json");
+  if (data.val) record_card(*data.val, output / "cards" / "val.json");
+  if (data.test) record_card(*data.test, output / "cards" / "test.json");
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,74 @@
+#include "lib/core/command_line.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/lookup.h"
+
+namespace scaletrain::core {
+namespace {
+
+std::string did_you_mean(const std::string& name, const std::vector<std::string>& known) {
+  const std::string near = nearest(name, known);
+  return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
+}
+
+[[noreturn]] void refuse_extras(const CLI::App& app) {
+  const CLI::App* command = &app;
+  std::string place = app.get_name();
+  for (auto chosen = app.get_subcommands(); !chosen.empty(); chosen = command->get_subcommands()) {
+    command = chosen.front();
+    place += " " + command->get_name();
+  }
+  const std::string extra = app.remaining(true).front();
+  const std::string flag = extra.substr(0, extra.find('='));
+  if (!flag.starts_with("-")) {
+    throw UsageError(place, fmt::format("\"{}\" is one argument too many", flag),
+                     fmt::format("{} --help lists what is allowed", place));
+  }
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command->get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  throw UsageError(place, fmt::format("there is no flag {}", flag),
+                   fmt::format("{} --help lists the flags{}", place, did_you_mean(flag, known)));
+}
+
+}  // namespace
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> result;
+  for (const CLI::App* command : app.get_subcommands({})) result.push_back(command->get_name());
+  return result;
+}
+
+void refuse_command(const CLI::App& app, const std::string& name) {
+  const std::vector<std::string> known = command_names(app);
+  throw UsageError(
+      app.get_name(), fmt::format("there is no command \"{}\"", escape_control(name)),
+      fmt::format("use one of: {}{}", fmt::join(known, ", "), did_you_mean(name, known)));
+}
+
+bool parse_command_line(CLI::App& app, std::vector<std::string> arguments) {
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    app.parse(arguments);
+  } catch (const CLI::ExtrasError&) {
+    refuse_extras(app);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) {
+      throw UsageError(app.get_name(), error.what(),
+                       fmt::format("{} COMMAND --help lists the flags", app.get_name()));
+    }
+    app.exit(error);  // --help, --version: prints
+    return false;
+  }
+  return true;
+}
+
+}  // namespace scaletrain::core

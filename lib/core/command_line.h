@@ -1,0 +1,27 @@
+// What the programs' command lines have in common: CLI11, with errors as ours.
+//
+// The app is named as a person types it ("scaletrain", "scaletrain data"); its subcommands run in
+// their callbacks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {  // NOLINT(readability-identifier-naming)
+class App;
+}
+
+namespace scaletrain::core {
+
+// The names of the app's subcommands.
+std::vector<std::string> command_names(const CLI::App& app);
+
+// Throws core::UsageError: there is no subcommand `name`; it names those that are, and the nearest.
+[[noreturn]] void refuse_command(const CLI::App& app, const std::string& name);
+
+// Parses `arguments` (without the program's name) and runs the callbacks. False after --help or
+// --version, which print. Throws core::UsageError for what the app does not take, naming the
+// nearest flag, and whatever a callback throws.
+bool parse_command_line(CLI::App& app, std::vector<std::string> arguments);
+
+}  // namespace scaletrain::core

@@ -1,0 +1,13 @@
+// A loop whose turns may run at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace scaletrain::core {
+
+// Calls body(0) to body(count - 1) from up to `threads` threads, in any order. After a failure no
+// further turn is begun, and the exception of the lowest turn that failed is thrown.
+void for_each_index(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body);
+
+}  // namespace scaletrain::core

@@ -1,0 +1,29 @@
+// 8-bit RGB to files: what the tools write.
+#pragma once
+
+#include <string>
+
+#include "lib/data/image.h"
+
+namespace scaletrain::data {
+
+// Baseline, 4:2:0, `quality` 1 to 100.
+std::string to_jpeg(const Image& image, int quality);
+std::string to_png(const Image& image);
+std::string to_rgb8(const Image& image);  // docs/formats/rgb8.md
+
+// What `--reencode` names.
+struct Encoding {
+  enum class Kind { kJpeg, kPng, kRaw };
+  Kind kind = Kind::kJpeg;
+  int quality = 90;  // of kJpeg
+
+  std::string extension() const;
+};
+
+// "jpeg", "jpeg:90", "png" or "raw". Throws core::UsageError naming `option`.
+Encoding parse_encoding(const std::string& text, const std::string& option);
+
+std::string encode(const Image& image, const Encoding& encoding);
+
+}  // namespace scaletrain::data

@@ -1,0 +1,171 @@
+// libjpeg's errors are long jumps: between a setjmp and the calls that may jump to it lives no
+// object with a destructor.
+#include "lib/data/jpeg.h"
+
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstdio>  // jpeglib.h wants it
+#include <stdexcept>
+#include <vector>
+
+#include "lib/data/decode.h"
+#include "lib/data/exif.h"
+
+namespace scaletrain::data {
+namespace {
+
+constexpr int kExifMarker = JPEG_APP0 + 1;
+constexpr std::int64_t kMargin = 2;  // columns: chroma is interpolated over its neighbours
+
+}  // namespace
+
+struct Jpeg::State {
+  jpeg_decompress_struct info = {};
+  jpeg_error_mgr errors = {};
+  std::jmp_buf jump = {};
+  std::array<char, JMSG_LENGTH_MAX> message = {};
+  std::string_view file;
+  std::vector<std::uint8_t> cmyk;  // a row
+
+  State() { create(); }
+  ~State() { jpeg_destroy_decompress(&info); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void create() {
+    info = {};
+    info.err = jpeg_std_error(&errors);
+    errors.error_exit = on_error;
+    errors.emit_message = on_message;
+    info.client_data = this;
+    jpeg_create_decompress(&info);  // no memory: the library ends the process
+    jpeg_save_markers(&info, kExifMarker, 0xffff);
+  }
+
+  // Runs `body`, in which the library may fail.
+  template <class Body>
+  void guarded(const Body& body) {
+    if (setjmp(jump) == 0) {  // NOLINT(cert-err52-cpp)
+      body();
+      return;
+    }
+    jpeg_destroy_decompress(&info);  // its state after a failure is not to be trusted
+    create();
+    throw std::invalid_argument(message.data());
+  }
+
+  [[noreturn]] static void on_error(j_common_ptr common) {
+    auto* const state = static_cast<State*>(common->client_data);
+    common->err->format_message(common, state->message.data());
+    std::longjmp(state->jump, 1);
+  }
+
+  static void on_message(j_common_ptr common, int level) {
+    if (level < 0) on_error(common);
+  }
+
+  bool is_cmyk() const {
+    return info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+  }
+
+  void read_rows(std::int64_t end, Image& image);
+  void check_end();
+};
+
+// Reads rows up to `end` into the image, from its first row on.
+void Jpeg::State::read_rows(std::int64_t end, Image& image) {
+  constexpr std::size_t kRows = 16;
+  std::array<JSAMPROW, kRows> rows{};
+  const auto first = static_cast<std::int64_t>(info.output_scanline);
+  while (info.output_scanline < end) {
+    const std::int64_t y = static_cast<std::int64_t>(info.output_scanline) - first;
+    if (is_cmyk()) {
+      rows[0] = cmyk.data();
+      jpeg_read_scanlines(&info, rows.data(), 1);
+      // Adobe's convention, which everything that writes CMYK follows: 255 is no ink.
+      std::uint8_t* to = image.row(y);
+      for (const std::uint8_t* in = cmyk.data(); in != cmyk.data() + cmyk.size(); in += 4) {
+        for (int c = 0; c < 3; ++c) *to++ = static_cast<std::uint8_t>((in[c] * in[3] + 127) / 255);
+      }
+      continue;
+    }
+    const auto count = static_cast<JDIMENSION>(std::min<std::int64_t>(kRows, end - first - y));
+    for (JDIMENSION i = 0; i < count; ++i) rows[i] = image.row(y + i);
+    jpeg_read_scanlines(&info, rows.data(), count);
+  }
+}
+
+// The file goes on to its end marker, which cannot be part of the picture's data.
+void Jpeg::State::check_end() {
+  const jpeg_source_mgr& source = *info.src;
+  const std::string_view rest(reinterpret_cast<const char*>(source.next_input_byte),
+                              source.bytes_in_buffer);
+  if (jpeg_has_multiple_scans(&info) != 0) return;  // all of it was read at the start
+  if (info.unread_marker == JPEG_EOI || rest.find("\xff\xd9") != std::string_view::npos) return;
+  errors.msg_code = JWRN_JPEG_EOF;
+  on_error(reinterpret_cast<j_common_ptr>(&info));
+}
+
+Jpeg::Jpeg() : state_(std::make_unique<State>()) {}
+Jpeg::~Jpeg() = default;
+
+void Jpeg::open(std::string_view file) {
+  State& state = *state_;
+  jpeg_abort_decompress(&state.info);
+  state.file = file;
+  state.guarded([&] {
+    jpeg_mem_src(&state.info, reinterpret_cast<const unsigned char*>(file.data()), file.size());
+    jpeg_read_header(&state.info, TRUE);
+  });
+}
+
+std::int64_t Jpeg::width() const { return state_->info.image_width; }
+std::int64_t Jpeg::height() const { return state_->info.image_height; }
+
+int Jpeg::orientation() const {
+  for (auto* marker = state_->info.marker_list; marker != nullptr; marker = marker->next) {
+    if (marker->marker != kExifMarker) continue;
+    const int found =
+        exif_orientation({reinterpret_cast<const char*>(marker->data), marker->data_length});
+    if (found != 0) return found;
+  }
+  return 1;
+}
+
+void Jpeg::decode(Image& image) { decode_part({{0, width()}, {0, height()}}, 1, image); }
+
+Jpeg::Corner Jpeg::decode_part(const Box& part, std::int64_t shrink, Image& image) {
+  State& state = *state_;
+  jpeg_decompress_struct& info = state.info;
+  Corner corner{0, part.y.begin};
+  state.guarded([&] {
+    info.scale_num = 1;
+    info.scale_denom = static_cast<unsigned>(shrink);
+    info.out_color_space = state.is_cmyk() ? JCS_CMYK : JCS_RGB;
+    jpeg_start_decompress(&info);
+    const std::int64_t first = std::max<std::int64_t>(0, part.x.begin - kMargin);
+    const std::int64_t end =
+        std::min<std::int64_t>(info.output_width, part.x.begin + part.x.size + kMargin);
+    auto left = static_cast<JDIMENSION>(first);
+    auto columns = static_cast<JDIMENSION>(end - first);
+    if (columns < info.output_width) jpeg_crop_scanline(&info, &left, &columns);
+    corner.left = left;
+    image.reshape(columns, part.y.size);
+    if (state.is_cmyk()) state.cmyk.resize(std::size_t{columns} * 4);
+    if (part.y.begin > 0) jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(part.y.begin));
+    state.read_rows(part.y.begin + part.y.size, image);
+    if (info.output_scanline == info.output_height) {
+      jpeg_finish_decompress(&info);
+    } else {
+      state.check_end();
+      jpeg_abort_decompress(&info);
+    }
+  });
+  return corner;
+}
+
+}  // namespace scaletrain::data

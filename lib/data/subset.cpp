@@ -1,0 +1,40 @@
+#include "lib/data/subset.h"
+
+#include <utility>
+
+namespace scaletrain::data {
+namespace {
+
+constexpr std::uint64_t kChoiceKey = 0x737562736574;  // "subset": the same for every run
+
+}  // namespace
+
+Subset::Subset(std::shared_ptr<const Dataset> whole, std::int64_t size)
+    : whole_(std::move(whole)),
+      size_(size),
+      offsets_(shard_sizes(*whole_)),
+      choice_(kChoiceKey, whole_->size()) {}
+
+std::int64_t Subset::label(std::int64_t /*shard*/, std::int64_t sample) const {
+  const SamplePlace there = place(sample);
+  return whole_->label(there.shard, there.sample);
+}
+
+RawSample Subset::read(std::int64_t /*shard*/, std::int64_t sample) const {
+  const SamplePlace there = place(sample);
+  RawSample raw = whole_->read(there.shard, there.sample);
+  raw.stored_shard = there.shard;
+  return raw;
+}
+
+std::string Subset::image_place(std::int64_t /*shard*/, const RawSample& sample) const {
+  return whole_->image_place(sample.stored_shard, sample);
+}
+
+std::string Subset::label_place(std::int64_t /*shard*/, const RawSample& sample) const {
+  return whole_->label_place(sample.stored_shard, sample);
+}
+
+SamplePlace Subset::place(std::int64_t sample) const { return offsets_.locate(choice_(sample)); }
+
+}  // namespace scaletrain::data

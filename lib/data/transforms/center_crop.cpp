@@ -1,0 +1,32 @@
+// The shorter side becomes `resize`, then the centre is cut out: what evaluation sees, without
+// chance (torchvision's Resize and CenterCrop).
+#include <algorithm>
+
+#include "lib/data/filter_name.h"
+#include "lib/data/transform.h"
+
+namespace scaletrain::data {
+namespace {
+
+class CenterCrop : public Crop {
+ public:
+  CenterCrop(std::int64_t resize, Filter filter) : resize_(resize), filter_(filter) {}
+
+  View view(std::int64_t width, std::int64_t height, std::int64_t image_size,
+            core::Philox& /*draws*/) const override {
+    return fitted(width, height, std::max(resize_, image_size), image_size, filter_);
+  }
+
+ private:
+  std::int64_t resize_;
+  Filter filter_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Crop> make_center_crop(const recipe::Component& config) {
+  return std::make_unique<CenterCrop>(config.integer("resize"),
+                                      filter_named(config.text("filter")));
+}
+
+}  // namespace scaletrain::data

@@ -1,0 +1,50 @@
+// quarantine.json beside shards: samples and whole shards that `scaletrain data check --repair`
+// found wrong and that training leaves out (docs/formats/quarantine.md).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scaletrain::format {
+
+inline constexpr const char* kQuarantineFile = "quarantine.json";
+inline constexpr std::int64_t kMaxQuarantineBytes = std::int64_t{256} << 20;
+
+struct Quarantined {
+  std::string shard;    // its base name
+  std::string key;      // "" for the whole shard
+  std::string problem;  // for people
+
+  bool operator==(const Quarantined&) const = default;
+};
+
+class Quarantine {
+ public:
+  Quarantine() = default;
+  explicit Quarantine(std::vector<Quarantined> entries);  // in any order
+
+  // The list beside the shards of `folder`; empty where there is none. Throws
+  // core::CheckpointError for a damaged one.
+  static Quarantine beside(const std::filesystem::path& folder);
+
+  const std::vector<Quarantined>& entries() const { return entries_; }  // sorted, each once
+  bool holds_shard(std::string_view shard) const;
+  // The keys of one shard that are left out, sorted bytewise: what index_shard() takes.
+  std::vector<std::string> keys_of(std::string_view shard) const;
+
+ private:
+  std::span<const Quarantined> of(std::string_view shard) const;
+
+  std::vector<Quarantined> entries_;
+};
+
+// The file's text; keys and names must be UTF-8. parse_quarantine throws core::CheckpointError
+// naming `place`.
+std::string encode_quarantine(const Quarantine& quarantine);
+Quarantine parse_quarantine(std::string_view text, const std::string& place);
+
+}  // namespace scaletrain::format

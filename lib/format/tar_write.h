@@ -1,0 +1,39 @@
+// tar files written member by member: POSIX ustar, with a pax header where a name is too long. The
+// bytes are a function of names and contents alone: no times, owners or modes of this machine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace scaletrain::format {
+
+class TarWriter {
+ public:
+  // `sink` takes the file's bytes in order, in pieces of about a megabyte.
+  explicit TarWriter(std::function<void(std::span<const std::byte>)> sink);
+
+  // Appends a regular file. `path` is not empty and holds no NUL.
+  void add(std::string_view path, std::string_view bytes);
+
+  // The two zero blocks that end a tar; nothing may be added afterwards.
+  void finish();
+
+  std::int64_t bytes() const { return bytes_; }  // so far, end marker not included before finish()
+
+  // What add() of such a member appends.
+  static std::int64_t member_bytes(std::string_view path, std::int64_t bytes);
+
+ private:
+  void append(std::string_view bytes);
+  void append_padded(std::string_view bytes);
+  void flush();
+
+  std::function<void(std::span<const std::byte>)> sink_;
+  std::string buffer_;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace scaletrain::format

@@ -1,0 +1,110 @@
+#include "lib/input/mix.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/lerp.h>
+#include <ATen/ops/one_hot.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lib/core/distributions.h"
+
+namespace scaletrain::input {
+namespace {
+
+// A box of 1 - share of the image about a random middle, cut at the edge (CutMix, section 3.1).
+data::Box draw_box(core::Philox& draws, double share, std::int64_t size) {
+  const auto middle = [&] {
+    return static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(size)));
+  };
+  const auto half =
+      static_cast<std::int64_t>(0.5 * std::sqrt(1 - share) * static_cast<double>(size));
+  const auto range = [&](std::int64_t at) {
+    const std::int64_t begin = std::max<std::int64_t>(0, at - half);
+    return data::Range{begin, std::min(size, at + half) - begin};
+  };
+  const std::int64_t x = middle(), y = middle();
+  return {range(x), range(y)};
+}
+
+// [pairs] of one number of each.
+template <class Number>
+at::Tensor column(const std::vector<PairMix>& pairs, at::Device device, const Number& number) {
+  at::Tensor host = at::empty({static_cast<std::int64_t>(pairs.size())}, at::kFloat);
+  float* out = host.mutable_data_ptr<float>();
+  for (const PairMix& pair : pairs) *out++ = static_cast<float>(number(pair));
+  return host.to(device);
+}
+
+// Whether each of 0..size-1 lies in the range that `range` gives: [pairs, size] bool.
+template <class RangeOf>
+at::Tensor inside(const std::vector<PairMix>& pairs, std::int64_t size, at::Device device,
+                  const RangeOf& range) {
+  const at::Tensor places = at::arange(size, at::TensorOptions(at::kFloat).device(device));
+  const at::Tensor begin =
+      column(pairs, device, [&](const PairMix& pair) { return range(pair).begin; });
+  const at::Tensor end = column(
+      pairs, device, [&](const PairMix& pair) { return range(pair).begin + range(pair).size; });
+  return places.ge(begin.unsqueeze(1)).logical_and_(places.lt(end.unsqueeze(1)));
+}
+
+// What each sample of [2 * pairs, ...] is mixed with.
+at::Tensor partners(const at::Tensor& samples) {
+  std::vector<std::int64_t> shape = samples.sizes().vec();
+  shape[0] /= 2;
+  shape.insert(shape.begin() + 1, 2);
+  return samples.view(shape).flip(1).view(samples.sizes());
+}
+
+}  // namespace
+
+PairMix draw_pair(const recipe::Mix& mix, std::int64_t size, std::uint64_t seed, std::int64_t epoch,
+                  std::int64_t pair) {
+  core::Philox draws(seed, core::DrawPurpose::kMix, static_cast<std::uint64_t>(epoch),
+                     static_cast<std::uint64_t>(pair));
+  if (!core::happens(draws, mix.probability)) return {};
+  const double cutmix_share = mix.cutmix <= 0 ? 0 : mix.mixup <= 0 ? 1 : mix.cutmix_share;
+  const bool cuts = core::happens(draws, cutmix_share);
+  const double alpha = cuts ? mix.cutmix : mix.mixup;
+  if (alpha <= 0) return {};
+  const double own = core::symmetric_beta(draws, alpha);
+  if (!cuts) return {.own = own, .box = {}};
+  const data::Box box = draw_box(draws, own, size);
+  const auto cut = static_cast<double>(box.x.size * box.y.size);
+  return {.own = 1 - cut / static_cast<double>(size * size), .box = box};
+}
+
+void Mixer::mix(DeviceBatch& batch, std::int64_t epoch, std::int64_t position) const {
+  const at::Device device = batch.images.device();
+  const std::int64_t size = batch.images.size(2);
+  std::vector<PairMix> pairs;
+  for (std::int64_t i = 0; i < batch.images.size(0); i += 2) {
+    pairs.push_back(draw_pair(mix_, size, seed_, epoch, (position + i) / 2));
+  }
+  // A pixel's share of itself: 0 in a box, 1 beside it, `own` where there is none.
+  const at::Tensor in_box =
+      inside(pairs, size, device, [](const PairMix& pair) { return pair.box.y; })
+          .unsqueeze(2)
+          .logical_and(inside(pairs, size, device, [](const PairMix& pair) {
+                         return pair.box.x;
+                       }).unsqueeze(1));  // [pairs, height, width]
+  const at::Tensor beside = column(pairs, device, [](const PairMix& pair) {
+    return pair.box.x.size * pair.box.y.size > 0 ? 1.0 : pair.own;
+  });
+  const at::Tensor share = beside.view({-1, 1, 1})
+                               .expand_as(in_box)
+                               .masked_fill(in_box, 0)
+                               .repeat_interleave(2, 0)
+                               .unsqueeze(3);  // [count, height, width, 1]
+  const at::Tensor pixels = batch.images.permute({0, 2, 3, 1});
+  batch.images = at::lerp(partners(pixels), pixels, share).permute({0, 3, 1, 2});
+
+  const at::Tensor own = column(pairs, device, [](const PairMix& pair) { return pair.own; })
+                             .repeat_interleave(2)
+                             .unsqueeze(1);
+  const at::Tensor classes = at::one_hot(batch.targets, num_classes_).to(at::kFloat);
+  batch.targets = at::lerp(partners(classes), classes, own);
+}
+
+}  // namespace scaletrain::input

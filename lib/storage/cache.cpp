@@ -1,0 +1,269 @@
+#include "lib/storage/cache.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "lib/core/clock.h"
+#include "lib/core/error.h"
+#include "lib/core/hash.h"
+#include "lib/core/log.h"
+#include "lib/core/url.h"
+#include "lib/storage/digest.h"
+
+namespace scaletrain::storage {
+namespace {
+
+constexpr std::size_t kFetchers = 4;  // one connection does not fill a network
+constexpr std::size_t kCopyBytes = 1 << 20;
+constexpr int kMostDamaged = 3;  // copies with a wrong MD5
+constexpr int kMostRemovals = 10;
+constexpr std::chrono::milliseconds kPause{20};
+constexpr std::int64_t kTouchEveryS = 10;
+
+bool is_command(const std::string& path) { return core::url_scheme(path) == "pipe"; }
+
+// "train-000000.tar.0123456789abcdef": a person may read it, and no two versions share it.
+std::string key_of(const std::string& path, const Identity& identity) {
+  const std::string text =
+      fmt::format("{}\n{}\n{}\n{}", path, identity.bytes, identity.mtime_ns, identity.etag);
+  std::string name = core::base_name(path);
+  for (char& c : name) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+    if (!is_plain) c = '_';
+  }
+  return fmt::format("{}.{:016x}", name.substr(0, 100), core::xxh3_64(text));
+}
+
+// What is known of a command's output once it is there.
+Identity identity_of(const CacheEntry& entry) {
+  return {.bytes = entry.bytes, .etag = "xxh3 " + entry.hash};
+}
+
+// The object from the front; it must still be the version that was opened.
+std::unique_ptr<Stream> stream_version(const Storage& origin, const std::string& path,
+                                       const Identity& identity) {
+  if (is_command(path)) return origin.stream(path);
+  auto object = origin.open(path);
+  if (object->identity() != identity) {
+    throw core::DataError(core::shown_path(path), "was replaced while it was read",
+                          "start again, and leave shards alone while they are read");
+  }
+  return stream_of(std::move(object));
+}
+
+}  // namespace
+
+// Opens its file for each read, so that an entry that is removed gives its space back at once.
+class Cache::CachedObject : public Object {
+ public:
+  CachedObject(Cache& cache, const Storage& origin, std::string path, Version version)
+      : cache_(cache), origin_(origin), path_(std::move(path)), version_(std::move(version)) {}
+
+  Identity identity() const override { return version_.identity; }
+
+  void read(std::int64_t offset, std::span<std::byte> out) const override {
+    cache_.check_once(origin_, path_, version_);
+    for (int removals = 0;; ++removals) {
+      const core::Descriptor fd(
+          ::open(cache_.folder_.data_path(version_.key).c_str(), O_RDONLY | O_CLOEXEC));
+      if (fd) return read_from(fd.get(), offset, out);
+      if (errno != ENOENT) fail(errno);
+      if (removals == kMostRemovals) {
+        throw core::StorageError(core::shown_path(path_), "is removed from the cache while read",
+                                 "give it more room: /data/cache/max_bytes");
+      }
+      cache_.fetch(origin_, path_, version_);
+    }
+  }
+
+ private:
+  void read_from(int fd, std::int64_t offset, std::span<std::byte> out) const {
+    for (std::size_t done = 0; done < out.size();) {
+      const ssize_t got = ::pread(fd, out.data() + done, out.size() - done,
+                                  offset + static_cast<std::int64_t>(done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail(errno);
+      if (got == 0) {
+        throw core::DataError(core::shown_path(path_),
+                              fmt::format("ends at byte {} while bytes {} to {} are read",
+                                          version_.identity.bytes, offset, offset + out.size()),
+                              "the object is truncated, or its index is of another one");
+      }
+      done += static_cast<std::size_t>(got);
+    }
+    const auto now =
+        std::chrono::duration_cast<std::chrono::seconds>(core::now().time_since_epoch()).count();
+    if (now - touched_s_ >= kTouchEveryS) {
+      touched_s_ = now;
+      cache_.folder_.touch(version_.key);
+    }
+  }
+
+  [[noreturn]] void fail(int error) const {
+    throw core::StorageError(cache_.folder_.data_path(version_.key).string(),
+                             core::errno_text(error), "check the disk of /data/cache/folder");
+  }
+
+  Cache& cache_;
+  const Storage& origin_;
+  std::string path_;
+  Version version_;
+  mutable std::atomic<std::int64_t> touched_s_ = 0;
+};
+
+Cache::Cache(std::filesystem::path folder, std::int64_t max_bytes, double patience_s)
+    : folder_(std::move(folder), max_bytes),
+      patience_s_(patience_s),
+      most_ahead_bytes_(max_bytes / 2) {}
+
+Cache::~Cache() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wanted_there_.notify_all();
+  for (std::thread& thread : fetchers_) thread.join();
+}
+
+std::unique_ptr<Object> Cache::open(const Storage& origin, const std::string& path) {
+  const Version version = version_of(origin, path);
+  if (!folder_.fits(version.identity.bytes)) return origin.open(path);
+  fetch(origin, path, version);
+  return std::make_unique<CachedObject>(*this, origin, path, version);
+}
+
+Cache::Version Cache::version_of(const Storage& origin, const std::string& path) {
+  const std::string command_key = key_of(path, {});
+  std::optional<Identity> identity;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = identities_.find(path);
+    if (known != identities_.end()) identity = known->second;
+  }
+  if (!identity) {
+    identity = is_command(path) ? identity_of(fetch(origin, path, {command_key, {}}))
+                                : origin.open(path)->identity();
+    const std::lock_guard lock(mutex_);
+    identities_[path] = *identity;
+  }
+  return {is_command(path) ? command_key : key_of(path, *identity), *identity};
+}
+
+// The entry, whoever writes it.
+CacheEntry Cache::fetch(const Storage& origin, const std::string& path, const Version& version) {
+  core::SteadyTime progress = core::now();
+  std::int64_t written = -1;
+  int damaged = 0;
+  while (true) {
+    if (const auto entry = folder_.find(version.key)) return *entry;
+    if (auto writer = folder_.begin(version.key, version.identity.bytes)) {
+      // It may have been published since we looked.
+      if (const auto entry = folder_.find(version.key)) return *entry;
+      if (const auto entry = copy(origin, path, version, *writer)) return *entry;
+      if (++damaged == kMostDamaged) {
+        throw core::StorageError(
+            core::shown_path(path),
+            fmt::format("came {} times with another MD5 than the server's ETag says", damaged),
+            "bytes are damaged on the way: use an endpoint with https://");
+      }
+      core::warn("{}: damaged on the way; fetching it again", core::shown_path(path));
+      continue;
+    }
+    if (stop_) throw core::StorageError(core::shown_path(path), "the program is ending");
+    const std::int64_t newest = folder_.being_written(version.key);
+    if (std::exchange(written, newest) != newest) progress = core::now();
+    if (core::seconds_since(progress) > patience_s_) {
+      throw core::StorageError(core::shown_path(path),
+                               "another process fetches it and does not go on",
+                               "end that process, or name another folder in /data/cache");
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+// nullopt when the bytes are not those that the server promised.
+std::optional<CacheEntry> Cache::copy(const Storage& origin, const std::string& path,
+                                      const Version& version, CacheFolder::Writer& writer) {
+  const auto stream = stream_version(origin, path, version.identity);
+  Md5 md5;
+  std::vector<std::byte> buffer(kCopyBytes);
+  while (const std::size_t got = stream->read(buffer)) {
+    if (stop_) throw core::StorageError(core::shown_path(path), "the program is ending");
+    const auto bytes = std::span(buffer).first(got);
+    md5.update(bytes);
+    writer.write(bytes);
+  }
+  const std::string& promised = version.identity.md5;
+  if (!promised.empty() && md5.hex() != promised) return std::nullopt;
+  const CacheEntry entry = writer.publish();
+  if (is_command(path) && !version.identity.etag.empty() &&
+      version.identity != identity_of(entry)) {
+    throw core::DataError(core::shown_path(path), "wrote something else than the first time",
+                          "the command must write the same bytes each time it is run");
+  }
+  const std::lock_guard lock(mutex_);
+  checked_.insert(version.key);
+  return entry;
+}
+
+// A crash of the machine or a bad disk may have changed what is in the folder.
+void Cache::check_once(const Storage& origin, const std::string& path, const Version& version) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (checked_.contains(version.key)) return;
+  }
+  const CacheEntry entry = fetch(origin, path, version);
+  if (!folder_.verify(version.key, entry) && folder_.find(version.key) == entry) {
+    core::warn("{}: is damaged; fetching it again", folder_.data_path(version.key).string());
+    folder_.remove(version.key);
+    fetch(origin, path, version);
+  }
+  const std::lock_guard lock(mutex_);
+  checked_.insert(version.key);
+}
+
+void Cache::prefetch(std::vector<Wanted> wanted) {
+  const std::lock_guard lock(mutex_);
+  wanted_.assign(std::make_move_iterator(wanted.begin()), std::make_move_iterator(wanted.end()));
+  ahead_bytes_ = 0;
+  while (fetchers_.size() < std::min(kFetchers, wanted_.size())) {
+    fetchers_.emplace_back([this] { fetch_ahead(); });
+  }
+  wanted_there_.notify_all();
+}
+
+void Cache::fetch_ahead() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wanted_there_.wait(lock, [this] { return stop_ || !wanted_.empty(); });
+    if (stop_) return;
+    const Wanted next = std::move(wanted_.front());
+    wanted_.pop_front();
+    lock.unlock();
+    try {
+      const Version version = version_of(*next.origin, next.path);
+      lock.lock();
+      ahead_bytes_ += version.identity.bytes;
+      if (ahead_bytes_ > most_ahead_bytes_) wanted_.clear();
+      const bool is_too_much = ahead_bytes_ > most_ahead_bytes_;
+      lock.unlock();
+      // What another one writes already need not be waited for here.
+      if (!is_too_much && folder_.being_written(version.key) < 0) {
+        fetch(*next.origin, next.path, version);
+      }
+    } catch (const core::Error&) {  // told to whoever opens it
+    }
+    lock.lock();
+  }
+}
+
+}  // namespace scaletrain::storage

@@ -1,0 +1,79 @@
+// Remote objects as local files of this node, shared by its ranks and by jobs.
+//
+// An entry belongs to one version of an object (path, size, ETag), so one that was replaced is
+// fetched anew. It is fetched once, whoever asks first; its MD5 is compared with what the server
+// tells, and its own hash before the first read of every process. The least recently used entries
+// are removed where there is no room; a reader whose entry is removed fetches it again.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lib/storage/cache_folder.h"
+#include "lib/storage/storage.h"
+
+namespace scaletrain::storage {
+
+class Cache {
+ public:
+  // `patience_s`: how long another process may take without writing a byte. Throws
+  // core::StorageError where the folder cannot be made.
+  Cache(std::filesystem::path folder, std::int64_t max_bytes, double patience_s);
+  ~Cache();  // ends the fetching ahead
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+
+  // `path` of `origin`, read from this node's disk; fetched now where it is not there. An object
+  // that is larger than the whole cache is read from the origin. `origin` and the cache must
+  // outlive the object. Any thread. Throws what the origin throws.
+  std::unique_ptr<Object> open(const Storage& origin, const std::string& path);
+
+  struct Wanted {
+    const Storage* origin;
+    std::string path;
+  };
+  // What will be opened next, in this order; replaces what was wanted before and is not begun. They
+  // are fetched by threads of the cache, as many as fit into half of it. A failure is left to who
+  // opens it.
+  void prefetch(std::vector<Wanted> wanted);
+
+ private:
+  class CachedObject;
+
+  // Which entry an object is, and what it is like; of a command (pipe:) only what it wrote tells.
+  struct Version {
+    std::string key;
+    Identity identity;
+  };
+  Version version_of(const Storage& origin, const std::string& path);
+  CacheEntry fetch(const Storage& origin, const std::string& path, const Version& version);
+  std::optional<CacheEntry> copy(const Storage& origin, const std::string& path,
+                                 const Version& version, CacheFolder::Writer& writer);
+  void check_once(const Storage& origin, const std::string& path, const Version& version);
+  void fetch_ahead();
+
+  CacheFolder folder_;
+  double patience_s_;
+  std::mutex mutex_;
+  std::map<std::string, Identity> identities_;  // of the paths that were asked about
+  std::set<std::string> checked_;               // keys whose hash was compared
+
+  std::condition_variable wanted_there_;
+  std::deque<Wanted> wanted_;
+  std::int64_t ahead_bytes_ = 0;  // of what was fetched of the newest wanted
+  std::int64_t most_ahead_bytes_;
+  std::atomic<bool> stop_ = false;
+  std::vector<std::thread> fetchers_;
+};
+
+}  // namespace scaletrain::storage

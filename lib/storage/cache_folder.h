@@ -1,0 +1,97 @@
+// A folder of whole files by key with a limit on their size, shared by processes of one machine
+// (docs/formats/cache.md).
+//
+// KEY.data holds the bytes; KEY.json, written after it and removed before it, says that they are
+// whole and what their hash is. KEY.part is being written by the process that has it locked; the
+// lock goes with the process, so a part that nobody has locked was left behind. Nothing is synced:
+// after a crash of the machine the hash tells what was lost, and it is fetched again.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/core/descriptor.h"
+#include "lib/core/disk.h"
+
+namespace scaletrain::storage {
+
+struct CacheEntry {
+  std::int64_t bytes = 0;
+  std::string hash;  // XXH3-64 of blocks of 1 MiB, each seeded with that of the one before
+
+  bool operator==(const CacheEntry&) const = default;
+};
+
+class CacheFolder {
+ public:
+  // Makes the folder. Throws core::StorageError.
+  CacheFolder(std::filesystem::path folder, std::int64_t max_bytes);
+
+  std::filesystem::path data_path(const std::string& key) const {
+    return folder_ / (key + ".data");
+  }
+
+  // nullopt where there is none, or none that is whole.
+  std::optional<CacheEntry> find(const std::string& key) const;
+
+  // Whether KEY.data has the bytes that the entry's hash was made of.
+  bool verify(const std::string& key, const CacheEntry& entry) const;
+
+  // Now it was used: the entry that was not used for the longest time is removed first.
+  void touch(const std::string& key) const;
+
+  void remove(const std::string& key) const;
+
+  // Whether an object of this size may be kept at all.
+  bool fits(std::int64_t bytes) const { return bytes <= max_bytes_; }
+
+  // Writes one entry; gone without publish() there is none.
+  class Writer {
+   public:
+    Writer(Writer&&) noexcept = default;
+    Writer& operator=(Writer&&) = delete;
+    ~Writer();
+
+    void write(std::span<const std::byte> bytes);
+    CacheEntry publish();
+
+   private:
+    friend class CacheFolder;
+    Writer() = default;
+    void flush();
+
+    const CacheFolder* folder_ = nullptr;
+    std::string key_;
+    core::Descriptor lock_;  // none once it is published
+    std::unique_ptr<core::DiskFile> file_;
+    std::vector<std::byte> block_;
+    CacheEntry entry_;
+    std::uint64_t hash_ = 0;
+  };
+
+  // Makes room for `bytes` by removing entries and starts to write; nullopt while another process
+  // or thread writes this entry.
+  std::optional<Writer> begin(const std::string& key, std::int64_t bytes) const;
+
+  // Bytes that another one has written of the entry so far; -1 where nobody writes it.
+  std::int64_t being_written(const std::string& key) const;
+
+ private:
+  std::filesystem::path part_path(const std::string& key) const {
+    return folder_ / (key + ".part");
+  }
+  std::filesystem::path json_path(const std::string& key) const {
+    return folder_ / (key + ".json");
+  }
+  void make_room(std::int64_t bytes) const;
+
+  std::filesystem::path folder_;
+  std::int64_t max_bytes_;
+};
+
+}  // namespace scaletrain::storage

@@ -1,0 +1,52 @@
+#include "lib/storage/http.h"
+
+#include "lib/core/url.h"
+#include "lib/storage/remote_object.h"
+
+namespace scaletrain::storage {
+namespace {
+
+class HttpStorage : public Storage {
+ public:
+  explicit HttpStorage(const HttpCaller& caller) : caller_(caller) {}
+
+  std::unique_ptr<Object> open(const std::string& path) const override {
+    RemotePath remote;
+    remote.place = core::shown_path(path);
+    remote.request = [path](const std::map<std::string, std::string>& headers) {
+      HttpRequest request;
+      request.url = path;
+      request.headers = headers;
+      request.follow_redirects = true;
+      return request;
+    };
+    remote.forbidden_remedy = "the server does not let us read it: check the address";
+    return open_remote(caller_, std::move(remote));
+  }
+
+  std::vector<Entry> list(const std::string& folder) const override {
+    refuse(folder, "cannot be listed");
+  }
+  void write(const std::string& path, std::string_view /*bytes*/) const override {
+    refuse(path, "cannot be written");
+  }
+  bool write_if_absent(const std::string& path, std::string_view /*bytes*/) const override {
+    refuse(path, "cannot be written");
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& path, const std::string& what) {
+    throw core::DataError(core::shown_path(path), what + ": a plain web server is only read",
+                          "use a folder, s3:// or gs://");
+  }
+
+  const HttpCaller& caller_;
+};
+
+}  // namespace
+
+std::unique_ptr<Storage> make_http_storage(const HttpCaller& caller) {
+  return std::make_unique<HttpStorage>(caller);
+}
+
+}  // namespace scaletrain::storage

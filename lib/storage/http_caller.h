@@ -1,0 +1,60 @@
+// Requests with patience: a try that fails in a way that may pass is made again, with capped
+// exponential back-off and full jitter (Brooker, "Exponential Backoff And Jitter", AWS, 2015),
+// until a budget of time is used up.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "lib/core/error.h"
+#include "lib/recipe/recipe.h"
+#include "lib/storage/http_client.h"
+
+namespace scaletrain::storage {
+
+// 401, 403: a person must act, yet a restart with new credentials helps.
+struct ForbiddenError : core::StorageError {
+  using StorageError::StorageError;
+};
+
+struct HttpCall {
+  std::string place;                       // for messages: shown_path()
+  std::function<HttpRequest()> make = {};  // called anew for every try
+  std::vector<long> expected = {};         // statuses that are answers: 404, 412, ...
+  // What is wrong with a 2xx answer, so that it must not be used and is asked for again; "" for
+  // nothing.
+  std::function<std::string(const HttpResponse&)> fault = {};
+  // Whether there are other credentials than before, after an answer 400, 401 or 403.
+  std::function<bool()> renew = {};
+  std::string forbidden_remedy = {};
+};
+
+class HttpCaller {
+ public:
+  explicit HttpCaller(const recipe::Storage& settings);
+
+  // A sound 2xx or expected answer; any thread. Throws core::DataError: 404, 410, 416 or 412;
+  // ForbiddenError; core::StorageError: what remains after the retries.
+  HttpResponse call(const HttpCall& call) const;
+
+  // Ends every call under way; later ones fail.
+  void cancel();
+
+ private:
+  bool wait(int failures, double elapsed_s, const std::string& retry_after) const;
+
+  double give_up_after_s_;
+  HttpClient client_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable cancelled_;
+  mutable std::minstd_rand random_;
+};
+
+// <Code> and <Message> of an S3 error, "AccessDenied: ..."; "" where there are none.
+std::string error_text(const HttpResponse& response);
+
+}  // namespace scaletrain::storage

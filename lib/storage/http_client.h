@@ -1,0 +1,75 @@
+// One HTTP request over libcurl, tried once. Connections are kept for the next request.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scaletrain::storage {
+
+struct HttpRequest {
+  std::string method = "GET";  // or PUT
+  std::string url;             // encoded
+  std::map<std::string, std::string> headers;
+  std::string_view body;          // of a PUT; must live until the answer is there
+  std::span<std::byte> out;       // GET: takes the body of an answer 206, or 200
+  bool follow_redirects = false;  // to http and https
+};
+
+struct HttpResponse {
+  long status = 0;
+  std::map<std::string, std::string> headers;  // lower-case names
+  std::size_t received = 0;                    // bytes in `out`
+  bool too_long = false;                       // more came than `out` takes, and was left
+  std::string body;                            // of an answer that did not go to `out`
+
+  // "" where there is no such header.
+  std::string header(const std::string& lower_case_name) const;
+};
+
+// No whole answer came: no connection, cut, stalled, cancelled. Worth another try unless
+// `hopeless`.
+struct TransferError : std::runtime_error {
+  TransferError(const std::string& text, bool is_hopeless)
+      : std::runtime_error(text), hopeless(is_hopeless) {}
+  bool hopeless;
+};
+
+class HttpClient {
+ public:
+  struct Timeouts {
+    std::chrono::milliseconds connect{10'000};
+    std::chrono::seconds stall{30};  // so long below 4 KiB/s
+  };
+  // `ca_file`: certificates to trust instead of the system's; "": the system's.
+  explicit HttpClient(Timeouts timeouts, std::string ca_file = "");
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  // Any thread, several at once. Throws TransferError.
+  HttpResponse perform(const HttpRequest& request) const;
+
+  // Every request under way, and every later one, ends with a TransferError.
+  void cancel() { cancelled_ = true; }
+  bool cancelled() const { return cancelled_; }
+
+ private:
+  class Connection;
+  std::unique_ptr<Connection> take() const;
+
+  Timeouts timeouts_;
+  std::string ca_file_;
+  std::atomic<bool> cancelled_ = false;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Connection>> idle_;
+};
+
+}  // namespace scaletrain::storage

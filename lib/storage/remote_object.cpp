@@ -1,0 +1,154 @@
+#include "lib/storage/remote_object.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::storage {
+namespace {
+
+constexpr std::int64_t kNanoseconds = 1'000'000'000;
+
+std::optional<std::int64_t> to_number(std::string_view text) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stopped != end || number < 0) return std::nullopt;
+  return number;
+}
+
+// The size in "bytes 0-0/1234" or "bytes */1234".
+std::optional<std::int64_t> size_of(const std::string& content_range) {
+  const std::size_t slash = content_range.rfind('/');
+  if (!content_range.starts_with("bytes ") || slash == std::string::npos) return std::nullopt;
+  return to_number(std::string_view(content_range).substr(slash + 1));
+}
+
+std::int64_t mtime_of(const HttpResponse& response) {
+  const std::time_t seconds = curl_getdate(response.header("last-modified").c_str(), nullptr);
+  return seconds < 0 ? 0 : std::int64_t{seconds} * kNanoseconds;
+}
+
+// The MD5 of an object that was put in one part: S3 gives others an ETag with a '-', and one that
+// only looks like an MD5 where it encrypts with a key.
+std::string md5_of(const HttpResponse& response) {
+  const std::string etag = response.header("etag");
+  const bool has_key = response.header("x-amz-server-side-encryption").starts_with("aws:kms") ||
+                       !response.header("x-amz-server-side-encryption-customer-algorithm").empty();
+  std::string md5 = etag.size() == 34 ? etag.substr(1, 32) : "";
+  const bool is_hex = md5.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return has_key || !is_hex ? "" : md5;
+}
+
+class RemoteObject : public Object {
+ public:
+  RemoteObject(const HttpCaller& caller, RemotePath path)
+      : caller_(caller), path_(std::move(path)) {
+    std::array<std::byte, 1> first{};
+    HttpCall call = call_for(0, first);
+    call.expected = {416};  // the answer for an object without a byte
+    call.fault = [this](const HttpResponse& response) {
+      if (response.status == 206 && !size_of(response.header("content-range"))) {
+        return "the answer has no size in \"Content-Range\"" + shown_range(response);
+      }
+      return std::string();
+    };
+    const HttpResponse response = caller_.call(call);
+    if (response.status == 206 || response.status == 416) {
+      identity_.bytes = size_of(response.header("content-range")).value_or(0);
+    } else if (response.header("content-length") == "0") {
+      identity_.bytes = 0;
+    } else {
+      fail_without_ranges();
+    }
+    identity_.mtime_ns = mtime_of(response);
+    identity_.etag = response.header("etag");
+    if (path_.etag_is_md5) identity_.md5 = md5_of(response);
+  }
+
+  Identity identity() const override { return identity_; }
+
+  void read(std::int64_t offset, std::span<std::byte> out) const override {
+    const auto end = offset + static_cast<std::int64_t>(out.size());
+    if (end > identity_.bytes) {
+      throw core::DataError(path_.place,
+                            fmt::format("ends at byte {} while bytes {} to {} are read",
+                                        identity_.bytes, offset, end),
+                            "the object is truncated, or its index is of another one");
+    }
+    if (out.empty()) return;
+    HttpCall call = call_for(offset, out);
+    const std::string range = fmt::format("bytes {}-{}/{}", offset, end - 1, identity_.bytes);
+    call.fault = [this, &range, &out](const HttpResponse& response) -> std::string {
+      if (response.status != 206) fail_without_ranges();
+      check_version(response);
+      if (response.header("content-range") != range) {
+        return fmt::format("{} were asked for{}", range, shown_range(response));
+      }
+      if (response.too_long || response.received != out.size()) {
+        return fmt::format("{} of {} bytes came", response.received, out.size());
+      }
+      return "";
+    };
+    caller_.call(call);
+  }
+
+ private:
+  HttpCall call_for(std::int64_t offset, std::span<std::byte> out) const {
+    std::map<std::string, std::string> headers{
+        {"Range",
+         fmt::format("bytes={}-{}", offset, offset + static_cast<std::int64_t>(out.size()) - 1)}};
+    // A weak ETag never matches: it is compared by us only.
+    if (!identity_.etag.empty() && !identity_.etag.starts_with("W/")) {
+      headers["If-Match"] = identity_.etag;
+    }
+    HttpCall call;
+    call.place = path_.place;
+    call.make = [this, headers, out] {
+      HttpRequest request = path_.request(headers);
+      request.out = out;
+      return request;
+    };
+    call.renew = path_.renew;
+    call.forbidden_remedy = path_.forbidden_remedy;
+    return call;
+  }
+
+  void check_version(const HttpResponse& response) const {
+    const std::string etag = response.header("etag");
+    const auto size = size_of(response.header("content-range"));
+    const bool other_size = identity_.etag.empty() && size && *size != identity_.bytes;
+    if (etag == identity_.etag && !other_size) return;
+    throw core::DataError(path_.place, "was replaced while it was read",
+                          "start again, and leave shards alone while they are read");
+  }
+
+  [[noreturn]] void fail_without_ranges() const {
+    throw core::DataError(path_.place, "the server sends whole objects only, no ranges",
+                          "use a server that knows \"Range\", or pipe:curl URL with /data/cache");
+  }
+
+  static std::string shown_range(const HttpResponse& response) {
+    return fmt::format(", and \"{}\" came", core::escape_control(response.header("content-range")));
+  }
+
+  const HttpCaller& caller_;
+  RemotePath path_;
+  Identity identity_;
+};
+
+}  // namespace
+
+std::unique_ptr<Object> open_remote(const HttpCaller& caller, RemotePath path) {
+  return std::make_unique<RemoteObject>(caller, std::move(path));
+}
+
+}  // namespace scaletrain::storage

@@ -1,0 +1,28 @@
+// An object behind HTTP: ranges of one version of it, checked against what was promised.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "lib/storage/http_caller.h"
+#include "lib/storage/storage.h"
+
+namespace scaletrain::storage {
+
+// How one object is asked for: `request` makes a GET with these headers, signed where needed.
+struct RemotePath {
+  std::string place;
+  std::function<HttpRequest(const std::map<std::string, std::string>& headers)> request;
+  bool etag_is_md5 = false;  // unless the object was put in parts or is encrypted with a key
+  std::function<bool()> renew = {};
+  std::string forbidden_remedy = {};
+};
+
+// Asks for the first byte, to learn size, ETag and time. Every later range is asked for with
+// If-Match, its ETag and Content-Range are compared, and an object that was replaced is
+// core::DataError. `caller` must outlive the object.
+std::unique_ptr<Object> open_remote(const HttpCaller& caller, RemotePath path);
+
+}  // namespace scaletrain::storage

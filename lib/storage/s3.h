@@ -1,0 +1,44 @@
+// s3://bucket/key: Amazon S3 and what speaks its protocol; gs:// by Google's interoperable XML API.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "lib/recipe/recipe.h"
+#include "lib/storage/aws_settings.h"
+#include "lib/storage/http_caller.h"
+#include "lib/storage/storage.h"
+
+namespace scaletrain::storage {
+
+// One provider, as this process uses it.
+struct S3Account {
+  std::string scheme = "s3";
+  std::string endpoint;  // "http://host:port"
+  std::string region;
+  bool bucket_in_host = false;  // https://BUCKET.host/KEY instead of https://host/BUCKET/KEY
+  // Read again when a request is refused: temporary credentials are renewed by other programs.
+  std::function<std::optional<Credentials>()> credentials;
+  bool knows_if_none_match = true;  // of a PUT: write_if_absent needs it
+  std::string forbidden_remedy;
+};
+
+// What the recipe says, then the environment and the profile (lib/storage/aws_settings.h), then
+// Amazon's own: path style where an endpoint is named, virtual-host style otherwise.
+S3Account aws_account(const recipe::Storage& settings, const Variables& variables);
+S3Account google_account(const Variables& variables);
+
+// Where an object is: its URL without the query, the parts that are signed. Throws core::DataError
+// for a path without bucket.
+struct S3Address {
+  std::string base;  // "https://host"
+  std::string host;  // as in the header
+  std::string path;  // encoded, from '/' on
+};
+S3Address s3_address(const S3Account& account, const std::string& path);
+
+// `caller` must outlive it.
+std::unique_ptr<Storage> make_s3_storage(S3Account account, const HttpCaller& caller);
+
+}  // namespace scaletrain::storage

@@ -1,0 +1,89 @@
+// Which server, bucket style, region and credentials.
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "lib/core/error.h"
+#include "lib/core/url.h"
+#include "lib/storage/s3.h"
+
+namespace scaletrain::storage {
+namespace {
+
+constexpr const char* kDefaultRegion = "us-east-1";
+
+struct BucketAndKey {
+  std::string bucket, key;
+};
+
+BucketAndKey split(const std::string& path) {
+  const std::string rest = path.substr(core::url_scheme(path).size() + 3);
+  const std::size_t slash = rest.find('/');
+  BucketAndKey result{rest.substr(0, slash),
+                      slash == std::string::npos ? "" : rest.substr(slash + 1)};
+  if (result.bucket.empty()) {
+    throw core::DataError(core::shown_path(path), "names no bucket",
+                          "write s3://BUCKET/KEY or gs://BUCKET/KEY");
+  }
+  return result;
+}
+
+}  // namespace
+
+S3Account aws_account(const recipe::Storage& settings, const Variables& variables) {
+  const AwsSettings found = read_aws_settings(variables);
+  S3Account account;
+  const auto first_of = [](const std::string& a, const std::string& b) {
+    return a.empty() ? b : a;
+  };
+  account.region = first_of(first_of(settings.region, found.region), kDefaultRegion);
+  account.endpoint = first_of(settings.endpoint, found.endpoint);
+  account.bucket_in_host = settings.addressing == "virtual";
+  if (account.endpoint.empty()) {
+    account.endpoint = fmt::format("https://s3.{}.amazonaws.com", account.region);
+    account.bucket_in_host = settings.addressing != "path";
+  }
+  account.credentials = [variables] { return read_aws_settings(variables).credentials; };
+  account.forbidden_remedy =
+      found.credentials
+          ? "the access key may not read it, or has expired: check AWS_ACCESS_KEY_ID, "
+            "AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN or the profile"
+          : "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+            "AWS_PROFILE; \"aws configure export-credentials\" prints those of a login";
+  return account;
+}
+
+S3Account google_account(const Variables& variables) {
+  S3Account account;
+  account.scheme = "gs";
+  account.endpoint = "https://storage.googleapis.com";
+  account.region = "auto";
+  account.credentials = [variables] { return read_google_credentials(variables); };
+  account.knows_if_none_match =
+      false;  // it has a header of its own, which our signature may not mix
+  account.forbidden_remedy =
+      "set GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY to an HMAC key that may read it";
+  return account;
+}
+
+S3Address s3_address(const S3Account& account, const std::string& path) {
+  const auto [bucket, key] = split(path);
+  const std::size_t host_at = account.endpoint.find("://") + 3;
+  std::string endpoint = account.endpoint;
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  S3Address address;
+  // A certificate of *.host does not cover a bucket with a dot.
+  if (account.bucket_in_host && bucket.find('.') == std::string::npos) {
+    address.host = bucket + "." + endpoint.substr(host_at);
+    address.path = "/" + percent_encoded(key, true);
+  } else {
+    address.host = endpoint.substr(host_at);
+    address.path = "/" + percent_encoded(bucket);
+    if (!key.empty()) address.path += "/" + percent_encoded(key, true);
+  }
+  address.base = endpoint.substr(0, host_at) + address.host;
+  return address;
+}
+
+}  // namespace scaletrain::storage

@@ -1,0 +1,75 @@
+#include "lib/storage/storage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "lib/core/error.h"
+#include "lib/core/url.h"
+#include "lib/storage/http_caller.h"
+
+namespace scaletrain::storage {
+namespace {
+
+// Large enough for a far server to send at full speed, small enough to be asked for again.
+constexpr std::int64_t kPieceBytes = 8 << 20;
+
+class ObjectStream : public Stream {
+ public:
+  explicit ObjectStream(std::unique_ptr<const Object> object)
+      : object_(std::move(object)), end_(object_->identity().bytes) {}
+
+  std::size_t read(std::span<std::byte> out) override {
+    if (used_ == piece_.size()) {
+      piece_.resize(static_cast<std::size_t>(std::min(kPieceBytes, end_ - offset_)));
+      object_->read(offset_, piece_);
+      offset_ += static_cast<std::int64_t>(piece_.size());
+      used_ = 0;
+    }
+    const std::size_t bytes = std::min(out.size(), piece_.size() - used_);
+    if (bytes > 0) std::memcpy(out.data(), piece_.data() + used_, bytes);
+    used_ += bytes;
+    return bytes;
+  }
+
+ private:
+  std::unique_ptr<const Object> object_;
+  std::int64_t end_;
+  std::int64_t offset_ = 0;  // of what comes after the piece
+  std::vector<std::byte> piece_;
+  std::size_t used_ = 0;  // of the piece
+};
+
+}  // namespace
+
+std::unique_ptr<Stream> Storage::stream(const std::string& path) const {
+  return stream_of(open(path));
+}
+
+std::unique_ptr<Stream> stream_of(std::unique_ptr<const Object> object) {
+  return std::make_unique<ObjectStream>(std::move(object));
+}
+
+std::optional<std::string> read_if_there(const Storage& storage, const std::string& path,
+                                         std::int64_t max_bytes) {
+  std::unique_ptr<Object> object;
+  try {
+    object = storage.open(path);
+  } catch (const core::DataError&) {
+    return std::nullopt;
+  } catch (const ForbiddenError&) {  // S3's answer for what is absent where listing is forbidden
+    return std::nullopt;
+  }
+  const std::int64_t bytes = object->identity().bytes;
+  if (bytes > max_bytes) {
+    throw core::DataError(core::shown_path(path), fmt::format("has {} bytes", bytes),
+                          fmt::format("at most {} bytes are read here", max_bytes));
+  }
+  std::string text(static_cast<std::size_t>(bytes), '\0');
+  object->read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+}  // namespace scaletrain::storage

@@ -1,0 +1,54 @@
+// The storage that a path needs, by its scheme: a local file without one; http, https, s3, gs,
+// pipe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/recipe.h"
+#include "lib/storage/storage.h"
+
+namespace scaletrain::storage {
+
+class Cache;
+class HttpCaller;
+
+class Stores {
+ public:
+  // Endpoint and credentials from the environment, no cache.
+  Stores();
+  // As the recipe says (/storage, /data/cache). Nothing is asked of a server before it is needed.
+  Stores(const recipe::Storage& settings, const std::optional<recipe::Cache>& cache);
+  ~Stores();  // ends what is under way; objects and storages end with it
+  Stores(const Stores&) = delete;
+  Stores& operator=(const Stores&) = delete;
+
+  // Throws core::DataError for an unknown scheme.
+  const Storage& of(const std::string& path) const;
+
+  // For reading, through the cache where there is one and `path` is remote.
+  std::unique_ptr<Object> open(const std::string& path) const;
+
+  // What will be opened next, in this order: fetched into the cache ahead; nothing without one.
+  // Replaces what was named before and is not begun.
+  void prefetch(const std::vector<std::string>& paths) const;
+
+  // Where files that belong to remote objects (indexes) are kept; "" without a cache.
+  const std::string& index_folder() const { return index_folder_; }
+
+ private:
+  std::unique_ptr<Storage> make(const std::string& scheme) const;
+
+  recipe::Storage settings_;
+  std::string index_folder_;
+  std::unique_ptr<HttpCaller> caller_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, std::unique_ptr<Storage>> by_scheme_;
+  std::unique_ptr<Cache> cache_;  // uses the storages
+};
+
+}  // namespace scaletrain::storage

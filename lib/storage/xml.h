@@ -1,0 +1,17 @@
+// The little XML that S3 answers with: elements without attributes that matter, found by name.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scaletrain::storage {
+
+// What is between <name> and </name>, for each such element in order; nested ones of the same name
+// do not occur in S3's answers.
+std::vector<std::string_view> xml_elements(std::string_view xml, std::string_view name);
+
+// The text of the first element `name`, entities replaced; "" where there is none.
+std::string xml_text(std::string_view xml, std::string_view name);
+
+}  // namespace scaletrain::storage

@@ -1,0 +1,59 @@
+#include "lib/train/bad_samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::train {
+namespace {
+
+constexpr std::size_t kMostWarnings = 5;
+
+}  // namespace
+
+BadSamples::BadSamples(const recipe::Recipe& recipe, int rank)
+    : file_(std::filesystem::path(recipe.output) / "bad_samples" / fmt::format("{}.jsonl", rank)),
+      max_rate_(recipe.data.bad_samples.max_rate) {}
+
+void BadSamples::record(const std::vector<data::BadSample>& skipped) {
+  for (const data::BadSample& sample : skipped) {
+    if (!known_.insert(sample.place).second) continue;
+    append(sample);
+    if (known_.size() > kMostWarnings) continue;
+    core::warn("{}: {}; it is skipped", sample.place, sample.reason);
+    if (known_.size() == kMostWarnings) core::warn("more of them: {}", file_.string());
+  }
+}
+
+void BadSamples::append(const data::BadSample& sample) {
+  if (!writable_) return;
+  const nlohmann::ordered_json line{{"shard", sample.shard}, {"key", sample.key},
+                                    {"place", sample.place}, {"reason", sample.reason},
+                                    {"epoch", sample.epoch}, {"position", sample.position}};
+  std::error_code ignored;
+  std::filesystem::create_directories(file_.parent_path(), ignored);
+  std::ofstream stream(file_, std::ios::app);
+  // Names are bytes; JSON is UTF-8.
+  stream << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  stream.flush();
+  writable_ = stream.good();
+  if (!writable_) core::warn("{}: cannot be written; bad samples are not listed", file_.string());
+}
+
+void BadSamples::check(const std::string& split, std::int64_t skipped, std::int64_t samples) const {
+  const std::int64_t of = std::max(samples, kFewest);
+  if (static_cast<double>(skipped) <= max_rate_ * static_cast<double>(of)) return;
+  throw core::DataError(
+      fmt::format("/data/{}", split),
+      fmt::format("{} of {} samples do not decode: more than /data/bad_samples/max_rate, which is "
+                  "{}",
+                  skipped, samples, max_rate_),
+      fmt::format("look at {}, repair the shards, or allow more", file_.parent_path().string()));
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,41 @@
+// What becomes of samples that were skipped: a line each in RUN/bad_samples/RANK.jsonl, a warning
+// for the first few, and the end of the run above the recipe's rate.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/data/bad_sample.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::train {
+
+class BadSamples {
+ public:
+  // Fewer samples than these are counted as so many, so that one bad sample of the first ten does
+  // not end a run.
+  static constexpr std::int64_t kFewest = 1000;
+
+  BadSamples(const recipe::Recipe& recipe, int rank);
+
+  // Lists what this rank skipped, every sample once. A file that cannot be written is told once and
+  // ends nothing.
+  void record(const std::vector<data::BadSample>& skipped);
+
+  // Throws core::DataError when `skipped` of `samples` of `split`, both over all ranks, are more
+  // than /data/bad_samples/max_rate.
+  void check(const std::string& split, std::int64_t skipped, std::int64_t samples) const;
+
+ private:
+  void append(const data::BadSample& sample);
+
+  std::filesystem::path file_;
+  double max_rate_;
+  std::set<std::string> known_;  // places
+  bool writable_ = true;
+};
+
+}  // namespace scaletrain::train

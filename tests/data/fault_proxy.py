@@ -1,0 +1,108 @@
+"""An HTTP proxy in front of a server that answers wrongly when a test says so."""
+import re
+import socket
+import socketserver
+import struct
+import threading
+import time
+
+REFUSALS = {
+    "500": b"HTTP/1.1 500 Internal Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    "503": b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    "403": b"HTTP/1.1 403 Forbidden\r\nContent-Length: 40\r\nConnection: close\r\n\r\n"
+           b"<Error><Code>ExpiredToken</Code></Error>",
+}
+FAULTS = (*REFUSALS, "delay", "reset", "short", "range", "flip", "stall")
+
+
+def receive_message(reader):
+    """(head, body) of one request or answer; (b"", b"") at the end."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        line = reader.readline()
+        if not line:
+            return b"", b""
+        head += line
+    length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+    return head, reader.read(int(length[1])) if length else b""
+
+
+class FaultProxy(socketserver.ThreadingTCPServer):
+    """`fault(number, head)` gives the name of the fault for request `number` (from 0), or None."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, port, tls=None):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.server_port = port
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.server_address[1]}"
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
+        self.lock = threading.Lock()
+        self.set_fault(lambda number, head: None)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def set_fault(self, fault):
+        with self.lock:
+            self.fault, self.requests, self.faults = fault, 0, 0
+
+    def next_fault(self, head):
+        with self.lock:
+            fault = self.fault(self.requests, head)
+            self.requests += 1
+            self.faults += fault is not None
+            return fault
+
+    def handle_error(self, request, client_address):
+        pass  # a client that does not trust our certificate
+
+    def stop(self):
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(socketserver.StreamRequestHandler):
+    """One request a connection."""
+
+    def handle(self):
+        try:
+            head, body = receive_message(self.rfile)
+            if head:
+                self.answer(self.server.next_fault(head), head, body)
+        except OSError:
+            pass  # the client has gone
+
+    def answer(self, fault, head, body):
+        if fault in REFUSALS:
+            self.wfile.write(REFUSALS[fault])
+            return
+        if fault == "delay":
+            time.sleep(0.3)
+        head, body = self.ask_server(head, body)
+        half = len(body) // 2
+        if fault == "range":
+            head = re.sub(rb"(?i)content-range: bytes \d+-", b"Content-Range: bytes 1-", head)
+        if fault == "flip" and body:
+            body = body[:half] + bytes([body[half] ^ 1]) + body[half + 1:]
+        self.wfile.write(head)
+        if fault in ("short", "reset"):
+            self.wfile.write(body[:half])
+            if fault == "reset":
+                self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.request.close()
+        elif fault == "stall":
+            for begin in range(0, len(body), 1024):
+                self.wfile.write(body[begin:begin + 1024])
+                self.wfile.flush()
+                time.sleep(1)
+        else:
+            self.wfile.write(body)
+
+    def ask_server(self, head, body):
+        with socket.create_connection(("127.0.0.1", self.server.server_port), timeout=60) as server:
+            server.sendall(head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + body)
+            with server.makefile("rb") as reader:
+                head, body = receive_message(reader)
+        head = re.sub(rb"(?i)\r\nconnection: [^\r]*", b"", head)
+        return head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), body

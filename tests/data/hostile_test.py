@@ -1,0 +1,93 @@
+"""Faults 20 and 21 of shards made to do harm: refused at once, in little memory, nothing written."""
+import gzip
+import io
+import os
+import subprocess
+import tarfile
+import unittest
+
+from tools_support import PROGRAM, FolderTest, picture
+
+LIMIT_KB = 1_000_000  # of address space
+
+
+def header(name, size, kind=tarfile.REGTYPE, **fields):
+    """One header block; a size above eleven octal digits is written as GNU does."""
+    info = tarfile.TarInfo(name)
+    info.size, info.type = size, kind
+    for key, value in fields.items():
+        setattr(info, key, value)
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+class Hostile(FolderTest):
+    def run_limited(self, *arguments):
+        """(exit code, standard output and errors) within LIMIT_KB and ten seconds."""
+        done = subprocess.run(
+            ["bash", "-c", f'ulimit -v {LIMIT_KB}; exec "$@"', "bash", PROGRAM, "data",
+             *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=10,
+            check=False, cwd=self.folder)
+        return done.returncode, done.stdout.decode()
+
+    def refused(self, content, text, command="check"):
+        shard = self.write("shard.tar", content)
+        flags = ["--out", self.path("out")] if command == "import" else []
+        code, output = self.run_limited(*([command, "tar"] if flags else [command]), shard, *flags)
+        self.assertEqual(65, code, output)
+        self.assertIn(text, output)
+
+    def test_sizes_that_are_not_there(self):
+        self.refused(header("a.jpg", 1 << 62) + b"x" * 600, "at most 67108864 are allowed")
+        self.refused(header("a.jpg", 1 << 40, tarfile.GNUTYPE_SPARSE) + b"\0" * 1024,
+                     "is a sparse file")
+        self.refused(header("a.jpg", 60 << 20) + b"x" * 600, "of which the file holds 600")
+        self.refused(header("pax", 50 << 20, tarfile.XHDTYPE) + b"10 path=x\n" * 5000000,
+                     "an extended header ('x') of 52428800 bytes; at most 1048576 are allowed")
+        self.refused(header("././@LongLink", 1 << 33, tarfile.GNUTYPE_LONGNAME) + b"x" * 600,
+                     "an extended header ('L') of 8589934592 bytes")
+
+    def test_bombs(self):
+        zeros = 200 << 20
+        bomb = gzip.compress(header("a.jpg", zeros) + bytes(zeros) + bytes(1024), 1)
+        self.assertLess(len(bomb), 2 << 20)
+        self.refused(bomb, "a member is sparse or above 67108864 bytes", "import")
+
+    def test_names_and_kinds(self):
+        sound = picture(1)
+        members = io.BytesIO()
+        with tarfile.open(fileobj=members, mode="w", format=tarfile.GNU_FORMAT) as tar:
+            def add(name, kind=tarfile.REGTYPE, target="", content=b""):
+                info = tarfile.TarInfo(name)
+                info.type, info.linkname, info.size = kind, target, len(content)
+                tar.addfile(info, io.BytesIO(content))
+            for name in ("../../up", "/etc/absolute", "new\nline", "esc\x1b[2J", "n" * 5000):
+                add(f"{name}.jpg", content=sound)
+                add(f"{name}.cls", content=b"1")
+            add("link.jpg", tarfile.SYMTYPE, "/etc/passwd")
+            add("hard.jpg", tarfile.LNKTYPE, "../../up.jpg")
+            add("fifo.jpg", tarfile.FIFOTYPE)
+            add("device.jpg", tarfile.CHRTYPE)
+            add("folder.jpg", tarfile.DIRTYPE)
+        shard = self.write("shard.tar", members.getvalue())
+        before = sorted(os.listdir(self.folder))
+        code, output = self.run_limited("check", shard)
+        self.assertEqual((0, before), (code, sorted(os.listdir(self.folder))), output)
+        self.assertIn("5 samples, 0 wrong", output)
+        self.assertIn("5 members are no part of a sample", output)
+        code, output = self.run_limited("ls", shard)
+        self.assertEqual(0, code)
+        self.assertEqual(5, len(output.splitlines()))
+        self.assertNotIn("\x1b", output)
+
+    def test_what_is_no_file(self):
+        os.mkfifo(self.path("fifo.tar"))
+        os.symlink("loop.tar", self.path("loop.tar"))
+        for name, text in [("fifo.tar", "not a regular file"), ("/dev/zero", "not a regular file"),
+                           ("loop.tar", "ELOOP"), ("absent.tar", "ENOENT")]:
+            code, output = self.run_limited("check", name)
+            self.assertEqual(65, code)
+            self.assertIn(text, output)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,103 @@
+"""`scaletrain data import`: what lmdb, gzip, tarfile and a TFRecord writer wrote is in the shards."""
+import glob
+import gzip
+import io
+import os
+import tarfile
+import unittest
+
+import lmdb
+import numpy
+import tfrecord
+import webdataset
+from PIL import Image
+
+from tools_support import FolderTest, data, picture, read_bytes, write_tar
+
+
+def samples_of(folder):
+    """[(key, {extension: bytes})] by webdataset."""
+    shards = sorted(glob.glob(os.path.join(folder, "*.tar")))
+    return [(s["__key__"], {k: v for k, v in s.items() if not k.startswith("__")})
+            for s in webdataset.WebDataset(shards, shardshuffle=False)]
+
+
+class Import(FolderTest):
+    def test_lmdb(self):
+        expected = []
+        with lmdb.open(self.path("set"), map_size=1 << 24) as environment:
+            with environment.begin(write=True) as transaction:
+                for i in range(25):
+                    fields = {"jpg": picture(i), "cls": str(i % 4).encode()}
+                    expected.append((f"d/{i:03d}", fields))
+                    for extension, content in fields.items():
+                        transaction.put(f"d/{i:03d}.{extension}".encode(), content)
+        text = data("import", "lmdb", self.path("set"), "--out", self.path("out"),
+                    "--samples-per-shard", 10)
+        self.assertIn("imported 25 samples into 3 shards", text)
+        self.assertEqual(expected, samples_of(self.path("out")))
+        data("check", self.path("out"))
+        self.assertIn("no-db", data("import", "lmdb", self.write("no-db", b"x" * 9000), "--out",
+                                    self.path("no"), code=65))
+
+    def test_tfrecord(self):
+        path = self.path("set.tfrecord")
+        writer = tfrecord.TFRecordWriter(path)
+        expected = []
+        for i in range(12):
+            writer.write({"image/encoded": (picture(i), "byte"),
+                          "image/class/label": (i % 5 + 1, "int"),
+                          "image/score": (0.5, "float")})
+            expected.append((f"set_tfrecord-{i:08d}",
+                             {"jpg": picture(i), "cls": str(i % 5).encode()}))
+        writer.close()
+        data("import", "tfrecord", path, "--out", self.path("out"), "--first-class", 1)
+        self.assertEqual(expected, samples_of(self.path("out")))
+        content = bytearray(read_bytes(path))
+        content[500] ^= 1
+        damaged = self.write("damaged.tfrecord", bytes(content))
+        self.assertIn("damaged.tfrecord: byte 0: a record's checksum is wrong",
+                      data("import", "tfrecord", damaged, "--out", self.path("no"), code=65))
+        self.assertIn('set.tfrecord: record 0: has no "pixels" with one image',
+                      data("import", "tfrecord", path, "--image-field", "pixels", "--out",
+                           self.path("no"), code=65))
+
+    def test_idx(self):
+        random = numpy.random.default_rng(3)
+        images = random.integers(0, 256, (20, 28, 24), dtype=numpy.uint8)
+        labels = random.integers(0, 10, 20, dtype=numpy.uint8)
+        def idx(array):
+            sides = b"".join(side.to_bytes(4, "big") for side in array.shape)
+            return bytes([0, 0, 8, array.ndim]) + sides + array.tobytes()
+        a = self.write("images.gz", gzip.compress(idx(images)))
+        b = self.write("labels", idx(labels))
+        data("import", "idx", a, b, "--out", self.path("out"))
+        found = samples_of(self.path("out"))
+        self.assertEqual([str(label) for label in labels],
+                         [fields["cls"].decode() for _, fields in found])
+        for image, (_, fields) in zip(images, found):
+            pixels = numpy.asarray(Image.open(io.BytesIO(fields["png"])))
+            numpy.testing.assert_array_equal(pixels, numpy.stack([image] * 3, axis=2))
+        for wrong in (idx(images)[:-1], idx(images) + b"x", b"text", b""):
+            data("import", "idx", self.write("wrong", wrong), b, "--out", self.path("no"), code=65)
+        huge = bytes([0, 0, 8, 4]) + b"\xff\xff\xff\xff" * 4 + b"x"
+        data("import", "idx", self.write("huge", huge), b, "--out", self.path("no"), code=65)
+
+    def test_compressed_tars(self):
+        members = [(f"{i}.{e}", c) for i in range(5)
+                   for e, c in (("jpg", picture(i)), ("cls", b"1"), ("json", b"{}"))]
+        plain = read_bytes(write_tar(self.path("plain.tar"), members))
+        for name, packed in [("a.tar.gz", gzip.compress(plain)), ("b.tar", plain)]:
+            path = self.write(name, packed)
+            data("import", "tar", path, "--out", self.path(name + ".out"))
+            self.assertEqual([f"{i}" for i in range(5)],
+                             [key for key, _ in samples_of(self.path(name + ".out"))])
+            shard, = glob.glob(self.path(name + ".out", "*.tar"))
+            with tarfile.open(shard) as tar:
+                self.assertEqual(members, [(m.name, tar.extractfile(m).read()) for m in tar])
+        cut = self.write("cut.tar.gz", gzip.compress(plain)[:-5000])
+        data("import", "tar", cut, "--out", self.path("no"), code=65)
+
+
+if __name__ == "__main__":
+    unittest.main()

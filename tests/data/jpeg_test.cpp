@@ -1,0 +1,111 @@
+#include "lib/data/jpeg.h"
+
+#include <doctest/doctest.h>
+#include <turbojpeg.h>
+
+#include <stdexcept>
+
+#include "tests/data/image_support.h"
+
+// How far a shrunk view is from the whole one resized is in tests/data/view_test.py.
+
+using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+Pixels scene(std::int64_t width, std::int64_t height, std::int64_t channels = 3) {
+  Pixels pixels{width, height, channels};
+  for (std::int64_t i = 0; i < width * height * channels; ++i) {
+    pixels.values.push_back(
+        static_cast<std::uint8_t>(i / channels % width * 3 + i / width * 5 % 64 + i * i % 19));
+  }
+  return pixels;
+}
+
+// The box of a whole picture.
+std::vector<std::uint8_t> cut(const Image& image, const Box& box) {
+  std::vector<std::uint8_t> pixels;
+  for (std::int64_t y = box.y.begin; y < box.y.begin + box.y.size; ++y) {
+    const std::uint8_t* const first = image.row(y) + box.x.begin * kChannels;
+    pixels.insert(pixels.end(), first, first + box.x.size * kChannels);
+  }
+  return pixels;
+}
+
+std::vector<std::uint8_t> cut_part(Jpeg& jpeg, const std::string& file, const Box& box,
+                                   std::int64_t shrink = 1) {
+  jpeg.open(file);
+  Image part;
+  const Jpeg::Corner corner = jpeg.decode_part(box, shrink, part);
+  return cut(part,
+             {{box.x.begin - corner.left, box.x.size}, {box.y.begin - corner.top, box.y.size}});
+}
+
+}  // namespace
+
+TEST_CASE("a part is the same as that part of the whole, at every subsampling, in every corner") {
+  Jpeg jpeg;
+  const std::int64_t width = 93, height = 71;
+  for (const int subsampling : {TJSAMP_444, TJSAMP_422, TJSAMP_420, TJSAMP_GRAY}) {
+    for (const bool progressive : {false, true}) {
+      const std::string file = encode_jpeg(scene(width, height), 90, subsampling, progressive);
+      Image whole;
+      jpeg.open(file);
+      CHECK(jpeg.width() == width);
+      CHECK(jpeg.height() == height);
+      jpeg.decode(whole);
+      for (const std::int64_t left : {0, 1, 15, 16, 17, 40, 76}) {
+        for (const std::int64_t top : {0, 7, 16, 33, 54}) {
+          const Box box{{left, 17}, {top, 17}};
+          CAPTURE(subsampling);
+          CAPTURE(progressive);
+          CAPTURE(left);
+          CAPTURE(top);
+          CHECK(cut_part(jpeg, file, box) == cut(whole, box));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a part of a CMYK picture is the same as that part of the whole") {
+  Jpeg jpeg;
+  const std::string file = encode_jpeg(scene(40, 30, 4));
+  Image whole;
+  jpeg.open(file);
+  jpeg.decode(whole);
+  const Box box{{9, 22}, {8, 21}};
+  CHECK(cut_part(jpeg, file, box) == cut(whole, box));
+}
+
+TEST_CASE("a picture is shrunk by 2, 4 and 8") {
+  Jpeg jpeg;
+  const std::string file = encode_jpeg({80, 50, 1, std::vector<std::uint8_t>(4000, 90)});
+  for (const std::int64_t shrink : {2, 4, 8}) {
+    jpeg.open(file);
+    Image image;
+    const Box all{{0, (80 + shrink - 1) / shrink}, {0, (50 + shrink - 1) / shrink}};
+    jpeg.decode_part(all, shrink, image);
+    CHECK(image.width == all.x.size);
+    CHECK(image.height == all.y.size);
+    CHECK(image.pixels.back() == 90);
+  }
+}
+
+TEST_CASE("a truncated file fails, whether the end is missing in the part or below it") {
+  Jpeg jpeg;
+  for (const bool progressive : {false, true}) {
+    const std::string file = encode_jpeg(scene(64, 64), 90, TJSAMP_420, progressive);
+    const Box top{{0, 64}, {0, 8}};
+    CHECK_NOTHROW(cut_part(jpeg, file, top));
+    for (const std::size_t bytes : {file.size() * 2 / 3, file.size() - 2, file.size() - 1}) {
+      const std::string part = file.substr(0, bytes);
+      CHECK_THROWS_WITH_AS(cut_part(jpeg, part, top), "Premature end of JPEG file",
+                           std::invalid_argument);
+      CHECK_THROWS_WITH_AS(cut_part(jpeg, part, {{0, 64}, {0, 64}}), "Premature end of JPEG file",
+                           std::invalid_argument);
+    }
+    CHECK_NOTHROW(cut_part(jpeg, file + "bytes behind the end", top));
+    CHECK_NOTHROW(cut_part(jpeg, file, top));
+  }
+}

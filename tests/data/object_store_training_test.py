@@ -1,0 +1,150 @@
+"""Training from a real object store gives the bits that local files give, or one clear error."""
+import shutil
+import tempfile
+import unittest
+
+import fault_proxy
+import swift_server
+from end_to_end import support
+
+SHARDS = "train-{000000..000003}.tar"
+CACHE_BYTES = 64 << 20
+
+
+def setUpModule():
+    global swift, proxy
+    folder = tempfile.TemporaryDirectory(prefix="scaletrain-swift-")
+    unittest.addModuleCleanup(folder.cleanup)
+    swift = swift_server.Swift(folder.name)
+    unittest.addModuleCleanup(swift.stop)
+    swift.put("/digits")
+    proxy = fault_proxy.FaultProxy(swift.port)
+    unittest.addModuleCleanup(proxy.stop)
+
+
+def is_of_a_whole_shard(head):
+    return b".tar" in head and b"bytes=0-0" not in head
+
+
+def upload(name):
+    swift.put(f"/digits/set/{name}", (support.DIGITS / name).read_bytes())
+
+
+class ObjectStoreTrainingTest(support.RunTestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for name in (*(f"train-{i:06}.tar" for i in range(4)), "val-000000.tar", "classes.json"):
+            upload(name)
+
+    def setUp(self):
+        super().setUp()
+        proxy.set_fault(lambda number, head: None)
+
+    def train(self, name, source, cache=0, val=False, expect=0, give_up_after_s=60, ranks=2,
+              **more_data):
+        """A short run with a cache of so many bytes: (model digest, order digest), or the result."""
+        data = {"train": {"shards": f"{source}/{SHARDS}", "augment": ["random_crop"]},
+                "image_size": 16, "index_cache": str(self.folder / f"index-{name}"), **more_data}
+        if cache:
+            data["cache"] = {"folder": str(self.folder / "cache"), "max_bytes": cache}
+            del data["index_cache"]
+        if val:
+            data["val"] = {"shards": f"{source}/val-000000.tar"}
+        path = self.recipe(name, data=data, steps=5, batch={"global": 32, "per_device": 16},
+                           storage={"stall_timeout_s": 1, "give_up_after_s": give_up_after_s})
+        result = self.run_scaletrain("launch", "--nproc", ranks, path, expect=expect,
+                                     env=swift_server.environment(proxy.url))
+        self.assert_no_secret(result)
+        if expect:
+            return result
+        run = self.folder / name
+        return (support.inspect(run)["model_digest"],
+                support.records(run, "train")[-1]["order_digest"])
+
+    def assert_no_secret(self, result):
+        texts = {"stdout": result.stdout.encode(), "stderr": result.stderr.encode()}
+        texts |= {str(file): file.read_bytes()
+                  for file in self.folder.rglob("*") if file.is_file()}
+        self.assertGreater(len(texts), 5)
+        for name, text in texts.items():
+            self.assertNotIn(swift_server.SECRET.encode(), text, name)
+            self.assertNotIn(b"AWS4-HMAC", text, name)
+
+    def test_the_same_bits_as_from_local_files_cold_and_warm(self):
+        local = self.train("local", support.DIGITS, val=True)
+        self.assertEqual(self.train("remote", "s3://digits/set"), local)
+        self.assertEqual(self.train("cold", "s3://digits/set", cache=CACHE_BYTES, val=True), local)
+        self.assertEqual(len(list((self.folder / "cache").glob("*.data"))), 5)
+        heads = []
+        proxy.set_fault(lambda number, head: heads.append(head))
+        self.assertEqual(self.train("warm", "s3://digits/set", cache=CACHE_BYTES, val=True), local)
+        of_shards = [head for head in heads if b".tar" in head]
+        self.assertGreaterEqual(len(of_shards), 2 * 5)
+        for head in of_shards:  # only their versions are asked for
+            self.assertIn(b"Range: bytes=0-0\r\n", head)
+
+    def test_the_output_of_commands_is_the_same_too(self):
+        local = self.train("local", support.DIGITS)
+        self.assertEqual(self.train("pipe", f"pipe:cat {support.DIGITS}", cache=CACHE_BYTES), local)
+        error = self.train("failing", f"pipe:false; cat {support.DIGITS}/none", cache=CACHE_BYTES,
+                           expect=74).stderr
+        self.assertIn("pipe:false; ... train-000000.tar: the command failed: exit code 1", error)
+
+    def test_a_streamed_order_with_a_cache_that_holds_two_shards(self):
+        streamed = {"order": "streamed", "lanes": 4, "samples_per_epoch": 1400}
+        local = self.train("local", support.DIGITS, **streamed)
+        small = 2 * max(f.stat().st_size for f in support.DIGITS.glob("train-*")) + (1 << 18)
+        for ranks in (1, 2):
+            remote = self.train(f"remote-{ranks}", "s3://digits/set", cache=small, ranks=ranks,
+                                **streamed)
+            self.assertEqual(remote[1], local[1])
+        self.assertEqual(remote, local)
+        held = [f.stat().st_size for f in (self.folder / "cache").glob("*.data")]
+        self.assertLessEqual(sum(held), small)
+        self.assertLess(len(held), 4)
+
+    def test_the_same_bits_through_faults_that_pass(self):
+        local = self.train("local", support.DIGITS)
+        for fault in ("503", "short", "flip"):
+            cache = self.folder / "cache"
+            shutil.rmtree(cache, ignore_errors=True)
+            proxy.set_fault(
+                lambda number, head, fault=fault: fault if number % 4 == 2 and (
+                    fault != "flip" or is_of_a_whole_shard(head)) else None)
+            self.assertEqual(self.train(f"faults-{fault}", "s3://digits/set", cache=CACHE_BYTES), local)
+            self.assertGreater(proxy.faults, 0)
+
+    def test_a_store_that_goes_away_is_one_error_and_74(self):
+        for fault, word in (("503", "HTTP 503"), ("403", "HTTP 403, ExpiredToken")):
+            with self.subTest(fault):
+                proxy.set_fault(lambda number, head, fault=fault: fault if number > 60 else None)
+                self.check_gone(fault, word, cache=0)
+        with self.subTest("stall"):  # whole shards: samples are smaller than what comes in a second
+            proxy.set_fault(lambda number, head: "stall" if number > 5 else None)
+            self.check_gone("stall", "below 4096 bytes/s", cache=CACHE_BYTES)
+
+    def check_gone(self, name, word, cache):
+        error = self.train(f"gone-{name}", "s3://digits/set", cache, expect=74,
+                           give_up_after_s=0.5).stderr
+        self.assertRegex(error, r"s3://digits/set/train-00000\d.tar: ")
+        self.assertIn(word, error)
+        self.assertNotIn("terminate called", error)
+
+    def test_a_shard_that_is_absent_or_replaced_is_named_and_65(self):
+        error = self.train("absent", "s3://digits/none", expect=65).stderr
+        self.assertIn("s3://digits/none/train-000000.tar: HTTP 404, NoSuchKey", error)
+
+        def replace(number, head):
+            if number == 60:
+                for i in range(4):
+                    swift.put(f"/digits/set/train-{i:06}.tar",
+                              (support.DIGITS / f"train-{3 - i:06}.tar").read_bytes())
+        proxy.set_fault(replace)
+        self.addCleanup(lambda: [upload(f"train-{i:06}.tar") for i in range(4)])
+        error = self.train("replaced", "s3://digits/set", expect=65).stderr
+        self.assertRegex(error, r"s3://digits/set/train-00000\d.tar: .*replaced while it was read")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,43 @@
+#include "lib/data/resize_kernels.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/data/image_support.h"
+
+using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
+
+TEST_CASE("every version of the loops gives the same bytes") {
+  constexpr std::int64_t kHeight = 9, kSlack = 32;
+  for (const Filter filter : {Filter::kBilinear, Filter::kBicubic}) {
+    for (const auto& [from, to] : {std::pair{40, 40}, std::pair{7, 31}, std::pair{100, 9},
+                                   std::pair{64, 33}, std::pair{1, 5}, std::pair{333, 224}}) {
+      CAPTURE(from);
+      CAPTURE(to);
+      ResizeAxis axis;
+      axis.prepare(ResizeAxis::plan({0, from}, 1, to, {0, to}, filter));
+      RowWeights weights;
+      weights.prepare(axis);
+      // Black and white beside each other make the cubic filter leave 0..255.
+      const Image image = make_image(from + 20, kHeight, [](auto x, auto y, auto c) {
+        return (x * 7 + y * 3) % 5 == 0 ? 255 : (x + y) % 3 == 0 ? 0 : 40 * x + y * y + c;
+      });
+      const auto bytes = static_cast<std::size_t>(to * kChannels);
+      std::vector<std::vector<std::uint8_t>> results;
+      for (const ResizeKernels& kernels : {plain_kernels(), best_kernels()}) {
+        std::vector<std::uint8_t> one(bytes + kSlack), other(bytes + kSlack), sum(bytes + kSlack);
+        kernels.rows(weights, image.row(2), image.row(3), one.data(), other.data());
+        const std::vector<std::int32_t> shares{-300'000, 3'000'000, 2'000'000, -505'696};
+        const std::int64_t columns = std::min<std::int64_t>(to, from) * kChannels;
+        kernels.columns({0, 4, shares.data()}, image.row(1), image.width * kChannels, sum.data(),
+                        columns);
+        one.resize(bytes);
+        other.resize(bytes);
+        sum.resize(static_cast<std::size_t>(columns));
+        one.insert(one.end(), other.begin(), other.end());
+        one.insert(one.end(), sum.begin(), sum.end());
+        results.push_back(one);
+      }
+      CHECK(results[0] == results[1]);
+    }
+  }
+}

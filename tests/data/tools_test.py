@@ -1,0 +1,178 @@
+"""The other commands of `scaletrain data`: synth, ls, get, stats, split, card, index."""
+import base64
+import collections
+import glob
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import unittest
+
+import numpy
+import webdataset
+from PIL import Image
+
+from tools_support import (PROGRAM, FolderTest, class_folders, data, data_json,
+                           picture, read_bytes, read_json, write_tar)
+
+
+def keys_of(shards):
+    """{key: (label, image)} by webdataset."""
+    return {s["__key__"]: (int(s["cls"]), s.get("jpg") or s.get("png"))
+            for s in webdataset.WebDataset(sorted(shards), shardshuffle=False)}
+
+
+class Synth(FolderTest):
+    def test_labelled_shapes(self):
+        data("synth", self.path("out"), "--samples", 60, "--classes", 80, "--size", "40x30",
+             "--encoding", "png", "--samples-per-shard", 25, "--threads", 3)
+        names = read_json(self.path("out", "classes.json"))
+        self.assertEqual(80, len(set(names)))
+        self.assertEqual(["red-circle", "red-square"], names[:2])
+        self.assertEqual("red-circle-x2", names[72])
+        found = keys_of(glob.glob(self.path("out", "*.tar")))
+        self.assertEqual(60, len(found))
+        for i, (label, image) in enumerate(found.values()):
+            self.assertEqual(i % 80, label)
+            self.assertEqual((40, 30), Image.open(io.BytesIO(image)).size)
+        red = numpy.asarray(Image.open(io.BytesIO(found["train-00000000"][1])))
+        self.assertGreater((red == (220, 40, 40)).all(axis=2).sum(), 50)  # the circle is there
+        self.assertEqual(60, len({image for _, image in found.values()}))
+        data("check", self.path("out"))
+
+    def test_the_same_whatever_the_threads(self):
+        hashes = []
+        for threads in (1, 4):
+            out = self.path(str(threads))
+            report = data("synth", out, "--samples", 30, "--threads", threads)
+            self.assertIn("drew 30 samples of 10 classes into 1 shards", report)
+            hashes.append(hashlib.sha256(read_bytes(f"{out}/train-000000.tar")).digest())
+        self.assertEqual(hashes[0], hashes[1])
+
+
+class LookInto(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.shard = write_tar(self.path("a.tar"), [
+            ("d/1.jpg", picture(1)), ("d/1.cls", b"7\n"), ("d/1.seg.txt", b"hello"),
+            ("README", b"no sample"), ("2.cls", b"x")])
+
+    def test_ls(self):
+        size = len(picture(1))
+        self.assertEqual(f"a.tar\td/1\t7\tjpg:{size} cls:2 seg.txt:5\na.tar\t2\t-\tcls:1\n",
+                         data("ls", self.shard))
+        lines = [json.loads(line) for line in data("ls", "--json", self.shard).splitlines()]
+        self.assertEqual({"shard": self.shard, "key": "d/1", "label": 7,
+                          "fields": {"jpg": size, "cls": 2, "seg.txt": 5}}, lines[0])
+        self.assertIsNone(lines[1]["label"])
+
+    def test_get(self):
+        self.assertEqual(picture(1), data("get", "d/1", self.shard, text=False))
+        self.assertEqual("hello", data("get", "d/1", self.shard, "--field", "seg.txt"))
+        data("get", "d/1", self.shard, "--out", self.path("out"))
+        self.assertEqual(["1.cls", "1.jpg", "1.seg.txt"], sorted(os.listdir(self.path("out"))))
+        self.assertIn("nobody: no sample has this key", data("get", "nobody", self.shard, code=65))
+        self.assertIn("has no .wav\n  name one of its fields with --field: jpg cls seg.txt",
+                      data("get", "d/1", self.shard, "--field", "wav", code=65))
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        shell = '"$0" data get d/1 "$1" > /dev/full; echo $?; "$0" data ls "$1" | head -c1'
+        done = subprocess.run(["bash", "-c", shell, PROGRAM, self.shard], timeout=60,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual("74\na", done.stdout)
+        self.assertIn("standard output: No space left on device", done.stderr)
+
+
+class Stats(FolderTest):
+    def test_counts_sizes_and_moments_are_those_of_numpy(self):
+        files = class_folders(self.path("in"), classes=("<b>", "dog"), each=7)
+        data("pack", self.path("in"), self.path("out"), "--samples-per-shard", 4)
+        stats = data_json("stats", self.path("out"), "--html", self.path("page.html"),
+                          "--threads", 3)
+        images = [numpy.asarray(Image.open(io.BytesIO(c)).convert("RGB")) for c in files.values()]
+        pixels = numpy.concatenate([image.reshape(-1, 3) for image in images]) / 255
+        numpy.testing.assert_allclose(stats["mean"], pixels.mean(axis=0), rtol=1e-9)
+        numpy.testing.assert_allclose(stats["deviation"], pixels.std(axis=0), rtol=1e-9)
+        self.assertEqual(14, stats["samples"])
+        self.assertEqual(sum(map(len, files.values())), stats["image_bytes"])
+        self.assertEqual({"jpg": 8, "png": 6}, stats["formats"])
+        self.assertEqual({"least": 20, "mean": 23.0, "most": 26}, stats["width"])
+        self.assertEqual([("<b>", 7), ("dog", 7)],
+                         [(c["name"], c["samples"]) for c in stats["classes"]])
+        page = read_bytes(self.path("page.html")).decode()
+        self.assertNotIn("<b>", page)  # a class's name is no markup
+        thumbnails = re.findall(r"data:image/jpeg;base64,([^\"]+)", page)
+        self.assertEqual(14, len(thumbnails))
+        self.assertEqual((96, 96), Image.open(io.BytesIO(base64.b64decode(thumbnails[0]))).size)
+
+
+class Split(FolderTest):
+    def test_classes_are_divided_alike_and_nothing_is_lost(self):
+        data("synth", self.path("in"), "--samples", 200, "--classes", 5, "--size", 16,
+             "--samples-per-shard", 70)
+        report = data_json("split", self.path("in"), "--out", self.path("out"), "--val", 0.2,
+                           "--test", 0.1)
+        self.assertEqual(0, report["leaks"])
+        before = keys_of(glob.glob(self.path("in", "*.tar")))
+        after = {}
+        for part, each in [("train", 28), ("val", 8), ("test", 4)]:  # of 40 a class
+            found = keys_of(glob.glob(self.path("out", f"{part}-*.tar")))
+            counts = collections.Counter(label for label, _ in found.values())
+            self.assertEqual({label: each for label in range(5)}, counts)
+            after.update(found)
+        self.assertEqual(before, after)
+        self.assertEqual(read_json(self.path("in", "classes.json")),
+                         read_json(self.path("out", "classes.json")))
+        parts = [self.path("out", f"{part}-000000.tar") for part in ("train", "val", "test")]
+        self.assertIn("0 images in more than one", data("split", "--check", *parts))
+
+    def test_groups_stay_together(self):
+        members = []
+        for i in range(60):
+            key = f"{i % 3}/patient{i // 6:02d}_{i}"
+            members += [(f"{key}.jpg", picture(i)), (f"{key}.cls", str(i % 3).encode())]
+        write_tar(self.path("a.tar"), members)
+        data("split", self.path("a.tar"), "--out", self.path("out"), "--val", 0.3, "--group-by",
+             "(patient[0-9]+)")
+        patients = []
+        for part in ("train", "val"):
+            found = keys_of([self.path("out", f"{part}-000000.tar")])
+            patients.append({re.search("patient[0-9]+", key)[0] for key in found})
+        self.assertEqual((7, 3), (len(patients[0]), len(patients[1])))
+        self.assertEqual(set(), patients[0] & patients[1])
+        self.assertIn('--group-by: "("', data("split", self.path("a.tar"), "--out",
+                                              self.path("no"), "--group-by", "(", code=2))
+
+    def test_equal_images_never_part_and_leaks_are_found(self):
+        members = []
+        for i in range(40):
+            members += [(f"{i}.jpg", picture(i % 20)), (f"{i}.cls", b"0")]
+        write_tar(self.path("a.tar"), members)
+        report = data_json("split", self.path("a.tar"), "--out", self.path("out"), "--val", 0.5)
+        self.assertEqual((20, 20, 0), (report["train"]["samples"], report["val"]["samples"],
+                                       report["leaks"]))
+        write_tar(self.path("b.tar"), [("x.jpg", picture(3)), ("x.cls", b"1")])
+        text = data("split", "--check", self.path("a.tar"), self.path("b.tar"), code=65)
+        self.assertIn(f"{self.path('b.tar')}: x is also {self.path('a.tar')}: 3\n", text)
+
+
+class Card(FolderTest):
+    def test_the_card_tells_what_is_there(self):
+        class_folders(self.path("in"))
+        packed = data_json("pack", self.path("in"), self.path("out"), "--samples-per-shard", 20)
+        data("card", self.path("out"), "--licence", "CC BY 4.0", "--source", "https://example.org",
+             "--source", "own pictures", "--description", "animals")
+        card = read_json(self.path("out", "card.json"))
+        self.assertEqual((1, "out", "CC BY 4.0", ["https://example.org", "own pictures"], 30),
+                         (card["version"], card["name"], card["licence"], card["sources"],
+                          card["samples"]))
+        self.assertEqual([("cat", 10), ("dog", 10), ("emu", 10)],
+                         [(c["name"], c["samples"]) for c in card["classes"]])
+        self.assertEqual([(s["samples"], s["bytes"], s["sha256"]) for s in packed["shards"]],
+                         [(s["samples"], s["bytes"], s["sha256"]) for s in card["shards"]])
+
+
+if __name__ == "__main__":
+    unittest.main()

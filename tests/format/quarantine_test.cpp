@@ -1,0 +1,78 @@
+#include "lib/format/quarantine.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/format/tar_support.h"
+
+using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+std::string refused(const std::string& text) {
+  try {
+    parse_quarantine(text, "q.json");
+  } catch (const scaletrain::core::CheckpointError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("a quarantine list is written sorted, each name once, and read back") {
+  const Quarantine list({{"b.tar", "k2", "two images"},
+                         {"b.tar", "k1", "no label"},
+                         {"a.tar", "", "truncated"},
+                         {"b.tar", "k1", "seen again"}});
+  const std::string text = encode_quarantine(list);
+  CHECK(text ==
+        "{\n"
+        " \"version\": 1,\n"
+        " \"shards\": [\n"
+        "  {\n"
+        "   \"shard\": \"a.tar\",\n"
+        "   \"problem\": \"truncated\"\n"
+        "  }\n"
+        " ],\n"
+        " \"samples\": [\n"
+        "  {\n"
+        "   \"shard\": \"b.tar\",\n"
+        "   \"key\": \"k1\",\n"
+        "   \"problem\": \"no label\"\n"
+        "  },\n"
+        "  {\n"
+        "   \"shard\": \"b.tar\",\n"
+        "   \"key\": \"k2\",\n"
+        "   \"problem\": \"two images\"\n"
+        "  }\n"
+        " ]\n"
+        "}\n");
+  const Quarantine read = parse_quarantine(text, "q.json");
+  CHECK(read.entries() == list.entries());
+  CHECK(read.holds_shard("a.tar"));
+  CHECK(!read.holds_shard("b.tar"));
+  CHECK(read.keys_of("b.tar") == std::vector<std::string>{"k1", "k2"});
+  CHECK(read.keys_of("a.tar").empty());
+}
+
+TEST_CASE("the list beside shards is found, and none is an empty one") {
+  const TarFolder folder;
+  CHECK(Quarantine::beside(folder.path).entries().empty());
+  folder.write(kQuarantineFile, encode_quarantine(Quarantine({{"a.tar", "k", "p"}})));
+  CHECK(Quarantine::beside(folder.path).keys_of("a.tar") == std::vector<std::string>{"k"});
+}
+
+TEST_CASE("a damaged list is refused, never taken for an empty one") {
+  CHECK(refused("[]").starts_with("q.json: is not a JSON object"));
+  CHECK(refused("{\"version\": 2}") == "q.json: is of version 2\n  version 1 is read here");
+  CHECK(refused("{\"version\": 1, \"shards\": []}").starts_with("q.json: /samples: is missing"));
+  CHECK(refused("{\"version\": 1, \"shards\": {}, \"samples\": []}") ==
+        "q.json: /shards: is not an array\n  write the list again: scaletrain data check --repair");
+  CHECK(refused("{\"version\": 1, \"shards\": [], \"samples\": [{\"shard\": \"a\", \"key\": \"\", "
+                "\"problem\": \"\"}]}") ==
+        "q.json: /samples/0: names nothing\n"
+        "  write the list again: scaletrain data check --repair");
+  CHECK(refused("{\"version\": 1, \"shards\": [{\"shard\": \"a\", \"problem\": \"\", \"x\": 1}], "
+                "\"samples\": []}")
+            .starts_with("q.json: /shards/0/x: is not a key of this format"));
+}
