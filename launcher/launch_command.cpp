@@ -28,16 +28,22 @@ void refuse_for_programs(const LaunchOptions& options) {
 }
 
 void refuse_for_recipes(const LaunchOptions& options) {
-  const auto refuse = [](const char* flag) {
-    throw core::UsageError(flag, "is for programs after --",
-                           "the logs of a recipe are in its output folder: --set output=FOLDER");
+  const LaunchOptions unset;
+  const auto refuse = [](const char* flag, const char* remedy) {
+    throw core::UsageError(flag, "is for programs after --", remedy);
   };
-  if (!options.log_dir.empty()) refuse("--log-dir");
-  if (options.redirects != "0") refuse("--redirects");
-  if (options.tee != "0") refuse("--tee");
-  if (!options.local_ranks_filter.empty()) refuse("--local-ranks-filter");
-  if (!options.ranks_filter.empty()) refuse("--ranks-filter");
-  if (options.module || options.no_python) refuse("--module and --no-python");
+  constexpr const char* kLogs =
+      "the logs of a recipe are in its output folder: --set output=FOLDER";
+  if (options.log_dir != unset.log_dir) refuse("--log-dir", kLogs);
+  if (options.redirects != unset.redirects) refuse("--redirects", kLogs);
+  if (options.tee != unset.tee) refuse("--tee", kLogs);
+  if (options.local_ranks_filter != unset.local_ranks_filter) refuse("--local-ranks-filter", kLogs);
+  if (options.ranks_filter != unset.ranks_filter) refuse("--ranks-filter", kLogs);
+  constexpr const char* kLeaveOut = "leave it out: a recipe's workers do not read it";
+  if (options.role != unset.role) refuse("--role", kLeaveOut);
+  if (options.run_id != unset.run_id) refuse("--rdzv-id", kLeaveOut);
+  if (options.signals != unset.signals) refuse("--signals-to-handle", kLeaveOut);
+  if (options.virtual_local_rank) refuse("--virtual-local-rank", kLeaveOut);
 }
 
 int launch_program(const LaunchOptions& options) {

@@ -12,69 +12,60 @@
 
 namespace scaletrain::launcher {
 
+namespace {
+
+// A flag that torchrun has too, with its variable.
+void add(CLI::App& command, const char* names, std::string& value, const char* variable,
+         const char* help) {
+  command.add_option(names, value, help)->envname(variable);
+}
+
+}  // namespace
+
 void add_launch_flags(CLI::App& command, LaunchOptions& options) {
-  command
-      .add_option("--nproc,--nproc-per-node,--nproc_per_node", options.nproc,
-                  "workers on this node: a number, auto (GPUs, else CPUs), gpu or cpu (default 1)")
-      ->envname("PET_NPROC_PER_NODE");
-  command.add_option("--nnodes", options.nnodes, "number of nodes (default 1)")
-      ->envname("PET_NNODES");
-  command
-      .add_option("--node-rank,--node_rank", options.node_rank,
-                  "number of this node, from 0 (default 0)")
-      ->envname("PET_NODE_RANK");
-  command
-      .add_option("--master-addr,--master_addr", options.master_addr,
-                  "address of node 0 (default 127.0.0.1)")
-      ->envname("PET_MASTER_ADDR");
-  command
-      .add_option("--master-port,--master_port", options.master_port,
-                  "port of the store on node 0 (default: a free one; 29500 with several nodes)")
-      ->envname("PET_MASTER_PORT");
-  command.add_flag("--standalone", options.standalone, "one node, whatever the cluster says")
+  add(command, "--nproc,--nproc-per-node,--nproc_per_node", options.nproc, "PET_NPROC_PER_NODE",
+      "workers on this node: a number, auto (GPUs, else CPUs), gpu or cpu (default 1)");
+  add(command, "--nnodes", options.nnodes, "PET_NNODES", "number of nodes (default 1)");
+  add(command, "--node-rank,--node_rank", options.node_rank, "PET_NODE_RANK",
+      "number of this node, from 0 (default 0)");
+  add(command, "--master-addr,--master_addr", options.master_addr, "PET_MASTER_ADDR",
+      "address of node 0 (default 127.0.0.1)");
+  add(command, "--master-port,--master_port", options.master_port, "PET_MASTER_PORT",
+      "port of the store on node 0 (default: a free one; 29500 with several nodes)");
+  command.add_flag("--standalone", options.standalone, "one node and a free port")
       ->envname("PET_STANDALONE");
-  command
-      .add_option("--rdzv-backend,--rdzv_backend", options.rdzv_backend,
-                  "how nodes meet: static, or c10d on one node")
-      ->envname("PET_RDZV_BACKEND");
-  command
-      .add_option("--rdzv-endpoint,--rdzv_endpoint", options.rdzv_endpoint,
-                  "HOST[:PORT] in place of --master-addr and --master-port")
-      ->envname("PET_RDZV_ENDPOINT");
-  command
-      .add_option("--max-restarts,--max_restarts", options.max_restarts,
-                  "how often all workers are started again after a failure")
-      ->envname("PET_MAX_RESTARTS");
+  add(command, "--rdzv-backend,--rdzv_backend", options.rdzv_backend, "PET_RDZV_BACKEND",
+      "how nodes meet: static, or c10d on one node");
+  add(command, "--rdzv-endpoint,--rdzv_endpoint", options.rdzv_endpoint, "PET_RDZV_ENDPOINT",
+      "HOST[:PORT] in place of --master-addr and --master-port");
+  add(command, "--max-restarts,--max_restarts", options.max_restarts, "PET_MAX_RESTARTS",
+      "how often all workers are started again after a failure");
   command.add_option("--grace", options.grace,
                      "time between asking workers to stop and killing them: 500ms, 10s, 5m");
 }
 
 void add_program_flags(CLI::App& command, LaunchOptions& options) {
-  const auto add = [&](const char* names, std::string& value, const char* variable,
-                       const char* help) {
-    command.add_option(names, value, help)->envname(variable);
-  };
-  add("--log-dir,--log_dir", options.log_dir, "PET_LOG_DIR",
+  add(command, "--log-dir,--log_dir", options.log_dir, "PET_LOG_DIR",
       "programs: folder for the streams of every worker; /dev/null: no files");
-  add("-r,--redirects", options.redirects, "PET_REDIRECTS",
+  add(command, "-r,--redirects", options.redirects, "PET_REDIRECTS",
       "programs: streams that go to files: 0, 1 (output), 2 (error), 3, or by local rank: 0:1,7:3");
-  add("-t,--tee", options.tee, "PET_TEE",
+  add(command, "-t,--tee", options.tee, "PET_TEE",
       "programs: streams that go to files and, with a prefix, to the console");
-  add("--local-ranks-filter,--local_ranks_filter", options.local_ranks_filter,
+  add(command, "--local-ranks-filter,--local_ranks_filter", options.local_ranks_filter,
       "PET_LOCAL_RANKS_FILTER", "programs: local ranks that the console shows: 0,3");
-  add("--ranks-filter,--ranks_filter", options.ranks_filter, "PET_RANKS_FILTER",
+  add(command, "--ranks-filter,--ranks_filter", options.ranks_filter, "PET_RANKS_FILTER",
       "programs: global ranks that the console shows: 0,12");
-  add("--role", options.role, "PET_ROLE", "programs: name of the workers' role");
-  add("--rdzv-id,--rdzv_id", options.run_id, "PET_RDZV_ID", "programs: name of the job");
-  add("--signals-to-handle,--signals_to_handle", options.signals, "PET_SIGNALS_TO_HANDLE",
+  add(command, "--role", options.role, "PET_ROLE", "programs: name of the workers' role");
+  add(command, "--rdzv-id,--rdzv_id", options.run_id, "PET_RDZV_ID", "programs: name of the job");
+  add(command, "--signals-to-handle,--signals_to_handle", options.signals, "PET_SIGNALS_TO_HANDLE",
       "programs: signals that stop the workers");
   command
       .add_flag("--virtual-local-rank,--virtual_local_rank", options.virtual_local_rank,
                 "programs: every worker sees one device and is local rank 0")
       ->envname("PET_VIRTUAL_LOCAL_RANK");
-  command.add_flag("-m,--module", options.module, "programs: the program is a Python module");
-  command.add_flag("--no-python,--no_python", options.no_python,
-                   "programs: the program is run as it is");
+  // Read by cut_program, before the command line is parsed.
+  command.add_flag("-m,--module")->description("programs: the program is a Python module");
+  command.add_flag("--no-python,--no_python")->description("programs: the program is run as it is");
 }
 
 int parse_count(const std::string& flag, const std::string& text, int low, int high) {

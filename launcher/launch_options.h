@@ -40,8 +40,6 @@ struct LaunchOptions {
   std::string run_id{};
   std::string signals = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
   bool virtual_local_rank = false;
-  bool module = false;     // the program is a Python module
-  bool no_python = false;  // the program is run as it is
 
   std::vector<std::string> set{};    // recipes: overrides, key=value
   std::vector<std::string> allow{};  // recipes: keys that may differ from the run that is resumed

@@ -127,6 +127,14 @@ class Launching(RecipeTestCase):
         self.assertEqual([], self.called())
         self.assertFalse(self.run_folder.exists())
 
+    def test_a_flag_for_programs_is_refused(self):
+        self.script()
+        for flags in (["--role", "x"], ["--rdzv-id", "x"], ["--virtual-local-rank"], ["--tee", "3"],
+                      ["--signals-to-handle", "SIGTERM"]):
+            done = self.launch(*flags, self.recipe(), expect=2)
+            self.assertIn(f"{flags[0]}: is for programs after --", done.stderr)
+        self.assertEqual([], self.called())
+
     def test_an_indivisible_batch_starts_nothing(self):
         self.script()
         done = self.launch("--nproc", 2, self.recipe(batch={"global": 12, "per_device": 4}),
