@@ -67,6 +67,19 @@ std::string hint(const Failure& failure) {
   return "\n  nobody here sent that signal; the kernel does when memory runs out: see dmesg";
 }
 
+// "node 1, host b".
+std::string place_of(const Failure& failure) {
+  return failure.node < 0 ? fmt::format("host {}", failure.host)
+                          : fmt::format("node {}, host {}", failure.node, failure.host);
+}
+
+std::string render_node(const Failure& failure) {
+  std::string text = fmt::format("{} {}: {}", place_of(failure),
+                                 failure.followed ? "was lost" : "failed first", failure.cause);
+  if (!failure.others.empty()) text += fmt::format("\n  also: {}", fmt::join(failure.others, ", "));
+  return text;
+}
+
 }  // namespace
 
 std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<WorkerPlan>& plans) {
@@ -86,13 +99,15 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
   });
   const Candidate& first = failed.front();
   Failure result{.host = host_name(),
+                 .device = first.plan->device,
                  .rank = first.end->rank,
                  .local_rank = first.end->local_rank,
                  .pid = first.end->pid,
                  .status = first.end->status,
                  .time = first.time,
                  .log = first.plan->log,
-                 .last_lines = first.end->last_lines};
+                 .last_lines = first.end->last_lines,
+                 .followed = only_followed(*first.end)};
   if (first.file) {
     result.cause = first.file->message;
     result.step = first.file->step;
@@ -110,9 +125,11 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
 }
 
 std::string render(const Failure& failure) {
+  if (failure.rank < 0) return render_node(failure);
   std::string text =
-      fmt::format("rank {} failed first: {} (host {}, local rank {}, pid {}{})", failure.rank,
-                  core::to_text(failure.status), failure.host, failure.local_rank, failure.pid,
+      fmt::format("rank {} failed first: {} ({}, local rank {}, pid {}{}{})", failure.rank,
+                  core::to_text(failure.status), place_of(failure), failure.local_rank, failure.pid,
+                  failure.device.empty() ? "" : ", " + failure.device,
                   failure.step >= 0 ? fmt::format(", step {}", failure.step) : "");
   text += hint(failure);
   if (!failure.cause.empty()) {
@@ -137,6 +154,8 @@ std::string to_json(const Failure& failure, int attempt) {
   nlohmann::ordered_json json{{"time", failure.time},
                               {"attempt", attempt},
                               {"host", failure.host},
+                              {"node", nullptr},
+                              {"device", nullptr},
                               {"rank", failure.rank},
                               {"local_rank", failure.local_rank},
                               {"pid", failure.pid},
@@ -147,6 +166,8 @@ std::string to_json(const Failure& failure, int attempt) {
                               {"log", failure.log},
                               {"last_lines", failure.last_lines}};
   if (failure.status.signal != 0) json["signal"] = core::signal_name(failure.status.signal);
+  if (failure.node >= 0) json["node"] = failure.node;
+  if (!failure.device.empty()) json["device"] = failure.device;
   if (failure.step >= 0) json["step"] = failure.step;
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -12,10 +12,12 @@ namespace scaletrain::launcher {
 
 struct Failure {
   std::string host{};
-  int rank = 0;
+  int node = -1;         // its number; -1: there is one only
+  std::string device{};  // "cuda:0"; "": not known
+  int rank = 0;          // -1: no worker, the node itself
   int local_rank = 0;
   pid_t pid = 0;
-  core::ExitStatus status;
+  core::ExitStatus status{};
   double time = 0;                        // Unix seconds
   std::string cause{};                    // from its error file; "": it left none
   std::int64_t step = -1;                 // -1: not told
@@ -23,6 +25,7 @@ struct Failure {
   std::string log{};                      // its standard error; "": not kept
   std::vector<std::string> last_lines{};  // of its standard error
   std::vector<std::string> others{};      // "rank 0: exit code 75", those that failed after it
+  bool followed = false;                  // another failure made it fail: it lost a peer
 };
 
 // The first failure among the ended workers, nullopt where all succeeded. The order is the time in

@@ -24,10 +24,9 @@ namespace {
                             "check that the loopback interface is up");
 }
 
-}  // namespace
-
-StoreSocket listen_for_store(const Placement& placement) {
-  const bool local = placement.master_addr == "127.0.0.1" || placement.master_addr == "localhost";
+// Bound to `port` (0: a free one) on the loopback interface or on all. Without a descriptor errno
+// says why.
+StoreSocket bind_to(bool local, int port) {
   // IPv6 sockets take IPv4 connections too; a kernel without IPv6 gets the other kind.
   bool v6 = !local;
   core::Descriptor fd(socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -35,7 +34,7 @@ StoreSocket listen_for_store(const Placement& placement) {
     v6 = false;
     fd = core::Descriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   }
-  if (!fd) refuse(placement, errno);
+  if (!fd) return {};
   // A restart on a fixed port must not wait for old connections to time out.
   const int on = 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -45,25 +44,50 @@ StoreSocket listen_for_store(const Placement& placement) {
   if (v6) {
     auto* const any = reinterpret_cast<sockaddr_in6*>(&address);
     any->sin6_family = AF_INET6;
-    any->sin6_port = htons(static_cast<std::uint16_t>(placement.master_port));
+    any->sin6_port = htons(static_cast<std::uint16_t>(port));
     length = sizeof *any;
     const int off = 0;
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   } else {
     auto* const any = reinterpret_cast<sockaddr_in*>(&address);
     any->sin_family = AF_INET;
-    any->sin_port = htons(static_cast<std::uint16_t>(placement.master_port));
+    any->sin_port = htons(static_cast<std::uint16_t>(port));
     any->sin_addr.s_addr = htonl(local ? INADDR_LOOPBACK : INADDR_ANY);
     length = sizeof *any;
   }
   if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      listen(fd.get(), SOMAXCONN) != 0 ||
       getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    refuse(placement, errno);
+    return {};
   }
-  const std::uint16_t port = v6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                                : reinterpret_cast<sockaddr_in*>(&address)->sin_port;
-  return {.fd = std::move(fd), .port = ntohs(port)};
+  const std::uint16_t bound = v6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
+                                 : reinterpret_cast<sockaddr_in*>(&address)->sin_port;
+  return {.fd = std::move(fd), .port = ntohs(bound)};
+}
+
+}  // namespace
+
+StoreSocket listen_for_store(const Placement& placement) {
+  const bool local = placement.master_addr == "127.0.0.1" || placement.master_addr == "localhost";
+  StoreSocket socket = bind_to(local, placement.master_port);
+  if (!socket.fd || listen(socket.fd.get(), SOMAXCONN) != 0) refuse(placement, errno);
+  return socket;
+}
+
+StoreSocket reserve_port() {
+  StoreSocket socket = bind_to(false, 0);
+  if (!socket.fd) {
+    throw core::InternalError("store", "no port is free: " + core::errno_text(errno),
+                              "check that a network interface is up");
+  }
+  return socket;
+}
+
+StoreSocket start_listening(StoreSocket reserved) {
+  if (listen(reserved.fd.get(), SOMAXCONN) != 0) {
+    throw core::UsageError("store", "cannot listen: " + core::errno_text(errno),
+                           "another program uses the port");
+  }
+  return reserved;
 }
 
 }  // namespace scaletrain::launcher

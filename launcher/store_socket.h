@@ -16,4 +16,11 @@ struct StoreSocket {
 // is taken.
 StoreSocket listen_for_store(const Placement& placement);
 
+// A free port on every interface, bound but not listened on: nobody else gets it meanwhile, and who
+// connects is refused. Throws core::InternalError.
+StoreSocket reserve_port();
+
+// What reserve_port() returned, listening from now on. Throws core::UsageError.
+StoreSocket start_listening(StoreSocket reserved);
+
 }  // namespace scaletrain::launcher

@@ -107,6 +107,7 @@ class Group {
     watch(signals_.fd(), POLLIN);
     watch(store_is_awaited() ? options_.store_fd : -1, POLLIN);
     watch(store_server_ && !store_server_ended_ ? store_server_->pidfd() : -1, POLLIN);
+    watch(options_.nodes_fd, POLLIN);
     for (const Worker& worker : workers_) watch(worker.ended ? -1 : worker.process.pidfd(), POLLIN);
     std::vector<OutputRelay*> relays;
     for (Worker& worker : workers_) {
@@ -118,6 +119,7 @@ class Group {
     if (poll(watched.data(), watched.size(), time_left_ms()) <= 0) return;
     if (watched[1].revents != 0) start_store_server();
     if (watched[2].revents != 0) see_store_server_end();
+    if (watched[3].revents != 0 && options_.nodes_stop()) stop_for_nodes();
     const std::size_t first_relay = watched.size() - relays.size();
     for (std::size_t i = 0; i < relays.size(); ++i) {
       if (watched[first_relay + i].revents != 0) relays[i]->advance();
@@ -195,6 +197,12 @@ class Group {
   void stop_for(const std::string& trouble) {
     if (result_.trouble.empty()) result_.trouble = trouble;
     if (!stopping_) stop(SIGTERM);
+  }
+
+  void stop_for_nodes() {
+    if (stopping_) return;
+    result_.nodes_stopped = true;
+    stop(SIGTERM);
   }
 
   void kill_all() {

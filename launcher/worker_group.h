@@ -28,7 +28,8 @@ struct WorkerPlan {
   core::SpawnRequest process;
   StreamPlan standard_output, standard_error;
   std::string error_file{};  // torchrun's; "": none
-  std::string log{};  // where its standard error lies; "": it passed through the launcher only
+  std::string log{};     // where its standard error lies; "": it passed through the launcher only
+  std::string device{};  // that the worker uses, for reports; "": not known
 };
 
 struct GroupOptions {
@@ -42,6 +43,9 @@ struct GroupOptions {
   // Called every `beat_every`; a returned text is a reason to stop the workers.
   std::function<std::string()> beat;
   std::chrono::milliseconds beat_every{0};
+  // Several nodes: looked at when `nodes_fd` is readable; true: the workers shall be stopped.
+  int nodes_fd = -1;
+  std::function<bool()> nodes_stop;
 };
 
 struct WorkerEnd {
@@ -57,6 +61,7 @@ struct WorkerEnd {
 struct GroupEnd {
   std::vector<WorkerEnd> workers;  // in the order of their ends
   int stop_signal = 0;             // the first that the launcher heard; 0: none
+  bool nodes_stopped = false;      // another node had the workers stopped
   std::string trouble{};           // why the launcher itself stopped the workers; "": it did not
 };
 

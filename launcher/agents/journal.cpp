@@ -1,0 +1,32 @@
+#include "launcher/agents/journal.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "lib/core/clock.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::launcher {
+
+Journal::Journal(const std::filesystem::path& file, std::string agent) : agent_(std::move(agent)) {
+  std::error_code ignored;
+  std::filesystem::create_directories(file.parent_path(), ignored);
+  fd_ = core::Descriptor(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!fd_) core::warn("no journal in {}: {}", file.string(), core::errno_text(errno));
+}
+
+void Journal::write(const char* event, const nlohmann::json& more) {
+  if (!fd_) return;
+  nlohmann::ordered_json record{{"time", core::unix_time()}, {"agent", agent_}, {"event", event}};
+  for (const auto& [key, value] : more.items()) record[key] = value;
+  const std::string line =
+      record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(fd_.get(), line.data(), line.size());
+}
+
+void Journal::write(const char* event) { write(event, nlohmann::json::object()); }
+
+}  // namespace scaletrain::launcher

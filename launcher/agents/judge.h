@@ -1,0 +1,40 @@
+// The verdict on one round of several nodes: one cause for the whole job.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/agents/records.h"
+
+namespace scaletrain::launcher {
+
+// How a round ended on one node: it told, or it was lost.
+struct NodeEnd {
+  int node = 0;
+  std::string host;
+  std::string lost;         // why nothing can be heard of it; "": it reported
+  bool lost_first = false;  // its last sign of life came before any failure was reported
+  Report report;
+};
+
+struct Judgement {
+  enum class Kind {
+    kSucceeded,  // on every node
+    kFailed,     // a worker failed, or a node was lost: `failure`
+    kStopped,    // the launcher of `node` heard `signal` and would exit with `status`
+    kRegroup,    // nothing was wrong: the leader asked for another round
+  };
+  Kind kind = Kind::kSucceeded;
+  std::optional<Failure> failure;
+  int status = 0;
+  int signal = 0;
+  int node = 0;
+};
+
+// `ends` in the order in which the store received them, lost nodes last. The cause is the node
+// that was lost before any failure was reported; else the first failure that did not only follow
+// another (launcher/failure.h); else a lost node; else a signal; else the first of the followers.
+Judgement judge(const std::vector<NodeEnd>& ends);
+
+}  // namespace scaletrain::launcher

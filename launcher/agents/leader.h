@@ -1,0 +1,93 @@
+// The agent that hosts the store decides for all: who takes part, when a round starts and stops,
+// and what the verdict on it is. docs/launcher.md has the state machine.
+//
+// step() is to be called every few tens of milliseconds; it only talks to the store and to the
+// clock that it is given, so that tests run it in simulated time.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "launcher/agents/journal.h"
+#include "launcher/agents/key_store.h"
+#include "launcher/agents/records.h"
+#include "launcher/agents/roster.h"
+#include "launcher/agents/timing.h"
+#include "launcher/restarts.h"
+
+namespace scaletrain::launcher {
+
+class Leader {
+ public:
+  struct Options {
+    JobTerms terms;
+    std::string agent;  // its own
+    std::string host;
+    AgentTiming timing;
+    RestartLimits restarts;
+    int restarts_used = 0;
+    int generation = 1;
+    LastRound last;  // of a leader that takes over: more than half of it must come
+    std::function<bool(int nodes)> fits = [](int) { return true; };
+    std::function<bool(const Failure&)> worth_restart = [](const Failure&) { return true; };
+    std::function<int(const Failure&)> exit_status = [](const Failure&) { return 1; };
+  };
+
+  // Says in the store whose it is.
+  Leader(Options options, KeyStore& store, Journal& journal, core::SteadyTime now);
+
+  void step(core::SteadyTime now);
+  // The round is formed and node 0 knows how it shall run: from now on all start their workers.
+  void publish(int store_port, const std::string& plan);
+
+  const Board& board() const { return board_; }
+  // The job is over, and all who are there know why, or had the time to.
+  bool finished(core::SteadyTime now) const;
+
+ private:
+  void read_inbox(core::SteadyTime now);
+  void receive(const Message& message, core::SteadyTime now);
+  void receive_join(const Join& join, core::SteadyTime now);
+  void settle_claims(core::SteadyTime now);
+  void refuse(const Join& join, const std::string& why);
+  void watch_beats(core::SteadyTime now);
+  void lose(Peer& peer, const std::string& why);
+  void try_to_form(core::SteadyTime now);
+  int nodes_that_fit(int most) const;
+  bool has_quorum() const;
+  void form(int nodes, core::SteadyTime now);
+  void watch_round(core::SteadyTime now);
+  void stop_round(const std::string& reason);
+  void try_to_judge(core::SteadyTime now);
+  void conclude(Verdict verdict, std::chrono::milliseconds wait, core::SteadyTime now);
+  Verdict after_failure(const Failure& failure, std::chrono::milliseconds& wait,
+                        core::SteadyTime now);
+  Verdict time_out() const;
+  bool may_go_on() const;
+  void show();
+  void give_pulse(core::SteadyTime now);
+
+  struct Claim {  // on a fixed rank that another agent holds, which may be dead
+    Join join;
+    std::int64_t beats_then;
+  };
+
+  Options options_;
+  KeyStore& store_;
+  Journal& journal_;
+  Roster roster_;
+  Restarts restarts_;
+  Board board_;
+  std::vector<Claim> claims_;
+  std::int64_t inbox_read_ = 0, version_ = 0, pulse_ = 0;
+  int arrivals_ = 0;
+  bool shown_ = false;
+  core::SteadyTime last_step_, next_beat_, next_pulse_;
+  core::SteadyTime message_due_{};  // when the next message, announced but not there, is given up
+  core::SteadyTime form_from_, join_until_, enough_since_{};
+  core::SteadyTime round_start_{}, over_since_{};
+};
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,148 @@
+// How a leader ends a round: the part of Leader that judges.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "launcher/agents/judge.h"
+#include "launcher/agents/leader.h"
+#include "lib/core/error.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+using core::SteadyTime;
+using std::chrono::milliseconds;
+
+bool leaves(const Peer& peer) {
+  return peer.report && peer.report->outcome == Outcome::kStopped && peer.report->signal != 0;
+}
+
+}  // namespace
+
+void Leader::try_to_judge(SteadyTime now) {
+  std::vector<const Peer*> members = roster_.members();
+  if (!std::all_of(members.begin(), members.end(),
+                   [](const Peer* peer) { return peer->ended(); })) {
+    return;
+  }
+  std::stable_sort(members.begin(), members.end(), [](const Peer* a, const Peer* b) {
+    return std::make_pair(!a->report, a->arrival) < std::make_pair(!b->report, b->arrival);
+  });
+  // Others may fail in their own way because a node is gone, and be heard of before that is clear.
+  const auto first_report = std::find_if(members.begin(), members.end(), [](const Peer* peer) {
+    return peer->report && peer->report->failure;
+  });
+  std::vector<NodeEnd> ends;
+  ends.reserve(members.size());
+  for (const Peer* const peer : members) {
+    ends.push_back(
+        {.node = peer->rank,
+         .host = peer->join.candidate.host,
+         .lost = peer->report ? "" : peer->lost,
+         .lost_first = !peer->report && !peer->lost.empty() &&
+                       (first_report == members.end() || peer->alive <= (*first_report)->reported),
+         .report = peer->report.value_or(Report{})});
+  }
+  const Judgement judgement = judge(ends);
+  Verdict verdict;
+  milliseconds wait{0};
+  switch (judgement.kind) {
+    case Judgement::Kind::kSucceeded:
+      break;
+    case Judgement::Kind::kFailed:
+      verdict = after_failure(*judgement.failure, wait, now);
+      break;
+    case Judgement::Kind::kStopped:
+      verdict.code = judgement.status;
+      verdict.text = fmt::format("stopped: the launcher of node {} heard {}", judgement.node,
+                                 core::signal_name(judgement.signal));
+      // A person who stops one node means the job; a scheduler may want that node only.
+      verdict.again = options_.terms.elastic() && judgement.signal != SIGINT && may_go_on();
+      break;
+    case Judgement::Kind::kRegroup:
+      verdict.again = true;
+      verdict.text = fmt::format("{}: the nodes meet again", board_.reason);
+      break;
+  }
+  conclude(std::move(verdict), wait, now);
+}
+
+// Whether those who stay are enough for another round and no other part of the last one can be.
+bool Leader::may_go_on() const {
+  int staying = 0;
+  for (const Peer& peer : roster_.peers()) {
+    if (peer.in_round() && peer.lost.empty() && !leaves(peer)) ++staying;
+  }
+  // This is the node with the store, which decides a tie.
+  return staying >= options_.terms.min_nodes && 2 * staying >= board_.nodes;
+}
+
+Verdict Leader::after_failure(const Failure& failure, milliseconds& wait, SteadyTime now) {
+  Verdict verdict{.round = 0,
+                  .again = false,
+                  .code = options_.exit_status(failure),
+                  .text = render(failure),
+                  .failure = failure};
+  const bool node_lost = failure.rank < 0;
+  if (node_lost && options_.terms.elastic()) {
+    verdict.again = may_go_on();
+    verdict.text += verdict.again ? "\n  the other nodes meet again"
+                                  : "\n  too few of the nodes are left to go on";
+    return verdict;
+  }
+  if (!options_.worth_restart(failure)) return verdict;
+  const auto lasted = std::chrono::duration_cast<milliseconds>(now - round_start_);
+  if (const std::optional<milliseconds> next = restarts_.next(now, lasted)) {
+    verdict.again = true;
+    verdict.text += "\n  " + restarts_.text(*next);
+    wait = *next;
+  }
+  return verdict;
+}
+
+Verdict Leader::time_out() const {
+  const AgentTiming& timing = options_.timing;
+  std::string text = fmt::format("rendezvous: {} of {} nodes came within {:g} s", roster_.present(),
+                                 options_.terms.nnodes,
+                                 std::chrono::duration<double>(timing.join_timeout).count());
+  if (options_.terms.fixed_ranks) text += "; missing: " + roster_.missing_nodes();
+  if (!has_quorum()) {
+    text += fmt::format("; more than half of the {} nodes of the last round must come",
+                        options_.last.nodes);
+  }
+  text +=
+      "\n  look at the launchers of the missing nodes, and check that every node was started "
+      "with the same --nnodes and address";
+  return {.round = 0,
+          .again = false,
+          .code = static_cast<int>(core::ExitCode::kTemporary),
+          .text = std::move(text),
+          .failure = {}};
+}
+
+void Leader::conclude(Verdict verdict, milliseconds wait, SteadyTime now) {
+  verdict.round = board_.round;
+  store_.set(fmt::format("verdict/{}", ++board_.verdicts), to_line(verdict));
+  journal_.write("verdict", {{"round", board_.round},
+                             {"again", verdict.again},
+                             {"code", verdict.code},
+                             {"text", verdict.text}});
+  board_.restart = restarts_.used();
+  if (verdict.again) {
+    for (Peer& peer : roster_.peers()) {
+      if (leaves(peer)) lose(peer, "its launcher was stopped");
+    }
+    roster_.clear_round();
+    form_from_ = now + wait;
+    join_until_ = form_from_ + options_.timing.join_timeout;
+    board_.phase = Phase::kJoining;
+  } else {
+    board_.phase = Phase::kOver;
+    over_since_ = now;
+  }
+  show();
+}
+
+}  // namespace scaletrain::launcher

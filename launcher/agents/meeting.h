@@ -1,0 +1,72 @@
+// Where an agent finds the others: the store of the leader, or its own where it is to lead.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/agents/endpoint.h"
+#include "launcher/agents/member.h"
+#include "launcher/agents/store_client.h"
+#include "launcher/placement.h"
+#include "launcher/store_socket.h"
+#include "lib/core/subprocess.h"
+
+namespace scaletrain::launcher {
+
+// A store that was found, and the process that serves it where it is this agent's own.
+struct Met {
+  std::unique_ptr<StoreClient> store;
+  std::optional<core::Process> server;
+  Endpoint endpoint;
+  int generation = 0;  // of the leader, or to be
+};
+
+class Meeting {
+ public:
+  // `may_lead`: of a static job node 0, else every agent.
+  Meeting(std::vector<Endpoint> endpoints, JobTerms terms, AgentTiming timing, bool may_lead);
+
+  // Where this agent would host the store, for its join record.
+  const std::vector<std::string>& addresses() const { return addresses_; }
+  int port() const { return port_; }
+
+  // After the leader was lost: `board` and `last` are of the round that it led.
+  void begin_again(const Board& board, const LastRound& last, core::SteadyTime now);
+
+  // Asks everywhere once, and hosts the store where it is this agent's turn. nullopt: nobody is
+  // there yet, and why() says what was tried. Throws core::UsageError where a store is another
+  // job's, or the port to host one on is taken.
+  std::optional<Met> try_once(core::SteadyTime now);
+  // For a leader of `generation` that has no round yet: the store of another that goes before, by
+  // its generation or, of the same, because its turn came first.
+  std::optional<Met> ask_before(int generation);
+  const std::string& why() const { return why_; }
+
+ private:
+  // `least`: no store of an earlier generation will do.
+  std::optional<Met> ask(const Endpoint& endpoint, int least);
+  std::optional<Met> ask_candidates(std::size_t count, int least);
+  std::optional<Met> ask_endpoints(int least);
+  std::optional<Met> host();
+  bool is_turn(core::SteadyTime now) const;
+
+  std::vector<Endpoint> endpoints_;
+  JobTerms terms_;
+  AgentTiming timing_;
+  bool may_lead_;
+  std::optional<Endpoint> own_endpoint_;
+  bool first_endpoint_is_own_ = false;
+  std::vector<std::string> addresses_;
+  StoreSocket reserved_;  // bound, not listening: the port to host a store on
+  int port_ = 0;
+  std::vector<Candidate> candidates_;  // of the last round
+  LastRound last_;
+  int generation_ = 0;
+  core::SteadyTime lost_at_{};
+  std::string why_;
+};
+
+}  // namespace scaletrain::launcher

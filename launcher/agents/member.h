@@ -1,0 +1,60 @@
+// An agent's part: it joins, shows that it lives, follows the board and reports.
+//
+// step() is to be called every few tens of milliseconds; like Leader it only talks to the store and
+// to the clock that it is given.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "launcher/agents/journal.h"
+#include "launcher/agents/key_store.h"
+#include "launcher/agents/leader.h"
+#include "launcher/agents/records.h"
+
+namespace scaletrain::launcher {
+
+class Member {
+ public:
+  // Asks to take part. Throws StoreLost, also where the store does not say within `patience` whose
+  // it is, and core::UsageError where it is another job's or has another token.
+  Member(Join join, const JobTerms& terms, AgentTiming timing, KeyStore& store, Journal& journal,
+         core::SteadyTime now);
+
+  // Throws StoreLost where the leader has stood still for too long, core::UsageError with the
+  // reason of a refusal, and core::StoppedError where the leader took this agent for lost.
+  void step(core::SteadyTime now);
+  void report(const Report& report);
+  void leave();
+
+  const Board& board() const { return board_; }
+  // This node's number in the board's round; nullopt: it has none (yet).
+  std::optional<int> rank() const;
+  // The verdicts that came since this agent joined, the oldest first; taken by the caller.
+  std::deque<Verdict>& verdicts() { return verdicts_; }
+  // What a next leader is to be told of the round under way.
+  LastRound last_round() const;
+
+ private:
+  void say(const Message& message);
+  void read_board();
+
+  Join join_;
+  AgentTiming timing_;
+  KeyStore& store_;
+  Journal& journal_;
+  Board board_;
+  Place place_;
+  std::deque<Verdict> verdicts_;
+  int verdicts_read_ = -1;  // -1: not known how many there were before
+  std::int64_t beat_ = 0;
+  std::string pulse_, version_;
+  core::SteadyTime next_beat_, pulse_seen_, last_step_;
+};
+
+// Whose store this is; nullopt where it does not say so yet. Throws core::UsageError where it is
+// not that of the job `terms`.
+std::optional<Hello> read_hello(KeyStore& store, const JobTerms& terms);
+
+}  // namespace scaletrain::launcher

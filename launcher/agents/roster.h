@@ -1,0 +1,73 @@
+// The agents that have joined a leader: who they are, whether they live, how their round ended.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/agents/records.h"
+#include "lib/core/clock.h"
+
+namespace scaletrain::launcher {
+
+struct Peer {
+  Join join;
+  std::string beat;          // its last sign of life
+  std::int64_t beats = 0;    // how many were seen
+  core::SteadyTime alive{};  // when the last was seen
+  core::SteadyTime joined{};
+  int rank = -1;     // of its node in the round under way; -1: it waits
+  std::string lost;  // why it is gone; "": it is there
+  std::optional<Report> report;
+  int arrival = 0;  // of its report, among the round's
+  core::SteadyTime reported{};
+  bool heard = false;
+
+  const std::string& agent() const { return join.candidate.agent; }
+  bool in_round() const { return rank >= 0; }
+  bool ended() const { return report.has_value() || !lost.empty(); }
+};
+
+// What every agent of a job must have in common.
+struct JobTerms {
+  std::string name, token;  // --rdzv-id and SCALETRAIN_JOB_TOKEN
+  std::string nnodes;       // as given
+  int min_nodes = 1, max_nodes = 1;
+  int nproc = 1;
+  bool fixed_ranks = false;  // every agent brings its own: --node-rank
+
+  bool elastic() const { return min_nodes < max_nodes; }
+};
+
+class Roster {
+ public:
+  explicit Roster(const JobTerms& terms) : terms_(terms) {}
+
+  // Why `join` cannot be part of the job, "" where it can: another job, another token, other
+  // numbers, a node that is there already.
+  std::string refusal(const Join& join) const;
+  void add(const Join& join, core::SteadyTime now);
+  Peer* find(const std::string& agent);
+  // The agent of a fixed rank, which may be a dead one's that is started again.
+  Peer* holder_of(int node);
+
+  std::vector<Peer>& peers() { return peers_; }
+  const std::vector<Peer>& peers() const { return peers_; }
+  // Those that live and could be part of the next round.
+  int present() const;
+  // Forgets who is gone, and the round that is over.
+  void clear_round();
+  // Gives the first `nodes` of those present their ranks: fixed ones, or `leader` 0 and the others
+  // in the order in which they came.
+  void rank(int nodes, const std::string& leader);
+  // The members of the round by rank.
+  std::vector<const Peer*> members() const;
+  // "node 1, node 3" of fixed ranks that nobody brought.
+  std::string missing_nodes() const;
+
+ private:
+  JobTerms terms_;
+  std::vector<Peer> peers_;  // in the order in which they came
+};
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,129 @@
+#include "launcher/agents/session.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include <cerrno>
+
+#include "lib/core/clock.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+// Between two looks at the store.
+constexpr std::chrono::milliseconds kStep{50};
+
+}  // namespace
+
+Session::Session(std::unique_ptr<KeyStore> store, const Join& join, const JobTerms& terms,
+                 const AgentTiming& timing, std::optional<Leader::Options> leader, Journal& journal)
+    : store_(std::move(store)), changes_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!changes_) {
+    throw core::InternalError("eventfd", core::errno_text(errno),
+                              "raise the limit of open files: ulimit -n");
+  }
+  const core::SteadyTime now = core::now();
+  if (leader) leader_.emplace(std::move(*leader), *store_, journal, now);
+  member_.emplace(join, terms, timing, *store_, journal, now);
+  thread_ = std::thread([this] { run(); });
+}
+
+Session::~Session() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void Session::run() {
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    try {
+      step();
+    } catch (const StoreLost& error) {
+      lost_ = error.what();
+    } catch (const std::exception&) {
+      error_ = std::current_exception();
+    }
+    if (!lost_.empty() || error_) {
+      tell_change();
+      return;
+    }
+    wake_.wait_for(lock, kStep, [this] { return ending_ || woken_; });
+    woken_ = false;
+  }
+}
+
+void Session::step() {
+  const core::SteadyTime now = core::now();
+  if (leader_) leader_->step(now);
+  member_->step(now);
+  const Board& board = member_->board();
+  finished_ = leader_ && leader_->finished(now);
+  std::string seen = fmt::format("{} {} {} {} {}", board.round, static_cast<int>(board.phase),
+                                 board.verdicts, member_->rank().value_or(-1), finished_);
+  if (seen == seen_) return;
+  seen_ = std::move(seen);
+  tell_change();
+}
+
+void Session::tell_change() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(changes_.get(), &one, sizeof one);
+}
+
+void Session::clear_changes() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = read(changes_.get(), &count, sizeof count);
+}
+
+Session::View Session::view() {
+  const std::lock_guard lock(mutex_);
+  if (error_) std::rethrow_exception(error_);
+  return {.board = member_->board(),
+          .rank = member_->rank(),
+          .last = member_->last_round(),
+          .leads = leader_.has_value(),
+          .finished = finished_,
+          .lost = lost_};
+}
+
+std::optional<Verdict> Session::take_verdict() {
+  const std::lock_guard lock(mutex_);
+  if (member_->verdicts().empty()) return std::nullopt;
+  Verdict verdict = std::move(member_->verdicts().front());
+  member_->verdicts().pop_front();
+  return verdict;
+}
+
+template <class Say>
+void Session::say(const Say& words) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!lost_.empty() || error_) return;
+    try {
+      words();
+    } catch (const StoreLost& error) {
+      lost_ = error.what();
+      tell_change();
+    }
+    woken_ = true;
+  }
+  wake_.notify_all();
+}
+
+void Session::report(const Report& report) {
+  say([&] { member_->report(report); });
+}
+
+void Session::publish(int store_port, const std::string& plan) {
+  say([&] { leader_->publish(store_port, plan); });
+}
+
+void Session::leave() {
+  say([&] { member_->leave(); });
+}
+
+}  // namespace scaletrain::launcher

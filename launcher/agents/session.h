@@ -1,0 +1,69 @@
+// One agent at one store: a thread that keeps the agent (and the leader, on the node with the
+// store) going, while the main thread starts and watches the workers.
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "launcher/agents/leader.h"
+#include "launcher/agents/member.h"
+#include "lib/core/descriptor.h"
+
+namespace scaletrain::launcher {
+
+class Session {
+ public:
+  // Joins. Throws what Member's constructor throws.
+  Session(std::unique_ptr<KeyStore> store, const Join& join, const JobTerms& terms,
+          const AgentTiming& timing, std::optional<Leader::Options> leader, Journal& journal);
+  ~Session();  // stops and joins the thread
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  struct View {
+    Board board;
+    std::optional<int> rank;  // of this node in the board's round
+    LastRound last;
+    bool leads = false;
+    bool finished = false;  // a leader that may go
+    std::string lost;       // why the store is lost; "": it is there
+  };
+  // What is known now. Throws what Member::step throws, less StoreLost.
+  View view();
+  // The oldest verdict that was not taken yet.
+  std::optional<Verdict> take_verdict();
+  // Readable after something has changed; clear_changes() before looking.
+  int changes_fd() const { return changes_.get(); }
+  void clear_changes();
+
+  // What the main thread has to say; after the store is lost nobody hears it.
+  void report(const Report& report);
+  void publish(int store_port, const std::string& plan);
+  void leave();
+
+ private:
+  void run();
+  void step();
+  void tell_change();
+  template <class Say>
+  void say(const Say& words);
+
+  std::unique_ptr<KeyStore> store_;
+  core::Descriptor changes_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ending_ = false, woken_ = false;
+  std::optional<Leader> leader_;
+  std::optional<Member> member_;
+  std::string lost_, seen_;
+  std::exception_ptr error_;
+  bool finished_ = false;
+  std::thread thread_;
+};
+
+}  // namespace scaletrain::launcher

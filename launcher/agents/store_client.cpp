@@ -1,0 +1,198 @@
+#include "launcher/agents/store_client.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace scaletrain::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+
+// torch/csrc/distributed/c10d/TCPStoreBackend.hpp: QueryType and the number that a client shows.
+enum class Query : char {
+  kValidate = 0,
+  kSet = 1,
+  kGet = 3,
+  kAdd = 4,
+  kCheck = 5,
+  kMultiGet = 10,
+  kPing = 13
+};
+constexpr std::uint32_t kMagic = 0x3C85F7CE;
+constexpr std::uint64_t kMostBytes = 64 << 20;  // of one value; more is no store of ours
+
+// Numbers are in this machine's order, a text is its length and its bytes.
+class Message {
+ public:
+  explicit Message(Query query) : bytes_(1, static_cast<char>(query)) {}
+  template <class Number>
+  Message& number(Number value) {
+    std::array<char, sizeof value> raw{};
+    std::memcpy(raw.data(), &value, sizeof value);
+    bytes_.append(raw.data(), raw.size());
+    return *this;
+  }
+  Message& key(const std::string& value) { return text('/' + value); }  // as c10d's client
+  Message& text(const std::string& value) {
+    number(static_cast<std::uint64_t>(value.size()));
+    bytes_ += value;
+    return *this;
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+int poll_for(int fd, short events, milliseconds time) {
+  pollfd watched{.fd = fd, .events = events, .revents = 0};
+  const core::SteadyTime end = core::now() + time;
+  while (true) {
+    const auto left = std::chrono::ceil<milliseconds>(end - core::now());
+    const int count = poll(&watched, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
+    if (count >= 0 || errno != EINTR) return count;
+  }
+}
+
+// A connected socket, or none with the reason in `why`.
+core::Descriptor connect_to(const addrinfo& address, milliseconds time, std::string& why) {
+  core::Descriptor fd(
+      socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol));
+  int error = fd ? 0 : errno;
+  if (fd && connect(fd.get(), address.ai_addr, address.ai_addrlen) != 0) {
+    error = errno;
+    if (error == EINPROGRESS) {
+      socklen_t bytes = sizeof error;
+      error = poll_for(fd.get(), POLLOUT, time) == 1 ? 0 : ETIMEDOUT;
+      if (error == 0) getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &bytes);
+    }
+  }
+  if (error == 0) {
+    const int on = 1;
+    setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return fd;
+  }
+  why = core::errno_text(error);
+  return {};
+}
+
+}  // namespace
+
+StoreClient::StoreClient(const Endpoint& endpoint, milliseconds connect, milliseconds patience)
+    : endpoint_(endpoint), patience_(patience) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error =
+      getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
+  if (error != 0) lose(fmt::format("its name does not resolve: {}", gai_strerror(error)));
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
+  std::string why = "it has no address";
+  for (const addrinfo* one = found; one != nullptr && !fd_; one = one->ai_next) {
+    fd_ = connect_to(*one, connect, why);
+  }
+  if (!fd_) lose(why);
+  greet();
+}
+
+void StoreClient::greet() {
+  const auto nonce = static_cast<std::uint32_t>(getpid());
+  send(Message(Query::kValidate).number(kMagic).bytes());
+  send(Message(Query::kPing).number(nonce).bytes());
+  if (receive_number<std::uint32_t>() != nonce) lose("what answers there is no store");
+}
+
+void StoreClient::set(const std::string& key, const std::string& value) {
+  send(Message(Query::kSet).key(key).text(value).bytes());
+}
+
+std::optional<std::string> StoreClient::get(const std::string& key) {
+  send(Message(Query::kCheck).number(std::uint64_t{1}).key(key).bytes());
+  constexpr std::uint8_t kReady = 0;
+  if (receive_number<std::uint8_t>() != kReady) return std::nullopt;
+  send(Message(Query::kGet).key(key).bytes());
+  return receive_text();
+}
+
+std::vector<std::string> StoreClient::get_all(const std::vector<std::string>& keys) {
+  if (keys.empty()) return {};
+  Message message(Query::kMultiGet);
+  message.number(static_cast<std::uint64_t>(keys.size()));
+  for (const std::string& key : keys) message.key(key);
+  send(message.bytes());
+  std::vector<std::string> values(keys.size());
+  for (std::string& value : values) value = receive_text();
+  return values;
+}
+
+std::int64_t StoreClient::add(const std::string& key, std::int64_t delta) {
+  send(Message(Query::kAdd).key(key).number(delta).bytes());
+  return receive_number<std::int64_t>();
+}
+
+void StoreClient::send(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (errno == EAGAIN) {
+      if (poll_for(fd_.get(), POLLOUT, patience_) != 1) lose("it takes nothing more");
+    } else if (errno != EINTR) {
+      lose(core::errno_text(errno));
+    }
+  }
+}
+
+void StoreClient::receive(std::span<char> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = recv(fd_.get(), bytes.data(), bytes.size(), 0);
+    if (count > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+    } else if (count == 0) {
+      lose("it closed the connection");
+    } else if (errno == EAGAIN) {
+      if (poll_for(fd_.get(), POLLIN, patience_) != 1) {
+        lose(fmt::format("no answer for {:g} s", std::chrono::duration<double>(patience_).count()));
+      }
+    } else if (errno != EINTR) {
+      lose(core::errno_text(errno));
+    }
+  }
+}
+
+template <class Number>
+Number StoreClient::receive_number() {
+  std::array<char, sizeof(Number)> raw{};
+  receive(raw);
+  Number value{};
+  std::memcpy(&value, raw.data(), sizeof value);
+  return value;
+}
+
+std::string StoreClient::receive_text() {
+  const auto bytes = receive_number<std::uint64_t>();
+  if (bytes > kMostBytes) lose("what answers there is no store");
+  std::string text(bytes, '\0');
+  receive(text);
+  return text;
+}
+
+void StoreClient::lose(const std::string& why) const {
+  throw StoreLost(fmt::format("the store at {}", to_text(endpoint_)), why,
+                  "check that the launcher there runs and that this node can reach it");
+}
+
+}  // namespace scaletrain::launcher

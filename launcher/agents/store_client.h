@@ -1,0 +1,48 @@
+// A client of c10d's TCPStore (LibTorch 2.11) in the launcher itself, which links no LibTorch.
+//
+// The server is c10d's own, in `scaletrain-worker store`. What is spoken to it is its protocol,
+// with a time limit on every answer: c10d's client has none, and a launcher must notice a cut
+// network. tests/launcher/agents/store_client_test.py talks to LibTorch's server.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/agents/endpoint.h"
+#include "launcher/agents/key_store.h"
+#include "lib/core/clock.h"
+#include "lib/core/descriptor.h"
+
+namespace scaletrain::launcher {
+
+class StoreClient : public KeyStore {
+ public:
+  // Connects to the first address of `endpoint.host` that answers, IPv6 or IPv4, within `connect`;
+  // every later answer must come within `patience`. Throws StoreLost that says what was tried.
+  StoreClient(const Endpoint& endpoint, std::chrono::milliseconds connect,
+              std::chrono::milliseconds patience);
+
+  void set(const std::string& key, const std::string& value) override;
+  std::optional<std::string> get(const std::string& key) override;
+  std::vector<std::string> get_all(const std::vector<std::string>& keys) override;
+  std::int64_t add(const std::string& key, std::int64_t delta) override;
+
+ private:
+  void greet();
+  void send(std::string_view bytes);
+  void receive(std::span<char> bytes);
+  std::string receive_text();
+  template <class Number>
+  Number receive_number();
+  [[noreturn]] void lose(const std::string& why) const;
+
+  Endpoint endpoint_;
+  std::chrono::milliseconds patience_;
+  core::Descriptor fd_;
+};
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,194 @@
+// Nodes that come and go, in simulated time.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "launcher/agents/leader.h"
+#include "tests/launcher/agents/agents_support.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+// A running round of `nodes` of 2 to 4 nodes.
+Cluster running(int nodes) {
+  Cluster cluster(elastic_terms(2, 4));
+  cluster.lead("a0");
+  for (int node = 1; node < nodes; ++node) cluster.join(fmt::format("a{}", node));
+  cluster.run(milliseconds(4000));
+  REQUIRE(cluster.leader->board().phase == Phase::kFormed);
+  REQUIRE(cluster.leader->board().nodes == nodes);
+  cluster.start_round();
+  return cluster;
+}
+
+TEST_CASE("the most nodes meet at once, fewer after the last call") {
+  for (const int nodes : {2, 3, 4}) {
+    CAPTURE(nodes);
+    Cluster cluster(elastic_terms(2, 4));
+    cluster.lead("a0");
+    for (int node = 1; node < nodes; ++node) cluster.join(fmt::format("a{}", node));
+    cluster.run(milliseconds(2500));
+    CHECK((cluster.leader->board().phase == Phase::kFormed) == (nodes == 4));
+    cluster.run(milliseconds(1000));
+    CHECK(cluster.leader->board().nodes == nodes);
+  }
+}
+
+TEST_CASE("the node with the store is number 0, the others follow in the order of their coming") {
+  Cluster cluster(elastic_terms(2, 3));
+  cluster.lead("a0");
+  cluster.join("b");
+  cluster.join("c");
+  cluster.join("d");  // one too many: it waits
+  cluster.run(milliseconds(500));
+  for (const int rank : {0, 1, 2}) {
+    CHECK(cluster.agents[static_cast<std::size_t>(rank)]->member->rank() == rank);
+  }
+  CHECK_FALSE(cluster.agents[3]->member->rank().has_value());
+}
+
+TEST_CASE("a job runs on as many nodes as fit it") {
+  Cluster cluster(elastic_terms(1, 4));
+  cluster.fits = [](int nodes) { return nodes != 3; };
+  cluster.lead("a0");
+  cluster.join("b");
+  cluster.join("c");
+  cluster.run(milliseconds(4000));
+  CHECK(cluster.leader->board().nodes == 2);
+}
+
+TEST_CASE("a node that comes late makes the others meet again") {
+  Cluster cluster = running(2);
+  cluster.join("late");
+  cluster.run(milliseconds(2500));
+  CHECK(cluster.leader->board().phase == Phase::kRunning);
+  cluster.run(milliseconds(1000));  // the last call for others that come with it
+  CHECK(cluster.leader->board().phase == Phase::kStopping);
+  for (const auto& agent : {0U, 1U}) cluster.report(*cluster.agents[agent], Outcome::kStopped);
+  cluster.run(milliseconds(4000));
+  CHECK(cluster.leader->board().nodes == 3);
+  CHECK(cluster.leader->board().restart == 0);
+}
+
+TEST_CASE("a node that is lost makes the others meet again, which is no restart") {
+  Cluster cluster = running(4);
+  cluster.agents[2]->frozen = true;
+  cluster.run(milliseconds(11'000));
+  CHECK(cluster.leader->board().phase == Phase::kStopping);
+  cluster.report_all(Outcome::kStopped);
+  const Verdict& verdict = cluster.agents[0]->verdicts.at(0);
+  CHECK(verdict.again);
+  CHECK(verdict.text ==
+        "node 2, host host-a2 was lost: nothing was heard of its launcher for 10 s\n"
+        "  the other nodes meet again");
+  cluster.run(milliseconds(4000));
+  CHECK(cluster.leader->board().nodes == 3);
+  CHECK(cluster.leader->board().restart == 0);
+}
+
+TEST_CASE("of two halves the one with the store goes on, a smaller part does not") {
+  for (const int lost : {1, 2, 3}) {
+    CAPTURE(lost);
+    Cluster cluster(elastic_terms(1, 4));
+    cluster.lead("a0");
+    for (const char* name : {"b", "c", "d"}) cluster.join(name);
+    cluster.run(milliseconds(500));
+    cluster.start_round();
+    for (int node = 4 - lost; node < 4; ++node) {
+      cluster.agents[static_cast<std::size_t>(node)]->frozen = true;
+    }
+    cluster.run(milliseconds(11'000));
+    cluster.report_all(Outcome::kStopped);
+    const Verdict& verdict = cluster.agents[0]->verdicts.at(0);
+    CHECK(verdict.again == (lost <= 2));
+    if (lost == 3) {
+      CHECK(verdict.code == 75);
+      CHECK(verdict.text.ends_with("too few of the nodes are left to go on"));
+    }
+  }
+}
+
+TEST_CASE("a leader that takes over waits for more than half of the last round") {
+  const LastRound last{.generation = 1, .round = 3, .rank = 1, .nodes = 4};
+  Cluster cluster(elastic_terms(1, 4));
+  cluster.lead("b", -1, 2, last);
+  cluster.join("c", -1, last);
+  cluster.join("stranger");
+  cluster.run(milliseconds(10'000));
+  CHECK(cluster.leader->board().phase == Phase::kJoining);
+  cluster.join("d", -1, last);
+  cluster.run(milliseconds(4000));
+  CHECK(cluster.leader->board().phase == Phase::kFormed);
+  CHECK(cluster.leader->board().round == 4);
+  CHECK(cluster.leader->board().generation == 2);
+}
+
+TEST_CASE("a leader to which too few of the last round come gives up and says so") {
+  const LastRound last{.generation = 1, .round = 3, .rank = 1, .nodes = 4};
+  Cluster cluster(elastic_terms(1, 4));
+  cluster.lead("b", -1, 2, last);
+  cluster.join("c", -1, last);
+  cluster.run(milliseconds(61'000));
+  CHECK(cluster.agents[1]->verdicts.at(0).code == 75);
+  CHECK(cluster.agents[1]->verdicts.at(0).text.find(
+            "more than half of the 4 nodes of the last round must come") != std::string::npos);
+}
+
+TEST_CASE("a node whose launcher is stopped leaves; Ctrl-C on one ends the job") {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    CAPTURE(signal);
+    Cluster cluster = running(3);
+    cluster.report(*cluster.agents[2], Outcome::kStopped, {}, signal, 75);
+    cluster.report(*cluster.agents[0], Outcome::kStopped);
+    cluster.report(*cluster.agents[1], Outcome::kFailed, failure_of_rank(2, 75, true));
+    cluster.run(milliseconds(4000));
+    CHECK(cluster.agents[0]->verdicts.at(0).again == (signal == SIGTERM));
+    if (signal == SIGTERM) CHECK(cluster.leader->board().nodes == 2);
+  }
+}
+
+TEST_CASE("an agent keeps where the others of its round can be found") {
+  Cluster cluster = running(4);
+  const Board& board = cluster.agents[3]->member->board();
+  REQUIRE(board.candidates.size() == 4);
+  CHECK(board.candidates[0].agent == "a0");
+  CHECK(board.candidates[2].host == "host-a2");
+  const LastRound last = cluster.agents[3]->member->last_round();
+  CHECK(last.rank == 3);
+  CHECK(last.same_round({.generation = 1, .round = 1, .rank = 0, .nodes = 4}));
+}
+
+TEST_CASE("an agent that was silent for too long is told so when it comes back") {
+  Cluster cluster = running(3);
+  cluster.agents[1]->frozen = true;
+  cluster.run(milliseconds(11'000));
+  cluster.agents[1]->frozen = false;
+  cluster.run(milliseconds(300));
+  CHECK(cluster.agents[1]->refused.starts_with(
+      "the job's leader: gave this node up: nothing was heard of its launcher for 10 s\n"));
+}
+
+TEST_CASE("an agent that joins again takes part in the next round, without its old self") {
+  Cluster cluster = running(3);
+  cluster.agents[1]->store->cut();
+  cluster.run(milliseconds(100));
+  cluster.join("a1", -1, cluster.agents[1]->member->last_round());
+  cluster.run(milliseconds(300));
+  CHECK(cluster.agents[0]->phase() == Phase::kStopping);
+  cluster.report(*cluster.agents[0], Outcome::kStopped);
+  cluster.report(*cluster.agents[2], Outcome::kStopped);
+  cluster.run(milliseconds(4000));
+  CHECK(cluster.leader->board().phase == Phase::kFormed);
+  CHECK(cluster.leader->board().nodes == 3);
+  CHECK(cluster.agents[3]->member->rank() == 2);
+}
+
+TEST_CASE("a cut connection is noticed at the next step") {
+  Cluster cluster = running(3);
+  cluster.agents[1]->store->cut();
+  cluster.run(milliseconds(100));
+  CHECK(cluster.agents[1]->lost == "the store: the connection was cut");
+}
+
+}  // namespace
+}  // namespace scaletrain::launcher

@@ -1,0 +1,39 @@
+#include "launcher/agents/journal.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace scaletrain::launcher {
+namespace {
+
+TEST_CASE("every event is a line, after what was there before") {
+  std::string name = std::filesystem::temp_directory_path() / "journal_test_XXXXXX";
+  REQUIRE(mkdtemp(name.data()) != nullptr);
+  const std::filesystem::path file = std::filesystem::path(name) / "agents" / "a.jsonl";
+  Journal(file, "a").write("lead", {{"generation", 1}});
+  Journal(file, "a").write("leave");
+  std::ifstream text(file);
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  std::filesystem::remove_all(name);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0]["event"] == "lead");
+  CHECK(lines[0]["agent"] == "a");
+  CHECK(lines[0]["generation"] == 1);
+  CHECK(lines[1]["event"] == "leave");
+  CHECK(lines[1]["time"].get<double>() >= lines[0]["time"].get<double>());
+}
+
+TEST_CASE("a journal that cannot be written is no error") {
+  Journal("/proc/no/such/file", "a").write("lead");
+  Journal().write("lead");
+}
+
+}  // namespace
+}  // namespace scaletrain::launcher

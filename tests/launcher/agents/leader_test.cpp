@@ -1,0 +1,229 @@
+#include "launcher/agents/leader.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "tests/launcher/agents/agents_support.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+// A running round of `nodes` fixed nodes.
+Cluster running(int nodes, RestartLimits limits = {}) {
+  Cluster cluster(fixed_terms(nodes));
+  cluster.lead("a0", 0, 1, {}, limits);
+  for (int node = 1; node < nodes; ++node) cluster.join(fmt::format("a{}", node), node);
+  cluster.run(milliseconds(300));
+  REQUIRE(cluster.leader->board().phase == Phase::kFormed);
+  cluster.start_round();
+  return cluster;
+}
+
+TEST_CASE("fixed nodes form a round when all are there, in the order of their numbers") {
+  Cluster cluster(fixed_terms(3));
+  cluster.lead("a0");
+  cluster.join("a2", 2);
+  cluster.run(milliseconds(5000));
+  CHECK(cluster.leader->board().phase == Phase::kJoining);
+  cluster.join("a1", 1);
+  cluster.run(milliseconds(300));
+  CHECK(cluster.leader->board().phase == Phase::kFormed);
+  CHECK(cluster.agents[0]->member->rank() == 0);
+  CHECK(cluster.agents[1]->member->rank() == 2);
+  CHECK(cluster.agents[2]->member->rank() == 1);
+  cluster.start_round();
+  CHECK(cluster.agents[1]->phase() == Phase::kRunning);
+  CHECK(cluster.agents[1]->member->board().store_port == 4001);
+  CHECK(cluster.agents[1]->member->board().plan == "plan");
+}
+
+TEST_CASE("a round that does not form in time names who is missing, to all who came") {
+  Cluster cluster(fixed_terms(4));
+  cluster.lead("a0");
+  cluster.join("a2", 2);
+  cluster.run(milliseconds(61'000));
+  for (const auto& agent : cluster.agents) {
+    REQUIRE(agent->verdicts.size() == 1);
+    CHECK(agent->verdicts[0].code == 75);
+    CHECK(agent->verdicts[0].text.starts_with(
+        "rendezvous: 2 of 4 nodes came within 60 s; missing: node 1, node 3\n"));
+  }
+  CHECK(cluster.leader->finished(cluster.now));
+}
+
+TEST_CASE("all succeeded: the verdict is 0 everywhere") {
+  Cluster cluster = running(2);
+  cluster.report_all(Outcome::kSucceeded);
+  for (const auto& agent : cluster.agents) {
+    REQUIRE(agent->verdicts.size() == 1);
+    CHECK(agent->verdicts[0].code == 0);
+    CHECK_FALSE(agent->verdicts[0].again);
+  }
+}
+
+TEST_CASE("the first failure that arrives is the verdict, unless it only followed another") {
+  Cluster cluster = running(3);
+  cluster.report(*cluster.agents[2], Outcome::kFailed, failure_of_rank(4, 75, true));
+  cluster.run(milliseconds(200));
+  CHECK(cluster.agents[0]->phase() == Phase::kStopping);  // the others are told to stop
+  cluster.report(*cluster.agents[1], Outcome::kFailed, failure_of_rank(3, 65));
+  cluster.report(*cluster.agents[0], Outcome::kStopped);
+  cluster.run(milliseconds(300));
+  for (const auto& agent : cluster.agents) {
+    REQUIRE(agent->verdicts.size() == 1);
+    CHECK(agent->verdicts[0].code == 65);
+    CHECK(agent->verdicts[0].text ==
+          "rank 3 failed first: exit code 65 (node 1, host h, local rank 1, pid 7)\n"
+          "  after it: rank 4: exit code 75");
+  }
+}
+
+TEST_CASE("a node that falls silent stops the round and is named") {
+  Cluster cluster = running(3);
+  cluster.agents[1]->frozen = true;
+  cluster.run(milliseconds(12'000));
+  CHECK(cluster.agents[0]->phase() == Phase::kStopping);
+  cluster.report(*cluster.agents[0], Outcome::kFailed, failure_of_rank(0, 1));
+  cluster.report(*cluster.agents[2], Outcome::kStopped);
+  cluster.run(milliseconds(300));
+  CHECK(cluster.agents[0]->verdicts.at(0).code == 75);
+  CHECK(cluster.agents[0]->verdicts.at(0).text ==
+        "node 1, host host-a1 was lost: nothing was heard of its launcher for 10 s\n"
+        "  also: rank 0: exit code 1");
+}
+
+TEST_CASE("a failure that was reported before a node fell silent is the cause") {
+  Cluster cluster = running(2);
+  cluster.report(*cluster.agents[0], Outcome::kFailed, failure_of_rank(0, 3));
+  cluster.run(milliseconds(1500));
+  cluster.agents[1]->frozen = true;
+  cluster.run(milliseconds(12'000));
+  CHECK(cluster.agents[0]->verdicts.at(0).code == 3);
+}
+
+TEST_CASE("nobody is lost because this machine stood still") {
+  Cluster cluster = running(2);
+  cluster.now += std::chrono::minutes(5);
+  cluster.run(milliseconds(3000));
+  CHECK(cluster.leader->board().phase == Phase::kRunning);
+  CHECK(cluster.agents[1]->lost.empty());
+}
+
+TEST_CASE("an agent notices that the leader stands still") {
+  Cluster cluster = running(2);
+  cluster.leader_frozen = true;
+  cluster.run(milliseconds(11'000));
+  CHECK(cluster.agents[1]->lost.find("nothing was heard of its launcher for 10 s") !=
+        std::string::npos);
+}
+
+TEST_CASE("a failure is tried again on all nodes, as often as allowed") {
+  Cluster cluster = running(2, {.most = 1});
+  for (const bool again : {true, false}) {
+    cluster.report(*cluster.agents[1], Outcome::kFailed, failure_of_rank(2, 1));
+    cluster.report(*cluster.agents[0], Outcome::kStopped);
+    cluster.run(milliseconds(500));
+    CHECK(cluster.agents[0]->verdicts.back().again == again);
+    if (!again) break;
+    CHECK(cluster.agents[0]->verdicts.back().text.ends_with("starting again: restart 1 of 1"));
+    CHECK(cluster.leader->board().round == 2);
+    CHECK(cluster.leader->board().restart == 1);
+    cluster.start_round();
+  }
+  CHECK(cluster.agents[0]->verdicts.size() == 2);
+}
+
+TEST_CASE("a failure that no restart can help is not tried again") {
+  Cluster cluster = running(2, {.most = 5});
+  cluster.report(*cluster.agents[1], Outcome::kFailed, failure_of_rank(2, 2));
+  cluster.report(*cluster.agents[0], Outcome::kStopped);
+  cluster.run(milliseconds(500));
+  CHECK_FALSE(cluster.agents[0]->verdicts.back().again);
+  CHECK(cluster.agents[0]->verdicts.back().code == 2);
+}
+
+TEST_CASE("a signal that one launcher heard stops the job with its status") {
+  Cluster cluster = running(2, {.most = 5});
+  cluster.report(*cluster.agents[1], Outcome::kStopped, {}, SIGTERM, 75);
+  cluster.report(*cluster.agents[0], Outcome::kFailed, failure_of_rank(0, 75, true));
+  cluster.run(milliseconds(500));
+  CHECK(cluster.agents[0]->verdicts.at(0).code == 75);
+  CHECK(cluster.agents[0]->verdicts.at(0).text == "stopped: the launcher of node 1 heard SIGTERM");
+  CHECK_FALSE(cluster.agents[0]->verdicts.at(0).again);
+}
+
+TEST_CASE("strangers are refused with the reason") {
+  Cluster cluster(fixed_terms(2));
+  cluster.lead("a0");
+  const Join good{.candidate = {.agent = "x", .host = "h", .addresses = {}, .port = 1},
+                  .proof = "",
+                  .nnodes = "2",
+                  .node = 1,
+                  .nproc = 2,
+                  .last = {}};
+  JobTerms other_job = cluster.terms, other_token = cluster.terms;
+  other_job.name = "other";
+  other_token.token = "secret";
+  Join other_nodes = good, other_nproc = good, other_rank = good;
+  other_nodes.nnodes = "3";
+  other_nproc.nproc = 4;
+  other_rank.node = 7;
+  const auto refused = [&](Join join, const JobTerms& terms) {
+    join.candidate.agent = fmt::format("x{}", cluster.agents.size());
+    TestAgent& agent = cluster.join_as(join, terms);
+    cluster.run(milliseconds(300));
+    return agent.refused.substr(0, agent.refused.find('\n'));
+  };
+  const std::string start = "the job's leader: refuses this node: ";
+  const std::string job = start + "this is job \"job\", and the agent's job or token is another";
+  CHECK(refused(good, other_job) == job);
+  CHECK(refused(good, other_token) == job);
+  CHECK(refused(other_nodes, cluster.terms) ==
+        start + "it was started with --nnodes 3, and the job with 2");
+  CHECK(refused(other_nproc, cluster.terms) ==
+        start + "it was started with 4 workers a node, and the job with 2");
+  CHECK(refused(other_rank, cluster.terms) == start + "there is no node 7 of 2");
+  CHECK(cluster.leader->board().phase == Phase::kJoining);
+  CHECK(refused(good, cluster.terms).empty());
+  CHECK(cluster.leader->board().phase == Phase::kFormed);
+}
+
+TEST_CASE("a node that is there already is refused; one that was started again takes its place") {
+  Cluster cluster(fixed_terms(3));
+  cluster.lead("a0");
+  TestAgent& first = cluster.join("b", 1);
+  cluster.run(milliseconds(2000));
+  TestAgent& twice = cluster.join("c", 1);
+  cluster.run(milliseconds(4000));
+  CHECK(twice.refused.find("node 1 is there already: host host-b") != std::string::npos);
+  first.frozen = true;
+  cluster.join("d", 1);
+  cluster.join("e", 2);
+  cluster.run(milliseconds(5000));
+  CHECK(cluster.leader->board().phase == Phase::kJoining);
+  cluster.run(milliseconds(7000));
+  CHECK(cluster.leader->board().phase == Phase::kFormed);
+}
+
+TEST_CASE("an agent that dies between announcing and writing a message holds nobody up for long") {
+  Cluster cluster(fixed_terms(2));
+  cluster.lead("a0");
+  MemoryStore(cluster.table).add("inbox", 1);
+  cluster.join("a1", 1);
+  cluster.run(milliseconds(3000));
+  CHECK(cluster.leader->board().phase == Phase::kFormed);
+}
+
+TEST_CASE("what is no record of a launcher is passed over") {
+  Cluster cluster(fixed_terms(2));
+  cluster.lead("a0");
+  MemoryStore stranger(cluster.table);
+  stranger.set(fmt::format("inbox/{}", stranger.add("inbox", 1)), "GET / HTTP/1.1");
+  cluster.join("a1", 1);
+  cluster.run(milliseconds(500));
+  CHECK(cluster.leader->board().phase == Phase::kFormed);
+}
+
+}  // namespace
+}  // namespace scaletrain::launcher

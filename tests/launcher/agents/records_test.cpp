@@ -1,0 +1,88 @@
+#include "launcher/agents/records.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+TEST_CASE("a join comes back as it was written") {
+  const Join join{
+      .candidate = {.agent = "a", .host = "h", .addresses = {"10.0.0.1", "fd00::1"}, .port = 7},
+      .proof = "p",
+      .nnodes = "2:4",
+      .node = 3,
+      .nproc = 8,
+      .last = {.generation = 1, .round = 2, .rank = 3, .nodes = 4}};
+  const Join read =
+      parse<Message>(to_line(Message{.leaves = "", .heard = "", .join = join, .report = {}}))
+          .join.value();
+  CHECK(read.candidate.agent == "a");
+  CHECK(read.candidate.addresses == join.candidate.addresses);
+  CHECK(read.candidate.port == 7);
+  CHECK(read.nnodes == "2:4");
+  CHECK(read.node == 3);
+  CHECK(read.nproc == 8);
+  CHECK(read.last.same_round(join.last));
+  CHECK(read.last.rank == 3);
+}
+
+TEST_CASE("a verdict comes back with its failure, whatever bytes stand in the last lines") {
+  Verdict verdict{.round = 2, .again = true, .code = 137, .text = "rank 3 failed", .failure = {}};
+  verdict.failure = Failure{.host = "h", .node = 1, .device = "cuda:1", .rank = 3};
+  verdict.failure->status.signal = SIGKILL;
+  verdict.failure->step = 12;
+  verdict.failure->last_lines = {"a\xff\n", "b"};
+  const Verdict read = parse<Verdict>(to_line(verdict));
+  CHECK(read.round == 2);
+  CHECK(read.again);
+  CHECK(read.code == 137);
+  REQUIRE(read.failure.has_value());
+  CHECK(read.failure->node == 1);
+  CHECK(read.failure->device == "cuda:1");
+  CHECK(read.failure->status.signal == SIGKILL);
+  CHECK(read.failure->step == 12);
+  CHECK(read.failure->last_lines == std::vector<std::string>{"a\xef\xbf\xbd\n", "b"});
+}
+
+TEST_CASE("a report without a failure has none") {
+  const Report report{.agent = "a",
+                      .round = 4,
+                      .outcome = Outcome::kStopped,
+                      .signal = SIGTERM,
+                      .status = 75,
+                      .failure = {}};
+  const Report read =
+      parse<Message>(to_line(Message{.leaves = "", .heard = "", .join = {}, .report = report}))
+          .report.value();
+  CHECK(read.agent == "a");
+  CHECK(read.round == 4);
+  CHECK(read.outcome == Outcome::kStopped);
+  CHECK(read.signal == SIGTERM);
+  CHECK(read.status == 75);
+  CHECK_FALSE(read.failure.has_value());
+}
+
+TEST_CASE("what is no record is refused, with its bytes escaped") {
+  for (const std::string text : {"", "GET / HTTP/1.1", "[]", "{}", "{\"phase\":\"x\"}"}) {
+    CHECK_THROWS_AS(parse<Board>(text), core::InternalError);
+  }
+  CHECK_THROWS_WITH(parse<Board>("\x1b[31m"),
+                    "the launchers' store: holds what is no record of a launcher: \\x1b[31m\n"
+                    "  give every node the same version of scaletrain");
+}
+
+TEST_CASE("proofs differ by role, job and token") {
+  const std::string proof = proof_of("agent", "job", "token");
+  CHECK(proof == proof_of("agent", "job", "token"));
+  CHECK(proof != proof_of("store", "job", "token"));
+  CHECK(proof != proof_of("agent", "job2", "token"));
+  CHECK(proof != proof_of("agent", "job", ""));
+  CHECK(proof_of("agent", "a", "bc") != proof_of("agent", "ab", "c"));
+}
+
+}  // namespace
+}  // namespace scaletrain::launcher
