@@ -102,15 +102,15 @@ ForeignJob::~ForeignJob() {
   if (!keep_folder_) std::filesystem::remove_all(folder_, ignored);
 }
 
-std::vector<WorkerPlan> ForeignJob::plan_attempt(int restart, int max_restarts,
-                                                 const StoreSocket& store) {
+std::vector<WorkerPlan> ForeignJob::plan_attempt(const Attempt& attempt, const StoreSocket&) {
+  placement_ = attempt.placement;
+  ++number_;
   files_.clear();
   std::vector<WorkerPlan> plans;
   for (int local_rank = 0; local_rank < placement_.nproc; ++local_rank) {
     core::WorkerEnv env = worker_env(placement_, local_rank);
-    env.master_port = store.port;
-    env.restart_count = restart;
-    env.max_restarts = max_restarts;
+    env.restart_count = attempt.restart;
+    env.max_restarts = attempt.max_restarts;
     plans.push_back(plan_worker(std::move(env)));
   }
   return plans;
@@ -120,7 +120,7 @@ WorkerPlan ForeignJob::plan_worker(core::WorkerEnv env) {
   const int local_rank = env.local_rank;
   std::filesystem::path folder;
   if (!folder_.empty()) {
-    folder = folder_ / fmt::format("attempt_{}", env.restart_count) / std::to_string(local_rank);
+    folder = folder_ / fmt::format("attempt_{}", number_) / std::to_string(local_rank);
     core::system_disk().make_folders(folder);
     env.error_file = folder / "error.json";
   }
@@ -136,7 +136,8 @@ WorkerPlan ForeignJob::plan_worker(core::WorkerEnv env) {
                   .standard_output = {},
                   .standard_error = {},
                   .error_file = env.error_file,
-                  .log = ""};
+                  .log = "",
+                  .device = ""};
   for (std::string& word : plan.process.arguments) fill_in_rank(word, local_rank);
   plan.process.variables.erase("SCALETRAIN_ATTEMPT");  // of our own workers
   if (placement_.nproc > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) {
@@ -184,6 +185,9 @@ GroupOptions ForeignJob::group_options(const StoreSocket& store) {
 }
 
 std::string ForeignJob::give_up(const Failure& failure) {
+  if (keep_folder_ && !folder_.empty()) write_failure(failure);
+  const bool ours = failure.node < 0 || failure.node == placement_.node_rank;
+  if (!ours || failure.rank < 0) return "";
   keep_folder_ = keep_folder_ || !failure.error_file.empty() || !failure.log.empty();
   if (failure.error_file.empty()) return "";
   // A launcher that is itself a worker hands its own launcher the root cause.
@@ -193,6 +197,14 @@ std::string ForeignJob::give_up(const Failure& failure) {
                     failure.status.signal != 0 ? -failure.status.signal : failure.status.code);
   }
   return "\n  its error file: " + failure.error_file;
+}
+
+void ForeignJob::write_failure(const Failure& failure) const {
+  try {
+    core::write_durably(core::system_disk(), folder_ / "failure.json", to_json(failure, number_));
+  } catch (const core::StorageError& error) {
+    core::warn("failure.json was not written: {}", error.what());
+  }
 }
 
 }  // namespace scaletrain::launcher

@@ -20,8 +20,9 @@ class ForeignJob : public Job {
   // Removes the temporary folder, unless a worker failed and left something there.
   ~ForeignJob() override;
 
-  std::vector<WorkerPlan> plan_attempt(int restart, int max_restarts,
-                                       const StoreSocket& store) override;
+  std::vector<WorkerPlan> plan_attempt(const Attempt& attempt, const StoreSocket& store) override;
+  std::string name() const override { return run_id_; }
+  std::filesystem::path journal_folder() const override { return keep_folder_ ? folder_ : ""; }
   GroupOptions group_options(const StoreSocket& store) override;
   std::vector<int> more_signals() const override { return more_signals_; }
   int succeeded() override { return 0; }
@@ -33,6 +34,7 @@ class ForeignJob : public Job {
 
  private:
   WorkerPlan plan_worker(core::WorkerEnv env);
+  void write_failure(const Failure& failure) const;
   void choose_stream(WorkerPlan& plan, int descriptor, const StreamChoice& choice,
                      const std::filesystem::path& file);
 
@@ -43,6 +45,7 @@ class ForeignJob : public Job {
   std::vector<int> more_signals_;
   bool virtual_local_rank_;
   bool keep_folder_;
+  int number_ = -1;                      // of the attempt under way, from 0
   std::filesystem::path folder_;         // <log_dir>/<run_id>_<random8>; "": no files
   std::vector<core::Descriptor> files_;  // of this attempt's workers
 };

@@ -1,18 +1,18 @@
 #include "launcher/launch_command.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <memory>
 
 #include "launcher/foreign_job.h"
 #include "launcher/launch_options.h"
+#include "launcher/nodes_job.h"
 #include "launcher/recipe_job.h"
 #include "launcher/slurm.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::launcher {
 namespace {
-
-constexpr int kMaxRestarts = 1'000'000;
 
 void refuse_for_programs(const LaunchOptions& options) {
   const auto refuse = [](const char* flag) {
@@ -46,24 +46,38 @@ void refuse_for_recipes(const LaunchOptions& options) {
   if (options.virtual_local_rank) refuse("--virtual-local-rank", kLeaveOut);
 }
 
+int run(Job& job, const Placement& placement, const LaunchOptions& options) {
+  const RestartLimits restarts = restart_limits(options.agents, options.max_restarts);
+  const AgentTiming timing = agent_timing(options.agents);
+  const std::chrono::milliseconds grace = parse_duration("--grace", options.grace);
+  if (placement.nnodes == 1) return run_job(job, placement, restarts, grace);
+  const char* const token = std::getenv("SCALETRAIN_JOB_TOKEN");
+  return run_job_on_nodes(job, placement,
+                          {.timing = timing,
+                           .restarts = restarts,
+                           .grace = grace,
+                           .nnodes = placement.nnodes_text(),
+                           .token = token != nullptr ? token : ""});
+}
+
 int launch_program(const LaunchOptions& options) {
   refuse_for_programs(options);
   const Placement placement = resolve_placement(options, slurm_step());
-  const int max_restarts = parse_count("--max-restarts", options.max_restarts, 0, kMaxRestarts);
-  const std::chrono::milliseconds grace = parse_duration("--grace", options.grace);
+  if (!placement.fixed_ranks && !options.ranks_filter.empty()) {
+    throw core::UsageError("--ranks-filter", "needs to know this node's ranks, and they may change",
+                           "use --local-ranks-filter");
+  }
   ForeignJob job(options, placement);
-  return run_job(job, placement, max_restarts, grace);
+  return run(job, placement, options);
 }
 
 int launch_recipe(const LaunchOptions& options, bool resume_command) {
   refuse_for_recipes(options);
   const Placement placement = resolve_placement(options, slurm_step());
-  const int max_restarts = parse_count("--max-restarts", options.max_restarts, 0, kMaxRestarts);
-  const std::chrono::milliseconds grace = parse_duration("--grace", options.grace);
   RecipeJob job(resume_command ? run_to_resume(options) : run_to_launch(options), placement,
                 options.worker);
   if (const std::optional<int> status = job.open_run_folder()) return *status;
-  return run_job(job, placement, max_restarts, grace);
+  return run(job, placement, options);
 }
 
 void add_recipe_flags(CLI::App& command, LaunchOptions& options) {

@@ -25,7 +25,7 @@ void add(CLI::App& command, const char* names, std::string& value, const char* v
 void add_launch_flags(CLI::App& command, LaunchOptions& options) {
   add(command, "--nproc,--nproc-per-node,--nproc_per_node", options.nproc, "PET_NPROC_PER_NODE",
       "workers on this node: a number, auto (GPUs, else CPUs), gpu or cpu (default 1)");
-  add(command, "--nnodes", options.nnodes, "PET_NNODES", "number of nodes (default 1)");
+  add(command, "--nnodes", options.nnodes, "PET_NNODES", "number of nodes, or MIN:MAX (default 1)");
   add(command, "--node-rank,--node_rank", options.node_rank, "PET_NODE_RANK",
       "number of this node, from 0 (default 0)");
   add(command, "--master-addr,--master_addr", options.master_addr, "PET_MASTER_ADDR",
@@ -35,13 +35,14 @@ void add_launch_flags(CLI::App& command, LaunchOptions& options) {
   command.add_flag("--standalone", options.standalone, "one node and a free port")
       ->envname("PET_STANDALONE");
   add(command, "--rdzv-backend,--rdzv_backend", options.rdzv_backend, "PET_RDZV_BACKEND",
-      "how nodes meet: static, or c10d on one node");
+      "how several nodes meet: static (--node-rank), or c10d: who comes takes part");
   add(command, "--rdzv-endpoint,--rdzv_endpoint", options.rdzv_endpoint, "PET_RDZV_ENDPOINT",
-      "HOST[:PORT] in place of --master-addr and --master-port");
+      "HOST[:PORT] in place of --master-addr and --master-port; for c10d several: a:29400,b:29400");
   add(command, "--max-restarts,--max_restarts", options.max_restarts, "PET_MAX_RESTARTS",
       "how often all workers are started again after a failure");
   command.add_option("--grace", options.grace,
                      "time between asking workers to stop and killing them: 500ms, 10s, 5m");
+  add_agent_flags(command, options.agents);
 }
 
 void add_program_flags(CLI::App& command, LaunchOptions& options) {
@@ -56,7 +57,7 @@ void add_program_flags(CLI::App& command, LaunchOptions& options) {
   add(command, "--ranks-filter,--ranks_filter", options.ranks_filter, "PET_RANKS_FILTER",
       "programs: global ranks that the console shows: 0,12");
   add(command, "--role", options.role, "PET_ROLE", "programs: name of the workers' role");
-  add(command, "--rdzv-id,--rdzv_id", options.run_id, "PET_RDZV_ID", "programs: name of the job");
+  add(command, "--rdzv-id,--rdzv_id", options.run_id, "PET_RDZV_ID", "name of the job");
   add(command, "--signals-to-handle,--signals_to_handle", options.signals, "PET_SIGNALS_TO_HANDLE",
       "programs: signals that stop the workers");
   command

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "launcher/agents/agent_options.h"
+
 namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
@@ -29,6 +31,7 @@ struct LaunchOptions {
 
   std::string max_restarts = "0";
   std::string grace = "30s";
+  AgentOptions agents{};
 
   // Programs.
   std::string log_dir{};        // folder for copies of streams and error files; "": a temporary one

@@ -15,6 +15,7 @@ namespace {
 constexpr int kMaxLocalWorkers = 1024;
 constexpr int kMaxNodes = 65536;
 constexpr int kTorchrunPort = 29500;
+constexpr int kElasticPort = 29400;  // torchrun's for c10d
 
 int resolve_nproc(const std::string& text) {
   if (text == "cpu") return count_cpus();
@@ -33,50 +34,42 @@ int resolve_nproc(const std::string& text) {
   return parse_count("--nproc", text, 1, kMaxLocalWorkers);
 }
 
-// "2" or torchrun's "2:2".
-int resolve_nnodes(const std::string& text) {
+// "2", or "2:4" for 2 to 4.
+void resolve_nnodes(const std::string& text, Placement& result) {
   const std::size_t colon = text.find(':');
-  const int least = parse_count("--nnodes", text.substr(0, colon), 1, kMaxNodes);
-  if (colon == std::string::npos) return least;
-  const int most = parse_count("--nnodes", text.substr(colon + 1), 1, kMaxNodes);
-  if (least != most) {
-    throw core::UsageError("--nnodes", fmt::format("\"{}\" is a range", text),
-                           "the number of nodes is fixed: give one number");
+  result.min_nodes = parse_count("--nnodes", text.substr(0, colon), 1, kMaxNodes);
+  result.nnodes = colon == std::string::npos
+                      ? result.min_nodes
+                      : parse_count("--nnodes", text.substr(colon + 1), 1, kMaxNodes);
+  if (result.min_nodes > result.nnodes) {
+    throw core::UsageError("--nnodes", fmt::format("\"{}\" is upside down", text),
+                           "give LEAST:MOST, 2:4");
   }
-  return least;
 }
 
-struct Endpoint {
-  std::string host, port;
-};
+void check_backend(const LaunchOptions& options) {
+  if (options.rdzv_backend == "static" || options.rdzv_backend == "c10d") return;
+  throw core::UsageError(
+      "--rdzv-backend",
+      fmt::format("\"{}\" is not allowed", core::escape_control(options.rdzv_backend)),
+      "use static or c10d");
+}
 
-// "host", "host:port", "[::1]:port".
-Endpoint parse_endpoint(const std::string& text) {
-  const bool bracketed = text.starts_with("[");
-  const std::size_t host_end = bracketed ? text.find(']') : text.find(':');
-  Endpoint result{.host = bracketed ? text.substr(1, host_end - 1) : text.substr(0, host_end),
-                  .port = ""};
-  const std::size_t colon = bracketed && host_end != std::string::npos ? host_end + 1 : host_end;
-  const bool has_port = colon < text.size() && text[colon] == ':';
-  if (has_port) result.port = text.substr(colon + 1);
-  const bool ends_there = has_port || colon == std::string::npos || colon == text.size();
-  if (result.host.empty() || !ends_there || (bracketed && host_end == std::string::npos) ||
-      (has_port && result.port.empty())) {
-    throw core::UsageError("--rdzv-endpoint",
-                           fmt::format("\"{}\" is not allowed", core::escape_control(text)),
-                           "give HOST, HOST:PORT or [IPv6 ADDRESS]:PORT");
+// Nodes without numbers: who comes, takes part.
+void resolve_elastic(const LaunchOptions& options, Placement& result) {
+  if (options.rdzv_endpoint.empty()) {
+    throw core::UsageError("--rdzv-endpoint", "is missing, and nodes may come and go",
+                           "give every node the same HOST:PORT of one or more of the nodes: "
+                           "a:29400,b:29400");
   }
-  return result;
+  result.fixed_ranks = false;
+  result.endpoints = parse_endpoints(options.rdzv_endpoint, kElasticPort);
+  result.master_addr = result.endpoints.front().host;
+  result.master_port = result.endpoints.front().port;
 }
 
 // The flags that say where the nodes meet, torchrun's two ways reduced to one.
 void resolve_meeting(LaunchOptions& options, int nnodes) {
-  if (options.rdzv_backend != "static" && options.rdzv_backend != "c10d") {
-    throw core::UsageError(
-        "--rdzv-backend",
-        fmt::format("\"{}\" is not allowed", core::escape_control(options.rdzv_backend)),
-        "use static, or c10d on one node");
-  }
   if (options.standalone) {
     if (nnodes > 1) {
       throw core::UsageError("--standalone", "is for one node", "leave it or --nnodes out");
@@ -84,14 +77,14 @@ void resolve_meeting(LaunchOptions& options, int nnodes) {
     options.master_addr = options.master_port = "";
     return;
   }
-  if (options.rdzv_backend == "c10d" && nnodes > 1) {
-    throw core::UsageError("--rdzv-backend", "c10d is for one node here",
-                           "give every node --node-rank, --master-addr and --master-port");
-  }
   if (options.rdzv_endpoint.empty()) return;
-  const Endpoint endpoint = parse_endpoint(options.rdzv_endpoint);
-  options.master_addr = endpoint.host;
-  if (!endpoint.port.empty()) options.master_port = endpoint.port;
+  const std::vector<Endpoint> endpoints = parse_endpoints(options.rdzv_endpoint, 0);
+  if (endpoints.size() > 1) {
+    throw core::UsageError("--rdzv-endpoint", "has several places, and the nodes are fixed",
+                           "give that of node 0, or --rdzv-backend c10d");
+  }
+  options.master_addr = endpoints.front().host;
+  if (endpoints.front().port != 0) options.master_port = std::to_string(endpoints.front().port);
 }
 
 // Outside the range from which systems choose ports themselves; steps of one job share it.
@@ -134,7 +127,12 @@ Placement resolve_placement(LaunchOptions options, const std::optional<SlurmStep
   if (options.nnodes.empty()) options.nnodes = "1";
   if (options.node_rank.empty()) options.node_rank = "0";
   result.nproc = resolve_nproc(options.nproc);
-  result.nnodes = resolve_nnodes(options.nnodes);
+  resolve_nnodes(options.nnodes, result);
+  check_backend(options);
+  if (result.nnodes > 1 && (result.elastic() || options.rdzv_backend == "c10d")) {
+    resolve_elastic(options, result);
+    return result;
+  }
   resolve_meeting(options, result.nnodes);
   result.node_rank = parse_count("--node-rank", options.node_rank, 0, result.nnodes - 1);
   if (!options.master_addr.empty()) result.master_addr = options.master_addr;
@@ -146,7 +144,14 @@ Placement resolve_placement(LaunchOptions options, const std::optional<SlurmStep
     result.master_port = parse_count("--master-port", options.master_port, 0, 65535);
   }
   if (result.nnodes > 1 && result.master_port == 0) result.master_port = kTorchrunPort;
+  if (result.nnodes > 1) {
+    result.endpoints = {{.host = result.master_addr, .port = result.master_port}};
+  }
   return result;
+}
+
+std::string Placement::nnodes_text() const {
+  return elastic() ? fmt::format("{}:{}", min_nodes, nnodes) : std::to_string(nnodes);
 }
 
 core::WorkerEnv worker_env(const Placement& placement, int local_rank) {

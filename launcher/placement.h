@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "launcher/agents/endpoint.h"
 #include "launcher/launch_options.h"
 #include "launcher/slurm.h"
 #include "lib/core/worker_env.h"
@@ -13,6 +15,10 @@ namespace scaletrain::launcher {
 struct Placement {
   int nproc = 1;  // workers on this node
   int nnodes = 1;
+  int min_nodes = 1;  // as many as nnodes, unless nodes may come and go
+  bool fixed_ranks =
+      true;  // several nodes: --node-rank says which this one is; else who comes first
+  std::vector<Endpoint> endpoints{};  // several nodes: where the launchers' store may be
   int node_rank = 0;
   std::string master_addr = "127.0.0.1";
   int master_port = 0;  // 0: the system chooses one for every attempt
@@ -20,6 +26,8 @@ struct Placement {
   int world_size() const { return nproc * nnodes; }
   int first_rank() const { return node_rank * nproc; }
   bool hosts_store() const { return node_rank == 0; }
+  bool elastic() const { return min_nodes < nnodes; }
+  std::string nnodes_text() const;  // "2", "2:4"
 };
 
 // Checks the flags against each other. A step of Slurm's, one launcher on each node, says how the

@@ -8,11 +8,14 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <nlohmann/json.hpp>
+#include <thread>
 
 #include "launcher/data_cards.h"
 #include "launcher/devices.h"
 #include "launcher/programs.h"
 #include "launcher/run_folder.h"
+#include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -25,6 +28,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using core::ExitCode;
+
+// Of a leader that takes over: longer than the old one's beats are apart.
+constexpr std::chrono::seconds kHeirPatience{25};
+constexpr std::chrono::milliseconds kHeirRetry{500};
 
 bool is_one_of(int code, std::initializer_list<ExitCode> codes) {
   return std::any_of(codes.begin(), codes.end(),
@@ -79,10 +86,27 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const std::string&
       placement_(std::move(placement)),
       worker_(find_worker(worker)),
       output_(request_.recipe.output) {
-  recipe::plan_batch(request_.recipe.batch, placement_.world_size());
+  check_batch();
   recipe::check_sources(request_.recipe);
   check_devices(request_.recipe, placement_);
   may_be_finished_ = check_run_folder();
+}
+
+// Where the number of nodes may change, the global batch must not.
+void RecipeJob::check_batch() const {
+  if (!placement_.elastic()) {
+    recipe::plan_batch(request_.recipe.batch, placement_.world_size());
+    return;
+  }
+  if (!request_.recipe.batch.global) {
+    throw core::UsageError("--nnodes",
+                           "nodes may come and go, and the global batch would change with them",
+                           R"(fix it in the recipe: "batch": {"global": N, "per_device": M})");
+  }
+  for (int nodes = placement_.min_nodes; nodes <= placement_.nnodes; ++nodes) {
+    if (fits(nodes)) return;
+  }
+  recipe::plan_batch(request_.recipe.batch, placement_.min_nodes * placement_.nproc);
 }
 
 // Whether the folder and the request fit; the result: whether a finished run is the one asked for.
@@ -123,14 +147,8 @@ std::optional<int> RecipeJob::open_run_folder() {
   }
   core::Disk& disk = core::system_disk();
   disk.make_folders(output_ / "logs");
-  if (placement_.hosts_store()) {
-    lease_ = std::make_unique<core::Lease>(output_ / "lease.json",
-                                           next_attempt(output_, placement_.first_rank()));
-    disk.remove_all(output_ / "failure.json");
-    disk.remove_all(output_ / "finished.json");
-    core::write_durably(disk, output_ / "recipe.json", recipe::to_json(request_.recipe));
-    record_cards(request_.recipe.data, output_);
-  }
+  // Where nodes have no numbers yet, who leads a round owns the folder.
+  if (placement_.fixed_ranks && placement_.hosts_store()) own_run_folder(true);
   recipe_ = memory_file(recipe::to_json(request_.recipe));
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -143,6 +161,26 @@ std::optional<int> RecipeJob::open_run_folder() {
   return std::nullopt;
 }
 
+// The one node that writes what lies at the top of the run's folder. An heir waits for the leader
+// of the last round, which was cut off, to notice that and to leave.
+void RecipeJob::own_run_folder(bool first) {
+  core::Disk& disk = core::system_disk();
+  const core::SteadyTime end = core::now() + kHeirPatience;
+  while (!lease_) {
+    try {
+      lease_ = std::make_unique<core::Lease>(output_ / "lease.json", next_attempt(output_, 0),
+                                             first ? core::Lease::kStaleAfter : kHeirPatience);
+    } catch (const core::UsageError&) {
+      if (first || core::now() >= end) throw;
+      std::this_thread::sleep_for(kHeirRetry);
+    }
+  }
+  disk.remove_all(output_ / "failure.json");
+  disk.remove_all(output_ / "finished.json");
+  core::write_durably(disk, output_ / "recipe.json", recipe::to_json(request_.recipe));
+  record_cards(request_.recipe.data, output_);
+}
+
 // The checkpoint that was asked for by its path, verified.
 fs::path RecipeJob::named_checkpoint() const {
   if (auto named = format::find_checkpoint(request_.checkpoint, warn_of_damage)) return *named;
@@ -150,8 +188,8 @@ fs::path RecipeJob::named_checkpoint() const {
                               "name a run's folder, one of its checkpoints, or latest");
 }
 
-std::optional<fs::path> RecipeJob::checkpoint_to_load(int restart) const {
-  if (restart > 0 || request_.start == RunRequest::Start::kNewest) {
+std::optional<fs::path> RecipeJob::checkpoint_to_load(bool first) const {
+  if (!first || request_.start == RunRequest::Start::kNewest) {
     if (auto newest = format::find_checkpoint(output_, warn_of_damage)) return newest;
     if (request_.start != RunRequest::Start::kCheckpoint) return std::nullopt;
   }
@@ -159,24 +197,36 @@ std::optional<fs::path> RecipeJob::checkpoint_to_load(int restart) const {
   return named_checkpoint();
 }
 
-std::vector<WorkerPlan> RecipeJob::plan_attempt(int restart, int max_restarts,
-                                                const StoreSocket& store) {
-  attempt_ = next_attempt(output_, placement_.first_rank());
+// Which attempt this is and where it starts from: the nodes might see the folder differently.
+std::string RecipeJob::make_plan(const Attempt& attempt) {
+  if (!lease_) own_run_folder(attempt.first);
+  const std::optional<fs::path> checkpoint = checkpoint_to_load(attempt.first);
+  return nlohmann::json{{"attempt", next_attempt(output_, 0)},
+                        {"checkpoint", checkpoint.value_or("").string()}}
+      .dump();
+}
+
+std::vector<WorkerPlan> RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& store) {
+  placement_ = attempt.placement;
+  if (!placement_.hosts_store()) lease_.reset();
+  recipe::plan_batch(request_.recipe.batch, placement_.world_size());
+  const nlohmann::json plan = nlohmann::json::parse(attempt.plan);
+  attempt_ = plan.at("attempt");
+  const std::string checkpoint = plan.at("checkpoint");
   logs_.clear();
   std::vector<std::string> arguments{worker_, "train", "--recipe",
                                      fmt::format("/proc/self/fd/{}", recipe_.get())};
-  if (const std::optional<fs::path> checkpoint = checkpoint_to_load(restart)) {
-    core::log("continuing from {}", checkpoint->string());
-    arguments.insert(arguments.end(), {"--resume", checkpoint->string()});
+  if (!checkpoint.empty()) {
+    core::log("continuing from {}", checkpoint);
+    arguments.insert(arguments.end(), {"--resume", checkpoint});
   } else if (request_.start != RunRequest::Start::kFresh) {
     core::log("{}: no checkpoint yet, starting from the beginning", output_.string());
   }
   std::vector<WorkerPlan> plans;
   for (int local_rank = 0; local_rank < placement_.nproc; ++local_rank) {
     core::WorkerEnv env = worker_env(placement_, local_rank);
-    env.master_port = store.port;
-    env.restart_count = restart;
-    env.max_restarts = max_restarts;
+    env.restart_count = attempt.restart;
+    env.max_restarts = attempt.max_restarts;
     plans.push_back(plan_worker(std::move(env), store, arguments));
   }
   return plans;
@@ -199,7 +249,9 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, const StoreSocket& store,
                   .standard_output = {},
                   .standard_error = {},
                   .error_file = env.error_file,
-                  .log = logs / "stderr.log"};
+                  .log = logs / "stderr.log",
+                  .device = ""};
+  if (request_.recipe.device == "cuda") plan.device = fmt::format("cuda:{}", env.local_rank);
   const std::int64_t threads = request_.recipe.threads > 0
                                    ? request_.recipe.threads
                                    : std::max(1, count_cpus() / placement_.nproc);
@@ -230,6 +282,15 @@ GroupOptions RecipeJob::group_options(const StoreSocket&) {
     };
   }
   return options;
+}
+
+bool RecipeJob::fits(int nodes) const {
+  try {
+    recipe::plan_batch(request_.recipe.batch, nodes * placement_.nproc);
+    return true;
+  } catch (const core::RecipeError&) {
+    return false;
+  }
 }
 
 bool RecipeJob::worth_restart(const Failure& failure) const {

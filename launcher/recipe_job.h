@@ -22,8 +22,11 @@ class RecipeJob : public Job {
   // the run is finished. Throws core::UsageError (another job owns it) or core::StorageError.
   std::optional<int> open_run_folder();
 
-  std::vector<WorkerPlan> plan_attempt(int restart, int max_restarts,
-                                       const StoreSocket& store) override;
+  std::string make_plan(const Attempt& attempt) override;
+  std::vector<WorkerPlan> plan_attempt(const Attempt& attempt, const StoreSocket& store) override;
+  std::string name() const override { return request_.recipe.name; }
+  bool fits(int nodes) const override;
+  std::filesystem::path journal_folder() const override { return output_ / "logs" / "agents"; }
   GroupOptions group_options(const StoreSocket& store) override;
   int succeeded() override { return 0; }
   bool worth_restart(const Failure& failure) const override;
@@ -35,7 +38,9 @@ class RecipeJob : public Job {
  private:
   bool check_run_folder() const;
   std::filesystem::path named_checkpoint() const;
-  std::optional<std::filesystem::path> checkpoint_to_load(int restart) const;
+  std::optional<std::filesystem::path> checkpoint_to_load(bool first) const;
+  void own_run_folder(bool first);
+  void check_batch() const;
   WorkerPlan plan_worker(core::WorkerEnv env, const StoreSocket& store,
                          const std::vector<std::string>& arguments);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <csignal>
 #include <string_view>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -47,6 +48,7 @@ int parse_fd(int argc, char** argv) {
 int run_store(int argc, char** argv) {
   const int fd = parse_fd(argc, argv);
   dist::use_numeric_names();
+  std::signal(SIGPIPE, SIG_IGN);  // a client that dies before it is answered must not end the store
   c10d::TCPStoreOptions options;
   options.port = port_of(fd);
   options.isServer = true;

@@ -42,15 +42,15 @@ TRAIN = r"""
     os._exit(0)
 """
 
-# Fails after the ranks have met once: the next attempt must not see what they left in the store.
-FAIL_ONCE = r"""
+# Fails after the ranks have met: the next attempt must not see what they left in the store.
+FAIL_OFTEN = r"""
     import datetime, os, sys, torch, torch.distributed as dist
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=120))
     value = torch.ones(1)
     dist.all_reduce(value)
     dist.barrier()
-    if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
-        sys.exit(3)
+    if os.environ["TORCHELASTIC_RESTART_COUNT"] != os.environ["TORCHELASTIC_MAX_RESTARTS"]:
+        os._exit(3)
     sys.stdout.write(f"met {int(value)}\n")
     sys.stdout.flush()
     dist.destroy_process_group()
@@ -75,11 +75,13 @@ class ForeignDdp(unittest.TestCase):
     def test_a_plain_ddp_script_trains(self):
         self.assertEqual("trained 2\n" * 2, self.launch(TRAIN, "--nproc", "2").stdout)
 
-    def test_a_restart_meets_in_a_new_store(self):
-        for _ in range(20 if LONG else 3):
-            done = self.launch(FAIL_ONCE, "--nproc", "4", "--max-restarts", "1")
-            self.assertEqual("met 4\n" * 4, done.stdout)
-            self.assertIn("starting again: restart 1 of 1", done.stderr)
+    def test_every_restart_meets_in_a_new_store(self):
+        restarts = 50 if LONG else 10
+        done = self.launch(FAIL_OFTEN, "--nproc", "4", "--max-restarts", str(restarts),
+                           "--restart-delay", "0s")
+        self.assertEqual("met 4\n" * 4, done.stdout)
+        self.assertEqual(restarts, done.stderr.count("failed first: exit code 3"))
+        self.assertIn(f"starting again: restart {restarts} of {restarts}", done.stderr)
 
 
 if __name__ == "__main__":

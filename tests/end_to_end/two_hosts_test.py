@@ -1,18 +1,18 @@
 """Two nodes with a static address: two network namespaces with addresses of their own stand for the
 hosts."""
 
+import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import unittest
 
+from end_to_end.hosts import Hosts, skip_unless_available
 from end_to_end.support import (SCALETRAIN, TIMEOUT_S, RunTestCase, pids_with, records,
                                 wait_until)
 
-ADDRESSES = ["10.99.77.1", "10.99.77.2"]
 PORT = "29533"
 
 DDP = """
@@ -27,34 +27,24 @@ DDP = """
 """
 
 
-def ip(*arguments):
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
-
-
-@unittest.skipUnless(os.geteuid() == 0 and shutil.which("ip"), "needs root and iproute2 for hosts")
+@skip_unless_available()
 class TwoHosts(RunTestCase):
+    V6 = False
+
     def setUp(self):
         super().setUp()
-        self.hosts = [f"st{os.getpid()}-{node}" for node in range(2)]
-        for host in self.hosts:
-            ip("netns", "add", host)
-            self.addCleanup(ip, "netns", "delete", host)
-        first, second = self.hosts
-        ip("-n", first, "link", "add", "wire", "type", "veth", "peer", "name", "wire", "netns", second)
-        for host, address in zip(self.hosts, ADDRESSES):
-            ip("-n", host, "address", "add", f"{address}/24", "dev", "wire")
-            ip("-n", host, "link", "set", "wire", "up")
-            ip("-n", host, "link", "set", "lo", "up")
+        self.hosts = Hosts(self, 2, v6=self.V6)
 
     def start_node(self, node, *arguments):
         """`scaletrain launch` for two nodes on host number `node`."""
         marker = f"{self.id()}-{os.getpid()}"
         process = subprocess.Popen(
-            ["ip", "netns", "exec", self.hosts[node], SCALETRAIN, "launch", "--nnodes", "2",
-             "--node-rank", str(node), "--nproc", "1", "--master-addr", ADDRESSES[0],
-             "--master-port", PORT, "--grace", "5s", *map(str, arguments)],
+            self.hosts.command(node, SCALETRAIN, "launch", "--nnodes", "2", "--node-rank", node,
+                               "--nproc", "1", "--master-addr", self.hosts.addresses[0],
+                               "--master-port", PORT, "--grace", "5s", *arguments),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "GLOO_SOCKET_IFNAME": "wire", "SCALETRAIN_TEST_MARKER": marker}, cwd=self.folder)
+            cwd=self.folder,
+            env={**os.environ, "GLOO_SOCKET_IFNAME": "wire", "SCALETRAIN_TEST_MARKER": marker})
         process.marker = f"SCALETRAIN_TEST_MARKER={marker}"
         self.addCleanup(self._end, process)
         return process
@@ -90,9 +80,16 @@ class TwoHosts(RunTestCase):
         workers = [pid for pid in pids_with(nodes[1].marker)
                    if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "scaletrain-worker"]
         os.kill(workers[-1], signal.SIGKILL)
-        statuses = sorted(status for _, status in self.finish(nodes))
-        self.assertEqual([75, 137], statuses)
+        for (_, err), status in self.finish(nodes):
+            self.assertEqual(137, status, err)
+            self.assertRegex(err, r"rank 1 failed first: killed by SIGKILL \(node 1, host \S+, local rank 0")
+        failure = json.loads((self.folder / "recipe/failure.json").read_text())
+        self.assertEqual((1, 1, "SIGKILL"), tuple(failure[key] for key in ("node", "rank", "signal")))
         self.assertEqual([], pids_with(nodes[1].marker))
+
+
+class TwoHostsOfIPv6Only(TwoHosts):
+    V6 = True
 
 
 if __name__ == "__main__":

@@ -46,10 +46,35 @@ TEST_CASE("several nodes: ranks follow the node, the port is torchrun's") {
   CHECK(env.master_addr == "node0");
 }
 
-TEST_CASE("torchrun's N:N is N, a range is refused") {
+TEST_CASE("torchrun's N:N is N; a range needs places to meet") {
   CHECK(resolve_placement({.nnodes = "1:1"}).nnodes == 1);
   CHECK(error_of({.nnodes = "1:2"}) ==
-        "--nnodes: \"1:2\" is a range\n  the number of nodes is fixed: give one number");
+        "--rdzv-endpoint: is missing, and nodes may come and go\n"
+        "  give every node the same HOST:PORT of one or more of the nodes: a:29400,b:29400");
+  CHECK(error_of({.nnodes = "3:2"}) == "--nnodes: \"3:2\" is upside down\n  give LEAST:MOST, 2:4");
+  const Placement placement = resolve_placement({.nnodes = "2:4", .rdzv_endpoint = "a,b:7"});
+  CHECK(placement.elastic());
+  CHECK_FALSE(placement.fixed_ranks);
+  CHECK(placement.min_nodes == 2);
+  CHECK(placement.nnodes == 4);
+  CHECK(placement.nnodes_text() == "2:4");
+  REQUIRE(placement.endpoints.size() == 2);
+  CHECK(to_text(placement.endpoints[0]) == "a:29400");
+  CHECK(to_text(placement.endpoints[1]) == "b:7");
+}
+
+TEST_CASE("fixed nodes have numbers, unless the backend is c10d") {
+  const Placement fixed =
+      resolve_placement({.nnodes = "2", .node_rank = "1", .rdzv_endpoint = "a:5"});
+  CHECK(fixed.fixed_ranks);
+  CHECK(to_text(fixed.endpoints.at(0)) == "a:5");
+  const Placement free =
+      resolve_placement({.nnodes = "2", .rdzv_backend = "c10d", .rdzv_endpoint = "a:5"});
+  CHECK_FALSE(free.fixed_ranks);
+  CHECK_FALSE(free.elastic());
+  CHECK(error_of({.nnodes = "2", .rdzv_endpoint = "a,b"}) ==
+        "--rdzv-endpoint: has several places, and the nodes are fixed\n"
+        "  give that of node 0, or --rdzv-backend c10d");
 }
 
 TEST_CASE("wrong flags say what is allowed") {

@@ -1,0 +1,48 @@
+"""Hosts for a test: network namespaces of its own on one bridge, each with its own address."""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+
+def ip(*arguments):
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
+
+
+def available():
+    return os.geteuid() == 0 and shutil.which("ip") is not None
+
+
+class Hosts:
+    """`count` hosts; addresses[i] is what host i is called by the others."""
+
+    def __init__(self, test, count, v6=False):
+        self.names = [f"st{os.getpid()}-{test._testMethodName[-12:]}-{i}" for i in range(count)]
+        self.addresses = [f"fd99::{i + 1}" if v6 else f"10.99.78.{i + 1}" for i in range(count)]
+        switch = self.names[0] + "-sw"
+        for name in (switch, *self.names):
+            ip("netns", "add", name)
+            test.addCleanup(ip, "netns", "delete", name)
+        ip("-n", switch, "link", "add", "bridge", "type", "bridge")
+        ip("-n", switch, "link", "set", "bridge", "up")
+        for i, (name, address) in enumerate(zip(self.names, self.addresses)):
+            ip("-n", name, "link", "add", "wire", "type", "veth", "peer", "name", f"port{i}",
+               "netns", switch)
+            ip("-n", switch, "link", "set", f"port{i}", "master", "bridge", "up")
+            prefix = ["64", "nodad"] if v6 else ["24"]
+            ip("-n", name, "address", "add", f"{address}/{prefix[0]}", "dev", "wire", *prefix[1:])
+            ip("-n", name, "link", "set", "wire", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+        self.switch = switch
+
+    def cut(self, host, connected=False):
+        """Cuts host `host` off the others, or connects it again."""
+        ip("-n", self.switch, "link", "set", f"port{host}", "up" if connected else "down")
+
+    def command(self, host, *words):
+        return ["ip", "netns", "exec", self.names[host], *map(str, words)]
+
+
+def skip_unless_available():
+    return unittest.skipUnless(available(), "needs root and iproute2 for hosts of its own")
