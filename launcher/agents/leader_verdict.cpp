@@ -85,7 +85,7 @@ Verdict Leader::after_failure(const Failure& failure, milliseconds& wait, Steady
                   .code = options_.exit_status(failure),
                   .text = render(failure),
                   .failure = failure};
-  const bool node_lost = failure.rank < 0;
+  const bool node_lost = failure.rank < 0 && failure.followed;
   if (node_lost && options_.terms.elastic()) {
     verdict.again = may_go_on();
     verdict.text += verdict.again ? "\n  the other nodes meet again"

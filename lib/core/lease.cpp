@@ -45,8 +45,9 @@ std::string this_boot() {
   return id.substr(0, id.find('\n'));
 }
 
-// Field 22 of /proc/PID/stat; 0 where there is no such process. The name in field 2 may hold
-// anything, so fields are counted from its closing bracket.
+// Field 22 of /proc/PID/stat; 0 where there is no such process, or only what is left of one until
+// its parent asks for it (state Z). The name in field 2 may hold anything, so fields are counted
+// from its closing bracket.
 std::int64_t start_time(pid_t pid) {
   const std::string stat = read_small(fmt::format("/proc/{}/stat", pid));
   const std::size_t bracket = stat.rfind(')');
@@ -54,7 +55,10 @@ std::int64_t start_time(pid_t pid) {
   std::istringstream fields(stat.substr(bracket + 1));
   std::string field;
   constexpr int kStartTime = 22, kAfterBracket = 3;
-  for (int i = kAfterBracket; i <= kStartTime; ++i) fields >> field;
+  for (int i = kAfterBracket; i <= kStartTime; ++i) {
+    fields >> field;
+    if (i == kAfterBracket && (field == "Z" || field == "X")) return 0;
+  }
   return std::atoll(field.c_str());
 }
 

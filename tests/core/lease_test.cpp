@@ -88,6 +88,21 @@ TEST_CASE("the lease of a dead process of this boot is taken over at once") {
   CHECK(read(folder.file()).at("pid") == getpid());
 }
 
+TEST_CASE("a process that has ended and waits for its parent holds no lease") {
+  const Folder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    const Lease lease(folder.file(), 0);
+    _exit(0);  // leaves the file
+  }
+  siginfo_t info{};
+  REQUIRE(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);
+  REQUIRE(read(folder.file()).at("pid") == child);
+  const Lease lease(folder.file(), 0, seconds(100));
+  CHECK(read(folder.file()).at("pid") == getpid());
+  CHECK(waitpid(child, nullptr, 0) == child);
+}
+
 TEST_CASE("a process number that is used again is not mistaken for the owner") {
   const Folder folder;
   nlohmann::json content = ours(folder);

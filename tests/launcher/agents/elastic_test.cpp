@@ -86,6 +86,19 @@ TEST_CASE("a node that is lost makes the others meet again, which is no restart"
   CHECK(cluster.leader->board().restart == 0);
 }
 
+TEST_CASE("a node that cannot take part for a reason that stays ends the job") {
+  Cluster cluster = running(3);
+  Failure failure = failure_of_rank(-1, 2);
+  failure.cause = "the folder belongs to another job";
+  cluster.report(*cluster.agents[0], Outcome::kFailed, failure);
+  cluster.report(*cluster.agents[1], Outcome::kStopped);
+  cluster.report(*cluster.agents[2], Outcome::kStopped);
+  cluster.run(milliseconds(300));
+  const Verdict& verdict = cluster.agents[1]->verdicts.at(0);
+  CHECK_FALSE(verdict.again);
+  CHECK(verdict.code == 2);
+}
+
 TEST_CASE("of two halves the one with the store goes on, a smaller part does not") {
   for (const int lost : {1, 2, 3}) {
     CAPTURE(lost);
