@@ -138,17 +138,27 @@ std::optional<CacheFolder::Writer> CacheFolder::begin(const std::string& key,
   writer.folder_ = this;
   writer.key_ = key;
   writer.lock_ = std::move(lock);
-  const core::Descriptor folder_lock = open_to_lock(folder_ / "lock");
+  const core::Descriptor folder_lock = lock_folder();
+  make_room(bytes);
+  writer.file_ = core::system_disk().create(part_path(key), bytes);  // keeps the locked file
+  return result;
+}
+
+core::Descriptor CacheFolder::lock_folder() const {
+  core::Descriptor lock = open_to_lock(folder_ / "lock");
   const core::SteadyTime start = core::now();
-  while (!try_lock(folder_lock)) {
+  while (!try_lock(lock)) {
     if (core::seconds_since(start) > kLockPatienceS) {
       fail_in_folder(folder_ / "lock", "another process holds it and does not go on");
     }
     std::this_thread::sleep_for(kLockPause);
   }
-  make_room(bytes);
-  writer.file_ = core::system_disk().create(part_path(key), bytes);  // keeps the locked file
-  return result;
+  return lock;
+}
+
+void CacheFolder::keep_within_limit() const {
+  const core::Descriptor folder_lock = lock_folder();
+  make_room(0);
 }
 
 // Called with the folder's lock.
@@ -217,6 +227,9 @@ CacheEntry CacheFolder::Writer::publish() {
   const std::string text =
       nlohmann::json{{"bytes", entry_.bytes}, {"xxh3", entry_.hash}}.dump() + "\n";
   disk.create(new_json)->write(std::as_bytes(std::span(text)));
+  // Between the two names others would find a part that nobody writes and data without a hash: they
+  // would fetch the one again and remove the other. They look under the same lock.
+  const core::Descriptor folder_lock = folder_->lock_folder();
   disk.rename(folder_->part_path(key_), folder_->data_path(key_));
   disk.rename(new_json, json);
   lock_.reset();

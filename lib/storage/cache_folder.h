@@ -49,6 +49,10 @@ class CacheFolder {
 
   // Whether an object of this size may be kept at all.
   bool fits(std::int64_t bytes) const { return bytes <= max_bytes_; }
+  std::int64_t max_bytes() const { return max_bytes_; }
+
+  // Removes entries where one became larger than room was made for.
+  void keep_within_limit() const;
 
   // Writes one entry; gone without publish() there is none.
   class Writer {
@@ -88,6 +92,7 @@ class CacheFolder {
   std::filesystem::path json_path(const std::string& key) const {
     return folder_ / (key + ".json");
   }
+  core::Descriptor lock_folder() const;
   void make_room(std::int64_t bytes) const;
 
   std::filesystem::path folder_;

@@ -114,6 +114,26 @@ TEST_CASE("an object is fetched once, for every reader, process and thread") {
         "  the object is truncated, or its index is of another one");
 }
 
+TEST_CASE("small objects that many fetch at once are fetched once each, whoever comes when") {
+  const Fixture f;
+  constexpr int kObjects = 300;
+  const auto path_of = [](int i) { return "s3://b/" + std::to_string(i); };
+  for (int i = 0; i < kObjects; ++i) f.origin.write(path_of(i), "bytes " + std::to_string(i));
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t) {
+    threads.emplace_back([&] {
+      Cache cache(f.folder.path, 64 * kMegabyte, kPatienceS);  // as of another process
+      for (int i = 0; i < kObjects; ++i) {
+        right += f.open_and_read(cache, path_of(i)) == "bytes " + std::to_string(i) ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(right == 6 * kObjects);
+  CHECK(f.origin.fetches == kObjects);
+}
+
 TEST_CASE("a warm cache does not fetch; another version does") {
   const Fixture f;
   f.origin.write("s3://b/a.tar", "first");
