@@ -16,7 +16,7 @@ namespace scaletrain::data {
 struct RawSample {
   std::string image;  // the encoded file
   std::int64_t label = 0;
-  std::string shard;              // base name of the shard, or of the class's folder
+  std::string shard;              // name of the tar (core::tar_name), or of the class's folder
   std::string key;                // WebDataset key, or file name
   std::int64_t offset = 0;        // of the image in the shard, for messages
   std::string extension;          // of the image, lower-case, without dot

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/parallel.h"
@@ -49,7 +50,7 @@ class ShardDataset : public Dataset {
     for (std::size_t i = 0; i < paths.size(); ++i) {
       shards_[i].path = paths[i];
       shards_[i].place = core::shown_path(paths[i]);
-      shards_[i].name = core::base_name(paths[i]);
+      shards_[i].name = core::tar_name(paths[i]);
       if (i < options.shard_sizes.size()) shards_[i].known = options.shard_sizes[i];
     }
     if (paths.empty()) fail_empty();
@@ -134,7 +135,9 @@ class ShardDataset : public Dataset {
 
   void open(Shard& shard) const {
     const auto object = stores_->open(shard.path);
-    const bool has_folder = !core::is_url(shard.path) || !index_cache_.empty();
+    // Not beside a compressed one: the index is of what it holds.
+    const bool is_plain_file = !core::is_url(shard.path) && !core::is_compressed(shard.path);
+    const bool has_folder = is_plain_file || !index_cache_.empty();
     shard.index.emplace(shard.path, *object, has_folder ? index_cache_ : stores_->index_folder(),
                         stores_->of(shard.path), quarantine_.keys_of(shard.path));
     shard.identity = object->identity();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "lib/core/compressed_name.h"
 #include "lib/core/url.h"
 #include "lib/recipe/duration.h"
 #include "lib/recipe/lists.h"
@@ -63,6 +64,27 @@ void check_image_size(const Recipe& recipe, const Node& tree, Problems& problems
   }
 }
 
+// The first shard of `source` of which `is_so`; null where there is none.
+template <class Predicate>
+const std::string* find_shard(const Source& source, const Predicate& is_so) {
+  for (const std::string& shard : source.shards) {
+    if (is_so(shard)) return &shard;
+  }
+  for (const Source& one : source.sources) {
+    if (const std::string* const found = find_shard(one, is_so)) return found;
+  }
+  return nullptr;
+}
+
+void check_is_not_compressed(const Data& data, const Node& tree, Problems& problems) {
+  const std::string* const shard = find_shard(data.train, core::is_compressed);
+  if (shard == nullptr) return;
+  problems.add(written_at(tree, {"data", "order"}), "/data/order",
+               fmt::format("\"indexed\" reads from everywhere at once, and {} is compressed",
+                           core::shown_path(core::base_name(*shard))),
+               "use \"streamed\", or tars that are not compressed: scaletrain data import tar");
+}
+
 void check_train_source(const Data& data, const Node& tree, Problems& problems) {
   const Source& train = data.train;
   const auto refuse = [&](const char* key, const std::string& found, const std::string& remedy) {
@@ -75,7 +97,7 @@ void check_train_source(const Data& data, const Node& tree, Problems& problems) 
   if (!train.sources.empty() && train.balanced) {
     refuse("balanced", "stands beside \"sources\"", "balance each source by itself");
   }
-  if (data.order != "streamed") return;
+  if (data.order != "streamed") return check_is_not_compressed(data, tree, problems);
   const char* const remedy = "leave it out, or use the indexed order";
   if (train.shards.empty()) {
     refuse(train.folder.empty() ? "sources" : "folder", "cannot be streamed",
@@ -85,19 +107,26 @@ void check_train_source(const Data& data, const Node& tree, Problems& problems) 
   if (train.balanced) refuse("balanced", "does not go with the streamed order", remedy);
 }
 
-bool names_command(const Source& source) {
-  return std::any_of(source.shards.begin(), source.shards.end(),
-                     [](const auto& shard) { return core::url_scheme(shard) == "pipe"; }) ||
-         std::any_of(source.sources.begin(), source.sources.end(), names_command);
-}
-
-// What a command writes is read from the front only; as a file of the cache it is read anywhere.
-void check_commands(const Data& data, const Node& tree, Problems& problems) {
-  const bool found = names_command(data.train) || (data.val && names_command(*data.val)) ||
-                     (data.test && names_command(*data.test));
-  if (!found || data.cache) return;
-  problems.add(written_at(tree, {"data"}), "/data", R"(names a command (pipe:) and no "cache")",
-               R"(add "cache": {"folder": FOLDER, "max_bytes": N}, which keeps what it writes)");
+// What a command writes, or what is compressed, is read from the front only; as a file of the cache
+// it is read anywhere.
+void check_cache(const Data& data, const Node& tree, Problems& problems) {
+  if (data.cache) return;
+  const auto names = [&data](const auto& is_so) {
+    return find_shard(data.train, is_so) || (data.val && find_shard(*data.val, is_so)) ||
+           (data.test && find_shard(*data.test, is_so));
+  };
+  const auto is_command = [](const auto& shard) { return core::url_scheme(shard) == "pipe"; };
+  const auto refuse = [&](const char* found, const char* remedy) {
+    problems.add(written_at(tree, {"data"}), "/data", found, remedy);
+  };
+  if (names(is_command)) {
+    refuse(R"(names a command (pipe:) and no "cache")",
+           R"(add "cache": {"folder": FOLDER, "max_bytes": N}, which keeps what it writes)");
+  }
+  if (names(core::is_compressed)) {
+    refuse(R"(names compressed shards and no "cache")",
+           R"(add "cache": {"folder": FOLDER, "max_bytes": N}, which keeps what they hold)");
+  }
 }
 
 }  // namespace
@@ -111,7 +140,7 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   if (!problems.none_at_root()) return;
   if (problems.none_under("/data")) {
     check_train_source(recipe.data, tree, problems);
-    check_commands(recipe.data, tree, problems);
+    check_cache(recipe.data, tree, problems);
   }
   if (problems.none_under("/schedule") && problems.none_under("/epochs") &&
       problems.none_under("/steps")) {

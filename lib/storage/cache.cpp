@@ -7,16 +7,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <exception>
 #include <iterator>
 #include <span>
 #include <utility>
 
 #include "lib/core/clock.h"
+#include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/core/log.h"
 #include "lib/core/url.h"
 #include "lib/storage/digest.h"
+#include "lib/storage/unpack.h"
 
 namespace scaletrain::storage {
 namespace {
@@ -25,16 +28,19 @@ constexpr std::size_t kFetchers = 4;  // one connection does not fill a network
 constexpr std::size_t kCopyBytes = 1 << 20;
 constexpr int kMostDamaged = 3;  // copies with a wrong MD5
 constexpr int kMostRemovals = 10;
+constexpr std::int64_t kMaxUnpackedBytes = std::int64_t{16} << 30;  // far above any sensible shard
 constexpr std::chrono::milliseconds kPause{20};
 constexpr std::int64_t kTouchEveryS = 10;
 
 bool is_command(const std::string& path) { return core::url_scheme(path) == "pipe"; }
 
-// "train-000000.tar.0123456789abcdef": a person may read it, and no two versions share it.
-std::string key_of(const std::string& path, const Identity& identity) {
+// "train-000000.tar.0123456789abcdef": a person may read it, and no two versions share it, nor does
+// what is kept decompressed with what is kept as it is.
+std::string key_of(const std::string& path, const Identity& source) {
   const std::string text =
-      fmt::format("{}\n{}\n{}\n{}", path, identity.bytes, identity.mtime_ns, identity.etag);
-  std::string name = core::base_name(path);
+      fmt::format("{}\n{}\n{}\n{}{}", path, source.bytes, source.mtime_ns, source.etag,
+                  core::is_compressed(path) ? "\ndecompressed" : "");
+  std::string name = core::tar_name(path);
   for (char& c : name) {
     const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                           (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
@@ -43,10 +49,27 @@ std::string key_of(const std::string& path, const Identity& identity) {
   return fmt::format("{}.{:016x}", name.substr(0, 100), core::xxh3_64(text));
 }
 
-// What is known of a command's output once it is there.
+// What is known of a command's output, or of what was decompressed, once it is there.
 Identity identity_of(const CacheEntry& entry) {
   return {.bytes = entry.bytes, .etag = "xxh3 " + entry.hash};
 }
+
+// Passes on what it reads.
+class HashedStream : public Stream {
+ public:
+  explicit HashedStream(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
+
+  std::size_t read(std::span<std::byte> out) override {
+    const std::size_t got = stream_->read(out);
+    md5_.update(out.first(got));
+    return got;
+  }
+  std::string md5() { return md5_.hex(); }
+
+ private:
+  std::unique_ptr<Stream> stream_;
+  Md5 md5_;
+};
 
 // The object from the front; it must still be the version that was opened.
 std::unique_ptr<Stream> stream_version(const Storage& origin, const std::string& path,
@@ -142,20 +165,18 @@ std::unique_ptr<Object> Cache::open(const Storage& origin, const std::string& pa
 }
 
 Cache::Version Cache::version_of(const Storage& origin, const std::string& path) {
-  const std::string command_key = key_of(path, {});
-  std::optional<Identity> identity;
   {
     const std::lock_guard lock(mutex_);
-    const auto known = identities_.find(path);
-    if (known != identities_.end()) identity = known->second;
+    const auto known = versions_.find(path);
+    if (known != versions_.end()) return known->second;
   }
-  if (!identity) {
-    identity = is_command(path) ? identity_of(fetch(origin, path, {command_key, {}}))
-                                : origin.open(path)->identity();
-    const std::lock_guard lock(mutex_);
-    identities_[path] = *identity;
-  }
-  return {is_command(path) ? command_key : key_of(path, *identity), *identity};
+  Version version;
+  if (!is_command(path)) version.source = origin.open(path)->identity();
+  version.key = key_of(path, version.source);
+  const bool is_made_here = is_command(path) || core::is_compressed(path);
+  version.identity = is_made_here ? identity_of(fetch(origin, path, version)) : version.source;
+  const std::lock_guard lock(mutex_);
+  return versions_[path] = version;
 }
 
 // The entry, whoever writes it.
@@ -165,7 +186,7 @@ CacheEntry Cache::fetch(const Storage& origin, const std::string& path, const Ve
   int damaged = 0;
   while (true) {
     if (const auto entry = folder_.find(version.key)) return *entry;
-    if (auto writer = folder_.begin(version.key, version.identity.bytes)) {
+    if (auto writer = folder_.begin(version.key, room_for(version))) {
       // It may have been published since we looked.
       if (const auto entry = folder_.find(version.key)) return *entry;
       if (const auto entry = copy(origin, path, version, *writer)) return *entry;
@@ -193,23 +214,37 @@ CacheEntry Cache::fetch(const Storage& origin, const std::string& path, const Ve
 // nullopt when the bytes are not those that the server promised.
 std::optional<CacheEntry> Cache::copy(const Storage& origin, const std::string& path,
                                       const Version& version, CacheFolder::Writer& writer) {
-  const auto stream = stream_version(origin, path, version.identity);
-  Md5 md5;
+  HashedStream source(stream_version(origin, path, version.source));
   std::vector<std::byte> buffer(kCopyBytes);
-  while (const std::size_t got = stream->read(buffer)) {
+  const auto next = [&](Stream& stream) {
     if (stop_) throw core::StorageError(core::shown_path(path), "the program is ending");
-    const auto bytes = std::span(buffer).first(got);
-    md5.update(bytes);
-    writer.write(bytes);
+    return std::span(buffer).first(stream.read(buffer));
+  };
+  std::exception_ptr damage;
+  if (core::is_compressed(path)) {
+    try {
+      const auto unpacked =
+          unpack(source, core::shown_path(path), std::min(folder_.max_bytes(), kMaxUnpackedBytes));
+      for (auto bytes = next(*unpacked); !bytes.empty(); bytes = next(*unpacked)) {
+        writer.write(bytes);
+      }
+    } catch (const core::DataError&) {  // of the object, or only of what came of it
+      damage = std::current_exception();
+    }
   }
-  const std::string& promised = version.identity.md5;
-  if (!promised.empty() && md5.hex() != promised) return std::nullopt;
+  for (auto bytes = next(source); !bytes.empty(); bytes = next(source)) {
+    if (!core::is_compressed(path)) writer.write(bytes);
+  }
+  const std::string& promised = version.source.md5;
+  if (!promised.empty() && source.md5() != promised) return std::nullopt;
+  if (damage) std::rethrow_exception(damage);
   const CacheEntry entry = writer.publish();
   if (is_command(path) && !version.identity.etag.empty() &&
       version.identity != identity_of(entry)) {
     throw core::DataError(core::shown_path(path), "wrote something else than the first time",
                           "the command must write the same bytes each time it is run");
   }
+  if (entry.bytes > room_for(version)) folder_.keep_within_limit();
   const std::lock_guard lock(mutex_);
   checked_.insert(version.key);
   return entry;

@@ -4,8 +4,11 @@
 // fetched anew. It is fetched once, whoever asks first; its MD5 is compared with what the server
 // tells, and its own hash before the first read of every process. The least recently used entries
 // are removed where there is no room; a reader whose entry is removed fetches it again.
+//
+// A compressed tar (lib/core/compressed_name.h), local or remote, is kept decompressed.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -35,7 +38,8 @@ class Cache {
 
   // `path` of `origin`, read from this node's disk; fetched now where it is not there. An object
   // that is larger than the whole cache is read from the origin. `origin` and the cache must
-  // outlive the object. Any thread. Throws what the origin throws.
+  // outlive the object. Any thread. Throws what the origin throws, and core::DataError for a
+  // compressed tar that is damaged or, decompressed, larger than the whole cache.
   std::unique_ptr<Object> open(const Storage& origin, const std::string& path);
 
   struct Wanted {
@@ -50,11 +54,16 @@ class Cache {
  private:
   class CachedObject;
 
-  // Which entry an object is, and what it is like; of a command (pipe:) only what it wrote tells.
+  // Which entry an object is, and what it is like. Of a command (pipe:) and of a compressed tar
+  // only the entry itself tells.
   struct Version {
     std::string key;
-    Identity identity;
+    Identity source;    // of the object at its origin; of a command nothing
+    Identity identity;  // of the bytes that are kept
   };
+  static std::int64_t room_for(const Version& version) {
+    return std::max(version.identity.bytes, version.source.bytes);
+  }
   Version version_of(const Storage& origin, const std::string& path);
   CacheEntry fetch(const Storage& origin, const std::string& path, const Version& version);
   std::optional<CacheEntry> copy(const Storage& origin, const std::string& path,
@@ -65,8 +74,8 @@ class Cache {
   CacheFolder folder_;
   double patience_s_;
   std::mutex mutex_;
-  std::map<std::string, Identity> identities_;  // of the paths that were asked about
-  std::set<std::string> checked_;               // keys whose hash was compared
+  std::map<std::string, Version> versions_;  // of the paths that were asked about
+  std::set<std::string> checked_;            // keys whose hash was compared
 
   std::condition_variable wanted_there_;
   std::deque<Wanted> wanted_;

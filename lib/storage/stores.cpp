@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
 #include "lib/storage/cache.h"
@@ -18,6 +19,10 @@ namespace scaletrain::storage {
 namespace {
 
 constexpr double kPieceS = 60;  // for a piece of a stream (lib/storage/storage.cpp)
+
+bool goes_through_cache(const std::string& path) {
+  return core::is_url(path) || core::is_compressed(path);
+}
 
 }  // namespace
 
@@ -62,14 +67,19 @@ std::unique_ptr<Storage> Stores::make(const std::string& scheme) const {
 
 std::unique_ptr<Object> Stores::open(const std::string& path) const {
   const Storage& origin = of(path);
-  return cache_ && core::is_url(path) ? cache_->open(origin, path) : origin.open(path);
+  if (cache_ && goes_through_cache(path)) return cache_->open(origin, path);
+  if (core::is_compressed(path)) {
+    throw core::DataError(core::shown_path(path), "is compressed, and no cache keeps what it holds",
+                          "name a folder in /data/cache, or decompress it");
+  }
+  return origin.open(path);
 }
 
 void Stores::prefetch(const std::vector<std::string>& paths) const {
   if (!cache_) return;
   std::vector<Cache::Wanted> wanted;
   for (const std::string& path : paths) {
-    if (core::is_url(path)) wanted.push_back({&of(path), path});
+    if (goes_through_cache(path)) wanted.push_back({&of(path), path});
   }
   cache_->prefetch(std::move(wanted));
 }

@@ -30,14 +30,15 @@ class Stores {
   // Throws core::DataError for an unknown scheme.
   const Storage& of(const std::string& path) const;
 
-  // For reading, through the cache where there is one and `path` is remote.
+  // For reading, through the cache where there is one and `path` is remote. A compressed tar is
+  // what it holds, out of the cache; core::DataError where there is none.
   std::unique_ptr<Object> open(const std::string& path) const;
 
   // What will be opened next, in this order: fetched into the cache ahead; nothing without one.
   // Replaces what was named before and is not begun.
   void prefetch(const std::vector<std::string>& paths) const;
 
-  // Where files that belong to remote objects (indexes) are kept; "" without a cache.
+  // Where files that belong to what the cache keeps (indexes) are; "" without a cache.
   const std::string& index_folder() const { return index_folder_; }
 
  private:

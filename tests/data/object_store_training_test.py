@@ -1,4 +1,5 @@
 """Training from a real object store gives the bits that local files give, or one clear error."""
+import gzip
 import shutil
 import tempfile
 import unittest
@@ -42,9 +43,9 @@ class ObjectStoreTrainingTest(support.RunTestCase):
         proxy.set_fault(lambda number, head: None)
 
     def train(self, name, source, cache=0, val=False, expect=0, give_up_after_s=60, ranks=2,
-              **more_data):
+              shards=SHARDS, **more_data):
         """A short run with a cache of so many bytes: (model digest, order digest), or the result."""
-        data = {"train": {"shards": f"{source}/{SHARDS}", "augment": ["random_crop"]},
+        data = {"train": {"shards": f"{source}/{shards}", "augment": ["random_crop"]},
                 "image_size": 16, "index_cache": str(self.folder / f"index-{name}"), **more_data}
         if cache:
             data["cache"] = {"folder": str(self.folder / "cache"), "max_bytes": cache}
@@ -103,6 +104,25 @@ class ObjectStoreTrainingTest(support.RunTestCase):
         held = [f.stat().st_size for f in (self.folder / "cache").glob("*.data")]
         self.assertLessEqual(sum(held), small)
         self.assertLess(len(held), 4)
+
+    def test_compressed_shards_are_the_same_even_when_damaged_on_the_way(self):
+        streamed = {"order": "streamed", "lanes": 4, "samples_per_epoch": 1400}
+        local = self.train("local", support.DIGITS, **streamed)
+        for path in support.DIGITS.glob("train-*.tar"):
+            swift.put(f"/digits/set/{path.name}.gz", gzip.compress(path.read_bytes()))
+        flips = []
+
+        def flip_the_first(number, head):
+            if is_of_a_whole_shard(head) and len(flips) < 2:
+                flips.append(number)
+                return "flip"
+            return None
+        for name in ("sound", "damaged"):
+            shutil.rmtree(self.folder / "cache", ignore_errors=True)
+            self.assertEqual(self.train(name, "s3://digits/set", shards=SHARDS + ".gz",
+                                        cache=CACHE_BYTES, **streamed), local)
+            proxy.set_fault(flip_the_first)
+        self.assertEqual(len(flips), 2)
 
     def test_the_same_bits_through_faults_that_pass(self):
         local = self.train("local", support.DIGITS)

@@ -77,4 +77,20 @@ TEST_CASE("a command needs a cache, wherever it is named") {
   }
 }
 
+TEST_CASE("compressed shards need a cache and, for training, the streamed order") {
+  const std::string streamed = "data.order=streamed";
+  CHECK(error_of(minimal_recipe(), {R"(data.train.shards="a-{0..1}.tar.gz")", kCache}) ==
+        "r.json:3: /data/order: \"indexed\" reads from everywhere at once, and a-0.tar.gz is "
+        "compressed\n"
+        "  use \"streamed\", or tars that are not compressed: scaletrain data import tar");
+  for (const std::string set :
+       {R"(data.train.shards=["a.tar", "s3://b/a.tgz"])", R"(data.val.shards="a.tar.zst")"}) {
+    CHECK(error_of(minimal_recipe(), {set, streamed})
+              .ends_with(": /data: names compressed shards and no \"cache\"\n"
+                         "  add \"cache\": {\"folder\": FOLDER, \"max_bytes\": N}, which keeps "
+                         "what they hold"));
+    CHECK(error_of(minimal_recipe(), {set, streamed, kCache}) == "no error");
+  }
+}
+
 }  // namespace scaletrain::recipe
