@@ -5,6 +5,7 @@
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/data/folder.h"
+#include "lib/data/kept_set.h"
 #include "lib/data/mixture.h"
 #include "lib/data/shards.h"
 #include "lib/data/subset.h"
@@ -29,13 +30,9 @@ std::shared_ptr<const Dataset> open_one(const recipe::Source& source,
   return std::make_shared<Subset>(std::move(dataset), *source.limit);
 }
 
-}  // namespace
-
-std::vector<std::int64_t> Dataset::known_sizes() const { return shard_sizes(*this); }
-
-std::shared_ptr<const Dataset> open_dataset(const recipe::Source& source,
-                                            const std::string& index_cache,
-                                            const OpenOptions& options) {
+std::shared_ptr<const Dataset> open_all(const recipe::Source& source,
+                                        const std::string& index_cache,
+                                        const OpenOptions& options) {
   std::vector<Mixture::Member> members;
   for (const recipe::Source& one : source.sources) {
     members.push_back({open_one(one, index_cache, options), one.weight, one.balanced});
@@ -46,6 +43,18 @@ std::shared_ptr<const Dataset> open_dataset(const recipe::Source& source,
     members.push_back({std::move(dataset), 1, true});
   }
   return std::make_shared<Mixture>(std::move(members));
+}
+
+}  // namespace
+
+std::vector<std::int64_t> Dataset::known_sizes() const { return shard_sizes(*this); }
+
+std::shared_ptr<const Dataset> open_dataset(const recipe::Source& source,
+                                            const std::string& index_cache,
+                                            const OpenOptions& options) {
+  std::shared_ptr<const Dataset> dataset = open_all(source, index_cache, options);
+  if (!source.cache) return dataset;
+  return std::make_shared<KeptSet>(std::move(dataset), source.cache->max_bytes);
 }
 
 std::vector<std::int64_t> shard_sizes(const Dataset& dataset) {

@@ -13,6 +13,7 @@
 #include "lib/data/sample_maker.h"
 #include "lib/data/shard_offsets.h"
 #include "lib/data/upcoming_shards.h"
+#include "lib/recipe/lists.h"
 
 namespace scaletrain::data {
 namespace {
@@ -28,6 +29,14 @@ SampleSource make_source(std::shared_ptr<const Dataset> dataset, const LoaderOpt
   return source;
 }
 
+Transforms eval_transforms(const LoaderOptions& options) {
+  recipe::Component crop;
+  choose(crop, *recipe::transforms().find("center_crop"));
+  crop.options["resize"] = options.eval_resize;
+  crop.options["filter"] = options.eval_filter;
+  return make_transforms({crop});
+}
+
 std::unique_ptr<ReadAhead> read_images(const SampleSource& source, ReadAhead::JobOf job_of,
                                        const LoaderOptions& options, core::BufferPool& pool) {
   std::vector<std::unique_ptr<Maker>> makers;
@@ -40,6 +49,23 @@ std::unique_ptr<ReadAhead> read_images(const SampleSource& source, ReadAhead::Jo
 }
 
 }  // namespace
+
+LoaderOptions loader_options(const recipe::Data& data) {
+  return {.image_size = data.image_size,
+          .threads = static_cast<int>(data.threads),
+          .prefetch = static_cast<int>(data.prefetch),
+          .shuffle_shards = data.shuffle_shards,
+          .streamed = data.order == "streamed",
+          .lanes = data.lanes,
+          .samples_per_epoch = data.samples_per_epoch,
+          .skip_bad = data.bad_samples.policy == "skip",
+          .augment = data.train.augment,
+          .repeats = data.train.repeats,
+          .eval_resize = data.eval_resize,
+          .eval_filter = data.eval_filter,
+          .normalize = data.normalize,
+          .exif_orientation = data.exif_orientation};
+}
 
 class TrainLoader::Impl {
  public:
@@ -87,6 +113,7 @@ class TrainLoader::Impl {
     return make_order(source_.dataset, {.seed = options.seed,
                                         .shuffle_shards = options.shuffle_shards,
                                         .samples_per_epoch = options.samples_per_epoch,
+                                        .repeats = options.repeats,
                                         .streamed = options.streamed,
                                         .lanes = options.lanes,
                                         .block = slice_.per_device,
@@ -113,6 +140,7 @@ class EvalLoader::Impl {
   Impl(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options, RankSlice slice,
        core::BufferPool& pool)
       : slice_(slice), size_(dataset->size()), source_(make_source(std::move(dataset), options)) {
+    source_.transforms = eval_transforms(options);
     const auto offsets = std::make_shared<ShardOffsets>(shard_sizes(*source_.dataset));
     source_.place = [offsets](std::int64_t /*epoch*/, std::int64_t position) {
       return offsets->locate(position);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "lib/core/buffer.h"
@@ -54,10 +55,16 @@ struct LoaderOptions {
   std::int64_t lanes = 64;
   std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
   bool skip_bad = false;  // samples that do not decode are replaced, in evaluation left out
-  std::vector<recipe::Component> augment;
+  std::vector<recipe::Component> augment;  // of training
+  std::int64_t repeats = 1;                // of a sample in a global batch of training
+  std::int64_t eval_resize = 0;            // shorter side in evaluation; 0: image_size
+  std::string eval_filter = "bilinear";
   recipe::Normalize normalize;  // for the colour of what a transform leaves empty
   bool exif_orientation = false;
 };
+
+// What a recipe's data ask for; classes, seed and an automatic number of threads are the caller's.
+LoaderOptions loader_options(const recipe::Data& data);
 
 // Training batches: shuffled, endless over epochs, augmented. Batch number m of a rank is
 // micro-step m mod accumulate of a step.
@@ -86,7 +93,7 @@ class TrainLoader {
 
 // Evaluation batches: every sample of the set exactly once over all ranks, in file order, without
 // padding; the last batch may be short, one with bad samples too (even empty), and ranks may differ
-// by a batch. Not augmented: the shorter side is resized to image_size and the centre is cropped.
+// by a batch. Not augmented: the shorter side is resized to eval_resize and the centre is cropped.
 // Blocks of per_device samples go to the ranks in turn.
 class EvalLoader {
  public:

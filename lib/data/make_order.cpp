@@ -6,6 +6,7 @@
 #include "lib/data/balanced_order.h"
 #include "lib/data/mixed_order.h"
 #include "lib/data/permutation.h"
+#include "lib/data/repeated_order.h"
 #include "lib/data/streamed_order.h"
 
 namespace scaletrain::data {
@@ -48,12 +49,7 @@ std::shared_ptr<const Order> streamed_order(std::shared_ptr<const Dataset> datas
       streamed, [set = std::move(dataset)](std::int64_t shard) { return set->shard_size(shard); });
 }
 
-}  // namespace
-
-std::shared_ptr<const Order> make_order(std::shared_ptr<const Dataset> set,
-                                        const OrderOptions& options) {
-  if (options.streamed) return streamed_order(std::move(set), options);
-  const Dataset& dataset = *set;
+std::shared_ptr<const Order> indexed_order(const Dataset& dataset, const OrderOptions& options) {
   const std::vector<DatasetPart> parts = dataset.parts();
   std::vector<MixedOrder::Source> sources;
   std::int64_t first_shard = 0;
@@ -67,6 +63,16 @@ std::shared_ptr<const Order> make_order(std::shared_ptr<const Dataset> set,
   const std::int64_t size =
       options.samples_per_epoch == 0 ? dataset.size() : options.samples_per_epoch;
   return std::make_shared<MixedOrder>(options.seed, std::move(sources), size);
+}
+
+}  // namespace
+
+std::shared_ptr<const Order> make_order(std::shared_ptr<const Dataset> set,
+                                        const OrderOptions& options) {
+  if (options.streamed) return streamed_order(std::move(set), options);
+  std::shared_ptr<const Order> once = indexed_order(*set, options);
+  if (options.repeats == 1) return once;
+  return std::make_shared<RepeatedOrder>(std::move(once), options.repeats, options.global_batch);
 }
 
 }  // namespace scaletrain::data

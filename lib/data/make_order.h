@@ -13,6 +13,7 @@ struct OrderOptions {
   std::uint64_t seed = 0;
   std::int64_t shuffle_shards = 0;     // samples are permuted within groups of so many; 0: over all
   std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
+  std::int64_t repeats = 1;            // of a sample in a global batch; not of the streamed order
   bool streamed = false;
   std::int64_t lanes = 64;        // of the streamed order,
   std::int64_t block = 1;         // whose blocks are micro-batches,

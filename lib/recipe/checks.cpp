@@ -52,6 +52,14 @@ void check_warmup(const Recipe& recipe, const Node& tree, Problems& problems) {
                "make the warmup shorter, or the training longer");
 }
 
+void check_eval_resize(const Data& data, const Node& tree, Problems& problems) {
+  if (data.eval_resize == 0 || data.eval_resize >= data.image_size) return;
+  problems.add(
+      written_at(tree, {"data", "eval_resize"}), "/data/eval_resize",
+      fmt::format("{} is less than \"image_size\", which is {}", data.eval_resize, data.image_size),
+      fmt::format("use {} as timm and torchvision do, or 0", data.image_size * 8 / 7));
+}
+
 void check_image_size(const Recipe& recipe, const Node& tree, Problems& problems) {
   for (const Rule& rule : models().find(recipe.model.name)->rules) {
     if (rule.kind != Rule::Kind::kDividesImageSize) continue;
@@ -105,6 +113,7 @@ void check_train_source(const Data& data, const Node& tree, Problems& problems) 
   }
   if (train.limit) refuse("limit", "does not go with the streamed order", remedy);
   if (train.balanced) refuse("balanced", "does not go with the streamed order", remedy);
+  if (train.repeats > 1) refuse("repeats", "does not go with the streamed order", remedy);
 }
 
 // What a command writes, or what is compressed, is read from the front only; as a file of the cache
@@ -140,6 +149,7 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   if (!problems.none_at_root()) return;
   if (problems.none_under("/data")) {
     check_train_source(recipe.data, tree, problems);
+    check_eval_resize(recipe.data, tree, problems);
     check_cache(recipe.data, tree, problems);
   }
   if (problems.none_under("/schedule") && problems.none_under("/epochs") &&

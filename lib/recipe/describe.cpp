@@ -35,6 +35,22 @@ void add_balanced(Object& keys, Source& value) {
   keys.add("balanced", flag(value.balanced), "every class as often as every other");
 }
 
+void add_cache(Object& keys, Source& value) {
+  keys.add(
+      "cache",
+      optional(
+          value.cache,
+          [](SampleCache& inner) {
+            auto cache = object();
+            cache->add("name", choice(inner.name, {"memory"}), "where: in the memory of each rank")
+                .add("max_bytes", integer(inner.max_bytes, from(1).to(9007199254740991.0)),
+                     "of a rank; samples that do not fit are read each time")
+                .set_short_for("name");
+            return cache;
+          }),
+      "its samples, as they are stored, are kept once they were read: for small sets");
+}
+
 TypePtr mixed_source(Source& value) {
   auto keys = object();
   add_places(*keys, value);
@@ -53,8 +69,12 @@ TypePtr train_source(Source& value) {
       .exactly_one({"shards", "folder", "sources"});
   add_limit(*keys, value);
   add_balanced(*keys, value);
+  add_cache(*keys, value);
   keys->add("augment", components(value.augment, transforms(), augment_presets()),
-            "what is done to an image at random, in this order");
+            "what is done to an image at random, in this order")
+      .add("repeats", integer(value.repeats, from(1).to(64)),
+           "repeated augmentation: how often a sample comes in a global batch, with other draws "
+           "each time; an epoch has so many times fewer samples");
   return keys;
 }
 
@@ -64,6 +84,7 @@ TypePtr held_out(std::optional<Source>& value) {
     add_places(*keys, inner);
     keys->exactly_one({"shards", "folder"});
     add_limit(*keys, inner);
+    add_cache(*keys, inner);
     return keys;
   });
 }
@@ -102,6 +123,11 @@ TypePtr data(Data& value) {
       .add("test", held_out(value.test), "the samples that are looked at once, at the end")
       .add("image_size", integer(value.image_size, from(8).to(4096)),
            "height and width of an image for the model")
+      .add("eval_resize", integer(value.eval_resize, from(0).to(8192)),
+           "what the shorter side of a held-out image becomes before the centre of image_size is "
+           "cut out, 256 for 224 as a rule; 0: image_size")
+      .add("eval_filter", choice(value.eval_filter, {"bilinear", "bicubic"}),
+           "how pixels of held-out images are weighed, always against aliasing")
       .add("threads", integer(value.threads, from(0).to(1024)),
            "decoding threads of a rank; 0: automatic")
       .add("prefetch", integer(value.prefetch, from(1).to(1024)), "batches that are read ahead")
@@ -123,7 +149,7 @@ TypePtr data(Data& value) {
       .add("normalize", normalize(value.normalize), "what is taken from the pixels and divided by")
       .add("exif_orientation", flag(value.exif_orientation),
            "JPEGs are turned as their EXIF says; torchvision does not")
-      .reserve({"eval_resize", "extra"});
+      .reserve({"extra"});
   return keys;
 }
 

@@ -41,16 +41,24 @@ struct Model : Component {
   std::int64_t num_classes = 0;  // required for classifiers
 };
 
+// Samples that stay in memory once they were read (lib/data/kept_set.h).
+struct SampleCache {
+  std::string name = "memory";
+  std::int64_t max_bytes = 1 << 30;  // of a rank
+};
+
 // Where samples come from: exactly one of shards, folder and, for train, sources.
 struct Source {
   std::vector<std::string> shards;    // brace-expanded; absolute paths and URLs
   std::string folder;                 // one sub-folder per class, absolute
   std::optional<std::int64_t> limit;  // at most so many of its samples, always the same ones
+  std::optional<SampleCache> cache;
   // train only
   std::vector<Source> sources;     // mixed by weight
   bool balanced = false;           // every class as often as every other
   double weight = 1;               // of one of `sources`
   std::vector<Component> augment;  // transforms.def
+  std::int64_t repeats = 1;        // of each sample in a global batch (lib/data/repeated_order.h)
 };
 
 // What a training set's images that do not decode lead to.
@@ -73,9 +81,11 @@ struct Cache {
 struct Data {
   Source train;
   std::optional<Source> val, test;
-  std::int64_t image_size = 224;       // height and width of a sample for the model
-  std::int64_t threads = 0;            // decoding threads per rank; 0: automatic
-  std::int64_t prefetch = 4;           // batches read ahead
+  std::int64_t image_size = 224;         // height and width of a sample for the model
+  std::int64_t eval_resize = 0;          // shorter side before the centre is cut out; 0: image_size
+  std::string eval_filter = "bilinear";  // "bicubic"
+  std::int64_t threads = 0;              // decoding threads per rank; 0: automatic
+  std::int64_t prefetch = 4;             // batches read ahead
   std::int64_t shuffle_shards = 0;     // samples are permuted within groups of so many; 0: over all
   std::string order = "indexed";       // "indexed", "streamed"
   std::int64_t lanes = 64;             // of the streamed order

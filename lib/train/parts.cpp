@@ -58,21 +58,12 @@ Parts::Parts(const recipe::Recipe& recipe, const core::WorkerEnv& env,
 void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device) {
   const recipe::Data& config = recipe.data;
   pool = dist::make_batch_pool(device);
-  data::LoaderOptions options{
-      .image_size = config.image_size,
-      .num_classes = recipe.model.num_classes,
-      .seed = recipe.seed,
-      .threads = config.threads > 0 ? static_cast<int>(config.threads)
-                                    : data::automatic_threads(env.local_rank, env.local_world_size),
-      .prefetch = static_cast<int>(config.prefetch),
-      .shuffle_shards = config.shuffle_shards,
-      .streamed = config.order == "streamed",
-      .lanes = config.lanes,
-      .samples_per_epoch = config.samples_per_epoch,
-      .skip_bad = config.bad_samples.policy == "skip",
-      .augment = config.train.augment,
-      .normalize = config.normalize,
-      .exif_orientation = config.exif_orientation};
+  data::LoaderOptions options = data::loader_options(config);
+  options.num_classes = recipe.model.num_classes;
+  options.seed = recipe.seed;
+  if (options.threads == 0) {
+    options.threads = data::automatic_threads(env.local_rank, env.local_world_size);
+  }
   const data::RankSlice slice{.rank = env.rank,
                               .world_size = env.world_size,
                               .per_device = batch.per_device,
@@ -86,7 +77,6 @@ void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, 
   if (state.step > 0) train_loader->seek(state.epoch, state.step_in_epoch);
   total_steps = length_steps(recipe, train_loader->steps_per_epoch());
 
-  options.augment.clear();
   const auto open_eval = [&](const std::optional<recipe::Source>& source) {
     if (!source) return std::unique_ptr<data::EvalLoader>();
     return std::make_unique<data::EvalLoader>(

@@ -174,5 +174,25 @@ class Card(FolderTest):
                          [(s["samples"], s["bytes"], s["sha256"]) for s in card["shards"]])
 
 
+class Bench(FolderTest):
+    def test_rates_are_the_loaders_own(self):
+        data("synth", self.path("out"), "--samples", 200, "--classes", 3, "--size", "64x48")
+        recipe = self.write("recipe.json", json.dumps({
+            "model": {"name": "mlp", "num_classes": 3}, "steps": 1,
+            "optimizer": {"name": "sgd", "lr": 0.1},
+            "data": {"train": {"shards": glob.glob(self.path("out", "*.tar")),
+                               "augment": ["random_resized_crop", "rand_augment"]},
+                     "image_size": 48}}))
+        for paths, flags in (([recipe], ()), ([self.path("out")], ("--image-size", 48))):
+            found = data_json("bench", *paths, *flags, "--threads", 1, "--seconds", 0.5)
+            self.assertEqual(["read", "decode", "augment", "loader", "threads", "limit"], list(found))
+            stages = {name: found[name] for name in ("read", "decode", "augment")}
+            self.assertEqual(min(stages, key=stages.get), found["limit"])
+            # A thread's time for an image is that of its stages, and little else.
+            seconds = sum(1 / rate for rate in stages.values())
+            self.assertLess(0.4, seconds * found["loader"])
+            self.assertLess(seconds * found["loader"], 1.6)
+
+
 if __name__ == "__main__":
     unittest.main()

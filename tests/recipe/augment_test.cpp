@@ -67,3 +67,33 @@ TEST_CASE("mixing needs pairs") {
   CHECK(recipe.mix->cutmix == 0);
   CHECK(recipe.mix->probability == 1);
 }
+
+TEST_CASE("repeats are counted and do not go with the streamed order") {
+  CHECK(parse_recipe(minimal_recipe(), "r.json", {"data.train.repeats=3"}).data.train.repeats == 3);
+  CHECK(error_of(minimal_recipe(), {"data.train.repeats=3", "data.order=streamed"}) ==
+        "--set data.train.repeats: does not go with the streamed order\n"
+        "  leave it out, or use the indexed order");
+}
+
+TEST_CASE("an evaluated image is not resized to less than is cut out of it") {
+  const std::vector<std::string> sets{"data.image_size=224", "data.eval_resize=256"};
+  CHECK(parse_recipe(minimal_recipe(), "r.json", sets).data.eval_resize == 256);
+  CHECK(error_of(minimal_recipe(), {"data.eval_resize=200"}) ==
+        "--set data.eval_resize: 200 is less than \"image_size\", which is 224\n"
+        "  use 256 as timm and torchvision do, or 0");
+}
+
+TEST_CASE("a set is kept in memory by one word or with a size") {
+  const Recipe plain = parse_recipe(minimal_recipe(), "r.json", {"data.train.cache=memory"});
+  REQUIRE(plain.data.train.cache);
+  CHECK(plain.data.train.cache->max_bytes == std::int64_t{1} << 30);
+  const Recipe small = parse_recipe(
+      minimal_recipe(), "r.json",
+      {R"(data.val={"shards": "b.tar", "cache": {"name": "memory", "max_bytes": 1000}})"});
+  CHECK(!small.data.train.cache);
+  CHECK(small.data.val->cache->max_bytes == 1000);
+  CHECK(differing_keys(small, parse_recipe(to_json(small), "r.json")).empty());
+  CHECK(error_of(minimal_recipe(), {"data.train.cache=disk"}) ==
+        "--set data.train.cache: /data/train/cache/name: \"disk\" is not a choice here\n"
+        "  use one of: \"memory\"");
+}
