@@ -2,6 +2,9 @@
 //   data_program samples SHARD...      a line "SHARD KEY LABEL SHA-256-OF-IMAGE" for each sample
 //   data_program speed SIZE SHARD...   training samples a second with one thread
 //   data_program windows CONTEXT FILE...   a line "FILE TOKEN TOKEN ..." for each window
+//   data_program content RECIPE RANKS THREADS FIRST STEPS   a line "EPOCH POSITION LABEL HASH" for
+//                                      each sample of STEPS steps from FIRST on, as all ranks get
+//                                      it
 //   data_program scale SAMPLES FOLDER SHARDS   opens so many sparse shards of SAMPLES samples with
 //                                      real indexes, which it makes in FOLDER, and looks samples up
 // and, with pixels on standard output:
@@ -38,7 +41,9 @@
 #include "lib/data/sampling_name.h"
 #include "lib/data/token_set.h"
 #include "lib/format/shard_index.h"
+#include "lib/recipe/load.h"
 #include "lib/storage/storage.h"
+#include "lib/storage/stores.h"
 
 using namespace scaletrain;  // NOLINT(google-build-using-namespace)
 
@@ -141,6 +146,44 @@ void print_windows(std::int64_t context, const std::vector<std::string>& files) 
   }
 }
 
+void print_content_of_rank(const recipe::Recipe& recipe, const data::LoaderOptions& options,
+                           const data::RankSlice& slice, std::int64_t first, std::int64_t steps) {
+  const auto stores = std::make_shared<const storage::Stores>(recipe.storage, recipe.data.cache);
+  const auto pool = core::make_host_pool();
+  data::TrainLoader loader(data::open_dataset(recipe.data.train, recipe.data.index_cache,
+                                              {.lazy = options.streamed, .stores = stores}),
+                           options, slice, *pool);
+  loader.seek(first / loader.steps_per_epoch(), first % loader.steps_per_epoch());
+  for (std::int64_t i = 0; i < steps * slice.accumulate; ++i) {
+    const data::ImageBatch batch = loader.next();
+    const std::size_t bytes = batch.pixels.size() / batch.labels.size();
+    for (std::size_t sample = 0; sample < batch.labels.size(); ++sample) {
+      const auto pixels = std::as_bytes(batch.pixels.subspan(sample * bytes, bytes));
+      fmt::print("{} {} {} {:016x}\n", batch.epoch,
+                 batch.position + static_cast<std::int64_t>(sample), batch.labels[sample],
+                 core::xxh3_64(pixels));
+    }
+  }
+}
+
+void print_content(const std::vector<std::string>& arguments) {
+  const recipe::Recipe recipe = recipe::load_recipe(arguments.at(0));
+  const int ranks = std::stoi(arguments.at(1));
+  const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, ranks);
+  data::LoaderOptions options = data::loader_options(recipe.data);
+  options.num_classes = recipe.model.num_classes;
+  options.seed = recipe.seed;
+  options.threads = std::stoi(arguments.at(2));
+  for (int rank = 0; rank < ranks; ++rank) {
+    print_content_of_rank(recipe, options,
+                          {.rank = rank,
+                           .world_size = ranks,
+                           .per_device = plan.per_device,
+                           .accumulate = plan.accumulate},
+                          std::stoll(arguments.at(3)), std::stoll(arguments.at(4)));
+  }
+}
+
 // Bytes of the process's memory that no file holds.
 std::int64_t anonymous_bytes() {
   std::ifstream status("/proc/self/status");
@@ -215,6 +258,7 @@ int main(int count, char** values) {
     arguments.erase(arguments.begin());
     if (command == "samples") return print_samples(arguments), 0;
     if (command == "op") return print_op(arguments), 0;
+    if (command == "content") return print_content(arguments), 0;
     const std::int64_t size = std::stoll(arguments.at(0));
     arguments.erase(arguments.begin());
     if (command == "windows") print_windows(size, arguments);

@@ -2,11 +2,14 @@
 // tests beside this file compare. Tensors go in and out as safetensors.
 //
 //   parity_program init   RECIPE OUT                  the initial parameters and buffers
-//   parity_program logits RECIPE WEIGHTS INPUT OUT    eval mode; INPUT and OUT hold "images",
-//   "logits" parity_program train  RECIPE WEIGHTS BATCHES      one optimizer step for each of the
-//   "images"
+//   parity_program logits RECIPE WEIGHTS INPUT OUT    eval mode; INPUT holds "images", OUT "logits"
+//   parity_program train  RECIPE WEIGHTS BATCHES      one optimizer step for each of the "images"
 //                                                     [steps, batch, ...] and "targets", in the
 //                                                     type of the images; prints a mean loss a line
+//   parity_program mix    RECIPE INPUT OUT            the recipe's mix of "images" and "targets",
+//   at
+//                                                     position 0 of epoch 0; OUT has "pairs" too:
+//                                                     own share; box: x, width, y, height
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -20,6 +23,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/format/safetensors.h"
+#include "lib/input/mix.h"
 #include "lib/nn/loss.h"
 #include "lib/nn/model.h"
 #include "lib/optim/optimizer.h"
@@ -111,6 +115,26 @@ void print_losses(const recipe::Recipe& recipe, const std::string& weights,
   }
 }
 
+void write_mixed(const recipe::Recipe& recipe, const std::string& input, const std::string& out) {
+  const Tensors data = read_tensors(input);
+  input::DeviceBatch batch{.images = data.at("images").contiguous(at::MemoryFormat::ChannelsLast),
+                           .targets = data.at("targets")};
+  const std::int64_t count = batch.images.size(0), size = batch.images.size(2);
+  std::vector<double> pairs;
+  for (std::int64_t pair = 0; pair < count / 2; ++pair) {
+    const input::PairMix drawn = input::draw_pair(*recipe.mix, size, recipe.seed, 0, pair);
+    pairs.push_back(drawn.own);
+    for (const data::Range& range : {drawn.box.x, drawn.box.y}) {
+      pairs.push_back(static_cast<double>(range.begin));
+      pairs.push_back(static_cast<double>(range.size));
+    }
+  }
+  input::Mixer(*recipe.mix, recipe.model.num_classes, recipe.seed).mix(batch, 0, 0);
+  write_tensors(out, {{"images", batch.images},
+                      {"targets", batch.targets},
+                      {"pairs", at::tensor(pairs, at::kFloat).view({count / 2, 5})}});
+}
+
 void run(const std::vector<std::string>& arguments) {
   const std::string command = arguments.empty() ? "" : arguments[0];
   if (command == "init" && arguments.size() == 3) {
@@ -119,6 +143,8 @@ void run(const std::vector<std::string>& arguments) {
     write_logits(recipe::load_recipe(arguments[1]), arguments[2], arguments[3], arguments[4]);
   } else if (command == "train" && arguments.size() == 4) {
     print_losses(recipe::load_recipe(arguments[1]), arguments[2], arguments[3]);
+  } else if (command == "mix" && arguments.size() == 4) {
+    write_mixed(recipe::load_recipe(arguments[1]), arguments[2], arguments[3]);
   } else {
     throw core::UsageError("parity_program", "unknown command or number of arguments");
   }

@@ -58,6 +58,13 @@ class Twin:
                          self._save("batches", {"images": images, "targets": targets}))
         return [float(line) for line in text.splitlines()]
 
+    def mixed(self, images, targets):
+        """Images, targets and pairs of the recipe's mix of a batch."""
+        out = self.folder / "mixed.safetensors"
+        self._run("mix", self.recipe, self._save("batch", {"images": images, "targets": targets}), out)
+        mixed = load_file(out)
+        return mixed["images"], mixed["targets"], mixed["pairs"]
+
     def _save(self, name, tensors):
         path = self.folder / f"{name}.safetensors"
         save_file({key: value.detach().contiguous().clone() for key, value in tensors.items()}, path)
