@@ -4,8 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "lib/core/descriptor.h"
@@ -13,53 +11,14 @@
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/core/url.h"
+#include "lib/storage/block_reader.h"
 
 namespace scaletrain::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kBlockBytes = 8 << 20;
 constexpr std::int64_t kMaxIndexBytes = std::int64_t{1} << 32;
-
-// A remote object in large pieces, for a reader that goes through it with small ones.
-class Blocks {
- public:
-  explicit Blocks(const storage::Object& object)
-      : object_(object), bytes_(object.identity().bytes) {}
-
-  void read(std::int64_t offset, std::span<std::byte> out) {
-    while (!out.empty()) {
-      const std::int64_t begin = offset / kBlockBytes * kBlockBytes;
-      if (begin != begin_) {
-        block_.resize(
-            static_cast<std::size_t>(std::clamp<std::int64_t>(bytes_ - begin, 0, kBlockBytes)));
-        object_.read(begin, block_);
-        begin_ = begin;
-      }
-      const auto at = static_cast<std::size_t>(offset - begin);
-      if (at >= block_.size()) return object_.read(offset, out);  // past the end: says so
-      const std::size_t count = std::min(out.size(), block_.size() - at);
-      std::memcpy(out.data(), block_.data() + at, count);
-      out = out.subspan(count);
-      offset += static_cast<std::int64_t>(count);
-    }
-  }
-
- private:
-  const storage::Object& object_;
-  std::int64_t bytes_;
-  std::int64_t begin_ = -1;  // of the block
-  std::vector<std::byte> block_;
-};
-
-// The time of a file, or what stands for it: the version that a server tells.
-format::ShardVersion version_of(const storage::Identity& identity) {
-  return {identity.bytes,
-          identity.etag.empty() ? identity.mtime_ns
-                                : static_cast<std::int64_t>(core::xxh3_64(identity.etag)),
-          0};
-}
 
 // False where the folder cannot be written.
 bool write_index(const std::string& path, const std::string& index_cache, std::string_view bytes) {
@@ -126,7 +85,7 @@ StoredIndex::StoredIndex(const std::string& shard_path, const storage::Object& s
 
 void StoredIndex::build(const std::string& shard_path, const storage::Object& shard,
                         const std::vector<std::string>& excluded) {
-  Blocks blocks(shard);
+  const storage::BlockReader blocks(shard);
   const bool is_remote = core::is_url(shard_path);
   built_ = format::index_shard(
       core::shown_path(shard_path), shard.identity().bytes,
@@ -134,6 +93,13 @@ void StoredIndex::build(const std::string& shard_path, const storage::Object& sh
         is_remote ? blocks.read(offset, out) : shard.read(offset, out);
       },
       excluded);
+}
+
+format::ShardVersion version_of(const storage::Identity& identity) {
+  return {identity.bytes,
+          identity.etag.empty() ? identity.mtime_ns
+                                : static_cast<std::int64_t>(core::xxh3_64(identity.etag)),
+          0};
 }
 
 std::string index_path(const std::string& shard_path, const std::string& index_cache) {

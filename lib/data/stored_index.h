@@ -39,6 +39,10 @@ class StoredIndex {
   std::vector<format::IndexEntry> built_;
 };
 
+// What an index of this version of a shard is told by: size and time, or what stands for the time,
+// the version that a server tells.
+format::ShardVersion version_of(const storage::Identity& identity);
+
 // "SHARD.tar.idx", or in the cache "NAME.tar.HASH.idx" with a hash of the shard's absolute path or
 // URL.
 std::string index_path(const std::string& shard_path, const std::string& index_cache);
