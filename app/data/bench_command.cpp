@@ -47,7 +47,7 @@ recipe::Recipe recipe_of(const BenchOptions& options) {
     return recipe::load_recipe(options.paths[0]);
   }
   recipe::Recipe recipe;
-  recipe.data.train.shards = resolve_shards(options.paths);
+  recipe.data.train.shards = resolve_shards(storage::Stores(), options.paths);
   recipe.data.train.augment = {default_transform("random_resized_crop"),
                                default_transform("random_flip")};
   recipe.data.image_size = options.image_size;

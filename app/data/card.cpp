@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "lib/core/disk.h"
-#include "lib/core/error.h"
+#include "app/data/shard_files.h"
+#include "lib/core/url.h"
 #include "lib/format/json_fields.h"
 
 namespace scaletrain::app {
@@ -16,17 +15,17 @@ constexpr std::int64_t kMaxCardBytes = 64 << 20;
 
 }  // namespace
 
-std::map<std::string, std::string> card_hashes(const std::string& folder) {
-  const std::filesystem::path path = std::filesystem::path(folder) / kCardFile;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return {};
-  const nlohmann::json json = format::parse_object(
-      core::read_file(path, kMaxCardBytes, core::ExitCode::kData), path.string());
-  format::JsonFields fields(json, path.string());
+std::map<std::string, std::string> card_hashes(const storage::Stores& stores,
+                                               const std::string& folder) {
+  const std::string path = file_in(folder, kCardFile), place = core::shown_path(path);
+  const auto text = storage::read_if_there(stores.of(path), path, kMaxCardBytes);
+  if (!text) return {};
+  const nlohmann::json json = format::parse_object(*text, place);
+  format::JsonFields fields(json, place);
   const nlohmann::json& shards = fields.value("shards");
   std::map<std::string, std::string> hashes;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    format::JsonFields shard(shards[i], path.string(), fmt::format("/shards/{}", i));
+    format::JsonFields shard(shards[i], place, fmt::format("/shards/{}", i));
     hashes[shard.text("name")] = shard.text("sha256");
   }
   return hashes;

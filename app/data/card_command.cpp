@@ -16,10 +16,10 @@
 #include "app/data/in_order.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
-#include "app/data/shard_files.h"
+#include "app/data/shard_set.h"
 #include "lib/core/clock.h"
-#include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/url.h"
 #include "lib/core/version.h"
 #include "lib/data/classes_file.h"
 #include "lib/format/hashed_file.h"
@@ -44,34 +44,41 @@ struct CardShard {
 };
 
 // One folder, which gets the card.
-std::string folder_of(const std::vector<std::string>& paths) {
-  std::string folder = fs::path(paths.at(0)).parent_path().string();
+std::string common_folder(const std::vector<std::string>& paths) {
+  std::string folder = folder_of(paths.at(0));
   for (const std::string& path : paths) {
-    if (fs::path(path).parent_path().string() != folder) {
-      throw core::UsageError(
-          path, fmt::format("is not in {} as the first shard is", folder.empty() ? "." : folder),
-          "a card is of the shards of one folder");
+    if (folder_of(path) != folder) {
+      throw core::UsageError(core::shown_path(path),
+                             fmt::format("is not in {} as the first shard is",
+                                         folder.empty() ? "." : core::shown_path(folder)),
+                             "a card is of the shards of one folder");
     }
   }
   return folder;
 }
 
-CardShard look_at(const std::string& path) {
-  std::vector<ShardFile> shard;
-  shard.emplace_back(path);
+CardShard look_at(const ShardSet& set, std::size_t shard) {
   CardShard result;
-  for (const FoundSample& sample : find_samples(shard, 1)) {
-    ++result.samples;
-    ++result.by_class[sample.label];
-  }
-  result.file = format::hash_file(path);
+  result.samples = for_each_batch_of(set, shard, 0,
+                                     [&](const ShardFile&, const std::vector<FoundSample>& batch) {
+                                       for (const FoundSample& sample : batch)
+                                         ++result.by_class[sample.label];
+                                     });
+  result.file = ShardFile(set.stores(), set.path(shard)).hash();
   return result;
 }
 
+std::string name_of_folder(const std::string& folder) {
+  return core::is_url(folder) ? core::base_name(folder)
+                              : fs::absolute(folder).lexically_normal().filename().string();
+}
+
 void run_card(const CardOptions& options) {
-  const std::vector<std::string> paths = resolve_shards(options.paths);
-  const std::string folder = folder_of(paths);
-  const std::vector<std::string> classes = data::read_classes(folder);
+  const storage::Stores stores;
+  const std::vector<std::string> paths = resolve_shards(stores, options.paths);
+  const std::string folder = common_folder(paths), path = file_in(folder, kCardFile);
+  const std::vector<std::string> classes = data::read_classes(folder, stores.of(path));
+  const ShardSet set(stores, paths);
   nlohmann::ordered_json shards = nlohmann::ordered_json::array();
   std::map<std::int64_t, std::int64_t> by_class;
   std::int64_t samples = 0;
@@ -79,13 +86,12 @@ void run_card(const CardOptions& options) {
                                  static_cast<std::int64_t>(paths.size()));
   in_order<CardShard>(
       static_cast<std::int64_t>(paths.size()), resolve_threads(options.threads),
-      [&](std::int64_t i, int) { return look_at(paths[static_cast<std::size_t>(i)]); },
+      [&](std::int64_t i, int) { return look_at(set, static_cast<std::size_t>(i)); },
       [&](std::int64_t i, const CardShard& shard) {
-        shards.push_back(
-            {{"name", fs::path(paths[static_cast<std::size_t>(i)]).filename().string()},
-             {"samples", shard.samples},
-             {"bytes", shard.file.bytes},
-             {"sha256", shard.file.sha256}});
+        shards.push_back({{"name", core::base_name(paths[static_cast<std::size_t>(i)])},
+                          {"samples", shard.samples},
+                          {"bytes", shard.file.bytes},
+                          {"sha256", shard.file.sha256}});
         samples += shard.samples;
         for (const auto& [label, count] : shard.by_class) by_class[label] += count;
         progress.add(1, shard.file.bytes);
@@ -96,8 +102,7 @@ void run_card(const CardOptions& options) {
   }
   const nlohmann::ordered_json card = {
       {"version", 1},
-      {"name", options.name.empty() ? fs::absolute(folder).lexically_normal().filename().string()
-                                    : options.name},
+      {"name", options.name.empty() ? name_of_folder(folder) : options.name},
       {"description", options.description},
       {"licence", options.licence},
       {"sources", options.sources},
@@ -106,13 +111,13 @@ void run_card(const CardOptions& options) {
       {"samples", samples},
       {"classes", counts},
       {"shards", shards}};
-  const fs::path path = fs::path(folder) / kCardFile;
   const std::string text =
       card.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  core::write_durably(core::system_disk(), path, text);
-  print(options.as_json ? text
-                        : fmt::format("{}: {} samples of {} classes in {} shards\n", path.string(),
-                                      samples, by_class.size(), paths.size()));
+  stores.of(path).write(path, text);
+  print(options.as_json
+            ? text
+            : fmt::format("{}: {} samples of {} classes in {} shards\n", core::shown_path(path),
+                          samples, by_class.size(), paths.size()));
 }
 
 }  // namespace

@@ -18,9 +18,10 @@
 #include "app/data/check_shard.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
-#include "lib/core/disk.h"
+#include "app/data/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/url.h"
 #include "lib/data/classes_file.h"
 #include "lib/data/stored_index.h"
 #include "lib/format/shard_index.h"
@@ -46,7 +47,7 @@ struct FolderReport {
   std::int64_t samples = 0, bytes = 0, quarantined = 0;
 };
 
-// The SHA-256 that the shard's index holds, if the index is of this version of the shard.
+// The SHA-256 that a local shard's index holds, if the index is of this version of the shard.
 std::string indexed_hash(const std::string& path, const format::Quarantine& list) {
   std::error_code failed;
   if (!fs::is_regular_file(path, failed)) return "";
@@ -84,13 +85,13 @@ void add_warnings(std::int64_t ignored, std::int64_t misnamed, std::vector<std::
   add(std::count(by_class.begin(), by_class.end(), 0), "classes of classes.json have no sample");
 }
 
-FolderReport check_folder(const std::string& folder, const std::vector<std::string>& shards,
-                          const CheckOptions& options) {
+FolderReport check_folder(const storage::Stores& stores, const std::string& folder,
+                          const std::vector<std::string>& shards, const CheckOptions& options) {
   FolderReport report;
   report.folder = folder;
-  const std::vector<std::string> classes = data::read_classes(folder);
-  const std::map<std::string, std::string> hashes = card_hashes(folder);
-  const format::Quarantine list = format::Quarantine::beside(folder);
+  const std::vector<std::string> classes = data::read_classes(folder, stores.of(folder));
+  const std::map<std::string, std::string> hashes = card_hashes(stores, folder);
+  const format::Quarantine list = read_quarantine(stores, folder);
   const CheckRules rules{static_cast<std::int64_t>(classes.size()), !options.no_decode,
                          resolve_threads(options.threads)};
   std::vector<std::uint64_t> keys;
@@ -98,10 +99,10 @@ FolderReport check_folder(const std::string& folder, const std::vector<std::stri
   std::int64_t ignored = 0, misnamed = 0;
   observe::WorkProgress progress(STDERR_FILENO, "checking samples", 0);
   for (const std::string& path : shards) {
-    const auto recorded = hashes.find(fs::path(path).filename().string());
-    ShardReport shard =
-        check_shard(path, recorded != hashes.end() ? recorded->second : indexed_hash(path, list),
-                    rules, progress);
+    const auto recorded = hashes.find(core::base_name(path));
+    ShardReport shard = check_shard(
+        stores, path, recorded != hashes.end() ? recorded->second : indexed_hash(path, list), rules,
+        progress);
     std::move(shard.problems.begin(), shard.problems.end(), std::back_inserter(report.problems));
     keys.insert(keys.end(), shard.keys.begin(), shard.keys.end());
     report.samples += shard.samples;
@@ -128,9 +129,9 @@ bool is_utf8(const std::string& text) {
 }
 
 // Adds the problems to quarantine.json of the folder.
-void repair(const FolderReport& report) {
+void repair(const storage::Stores& stores, const FolderReport& report) {
   if (report.problems.empty()) return;
-  std::vector<format::Quarantined> entries = format::Quarantine::beside(report.folder).entries();
+  std::vector<format::Quarantined> entries = read_quarantine(stores, report.folder).entries();
   for (format::Quarantined problem : report.problems) {
     if (!is_utf8(problem.key)) {
       problem.problem = fmt::format("{}: {}", core::escape_control(problem.key), problem.problem);
@@ -143,22 +144,23 @@ void repair(const FolderReport& report) {
             .get<std::string>();
     entries.push_back(std::move(problem));
   }
-  core::write_durably(core::system_disk(), fs::path(report.folder) / format::kQuarantineFile,
-                      format::encode_quarantine(format::Quarantine(std::move(entries))));
+  const std::string path = file_in(report.folder, format::kQuarantineFile);
+  stores.of(path).write(path, format::encode_quarantine(format::Quarantine(std::move(entries))));
 }
 
 void print_text(const FolderReport& report, bool repaired) {
   for (const format::Quarantined& problem : report.problems) {
     const std::string key =
         problem.key.empty() ? "" : fmt::format(": {}", format::shown_name(problem.key));
-    print(fmt::format("{}{}: {}\n", (fs::path(report.folder) / problem.shard).string(), key,
+    print(fmt::format("{}{}: {}\n", file_in(core::shown_path(report.folder), problem.shard), key,
                       core::escape_control(problem.problem)));
   }
   for (const std::string& warning : report.warnings) {
-    print(fmt::format("{}: warning: {}\n", report.folder, warning));
+    print(fmt::format("{}: warning: {}\n", core::shown_path(report.folder), warning));
   }
   print(fmt::format(
-      "{}: {} samples, {} wrong{}{}\n", report.folder, report.samples, report.problems.size(),
+      "{}: {} samples, {} wrong{}{}\n", core::shown_path(report.folder), report.samples,
+      report.problems.size(),
       report.quarantined > 0 ? fmt::format(", {} more in quarantine", report.quarantined) : "",
       repaired && !report.problems.empty() ? fmt::format("; written to {}", format::kQuarantineFile)
                                            : ""));
@@ -170,23 +172,27 @@ nlohmann::ordered_json to_json(const FolderReport& report) {
     problems.push_back(
         {{"shard", problem.shard}, {"key", problem.key}, {"problem", problem.problem}});
   }
-  return {{"folder", report.folder},     {"samples", report.samples},
-          {"bytes", report.bytes},       {"problems", problems},
-          {"warnings", report.warnings}, {"quarantined", report.quarantined}};
+  return {{"folder", core::shown_path(report.folder)},
+          {"samples", report.samples},
+          {"bytes", report.bytes},
+          {"problems", problems},
+          {"warnings", report.warnings},
+          {"quarantined", report.quarantined}};
 }
 
 // True where nothing is wrong, or everything that is was put into quarantine.
 bool run_check(const CheckOptions& options) {
+  const storage::Stores stores;
   std::map<std::string, std::vector<std::string>> folders;
-  for (const std::string& path : resolve_shards(options.paths)) {
-    const std::string folder = fs::path(path).parent_path().string();
+  for (const std::string& path : resolve_shards(stores, options.paths)) {
+    const std::string folder = folder_of(path);
     folders[folder.empty() ? "." : folder].push_back(path);
   }
   bool sound = true;
   nlohmann::ordered_json reports = nlohmann::ordered_json::array();
   for (const auto& [folder, shards] : folders) {
-    const FolderReport report = check_folder(folder, shards, options);
-    if (options.repair) repair(report);
+    const FolderReport report = check_folder(stores, folder, shards, options);
+    if (options.repair) repair(stores, report);
     sound = sound && (report.problems.empty() || options.repair);
     if (options.as_json) {
       reports.push_back(to_json(report));

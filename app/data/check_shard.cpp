@@ -14,8 +14,8 @@
 #include "app/data/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
+#include "lib/core/url.h"
 #include "lib/data/decode.h"
-#include "lib/format/hashed_file.h"
 #include "lib/format/tar_samples.h"
 
 namespace scaletrain::app {
@@ -86,70 +86,66 @@ class SampleCheck {
   data::Image image_;
 };
 
-// All groups of the shard, and the problems of keys that come more than once.
-std::vector<format::TarGroup> read_groups(const ShardFile& shard, ShardReport& report) {
-  std::vector<format::TarGroup> groups;
-  report.ignored =
-      shard.for_each_group([&](format::TarGroup group) { groups.push_back(std::move(group)); });
-  std::unordered_map<std::string, int> uses;
-  for (const format::TarGroup& group : groups) {
-    report.keys.push_back(core::xxh3_64(group.key));
-    if (++uses[group.key] == 2) {
-      report.problems.push_back(
-          {shard.name(), group.key, "the key is used again after another sample"});
-    }
-  }
-  return groups;
-}
-
-void look_at_samples(const ShardFile& shard, const std::vector<format::TarGroup>& groups,
-                     const CheckRules& rules, ShardReport& report,
+// Goes through the shard, a batch at a time.
+void look_at_samples(const ShardFile& shard, const CheckRules& rules, ShardReport& report,
                      observe::WorkProgress& progress) {
   std::vector<std::unique_ptr<SampleCheck>> checks;
   checks.reserve(static_cast<std::size_t>(rules.threads));
   for (int i = 0; i < rules.threads; ++i) {
     checks.push_back(std::make_unique<SampleCheck>(shard, rules));
   }
-  in_order<Finding>(
-      static_cast<std::int64_t>(groups.size()), rules.threads,
-      [&](std::int64_t i, int thread) {
-        return checks[static_cast<std::size_t>(thread)]->look(groups[static_cast<std::size_t>(i)]);
-      },
-      [&](std::int64_t i, const Finding& finding) {
-        const format::TarGroup& group = groups[static_cast<std::size_t>(i)];
-        progress.add(1);
-        report.misnamed += finding.misnamed ? 1 : 0;
-        if (finding.label >= 0) ++report.labels[finding.label];
-        if (!finding.problem.empty()) {
-          report.problems.push_back({shard.name(), group.key, finding.problem});
-        }
-      });
+  std::unordered_map<std::string, int> uses;
+  const auto take = [&](const format::TarGroup& group, const Finding& finding) {
+    progress.add(1);
+    ++report.samples;
+    report.keys.push_back(core::xxh3_64(group.key));
+    report.misnamed += finding.misnamed ? 1 : 0;
+    if (finding.label >= 0) ++report.labels[finding.label];
+    if (!finding.problem.empty()) {
+      report.problems.push_back({shard.name(), group.key, finding.problem});
+    }
+    if (++uses[group.key] == 2) {
+      report.problems.push_back(
+          {shard.name(), group.key, "the key is used again after another sample"});
+    }
+  };
+  report.ignored = shard.for_each_batch([&](const std::vector<format::TarGroup>& groups) {
+    in_order<Finding>(
+        std::ssize(groups), rules.threads,
+        [&](std::int64_t i, int thread) {
+          return checks[static_cast<std::size_t>(thread)]->look(
+              groups[static_cast<std::size_t>(i)]);
+        },
+        [&](std::int64_t i, const Finding& finding) {
+          take(groups[static_cast<std::size_t>(i)], finding);
+        });
+  });
 }
 
 }  // namespace
 
-ShardReport check_shard(const std::string& path, const std::string& sha256, const CheckRules& rules,
+ShardReport check_shard(const storage::Stores& stores, const std::string& path,
+                        const std::string& sha256, const CheckRules& rules,
                         observe::WorkProgress& progress) {
   ShardReport report;
-  const std::string name = path.substr(path.rfind('/') + 1);
+  const std::string name = core::base_name(path), shown = core::shown_path(path) + ": ";
   try {
-    const ShardFile shard(path);
+    const ShardFile shard(stores, path);
     report.bytes = shard.bytes();
-    const std::vector<format::TarGroup> groups = read_groups(shard, report);
-    report.samples = static_cast<std::int64_t>(groups.size());
     if (!sha256.empty()) {
-      if (const std::string found = format::hash_file(path).sha256; found != sha256) {
+      if (const std::string found = shard.hash().sha256; found != sha256) {
         report.problems.push_back(
             {name, "", fmt::format("its SHA-256 is {}, and {} was recorded", found, sha256)});
       }
     }
-    look_at_samples(shard, groups, rules, report, progress);
+    look_at_samples(shard, rules, report, progress);
   } catch (const core::Error& error) {
     if (error.exit_code() != core::ExitCode::kData) throw;
     // "PATH: byte N" is the place of a damaged tar; the path is known.
-    const std::string place =
-        error.place().starts_with(path + ": ") ? error.place().substr(path.size() + 2) + ": " : "";
-    report.problems.push_back({name, "", place + error.found()});
+    const std::string& place = error.place();
+    report.problems.push_back(
+        {name, "",
+         (place.starts_with(shown) ? place.substr(shown.size()) + ": " : "") + error.found()});
   }
   return report;
 }

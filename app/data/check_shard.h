@@ -8,6 +8,7 @@
 
 #include "lib/format/quarantine.h"
 #include "lib/observe/work_progress.h"
+#include "lib/storage/stores.h"
 
 namespace scaletrain::app {
 
@@ -28,7 +29,8 @@ struct ShardReport {
 
 // `sha256` is what the shard should have, "" where nobody says. Never throws core::DataError: what
 // is wrong is in the report.
-ShardReport check_shard(const std::string& path, const std::string& sha256, const CheckRules& rules,
+ShardReport check_shard(const storage::Stores& stores, const std::string& path,
+                        const std::string& sha256, const CheckRules& rules,
                         observe::WorkProgress& progress);
 
 }  // namespace scaletrain::app

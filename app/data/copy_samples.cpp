@@ -1,70 +1,50 @@
 #include "app/data/copy_samples.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <string>
-#include <unordered_set>
+#include <vector>
 
-#include "app/data/in_order.h"
-#include "lib/core/hash.h"
-#include "lib/observe/work_progress.h"
+#include "lib/data/classes_file.h"
+#include "lib/format/key_set.h"
 
 namespace scaletrain::app {
 
-void copy_samples(const std::vector<ShardFile>& shards, const std::vector<FoundSample>& samples,
-                  const std::vector<std::size_t>& which, int threads,
-                  const std::function<ShardWriter&(std::size_t)>& writer_of) {
-  const auto count = static_cast<std::int64_t>(which.size());
-  observe::WorkProgress progress(STDERR_FILENO, "copying", count);
-  std::unordered_set<std::uint64_t> keys;  // a shard must not hold one twice
-  in_order<std::vector<std::string>>(
-      count, threads,
-      [&](std::int64_t i, int) {
-        const FoundSample& sample = samples[which[static_cast<std::size_t>(i)]];
-        std::vector<std::string> fields;
+void copy_samples(const ShardSet& set, int threads,
+                  const std::function<ShardWriter*(std::uint32_t)>& writer_of) {
+  using Contents = std::vector<std::string>;  // of each field
+  format::KeySet keys;                        // a shard must not hold one twice
+  for_each_sample<Contents>(
+      set, "copying shards", threads,
+      [&](const ShardFile& shard, const FoundSample& sample, int) {
+        Contents contents;
+        if (writer_of(sample.number) == nullptr) return contents;
+        contents.reserve(sample.group.fields.size());
         for (const format::TarField& field : sample.group.fields) {
-          fields.push_back(shards[sample.shard].read(field.member));
+          contents.push_back(shard.read(field.member));
         }
-        return fields;
+        return contents;
       },
-      [&](std::int64_t i, const std::vector<std::string>& contents) {
-        const std::size_t number = which[static_cast<std::size_t>(i)];
-        const FoundSample& sample = samples[number];
+      [&](const FoundSample& sample, const Contents& contents) {
+        ShardWriter* const writer = writer_of(sample.number);
+        if (writer == nullptr) return;
         std::vector<WrittenField> fields;
-        for (std::size_t k = 0; k < contents.size(); ++k) {
-          fields.push_back({sample.group.fields[k].extension, contents[k]});
+        fields.reserve(contents.size());
+        for (std::size_t i = 0; i < contents.size(); ++i) {
+          fields.push_back({sample.group.fields[i].extension, contents[i]});
         }
         std::string key = sample.group.key;
-        for (int next = 2; !keys.insert(core::xxh3_64(key)).second; ++next) {
+        for (int next = 2; !keys.insert(key); ++next) {
           key = fmt::format("{}-{}", sample.group.key, next);
         }
-        writer_of(number).add(key, fields);
-        progress.add(1);
+        writer->add(key, fields);
       });
 }
 
-ContentHash content_hash(std::string_view bytes) {
-  constexpr std::uint64_t kOtherSeed = 0x9e3779b97f4a7c15;
-  return {core::xxh3_64(bytes), core::xxh3_64(bytes, kOtherSeed)};
-}
-
-std::vector<ContentHash> content_hashes(const std::vector<ShardFile>& shards,
-                                        const std::vector<FoundSample>& samples, int threads) {
-  std::vector<ContentHash> hashes(samples.size());
-  observe::WorkProgress progress(STDERR_FILENO, "hashing",
-                                 static_cast<std::int64_t>(samples.size()));
-  in_order<ContentHash>(
-      static_cast<std::int64_t>(samples.size()), threads,
-      [&](std::int64_t i, int) {
-        const FoundSample& sample = samples[static_cast<std::size_t>(i)];
-        return content_hash(shards[sample.shard].read(sample.group.image()->member));
-      },
-      [&](std::int64_t i, ContentHash hash) {
-        hashes[static_cast<std::size_t>(i)] = hash;
-        progress.add(1);
-      });
-  return hashes;
+void copy_classes(const ShardSet& set, const std::string& folder) {
+  const std::string& first = set.path(0);
+  const auto classes = data::read_classes(folder_of(first), set.stores().of(first));
+  if (!classes.empty()) data::write_classes(folder, classes, set.stores().of(folder));
 }
 
 }  // namespace scaletrain::app

@@ -28,7 +28,7 @@ void print_field(const ShardFile& shard, const format::TarGroup& group, const st
   if (field == nullptr) {
     std::string known;
     for (const format::TarField& each : group.fields) known += " " + each.extension;
-    throw core::DataError(fmt::format("{}: {}", shard.path(), format::shown_name(group.key)),
+    throw core::DataError(fmt::format("{}: {}", shard.place(), format::shown_name(group.key)),
                           wanted.empty() ? "has no image" : fmt::format("has no .{}", wanted),
                           fmt::format("name one of its fields with --field:{}", known));
   }
@@ -50,9 +50,10 @@ void write_fields(const ShardFile& shard, const format::TarGroup& group,
 }
 
 void run_get(const GetOptions& options) {
+  const storage::Stores stores;
   bool found = false;
-  for (const std::string& path : resolve_shards(options.paths)) {
-    const ShardFile shard(path);
+  for (const std::string& path : resolve_shards(stores, options.paths)) {
+    const ShardFile shard(stores, path);
     shard.for_each_group([&](const format::TarGroup& group) {
       if (found || group.key != options.key) return;
       found = true;

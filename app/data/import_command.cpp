@@ -47,7 +47,8 @@ void import_all(const ImportOptions& options, const UseSample& use) {
 }
 
 void run_import(const ImportOptions& options) {
-  ShardWriter writer(options.shards);
+  const storage::Stores stores;
+  ShardWriter writer(stores, options.shards);
   observe::WorkProgress progress(STDERR_FILENO, "importing", 0);
   std::unordered_set<std::uint64_t> keys;
   std::int64_t samples = 0;

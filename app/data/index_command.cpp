@@ -13,8 +13,8 @@
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/shard_files.h"
+#include "lib/core/url.h"
 #include "lib/data/stored_index.h"
-#include "lib/format/hashed_file.h"
 #include "lib/observe/work_progress.h"
 
 namespace scaletrain::app {
@@ -32,25 +32,29 @@ struct HashedShard {
   std::string sha256;
 };
 
-HashedShard index_one(const std::string& path, const IndexOptions& options) {
-  const std::string sha256 = options.hash ? format::hash_file(path).sha256 : "";
-  return {write_index(path, options.cache, sha256), sha256};
+HashedShard index_one(const storage::Stores& stores, const std::string& path,
+                      const IndexOptions& options) {
+  const std::string sha256 = options.hash ? ShardFile(stores, path).hash().sha256 : "";
+  return {write_index(stores, path, options.cache, sha256), sha256};
 }
 
 void run_index(const IndexOptions& options) {
-  const std::vector<std::string> shards = resolve_shards(options.paths);
+  const storage::Stores stores;
+  const std::vector<std::string> shards = resolve_shards(stores, options.paths);
   observe::WorkProgress progress(STDERR_FILENO, "indexing",
                                  static_cast<std::int64_t>(shards.size()));
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::size_t samples = 0;
   in_order<HashedShard>(
       static_cast<std::int64_t>(shards.size()), resolve_threads(options.threads),
-      [&](std::int64_t i, int) { return index_one(shards[static_cast<std::size_t>(i)], options); },
+      [&](std::int64_t i, int) {
+        return index_one(stores, shards[static_cast<std::size_t>(i)], options);
+      },
       [&](std::int64_t i, const HashedShard& done) {
         const std::string& path = shards[static_cast<std::size_t>(i)];
         progress.add(1, done.shard.bytes);
         samples += done.shard.samples;
-        nlohmann::ordered_json row = {{"shard", path},
+        nlohmann::ordered_json row = {{"shard", core::shown_path(path)},
                                       {"samples", done.shard.samples},
                                       {"bytes", done.shard.bytes},
                                       {"index", data::index_path(path, options.cache)}};

@@ -49,7 +49,7 @@ std::string json_line(const ShardFile& shard, const format::TarGroup& group) {
   for (const format::TarField& field : group.fields) fields[field.extension] = field.member.bytes;
   const std::int64_t label = label_of(shard, group);
   const nlohmann::ordered_json line = {
-      {"shard", shard.path()},
+      {"shard", shard.place()},
       {"key", group.key},
       {"label", label < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(label)},
       {"fields", fields}};
@@ -58,8 +58,9 @@ std::string json_line(const ShardFile& shard, const format::TarGroup& group) {
 
 void run_ls(const LsOptions& options) {
   std::string piece;
-  for (const std::string& path : resolve_shards(options.paths)) {
-    const ShardFile shard(path);
+  const storage::Stores stores;
+  for (const std::string& path : resolve_shards(stores, options.paths)) {
+    const ShardFile shard(stores, path);
     shard.for_each_group([&](const format::TarGroup& group) {
       piece += (options.as_json ? json_line(shard, group) : text_line(shard, group)) + "\n";
       if (piece.size() < kLsPieceBytes) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <utility>
 
 namespace scaletrain::app {
 namespace {
@@ -12,6 +13,41 @@ constexpr int kHashBits = 64;
 
 // ITU-R BT.601, in thousandths.
 int luma(const std::uint8_t* rgb) { return 299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2]; }
+
+// Which numbers belong together; the lowest of a set stands for it.
+class Joined {
+ public:
+  explicit Joined(std::size_t count) : parent_(count) {
+    std::iota(parent_.begin(), parent_.end(), 0U);
+  }
+
+  void join(std::uint32_t a, std::uint32_t b) {
+    const std::uint32_t first = root(a), second = root(b);
+    parent_[std::max(first, second)] = std::min(first, second);
+  }
+
+  std::vector<std::vector<std::uint32_t>> sets() {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> members;  // but the first of each set
+    for (std::uint32_t i = 0; i < parent_.size(); ++i) {
+      if (root(i) != i) members.emplace_back(root(i), i);
+    }
+    std::sort(members.begin(), members.end());
+    std::vector<std::vector<std::uint32_t>> sets;
+    for (const auto& [first, member] : members) {
+      if (sets.empty() || sets.back().front() != first) sets.push_back({first});
+      sets.back().push_back(member);
+    }
+    return sets;
+  }
+
+ private:
+  std::uint32_t root(std::uint32_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+
+  std::vector<std::uint32_t> parent_;
+};
 
 }  // namespace
 
@@ -28,48 +64,37 @@ std::uint64_t difference_hash(const data::Image& image, data::Resizer& resizer,
   return hash;
 }
 
-std::vector<std::pair<std::size_t, std::size_t>> near_pairs(
-    const std::vector<std::uint64_t>& hashes, int distance) {
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+std::vector<std::vector<std::uint32_t>> near_sets(const std::vector<std::uint64_t>& hashes,
+                                                  int distance) {
+  Joined joined(hashes.size());
+  std::vector<std::uint32_t> order(hashes.size());
+  std::iota(order.begin(), order.end(), 0U);
   const int bands = distance + 1;
-  std::vector<std::pair<std::uint64_t, std::size_t>> keyed(hashes.size());
   for (int band = 0; band < bands; ++band) {
     const int first = kHashBits * band / bands, end = kHashBits * (band + 1) / bands;
     const std::uint64_t mask =
         (end - first == kHashBits ? 0 : std::uint64_t{1} << (end - first)) - 1;
-    for (std::size_t i = 0; i < hashes.size(); ++i) keyed[i] = {hashes[i] >> first & mask, i};
-    std::sort(keyed.begin(), keyed.end());
-    for (std::size_t i = 0; i < keyed.size(); ++i) {
-      for (std::size_t k = i + 1; k < keyed.size() && keyed[k].first == keyed[i].first; ++k) {
-        const std::size_t a = keyed[i].second, b = keyed[k].second;
-        if (std::popcount(hashes[a] ^ hashes[b]) <= distance) pairs.emplace_back(a, b);
+    const auto key = [&](std::uint32_t i) { return hashes[i] >> first & mask; };
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::pair(key(a), hashes[a]) < std::pair(key(b), hashes[b]);
+    });
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      std::uint64_t compared = hashes[order[i]];
+      // Of equal hashes the last is compared with what follows: blank pictures are many.
+      if (i + 1 < order.size() && hashes[order[i + 1]] == compared) {
+        joined.join(order[i], order[i + 1]);
+        continue;
+      }
+      for (std::size_t k = i + 1; k < order.size() && key(order[k]) == key(order[i]); ++k) {
+        if (hashes[order[k]] == compared) continue;  // as the one before
+        compared = hashes[order[k]];
+        if (std::popcount(hashes[order[i]] ^ compared) <= distance) {
+          joined.join(order[i], order[k]);
+        }
       }
     }
   }
-  std::sort(pairs.begin(), pairs.end());
-  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  return pairs;
-}
-
-std::vector<std::vector<std::size_t>> joined_sets(
-    std::size_t count, const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
-  std::vector<std::size_t> parent(count);
-  std::iota(parent.begin(), parent.end(), std::size_t{0});
-  const auto root = [&](std::size_t i) {
-    while (parent[i] != i) i = parent[i] = parent[parent[i]];
-    return i;
-  };
-  // The lowest number of a set is its root, so sets come in the order of their first numbers.
-  for (const auto& [a, b] : pairs) {
-    const std::size_t first = root(a), second = root(b);
-    parent[std::max(first, second)] = std::min(first, second);
-  }
-  std::vector<std::vector<std::size_t>> by_root(count), sets;
-  for (std::size_t i = 0; i < count; ++i) by_root[root(i)].push_back(i);
-  for (auto& set : by_root) {
-    if (set.size() > 1) sets.push_back(std::move(set));
-  }
-  return sets;
+  return joined.sets();
 }
 
 }  // namespace scaletrain::app

@@ -5,24 +5,31 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "lib/core/error.h"
+#include "lib/core/url.h"
 #include "lib/recipe/braces.h"
-#include "lib/storage/storage.h"
 
 namespace scaletrain::app {
 namespace {
 
 constexpr int kMaxThreads = 1024;
 
-void append_shards_of(const std::string& folder, std::vector<std::string>& shards) {
+bool is_remote_folder(const std::string& path) {
+  const std::string_view scheme = core::url_scheme(path);
+  return (scheme == "s3" || scheme == "gs") && !path.ends_with(".tar");
+}
+
+void append_shards_of(const storage::Stores& stores, const std::string& folder,
+                      std::vector<std::string>& shards) {
   const std::size_t before = shards.size();
-  for (const auto& entry : storage::file_storage().list(folder)) {
+  for (const auto& entry : stores.of(folder).list(folder)) {
     if (entry.folder || entry.name.starts_with('.') || !entry.name.ends_with(".tar")) continue;
-    shards.push_back((std::filesystem::path(folder) / entry.name).string());
+    shards.push_back(folder + (folder.ends_with('/') ? "" : "/") + entry.name);
   }
   if (shards.size() == before) {
-    throw core::DataError(folder, "no .tar in it", "name a folder of shards");
+    throw core::DataError(core::shown_path(folder), "no .tar in it", "name a folder of shards");
   }
 }
 
@@ -46,22 +53,31 @@ void add_json_flag(CLI::App& command, bool& as_json) {
 
 void add_shards_argument(CLI::App& command, std::vector<std::string>& paths) {
   command
-      .add_option("PATH", paths, "shards, patterns such as train-{000000..000003}.tar, or folders")
+      .add_option("PATH", paths,
+                  "shards, patterns such as train-{000000..000003}.tar, or folders; also s3://, "
+                  "gs:// and https://")
       ->required();
 }
 
-std::vector<std::string> resolve_shards(const std::vector<std::string>& paths) {
+std::vector<std::string> resolve_shards(const storage::Stores& stores,
+                                        const std::vector<std::string>& paths) {
   std::vector<std::string> shards;
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) {
-      append_shards_of(path, shards);
+      append_shards_of(stores, path, shards);
       continue;
     }
     std::string mistake;
     const std::vector<std::string> expanded = recipe::expand_braces(path, mistake);
-    if (!mistake.empty()) throw core::UsageError(path, mistake);
-    shards.insert(shards.end(), expanded.begin(), expanded.end());
+    if (!mistake.empty()) throw core::UsageError(core::shown_path(path), mistake);
+    for (const std::string& name : expanded) {
+      if (is_remote_folder(name)) {
+        append_shards_of(stores, name, shards);
+      } else {
+        shards.push_back(name);
+      }
+    }
   }
   return shards;
 }

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/storage/stores.h"
+
 namespace CLI {  // NOLINT(readability-identifier-naming)
 class App;
 }
@@ -17,12 +19,13 @@ int resolve_threads(int threads);
 // --json: print one JSON object instead of text.
 void add_json_flag(CLI::App& command, bool& as_json);
 
-// PATH...: shards, patterns with braces, or folders.
+// PATH...: shards, patterns with braces, or folders; local or remote.
 void add_shards_argument(CLI::App& command, std::vector<std::string>& paths);
 
-// The shards that such arguments mean: a folder stands for every .tar in it, sorted bytewise.
-// Throws core::UsageError for a wrong pattern, core::DataError for a missing or empty folder.
-// Shards themselves are not opened.
-std::vector<std::string> resolve_shards(const std::vector<std::string>& paths);
+// The shards that such arguments mean: a folder stands for every .tar in it, sorted bytewise; an
+// s3:// or gs:// path that does not end in .tar is one. Throws core::UsageError for a wrong
+// pattern, core::DataError for a missing or empty folder. Shards themselves are not opened.
+std::vector<std::string> resolve_shards(const storage::Stores& stores,
+                                        const std::vector<std::string>& paths);
 
 }  // namespace scaletrain::app

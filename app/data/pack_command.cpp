@@ -102,8 +102,13 @@ void shuffle(std::vector<PackItem>& items, std::uint64_t seed) {
   }
 }
 
-PackSource read_source(const PackOptions& options) {
-  std::vector<std::string> classes = data::read_classes(options.shards.folder);
+// The classes that the folder of the shards has already.
+std::vector<std::string> classes_there(const storage::Stores& stores, const PackOptions& options) {
+  return data::read_classes(options.shards.folder, stores.of(options.shards.folder));
+}
+
+PackSource read_source(const storage::Stores& stores, const PackOptions& options) {
+  std::vector<std::string> classes = classes_there(stores, options);
   if (!options.classes_file.empty()) {
     std::vector<std::string> given = data::read_classes_file(options.classes_file);
     if (!classes.empty() && classes != given) {
@@ -146,14 +151,15 @@ void run_pack(const PackOptions& options) {
     encoding =
         data::parse_encoding(options.reencode.empty() ? "jpeg:90" : options.reencode, "--reencode");
   }
-  const PackSource source = read_source(options);
+  const storage::Stores stores;
+  const PackSource source = read_source(stores, options);
   const auto count = static_cast<std::int64_t>(source.items.size());
   const int threads = resolve_threads(options.threads);
   std::vector<std::unique_ptr<Packer>> packers;
   packers.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) packers.push_back(std::make_unique<Packer>(options, encoding));
 
-  ShardWriter writer(options.shards);
+  ShardWriter writer(stores, options.shards);
   observe::WorkProgress progress(STDERR_FILENO, "packing", count);
   nlohmann::ordered_json skipped = nlohmann::ordered_json::array();
   in_order<PackedImage>(
@@ -178,8 +184,8 @@ void run_pack(const PackOptions& options) {
         skipped.push_back({{"path", item.path}, {"problem", image.problem}});
       });
   const std::vector<WrittenShard>& shards = writer.finish();
-  if (data::read_classes(options.shards.folder).empty()) {
-    data::write_classes(options.shards.folder, source.classes);
+  if (classes_there(stores, options).empty()) {
+    data::write_classes(options.shards.folder, source.classes, stores.of(options.shards.folder));
   }
   report(options, source, shards, skipped);
 }
@@ -194,7 +200,9 @@ void add_pack_command(CLI::App& app, int& exit_status) {
                    "a folder with one folder of images for each class, or a .csv or .jsonl list "
                    "with path and label")
       ->required();
-  command->add_option("OUT", options->shards.folder, "the folder of the shards")->required();
+  command
+      ->add_option("OUT", options->shards.folder, "the folder of the shards, or s3://BUCKET/FOLDER")
+      ->required();
   add_shard_flags(*command, options->shards);
   command->add_option("--classes", options->classes_file,
                       "a JSON list with the names of the classes by number; default: classes.json "

@@ -1,106 +1,111 @@
 #include "app/data/shard_files.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
-#include "app/data/in_order.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/hash.h"
+#include "lib/core/url.h"
 #include "lib/data/stored_index.h"
 #include "lib/format/shard_index.h"
-#include "lib/format/tar_samples.h"
 
 namespace scaletrain::app {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::vector<FoundSample> samples_of(const ShardFile& shard, std::size_t number) {
-  std::vector<FoundSample> samples;
-  const LeftOut out = left_out_of(shard.path());
-  if (out.whole) return samples;
-  shard.for_each_group([&](format::TarGroup group) {
-    if (std::binary_search(out.keys.begin(), out.keys.end(), group.key)) return;
-    const std::string place = fmt::format("{}: {}", shard.path(), format::shown_name(group.key));
-    if (const auto problems = format::problems_of(group); !problems.empty()) {
-      throw core::DataError(place, fmt::to_string(fmt::join(problems, ", ")),
-                            "scaletrain data check tells all that is wrong");
-    }
-    const auto label = format::parse_label(shard.read(group.find("cls")->member));
-    if (!label) {
-      throw core::DataError(place, "its label is not a class number",
-                            "scaletrain data check tells all that is wrong");
-    }
-    samples.push_back({number, *label, std::move(group)});
-  });
-  return samples;
-}
+constexpr std::size_t kBatchSamples = 1024;
+constexpr std::int64_t kBatchBytes = 16 << 20;
+constexpr std::size_t kKeptPieces = 6;  // a batch, and what its headers were read ahead
+constexpr std::int64_t kHashedPiece = 1 << 20;
 
 }  // namespace
 
-ShardFile::ShardFile(std::string path)
-    : path_(std::move(path)), object_(storage::file_storage().open(path_)) {}
+ShardFile::ShardFile(const storage::Stores& stores, std::string path)
+    : path_(std::move(path)), place_(core::shown_path(path_)), object_(stores.open(path_)) {
+  if (core::is_url(path_)) {
+    pieces_ = std::make_unique<storage::BlockReader>(*object_, kKeptPieces);
+  }
+}
 
-std::string ShardFile::name() const { return fs::path(path_).filename().string(); }
+std::string ShardFile::name() const { return core::base_name(path_); }
+
+void ShardFile::read_at(std::int64_t offset, std::span<std::byte> out) const {
+  pieces_ ? pieces_->read(offset, out) : object_->read(offset, out);
+}
 
 std::string ShardFile::read(const format::TarMember& member) const {
   std::string bytes(static_cast<std::size_t>(member.bytes), '\0');
-  object_->read(member.data, std::as_writable_bytes(std::span(bytes)));
+  read_at(member.data, std::as_writable_bytes(std::span(bytes)));
   return bytes;
 }
 
 std::int64_t ShardFile::for_each_group(const std::function<void(format::TarGroup)>& use) const {
   return format::for_each_group(
-      path_, bytes(),
+      place_, bytes(),
       [this](std::int64_t offset, std::span<std::byte> out) { read_at(offset, out); }, use);
 }
 
-std::vector<FoundSample> find_samples(const std::vector<ShardFile>& shards, int threads) {
-  std::vector<FoundSample> all;
-  in_order<std::vector<FoundSample>>(
-      static_cast<std::int64_t>(shards.size()), threads,
-      [&](std::int64_t i, int) {
-        return samples_of(shards[static_cast<std::size_t>(i)], static_cast<std::size_t>(i));
-      },
-      [&](std::int64_t, std::vector<FoundSample> some) {
-        std::move(some.begin(), some.end(), std::back_inserter(all));
-      });
-  return all;
+std::int64_t ShardFile::for_each_batch(
+    const std::function<void(std::vector<format::TarGroup>)>& use) const {
+  std::vector<format::TarGroup> batch;
+  std::int64_t begin = 0;  // of the batch
+  const std::int64_t ignored = for_each_group([&](format::TarGroup group) {
+    if (batch.empty()) begin = group.fields.front().member.begin;
+    const format::TarMember& last = group.fields.back().member;
+    const std::int64_t bytes = last.data + last.bytes - begin;
+    batch.push_back(std::move(group));
+    if (batch.size() < kBatchSamples && bytes < kBatchBytes) return;
+    use(std::exchange(batch, {}));
+  });
+  if (!batch.empty()) use(std::move(batch));
+  return ignored;
 }
 
-std::vector<ShardFile> open_all(const std::vector<std::string>& paths) {
-  std::vector<ShardFile> shards;
-  shards.reserve(paths.size());
-  for (const std::string& path : paths) shards.emplace_back(path);
-  return shards;
+format::FileEntry ShardFile::hash() const {
+  core::Sha256 hash;
+  std::vector<std::byte> piece;
+  for (std::int64_t offset = 0; offset < bytes(); offset += kHashedPiece) {
+    piece.resize(static_cast<std::size_t>(std::min(kHashedPiece, bytes() - offset)));
+    read_at(offset, piece);
+    hash.update(piece);
+  }
+  return {bytes(), hash.hex()};
 }
 
-LeftOut left_out_of(const std::string& shard_path) {
-  const fs::path path(shard_path);
-  const format::Quarantine list = format::Quarantine::beside(path.parent_path());
-  const std::string name = path.filename().string();
-  return {list.holds_shard(name), list.keys_of(name)};
+std::string folder_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
 }
 
-IndexedShard write_index(const std::string& path, const std::string& cache,
-                         const std::string& sha256) {
-  const ShardFile shard(path);
-  const LeftOut out = left_out_of(path);
-  if (out.whole) return {0, shard.bytes()};  // it may be damaged
+std::string file_in(const std::string& folder, const std::string& name) {
+  return folder + (folder.empty() || folder.ends_with('/') ? "" : "/") + name;
+}
+
+format::Quarantine read_quarantine(const storage::Stores& stores, const std::string& folder) {
+  if (core::url_scheme(folder) == "pipe") return {};  // a command has no folder
+  const std::string path = file_in(folder, format::kQuarantineFile);
+  const auto text = storage::read_if_there(stores.of(path), path, format::kMaxQuarantineBytes);
+  return text ? format::parse_quarantine(*text, core::shown_path(path)) : format::Quarantine();
+}
+
+IndexedShard write_index(const storage::Stores& stores, const std::string& path,
+                         const std::string& cache, const std::string& sha256) {
+  const ShardFile shard(stores, path);
+  const format::Quarantine list = read_quarantine(stores, folder_of(path));
+  if (list.holds_shard(shard.name())) return {0, shard.bytes()};  // it may be damaged
+  const std::vector<std::string> left_out = list.keys_of(shard.name());
   const storage::Identity identity = shard.identity();
   const std::vector<format::IndexEntry> entries = format::index_shard(
-      path, identity.bytes,
+      shard.place(), identity.bytes,
       [&](std::int64_t offset, std::span<std::byte> bytes) { shard.read_at(offset, bytes); },
-      out.keys);
+      left_out);
+  format::ShardVersion version = data::version_of(identity);
+  version.excluded = format::excluded_digest(left_out);
   if (!cache.empty()) core::system_disk().make_folders(cache);
-  core::write_durably(
-      core::system_disk(), data::index_path(path, cache),
-      format::encode_index(
-          entries, {identity.bytes, identity.mtime_ns, format::excluded_digest(out.keys)}, sha256));
+  const std::string index = data::index_path(path, cache);
+  stores.of(index).write(index, format::encode_index(entries, version, sha256));
   return {entries.size(), identity.bytes};
 }
 

@@ -1,60 +1,60 @@
-// Shards as the tools read them: opened, walked through, indexed.
+// Shards as the tools read them, local or remote: opened, walked through, indexed.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "lib/format/hashed_file.h"
 #include "lib/format/quarantine.h"
 #include "lib/format/tar_groups.h"
-#include "lib/storage/storage.h"
+#include "lib/storage/block_reader.h"
+#include "lib/storage/stores.h"
 
 namespace scaletrain::app {
 
-// One shard opened for reading; any thread may read.
+// One shard opened for reading; any thread may read. A remote one is read in large pieces.
 class ShardFile {
  public:
-  explicit ShardFile(std::string path);
+  ShardFile(const storage::Stores& stores, std::string path);
 
   const std::string& path() const { return path_; }
-  std::string name() const;  // without its folder
+  const std::string& place() const { return place_; }  // for messages
+  std::string name() const;                            // without its folder
   std::int64_t bytes() const { return object_->identity().bytes; }
   storage::Identity identity() const { return object_->identity(); }
 
   // The bytes of a member.
   std::string read(const format::TarMember& member) const;
-  void read_at(std::int64_t offset, std::span<std::byte> out) const { object_->read(offset, out); }
+  void read_at(std::int64_t offset, std::span<std::byte> out) const;
 
   // As format::for_each_group.
   std::int64_t for_each_group(const std::function<void(format::TarGroup)>& use) const;
 
+  // The same with a few megabytes of samples at a time, which threads may then read: of a remote
+  // shard these pieces are still there.
+  std::int64_t for_each_batch(const std::function<void(std::vector<format::TarGroup>)>& use) const;
+
+  // Size and SHA-256, read through once.
+  format::FileEntry hash() const;
+
  private:
-  std::string path_;
+  std::string path_, place_;
   std::unique_ptr<storage::Object> object_;
+  std::unique_ptr<storage::BlockReader> pieces_;  // of a remote one
 };
 
-// One sound sample of a shard, and where it is.
-struct FoundSample {
-  std::size_t shard = 0;  // in the list that was searched
-  std::int64_t label = 0;
-  format::TarGroup group;
-};
+// The folder of a path or URL, "" for none; and a file in such a folder.
+std::string folder_of(const std::string& path);
+std::string file_in(const std::string& folder, const std::string& name);
 
-// Every sample of the shards in order, read by several threads. Throws core::DataError for the
-// first that is not whole; what quarantine.json beside a shard names is left out.
-std::vector<FoundSample> find_samples(const std::vector<ShardFile>& shards, int threads);
-
-std::vector<ShardFile> open_all(const std::vector<std::string>& paths);
-
-// What quarantine.json beside the shard says of it.
-struct LeftOut {
-  bool whole = false;
-  std::vector<std::string> keys;  // sorted bytewise
-};
-LeftOut left_out_of(const std::string& shard_path);
+// quarantine.json of a folder; empty where there is none. Throws core::CheckpointError for a
+// damaged one.
+format::Quarantine read_quarantine(const storage::Stores& stores, const std::string& folder);
 
 struct IndexedShard {
   std::size_t samples = 0;
@@ -63,7 +63,7 @@ struct IndexedShard {
 
 // Writes the index of a shard beside it, or in the folder `cache`; none of a shard in quarantine.
 // `sha256` of the shard, "" where nobody computed it.
-IndexedShard write_index(const std::string& path, const std::string& cache,
-                         const std::string& sha256);
+IndexedShard write_index(const storage::Stores& stores, const std::string& path,
+                         const std::string& cache, const std::string& sha256);
 
 }  // namespace scaletrain::app

@@ -1,7 +1,6 @@
 #include "app/data/shard_writer.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -10,14 +9,15 @@
 #include <utility>
 
 #include "app/data/card.h"
+#include "app/data/new_shard.h"
 #include "app/data/shard_files.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/format/hashed_file.h"
+#include "lib/core/url.h"
 #include "lib/format/quarantine.h"
 #include "lib/format/tar.h"
+#include "lib/format/tar_samples.h"
 #include "lib/format/tar_write.h"
-#include "lib/storage/storage.h"
 
 namespace scaletrain::app {
 namespace {
@@ -49,15 +49,20 @@ void forget_old_shards(const ShardOptions& options) {
                       format::encode_quarantine(format::Quarantine(std::move(kept))));
 }
 
-void make_room(const ShardOptions& options) {
+void make_room(const storage::Stores& stores, const ShardOptions& options) {
   core::Disk& disk = core::system_disk();
-  disk.make_folders(options.folder);
+  const bool is_remote = core::is_url(options.folder);
+  if (is_remote && options.overwrite) {
+    throw core::UsageError("--overwrite", "nothing is removed from an object store",
+                           "choose another folder or --name");
+  }
+  if (!is_remote) disk.make_folders(options.folder);
   if (options.overwrite) forget_old_shards(options);
-  for (const auto& entry : storage::file_storage().list(options.folder)) {
+  for (const auto& entry : stores.of(options.folder).list(options.folder)) {
     if (entry.folder || !is_shard_of(entry.name, options.name)) continue;
-    const fs::path path = fs::path(options.folder) / entry.name;
+    const std::string path = file_in(options.folder, entry.name);
     if (!options.overwrite) {
-      throw core::UsageError(path.string(), "is there already",
+      throw core::UsageError(core::shown_path(path), "is there already",
                              "choose another folder or --name, or replace all shards of this name "
                              "with --overwrite");
     }
@@ -65,27 +70,29 @@ void make_room(const ShardOptions& options) {
   }
 }
 
+bool is_complete(const std::vector<WrittenField>& fields) {
+  bool image = false, label = false;
+  for (const WrittenField& field : fields) {
+    image = image || format::is_image_extension(field.extension);
+    label = label || field.extension == "cls";
+  }
+  return image && label;
+}
+
 }  // namespace
 
-// The shard that is being written, under a temporary name.
+// The shard that is being written.
 struct ShardWriter::Open {
-  explicit Open(fs::path shard_path)
+  Open(const storage::Stores& stores, std::string shard_path)
       : path(std::move(shard_path)),
-        temporary(path.parent_path() /
-                  fmt::format(".{}.tmp.{}", path.filename().string(), ::getpid())),
-        file(core::system_disk(), temporary),
-        tar([this](std::span<const std::byte> bytes) { file.write(bytes); }) {}
-  ~Open() {
-    std::error_code ignored;
-    fs::remove(temporary, ignored);  // where it was not renamed
-  }
-  Open(const Open&) = delete;
-  Open& operator=(const Open&) = delete;
+        shard(new_shard(stores, path)),
+        tar([this](std::span<const std::byte> bytes) { shard->write(bytes); }) {}
 
-  fs::path path, temporary;
-  format::HashedFile file;
+  std::string path;
+  std::unique_ptr<NewShard> shard;
   format::TarWriter tar;
   std::int64_t samples = 0;
+  bool has_index = true;
 };
 
 void add_shard_flags(CLI::App& command, ShardOptions& options) {
@@ -127,14 +134,15 @@ std::int64_t parse_bytes(const std::string& text, const std::string& option) {
                          "write a number of bytes, or one with kB, MB, GB, KiB, MiB or GiB: 256MB");
 }
 
-ShardWriter::ShardWriter(const ShardOptions& options)
-    : options_(options),
+ShardWriter::ShardWriter(const storage::Stores& stores, const ShardOptions& options)
+    : stores_(stores),
+      options_(options),
       limit_(parse_bytes(options.shard_bytes.empty() ? kDefaultShardBytes : options.shard_bytes,
                          "--shard-bytes")) {
   if (options.name.empty() || options.name.find('/') != std::string::npos) {
     throw core::UsageError("--name", "is no file name", "as in --name train");
   }
-  make_room(options);
+  make_room(stores, options);
 }
 
 ShardWriter::~ShardWriter() = default;
@@ -158,13 +166,18 @@ void ShardWriter::add(std::string_view key, const std::vector<WrittenField>& fie
     if (by_bytes || (counted && open_->samples >= options_.samples_per_shard)) close_shard();
   }
   if (!open_) {
-    open_ = std::make_unique<Open>(fs::path(options_.folder) /
-                                   fmt::format("{}-{:06}.tar", options_.name, written_.size()));
+    open_ = std::make_unique<Open>(
+        stores_,
+        file_in(options_.folder, fmt::format("{}-{:06}.tar", options_.name, written_.size())));
   }
   for (const WrittenField& field : fields) {
     open_->tar.add(fmt::format("{}.{}", key, field.extension), field.bytes);
   }
   ++open_->samples;
+  if (!is_complete(fields)) {
+    ++incomplete_;
+    open_->has_index = false;
+  }
 }
 
 const std::vector<WrittenShard>& ShardWriter::finish() {
@@ -173,14 +186,9 @@ const std::vector<WrittenShard>& ShardWriter::finish() {
 }
 
 void ShardWriter::close_shard() {
-  core::Disk& disk = core::system_disk();
   open_->tar.finish();
-  const format::FileEntry entry = open_->file.finish();
-  disk.rename(open_->temporary, open_->path);
-  disk.sync_folder(options_.folder);
-  const std::string path = open_->path.string();
-  write_index(path, "", entry.sha256);
-  written_.push_back({path, open_->samples, entry.bytes, entry.sha256});
+  const format::FileEntry entry = open_->shard->publish(open_->has_index);
+  written_.push_back({open_->path, open_->samples, entry.bytes, entry.sha256});
   open_.reset();
 }
 

@@ -1,5 +1,6 @@
-// New shards NAME-000000.tar, NAME-000001.tar, ... in a folder, each whole or absent, with its
-// index beside it.
+// New shards NAME-000000.tar, NAME-000001.tar, ... in a folder, local or of an object store, each
+// whole or absent, with its index beside it where every sample has an image and a label, as
+// training needs.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "lib/storage/stores.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming)
 class App;
@@ -41,8 +44,9 @@ struct WrittenField {
 class ShardWriter {
  public:
   // Makes the folder. Throws core::UsageError where shards of this name are there already; with
-  // `overwrite` these are removed, with their indexes.
-  explicit ShardWriter(const ShardOptions& options);
+  // `overwrite` these are removed, with their indexes, but not from an object store. `stores` must
+  // outlive it.
+  ShardWriter(const storage::Stores& stores, const ShardOptions& options);
   ~ShardWriter();  // what was not finished disappears
 
   // Appends one sample. A shard ends before the sample that would take it over its bytes or count.
@@ -51,14 +55,19 @@ class ShardWriter {
   // Ends the last shard. The shards in order.
   const std::vector<WrittenShard>& finish();
 
+  // Samples without an image or a label, which training cannot use.
+  std::int64_t incomplete() const { return incomplete_; }
+
  private:
   struct Open;
   void close_shard();
 
+  const storage::Stores& stores_;
   ShardOptions options_;
   std::int64_t limit_;
   std::unique_ptr<Open> open_;
   std::vector<WrittenShard> written_;
+  std::int64_t incomplete_ = 0;
 };
 
 }  // namespace scaletrain::app

@@ -5,8 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <map>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -17,19 +16,16 @@
 #include "app/data/copy_samples.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
-#include "app/data/shard_files.h"
+#include "app/data/sample_table.h"
+#include "app/data/shard_set.h"
 #include "app/data/shard_writer.h"
 #include "app/data/split_plan.h"
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/core/log.h"
-#include "lib/data/classes_file.h"
-#include "lib/format/tar.h"
 
 namespace scaletrain::app {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 3> kParts{"train", "val", "test"};
 
@@ -43,82 +39,108 @@ struct SplitOptions {
   bool check = false, as_json = false;
 };
 
-// Samples of one group: the part of the key that the expression matches (its first parenthesis,
+// The group of a sample: the part of the key that the expression matches (its first parenthesis,
 // where it has one); without an expression, or a match, images of the same bytes.
-std::vector<SplitSample> group_samples(const std::vector<FoundSample>& samples,
-                                       const std::vector<ContentHash>& hashes,
-                                       const std::string& expression) {
-  std::vector<SplitSample> result;
-  result.reserve(samples.size());
-  try {
-    const std::regex pattern(expression);
-    std::smatch match;
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      std::uint64_t group = hashes[i].high;
-      if (!expression.empty() && std::regex_search(samples[i].group.key, match, pattern)) {
-        group = core::xxh3_64(match[match.size() > 1 ? 1 : 0].str());
-      }
-      result.push_back({samples[i].label, group});
+class Grouping {
+ public:
+  explicit Grouping(const std::string& expression) : has_expression_(!expression.empty()) {
+    try {
+      pattern_ = expression;
+    } catch (const std::regex_error& error) {
+      throw core::UsageError("--group-by", fmt::format("\"{}\": {}", expression, error.what()),
+                             "write a regular expression, such as ^[^/]*/([^_]*)");
     }
-  } catch (const std::regex_error& error) {
-    throw core::UsageError("--group-by", fmt::format("\"{}\": {}", expression, error.what()),
-                           "write a regular expression, such as ^[^/]*/([^_]*)");
   }
-  return result;
-}
+
+  std::uint64_t group_of(const std::string& key, ContentHash hash) const {
+    std::smatch match;
+    if (!has_expression_ || !std::regex_search(key, match, pattern_)) return hash.high;
+    return core::xxh3_64(match[match.size() > 1 ? 1 : 0].str());
+  }
+
+ private:
+  std::regex pattern_;
+  bool has_expression_;
+};
 
 // An image that is in more than one of the parts.
 struct Leak {
-  std::size_t first = 0, second = 0;  // numbers of samples
+  std::uint32_t first = 0, second = 0;  // numbers of samples
 };
 
 std::vector<Leak> find_leaks(const std::vector<ContentHash>& hashes,
-                             const std::vector<std::size_t>& parts) {
-  std::map<ContentHash, std::size_t> seen;
+                             const std::function<std::size_t(std::uint32_t)>& part_of) {
   std::vector<Leak> leaks;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    const auto [found, is_new] = seen.emplace(hashes[i], i);
-    if (!is_new && parts[found->second] != parts[i]) leaks.push_back({found->second, i});
+  for (const auto& equal : equal_sets(hashes)) {
+    for (const std::uint32_t number : equal) {
+      if (part_of(number) != part_of(equal[0])) leaks.push_back({equal[0], number});
+    }
   }
+  std::sort(leaks.begin(), leaks.end(),
+            [](const Leak& a, const Leak& b) { return a.second < b.second; });
   return leaks;
-}
-
-std::string place_of(const std::vector<ShardFile>& shards, const FoundSample& sample) {
-  return fmt::format("{}: {}", shards[sample.shard].path(), format::shown_name(sample.group.key));
 }
 
 // Each PATH is a part of its own: are there images in two of them?
 bool run_leak_check(const SplitOptions& options) {
-  std::vector<ShardFile> shards;
+  const storage::Stores stores;
+  std::vector<std::string> paths;
   std::vector<std::size_t> part_of_shard;
   for (std::size_t part = 0; part < options.paths.size(); ++part) {
-    for (const std::string& path : resolve_shards({options.paths[part]})) {
-      shards.emplace_back(path);
+    for (std::string& path : resolve_shards(stores, {options.paths[part]})) {
+      paths.push_back(std::move(path));
       part_of_shard.push_back(part);
     }
   }
-  const int threads = resolve_threads(options.threads);
-  const std::vector<FoundSample> samples = find_samples(shards, threads);
-  std::vector<std::size_t> parts;
-  parts.reserve(samples.size());
-  for (const FoundSample& sample : samples) parts.push_back(part_of_shard[sample.shard]);
-  const std::vector<Leak> leaks = find_leaks(content_hashes(shards, samples, threads), parts);
+  const ShardSet set(stores, paths);
+  const HashedSamples samples = hash_samples(set, resolve_threads(options.threads));
+  const std::vector<Leak> leaks = find_leaks(samples.hashes, [&](std::uint32_t number) {
+    return part_of_shard[samples.places[number].shard];
+  });
+  const auto shown = [&](std::uint32_t number) {
+    return shown_sample(set, samples.places[number]);
+  };
   if (options.as_json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const Leak& leak : leaks) {
-      list.push_back(
-          {place_of(shards, samples[leak.first]), place_of(shards, samples[leak.second])});
-    }
-    print_json({{"samples", samples.size()}, {"leaks", list}});
+    for (const Leak& leak : leaks) list.push_back({shown(leak.first), shown(leak.second)});
+    print_json({{"samples", samples.places.size()}, {"leaks", list}});
   } else {
     for (const Leak& leak : leaks) {
-      print(fmt::format("{} is also {}\n", place_of(shards, samples[leak.second]),
-                        place_of(shards, samples[leak.first])));
+      print(fmt::format("{} is also {}\n", shown(leak.second), shown(leak.first)));
     }
-    print(fmt::format("{} samples in {} parts, {} images in more than one\n", samples.size(),
+    print(fmt::format("{} samples in {} parts, {} images in more than one\n", samples.places.size(),
                       options.paths.size(), leaks.size()));
   }
   return leaks.empty();
+}
+
+// The part of every sample.
+struct Plan {
+  std::vector<std::uint8_t> parts;
+  std::size_t leaks = 0;
+};
+
+Plan make_plan(const SplitOptions& options, const ShardSet& set, int threads) {
+  const Grouping grouping(options.group_by);
+  std::vector<SplitSample> to_divide;
+  const HashedSamples samples =
+      hash_samples(set, threads, [&](const FoundSample& sample, ContentHash hash) {
+        to_divide.push_back(
+            {grouping.group_of(sample.group.key, hash), sample.label, sample.number});
+      });
+  Plan plan;
+  plan.parts =
+      plan_split(std::move(to_divide), {1 - options.val - options.test, options.val, options.test},
+                 options.seed);
+  const std::vector<Leak> leaks =
+      find_leaks(samples.hashes, [&](std::uint32_t number) { return plan.parts[number]; });
+  plan.leaks = leaks.size();
+  if (!leaks.empty()) {
+    core::warn("{} images are in more than one part, as --group-by asks; the first: {} and {}",
+               leaks.size(), shown_sample(set, samples.places[leaks[0].first]),
+               shown_sample(set, samples.places[leaks[0].second]));
+  }
+  return plan;
 }
 
 void run_split(const SplitOptions& options) {
@@ -129,43 +151,29 @@ void run_split(const SplitOptions& options) {
   if (options.shards.folder.empty()) {
     throw core::UsageError("split", "--out is missing", "name a folder for the new shards");
   }
-  const std::vector<std::string> paths = resolve_shards(options.paths);
-  const std::vector<ShardFile> shards = open_all(paths);
+  const storage::Stores stores;
+  const ShardSet set(stores, resolve_shards(stores, options.paths));
   const int threads = resolve_threads(options.threads);
-  const std::vector<FoundSample> samples = find_samples(shards, threads);
-  const std::vector<ContentHash> hashes = content_hashes(shards, samples, threads);
-  const std::vector<std::size_t> parts =
-      plan_split(group_samples(samples, hashes, options.group_by),
-                 {1 - options.val - options.test, options.val, options.test}, options.seed);
-  const std::vector<Leak> leaks = find_leaks(hashes, parts);
-  if (!leaks.empty()) {
-    core::warn("{} images are in more than one part, as --group-by asks; the first: {} and {}",
-               leaks.size(), place_of(shards, samples[leaks[0].first]),
-               place_of(shards, samples[leaks[0].second]));
-  }
-
+  const Plan plan = make_plan(options, set, threads);
   std::vector<std::unique_ptr<ShardWriter>> writers;
   for (const char* const part : kParts) {
     ShardOptions of_part = options.shards;
     of_part.name = part;
-    writers.push_back(std::make_unique<ShardWriter>(of_part));
+    writers.push_back(std::make_unique<ShardWriter>(stores, of_part));
   }
-  std::vector<std::size_t> all(samples.size());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  copy_samples(shards, samples, all, threads,
-               [&](std::size_t i) -> ShardWriter& { return *writers[parts[i]]; });
+  copy_samples(set, threads,
+               [&](std::uint32_t number) { return writers[plan.parts[number]].get(); });
 
-  const auto classes = data::read_classes(fs::path(paths.at(0)).parent_path().string());
   nlohmann::ordered_json report = nlohmann::ordered_json::object();
   std::string text;
   for (std::size_t part = 0; part < kParts.size(); ++part) {
-    const std::vector<WrittenShard>& written = writers[part]->finish();
-    const auto count = std::count(parts.begin(), parts.end(), part);
-    report[kParts[part]] = {{"samples", count}, {"shards", written.size()}};
-    text += fmt::format("{}: {} samples in {} shards\n", kParts[part], count, written.size());
+    const std::size_t written = writers[part]->finish().size();
+    const auto count = std::count(plan.parts.begin(), plan.parts.end(), part);
+    report[kParts[part]] = {{"samples", count}, {"shards", written}};
+    text += fmt::format("{}: {} samples in {} shards\n", kParts[part], count, written);
   }
-  if (!classes.empty()) data::write_classes(options.shards.folder, classes);
-  report["leaks"] = leaks.size();
+  copy_classes(set, options.shards.folder);
+  report["leaks"] = plan.leaks;
   if (options.as_json) {
     print_json(report);
   } else {

@@ -5,10 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,9 +19,10 @@
 #include "app/data/in_order.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
-#include "app/data/shard_files.h"
+#include "app/data/shard_set.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/url.h"
 #include "lib/data/classes_file.h"
 #include "lib/data/decode.h"
 #include "lib/data/encode.h"
@@ -43,65 +44,105 @@ struct StatsOptions {
   bool as_json = false;
 };
 
-// The first samples of every class, as many of each.
-std::vector<bool> choose_thumbnails(const std::vector<FoundSample>& samples) {
-  std::map<std::int64_t, std::size_t> taken;
-  for (const FoundSample& sample : samples) taken.emplace(sample.label, 0);
-  const std::size_t each =
-      std::max<std::size_t>(1, kMostThumbnails / std::max<std::size_t>(1, taken.size()));
-  std::vector<bool> chosen(samples.size());
-  std::size_t all = 0;
-  for (std::size_t i = 0; i < samples.size() && all < kMostThumbnails; ++i) {
-    if (taken[samples[i].label]++ >= each) continue;
-    chosen[i] = true;
-    ++all;
+// The contact sheet: the first samples of every class, as many of each, offered in their order.
+class ContactSheet {
+ public:
+  // True for too many while classes are still to come.
+  bool wants(std::uint32_t label) {
+    const bool is_late = taken_.size() >= kMostThumbnails;
+    std::size_t& taken = taken_.try_emplace(label, is_late ? kMostThumbnails : 0).first->second;
+    return taken++ < each();
   }
-  return chosen;
-}
 
-struct Gathered {
-  DataStats stats;
-  std::vector<std::pair<std::size_t, Thumbnail>> thumbnails;  // with the sample's number
+  void add(std::uint32_t label, Thumbnail thumbnail) {
+    thumbnails_.emplace_back(label, std::move(thumbnail));
+  }
+
+  std::vector<Thumbnail> finish() {
+    std::map<std::uint32_t, std::size_t> shown;
+    std::vector<Thumbnail> sheet;
+    for (auto& [label, thumbnail] : thumbnails_) {
+      if (shown[label]++ < each()) sheet.push_back(std::move(thumbnail));
+    }
+    return sheet;
+  }
+
+ private:
+  std::size_t each() const {
+    return std::max<std::size_t>(1, kMostThumbnails / std::max<std::size_t>(1, taken_.size()));
+  }
+
+  std::map<std::uint32_t, std::size_t> taken_;  // by label
+  std::vector<std::pair<std::uint32_t, Thumbnail>> thumbnails_;
 };
 
 // Looks at samples; for one thread.
 class StatsWorker {
  public:
-  StatsWorker(const std::vector<ShardFile>& shards, const std::vector<std::string>& classes)
-      : shards_(shards), classes_(classes) {}
+  explicit StatsWorker(const std::vector<std::string>& classes) : classes_(classes) {}
 
-  void look(const FoundSample& sample, std::size_t number, bool with_thumbnail) {
-    const ShardFile& shard = shards_[sample.shard];
+  std::optional<Thumbnail> look(const ShardFile& shard, const FoundSample& sample,
+                                bool with_thumbnail) {
     const format::TarMember& member = sample.group.image()->member;
     const std::string file = shard.read(member);
     try {
       decoder_.decode(file, image_);
     } catch (const std::invalid_argument& error) {
       throw core::DataError(
-          fmt::format("{}: {}", shard.path(), format::shown_name(sample.group.key)),
+          fmt::format("{}: {}", shard.place(), format::shown_name(sample.group.key)),
           fmt::format("the image is damaged: {}", error.what()),
           "scaletrain data check tells all that is wrong");
     }
-    gathered_.stats.add(sample.label, image_kind(file), member.bytes, image_);
-    if (!with_thumbnail) return;
+    stats_.add(sample.label, image_kind(file), member.bytes, image_);
+    if (!with_thumbnail) return std::nullopt;
     resizer_.resize(
         image_, data::fitted(image_.width, image_.height, kThumbnailSide, kThumbnailSide), small_);
-    gathered_.thumbnails.emplace_back(
-        number, Thumbnail{data::to_jpeg(small_, kThumbnailQuality),
-                          fmt::format("{}: {}", class_name(classes_, sample.label),
-                                      format::shown_name(sample.group.key))});
+    return Thumbnail{data::to_jpeg(small_, kThumbnailQuality),
+                     fmt::format("{}: {}", class_name(classes_, sample.label),
+                                 format::shown_name(sample.group.key))};
   }
 
-  Gathered& gathered() { return gathered_; }
+  const DataStats& stats() const { return stats_; }
 
  private:
-  const std::vector<ShardFile>& shards_;
   const std::vector<std::string>& classes_;
   data::Decoder decoder_;
   data::Resizer resizer_;
   data::Image image_, small_;
-  Gathered gathered_;
+  DataStats stats_;
 };
+
+// Decodes every sample.
+DataStats gather(const ShardSet& set, const std::vector<std::string>& classes, int threads,
+                 ContactSheet* sheet) {
+  std::vector<std::unique_ptr<StatsWorker>> workers;
+  workers.reserve(static_cast<std::size_t>(threads));
+  for (int i = 0; i < threads; ++i) workers.push_back(std::make_unique<StatsWorker>(classes));
+  observe::WorkProgress progress(STDERR_FILENO, "decoding shards",
+                                 static_cast<std::int64_t>(set.size()));
+  const auto look_at = [&](const ShardFile& shard, const std::vector<FoundSample>& batch) {
+    std::vector<bool> chosen(batch.size());
+    for (std::size_t i = 0; i < batch.size() && sheet != nullptr; ++i) {
+      chosen[i] = sheet->wants(batch[i].label);
+    }
+    in_order<std::optional<Thumbnail>>(
+        std::ssize(batch), threads,
+        [&](std::int64_t i, int thread) {
+          const auto number = static_cast<std::size_t>(i);
+          return workers[static_cast<std::size_t>(thread)]->look(shard, batch[number],
+                                                                 chosen[number]);
+        },
+        [&](std::int64_t i, std::optional<Thumbnail> thumbnail) {
+          if (thumbnail)
+            sheet->add(batch[static_cast<std::size_t>(i)].label, std::move(*thumbnail));
+        });
+    progress.add(0, bytes_of(batch));
+  };
+  for_each_batch(set, look_at, [&] { progress.add(1); });
+  DataStats stats;
+  for (const auto& worker : workers) stats.merge(worker->stats());
+  return stats;
+}
 
 nlohmann::ordered_json to_json(const DataStats& stats, const std::vector<std::string>& classes) {
   nlohmann::ordered_json by_class = nlohmann::ordered_json::array();
@@ -143,47 +184,17 @@ void print_text(const DataStats& stats) {
 }
 
 void run_stats(const StatsOptions& options) {
-  const std::vector<std::string> paths = resolve_shards(options.paths);
-  const std::string folder = std::filesystem::path(paths.at(0)).parent_path().string();
-  const std::vector<std::string> classes = data::read_classes(folder);
-  const std::vector<ShardFile> shards = open_all(paths);
-  const int threads = resolve_threads(options.threads);
-  const std::vector<FoundSample> samples = find_samples(shards, threads);
-  const std::vector<bool> chosen = choose_thumbnails(samples);
-
-  std::vector<std::unique_ptr<StatsWorker>> workers;
-  workers.reserve(static_cast<std::size_t>(threads));
-  for (int i = 0; i < threads; ++i) {
-    workers.push_back(std::make_unique<StatsWorker>(shards, classes));
-  }
-  observe::WorkProgress progress(STDERR_FILENO, "decoding",
-                                 static_cast<std::int64_t>(samples.size()));
-  in_order<bool>(
-      static_cast<std::int64_t>(samples.size()), threads,
-      [&](std::int64_t i, int thread) {
-        const auto number = static_cast<std::size_t>(i);
-        workers[static_cast<std::size_t>(thread)]->look(samples[number], number,
-                                                        !options.html.empty() && chosen[number]);
-        return true;
-      },
-      [&](std::int64_t, bool) { progress.add(1); });
-
-  DataStats stats;
-  std::vector<std::pair<std::size_t, Thumbnail>> thumbnails;
-  for (const auto& worker : workers) {
-    stats.merge(worker->gathered().stats);
-    for (auto& thumbnail : worker->gathered().thumbnails) {
-      thumbnails.push_back(std::move(thumbnail));
-    }
-  }
+  const storage::Stores stores;
+  const std::vector<std::string> paths = resolve_shards(stores, options.paths);
+  const std::vector<std::string> classes =
+      data::read_classes(folder_of(paths.at(0)), stores.of(paths.at(0)));
+  ContactSheet sheet;
+  const DataStats stats = gather(ShardSet(stores, paths), classes, resolve_threads(options.threads),
+                                 options.html.empty() ? nullptr : &sheet);
   if (!options.html.empty()) {
-    std::sort(thumbnails.begin(), thumbnails.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<Thumbnail> sheet;
-    sheet.reserve(thumbnails.size());
-    for (auto& thumbnail : thumbnails) sheet.push_back(std::move(thumbnail.second));
-    core::write_durably(core::system_disk(), options.html,
-                        stats_page(options.paths.front(), stats, classes, sheet));
+    core::write_durably(
+        core::system_disk(), options.html,
+        stats_page(core::shown_path(options.paths.front()), stats, classes, sheet.finish()));
   }
   if (options.as_json) {
     print_json(to_json(stats, classes));

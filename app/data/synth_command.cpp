@@ -58,7 +58,9 @@ void run_synth(const SynthOptions& options) {
   const Size size = parse_size(options.size);
   const data::Encoding encoding = data::parse_encoding(options.encoding, "--encoding");
   const std::vector<std::string> classes = shape_classes(options.classes);
-  const std::vector<std::string> there = data::read_classes(options.shards.folder);
+  const storage::Stores stores;
+  const storage::Storage& storage = stores.of(options.shards.folder);
+  const std::vector<std::string> there = data::read_classes(options.shards.folder, storage);
   if (!there.empty() && there != classes) {
     throw core::UsageError(options.shards.folder, "its classes.json has other classes",
                            "choose another folder or number of --classes");
@@ -67,7 +69,7 @@ void run_synth(const SynthOptions& options) {
   std::vector<data::Image> images(static_cast<std::size_t>(threads));
   for (data::Image& image : images) image.reshape(size.width, size.height);
 
-  ShardWriter writer(options.shards);
+  ShardWriter writer(stores, options.shards);
   observe::WorkProgress progress(STDERR_FILENO, "drawing", options.samples);
   in_order<std::string>(
       options.samples, threads,
@@ -82,7 +84,7 @@ void run_synth(const SynthOptions& options) {
                    {{encoding.extension(), file}, {"cls", std::to_string(i % options.classes)}});
       });
   const std::size_t shards = writer.finish().size();
-  if (there.empty()) data::write_classes(options.shards.folder, classes);
+  if (there.empty()) data::write_classes(options.shards.folder, classes, storage);
   if (options.as_json) {
     print_json({{"samples", options.samples}, {"classes", classes}, {"shards", shards}});
   } else {
@@ -99,7 +101,9 @@ void add_synth_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<SynthOptions>();
   CLI::App* const command =
       app.add_subcommand("synth", "draw labelled shapes into shards, for trials without data");
-  command->add_option("OUT", options->shards.folder, "the folder of the shards")->required();
+  command
+      ->add_option("OUT", options->shards.folder, "the folder of the shards, or s3://BUCKET/FOLDER")
+      ->required();
   add_shard_flags(*command, options->shards);
   command->add_option("--samples", options->samples, "how many")
       ->check(CLI::Range(std::int64_t{1}, kMost))

@@ -11,6 +11,10 @@ namespace {
 
 constexpr std::int64_t kMaxBytes = 16 << 20;
 
+std::string classes_path(const std::string& folder) {
+  return folder + (folder.empty() || folder.ends_with('/') ? "" : "/") + "classes.json";
+}
+
 // The names in a file's text; `place` stands for the file in messages.
 std::vector<std::string> parse_classes(std::string_view text, const std::string& place) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -30,7 +34,7 @@ std::vector<std::string> parse_classes(std::string_view text, const std::string&
 }  // namespace
 
 std::vector<std::string> read_classes(const std::string& folder, const storage::Storage& storage) {
-  const std::string path = folder.empty() ? "classes.json" : folder + "/classes.json";
+  const std::string path = classes_path(folder);
   const auto text = storage::read_if_there(storage, path, kMaxBytes);
   return text ? parse_classes(*text, core::shown_path(path)) : std::vector<std::string>();
 }
@@ -39,11 +43,11 @@ std::vector<std::string> read_classes_file(const std::string& path) {
   return parse_classes(core::read_file(path, kMaxBytes, core::ExitCode::kData), path);
 }
 
-void write_classes(const std::string& folder, const std::vector<std::string>& classes) {
+void write_classes(const std::string& folder, const std::vector<std::string>& classes,
+                   const storage::Storage& storage) {
   const std::string text =
       nlohmann::json(classes).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
-  core::write_durably(core::system_disk(), std::filesystem::path(folder) / "classes.json",
-                      text + "\n");
+  storage.write(classes_path(folder), text + "\n");
 }
 
 }  // namespace scaletrain::data

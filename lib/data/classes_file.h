@@ -16,7 +16,8 @@ std::vector<std::string> read_classes(const std::string& folder,
 // The same for a file of any name, which must be there.
 std::vector<std::string> read_classes_file(const std::string& path);
 
-// Writes classes.json in `folder`, whole or not at all.
-void write_classes(const std::string& folder, const std::vector<std::string>& classes);
+// Writes classes.json in `folder` of `storage`, whole or not at all.
+void write_classes(const std::string& folder, const std::vector<std::string>& classes,
+                   const storage::Storage& storage = storage::file_storage());
 
 }  // namespace scaletrain::data

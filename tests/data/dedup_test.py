@@ -26,6 +26,12 @@ def encoded(image, quality=92):
     return file.getvalue()
 
 
+def encoded_png(image):
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
 def dhash(image):
     """dHash by Pillow and NumPy."""
     small = numpy.asarray(image.resize((9, 8), Image.Resampling.BILINEAR), dtype=int)
@@ -71,6 +77,17 @@ class Dedup(FolderTest):
             found = data_json("dedup", self.shard, "--near", distance)["near"]
             self.assertEqual(sorted(sorted(each) for each in sets if len(each) > 1),
                              sorted(sorted(s["key"] for s in each) for each in found))
+
+    def test_pictures_of_one_colour_are_one_set(self):
+        """Equal hashes are many there, and are not compared each with each."""
+        members = []
+        for i in range(3000):
+            colour = Image.new("RGB", (8, 8), (i % 256, i // 256, 128))
+            members += [(f"{i}.png", encoded_png(colour)), (f"{i}.cls", b"0")]
+        shard = write_tar(self.path("b.tar"), members)
+        for distance in (0, 7):
+            (alike,) = data_json("dedup", shard, "--near", distance)["near"]
+            self.assertEqual([str(i) for i in range(3000)], [s["key"] for s in alike])
 
     def test_the_filtered_copy(self):
         self.write("classes.json", '["x", "y", "z"]')

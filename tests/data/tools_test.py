@@ -158,6 +158,30 @@ class Split(FolderTest):
         self.assertIn(f"{self.path('b.tar')}: x is also {self.path('a.tar')}: 3\n", text)
 
 
+class ProgressBar(FolderTest):
+    def test_a_bar_on_a_terminal_and_nothing_elsewhere(self):
+        for command, label in ((["synth", self.path("in"), "--samples", "1500", "--size", "128",
+                                 "--encoding", "png"], rb"drawing \d+/1500"),
+                               (["check", self.path("in")], rb"checking samples \d+"),
+                               (["dedup", "--near", "1", self.path("in")], rb"decoding shards 0/1")):
+            screen, terminal = os.openpty()
+            with subprocess.Popen([PROGRAM, "data", *command, "--threads", "1"], stdout=subprocess.PIPE,
+                                  stderr=terminal) as process:
+                os.close(terminal)
+                shown = b""
+                try:
+                    while piece := os.read(screen, 4096):
+                        shown += piece
+                except OSError:
+                    pass  # the terminal's other end was closed
+                output = process.stdout.read()
+            os.close(screen)
+            self.assertEqual(0, process.returncode)
+            self.assertNotIn(b"\x1b", output)
+            self.assertRegex(shown, label)
+            self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-100:])  # and takes it away
+
+
 class Card(FolderTest):
     def test_the_card_tells_what_is_there(self):
         class_folders(self.path("in"))

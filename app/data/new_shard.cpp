@@ -1,0 +1,110 @@
+#include "app/data/new_shard.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+#include "app/data/shard_files.h"
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/hash.h"
+#include "lib/core/url.h"
+#include "lib/data/stored_index.h"
+#include "lib/format/shard_index.h"
+
+namespace scaletrain::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostObjectBytes = std::size_t{5} << 30;
+
+// Under a temporary name until it is whole.
+class ShardOnDisk : public NewShard {
+ public:
+  ShardOnDisk(const storage::Stores& stores, fs::path path)
+      : stores_(stores),
+        path_(std::move(path)),
+        temporary_(path_.parent_path() /
+                   fmt::format(".{}.tmp.{}", path_.filename().string(), ::getpid())),
+        file_(core::system_disk(), temporary_) {}
+  ~ShardOnDisk() override {
+    std::error_code ignored;
+    fs::remove(temporary_, ignored);  // where it was not renamed
+  }
+  ShardOnDisk(const ShardOnDisk&) = delete;
+  ShardOnDisk& operator=(const ShardOnDisk&) = delete;
+
+  void write(std::span<const std::byte> bytes) override { file_.write(bytes); }
+
+  format::FileEntry publish(bool with_index) override {
+    core::Disk& disk = core::system_disk();
+    const format::FileEntry entry = file_.finish();
+    disk.rename(temporary_, path_);
+    disk.sync_folder(path_.parent_path());
+    if (with_index) write_index(stores_, path_.string(), "", entry.sha256);
+    return entry;
+  }
+
+ private:
+  const storage::Stores& stores_;
+  fs::path path_, temporary_;
+  format::HashedFile file_;
+};
+
+class ShardInStore : public NewShard {
+ public:
+  ShardInStore(const storage::Stores& stores, std::string path)
+      : stores_(stores), path_(std::move(path)) {}
+
+  void write(std::span<const std::byte> bytes) override {
+    if (bytes_.size() + bytes.size() > kMostObjectBytes) {
+      throw core::UsageError("--shard-bytes", "a shard has more than 5 GiB",
+                             "ask for smaller shards: object stores take no more at once");
+    }
+    const std::size_t held = bytes_.size();
+    bytes_.resize(held + bytes.size());
+    std::memcpy(bytes_.data() + held, bytes.data(), bytes.size());
+  }
+
+  format::FileEntry publish(bool with_index) override {
+    const std::string sha256 = core::Sha256().update(bytes_).hex();
+    const storage::Storage& storage = stores_.of(path_);
+    // Google's store knows no write-if-absent of S3's: there only the listing at the start guards.
+    const bool is_guarded = core::url_scheme(path_) != "gs";
+    if (!is_guarded) storage.write(path_, bytes_);
+    if (is_guarded && !storage.write_if_absent(path_, bytes_)) {
+      throw core::UsageError(core::shown_path(path_), "was put there by another writer",
+                             "choose another folder or --name");
+    }
+    if (with_index) put_index(storage, sha256);
+    return {static_cast<std::int64_t>(bytes_.size()), sha256};
+  }
+
+ private:
+  void put_index(const storage::Storage& storage, const std::string& sha256) const {
+    const auto entries =
+        format::index_shard(core::shown_path(path_), static_cast<std::int64_t>(bytes_.size()),
+                            [this](std::int64_t offset, std::span<std::byte> out) {
+                              std::memcpy(out.data(), bytes_.data() + offset, out.size());
+                            });
+    const format::ShardVersion version = data::version_of(storage.open(path_)->identity());
+    storage.write(data::index_path(path_, ""), format::encode_index(entries, version, sha256));
+  }
+
+  const storage::Stores& stores_;
+  std::string path_;
+  std::string bytes_;
+};
+
+}  // namespace
+
+std::unique_ptr<NewShard> new_shard(const storage::Stores& stores, const std::string& path) {
+  if (core::is_url(path)) return std::make_unique<ShardInStore>(stores, path);
+  return std::make_unique<ShardOnDisk>(stores, path);
+}
+
+}  // namespace scaletrain::app

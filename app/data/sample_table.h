@@ -1,0 +1,54 @@
+// What commands keep of every sample of a set: numbers of fixed size, so that 100 million samples
+// fit into memory (docs/data.md has the figures).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/data/shard_set.h"
+
+namespace scaletrain::app {
+
+// Where a sample is: 12 bytes.
+struct SamplePlace {
+  std::uint32_t shard = 0;
+  std::uint32_t block = 0;  // of 512 bytes, where its image's header is
+  std::uint32_t label = 0;
+};
+
+SamplePlace place_of(const ShardFile& shard, const FoundSample& sample);
+
+// The sample's key, read from its image's header.
+std::string key_at(const ShardSet& set, const SamplePlace& place);
+
+// "SHARD: KEY", for people.
+std::string shown_sample(const ShardSet& set, const SamplePlace& place);
+
+// XXH3 with two seeds of the image's bytes: equal for equal images, 128 bits against accidents.
+struct ContentHash {
+  std::uint64_t high = 0, low = 0;
+
+  bool operator==(const ContentHash&) const = default;
+  bool operator<(const ContentHash& other) const {
+    return high != other.high ? high < other.high : low < other.low;
+  }
+};
+ContentHash content_hash(std::string_view bytes);
+
+// 28 bytes a sample.
+struct HashedSamples {
+  std::vector<SamplePlace> places;
+  std::vector<ContentHash> hashes;
+};
+
+// Of every sample of the set, in order. `also` sees each of them too, for what else is wanted.
+HashedSamples hash_samples(const ShardSet& set, int threads,
+                           const std::function<void(const FoundSample&, ContentHash)>& also = {});
+
+// Numbers of samples with the same image: in each set ascending, sets in the order of their first.
+using SampleSets = std::vector<std::vector<std::uint32_t>>;
+SampleSets equal_sets(const std::vector<ContentHash>& hashes);
+
+}  // namespace scaletrain::app

@@ -1,0 +1,89 @@
+#include "app/data/shard_set.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "lib/core/error.h"
+#include "lib/core/parallel.h"
+#include "lib/core/url.h"
+#include "lib/format/tar_samples.h"
+
+namespace scaletrain::app {
+namespace {
+
+constexpr int kAskedTogether = 16;  // a far server is waited for, not computed with
+constexpr const char* kCheckTells = "scaletrain data check tells all that is wrong";
+
+std::uint32_t label_of(const ShardFile& shard, const format::TarGroup& group) {
+  const auto refuse = [&](const std::string& found) {
+    throw core::DataError(fmt::format("{}: {}", shard.place(), format::shown_name(group.key)),
+                          found, kCheckTells);
+  };
+  if (const auto problems = format::problems_of(group); !problems.empty()) {
+    refuse(fmt::to_string(fmt::join(problems, ", ")));
+  }
+  const auto label = format::parse_label(shard.read(group.find("cls")->member));
+  if (!label) refuse("its label is not a class number");
+  return static_cast<std::uint32_t>(*label);
+}
+
+}  // namespace
+
+ShardSet::ShardSet(const storage::Stores& stores, std::vector<std::string> paths)
+    : stores_(stores),
+      paths_(std::move(paths)),
+      quarantine_(paths_, stores),
+      identities_(paths_.size()) {
+  const bool is_remote = !paths_.empty() && core::is_url(paths_.front());
+  core::for_each_index(std::ssize(paths_), is_remote ? kAskedTogether : 1, [&](std::int64_t i) {
+    const auto shard = static_cast<std::size_t>(i);
+    if (!leaves_out(shard)) identities_[shard] = stores_.open(paths_[shard])->identity();
+  });
+}
+
+std::unique_ptr<ShardFile> ShardSet::open(std::size_t shard) const {
+  auto file = std::make_unique<ShardFile>(stores_, paths_[shard]);
+  if (file->identity() == identities_[shard]) return file;
+  throw core::DataError(file->place(), "was replaced while it was read",
+                        "start again, and leave shards alone while they are read");
+}
+
+std::uint32_t for_each_batch_of(const ShardSet& set, std::size_t shard, std::uint32_t first,
+                                const UseBatch& use) {
+  if (set.leaves_out(shard)) return first;
+  const std::unique_ptr<ShardFile> file = set.open(shard);
+  const std::vector<std::string> left_out = set.left_out_keys(shard);
+  std::uint32_t next = first;
+  file->for_each_batch([&](std::vector<format::TarGroup> groups) {
+    std::vector<FoundSample> batch;
+    batch.reserve(groups.size());
+    for (format::TarGroup& group : groups) {
+      if (std::binary_search(left_out.begin(), left_out.end(), group.key)) continue;
+      if (next == std::numeric_limits<std::uint32_t>::max()) {
+        throw core::DataError(file->place(), "above 4294967295 samples", "take fewer at a time");
+      }
+      const std::uint32_t label = label_of(*file, group);
+      batch.push_back({next++, static_cast<std::uint32_t>(shard), label, std::move(group)});
+    }
+    if (!batch.empty()) use(*file, batch);
+  });
+  return next;
+}
+
+void for_each_batch(const ShardSet& set, const UseBatch& use, const std::function<void()>& after) {
+  std::uint32_t next = 0;
+  for (std::size_t shard = 0; shard < set.size(); ++shard) {
+    next = for_each_batch_of(set, shard, next, use);
+    after();
+  }
+}
+
+std::int64_t bytes_of(const std::vector<FoundSample>& batch) {
+  const format::TarMember& last = batch.back().group.fields.back().member;
+  return last.data + last.bytes - batch.front().group.fields.front().member.begin;
+}
+
+}  // namespace scaletrain::app
