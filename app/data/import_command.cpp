@@ -7,7 +7,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "app/data/import_sources.h"
@@ -15,7 +14,9 @@
 #include "app/data/output.h"
 #include "app/data/shard_writer.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
+#include "lib/core/log.h"
+#include "lib/data/classes_file.h"
+#include "lib/format/key_set.h"
 #include "lib/format/tar.h"
 #include "lib/observe/work_progress.h"
 
@@ -26,23 +27,44 @@ struct ImportOptions {
   std::string kind;
   std::vector<std::string> sources;
   ShardOptions shards;
-  TfrecordFields fields;
+  FieldNames fields;
   bool as_json = false;
 };
 
-void import_all(const ImportOptions& options, const UseSample& use) {
+// The names of the classes, where the files tell them.
+std::vector<std::string> import_all(const ImportOptions& options, const UseSample& use) {
   if (options.kind == "idx") {
     if (options.sources.size() != 2) {
       throw core::UsageError("data import idx", "two files are needed",
                              "scaletrain data import idx IMAGES LABELS --out FOLDER");
     }
     import_idx(options.sources[0], options.sources[1], use);
-    return;
   }
+  if (options.kind == "folder") {
+    if (options.sources.size() != 1) {
+      throw core::UsageError("data import folder", "one folder is needed",
+                             "scaletrain data import folder FOLDER --out FOLDER");
+    }
+    return import_folder(options.sources[0], use);
+  }
+  if (options.kind == "parquet") return import_parquet(options.sources, options.fields, use);
   for (const std::string& source : options.sources) {
     if (options.kind == "lmdb") import_lmdb(source, use);
     if (options.kind == "tar") import_tar(source, use);
     if (options.kind == "tfrecord") import_tfrecord(source, options.fields, use);
+  }
+  return {};
+}
+
+// classes.json, unless it is there: the shards of one folder share it.
+void keep_classes(const storage::Storage& storage, const std::string& folder,
+                  const std::vector<std::string>& classes) {
+  if (classes.empty()) return;
+  const std::vector<std::string> there = data::read_classes(folder, storage);
+  if (there.empty()) return data::write_classes(folder, classes, storage);
+  if (there != classes) {
+    throw core::DataError(folder + "/classes.json", "has other classes than what was imported",
+                          "import into another folder");
   }
 }
 
@@ -50,10 +72,10 @@ void run_import(const ImportOptions& options) {
   const storage::Stores stores;
   ShardWriter writer(stores, options.shards);
   observe::WorkProgress progress(STDERR_FILENO, "importing", 0);
-  std::unordered_set<std::uint64_t> keys;
+  format::KeySet keys;
   std::int64_t samples = 0;
-  import_all(options, [&](const ImportedSample& sample) {
-    if (!keys.insert(core::xxh3_64(sample.key)).second) {
+  const auto classes = import_all(options, [&](const ImportedSample& sample) {
+    if (!keys.insert(sample.key)) {
       throw core::DataError(format::shown_name(sample.key), "the key is used again",
                             "the fields of a key must stand together, and keys must differ");
     }
@@ -68,6 +90,13 @@ void run_import(const ImportOptions& options) {
     progress.add(1, bytes);
   });
   const std::size_t shards = writer.finish().size();
+  keep_classes(stores.of(options.shards.folder), options.shards.folder, classes);
+  if (writer.incomplete() > 0) {
+    core::warn(
+        "{} of {} samples have no image or no label: other programs read them, training "
+        "here does not",
+        writer.incomplete(), samples);
+  }
   if (options.as_json) {
     print_json({{"samples", samples}, {"shards", shards}});
   } else {
@@ -82,20 +111,28 @@ void add_import_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<ImportOptions>();
   CLI::App* const command =
       app.add_subcommand("import", "turn a data set of another format into shards");
-  command->add_option("KIND", options->kind, "idx, lmdb, tar (also compressed) or tfrecord")
-      ->check(CLI::IsMember({"idx", "lmdb", "tar", "tfrecord"}))
+  command
+      ->add_option("KIND", options->kind,
+                   "folder, idx, lmdb, parquet, tar (also compressed) or tfrecord")
+      ->check(CLI::IsMember({"folder", "idx", "lmdb", "parquet", "tar", "tfrecord"}))
       ->required();
   command->add_option("SRC", options->sources, "files; for idx the images, then the labels")
       ->required();
-  command->add_option("--out", options->shards.folder, "the folder of the shards")->required();
+  command
+      ->add_option("--out", options->shards.folder,
+                   "the folder of the shards, or s3://BUCKET/FOLDER")
+      ->required();
   add_shard_flags(*command, options->shards);
-  command->add_option("--image-field", options->fields.image, "tfrecord: the image's feature")
-      ->capture_default_str();
-  command->add_option("--label-field", options->fields.label, "tfrecord: the label's feature")
-      ->capture_default_str();
+  command->add_option("--image-field", options->fields.image,
+                      "the image's feature (default: image/encoded) or Parquet column (image, img, "
+                      "jpg or png)");
+  command->add_option(
+      "--label-field", options->fields.label,
+      "the label's feature (default: image/class/label) or Parquet column (label or "
+      "cls)");
   command
       ->add_option("--first-class", options->fields.first_class,
-                   "tfrecord: the lowest label, which becomes 0")
+                   "tfrecord, parquet: the lowest label, which becomes 0")
       ->capture_default_str();
   add_json_flag(*command, options->as_json);
   command->callback([options, &exit_status] {

@@ -8,9 +8,12 @@
 
 #include "app/data/archive_reader.h"
 #include "app/data/image_kind.h"
+#include "app/data/pack_sources.h"
+#include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/data/encode.h"
 #include "lib/format/byte_reader.h"
+#include "lib/format/tar.h"
 #include "lib/format/tar_samples.h"
 #include "lib/format/tfrecord.h"
 
@@ -90,6 +93,20 @@ std::string label_of(const format::Feature& feature, std::int64_t first_class,
 
 }  // namespace
 
+std::vector<std::string> import_folder(const std::string& path, const UseSample& use) {
+  PackSource source = read_pack_source(path, {});
+  for (const PackItem& item : source.items) {
+    std::string image = core::read_file(item.path, format::kMaxMemberBytes, core::ExitCode::kData);
+    const std::string kind = image_kind(image);
+    if (kind.empty()) {
+      throw core::DataError(item.path, "its first bytes are those of no image format",
+                            "scaletrain data pack --skip-bad leaves such files out");
+    }
+    use({item.key, {{kind, std::move(image)}, {"cls", std::to_string(item.label)}}});
+  }
+  return std::move(source.classes);
+}
+
 void import_tar(const std::string& path, const UseSample& use) {
   FieldGroups groups(use);
   for_each_archived(path, [&](const std::string& name, std::string bytes) {
@@ -121,7 +138,9 @@ void import_idx(const std::string& images, const std::string& labels, const UseS
   }
 }
 
-void import_tfrecord(const std::string& path, const TfrecordFields& names, const UseSample& use) {
+void import_tfrecord(const std::string& path, const FieldNames& names, const UseSample& use) {
+  const std::string image_name = names.image.empty() ? "image/encoded" : names.image;
+  const std::string label_name = names.label.empty() ? "image/class/label" : names.label;
   const format::ByteReader file(path);
   const std::string stem = std::filesystem::path(path).filename().string();
   std::int64_t number = 0;
@@ -132,18 +151,18 @@ void import_tfrecord(const std::string& path, const TfrecordFields& names, const
     };
     try {
       const auto features = format::parse_example(record);
-      const auto image = features.find(names.image), label = features.find(names.label);
+      const auto image = features.find(image_name), label = features.find(label_name);
       if (image == features.end() || image->second.bytes.size() != 1) {
-        refuse(fmt::format("has no \"{}\" with one image", names.image));
+        refuse(fmt::format("has no \"{}\" with one image", image_name));
       }
-      if (label == features.end()) refuse(fmt::format("has no \"{}\"", names.label));
+      if (label == features.end()) refuse(fmt::format("has no \"{}\"", label_name));
       const std::string kind = image_kind(image->second.bytes[0]);
       if (kind.empty()) refuse("its image is in no known format");
       std::string key = fmt::format("{}-{:08}", stem, number++);
       for (char& c : key) c = c == '.' ? '_' : c;
       use({key,
            {{kind, std::string(image->second.bytes[0])},
-            {"cls", label_of(label->second, names.first_class, place, names.label)}}});
+            {"cls", label_of(label->second, names.first_class, place, label_name)}}});
     } catch (const std::invalid_argument& error) {
       refuse(fmt::format("is no tf.train.Example: {}", error.what()));
     }

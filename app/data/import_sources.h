@@ -19,6 +19,10 @@ struct ImportedSample {
 
 using UseSample = std::function<void(const ImportedSample&)>;
 
+// A folder for each class, in the files' order; images are taken as they are. The names of the
+// classes come back.
+std::vector<std::string> import_folder(const std::string& path, const UseSample& use);
+
 // LMDB with entries "KEY.EXTENSION" -> bytes, as the members of a shard are named.
 void import_lmdb(const std::string& path, const UseSample& use);
 
@@ -28,13 +32,24 @@ void import_tar(const std::string& path, const UseSample& use);
 // IDX files of images and labels, as MNIST's, plain or gzip: images become PNG.
 void import_idx(const std::string& images, const std::string& labels, const UseSample& use);
 
-struct TfrecordFields {
-  std::string image = "image/encoded", label = "image/class/label";
+// Which feature or column is what; "" is the usual one of the format.
+struct FieldNames {
+  std::string image, label;
   std::int64_t first_class = 0;  // what is taken off each label
 };
 
-// tf.train.Example messages; the keys are the file's name and the record's number.
-void import_tfrecord(const std::string& path, const TfrecordFields& names, const UseSample& use);
+// tf.train.Example messages, "image/encoded" and "image/class/label"; the keys are the file's name
+// and the record's number.
+void import_tfrecord(const std::string& path, const FieldNames& names, const UseSample& use);
+
+// Parquet, "image" (or "img", "jpg", "png") and "label" (or "cls"), both of which may be absent;
+// the keys are the file's name and the row's number. Every other column is a field: NAME.txt for
+// text, NAME.json for numbers, lists and structs, NAME.EXTENSION for bytes that are an image, else
+// NAME.bin. Labels are class numbers, or names, which are numbered in bytewise order. The names of
+// the classes come back, where the files tell them. Throws core::UsageError where Arrow is not
+// there.
+std::vector<std::string> import_parquet(const std::vector<std::string>& paths,
+                                        const FieldNames& names, const UseSample& use);
 
 // All throw core::DataError naming file and place: damage, a missing field, a label that is no
 // class number.

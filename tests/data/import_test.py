@@ -12,7 +12,8 @@ import tfrecord
 import webdataset
 from PIL import Image
 
-from tools_support import FolderTest, data, picture, read_bytes, write_tar
+from tools_support import (FolderTest, class_folders, data, picture, read_bytes, read_json,
+                           write_tar)
 
 
 def samples_of(folder):
@@ -82,6 +83,18 @@ class Import(FolderTest):
             data("import", "idx", self.write("wrong", wrong), b, "--out", self.path("no"), code=65)
         huge = bytes([0, 0, 8, 4]) + b"\xff\xff\xff\xff" * 4 + b"x"
         data("import", "idx", self.write("huge", huge), b, "--out", self.path("no"), code=65)
+
+    def test_a_folder_of_classes(self):
+        files = class_folders(self.path("in"), each=4)
+        data("import", "folder", self.path("in"), "--out", self.path("out"))
+        expected = [(os.path.splitext(path)[0], {os.path.splitext(path)[1][1:]: content,
+                                                 "cls": str(["cat", "dog", "emu"].index(path[:3])).encode()})
+                    for path, content in sorted(files.items())]
+        self.assertEqual(expected, samples_of(self.path("out")))
+        self.assertEqual(["cat", "dog", "emu"], read_json(self.path("out", "classes.json")))
+        self.write("in/emu/text.jpg", b"text")
+        self.assertIn("text.jpg: its first bytes are those of no image format",
+                      data("import", "folder", self.path("in"), "--out", self.path("no"), code=65))
 
     def test_compressed_tars(self):
         members = [(f"{i}.{e}", c) for i in range(5)

@@ -1,0 +1,251 @@
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "app/data/image_kind.h"
+#include "app/data/import_sources.h"
+#include "app/parquet/parquet_library.h"
+#include "lib/core/error.h"
+#include "lib/format/tar.h"
+
+namespace scaletrain::app {
+namespace {
+
+using Kind = ParquetCell::Kind;
+
+const ParquetLibrary* open_parquet_library() {
+  const auto path =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libscaletrain_parquet.so";
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const symbol = library == nullptr ? nullptr : dlsym(library, "scaletrain_parquet_library");
+  if (symbol == nullptr) {
+    throw core::UsageError(
+        "data import parquet",
+        fmt::format("the Parquet library could not be opened ({})", dlerror()),
+        "run scripts/setup.sh, which installs pyarrow into .deps/venv, and build the target "
+        "scaletrain_parquet");
+  }
+  return reinterpret_cast<decltype(&scaletrain_parquet_library)>(symbol)();
+}
+
+// The rows of one file, with errors as ours.
+class ParquetFile {
+ public:
+  explicit ParquetFile(const std::string& path, const std::vector<std::string>& only = {})
+      : path_(path) {
+    static const ParquetLibrary* const library = open_parquet_library();
+    named([&] { rows_ = library->open(path, only); });
+  }
+
+  const std::vector<std::string>& columns() const { return rows_->columns(); }
+  std::string huggingface() const { return rows_->huggingface(); }
+
+  bool next(std::vector<ParquetCell>& row) {
+    bool more = false;
+    named([&] { more = rows_->next(row); });
+    return more;
+  }
+
+ private:
+  template <class Body>
+  void named(const Body& body) const {
+    try {
+      body();
+    } catch (const std::runtime_error& error) {
+      throw core::DataError(path_, error.what(), "name a whole Parquet file");
+    }
+  }
+
+  std::string path_;
+  std::unique_ptr<ParquetRows> rows_;
+};
+
+// The column that is asked for, else the first usual one that is there, else "".
+std::string choose_column(const std::string& path, const std::vector<std::string>& columns,
+                          const std::string& asked, const std::vector<std::string>& usual) {
+  const auto is_there = [&](const std::string& name) {
+    return std::find(columns.begin(), columns.end(), name) != columns.end();
+  };
+  if (!asked.empty() && !is_there(asked)) {
+    throw core::DataError(path, fmt::format("has no column \"{}\"", asked),
+                          fmt::format("its columns are: {}", fmt::join(columns, ", ")));
+  }
+  if (!asked.empty()) return asked;
+  const auto found = std::find_if(usual.begin(), usual.end(), is_there);
+  return found == usual.end() ? "" : *found;
+}
+
+std::string image_column(const std::string& path, const std::vector<std::string>& columns,
+                         const FieldNames& names) {
+  return choose_column(path, columns, names.image, {"image", "img", "jpg", "png"});
+}
+
+std::string label_column(const std::string& path, const std::vector<std::string>& columns,
+                         const FieldNames& names) {
+  return choose_column(path, columns, names.label, {"label", "cls"});
+}
+
+// The names of a ClassLabel in what Hugging Face's datasets noted; empty where there are none.
+std::vector<std::string> noted_names(const std::string& note, const std::string& column) {
+  const auto json = nlohmann::json::parse(note, nullptr, /*allow_exceptions=*/false);
+  const auto names = nlohmann::json::json_pointer("/info/features") / column / "names";
+  std::vector<std::string> result;
+  if (!json.is_object() || !json.contains(names)) return result;
+  for (const auto& name : json[names]) {
+    if (name.is_string()) result.push_back(name);
+  }
+  return result;
+}
+
+// What the labels of all files are.
+struct ParquetClasses {
+  std::vector<std::string> names;
+  bool in_text = false;  // labels are names, and not numbers
+};
+
+// Reads the labels, which Parquet keeps apart from the images, of every file.
+ParquetClasses find_classes(const std::vector<std::string>& paths, const FieldNames& fields) {
+  ParquetClasses classes;
+  std::set<std::string> texts;
+  for (const std::string& path : paths) {
+    const std::string label = label_column(path, ParquetFile(path).columns(), fields);
+    if (label.empty()) continue;
+    ParquetFile file(path, {label});
+    const std::vector<std::string> noted = noted_names(file.huggingface(), label);
+    if (!noted.empty() && !classes.names.empty() && noted != classes.names) {
+      throw core::DataError(path, "has other classes than the files before it",
+                            "import files of one set together");
+    }
+    if (!noted.empty()) classes.names = noted;
+    std::vector<ParquetCell> row;
+    while (file.next(row)) {
+      if (row[0].kind == Kind::kText) texts.insert(row[0].text);
+    }
+  }
+  if (texts.empty()) return classes;
+  return {{texts.begin(), texts.end()}, true};
+}
+
+// The field's name up to the last dot: one that a tar's member may have.
+std::string field_stem(const std::string& column) {
+  std::string stem = column;
+  for (char& c : stem) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (byte <= ' ' || byte == 0x7f || c == '.' || c == '/') c = '_';
+  }
+  return stem;
+}
+
+// Rows of one file to samples.
+class RowImport {
+ public:
+  RowImport(std::string path, const std::vector<std::string>& columns, const FieldNames& fields,
+            const ParquetClasses& classes)
+      : path_(std::move(path)),
+        columns_(columns),
+        image_(image_column(path_, columns, fields)),
+        label_(label_column(path_, columns, fields)),
+        first_class_(fields.first_class),
+        classes_(classes) {
+    key_ = std::filesystem::path(path_).filename().string();
+    for (char& c : key_) c = c == '.' ? '_' : c;
+    std::set<std::string> stems;
+    for (const std::string& column : columns_) {
+      if (!stems.insert(field_stem(column)).second) {
+        throw core::DataError(path_, fmt::format("has two columns \"{}\"", field_stem(column)),
+                              "rename one of them");
+      }
+    }
+  }
+
+  ImportedSample sample(std::int64_t number, std::vector<ParquetCell> row) const {
+    ImportedSample sample{fmt::format("{}-{:08}", key_, number), {}};
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string place = fmt::format("{}: row {}", path_, number);
+      if (columns_[i] == image_) {
+        sample.fields.push_back(image_of(std::move(row[i]), place));
+      } else if (columns_[i] == label_) {
+        sample.fields.push_back({"cls", std::to_string(label_of(row[i], place))});
+      } else if (row[i].kind != Kind::kNull) {
+        const std::string extension = extension_of(row[i]);
+        sample.fields.push_back(
+            {fmt::format("{}.{}", field_stem(columns_[i]), extension), std::move(row[i].text)});
+      }
+    }
+    if (sample.fields.empty()) {
+      throw core::DataError(fmt::format("{}: row {}", path_, number), "holds no value",
+                            "leave such rows out");
+    }
+    return sample;
+  }
+
+ private:
+  ImportedField image_of(ParquetCell cell, const std::string& place) const {
+    const std::string kind = cell.kind == Kind::kBytes ? image_kind(cell.text) : "";
+    if (kind.empty()) {
+      throw core::DataError(
+          place,
+          cell.kind == Kind::kBytes ? fmt::format("its \"{}\" is in no known image format", image_)
+                                    : fmt::format("its \"{}\" holds no bytes", image_),
+          "--image-field names another column; images must be in the file, not beside it");
+    }
+    return {kind, std::move(cell.text)};
+  }
+
+  std::int64_t label_of(const ParquetCell& cell, const std::string& place) const {
+    if (classes_.in_text && cell.kind == Kind::kText) {
+      const auto& names = classes_.names;
+      return std::lower_bound(names.begin(), names.end(), cell.text) - names.begin();
+    }
+    const std::int64_t label = cell.number - first_class_;
+    if (cell.kind != Kind::kNumber || classes_.in_text || label < 0 || label > INT32_MAX) {
+      throw core::DataError(
+          place,
+          fmt::format("its \"{}\" is no class: {}", label_,
+                      cell.kind == Kind::kNull ? "null" : format::shown_name(cell.text)),
+          "--label-field names another column, --first-class what to take off");
+    }
+    return label;
+  }
+
+  static std::string extension_of(const ParquetCell& cell) {
+    if (cell.kind == Kind::kText) return "txt";
+    if (cell.kind != Kind::kBytes) return "json";
+    const std::string kind = image_kind(cell.text);
+    return kind.empty() ? "bin" : kind;
+  }
+
+  std::string path_, key_;
+  std::vector<std::string> columns_;
+  std::string image_, label_;
+  std::int64_t first_class_;
+  const ParquetClasses& classes_;
+};
+
+}  // namespace
+
+std::vector<std::string> import_parquet(const std::vector<std::string>& paths,
+                                        const FieldNames& names, const UseSample& use) {
+  const ParquetClasses classes = find_classes(paths, names);
+  for (const std::string& path : paths) {
+    ParquetFile file(path);
+    const RowImport rows(path, file.columns(), names, classes);
+    std::vector<ParquetCell> row;
+    for (std::int64_t number = 0; file.next(row); ++number) {
+      use(rows.sample(number, std::move(row)));
+      row.clear();
+    }
+  }
+  return classes.names;
+}
+
+}  // namespace scaletrain::app

@@ -1,0 +1,156 @@
+"""`scaletrain data import parquet`: what pyarrow wrote is in the shards, as webdataset reads them."""
+import datetime
+import glob
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+import pyarrow
+import pyarrow.parquet
+import webdataset
+
+from tools_support import PROGRAM, FolderTest, data, picture, read_bytes, read_json
+
+IMAGE = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
+
+
+def samples_of(folder):
+    """[(key, {extension: bytes})] by webdataset."""
+    shards = sorted(glob.glob(os.path.join(folder, "*.tar")))
+    return [(s["__key__"], {k: v for k, v in s.items() if not k.startswith("__")})
+            for s in webdataset.WebDataset(shards, shardshuffle=False)]
+
+
+class Parquet(FolderTest):
+    def put(self, name, columns, **how):
+        """A file of these columns: arrays, or lists whose types pyarrow chooses."""
+        path = self.path(name)
+        pyarrow.parquet.write_table(pyarrow.table(columns), path, **how)
+        return path
+
+    def imported(self, *arguments):
+        shutil.rmtree(self.path("out"), ignore_errors=True)
+        data("import", "parquet", *arguments, "--out", self.path("out"))
+        return samples_of(self.path("out"))
+
+    def refused(self, *arguments):
+        shutil.rmtree(self.path("no"), ignore_errors=True)
+        return data("import", "parquet", *arguments, "--out", self.path("no"), code=65)
+
+    def test_images_and_labels_in_every_compression(self):
+        pictures = [picture(i, kind="PNG" if i % 2 else "JPEG") for i in range(150)]
+        expected = [(f"a_b_parquet-{i:08d}", {"png" if i % 2 else "jpg": content,
+                                              "cls": str(i % 7).encode()})
+                    for i, content in enumerate(pictures)]
+        for compression in ("none", "snappy", "gzip", "zstd", "brotli", "lz4"):
+            path = self.put("a.b.parquet", {
+                "image": pyarrow.array(pictures, pyarrow.large_binary()),
+                "label": pyarrow.array([i % 7 for i in range(150)], pyarrow.int16())},
+                row_group_size=40, compression=compression)
+            self.assertEqual(expected, self.imported(path, "--samples-per-shard", 60))
+        self.assertEqual(3, len(glob.glob(self.path("out", "*.tar.idx"))))
+        data("check", self.path("out"))
+
+    def test_what_hugging_face_datasets_write(self):
+        """Structs of bytes and path, and the names of the classes, in several files."""
+        note = {"info": {"features": {
+            "image": {"_type": "Image"},
+            "label": {"names": ["cat", "dog", "emu"], "_type": "ClassLabel"}}}}
+        paths, expected = [], []
+        for part in range(2):
+            rows = range(100 * part, 100 * part + 30)
+            table = pyarrow.table({
+                "image": pyarrow.array([{"bytes": picture(i), "path": f"{i}.jpg"} for i in rows], IMAGE),
+                "label": [i % 3 for i in rows]})
+            paths.append(self.path(f"train-{part}.parquet"))
+            pyarrow.parquet.write_table(
+                table.replace_schema_metadata({"huggingface": json.dumps(note)}), paths[-1])
+            expected += [(f"train-{part}_parquet-{i - rows[0]:08d}",
+                          {"jpg": picture(i), "cls": str(i % 3).encode()}) for i in rows]
+        self.assertEqual(expected, self.imported(*paths))
+        self.assertEqual(["cat", "dog", "emu"], read_json(self.path("out", "classes.json")))
+        data("check", self.path("out"))
+
+    def test_labels_that_are_names_are_numbered(self):
+        names = ["dog", "ant", "dog", "cat"]
+        for labels in (names, pyarrow.array(names).dictionary_encode()):
+            path = self.put("a.parquet", {"img": [picture(i) for i in range(4)], "label": labels})
+            self.assertEqual([b"2", b"0", b"2", b"1"],
+                             [fields["cls"] for _, fields in self.imported(path)])
+            self.assertEqual(["ant", "cat", "dog"], read_json(self.path("out", "classes.json")))
+
+    def test_other_columns_are_fields(self):
+        path = self.put("a.parquet", {
+            "pixels": [picture(1), picture(2)], "number": [11, 12],
+            "Caption.EN": ["süß\n", None], "score": [0.5, 2.0], "count": pyarrow.array([2**63 + 1, 0], pyarrow.uint64()),
+            "tags": [["a", "b"], []], "box": [{"x": 1, "y": None}, {"x": 2, "y": 3}],
+            "mask": [picture(3, kind="PNG"), b"?"], "good": [True, False],
+            "day": [datetime.date(2020, 2, 29), None]})
+        (_, one), (_, two) = self.imported(path, "--image-field", "pixels", "--label-field", "number",
+                                           "--first-class", 10)
+        self.assertEqual({
+            "jpg": picture(1), "cls": b"1", "caption_en.txt": "süß\n".encode(), "score.json": b"0.5",
+            "count.json": b"9223372036854775809", "tags.json": b'["a","b"]',
+            "box.json": b'{"x":1,"y":null}', "mask.png": picture(3, kind="PNG"),
+            "good.json": b"true", "day.json": b'"2020-02-29"'}, one)
+        self.assertEqual({
+            "jpg": picture(2), "cls": b"2", "score.json": b"2.0", "count.json": b"0",
+            "tags.json": b"[]", "box.json": b'{"x":2,"y":3}', "mask.bin": b"?",
+            "good.json": b"false"}, two)
+        data("check", self.path("out"))
+
+    def test_text_without_images(self):
+        path = self.put("a.parquet", {"text": [f"line {i}" for i in range(5)], "id": range(5)})
+        self.assertEqual([{"text.txt": f"line {i}".encode(), "id.json": str(i).encode()}
+                          for i in range(5)], [fields for _, fields in self.imported(path)])
+        # Nothing to train on here, and so no index.
+        self.assertEqual([], glob.glob(self.path("out", "*.idx")))
+        self.assertIn("no image", data("check", self.path("out"), code=65))
+
+    def test_what_is_wrong_is_named(self):
+        sound = {"image": [picture(i) for i in range(9)], "label": [0] * 9}
+        path = self.put("a.parquet", sound, write_page_checksum=True, compression="none")
+        content = read_bytes(path)
+        flipped = bytearray(content)
+        flipped[content.index(picture(5)) + 40] ^= 1
+        for name, changed in [("cut", content[:-100]), ("text", b"text" * 100), ("empty", b""),
+                              ("flipped", bytes(flipped)), ("middle", content[:2000] + content[-900:])]:
+            wrong = self.write(name, changed)
+            self.assertIn(f"{wrong}: ", self.refused(wrong))
+        self.assertIn("absent: ", self.refused(self.path("absent")))
+        self.assertIn(f'{path}: has no column "picture"\n  its columns are: image, label',
+                      self.refused(path, "--image-field", "picture"))
+        for columns, problem in [
+                ({"image": [b"GIF89a"], "label": [0]}, 'its "image" is in no known image format'),
+                ({"image": [None], "label": [0]}, 'its "image" holds no bytes'),
+                ({"image": pyarrow.array([{"bytes": None, "path": "a.jpg"}], IMAGE), "label": [0]},
+                 'its "image" holds no bytes'),
+                ({"image": [picture(1)], "label": [None]}, 'its "label" is no class: null'),
+                ({"image": [picture(1)], "label": [-1]}, 'its "label" is no class: -1'),
+                ({"image": [picture(1)], "label": [1.5]}, 'its "label" is no class: 1.5'),
+                ({"text": [None]}, "holds no value")]:
+            path = self.put("wrong.parquet", columns)
+            self.assertIn(f"{path}: row 0: {problem}", self.refused(path))
+        path = self.put("lists.parquet", {"images": [[picture(1)]]})
+        self.assertIn("holds bytes inside a list", self.refused(path))
+        path = self.put("twice.parquet", {"A": [1], "a": [2]})
+        self.assertIn('has two columns "a"', self.refused(path))
+
+    def test_arrow_is_loaded_for_parquet_only(self):
+        program = os.path.join(os.path.dirname(PROGRAM), "scaletrain-data")
+        linked = subprocess.run(["ldd", program], stdout=subprocess.PIPE, check=True, timeout=60)
+        self.assertNotIn(b"arrow", linked.stdout)
+        # Where it was not built, the error says what to do.
+        alone = shutil.copy(program, self.path("scaletrain-data"))
+        path = self.put("a.parquet", {"text": ["x"]})
+        done = subprocess.run([alone, "import", "parquet", path, "--out", self.path("no")],
+                              stderr=subprocess.PIPE, check=False, timeout=60)
+        self.assertEqual(2, done.returncode)
+        self.assertIn(b"the Parquet library could not be opened", done.stderr)
+        self.assertIn(b"run scripts/setup.sh, which installs pyarrow", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
