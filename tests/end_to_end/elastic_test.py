@@ -131,9 +131,9 @@ class Agents(AgentsTestCase):
 @skip_unless_available()
 class Recipes(AgentsTestCase, RunTestCase):
     def test_a_run_survives_its_leader_and_another_number_of_ranks(self):
-        steps = 600
+        steps = 120
         changes = dict(steps=steps, batch={"global": 48, "per_device": 8},
-                       checkpoint={"every": {"steps": 20}})
+                       checkpoint={"every": {"steps": 10}})
         alone = self.recipe("alone", **changes)
         self.run_launcher("launch", alone)
         shared = self.recipe("shared", **changes)
@@ -145,9 +145,12 @@ class Recipes(AgentsTestCase, RunTestCase):
         for agent in agents:
             out, _ = agent.communicate(timeout=300)
             self.assertEqual(0, agent.returncode, out)
-        ours, theirs = (records(self.folder / name, "train")[-1] for name in ("shared", "alone"))
-        self.assertEqual((steps, theirs["order_digest"]), (ours["step"], ours["order_digest"]))
-        self.assertAlmostEqual(theirs["loss"], ours["loss"], delta=0.05)
+        ours, theirs = (records(self.folder / name, "train") for name in ("shared", "alone"))
+        self.assertEqual([record["step"] for record in theirs], [record["step"] for record in ours])
+        self.assertEqual(theirs[-1]["order_digest"], ours[-1]["order_digest"])
+        self.assertGreater(ours[-1]["attempt"], 0)
+        for mine, other in zip(ours, theirs):  # sums have another order
+            self.assertLess(abs(mine["loss"] - other["loss"]), 1e-3 * other["loss"], mine["step"])
 
     def test_an_open_global_batch_is_refused(self):
         agent = self.agent(0, self.recipe())

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from end_to_end.support import BIN, LONG
+from end_to_end.support import BIN, LONG, SCALETRAIN, RunTestCase
 
 SIZES = [128, 512, 1000, 2000, 4000] if LONG else [128, 1000]
 ROUNDS = 5 if LONG else 1
@@ -59,6 +59,23 @@ class Scale(unittest.TestCase):
         asked = [line for line in lines if "htons(53)" in line or "/etc/hosts" in line
                  or "/etc/resolv.conf" in line]
         self.assertEqual([], asked)
+
+
+@unittest.skipUnless(LONG and shutil.which("strace"), "SCALETRAIN_LONG=1, and needs strace")
+class Connections(RunTestCase):
+    def test_a_rank_makes_few_connections(self):
+        for ranks in (16, 32):
+            trace = self.folder / f"trace{ranks}"
+            recipe = self.recipe(f"ranks{ranks}", steps=1, threads=1, batch={"per_device": 2},
+                                 validate=None)
+            subprocess.run(["strace", "-f", "-e", "trace=connect", "-o", trace, SCALETRAIN, "launch",
+                            "--nproc", str(ranks), recipe], check=True, timeout=600,
+                           capture_output=True)
+            made = sum("connect(" in line and "127.0.0.1" in line
+                       for line in trace.read_text().splitlines())
+            print(f"{ranks} ranks: {made / ranks:.1f} connections each", flush=True)
+            # To the store, and then to some peers, not to all.
+            self.assertLessEqual(made / ranks, 2 + 2 * math.log2(ranks))
 
 
 if __name__ == "__main__":
