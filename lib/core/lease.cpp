@@ -28,6 +28,7 @@ struct Owner {
   std::string host, boot_id;
   pid_t pid = 0;
   std::int64_t started = 0;
+  int attempt = 0;
 };
 
 std::string read_small(const std::filesystem::path& path) {
@@ -69,7 +70,8 @@ std::optional<Owner> parse(const std::string& text) {
     return Owner{.host = json.at("host"),
                  .boot_id = json.at("boot_id"),
                  .pid = json.at("pid"),
-                 .started = json.at("started")};
+                 .started = json.at("started"),
+                 .attempt = json.value("attempt", 0)};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
@@ -142,6 +144,20 @@ void take_away(const std::filesystem::path& file, const std::string& stale) {
 }
 
 }  // namespace
+
+std::optional<LeaseView> view_lease(const std::filesystem::path& file) {
+  const std::optional<Owner> owner = parse(read_small(file));
+  std::error_code gone;
+  const auto changed = std::filesystem::last_write_time(file, gone);
+  if (!owner || gone) return std::nullopt;
+  return LeaseView{.host = owner->host,
+                   .pid = owner->pid,
+                   .attempt = owner->attempt,
+                   .alive = lives(*owner),
+                   .age_s = std::chrono::duration<double>(
+                                std::filesystem::file_time_type::clock::now() - changed)
+                                .count()};
+}
 
 Lease::Lease(std::filesystem::path file, int attempt, milliseconds stale_after)
     : file_(std::move(file)), attempt_(attempt) {

@@ -9,9 +9,22 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace scaletrain::core {
+
+// What a lease file says to one who only looks.
+struct LeaseView {
+  std::string host{};
+  int pid = 0;
+  int attempt = 0;
+  std::optional<bool> alive{};  // nullopt: of another host or boot, which cannot be seen from here
+  double age_s = 0;             // since its last beat, by the file's time
+};
+
+// nullopt where there is none, or one that cannot be read.
+std::optional<LeaseView> view_lease(const std::filesystem::path& file);
 
 class Lease {
  public:

@@ -79,6 +79,7 @@ WorkerEnv read_worker_env() {
   env.store_fd = descriptor("SCALETRAIN_STORE_FD");
   env.lifeline_fd = descriptor("SCALETRAIN_LIFELINE_FD");
   env.console_fd = descriptor("SCALETRAIN_CONSOLE_FD");
+  env.beat_fd = descriptor("SCALETRAIN_BEAT_FD");
   env.attempt = integer("SCALETRAIN_ATTEMPT", 0, kMaxInt, 0);
   return env;
 }
@@ -110,6 +111,7 @@ std::map<std::string, std::string> worker_variables(const WorkerEnv& env) {
   if (env.store_fd) result["SCALETRAIN_STORE_FD"] = text(*env.store_fd);
   if (env.lifeline_fd) result["SCALETRAIN_LIFELINE_FD"] = text(*env.lifeline_fd);
   if (env.console_fd) result["SCALETRAIN_CONSOLE_FD"] = text(*env.console_fd);
+  if (env.beat_fd) result["SCALETRAIN_BEAT_FD"] = text(*env.beat_fd);
   return result;
 }
 

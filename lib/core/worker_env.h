@@ -29,6 +29,7 @@ struct WorkerEnv {
   std::optional<int> store_fd;     // SCALETRAIN_STORE_FD: listening socket for rank 0's store
   std::optional<int> lifeline_fd;  // SCALETRAIN_LIFELINE_FD: end of file means the launcher died
   std::optional<int> console_fd;   // SCALETRAIN_CONSOLE_FD: the launcher's standard error
+  std::optional<int> beat_fd;      // SCALETRAIN_BEAT_FD: where it beats (lib/core/beat.h)
   int attempt = 0;                 // SCALETRAIN_ATTEMPT: number of the attempt in the run's folder
 };
 

@@ -1,0 +1,100 @@
+// What a worker is doing, told to the launcher through memory that both share: no lock, no system
+// call, and a few nanoseconds each time.
+//
+// The launcher makes a file without a name for each of its workers (make_beat_file), which vanishes
+// when both have ended. Its first page holds the beat; behind it lie the stacks that the worker
+// writes when it is asked to (lib/core/stack_dump.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/core/descriptor.h"
+
+namespace scaletrain::core {
+
+enum class Phase : std::uint32_t {
+  kStarting,
+  kJoining,     // waits until all ranks are there and connected
+  kData,        // waits for the next batch
+  kCompute,     // forward, backward and update
+  kCollective,  // has entered a collective and may wait in it
+  kValidating,
+  kSaving,
+  kWaiting,  // for the other ranks, at the end
+};
+inline constexpr std::size_t kPhases = 8;
+
+// "starting", "joining", "data", "compute", "collective", "validating", "saving", "waiting"
+std::string_view to_text(Phase phase);
+
+struct BeatPage;  // the shared page
+
+// A worker's side. Copies write to the same page.
+class Beat {
+ public:
+  Beat();                     // nobody reads it
+  explicit Beat(int fd);      // the launcher's file. Throws core::InternalError.
+  void offer_stacks(int fd);  // from now on the launcher may ask for stacks, written to `fd`
+
+  // One thread at a time: the one that trains.
+  void enter(Phase phase);                   // again and again while in it: "still here"
+  void begin_step(std::int64_t step);        // the optimizer step under way, from 1
+  void set_total_steps(std::int64_t steps);  // of the run
+  void name_next(const char* name);          // of the next collective; stays valid until then
+
+  // A collective is entered, "all-reduce" or "broadcast"; from any thread.
+  void enter_collective(const char* kind);
+  void leave_collective();  // back in the phase before; entering another phase leaves it too
+
+  // Seconds spent in each phase since the last call. What follows the last collective that was
+  // entered in a phase is time in that collective.
+  std::array<double, kPhases> take_times();
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+// What the launcher reads of one worker.
+struct BeatState {
+  std::uint64_t count = 0;  // changes with every beat
+  Phase phase = Phase::kStarting;
+  std::int64_t step = 0;         // 0: none yet
+  std::int64_t total_steps = 0;  // 0: not told
+  std::int64_t collectives = 0;  // entered so far
+  int stack_signal = 0;          // that makes a thread write its stack; 0: none does
+  std::uint32_t stacks = 0;      // written so far
+};
+
+struct BeatCollective {
+  std::string kind, name;  // "all-reduce", "vote"
+  std::int64_t step = 0;
+};
+
+// An empty file for one worker. Throws core::InternalError.
+Descriptor make_beat_file();
+
+class BeatReader {
+ public:
+  explicit BeatReader(int fd);  // stays the caller's. Throws core::InternalError.
+  ~BeatReader();
+  BeatReader(BeatReader&& other) noexcept;
+  BeatReader& operator=(BeatReader&&) = delete;
+
+  BeatState state() const;
+  // The collective `number`, from 1; nullopt where it was not entered, or long ago.
+  std::optional<BeatCollective> collective(std::int64_t number) const;
+  // What was written behind the page.
+  std::string stacks() const;
+
+ private:
+  int fd_;
+  const BeatPage* page_;
+};
+
+}  // namespace scaletrain::core
