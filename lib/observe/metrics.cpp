@@ -58,6 +58,18 @@ std::string to_json_line(const EvalRecord& record, double time) {
       .dump();
 }
 
+std::string to_json_line(const StragglerRecord& record, double time) {
+  return nlohmann::ordered_json{{"event", "straggler"},
+                                {"attempt", record.attempt},
+                                {"step", record.step},
+                                {"rank", record.slow.rank},
+                                {"phase", record.slow.phase},
+                                {"own_time", record.slow.seconds},
+                                {"median_time", record.slow.median},
+                                {"time", time}}
+      .dump();
+}
+
 MetricsWriter::MetricsWriter(std::filesystem::path file) : file_(std::move(file)) {
   fd_ = open(file_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (fd_ < 0) {
@@ -76,6 +88,10 @@ void MetricsWriter::write(const TrainRecord& record) {
 }
 
 void MetricsWriter::write(const EvalRecord& record) {
+  append(to_json_line(record, core::unix_time()));
+}
+
+void MetricsWriter::write(const StragglerRecord& record) {
   append(to_json_line(record, core::unix_time()));
 }
 

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <string>
 
+#include "lib/observe/stragglers.h"
+
 namespace scaletrain::observe {
 
 // {"event":"train", ...}
@@ -39,9 +41,17 @@ struct EvalRecord {
   std::int64_t skipped = 0;             // bad samples that are not in count
 };
 
+// {"event":"straggler", ...}: once an attempt for each rank
+struct StragglerRecord {
+  int attempt = 0;
+  std::int64_t step = 0;
+  Straggler slow;
+};
+
 // The line of a record, without its newline; `time` in Unix seconds.
 std::string to_json_line(const TrainRecord& record, double time);
 std::string to_json_line(const EvalRecord& record, double time);
+std::string to_json_line(const StragglerRecord& record, double time);
 
 // Appends to RUN/metrics.jsonl, one write(2) a line; a torn last line of a killed run is ended with
 // a newline first. A file that cannot be opened or written is reported once and never stops the
@@ -55,6 +65,7 @@ class MetricsWriter {
 
   void write(const TrainRecord& record);  // adds "time"
   void write(const EvalRecord& record);
+  void write(const StragglerRecord& record);
 
  private:
   void append(std::string line);

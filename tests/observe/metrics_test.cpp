@@ -67,6 +67,16 @@ TEST_CASE("an eval record is one line with every field of docs/metrics.md, in it
   CHECK(to_json_line(kEval, 1.5) == kEvalStart + std::string(R"(,"time":1.5})"));
 }
 
+TEST_CASE("a straggler record is one line with every field of docs/metrics.md, in its order") {
+  const StragglerRecord record{
+      .attempt = 1,
+      .step = 30,
+      .slow = {.rank = 5, .phase = "data", .seconds = 0.5, .median = 0.25}};
+  CHECK(to_json_line(record, 1.5) ==
+        R"({"event":"straggler","attempt":1,"step":30,"rank":5,"phase":"data","own_time":0.5,)"
+        R"("median_time":0.25,"time":1.5})");
+}
+
 TEST_CASE("a loss reads back to the same bits") {
   for (const double loss :
        {0.1 + 0.2, 1.0 / 3, 2.302585092994046, 5e-324, 2.2250738585072014e-308, 1e22, 1e23, -0.0,
