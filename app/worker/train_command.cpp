@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "lib/core/beat.h"
 #include "lib/core/error.h"
 #include "lib/core/lifeline.h"
 #include "lib/core/log.h"
@@ -66,13 +67,20 @@ int run_train(int argc, char** argv) {
     lifeline.emplace(*env.lifeline_fd, static_cast<int>(core::ExitCode::kTemporary));
   }
 
+  core::Beat beat;
+  if (env.beat_fd) {
+    beat = core::Beat(*env.beat_fd);
+    beat.offer_stacks(*env.beat_fd);
+  }
+
   std::unique_ptr<train::Trainer> trainer;
   const auto step = [&] { return trainer ? trainer->step() : -1; };
   int status = 0;
   try {
     std::optional<std::filesystem::path> checkpoint;
     if (resume) checkpoint = *resume;
-    trainer = std::make_unique<train::Trainer>(recipe::load_recipe(recipe_path), env, checkpoint);
+    trainer =
+        std::make_unique<train::Trainer>(recipe::load_recipe(recipe_path), env, checkpoint, beat);
     status = static_cast<int>(trainer->run());
   } catch (const core::Error& error) {
     status = report(error, env, step());

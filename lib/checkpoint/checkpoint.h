@@ -26,6 +26,7 @@ struct TrainState {
   double trained_s = 0;     // wall time of training so far
   double best_metric = -1;  // best validation top-1, -1: none yet
   std::int64_t best_step = -1;
+  bool validation_due = false;            // a stop cut the validation of this step short
   int skipped_steps = 0;                  // steps left out as not finite
   std::int64_t skipped_samples = 0;       // left out as bad, all ranks
   std::int64_t set_samples = 0;           // of the training set; 0: not counted (streamed order)

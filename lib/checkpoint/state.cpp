@@ -84,6 +84,7 @@ std::string render_state(const TrainState& state) {
       {"trained_s", state.trained_s},
       {"best_metric", state.best_metric},
       {"best_step", state.best_step},
+      {"validation_due", state.validation_due},
       {"skipped_steps", state.skipped_steps},
       {"skipped_samples", state.skipped_samples},
       {"set_samples", state.set_samples},
@@ -121,6 +122,14 @@ TrainState parse_state(std::string_view text, const std::string& place) {
   state.trained_s = fields.number("trained_s");
   state.best_metric = fields.number("best_metric");
   state.best_step = fields.integer("best_step", -1);
+  if (fields.has("validation_due")) {
+    const nlohmann::json& due = fields.value("validation_due");
+    if (!due.is_boolean()) {
+      throw core::CheckpointError(place + ": /validation_due", "is not true or false",
+                                  "use another checkpoint");
+    }
+    state.validation_due = due.get<bool>();
+  }
   state.skipped_steps = small(fields, "skipped_steps", 0);
   if (fields.has("skipped_samples")) state.skipped_samples = fields.integer("skipped_samples", 0);
   if (fields.has("set_samples")) state.set_samples = fields.integer("set_samples", 0);

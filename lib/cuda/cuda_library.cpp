@@ -6,8 +6,12 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
+#include "lib/dist/beating.h"
+
 namespace {
 
+namespace core = scaletrain::core;
+using scaletrain::dist::Beating;
 using scaletrain::dist::CudaLibrary;
 
 int device_count() { return c10::cuda::device_count(); }
@@ -20,11 +24,11 @@ std::string device_name(c10::DeviceIndex device) {
 
 c10::intrusive_ptr<c10d::Backend> make_nccl(c10::intrusive_ptr<c10d::Store> store, int rank,
                                             int world_size, c10::DeviceIndex device,
-                                            std::chrono::milliseconds timeout) {
+                                            std::chrono::milliseconds timeout, core::Beat beat) {
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = timeout;
-  auto group = c10::make_intrusive<c10d::ProcessGroupNCCL>(std::move(store), rank, world_size,
-                                                           std::move(options));
+  auto group = c10::make_intrusive<Beating<c10d::ProcessGroupNCCL>>(
+      std::move(beat), std::move(store), rank, world_size, std::move(options));
   // Connects now, so that a rank that cannot is told here and not in the middle of the first step.
   group->eagerConnectSingleDevice(at::Device(at::kCUDA, device));
   return group;

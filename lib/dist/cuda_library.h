@@ -8,6 +8,8 @@
 #include <chrono>
 #include <string>
 
+#include "lib/core/beat.h"
+
 namespace c10d {
 class Backend;
 class Store;
@@ -23,7 +25,8 @@ struct CudaLibrary {
   std::string (*device_name)(c10::DeviceIndex device);
   c10::intrusive_ptr<c10d::Backend> (*make_nccl)(c10::intrusive_ptr<c10d::Store> store, int rank,
                                                  int world_size, c10::DeviceIndex device,
-                                                 std::chrono::milliseconds timeout);
+                                                 std::chrono::milliseconds timeout,
+                                                 core::Beat beat);
 };
 
 // Opens the library that lies beside the program, once. Throws core::UsageError when it is not

@@ -11,6 +11,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "lib/core/error.h"
+#include "lib/dist/beating.h"
 #include "lib/dist/cuda_library.h"
 #include "lib/dist/foreign_text.h"
 #include "lib/dist/local_address.h"
@@ -27,12 +28,13 @@ constexpr int kLazyConnectionRanks = 16;
 
 c10::intrusive_ptr<c10d::Backend> make_gloo(c10::intrusive_ptr<c10d::Store> store,
                                             const core::WorkerEnv& env,
-                                            std::chrono::milliseconds timeout) {
+                                            std::chrono::milliseconds timeout,
+                                            const core::Beat& beat) {
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
   options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(
       local_address(env), env.world_size >= kLazyConnectionRanks));
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(std::move(store), env.rank, env.world_size,
-                                                     std::move(options));
+  return c10::make_intrusive<Beating<c10d::ProcessGroupGloo>>(beat, std::move(store), env.rank,
+                                                              env.world_size, std::move(options));
 }
 
 [[noreturn]] void throw_lost(int rank, const std::string& what, const std::exception& cause) {
@@ -59,16 +61,18 @@ auto talk(int rank, const char* name, const Body& body) {
 
 class Pending::Impl {
  public:
-  Impl(int rank, const char* name, c10::intrusive_ptr<c10d::Work> work)
-      : rank_(rank), name_(name), work_(std::move(work)) {}
+  Impl(int rank, const char* name, core::Beat beat, c10::intrusive_ptr<c10d::Work> work)
+      : rank_(rank), name_(name), beat_(std::move(beat)), work_(std::move(work)) {}
 
   void wait() {
     talk(rank_, name_.c_str(), [&] { work_->wait(); });
+    beat_.leave_collective();
   }
 
  private:
   int rank_;
   std::string name_;
+  core::Beat beat_;
   c10::intrusive_ptr<c10d::Work> work_;
 };
 
@@ -76,8 +80,9 @@ void Pending::wait() {
   if (impl_) impl_->wait();
 }
 
-Group::Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout)
-    : rank_(env.rank), world_size_(env.world_size), device_(device) {
+Group::Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout,
+             core::Beat beat)
+    : rank_(env.rank), world_size_(env.world_size), device_(device), beat_(std::move(beat)) {
   if (world_size_ == 1) return;
   store_ = open_store(env, timeout);
   await_all_ranks(*store_, env, timeout);
@@ -87,10 +92,10 @@ Group::Group(const core::WorkerEnv& env, at::Device device, std::chrono::millise
     const bool cuda = device.is_cuda();
     const auto kind = cuda ? ProcessGroup::BackendType::NCCL : ProcessGroup::BackendType::GLOO;
     process_group_->setDefaultBackend(kind);
-    process_group_->setBackend(
-        device.type(), kind,
-        cuda ? cuda_library().make_nccl(group_store, rank_, world_size_, device.index(), timeout)
-             : make_gloo(group_store, env, timeout));
+    process_group_->setBackend(device.type(), kind,
+                               cuda ? cuda_library().make_nccl(group_store, rank_, world_size_,
+                                                               device.index(), timeout, beat_)
+                                    : make_gloo(group_store, env, timeout, beat_));
   });
 }
 
@@ -98,35 +103,38 @@ Group::~Group() = default;
 
 namespace {
 
-Pending all_reduce(ProcessGroup* group, int rank, at::Tensor tensor, const char* name,
-                   c10d::ReduceOp::RedOpType operation) {
+Pending all_reduce(ProcessGroup* group, int rank, core::Beat& beat, at::Tensor tensor,
+                   const char* name, c10d::ReduceOp::RedOpType operation) {
   if (group == nullptr) return Pending();
+  beat.name_next(name);
   c10d::AllreduceOptions options;
   options.reduceOp = operation;
   std::vector<at::Tensor> tensors{std::move(tensor)};
   return Pending(std::make_shared<Pending::Impl>(
-      rank, name, talk(rank, name, [&] { return group->allreduce(tensors, options); })));
+      rank, name, beat, talk(rank, name, [&] { return group->allreduce(tensors, options); })));
 }
 
 }  // namespace
 
 Pending Group::all_reduce_sum(at::Tensor tensor, const char* name) {
-  return all_reduce(process_group_.get(), rank_, std::move(tensor), name,
+  return all_reduce(process_group_.get(), rank_, beat_, std::move(tensor), name,
                     c10d::ReduceOp::RedOpType::SUM);
 }
 
 Pending Group::all_reduce_max(at::Tensor tensor, const char* name) {
-  return all_reduce(process_group_.get(), rank_, std::move(tensor), name,
+  return all_reduce(process_group_.get(), rank_, beat_, std::move(tensor), name,
                     c10d::ReduceOp::RedOpType::MAX);
 }
 
 Pending Group::broadcast(at::Tensor tensor, int root, const char* name) {
   if (!process_group_) return Pending();
+  beat_.name_next(name);
   c10d::BroadcastOptions options;
   options.rootRank = root;
   std::vector<at::Tensor> tensors{std::move(tensor)};
   return Pending(std::make_shared<Pending::Impl>(
-      rank_, name, talk(rank_, name, [&] { return process_group_->broadcast(tensors, options); })));
+      rank_, name, beat_,
+      talk(rank_, name, [&] { return process_group_->broadcast(tensors, options); })));
 }
 
 std::string Group::broadcast_text(std::string text, int root, const char* name) {
@@ -148,6 +156,14 @@ void Group::barrier(const char* name) {
   const at::Tensor token = at::zeros({1}, at::TensorOptions(at::kFloat).device(device_));
   all_reduce_sum(token, name).wait();
   token.cpu();  // on a device wait() only orders the queues; this waits for the peers
+}
+
+bool Group::stop_was_told(bool own) {
+  if (!store_) return own;
+  return talk(rank_, "stop", [&] {
+    if (own) store_->set("stop", "1");
+    return own || store_->check({"stop"});
+  });
 }
 
 void rethrow_as_stopped(int rank, const char* what) {

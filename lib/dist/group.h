@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "lib/core/beat.h"
 #include "lib/core/worker_env.h"
 
 namespace c10d {
@@ -35,8 +36,9 @@ class Group {
   // unless env.use_agent_store) and builds the process group: Gloo for a CPU, NCCL for a CUDA
   // device. With one rank nothing is opened and every collective is the identity. Throws
   // core::StoppedError when not all ranks arrive within `timeout`, naming who is missing. A
-  // collective has `timeout` too.
-  Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout);
+  // collective has `timeout` too; each one that is entered is told to `beat`.
+  Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout,
+        core::Beat beat = core::Beat());
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -53,12 +55,17 @@ class Group {
   std::string broadcast_text(std::string text, int root, const char* name);
   void barrier(const char* name);
 
+  // Tells the other ranks through the store that this one was asked to stop, where `own` says so,
+  // and hears it from them: nobody has to wait for anybody. True where any rank has told it.
+  bool stop_was_told(bool own);
+
   // c10d's group for the Reducer; null with one rank.
   const c10::intrusive_ptr<c10d::ProcessGroup>& process_group() const { return process_group_; }
 
  private:
   int rank_, world_size_;
   at::Device device_;
+  core::Beat beat_;
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroup> process_group_;
 };

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "lib/core/beat.h"
+#include "lib/core/signals.h"
 #include "lib/data/loader.h"
 #include "lib/dist/group.h"
 #include "lib/input/images.h"
@@ -19,11 +21,15 @@ struct EvalResult {
   std::int64_t count = 0;
   std::int64_t skipped = 0;                  // bad samples of all ranks
   std::vector<data::BadSample> bad_samples;  // this rank's
+  // The strongest reason that cut it short on any rank; then the rest means nothing.
+  core::StopReason stop = core::StopReason::kNone;
 };
 
 // Runs the model in evaluation mode over every batch of `loader` from its start, and puts it back
-// into training mode. Ranks may have different numbers of batches: only the sums are exchanged.
+// into training mode. Ranks may have different numbers of batches: only the sums are exchanged. A
+// stop that any rank was asked for cuts it short on all.
 EvalResult evaluate(nn::Model& model, const nn::Loss& loss, precision::Precision& precision,
-                    const input::ImageInput& input, data::EvalLoader& loader, dist::Group& group);
+                    const input::ImageInput& input, data::EvalLoader& loader, dist::Group& group,
+                    core::Beat& beat);
 
 }  // namespace scaletrain::train

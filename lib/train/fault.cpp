@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <csignal>
@@ -18,14 +19,21 @@
 namespace scaletrain::train {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Fault::Kind>, 6> kKinds{
+constexpr std::array<std::pair<std::string_view, Fault::Kind>, 12> kKinds{
     {{"nan", Fault::Kind::kNan},
      {"nans", Fault::Kind::kNans},
      {"kill", Fault::Kind::kKill},
+     {"segv", Fault::Kind::kSegv},
+     {"stop", Fault::Kind::kStop},
      {"exit", Fault::Kind::kExit},
      {"throw", Fault::Kind::kThrow},
-     {"slow", Fault::Kind::kSlow}}};
+     {"spin", Fault::Kind::kSpin},
+     {"slow", Fault::Kind::kSlow},
+     {"slows", Fault::Kind::kSlows},
+     {"slow-data", Fault::Kind::kSlowData},
+     {"stuck-data", Fault::Kind::kStuckData}}};
 constexpr int kExitStatus = 7;
+constexpr std::chrono::milliseconds kSlowness{50};
 
 std::optional<Fault::Kind> kind_of(std::string_view name) {
   for (const auto& [known, kind] : kKinds) {
@@ -33,6 +41,25 @@ std::optional<Fault::Kind> kind_of(std::string_view name) {
   }
   return std::nullopt;
 }
+
+class FaultyPool : public core::BufferPool {
+ public:
+  FaultyPool(std::unique_ptr<core::BufferPool> pool, const Fault& fault)
+      : pool_(std::move(pool)), fault_(fault) {}
+
+  core::Buffer take(std::size_t bytes) override {
+    if (++taken_ >= fault_.step) {
+      if (fault_.kind == Fault::Kind::kSlowData) std::this_thread::sleep_for(kSlowness);
+      while (fault_.kind == Fault::Kind::kStuckData) ::pause();
+    }
+    return pool_->take(bytes);
+  }
+
+ private:
+  std::unique_ptr<core::BufferPool> pool_;
+  Fault fault_;
+  std::atomic<std::int64_t> taken_{0};
+};
 
 template <class Number>
 bool read_number(std::string_view text, Number& number) {
@@ -55,9 +82,8 @@ std::optional<Fault> parse_fault(const std::string& text) {
     good = read_number(view.substr(comma + 1), *fault.rank);
   }
   if (!good) {
-    throw core::UsageError(
-        "SCALETRAIN_FAULT", fmt::format("\"{}\" is no fault", text),
-        "use KIND@STEP or KIND@STEP,RANK with nan, nans, kill, exit, throw or slow");
+    throw core::UsageError("SCALETRAIN_FAULT", fmt::format("\"{}\" is no fault", text),
+                           "use KIND@STEP or KIND@STEP,RANK; lib/train/fault.h lists the kinds");
   }
   fault.kind = *kind;
   return fault;
@@ -72,6 +98,9 @@ std::optional<Fault> read_fault() {
 bool commit_fault(const std::optional<Fault>& fault, std::int64_t step, int rank) {
   if (!fault || fault->rank.value_or(rank) != rank) return false;
   if (fault->kind == Fault::Kind::kNans) return step >= fault->step;
+  if (fault->kind == Fault::Kind::kSlows && step >= fault->step) {
+    std::this_thread::sleep_for(kSlowness);
+  }
   if (fault->step != step) return false;
   switch (fault->kind) {
     case Fault::Kind::kNan:
@@ -80,15 +109,38 @@ bool commit_fault(const std::optional<Fault>& fault, std::int64_t step, int rank
     case Fault::Kind::kKill:
       ::raise(SIGKILL);
       break;
+    case Fault::Kind::kSegv:
+      ::raise(SIGSEGV);
+      break;
+    case Fault::Kind::kStop:
+      ::raise(SIGSTOP);
+      break;
     case Fault::Kind::kExit:
       ::_exit(kExitStatus);
     case Fault::Kind::kThrow:
       throw std::runtime_error("a fault was asked for");
+    case Fault::Kind::kSpin:
+      for (volatile bool ever = true; ever;) {
+      }
+      break;
     case Fault::Kind::kSlow:
       std::this_thread::sleep_for(std::chrono::seconds(1));
       break;
+    case Fault::Kind::kSlows:
+    case Fault::Kind::kSlowData:
+    case Fault::Kind::kStuckData:
+      break;
   }
   return false;
+}
+
+std::unique_ptr<core::BufferPool> with_fault(std::unique_ptr<core::BufferPool> pool,
+                                             const std::optional<Fault>& fault, int rank) {
+  const bool meant =
+      fault && fault->rank.value_or(rank) == rank &&
+      (fault->kind == Fault::Kind::kSlowData || fault->kind == Fault::Kind::kStuckData);
+  if (!meant) return pool;
+  return std::make_unique<FaultyPool>(std::move(pool), *fault);
 }
 
 }  // namespace scaletrain::train

@@ -1,17 +1,39 @@
 // Faults on purpose, for tests: the environment variable SCALETRAIN_FAULT, never a recipe key.
 //
-//   SCALETRAIN_FAULT=KIND@STEP[,RANK]    KIND: nan, kill, exit, throw, slow; STEP from 1; any rank
-//   without RANK
+//   SCALETRAIN_FAULT=KIND@STEP[,RANK]    STEP from 1; any rank without RANK
+//
+//   nan, nans           the loss of this step, of all from it on, is not finite
+//   kill, segv, stop    SIGKILL, SIGSEGV, SIGSTOP to this process
+//   exit, throw, spin   status 7, an exception, an endless loop
+//   slow, slows         a wait of 1 s in this step, of 50 ms in all from it on
+//   slow-data           50 ms for each batch buffer from number STEP on
+//   stuck-data          a data thread waits for ever for buffer number STEP
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+
+#include "lib/core/buffer.h"
 
 namespace scaletrain::train {
 
 struct Fault {
-  enum class Kind { kNan, kNans, kKill, kExit, kThrow, kSlow };
+  enum class Kind {
+    kNan,
+    kNans,
+    kKill,
+    kSegv,
+    kStop,
+    kExit,
+    kThrow,
+    kSpin,
+    kSlow,
+    kSlows,
+    kSlowData,
+    kStuckData
+  };
   Kind kind = Kind::kNan;
   std::int64_t step = 0;
   std::optional<int> rank;
@@ -21,9 +43,12 @@ struct Fault {
 std::optional<Fault> read_fault();
 std::optional<Fault> parse_fault(const std::string& text);
 
-// Commits `fault` where it is meant for this step and rank: kill is SIGKILL of this process, exit
-// is status 7, throw a std::runtime_error, slow a second's wait. nan is the caller's: true means
-// that this step's loss shall not be finite.
+// Commits `fault` where it is meant for this step and rank. nan is the caller's: true means that
+// this step's loss shall not be finite. The faults of data are with_fault's.
 bool commit_fault(const std::optional<Fault>& fault, std::int64_t step, int rank);
+
+// The pool that batches come from, slow or stuck where `fault` asks for that on this rank.
+std::unique_ptr<core::BufferPool> with_fault(std::unique_ptr<core::BufferPool> pool,
+                                             const std::optional<Fault>& fault, int rank);
 
 }  // namespace scaletrain::train

@@ -14,13 +14,15 @@
 #include "lib/dist/device.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
+#include "lib/train/fault.h"
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
 
 namespace scaletrain::train {
 namespace {
 
-constexpr std::chrono::minutes kGroupTimeout{10};
+// Longer than the default of --hang-timeout, whose verdict says more.
+constexpr std::chrono::minutes kGroupTimeout{15};
 using Sizes = std::vector<std::int64_t>;
 
 std::int64_t length_steps(const recipe::Recipe& recipe, std::int64_t steps_per_epoch) {
@@ -37,13 +39,16 @@ std::vector<at::Tensor> values(const std::map<std::string, at::Tensor>& named) {
 }  // namespace
 
 Parts::Parts(const recipe::Recipe& recipe, const core::WorkerEnv& env,
-             const std::optional<std::filesystem::path>& resume)
-    : batch(recipe::plan_batch(recipe.batch, env.world_size)) {
+             const std::optional<std::filesystem::path>& resume, core::Beat beats)
+    : beat(std::move(beats)), batch(recipe::plan_batch(recipe.batch, env.world_size)) {
   if (recipe.threads > 0) at::set_num_threads(static_cast<int>(recipe.threads));
   const at::Device device = dist::choose_device(recipe.device, env.local_rank);
   if (resume) state = checkpoint::read_state(*resume);
   open_data(recipe, env, device);  // its threads decode while the rest is built
-  group = std::make_unique<dist::Group>(env, device, kGroupTimeout);
+  beat.set_total_steps(total_steps);
+  beat.enter(core::Phase::kJoining);
+  group = std::make_unique<dist::Group>(env, device, kGroupTimeout, beat);
+  beat.enter(core::Phase::kStarting);
   build_model(recipe);
   if (resume) restore(recipe, *resume);
   replicate(*group, values(model_tensors()), "initial model");
@@ -57,7 +62,7 @@ Parts::Parts(const recipe::Recipe& recipe, const core::WorkerEnv& env,
 
 void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device) {
   const recipe::Data& config = recipe.data;
-  pool = dist::make_batch_pool(device);
+  pool = with_fault(dist::make_batch_pool(device), read_fault(), env.rank);
   data::LoaderOptions options = data::loader_options(config);
   options.num_classes = recipe.model.num_classes;
   options.seed = recipe.seed;
@@ -139,7 +144,7 @@ void Parts::restore(const recipe::Recipe& recipe, const std::filesystem::path& c
 
 EvalResult Parts::evaluate(data::EvalLoader& loader) {
   replicate(*group, model->buffers(), "buffers before evaluation");
-  return train::evaluate(*model, *loss, *precision, *input, loader, *group);
+  return train::evaluate(*model, *loss, *precision, *input, loader, *group, beat);
 }
 
 void Parts::gather_shard_sizes(const recipe::Recipe& recipe) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/checkpoint/checkpoint.h"
+#include "lib/core/beat.h"
 #include "lib/core/buffer.h"
 #include "lib/core/worker_env.h"
 #include "lib/data/loader.h"
@@ -30,8 +31,9 @@ struct Parts {
   // Builds everything; with `resume`, a verified checkpoint, tensors and `state` are its. Every
   // rank calls it at once. Throws what the modules throw.
   Parts(const recipe::Recipe& recipe, const core::WorkerEnv& env,
-        const std::optional<std::filesystem::path>& resume);
+        const std::optional<std::filesystem::path>& resume, core::Beat beat);
 
+  core::Beat beat;
   recipe::BatchPlan batch;
   std::unique_ptr<core::BufferPool> pool;
   std::shared_ptr<const data::Dataset> train_set;

@@ -137,6 +137,16 @@ void Reporter::skipped(const StepResult& result) {
                   parts_.state.step, result.loss, result.grad_norm));
 }
 
+void Reporter::straggler(const observe::Straggler& slow) {
+  if (!speaks()) return;
+  progress_->note(fmt::format(
+      "warning: rank {} is steadily slower than the others, by {}: {:.4f} s of its own a step, "
+      "the median rank's is {:.4f} s",
+      slow.rank, slow.phase, slow.seconds, slow.median));
+  metrics_->write(
+      observe::StragglerRecord{.attempt = attempt_, .step = parts_.state.step, .slow = slow});
+}
+
 void Reporter::finished() {
   if (!speaks()) return;
   nlohmann::json file{{"step", parts_.state.step}, {"epoch", parts_.state.epoch}};

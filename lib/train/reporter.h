@@ -10,6 +10,7 @@
 #include "lib/core/worker_env.h"
 #include "lib/observe/metrics.h"
 #include "lib/observe/progress.h"
+#include "lib/observe/stragglers.h"
 #include "lib/observe/summary.h"
 #include "lib/recipe/recipe.h"
 #include "lib/train/cadence.h"
@@ -31,6 +32,7 @@ class Reporter {
   void eval(const std::string& split, const EvalResult& result);
   void saved(const std::filesystem::path& checkpoint, double seconds);
   void skipped(const StepResult& result);
+  void straggler(const observe::Straggler& slow);
   // RUN/finished.json: this run is done, and a resume has nothing left to do.
   void finished();
   // The last lines; `stopped` says why it ended early, empty where it did not.

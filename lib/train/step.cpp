@@ -52,6 +52,8 @@ StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
   // Backward starts from the sum over the micro-batch. Divided by the global batch, and multiplied
   // by the ranks to undo the Reducer's mean, the gradients are those of the global mean.
   const double weight = group.world_size() / static_cast<double>(parts_.batch.global);
+  core::Beat& beat = parts_.beat;
+  beat.begin_step(step + 1);
   const bool make_nan = commit_fault(fault_, step + 1, group.rank());
   StepResult result;
   Vote own{.stop = core::stop_reason(), .trained_s = trained_s};
@@ -60,7 +62,9 @@ StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
   parts_.parallel->zero_grad();
   for (std::int64_t micro_step = 0; micro_step < parts_.batch.accumulate; ++micro_step) {
     const bool last = micro_step + 1 == parts_.batch.accumulate;
+    beat.enter(core::Phase::kData);
     const data::ImageBatch images = parts_.train_loader->next();
+    beat.enter(core::Phase::kCompute);
     parts_.parallel->begin_micro_step(last);
     at::Tensor loss = forward(step, micro_step, images);
     if (make_nan) loss = loss * std::numeric_limits<double>::quiet_NaN();
@@ -82,7 +86,9 @@ StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
     backward(root);
   }
 
+  beat.enter(core::Phase::kCollective);
   const Vote all = exchange->result();
+  beat.enter(core::Phase::kCompute);
   result.loss = all.loss_sum / all.targets;
   result.stop = all.stop;
   result.digest = all.digest;

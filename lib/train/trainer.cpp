@@ -8,6 +8,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/train/beating_disk.h"
 
 namespace scaletrain::train {
 namespace {
@@ -17,12 +18,13 @@ constexpr int kMaxSkippedInARow = 10;  // then training has diverged
 }  // namespace
 
 Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
-                 const std::optional<std::filesystem::path>& resume)
+                 const std::optional<std::filesystem::path>& resume, core::Beat beat)
     : recipe_(std::move(recipe)),
-      parts_(recipe_, env, resume),
+      parts_(recipe_, env, resume, std::move(beat)),
       reporter_(recipe_, env, parts_),
       bad_samples_(recipe_, env.rank),
       steps_(parts_, recipe_),
+      stragglers_(*parts_.group, parts_.beat),
       log_every_(recipe_.log_every, parts_.train_loader->steps_per_epoch()),
       validate_every_(recipe_.validate_every, parts_.train_loader->steps_per_epoch()),
       save_every_(recipe_.checkpoint.every, parts_.train_loader->steps_per_epoch()),
@@ -31,17 +33,20 @@ Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
 
 core::ExitCode Trainer::run() {
   const checkpoint::TrainState& state = parts_.state;
-  while (state.step < parts_.total_steps) {
+  if (state.validation_due && validate() && recipe_.checkpoint.keep_best > 0) {
+    saved_step_ = -1;  // that checkpoint is the best now
+    save();
+  }
+  while (state.step < parts_.total_steps && stop_ == core::StopReason::kNone) {
     const StepResult result = train_step();
     const bool best =
         validate_every_.due(state.step, seconds_before_, result.trained_s) && validate();
     const bool due = save_every_.due(state.step, seconds_before_, result.trained_s);
     if (due || (best && recipe_.checkpoint.keep_best > 0)) save();
     seconds_before_ = result.trained_s;
-    if (result.stop != core::StopReason::kNone) return stop(result.stop);
+    if (result.stop != core::StopReason::kNone) stop_ = result.stop;
   }
-  finish();
-  return core::ExitCode::kOk;
+  return stop_ == core::StopReason::kNone ? finish() : stop();
 }
 
 StepResult Trainer::train_step() {
@@ -52,6 +57,7 @@ StepResult Trainer::train_step() {
   count_step(result, seconds);
   const bool due = log_every_.due(parts_.state.step, seconds_before_, result.trained_s);
   reporter_.step(result, lr, seconds, std::exchange(first_, false), due);
+  for (const observe::Straggler& slow : stragglers_.step()) reporter_.straggler(slow);
   return result;
 }
 
@@ -83,9 +89,14 @@ void Trainer::count_step(const StepResult& result, double seconds) {
   }
 }
 
-EvalResult Trainer::evaluate(const std::string& split, data::EvalLoader& loader) {
+std::optional<EvalResult> Trainer::evaluate(const std::string& split, data::EvalLoader& loader) {
+  parts_.beat.enter(core::Phase::kValidating);
   EvalResult result = parts_.evaluate(loader);
   bad_samples_.record(result.bad_samples);
+  if (result.stop != core::StopReason::kNone) {
+    stop_ = result.stop;
+    return std::nullopt;
+  }
   reporter_.eval(split, result);
   bad_samples_.check(split, result.skipped, result.skipped + result.count);
   return result;
@@ -93,12 +104,14 @@ EvalResult Trainer::evaluate(const std::string& split, data::EvalLoader& loader)
 
 bool Trainer::validate() {
   if (!parts_.val_loader || validated_step_ == parts_.state.step) return false;
-  const EvalResult result = evaluate("val", *parts_.val_loader);
+  const std::optional<EvalResult> result = evaluate("val", *parts_.val_loader);
   checkpoint::TrainState& state = parts_.state;
+  state.validation_due = !result;  // then the run that goes on does it
+  if (!result) return false;
   validated_step_ = state.step;
-  const bool best = result.top1 > state.best_metric;
+  const bool best = result->top1 > state.best_metric;
   if (best) {
-    state.best_metric = result.top1;
+    state.best_metric = result->top1;
     state.best_step = state.step;
   }
   return best;
@@ -107,37 +120,42 @@ bool Trainer::validate() {
 void Trainer::save() {
   const std::int64_t step = parts_.state.step;
   if (std::exchange(saved_step_, step) == step) return;
+  parts_.beat.enter(core::Phase::kSaving);
   parts_.gather_shard_sizes(recipe_);
   if (parts_.group->rank() != 0) return;
   const core::SteadyTime start = core::now();
   const checkpoint::Contents contents = parts_.contents(recipe_);
-  const std::filesystem::path path =
-      checkpoint::save(core::system_disk(), recipe_.output, contents, recipe_.checkpoint.keep_last,
-                       recipe_.checkpoint.keep_best);
+  BeatingDisk disk(core::system_disk(), parts_.beat);
+  const std::filesystem::path path = checkpoint::save(
+      disk, recipe_.output, contents, recipe_.checkpoint.keep_last, recipe_.checkpoint.keep_best);
   reporter_.saved(path, core::seconds_since(start));
 }
 
 // Validates and saves what training ended with, then tests once: the best checkpoint, where
 // validation chose one, otherwise the last.
-void Trainer::finish() {
+core::ExitCode Trainer::finish() {
   validate();
+  if (stop_ != core::StopReason::kNone) return stop();
   save();
   if (parts_.test_loader) {
     const checkpoint::TrainState& state = parts_.state;
     if (state.best_step >= 0 && state.best_step != state.step && recipe_.checkpoint.keep_best > 0) {
       parts_.load_model(recipe_, state.best_step);
     }
-    evaluate("test", *parts_.test_loader);
+    if (!evaluate("test", *parts_.test_loader)) return stop();
   }
   reporter_.finished();
   reporter_.summary("");
+  parts_.beat.enter(core::Phase::kWaiting);
   parts_.group->barrier("the end");
+  return core::ExitCode::kOk;
 }
 
-core::ExitCode Trainer::stop(core::StopReason reason) {
+core::ExitCode Trainer::stop() {
   save();
-  const bool interrupted = reason == core::StopReason::kInterrupt;
+  const bool interrupted = stop_ == core::StopReason::kInterrupt;
   reporter_.summary(interrupted ? "SIGINT" : "SIGTERM or SIGUSR2");
+  parts_.beat.enter(core::Phase::kWaiting);
   parts_.group->barrier("the stop");
   return interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary;
 }

@@ -21,6 +21,7 @@ TrainState make_state() {
           .trained_s = 0.1 + 0.2,
           .best_metric = 0.985,
           .best_step = 900,
+          .validation_due = true,
           .skipped_steps = 2,
           .skipped_samples = 31,
           .set_samples = 1400,
@@ -58,11 +59,12 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.trained_s == 0.1 + 0.2);  // all bits of a double
   CHECK(read.bucket_layout == state.bucket_layout);
   CHECK(read.skipped_samples == 31);
+  CHECK(read.validation_due);
   CHECK(read.set_samples == 1400);
   CHECK(read.shard_sizes == std::vector<std::int64_t>{350, -1, 0});
   CHECK(text.find("\"order_digest\":\"fedcba9876543210\"") != std::string::npos);
   CHECK(nlohmann::json::parse(text).at("format") == 1);
-  CHECK(nlohmann::json::parse(text).size() == 24);  // the 23 fields of TrainState, and format
+  CHECK(nlohmann::json::parse(text).size() == 25);  // the 24 fields of TrainState, and format
 }
 
 TEST_CASE("a field that is wrong, missing or unknown is named") {
@@ -81,6 +83,8 @@ TEST_CASE("a field that is wrong, missing or unknown is named") {
   CHECK(with("[350,-1", "[350,-2") ==
         "state.json: /shard_sizes: is not a list of whole numbers from -1\n  use another "
         "checkpoint");
+  CHECK(with("\"validation_due\":true", "\"validation_due\":1") ==
+        "state.json: /validation_due: is not true or false\n  use another checkpoint");
   CHECK(with("\"samples\"", "\"sample\"") == "state.json: /samples: is missing" + changed);
   CHECK(with("\"samples\"", "\"more\":1,\"samples\"") ==
         "state.json: /more: is not a key of this format" + changed);

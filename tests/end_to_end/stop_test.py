@@ -52,6 +52,15 @@ class StopTest(support.RunTestCase):
         failure = json.loads((self.folder / "recipe/failure.json").read_text())
         self.assertEqual(failure["rank"], 1)
 
+    def test_whatever_ends_a_rank_is_the_cause_and_the_others_are_gone_in_5_s(self):
+        for fault, status, text in (("segv", 139, "killed by SIGSEGV"), ("exit", 7, "exit code 7"),
+                                    ("kill", 137, "killed by SIGKILL")):
+            run = self.folder / fault
+            result = self.run_scaletrain("launch", "--nproc", 2, self.recipe(fault, steps=5000),
+                                         expect=status, env={"SCALETRAIN_FAULT": f"{fault}@9,1"})
+            self.assertLess(time.time() - support.records(run, "train")[-1]["time"], 5)
+            self.assertIn(f"rank 1 failed first: {text}", result.stderr)
+
     def test_an_exception_in_a_rank_is_told_with_its_text(self):
         result = self.run_scaletrain("launch", "--nproc", 2, self.recipe(), expect=1,
                                      env={"SCALETRAIN_FAULT": "throw@5,1"})

@@ -15,7 +15,7 @@ TESTED_THROUGH = {f"lib/recipe/{part}.cpp": "tests/recipe/load_test.cpp" for par
     "checks", "component", "describe", "duration", "lists", "merge", "node", "object", "paths",
     "problems"]}
 TESTED_THROUGH |= {f"lib/train/{part}.cpp": "tests/end_to_end/resume_test.py" for part in [
-    "evaluate", "parts", "replicate", "reporter", "step", "trainer"]}
+    "evaluate", "parts", "replicate", "reporter", "step", "straggler_watch", "trainer"]}
 TESTED_THROUGH |= {
     "lib/core/command_line.cpp": "tests/launcher/launch_test.py",
     "lib/core/version.cpp": "tests/launcher/launch_test.py",

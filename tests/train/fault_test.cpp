@@ -4,12 +4,14 @@
 
 #include <string>
 
+#include "lib/core/clock.h"
 #include "lib/core/error.h"
 
 using scaletrain::core::UsageError;
 using scaletrain::train::commit_fault;
 using scaletrain::train::Fault;
 using scaletrain::train::parse_fault;
+using scaletrain::train::with_fault;
 
 TEST_CASE("a fault names its kind, its step and perhaps its rank") {
   const auto any = parse_fault("nan@12");
@@ -41,4 +43,16 @@ TEST_CASE("a fault happens at its step and rank only") {
 
 TEST_CASE("throw throws") {
   CHECK_THROWS_WITH(commit_fault(parse_fault("throw@1"), 1, 0), "a fault was asked for");
+}
+
+TEST_CASE("a pool is stuck or slow from its n-th buffer on, on the rank that is meant only") {
+  const auto taken_in = [](const std::string& fault, int rank) {
+    const auto pool = with_fault(scaletrain::core::make_host_pool(), parse_fault(fault), rank);
+    const auto start = scaletrain::core::now();
+    for (int i = 0; i < 3; ++i) pool->take(64);
+    return scaletrain::core::seconds_since(start);
+  };
+  CHECK(taken_in("slow-data@2,1", 1) > 0.1);  // two of three
+  CHECK(taken_in("slow-data@2,1", 0) < 0.1);
+  CHECK(taken_in("stuck-data@4,1", 1) < 0.1);
 }
