@@ -20,6 +20,7 @@
 #include "launcher/program_line.h"
 #include "launcher/programs.h"
 #include "launcher/recipe_command.h"
+#include "launcher/status_command.h"
 #include "lib/core/command_line.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -74,6 +75,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_launch_commands(app, program, exit_status);
   add_recipe_commands(app, exit_status);
   add_checkpoint_commands(app, exit_status);
+  add_status_command(app, exit_status);
 
   if (ours.empty()) {
     std::cerr << app.help();

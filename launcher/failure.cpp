@@ -12,6 +12,7 @@
 #include "launcher/error_file.h"
 #include "launcher/output_relay.h"
 #include "launcher/placement.h"
+#include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 
@@ -62,15 +63,46 @@ const WorkerPlan* plan_of(const WorkerEnd& end, const std::vector<WorkerPlan>& p
                         [&](const WorkerPlan& plan) { return plan.rank == end.rank; });
 }
 
-std::string hint(const Failure& failure) {
-  if (failure.status.signal != SIGKILL) return "";
-  return "\n  nobody here sent that signal; the kernel does when memory runs out: see dmesg";
+Failure failure_of_hang(const Hang& hang, const std::vector<WorkerPlan>& plans) {
+  Failure result{.host = host_name(),
+                 .rank = hang.rank,
+                 .local_rank = hang.local_rank,
+                 .pid = hang.pid,
+                 .status = {.code = static_cast<int>(core::ExitCode::kTemporary)},
+                 .time = core::unix_time(),
+                 .step = hang.step,
+                 .followed = hang.followed,
+                 .hang = hang.what,
+                 .hang_lines = hang.lines};
+  for (const WorkerPlan& plan : plans) {
+    if (plan.rank != hang.rank) continue;
+    result.log = plan.log;
+    result.device = plan.device;
+  }
+  if (!result.log.empty()) result.last_lines = last_lines_of(result.log);
+  return result;
 }
 
 // "node 1, host b".
 std::string place_of(const Failure& failure) {
   return failure.node < 0 ? fmt::format("host {}", failure.host)
                           : fmt::format("node {}, host {}", failure.node, failure.host);
+}
+
+// What happened and to whom, the first line of the report.
+std::string headline(const Failure& failure) {
+  if (!failure.hang.empty()) {
+    return fmt::format("{} (local rank {}, pid {})", failure.hang, failure.local_rank, failure.pid);
+  }
+  return fmt::format("rank {} failed first: {} ({}, local rank {}, pid {}{}{})", failure.rank,
+                     core::to_text(failure.status), place_of(failure), failure.local_rank,
+                     failure.pid, failure.device.empty() ? "" : ", " + failure.device,
+                     failure.step >= 0 ? fmt::format(", step {}", failure.step) : "");
+}
+
+std::string hint(const Failure& failure) {
+  if (failure.status.signal != SIGKILL) return "";
+  return "\n  nobody here sent that signal; the kernel does when memory runs out: see dmesg";
 }
 
 std::string render_node(const Failure& failure) {
@@ -83,6 +115,7 @@ std::string render_node(const Failure& failure) {
 }  // namespace
 
 std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<WorkerPlan>& plans) {
+  if (end.hang) return failure_of_hang(*end.hang, plans);
   std::vector<Candidate> failed;
   for (const WorkerEnd& worker : end.workers) {
     if (worker.status.ok()) continue;
@@ -126,12 +159,8 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
 
 std::string render(const Failure& failure) {
   if (failure.rank < 0) return render_node(failure);
-  std::string text =
-      fmt::format("rank {} failed first: {} ({}, local rank {}, pid {}{}{})", failure.rank,
-                  core::to_text(failure.status), place_of(failure), failure.local_rank, failure.pid,
-                  failure.device.empty() ? "" : ", " + failure.device,
-                  failure.step >= 0 ? fmt::format(", step {}", failure.step) : "");
-  text += hint(failure);
+  std::string text = headline(failure) + hint(failure);
+  for (const std::string& line : failure.hang_lines) text += "\n  " + line;
   if (!failure.cause.empty()) {
     text += "\n  cause: ";
     for (const char letter : failure.cause) {
@@ -161,8 +190,9 @@ std::string to_json(const Failure& failure, int attempt) {
                               {"pid", failure.pid},
                               {"exit_code", failure.status.shell_code()},
                               {"signal", nullptr},
-                              {"cause", failure.cause},
+                              {"cause", failure.hang.empty() ? failure.cause : failure.hang},
                               {"step", nullptr},
+                              {"hang", failure.hang_lines},
                               {"log", failure.log},
                               {"last_lines", failure.last_lines}};
   if (failure.status.signal != 0) json["signal"] = core::signal_name(failure.status.signal);

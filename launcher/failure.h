@@ -26,11 +26,14 @@ struct Failure {
   std::vector<std::string> last_lines{};  // of its standard error
   std::vector<std::string> others{};      // "rank 0: exit code 75", those that failed after it
   bool followed = false;                  // another failure made it fail: it lost a peer
+  std::string hang{};                     // what it was that hung (launcher/hang.h); "": it did not
+  std::vector<std::string> hang_lines{};  // what is known of the hang
 };
 
 // The first failure among the ended workers, nullopt where all succeeded. The order is the time in
 // the error file, else the time at which the launcher saw the end; a worker that only followed
-// (ended by the launcher's own signal, or exit code 75: lost a peer) comes after all others.
+// (ended by the launcher's own signal, or exit code 75: lost a peer) comes after all others. A hang
+// that ended the group is the failure, with exit code 75, of the worker that held up the others.
 std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<WorkerPlan>& plans);
 
 // The report, several lines, without a newline at the end.

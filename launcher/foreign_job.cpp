@@ -77,7 +77,8 @@ std::vector<std::string> resolved(std::vector<std::string> program) {
 
 }  // namespace
 
-ForeignJob::ForeignJob(const LaunchOptions& options, Placement placement)
+ForeignJob::ForeignJob(const LaunchOptions& options, Placement placement,
+                       std::chrono::milliseconds hang_timeout)
     : program_(resolved(options.program)),
       placement_(std::move(placement)),
       streams_(choose_streams(options, placement_)),
@@ -85,6 +86,7 @@ ForeignJob::ForeignJob(const LaunchOptions& options, Placement placement)
       run_id_(run_id(options)),
       signals_(options.signals),
       more_signals_(parse_signals("--signals-to-handle", options.signals)),
+      hang_timeout_(hang_timeout),
       virtual_local_rank_(options.virtual_local_rank),
       keep_folder_(!options.log_dir.empty()) {
   if (options.log_dir == kNoLogs) return;
@@ -106,6 +108,10 @@ std::vector<WorkerPlan> ForeignJob::plan_attempt(const Attempt& attempt, const S
   placement_ = attempt.placement;
   ++number_;
   files_.clear();
+  if (hang_timeout_.count() > 0) {
+    watch_.emplace(placement_.nproc, HangWatch::Workers::kPrograms, hang_timeout_,
+                   placement_.world_size());
+  }
   std::vector<WorkerPlan> plans;
   for (int local_rank = 0; local_rank < placement_.nproc; ++local_rank) {
     core::WorkerEnv env = worker_env(placement_, local_rank);
@@ -140,6 +146,11 @@ WorkerPlan ForeignJob::plan_worker(core::WorkerEnv env) {
                   .device = ""};
   for (std::string& word : plan.process.arguments) fill_in_rank(word, local_rank);
   plan.process.variables.erase("SCALETRAIN_ATTEMPT");  // of our own workers
+  if (watch_) {
+    const int fd = watch_->fd(local_rank);
+    plan.process.variables["SCALETRAIN_BEAT_FILE"] = fmt::format("/proc/self/fd/{}", fd);
+    plan.process.descriptors.emplace_back(fd, fd);
+  }
   if (placement_.nproc > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) {
     plan.process.variables["OMP_NUM_THREADS"] = "1";
   }
@@ -181,7 +192,17 @@ GroupOptions ForeignJob::group_options(const StoreSocket& store) {
     options.store_server = {program_beside_us("scaletrain-worker"), "store", "--fd",
                             std::to_string(store.fd.get())};
   }
+  if (watch_) {
+    options.watch_every = watch_->every();
+    options.watch = [this](const std::vector<RunningWorker>& running) {
+      return watch_->judge(watch_->look(running));
+    };
+  }
   return options;
+}
+
+int ForeignJob::exit_status(const Failure& failure) const {
+  return failure.hang.empty() ? 1 : failure.status.shell_code();
 }
 
 std::string ForeignJob::give_up(const Failure& failure) {

@@ -1,7 +1,9 @@
 // Any program as a job, as torchrun runs it: its variables, log layout, error files and exit code.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +17,10 @@ class ForeignJob : public Job {
  public:
   // Streams and error files lie in torchrun's layout in `options.log_dir`, or in a temporary folder
   // where that is "". Throws core::UsageError where the program does not exist or a flag does not
-  // fit, and core::StorageError where the folder cannot be made.
-  ForeignJob(const LaunchOptions& options, Placement placement);
+  // fit, and core::StorageError where the folder cannot be made. `hang_timeout` 0: workers need not
+  // beat.
+  ForeignJob(const LaunchOptions& options, Placement placement,
+             std::chrono::milliseconds hang_timeout);
   // Removes the temporary folder, unless a worker failed and left something there.
   ~ForeignJob() override;
 
@@ -27,7 +31,7 @@ class ForeignJob : public Job {
   std::vector<int> more_signals() const override { return more_signals_; }
   int succeeded() override { return 0; }
   bool worth_restart(const Failure&) const override { return true; }
-  int exit_status(const Failure&) const override { return 1; }
+  int exit_status(const Failure& failure) const override;
   int stopped_status(const GroupEnd&) const override { return 1; }
   bool failed_while_stopping(const WorkerEnd& end) const override { return !end.was_stopped; }
   std::string give_up(const Failure& failure) override;
@@ -43,6 +47,8 @@ class ForeignJob : public Job {
   std::vector<WorkerStreams> streams_;  // by local rank
   std::string role_, run_id_, signals_;
   std::vector<int> more_signals_;
+  std::chrono::milliseconds hang_timeout_;
+  std::optional<HangWatch> watch_;  // of this attempt's workers
   bool virtual_local_rank_;
   bool keep_folder_;
   int number_ = -1;                      // of the attempt under way, from 0

@@ -60,6 +60,11 @@ int run(Job& job, const Placement& placement, const LaunchOptions& options) {
                            .token = token != nullptr ? token : ""});
 }
 
+std::chrono::milliseconds hang_timeout(const LaunchOptions& options, const char* otherwise) {
+  return parse_duration("--hang-timeout",
+                        options.hang_timeout.empty() ? otherwise : options.hang_timeout);
+}
+
 int launch_program(const LaunchOptions& options) {
   refuse_for_programs(options);
   const Placement placement = resolve_placement(options, slurm_step());
@@ -67,7 +72,7 @@ int launch_program(const LaunchOptions& options) {
     throw core::UsageError("--ranks-filter", "needs to know this node's ranks, and they may change",
                            "use --local-ranks-filter");
   }
-  ForeignJob job(options, placement);
+  ForeignJob job(options, placement, hang_timeout(options, "0s"));
   return run(job, placement, options);
 }
 
@@ -75,7 +80,7 @@ int launch_recipe(const LaunchOptions& options, bool resume_command) {
   refuse_for_recipes(options);
   const Placement placement = resolve_placement(options, slurm_step());
   RecipeJob job(resume_command ? run_to_resume(options) : run_to_launch(options), placement,
-                options.worker);
+                options.worker, hang_timeout(options, "10m"));
   if (const std::optional<int> status = job.open_run_folder()) return *status;
   return run(job, placement, options);
 }

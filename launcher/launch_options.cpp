@@ -42,6 +42,8 @@ void add_launch_flags(CLI::App& command, LaunchOptions& options) {
       "how often all workers are started again after a failure");
   command.add_option("--grace", options.grace,
                      "time between asking workers to stop and killing them: 500ms, 10s, 5m");
+  command.add_option("--hang-timeout", options.hang_timeout,
+                     "how long a worker may stand still, 0s for ever (default 10m; programs 0s)");
   add_agent_flags(command, options.agents);
 }
 

@@ -32,6 +32,7 @@ struct LaunchOptions {
   std::string max_restarts = "0";
   std::string grace = "30s";
   AgentOptions agents{};
+  std::string hang_timeout{};  // "": 10m for recipes, never for programs
 
   // Programs.
   std::string log_dir{};        // folder for copies of streams and error files; "": a temporary one

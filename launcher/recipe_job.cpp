@@ -8,7 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <thread>
 
 #include "launcher/data_cards.h"
@@ -81,10 +83,12 @@ core::Descriptor open_log(const fs::path& path) {
 
 }  // namespace
 
-RecipeJob::RecipeJob(RunRequest request, Placement placement, const std::string& worker)
+RecipeJob::RecipeJob(RunRequest request, Placement placement, const std::string& worker,
+                     std::chrono::milliseconds hang_timeout)
     : request_(std::move(request)),
       placement_(std::move(placement)),
       worker_(find_worker(worker)),
+      hang_timeout_(hang_timeout),
       output_(request_.recipe.output) {
   check_batch();
   recipe::check_sources(request_.recipe);
@@ -214,6 +218,14 @@ std::vector<WorkerPlan> RecipeJob::plan_attempt(const Attempt& attempt, const St
   attempt_ = plan.at("attempt");
   const std::string checkpoint = plan.at("checkpoint");
   logs_.clear();
+  watch_.emplace(placement_.nproc, HangWatch::Workers::kOurs, hang_timeout_,
+                 placement_.world_size());
+  status_.emplace(output_, placement_.node_rank, attempt_, attempt.restart);
+  if (request_.recipe.device != "cpu" && count_gpus() > 0) {
+    std::vector<int> ranks(static_cast<std::size_t>(placement_.nproc));
+    std::iota(ranks.begin(), ranks.end(), placement_.first_rank());
+    recorder_.emplace(attempt_folder(), std::move(ranks));
+  }
   std::vector<std::string> arguments{worker_, "train", "--recipe",
                                      fmt::format("/proc/self/fd/{}", recipe_.get())};
   if (!checkpoint.empty()) {
@@ -234,12 +246,12 @@ std::vector<WorkerPlan> RecipeJob::plan_attempt(const Attempt& attempt, const St
 
 WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, const StoreSocket& store,
                                   const std::vector<std::string>& arguments) {
-  const fs::path logs =
-      output_ / "logs" / fmt::format("attempt_{}", attempt_) / std::to_string(env.rank);
+  const fs::path logs = attempt_folder() / std::to_string(env.rank);
   core::system_disk().make_folders(logs);
   env.attempt = attempt_;
   env.error_file = logs / "error.json";
   env.lifeline_fd = lifeline_read_.get();
+  env.beat_fd = watch_->fd(env.local_rank);
   if (env.rank == 0) env.console_fd = console_.get();
   if (env.rank == 0) env.store_fd = store.fd.get();
 
@@ -256,12 +268,13 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, const StoreSocket& store,
                                    ? request_.recipe.threads
                                    : std::max(1, count_cpus() / placement_.nproc);
   plan.process.variables["OMP_NUM_THREADS"] = std::to_string(threads);
+  if (recorder_) plan.process.variables.merge(recorder_->variables());
   const core::Descriptor& output = logs_.emplace_back(open_log(logs / "stdout.log"));
   plan.process.descriptors = {{null_.get(), STDIN_FILENO}, {output.get(), STDOUT_FILENO}};
   const core::Descriptor& error = logs_.emplace_back(open_log(plan.log));
   plan.process.descriptors.emplace_back(error.get(), STDERR_FILENO);
   for (const std::optional<int> fd :
-       {std::optional(recipe_.get()), env.lifeline_fd, env.console_fd, env.store_fd}) {
+       {std::optional(recipe_.get()), env.lifeline_fd, env.beat_fd, env.console_fd, env.store_fd}) {
     if (fd) plan.process.descriptors.emplace_back(*fd, *fd);
   }
   return plan;
@@ -281,6 +294,8 @@ GroupOptions RecipeJob::group_options(const StoreSocket&) {
                          output_.string());
     };
   }
+  options.watch_every = watch_->every();
+  options.watch = [this](const std::vector<RunningWorker>& running) { return watch(running); };
   return options;
 }
 
@@ -291,6 +306,22 @@ bool RecipeJob::fits(int nodes) const {
   } catch (const core::RecipeError&) {
     return false;
   }
+}
+
+fs::path RecipeJob::attempt_folder() const {
+  return output_ / "logs" / fmt::format("attempt_{}", attempt_);
+}
+
+std::optional<Hang> RecipeJob::watch(const std::vector<RunningWorker>& running) {
+  const std::vector<RankView> views = watch_->look(running);
+  status_->write(views);
+  std::optional<Hang> hang = watch_->judge(views);
+  if (!hang) return std::nullopt;
+  const fs::path file = attempt_folder() / fmt::format("hang_{}.txt", placement_.node_rank);
+  std::ofstream(file) << hang->stacks;
+  if (recorder_) recorder_->record();
+  hang->lines.push_back("all stacks: " + file.string());
+  return hang;
 }
 
 bool RecipeJob::worth_restart(const Failure& failure) const {
@@ -331,8 +362,7 @@ std::string RecipeJob::give_up(const Failure& failure) {
     }
   }
   return fmt::format("\n  all logs: {}\n  continue with: scaletrain resume {}",
-                     (output_ / "logs" / fmt::format("attempt_{}", attempt_)).string(),
-                     output_.string());
+                     attempt_folder().string(), output_.string());
 }
 
 }  // namespace scaletrain::launcher

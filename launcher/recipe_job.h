@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "launcher/job.h"
+#include "launcher/nccl_recorder.h"
+#include "launcher/node_status.h"
 #include "launcher/run_request.h"
 #include "lib/core/lease.h"
 
@@ -15,8 +17,10 @@ namespace scaletrain::launcher {
 class RecipeJob : public Job {
  public:
   // Checks everything that can be wrong before anything is written: batch, sources, devices,
-  // worker, the run's folder. `worker` is --worker, or "". Throws core::Error.
-  RecipeJob(RunRequest request, Placement placement, const std::string& worker);
+  // worker, the run's folder. `worker` is --worker, or ""; `hang_timeout` 0: for ever. Throws
+  // core::Error.
+  RecipeJob(RunRequest request, Placement placement, const std::string& worker,
+            std::chrono::milliseconds hang_timeout);
 
   // Makes the run's folder and takes its lease. A status to exit with where nothing is left to do:
   // the run is finished. Throws core::UsageError (another job owns it) or core::StorageError.
@@ -37,6 +41,8 @@ class RecipeJob : public Job {
 
  private:
   bool check_run_folder() const;
+  std::filesystem::path attempt_folder() const;
+  std::optional<Hang> watch(const std::vector<RunningWorker>& running);
   std::filesystem::path named_checkpoint() const;
   std::optional<std::filesystem::path> checkpoint_to_load(bool first) const;
   void own_run_folder(bool first);
@@ -47,12 +53,17 @@ class RecipeJob : public Job {
   RunRequest request_;
   Placement placement_;
   std::string worker_;
+  std::chrono::milliseconds hang_timeout_;
   std::filesystem::path output_;
   bool may_be_finished_ = false;
   int attempt_ = 0;
   std::unique_ptr<core::Lease> lease_;
   core::Descriptor recipe_, lifeline_read_, lifeline_write_, console_, null_;
-  std::vector<core::Descriptor> logs_;  // of the attempt under way
+  // Of the attempt under way.
+  std::vector<core::Descriptor> logs_;
+  std::optional<HangWatch> watch_;
+  std::optional<NodeStatus> status_;
+  std::optional<NcclRecorder> recorder_;  // on GPUs
 };
 
 }  // namespace scaletrain::launcher

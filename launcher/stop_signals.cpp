@@ -29,11 +29,24 @@ std::vector<int> parse_signals(const std::string& flag, const std::string& text)
   return result;
 }
 
+namespace {
+
+// Blocked, an ignored signal would wait for us all the same.
+bool is_ignored(int signal) {
+  struct sigaction action = {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
 StopSignals::StopSignals(const std::vector<int>& more) {
+  std::vector<int> signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2};
+  signals.insert(signals.end(), more.begin(), more.end());
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2}) sigaddset(&set, signal);
-  for (const int signal : more) sigaddset(&set, signal);
+  for (const int signal : signals) {
+    if (!is_ignored(signal)) sigaddset(&set, signal);
+  }
   sigprocmask(SIG_BLOCK, &set, &before_);
   fd_ = core::Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_) {

@@ -70,7 +70,10 @@ Worker start(const WorkerPlan& plan) {
 class Group {
  public:
   Group(const std::vector<WorkerPlan>& plans, const GroupOptions& options, StopSignals& signals)
-      : options_(options), signals_(signals), next_beat_(core::now() + options.beat_every) {
+      : options_(options),
+        signals_(signals),
+        next_beat_(core::now() + options.beat_every),
+        next_watch_(core::now() + options.watch_every) {
     workers_.reserve(plans.size());
     for (const WorkerPlan& plan : plans) workers_.push_back(start(plan));
   }
@@ -130,6 +133,7 @@ class Group {
   int time_left_ms() const {
     std::optional<core::SteadyTime> next = deadline_;
     if (options_.beat && (!next || next_beat_ < *next)) next = next_beat_;
+    if (options_.watch && (!next || next_watch_ < *next)) next = next_watch_;
     if (!next) return -1;
     const auto left = std::chrono::ceil<milliseconds>(*next - core::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
@@ -182,6 +186,26 @@ class Group {
       const std::string trouble = options_.beat();
       if (!trouble.empty()) stop_for(trouble);
     }
+    if (options_.watch && time >= next_watch_) {
+      next_watch_ = time + options_.watch_every;
+      watch();
+    }
+  }
+
+  void watch() {
+    if (stopping_) return;
+    std::vector<RunningWorker> runs;
+    for (const Worker& worker : workers_) {
+      if (worker.ended) continue;
+      runs.push_back({.rank = worker.plan->rank,
+                      .local_rank = worker.plan->local_rank,
+                      .pid = worker.process.pid()});
+    }
+    result_.hang = options_.watch(runs);
+    if (!result_.hang) return;
+    stopping_ = true;
+    for (Worker& worker : workers_) worker.was_stopped = !worker.ended;
+    kill_all();
   }
 
   void stop(int signal) {
@@ -250,7 +274,7 @@ class Group {
   bool store_server_ended_ = false;
   bool stopping_ = false, killed_ = false, given_up_ = false;
   std::optional<core::SteadyTime> deadline_;  // of the grace period, then of the kill
-  core::SteadyTime next_beat_;
+  core::SteadyTime next_beat_, next_watch_;
   GroupEnd result_;
 };
 

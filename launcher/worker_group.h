@@ -6,9 +6,11 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "launcher/hang_watch.h"
 #include "launcher/stop_signals.h"
 #include "lib/core/subprocess.h"
 
@@ -46,6 +48,10 @@ struct GroupOptions {
   // Several nodes: looked at when `nodes_fd` is readable; true: the workers shall be stopped.
   int nodes_fd = -1;
   std::function<bool()> nodes_stop;
+  // Called every `watch_every` with the workers that run, while none is being stopped; a hang ends
+  // them at once: one that was stopped or spins hears no other signal than SIGKILL.
+  std::function<std::optional<Hang>(const std::vector<RunningWorker>&)> watch{};
+  std::chrono::milliseconds watch_every{0};
 };
 
 struct WorkerEnd {
@@ -63,6 +69,7 @@ struct GroupEnd {
   int stop_signal = 0;             // the first that the launcher heard; 0: none
   bool nodes_stopped = false;      // another node had the workers stopped
   std::string trouble{};           // why the launcher itself stopped the workers; "": it did not
+  std::optional<Hang> hang{};      // for which the launcher ended them
 };
 
 // Throws core::Error where a worker cannot be started; those already started are gone then.

@@ -79,7 +79,9 @@ json to_record(const std::optional<Failure>& failure) {
           {"log", failure->log},
           {"last_lines", failure->last_lines},
           {"others", failure->others},
-          {"followed", failure->followed}};
+          {"followed", failure->followed},
+          {"hang", failure->hang},
+          {"hang_lines", failure->hang_lines}};
 }
 
 std::optional<Failure> failure(const json& value) {
@@ -98,7 +100,9 @@ std::optional<Failure> failure(const json& value) {
                  .log = value.at("log"),
                  .last_lines = value.at("last_lines"),
                  .others = value.at("others"),
-                 .followed = value.at("followed")};
+                 .followed = value.at("followed"),
+                 .hang = value.at("hang"),
+                 .hang_lines = value.at("hang_lines")};
 }
 
 json to_record(const Report& report) {

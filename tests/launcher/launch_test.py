@@ -226,6 +226,12 @@ class Signals(LaunchTestCase):
         self.assertEqual(1, process.returncode)
         self.assertNotIn("starting again", err)
 
+    def test_a_signal_that_was_ignored_stays_ignored(self):
+        done = subprocess.run(
+            ["sh", "-c", f"trap '' HUP; exec {SCALETRAIN} launch -- sh -c 'kill -HUP $PPID; sleep 0.3'"],
+            capture_output=True, text=True, timeout=LIMIT_S, cwd=self.folder, env=self.environment())
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+
     def test_workers_die_with_a_killed_launcher(self):
         process = self.started("exec sh -c '" + self.WORKER + "'")
         process.kill()
@@ -256,7 +262,7 @@ class CommandLine(LaunchTestCase):
     def test_mistakes_name_the_remedy(self):
         cases = [
             (["lanch"], "scaletrain: there is no command \"lanch\"\n  use one of: launch, resume, "
-                        "recipe, checkpoint; did you mean \"launch\"?\n"),
+                        "recipe, checkpoint, status; did you mean \"launch\"?\n"),
             (["launch", "--npoc", "2", "--", "true"],
              "scaletrain launch: there is no flag --npoc\n  scaletrain launch --help lists the "
              "flags; did you mean \"--nproc\"?\n"),

@@ -1,0 +1,32 @@
+// NCCL's flight recorder in the workers of a recipe on GPUs: the last collectives of each rank,
+// with their states, written to files when the job hangs. torch's fr_trace reads them.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace scaletrain::launcher {
+
+class NcclRecorder {
+ public:
+  // For the workers `ranks` of one attempt, into `folder`/nccl_trace_RANK.
+  NcclRecorder(const std::filesystem::path& folder, std::vector<int> ranks);
+  ~NcclRecorder();  // removes the pipes through which workers are asked
+  NcclRecorder(const NcclRecorder&) = delete;
+  NcclRecorder& operator=(const NcclRecorder&) = delete;
+
+  // What switches it on in a worker; what a person has set already stays.
+  std::map<std::string, std::string> variables() const;
+
+  // Asks the workers that have a process group of NCCL's, and waits until all have written, a few
+  // seconds at most.
+  void record() const;
+
+ private:
+  std::string files_, pipes_;  // prefixes; the rank's number follows
+  std::vector<int> ranks_;
+};
+
+}  // namespace scaletrain::launcher

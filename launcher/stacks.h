@@ -1,0 +1,28 @@
+// The native stacks of a worker of ours, as it writes them itself (lib/core/stack_dump.h).
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/core/beat.h"
+#include "lib/core/clock.h"
+
+namespace scaletrain::launcher {
+
+struct ThreadStack {
+  std::string thread;               // "thread 4242 scaletrain-work"
+  std::vector<std::string> frames;  // innermost first, "scaletrain::data::... + 0x1c (program)"
+};
+
+// Asks each thread of the running process for its stack, until `deadline`. A thread that does not
+// answer is left out. Empty where the worker did not offer stacks.
+std::vector<ThreadStack> capture_stacks(pid_t pid, const core::BeatReader& beat,
+                                        core::SteadyTime deadline);
+
+// What the worker wrote, as stacks.
+std::vector<ThreadStack> parse_stacks(std::string_view text);
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,31 @@
+#include "launcher/process_view.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace scaletrain::launcher {
+namespace {
+
+TEST_CASE("a process that was stopped is told from one that runs") {
+  const pid_t child = fork();
+  if (child == 0) {
+    while (true) pause();
+  }
+  kill(child, SIGSTOP);
+  waitpid(child, nullptr, WUNTRACED);
+  CHECK(process_state(child) == 'T');
+  CHECK(is_stopped(process_state(child)));
+  CHECK(describe_process(child).starts_with("stopped by a signal (T)"));
+  CHECK(threads_of(child) == std::vector<pid_t>{child});
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  CHECK(process_state(child) == ' ');
+  CHECK(threads_of(child).empty());
+  CHECK_FALSE(is_stopped(process_state(getpid())));
+}
+
+}  // namespace
+}  // namespace scaletrain::launcher
