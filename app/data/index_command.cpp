@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -33,9 +34,9 @@ struct HashedShard {
 };
 
 HashedShard index_one(const storage::Stores& stores, const std::string& path,
-                      const IndexOptions& options) {
+                      const IndexOptions& options, int threads) {
   const std::string sha256 = options.hash ? ShardFile(stores, path).hash().sha256 : "";
-  return {write_index(stores, path, options.cache, sha256), sha256};
+  return {write_index(stores, path, options.cache, sha256, threads), sha256};
 }
 
 void run_index(const IndexOptions& options) {
@@ -45,10 +46,12 @@ void run_index(const IndexOptions& options) {
                                  static_cast<std::int64_t>(shards.size()));
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::size_t samples = 0;
+  const int threads = resolve_threads(options.threads);
+  const int together = std::clamp(static_cast<int>(shards.size()), 1, threads);
   in_order<HashedShard>(
-      static_cast<std::int64_t>(shards.size()), resolve_threads(options.threads),
+      static_cast<std::int64_t>(shards.size()), together,
       [&](std::int64_t i, int) {
-        return index_one(stores, shards[static_cast<std::size_t>(i)], options);
+        return index_one(stores, shards[static_cast<std::size_t>(i)], options, threads / together);
       },
       [&](std::int64_t i, const HashedShard& done) {
         const std::string& path = shards[static_cast<std::size_t>(i)];

@@ -91,7 +91,7 @@ format::Quarantine read_quarantine(const storage::Stores& stores, const std::str
 }
 
 IndexedShard write_index(const storage::Stores& stores, const std::string& path,
-                         const std::string& cache, const std::string& sha256) {
+                         const std::string& cache, const std::string& sha256, int threads) {
   const ShardFile shard(stores, path);
   const format::Quarantine list = read_quarantine(stores, folder_of(path));
   if (list.holds_shard(shard.name())) return {0, shard.bytes()};  // it may be damaged
@@ -100,7 +100,7 @@ IndexedShard write_index(const storage::Stores& stores, const std::string& path,
   const std::vector<format::IndexEntry> entries = format::index_shard(
       shard.place(), identity.bytes,
       [&](std::int64_t offset, std::span<std::byte> bytes) { shard.read_at(offset, bytes); },
-      left_out);
+      left_out, core::url_scheme(path).empty() ? threads : 1);  // a remote one from front to back
   format::ShardVersion version = data::version_of(identity);
   version.excluded = format::excluded_digest(left_out);
   if (!cache.empty()) core::system_disk().make_folders(cache);

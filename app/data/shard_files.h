@@ -64,6 +64,6 @@ struct IndexedShard {
 // Writes the index of a shard beside it, or in the folder `cache`; none of a shard in quarantine.
 // `sha256` of the shard, "" where nobody computed it.
 IndexedShard write_index(const storage::Stores& stores, const std::string& path,
-                         const std::string& cache, const std::string& sha256);
+                         const std::string& cache, const std::string& sha256, int threads = 1);
 
 }  // namespace scaletrain::app

@@ -10,11 +10,8 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
-#include <limits>
 
-#include "lib/core/error.h"
 #include "lib/core/hash.h"
-#include "lib/format/tar_samples.h"
 
 namespace scaletrain::format {
 namespace {
@@ -72,26 +69,6 @@ std::shared_ptr<const void> map_file(const std::filesystem::path& path, std::siz
 }
 
 }  // namespace
-
-std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_bytes,
-                                    const ReadAt& read, std::span<const std::string> excluded) {
-  // Entries count blocks in 32 bits.
-  constexpr std::int64_t kMaxShardBytes = kTarBlock << 32;
-  if (file_bytes > kMaxShardBytes) {
-    throw core::DataError(
-        name, fmt::format("a shard of {} bytes", file_bytes),
-        fmt::format("at most {} bytes are allowed: write more and smaller shards", kMaxShardBytes));
-  }
-  std::vector<IndexEntry> entries;
-  const auto add = [&](const TarSample& sample) {
-    entries.push_back({static_cast<std::uint32_t>(sample.image.begin / kTarBlock),
-                       static_cast<std::uint32_t>(sample.image.data - sample.image.begin),
-                       static_cast<std::uint32_t>(sample.image.bytes),
-                       static_cast<std::uint32_t>(sample.label)});
-  };
-  for_each_sample(name, file_bytes, read, add, excluded);
-  return entries;
-}
 
 std::uint64_t excluded_digest(std::span<const std::string> keys) {
   if (keys.empty()) return 0;

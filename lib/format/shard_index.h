@@ -41,9 +41,10 @@ std::uint64_t excluded_digest(std::span<const std::string> keys);
 
 // Reads through the whole shard and returns its samples in file order, without those whose keys
 // `excluded` (sorted bytewise) holds. Throws core::DataError as for_each_sample does, and for a
-// shard above 2 TiB.
+// shard above 2 TiB. Up to `threads` threads call `read` at once, and change nothing else.
 std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_bytes,
-                                    const ReadAt& read, std::span<const std::string> excluded = {});
+                                    const ReadAt& read, std::span<const std::string> excluded = {},
+                                    int threads = 1);
 
 // The file's bytes. `sha256` of the shard in hexadecimal, "" where nobody computed it.
 std::string encode_index(std::span<const IndexEntry> entries, ShardVersion version,

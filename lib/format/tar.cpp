@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -45,7 +46,12 @@ TarReader::TarReader(const std::string& name, std::int64_t file_bytes, const Rea
       pattern_(pattern) {}
 
 std::optional<TarMember> TarReader::next() {
-  TarMember member;
+  std::optional<TarMember> member(std::in_place);
+  if (!next(*member)) member.reset();
+  return member;
+}
+
+bool TarReader::next(TarMember& member) {
   member.begin = offset_;
   PaxRecords extended;  // what extended headers say of the member that follows
   if (file_bytes_ == 0) fail(0, "the file is empty", kTruncated);
@@ -58,7 +64,7 @@ std::optional<TarMember> TarReader::next() {
     if (all_zero(block)) {
       if (member.begin != offset_) fail(offset_, "a zeroed header", kDamaged);
       check_end(offset_);
-      return std::nullopt;
+      return false;
     }
     try {
       const TarHeader header = parse_tar_header(block);
@@ -81,7 +87,8 @@ std::optional<TarMember> TarReader::next() {
           read_extended(header.type, data, header.bytes);
           break;
         default:
-          member.path = extended.path.value_or(header.path);
+          header.path_to(member.path);
+          if (extended.path) member.path = *std::move(extended.path);
           member.regular = (header.type == '0' || header.type == '\0' || header.type == '7') &&
                            !member.path.ends_with('/');
           member.data = data;
@@ -103,7 +110,7 @@ std::optional<TarMember> TarReader::next() {
                  kTruncated);
           }
           offset_ = data + round_up(member.bytes);
-          return member;
+          return true;
       }
       offset_ = data + round_up(header.bytes);
     } catch (const std::invalid_argument& error) {

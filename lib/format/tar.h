@@ -44,6 +44,9 @@ class TarReader {
   // The next member, or nullopt at the end marker. Throws core::DataError naming file and byte.
   std::optional<TarMember> next();
 
+  // The same into `member`, whose memory is used again; false at the end marker.
+  bool next(TarMember& member);
+
   // Bytes that lie inside the file, read together with what follows; valid until the next call of
   // any function.
   std::span<const std::byte> bytes(std::int64_t offset, std::int64_t count) {

@@ -10,9 +10,11 @@
 namespace scaletrain::format {
 
 struct TarHeader {
-  std::string path;  // prefix and name joined
+  std::string_view prefix, name;  // in the block; "" for no prefix
   char type = '0';
   std::int64_t bytes = 0;
+
+  void path_to(std::string& path) const;  // prefix and name joined; its memory is used again
 };
 
 // Throws std::invalid_argument saying what is wrong: checksum, size.

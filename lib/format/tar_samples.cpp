@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
 
 namespace scaletrain::format {
 namespace {
@@ -43,40 +42,6 @@ void lower(std::string& text) {
   }
 }
 
-// Hashes of keys, so that a million keys take 16 MB at most: open addressing, half full at most.
-class KeySet {
- public:
-  // False where the key was there.
-  bool insert(std::string_view key) {
-    if (2 * count_ >= slots_.size()) grow();
-    const bool is_new = place(std::max<std::uint64_t>(core::xxh3_64(key), 1));
-    count_ += is_new ? 1 : 0;
-    return is_new;
-  }
-
- private:
-  bool place(std::uint64_t hash) {
-    std::size_t at = hash & (slots_.size() - 1);
-    while (slots_[at] != 0) {
-      if (slots_[at] == hash) return false;
-      at = (at + 1) & (slots_.size() - 1);
-    }
-    slots_[at] = hash;
-    return true;
-  }
-
-  void grow() {
-    const std::vector<std::uint64_t> old = std::exchange(
-        slots_, std::vector<std::uint64_t>(std::max<std::size_t>(2 * slots_.size(), 1024)));
-    for (const std::uint64_t hash : old) {
-      if (hash != 0) place(hash);
-    }
-  }
-
-  std::vector<std::uint64_t> slots_;  // 0 is empty
-  std::size_t count_ = 0;
-};
-
 // Puts the members of one key together, and remembers which keys were there.
 class Grouping {
  public:
@@ -84,13 +49,11 @@ class Grouping {
            const std::function<void(const TarSample&)>& use, std::span<const std::string> excluded)
       : name_(name), reader_(reader), use_(use), excluded_(excluded) {}
 
-  void add(TarMember member) {
-    if (!member.regular) return;
-    const auto parts = sample_name_parts(member.path);
-    if (!parts) return;
-    if (!open_ || parts->key != sample_.key) start(parts->key);
+  // `parts` of its path. Leaves any member behind.
+  void add(TarMember& member, NameParts parts) {
+    if (!open_ || parts.key != sample_.key) start(parts.key);
     if (is_excluded_) return;
-    std::string extension(parts->extension);
+    std::string extension(parts.extension);
     lower(extension);
     if (std::find(extensions_.begin(), extensions_.end(), extension) != extensions_.end()) {
       throw core::DataError(fmt::format("{}: {}", name_, shown_name(member.path)), "is there twice",
@@ -103,7 +66,7 @@ class Grouping {
       if (has_image_) {
         throw core::DataError(sample_place(name_, sample_.key), "has two images", kLayout);
       }
-      sample_.image = std::move(member);
+      std::swap(sample_.image, member);
       has_image_ = true;
     }
     extensions_.push_back(std::move(extension));
@@ -115,6 +78,8 @@ class Grouping {
     end_sample();
     if (incomplete_) throw core::DataError(*incomplete_);
   }
+
+  KeySet take_keys() { return std::move(keys_); }
 
  private:
   void start(std::string_view key) {
@@ -201,10 +166,39 @@ bool is_image_extension(std::string_view extension) {
 void for_each_sample(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
                      const std::function<void(const TarSample&)>& use,
                      std::span<const std::string> excluded) {
-  TarReader reader(name, file_bytes, read);
+  for_each_sample_between({0, file_bytes}, name, file_bytes, read, use, excluded);
+}
+
+std::optional<KeySet> for_each_sample_between(TarStretch stretch, const std::string& name,
+                                              std::int64_t file_bytes, const ReadAt& read,
+                                              const std::function<void(const TarSample&)>& use,
+                                              std::span<const std::string> excluded) {
+  TarReader reader(name, file_bytes, read, stretch.begin);
   Grouping grouping(name, reader, use, excluded);
-  while (auto member = reader.next()) grouping.add(std::move(*member));
+  bool before_first = stretch.begin > 0, behind_end = false;
+  std::string first_key, last_key;  // of the members at both ends
+  TarMember member;
+  while (reader.next(member)) {
+    if (!behind_end && member.begin >= stretch.end) {
+      if (member.begin > stretch.end || before_first) return std::nullopt;
+      behind_end = true;
+    }
+    const auto parts = member.regular ? sample_name_parts(member.path) : std::nullopt;
+    if (!parts) continue;
+    if (before_first) {
+      if (first_key.empty()) first_key = parts->key;
+      if (parts->key == first_key) continue;
+      before_first = false;
+    }
+    if (behind_end) {
+      if (last_key.empty()) last_key = parts->key;
+      if (parts->key != last_key) break;
+    }
+    grouping.add(member, *parts);
+  }
+  if (stretch.end < file_bytes && !behind_end) return std::nullopt;
   grouping.finish();
+  return grouping.take_keys();
 }
 
 }  // namespace scaletrain::format

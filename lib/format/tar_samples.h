@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/format/key_set.h"
 #include "lib/format/tar.h"
 
 namespace scaletrain::format {
@@ -43,5 +44,18 @@ std::optional<std::int64_t> parse_label(std::string_view text);
 void for_each_sample(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
                      const std::function<void(const TarSample&)>& use,
                      std::span<const std::string> excluded = {});
+
+// From one place where a member begins, or the front, to another, or the end of the file.
+struct TarStretch {
+  std::int64_t begin = 0, end = 0;
+};
+
+// The same for a stretch of the tar, so that several threads may share it. The sample whose member
+// stands at `begin` is left out, that at `end` is whole: stretches that join have each sample once.
+// Returns the keys, which must differ between stretches; nullopt where no member begins at `end`.
+std::optional<KeySet> for_each_sample_between(TarStretch stretch, const std::string& name,
+                                              std::int64_t file_bytes, const ReadAt& read,
+                                              const std::function<void(const TarSample&)>& use,
+                                              std::span<const std::string> excluded = {});
 
 }  // namespace scaletrain::format

@@ -36,6 +36,50 @@ TEST_CASE("index_shard finds images, headers, sizes and labels") {
   CHECK(index(sound) == expected);
 }
 
+TEST_CASE("several threads find what one finds, in a shard whose files look like a tar too") {
+  const std::string name = "a.tar";
+  const auto index = [&](const std::string& text, int threads) {
+    return index_shard(
+        name, static_cast<std::int64_t>(text.size()),
+        [&](std::int64_t offset, std::span<std::byte> out) {
+          if (!out.empty()) std::memcpy(out.data(), text.data() + offset, out.size());
+        },
+        {}, threads);
+  };
+  const auto sample = [](int number, const std::string& image) {
+    return tar_entry({.name = fmt::format("long/{}", number), .type = 'L'},
+                     fmt::format("{:06d}.png", number)) +
+           tar_member("x", image) + tar_member(fmt::format("{:06d}.cls", number), "5");
+  };
+  constexpr int kSamples = 360;  // 36 MB: up to 4 parts
+  const std::string plain(100'000, 'p');
+  // As an image, a tar of samples that repeat those of the shard.
+  std::string tar = sample(1, "1") + sample(2, "2");
+  while (tar.size() < plain.size()) tar += tar;
+  for (const std::string& image : {plain, tar}) {
+    std::string shard;
+    for (int i = 0; i < kSamples; ++i) shard += sample(i, image);
+    const std::vector<IndexEntry> expected = index(shard + tar_end(), 1);
+    CHECK(expected.size() == kSamples);
+    for (const int threads : {2, 3, 8}) CHECK(index(shard + tar_end(), threads) == expected);
+
+    const auto error = [&](const std::string& text, int threads) {
+      return message_of([&] { index(text, threads); });
+    };
+    const std::string repeated = shard + sample(7, "") + tar_end();
+    CHECK(error(repeated, 3).starts_with("a.tar: 000007: the key is used again"));
+    CHECK(error(repeated, 3) == error(repeated, 1));
+    const std::string half = shard + tar_member("half.png", "p") + tar_end();
+    CHECK(error(half, 3).starts_with("a.tar: half: has no label"));
+    CHECK(error(shard, 3) == error(shard, 1));  // without an end
+    // A header behind the first part is damaged.
+    std::string damaged = shard + tar_end();
+    damaged[damaged.find("000350.cls") + 3] = '!';
+    CHECK(error(damaged, 3).find("its checksum is wrong") != std::string::npos);
+    CHECK(error(damaged, 3) == error(damaged, 1));
+  }
+}
+
 TEST_CASE("an index is read back by mapping it") {
   const TarFolder folder;
   const std::string bytes = encode_index(kEntries, kVersion);

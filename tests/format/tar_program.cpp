@@ -1,5 +1,5 @@
 // What the benchmarks of shards run: our tar reader, and libarchive.
-//   tar_program index SHARD                 seconds to index the shard, in memory
+//   tar_program index THREADS SHARD         seconds to index the shard, in memory
 //   tar_program read SHARD...               samples a second out of the shards by our reader
 //   tar_program libarchive BLOCK SHARD...   the same by libarchive, BLOCK bytes at a time
 #include <archive.h>
@@ -80,10 +80,11 @@ int main(int argc, char** argv) {
     const std::string& command = arguments.at(0);
     const core::SteadyTime start = core::now();
     if (command == "index") {
-      const format::ByteReader file(arguments.at(1));
+      const format::ByteReader file(arguments.at(2));
       const auto entries = format::index_shard(
-          arguments[1], file.bytes(),
-          [&](std::int64_t offset, std::span<std::byte> out) { file.read(offset, out); });
+          arguments[2], file.bytes(),
+          [&](std::int64_t offset, std::span<std::byte> out) { file.read(offset, out); }, {},
+          std::stoi(arguments[1]));
       fmt::print("{{\"samples\": {}, \"seconds\": {}}}\n", entries.size(),
                  core::seconds_since(start));
       return 0;

@@ -1,0 +1,147 @@
+// A large shard is cut where members seem to begin, and a thread walks through each part. Bytes of
+// a file may look like a header, so a cut is a guess, which the part before it confirms by reaching
+// it. Whenever something does not fit, the shard is read from front to end by one thread, which
+// says what is wrong with it, if anything is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "lib/core/error.h"
+#include "lib/core/parallel.h"
+#include "lib/format/shard_index.h"
+#include "lib/format/tar_header.h"
+#include "lib/format/tar_samples.h"
+
+namespace scaletrain::format {
+namespace {
+
+constexpr std::int64_t kMaxShardBytes = kTarBlock << 32;  // entries count blocks in 32 bits
+constexpr std::int64_t kMinPartBytes = 8 << 20;
+constexpr std::int64_t kSearchBytes = 1 << 16;  // read at a time
+
+struct Shard {
+  const std::string& name;
+  std::int64_t bytes;
+  const ReadAt& read;
+};
+
+IndexEntry entry_of(const TarSample& sample) {
+  return {static_cast<std::uint32_t>(sample.image.begin / kTarBlock),
+          static_cast<std::uint32_t>(sample.image.data - sample.image.begin),
+          static_cast<std::uint32_t>(sample.image.bytes), static_cast<std::uint32_t>(sample.label)};
+}
+
+bool looks_like_header(std::span<const std::byte> block) {
+  constexpr std::size_t kMagic = 257;
+  const std::string_view text(reinterpret_cast<const char*>(block.data()), block.size());
+  if (!text.substr(kMagic).starts_with("ustar")) return false;
+  try {
+    parse_tar_header(block);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+// Where the member after a header at `offset` begins. An extended header may stand before the one
+// at `offset`, never between that and the next member.
+std::optional<std::int64_t> next_member(const Shard& shard, std::int64_t offset) {
+  try {
+    TarReader reader(shard.name, shard.bytes, shard.read, offset);
+    TarMember member;
+    if (reader.next(member) && reader.next(member)) return member.begin;
+  } catch (const core::DataError&) {  // not a header
+  }
+  return std::nullopt;
+}
+
+// A place from `begin` on, and before `end`, where a member seems to begin.
+std::optional<std::int64_t> find_member(const Shard& shard, std::int64_t begin, std::int64_t end) {
+  std::vector<std::byte> bytes(kSearchBytes);
+  for (begin = begin / kTarBlock * kTarBlock; begin + kSearchBytes <= end; begin += kSearchBytes) {
+    shard.read(begin, bytes);
+    for (std::int64_t at = 0; at < kSearchBytes; at += kTarBlock) {
+      if (!looks_like_header(std::span(bytes).subspan(static_cast<std::size_t>(at), kTarBlock))) {
+        continue;
+      }
+      const auto found = next_member(shard, begin + at);
+      if (found && *found < end) return found;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<TarStretch> cut(const Shard& shard, std::int64_t parts) {
+  std::vector<TarStretch> stretches{{0, shard.bytes}};
+  for (std::int64_t i = 1; i < parts; ++i) {
+    const auto place = find_member(shard, shard.bytes / parts * i, shard.bytes / parts * (i + 1));
+    if (!place) continue;
+    stretches.back().end = *place;
+    stretches.push_back({*place, shard.bytes});
+  }
+  return stretches;
+}
+
+struct Part {
+  std::vector<IndexEntry> entries;
+  std::optional<KeySet> keys;
+};
+
+// nullopt where the parts do not join, or anything is wrong with the shard.
+std::optional<std::vector<IndexEntry>> index_parts(const Shard& shard,
+                                                   const std::vector<TarStretch>& stretches,
+                                                   std::span<const std::string> excluded) {
+  std::vector<Part> parts(stretches.size());
+  try {
+    core::for_each_index(std::ssize(parts), static_cast<int>(parts.size()), [&](std::int64_t i) {
+      Part& part = parts[static_cast<std::size_t>(i)];
+      part.keys = for_each_sample_between(
+          stretches[static_cast<std::size_t>(i)], shard.name, shard.bytes, shard.read,
+          [&](const TarSample& sample) { part.entries.push_back(entry_of(sample)); }, excluded);
+    });
+  } catch (const core::DataError&) {
+    return std::nullopt;
+  }
+  for (auto part = parts.begin(); part != parts.end(); ++part) {
+    if (!part->keys || std::any_of(parts.begin(), part, [&](const Part& before) {
+          return before.keys->overlaps(*part->keys);
+        })) {
+      return std::nullopt;
+    }
+  }
+  std::vector<IndexEntry> entries = std::move(parts.front().entries);
+  for (auto part = parts.begin() + 1; part != parts.end(); ++part) {
+    entries.insert(entries.end(), part->entries.begin(), part->entries.end());
+  }
+  return entries;
+}
+
+}  // namespace
+
+std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_bytes,
+                                    const ReadAt& read, std::span<const std::string> excluded,
+                                    int threads) {
+  if (file_bytes > kMaxShardBytes) {
+    throw core::DataError(
+        name, fmt::format("a shard of {} bytes", file_bytes),
+        fmt::format("at most {} bytes are allowed: write more and smaller shards", kMaxShardBytes));
+  }
+  const Shard shard{name, file_bytes, read};
+  const std::int64_t most = std::min<std::int64_t>(threads, file_bytes / kMinPartBytes);
+  if (most > 1) {
+    const std::vector<TarStretch> stretches = cut(shard, most);
+    if (stretches.size() > 1) {
+      if (auto entries = index_parts(shard, stretches, excluded)) return *std::move(entries);
+    }
+  }
+  std::vector<IndexEntry> entries;
+  for_each_sample(
+      name, file_bytes, read, [&](const TarSample& sample) { entries.push_back(entry_of(sample)); },
+      excluded);
+  return entries;
+}
+
+}  // namespace scaletrain::format
