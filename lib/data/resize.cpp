@@ -16,10 +16,13 @@ void Resizer::resize(const ImageView& image, const View& view, Image& out) {
 }
 
 Box Resizer::prepare(const View& view, std::int64_t shrink) {
-  const bool changed =
-      x_.prepare(ResizeAxis::plan(view.source.x, shrink, view.width, view.window.x, view.filter));
-  if (changed) row_weights_.prepare(x_);
-  y_.prepare(ResizeAxis::plan(view.source.y, shrink, view.height, view.window.y, view.filter));
+  if (x_.prepare(ResizeAxis::plan(view.source.x, shrink, view.width, view.window.x, view.filter))) {
+    row_weights_.prepare(x_);
+  }
+  if (y_.prepare(
+          ResizeAxis::plan(view.source.y, shrink, view.height, view.window.y, view.filter))) {
+    column_weights_.prepare(y_);
+  }
   return {x_.needed(), y_.needed()};
 }
 
@@ -53,7 +56,8 @@ void Resizer::vertical_pass(Image& out) const {
   for (std::int64_t y = 0; y < y_.size(); ++y) {
     const ResizeAxis::Taps taps = y_.at(y);
     const std::uint8_t* const in = rows_.data() + (taps.first - y_.needed().begin) * stride_;
-    best_kernels().columns(taps, in, stride_, out.row(y), out.width * kChannels);
+    best_kernels().columns(column_weights_.of_row(y), taps.count, in, stride_, out.row(y),
+                           out.width * kChannels);
   }
 }
 

@@ -33,6 +33,7 @@ class Resizer {
 
   ResizeAxis x_, y_;
   RowWeights row_weights_;
+  ColumnWeights column_weights_;
   std::vector<std::uint8_t> rows_;  // after the horizontal pass
   std::int64_t stride_ = 0;         // of them
   // Copies of rows that end too near to the end of the image's memory.

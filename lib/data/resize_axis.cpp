@@ -77,6 +77,7 @@ bool ResizeAxis::prepare(const Plan& plan) {
     first_[i] = first;
     count_[i] = end - first;
   }
+  most_taps_ = *std::max_element(count_.begin(), count_.end());
   return true;
 }
 

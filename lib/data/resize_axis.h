@@ -37,14 +37,14 @@ class ResizeAxis {
   Taps at(std::int64_t index) const;  // of pixel window.begin + index
   Range needed() const;               // pixels of the image that the window reads
   std::int64_t size() const { return plan_.window.size; }
-  std::int64_t most_taps() const { return stride_; }
+  std::int64_t most_taps() const { return most_taps_; }
 
  private:
   Plan plan_;
   std::vector<std::int64_t> first_, count_;
   std::vector<std::int32_t> weights_;
   std::vector<double> exact_;  // of one pixel
-  std::int64_t stride_ = 0;
+  std::int64_t stride_ = 0, most_taps_ = 0;
 };
 
 }  // namespace scaletrain::data
