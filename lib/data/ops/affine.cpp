@@ -43,14 +43,32 @@ struct Place {
   std::int64_t x, y;  // fixed point
 };
 
+// Four bytes are copied for three, the last of which the next pixel overwrites, but where that
+// would leave the image.
 void nearest_run(const Image& image, Place place, Place step, std::int64_t count,
                  std::uint8_t* out) {
-  for (std::int64_t i = 0; i < count; ++i, out += kChannels) {
-    std::memcpy(out, image.row(place.y >> kPlaceBits) + (place.x >> kPlaceBits) * kChannels,
-                kChannels);
+  const std::int64_t row_bytes = image.width * kChannels;
+  const std::uint8_t* const pixels = image.pixels.data();
+  const auto next_pixel = [&] {
+    const std::uint8_t* const from =
+        pixels + (place.y >> kPlaceBits) * row_bytes + (place.x >> kPlaceBits) * kChannels;
     place.x += step.x;
     place.y += step.y;
+    return from;
+  };
+  const std::int64_t lowest = std::max(place.y, place.y + step.y * (count - 1)) >> kPlaceBits;
+  const std::int64_t wide = lowest < image.height - 1 ? count - 1 : 0;
+  for (std::int64_t i = 0; i < wide; ++i, out += kChannels) std::memcpy(out, next_pixel(), 4);
+  for (std::int64_t i = wide; i < count; ++i, out += kChannels) {
+    std::memcpy(out, next_pixel(), kChannels);
   }
+}
+
+// A step along the row is one pixel to the right.
+void straight_run(const Image& image, Place place, Place /*step*/, std::int64_t count,
+                  std::uint8_t* out) {
+  std::memcpy(out, image.row(place.y >> kPlaceBits) + (place.x >> kPlaceBits) * kChannels,
+              static_cast<std::size_t>(count * kChannels));
 }
 
 void bilinear_run(const Image& image, Place place, Place step, std::int64_t count,
@@ -88,6 +106,9 @@ void apply_affine(const Affine& affine, Sampling sampling, const Colour& fill, I
   const Place down{to_fixed(affine.b), to_fixed(affine.e)};
   Place start{to_fixed(affine.c + affine.a * 0.5 + affine.b * 0.5),
               to_fixed(affine.f + affine.d * 0.5 + affine.e * 0.5)};
+  const auto copy_run = sampling == Sampling::kBilinear ? bilinear_run
+                        : step.x == kOne && step.y == 0 ? straight_run
+                                                        : nearest_run;
   for (std::int64_t y = 0; y < out.height; ++y) {
     const Range run = intersection(inside(start.x, step.x, image.width * kOne, out.width),
                                    inside(start.y, step.y, image.height * kOne, out.width));
@@ -97,8 +118,7 @@ void apply_affine(const Affine& affine, Sampling sampling, const Colour& fill, I
       if (x < out.width) std::copy(fill.begin(), fill.end(), row + x * kChannels);
     }
     const Place first{start.x + run.begin * step.x, start.y + run.begin * step.y};
-    (sampling == Sampling::kNearest ? nearest_run : bilinear_run)(image, first, step, run.size,
-                                                                  row + run.begin * kChannels);
+    if (run.size > 0) copy_run(image, first, step, run.size, row + run.begin * kChannels);
     start.x += down.x;
     start.y += down.y;
   }

@@ -21,6 +21,17 @@ SCALETRAIN_CLONES void luma_row(const std::uint8_t* in, std::uint8_t* out, std::
   for (std::int64_t i = 0; i < pixels; ++i) out[i] = luma(in + i * kChannels);
 }
 
+SCALETRAIN_CLONES std::int64_t sum_of(const std::uint8_t* values, std::int64_t count) {
+  constexpr std::int64_t kBlock = 1 << 16;  // whose sum has 24 bits
+  std::int64_t sum = 0;
+  for (std::int64_t begin = 0; begin < count; begin += kBlock) {
+    std::uint32_t part = 0;
+    for (std::int64_t i = begin; i < std::min(begin + kBlock, count); ++i) part += values[i];
+    sum += part;
+  }
+  return sum;
+}
+
 // With the module's -ffp-contract=off no clone rounds otherwise than another.
 SCALETRAIN_CLONES void blend_with_grey(const std::uint8_t* grey, float alpha, std::uint8_t* pixels,
                                        std::int64_t count) {
@@ -96,21 +107,21 @@ SCALETRAIN_CLONES void sharpen_row(const std::uint8_t* above, const std::uint8_t
     const auto sum =
         static_cast<std::uint16_t>(above[i - 3] + above[i] + above[i + 3] + in[i - 3] + 5 * in[i] +
                                    in[i + 3] + below[i - 3] + below[i] + below[i + 3]);
-    const auto smooth = static_cast<std::uint8_t>((2 * sum + 13) / 26);
+    const auto twice = static_cast<std::uint16_t>(2 * sum + 13);  // 16 bits divide fastest
+    const auto smooth = static_cast<std::uint8_t>(twice / 26);
     out[i] = blend(smooth, in[i], alpha);
   }
 }
 
 }  // namespace
 
-std::uint8_t mean_luma(const Image& image) {
-  std::int64_t sum = 0;
-  const std::uint8_t* const end = image.pixels.data() + image.pixels.size();
-  for (const std::uint8_t* pixel = image.pixels.data(); pixel != end; pixel += kChannels) {
-    sum += luma(pixel);
-  }
+std::uint8_t mean_luma(const Image& image, Scratch& scratch) {
+  const std::int64_t count = pixel_count(image);
+  scratch.bytes.resize(static_cast<std::size_t>(count));
+  luma_row(image.pixels.data(), scratch.bytes.data(), count);
+  const std::int64_t sum = sum_of(scratch.bytes.data(), count);
   return static_cast<std::uint8_t>(
-      std::floor(static_cast<double>(sum) / static_cast<double>(pixel_count(image)) + 0.5));
+      std::floor(static_cast<double>(sum) / static_cast<double>(count) + 0.5));
 }
 
 void to_grey(Image& image) {
@@ -138,12 +149,20 @@ void turn_hue(double turns, Image& image) {
 }
 
 void change_sharpness(double factor, Image& image, Scratch& scratch) {
+  if (image.width < 3 || image.height < 3) return;  // all of it is edge
   Image& out = scratch.image;
-  out = image;  // the edge
+  out.reshape(image.width, image.height);
+  const std::int64_t row_bytes = image.width * kChannels;
+  const auto copy = [&](std::int64_t y, std::int64_t begin, std::int64_t bytes) {
+    std::copy_n(image.row(y) + begin, bytes, out.row(y) + begin);
+  };
+  copy(0, 0, row_bytes);
+  copy(image.height - 1, 0, row_bytes);
   const auto alpha = static_cast<float>(factor);
   for (std::int64_t y = 1; y + 1 < image.height; ++y) {
-    sharpen_row(image.row(y - 1), image.row(y), image.row(y + 1), alpha, out.row(y),
-                image.width * kChannels);
+    copy(y, 0, kChannels);
+    copy(y, row_bytes - kChannels, kChannels);
+    sharpen_row(image.row(y - 1), image.row(y), image.row(y + 1), alpha, out.row(y), row_bytes);
   }
   std::swap(image, out);
 }

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "lib/data/ops/colour.h"
-#include "lib/data/ops/tables.h"
+#include "lib/data/ops/histograms.h"
+#include "lib/data/ops/values.h"
 
 namespace scaletrain::data {
 namespace {
@@ -59,25 +60,25 @@ void apply_image_op(ImageOp op, double value, const Movement& movement, Image& i
     case ImageOp::kRotate:
       return move(rotation(value, image.width, image.height));
     case ImageOp::kBrightness:
-      return apply_table(blend_table(value, 0), image);
+      return blend_values(value, 0, image);
     case ImageOp::kColor:
       return change_saturation(value, image, scratch);
     case ImageOp::kContrast:
-      return apply_table(blend_table(value, mean_luma(image)), image);
+      return blend_values(value, mean_luma(image, scratch), image);
     case ImageOp::kSharpness:
       return change_sharpness(value, image, scratch);
     case ImageOp::kPosterize:
-      return apply_table(posterize_table(static_cast<int>(value)), image);
+      return posterize(static_cast<int>(value), image);
     case ImageOp::kSolarize:
-      return apply_table(solarize_table(value), image);
+      return solarize(value, image);
     case ImageOp::kSolarizeAdd:
-      return apply_table(solarize_add_table(static_cast<int>(value), kAddBelow), image);
+      return solarize_add(static_cast<int>(value), kAddBelow, image);
     case ImageOp::kAutoContrast:
-      return apply_tables(autocontrast_tables(image), image);
+      return auto_contrast(image);
     case ImageOp::kEqualize:
-      return apply_tables(equalize_tables(image), image);
+      return equalize(image);
     case ImageOp::kInvert:
-      return apply_table(invert_table(), image);
+      return invert(image);
   }
 }
 

@@ -22,9 +22,22 @@ std::vector<int> first_pixel(const Image& image) {
 
 TEST_CASE("grey is 0.299 red, 0.587 green and 0.114 blue") {
   Image image = one_colour(100, 200, 50);
-  CHECK(mean_luma(image) == 153);  // 29.9 + 117.4 + 5.7
+  Scratch scratch;
+  CHECK(mean_luma(image, scratch) == 153);  // 29.9 + 117.4 + 5.7
   to_grey(image);
   CHECK(first_pixel(image) == std::vector<int>{153, 153, 153});
+}
+
+TEST_CASE("the mean of large images is rounded") {
+  Scratch scratch;
+  const auto mean = [&](int black) {  // of 300 x 300 pixels
+    return mean_luma(make_image(300, 300, [&](auto, auto y, auto) { return y < black ? 0 : 255; }),
+                     scratch);
+  };
+  CHECK(mean(0) == 255);
+  CHECK(mean(300) == 0);
+  CHECK(mean(150) == 128);  // 127.5
+  CHECK(mean(151) == 127);  // 126.65
 }
 
 TEST_CASE("saturation 0 is grey, 1 changes nothing, 2 doubles the distance from grey") {
