@@ -14,6 +14,7 @@
 
 #include "lib/data/decode.h"
 #include "lib/data/exif.h"
+#include "lib/data/jpeg_huffman.h"
 
 namespace scaletrain::data {
 namespace {
@@ -30,6 +31,8 @@ struct Jpeg::State {
   std::array<char, JMSG_LENGTH_MAX> message = {};
   std::string_view file;
   std::vector<std::uint8_t> cmyk;  // a row
+  JpegHuffman huffman;
+  bool took_over = false;  // our Huffman decoder, in the decoding at hand
 
   State() { create(); }
   ~State() { jpeg_destroy_decompress(&info); }
@@ -64,6 +67,11 @@ struct Jpeg::State {
     std::longjmp(state->jump, 1);
   }
 
+  [[noreturn]] void fail(int code) {
+    errors.msg_code = code;
+    on_error(reinterpret_cast<j_common_ptr>(&info));
+  }
+
   static void on_message(j_common_ptr common, int level) {
     if (level < 0) on_error(common);
   }
@@ -72,9 +80,43 @@ struct Jpeg::State {
     return info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
   }
 
+  Corner decode(const Box& part, std::int64_t shrink, bool with_own_huffman, Image& image);
   void read_rows(std::int64_t end, Image& image);
   void check_end();
 };
+
+Jpeg::Corner Jpeg::State::decode(const Box& part, std::int64_t shrink, bool with_own_huffman,
+                                 Image& image) {
+  Corner corner{0, part.y.begin};
+  took_over = false;
+  guarded([&] {
+    info.scale_num = 1;
+    info.scale_denom = static_cast<unsigned>(shrink);
+    info.out_color_space = is_cmyk() ? JCS_CMYK : JCS_RGB;
+    jpeg_start_decompress(&info);
+    if (with_own_huffman && jpeg_has_multiple_scans(&info) == 0)
+      took_over = huffman.take_over(info);
+    const std::int64_t first = std::max<std::int64_t>(0, part.x.begin - kMargin);
+    const std::int64_t end =
+        std::min<std::int64_t>(info.output_width, part.x.begin + part.x.size + kMargin);
+    auto left = static_cast<JDIMENSION>(first);
+    auto columns = static_cast<JDIMENSION>(end - first);
+    if (columns < info.output_width) jpeg_crop_scanline(&info, &left, &columns);
+    corner.left = left;
+    image.reshape(columns, part.y.size);
+    if (is_cmyk()) cmyk.resize(std::size_t{columns} * 4);
+    if (part.y.begin > 0) jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(part.y.begin));
+    read_rows(part.y.begin + part.y.size, image);
+    if (info.output_scanline == info.output_height) {
+      if (took_over && !huffman.at_end()) fail(JERR_BAD_DCT_COEF);
+      jpeg_finish_decompress(&info);
+    } else {
+      check_end();
+      jpeg_abort_decompress(&info);
+    }
+  });
+  return corner;
+}
 
 // Reads rows up to `end` into the image, from its first row on.
 void Jpeg::State::read_rows(std::int64_t end, Image& image) {
@@ -106,8 +148,7 @@ void Jpeg::State::check_end() {
                               source.bytes_in_buffer);
   if (jpeg_has_multiple_scans(&info) != 0) return;  // all of it was read at the start
   if (info.unread_marker == JPEG_EOI || rest.find("\xff\xd9") != std::string_view::npos) return;
-  errors.msg_code = JWRN_JPEG_EOF;
-  on_error(reinterpret_cast<j_common_ptr>(&info));
+  fail(JWRN_JPEG_EOF);
 }
 
 Jpeg::Jpeg() : state_(std::make_unique<State>()) {}
@@ -139,33 +180,13 @@ int Jpeg::orientation() const {
 void Jpeg::decode(Image& image) { decode_part({{0, width()}, {0, height()}}, 1, image); }
 
 Jpeg::Corner Jpeg::decode_part(const Box& part, std::int64_t shrink, Image& image) {
-  State& state = *state_;
-  jpeg_decompress_struct& info = state.info;
-  Corner corner{0, part.y.begin};
-  state.guarded([&] {
-    info.scale_num = 1;
-    info.scale_denom = static_cast<unsigned>(shrink);
-    info.out_color_space = state.is_cmyk() ? JCS_CMYK : JCS_RGB;
-    jpeg_start_decompress(&info);
-    const std::int64_t first = std::max<std::int64_t>(0, part.x.begin - kMargin);
-    const std::int64_t end =
-        std::min<std::int64_t>(info.output_width, part.x.begin + part.x.size + kMargin);
-    auto left = static_cast<JDIMENSION>(first);
-    auto columns = static_cast<JDIMENSION>(end - first);
-    if (columns < info.output_width) jpeg_crop_scanline(&info, &left, &columns);
-    corner.left = left;
-    image.reshape(columns, part.y.size);
-    if (state.is_cmyk()) state.cmyk.resize(std::size_t{columns} * 4);
-    if (part.y.begin > 0) jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(part.y.begin));
-    state.read_rows(part.y.begin + part.y.size, image);
-    if (info.output_scanline == info.output_height) {
-      jpeg_finish_decompress(&info);
-    } else {
-      state.check_end();
-      jpeg_abort_decompress(&info);
-    }
-  });
-  return corner;
+  try {
+    return state_->decode(part, shrink, true, image);
+  } catch (const std::invalid_argument&) {
+    if (!state_->took_over) throw;
+  }
+  open(state_->file);  // libjpeg alone says what is wrong, if it is
+  return state_->decode(part, shrink, false, image);
 }
 
 }  // namespace scaletrain::data

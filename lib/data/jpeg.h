@@ -1,4 +1,4 @@
-// JPEG through libjpeg-turbo, whole or in part.
+// JPEG through libjpeg-turbo, whole or in part, with our Huffman decoder (jpeg_huffman.h).
 //
 // A warning of the library is a failure. A part is what the same part of the whole would be, but
 // costs less: rows below it are not read, columns beside it are not transformed, and a picture may

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <turbojpeg.h>
 
+#include <memory>
+#include <random>
 #include <stdexcept>
 
 #include "tests/data/image_support.h"
@@ -41,7 +43,78 @@ std::vector<std::uint8_t> cut_part(Jpeg& jpeg, const std::string& file, const Bo
              {{box.x.begin - corner.left, box.x.size}, {box.y.begin - corner.top, box.y.size}});
 }
 
+// TurboJPEG's pixels, or its first error or warning.
+struct Reference {
+  Image image;
+  std::string error;
+};
+
+Reference by_turbojpeg(const std::string& file, std::int64_t width, std::int64_t height) {
+  const std::unique_ptr<void, int (*)(tjhandle)> handle(tjInitDecompress(), tjDestroy);
+  Reference result;
+  result.image.reshape(width, height);
+  if (tjDecompress2(handle.get(), reinterpret_cast<const unsigned char*>(file.data()), file.size(),
+                    result.image.pixels.data(), static_cast<int>(width), 0,
+                    static_cast<int>(height), TJPF_RGB, TJFLAG_STOPONWARNING) != 0) {
+    result.error = tjGetErrorStr2(handle.get());
+  }
+  return result;
+}
+
 }  // namespace
+
+TEST_CASE("pictures of every quality are decoded as TurboJPEG decodes them") {
+  Jpeg jpeg;
+  std::mt19937 random(5);  // NOLINT(cert-msc51-cpp): the same pictures every time
+  for (const int subsampling : {TJSAMP_444, TJSAMP_422, TJSAMP_420, TJSAMP_440, TJSAMP_411}) {
+    for (const int quality : {1, 10, 50, 75, 90, 100}) {
+      for (const int noise : {1, 20, 256}) {
+        Pixels pixels = scene(77, 51);
+        for (std::uint8_t& value : pixels.values) {
+          value = static_cast<std::uint8_t>(value + random() % static_cast<unsigned>(noise));
+        }
+        const std::string file = encode_jpeg(pixels, quality, subsampling);
+        jpeg.open(file);
+        Image image;
+        jpeg.decode(image);
+        CAPTURE(subsampling);
+        CAPTURE(quality);
+        CAPTURE(noise);
+        CHECK(image.pixels == by_turbojpeg(file, 77, 51).image.pixels);
+      }
+    }
+  }
+}
+
+TEST_CASE("damaged pictures give the pixels or the message that TurboJPEG gives") {
+  Jpeg jpeg;
+  const std::string sound = encode_jpeg(scene(120, 90), 90, TJSAMP_420);
+  const std::size_t scan = sound.find("\xff\xda") + 14;  // behind its header
+  std::mt19937 random(6);                                // NOLINT(cert-msc51-cpp)
+  int refused = 0;
+  for (int i = 0; i < 1500; ++i) {
+    std::string file = sound;
+    for (int change = 0; change < 1 + i % 3; ++change) {
+      file[scan + random() % (file.size() - scan)] = static_cast<char>(random());
+    }
+    if (i % 5 == 0) file.insert(scan + random() % (file.size() - scan), 1 + i % 12, 'x');
+    const Reference expected = by_turbojpeg(file, 120, 90);
+    std::string error;
+    Image image;
+    try {
+      jpeg.open(file);
+      jpeg.decode(image);
+    } catch (const std::invalid_argument& refusal) {
+      error = refusal.what();
+    }
+    CAPTURE(i);
+    CHECK(error == expected.error);
+    if (error.empty()) CHECK(image.pixels == expected.image.pixels);
+    refused += error.empty() ? 0 : 1;
+  }
+  CHECK(refused > 100);
+  CHECK(refused < 1400);
+}
 
 TEST_CASE("a part is the same as that part of the whole, at every subsampling, in every corner") {
   Jpeg jpeg;

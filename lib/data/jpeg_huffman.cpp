@@ -1,0 +1,100 @@
+#include "lib/data/jpeg_huffman.h"
+
+#include <cstdio>  // jpeglib.h wants it
+
+// Each needs the one before.
+// clang-format off
+#include <jpeglib.h>
+#include <jpegint.h>
+#include <jerror.h>
+// clang-format on
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "lib/data/huffman.h"
+
+namespace scaletrain::data {
+
+struct JpegHuffman::State {
+  // What libjpeg is given the address of.
+  struct Methods {
+    jpeg_entropy_decoder methods = {};
+    State* state = nullptr;
+  };
+  Methods methods;
+  HuffmanScan scan;
+  std::array<HuffmanTable, NUM_HUFF_TBLS> dc_tables, ac_tables;
+  struct Block {
+    const HuffmanTable *dc_table = nullptr, *ac_table = nullptr;
+    std::int32_t* dc = nullptr;  // of its component
+  };
+  std::array<Block, D_MAX_BLOCKS_IN_MCU> blocks;
+  std::array<std::int32_t, MAX_COMPS_IN_SCAN> dc{};
+  std::array<std::int16_t, HuffmanScan::kCoefficients> unwanted{};  // of a block that is skipped
+
+  static boolean decode_mcu(j_decompress_ptr info, JBLOCKROW* coefficients);
+};
+
+namespace {
+
+HuffmanCodes codes_of(const JHUFF_TBL& table) {
+  HuffmanCodes codes;
+  std::copy(std::begin(table.bits), std::end(table.bits), codes.counts.begin());
+  std::copy(std::begin(table.huffval), std::end(table.huffval), codes.symbols.begin());
+  return codes;
+}
+
+bool is_plain(const jpeg_decompress_struct& info) {
+  return info.progressive_mode == 0 && info.arith_code == 0 && info.restart_interval == 0 &&
+         info.data_precision == 8 && info.comps_in_scan == info.num_components &&
+         info.blocks_in_MCU <= HuffmanScan::kMostBlocks;
+}
+
+}  // namespace
+
+// Called by C code that may be left by a long jump: without objects that have destructors.
+boolean JpegHuffman::State::decode_mcu(j_decompress_ptr info, JBLOCKROW* coefficients) {
+  State* const self = reinterpret_cast<Methods*>(info->entropy)->state;
+  bool is_sound = true;
+  for (int i = 0; i < info->blocks_in_MCU && is_sound; ++i) {
+    const Block& block = self->blocks[static_cast<std::size_t>(i)];
+    JCOEF* const to = coefficients == nullptr ? self->unwanted.data() : &(*coefficients[i])[0];
+    is_sound = self->scan.read_block(*block.dc_table, *block.ac_table, *block.dc, to);
+  }
+  if (!is_sound || self->scan.overrun()) ERREXIT(info, JERR_BAD_DCT_COEF);
+  return TRUE;
+}
+
+JpegHuffman::JpegHuffman() : state_(std::make_unique<State>()) {}
+JpegHuffman::~JpegHuffman() = default;
+
+bool JpegHuffman::take_over(jpeg_decompress_struct& info) {
+  State& state = *state_;
+  if (!is_plain(info)) return false;
+  jpeg_source_mgr& source = *info.src;
+  const std::int64_t bytes = state.scan.open({source.next_input_byte, source.bytes_in_buffer});
+  if (bytes < 0) return false;
+  source.next_input_byte += bytes;
+  source.bytes_in_buffer -= static_cast<std::size_t>(bytes);
+  state.dc.fill(0);
+  for (int i = 0; i < info.blocks_in_MCU; ++i) {
+    const int component = info.MCU_membership[i];
+    const jpeg_component_info& its = *info.cur_comp_info[component];
+    HuffmanTable& dc_table = state.dc_tables.at(static_cast<std::size_t>(its.dc_tbl_no));
+    HuffmanTable& ac_table = state.ac_tables.at(static_cast<std::size_t>(its.ac_tbl_no));
+    dc_table.prepare(codes_of(*info.dc_huff_tbl_ptrs[its.dc_tbl_no]), HuffmanTable::Kind::kDc);
+    ac_table.prepare(codes_of(*info.ac_huff_tbl_ptrs[its.ac_tbl_no]), HuffmanTable::Kind::kAc);
+    state.blocks[static_cast<std::size_t>(i)] = {&dc_table, &ac_table,
+                                                 &state.dc[static_cast<std::size_t>(component)]};
+  }
+  state.methods = {*info.entropy, &state};
+  state.methods.methods.decode_mcu = State::decode_mcu;
+  info.entropy = &state.methods.methods;
+  return true;
+}
+
+bool JpegHuffman::at_end() const { return state_->scan.left() == 0; }
+
+}  // namespace scaletrain::data
