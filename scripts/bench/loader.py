@@ -31,16 +31,16 @@ def shards(options, kind):
     return photographs.write(folder, kind, options.count)
 
 
-def pinned(options, command):
-    return ["taskset", "-c", options.cores, *command]
+def pinned(options, command, cores=None):
+    return ["taskset", "-c", cores or options.cores, *command]
 
 
-def ours(options, paths, *more):
-    """The figures of `scaletrain data bench`."""
-    cores = len(options.cores.split(","))
+def ours(options, paths, cores=None):
+    """The figures of `scaletrain data bench`, with a thread a core."""
+    threads = len((cores or options.cores).split(","))
     return json.loads(compare.run(pinned(options, [
-        compare.PROGRAMS / "scaletrain-data", "bench", "--json", "--threads", cores, "--seconds",
-        options.seconds, *more, *paths])))
+        compare.PROGRAMS / "scaletrain-data", "bench", "--json", "--threads", threads, "--seconds",
+        options.seconds, *paths], cores)))
 
 
 def peer(options, paths):

@@ -1,29 +1,28 @@
 """Shards of photographs for the data benchmarks, made from scikit-learn's two sample images.
 
-    python scripts/bench/photographs.py OUT [--kind jpeg|png|small|raw] [--count 1024] [--shards 4]
+    python scripts/bench/photographs.py OUT [--kind jpeg|png] [--count 1024] [--shards 4]
 
-Every picture is another part of one of the two, resized to about 500 x 375. jpeg: quality 90, 4:2:0,
-about 56 kB each; png: the same as PNG; small: the shorter side is 256, quality 90; raw: the same as
-.rgb8 (docs/formats/rgb8.md).
+Every picture is another part of one of the two, in two of three cases of the one with more in it,
+resized to about 500 x 375. jpeg: quality 90, 4:2:0,
+56 kB each on the mean; png: the same as PNG.
 """
 import argparse
 import io
 import pathlib
-import struct
 import tarfile
 
 import numpy
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
-EXTENSIONS = {"jpeg": "jpg", "png": "png", "small": "jpg", "raw": "rgb8"}
+EXTENSIONS = {"jpeg": "jpg", "png": "png"}
 
 
 def pictures(count, seed=1):
     random = numpy.random.default_rng(seed)
     originals = [Image.fromarray(image) for image in load_sample_images().images]  # 640 x 427
     for i in range(count):
-        original = originals[i % 2]
+        original = originals[i % 3 // 2]
         width = int(random.integers(470, 640))
         height = int(width * random.uniform(0.6, 0.66))
         left = int(random.integers(0, original.width - width + 1))
@@ -33,24 +32,26 @@ def pictures(count, seed=1):
         yield part.resize(size, Image.Resampling.BICUBIC)
 
 
-def shrunk(picture):
-    scale = 256 / min(picture.size)
-    size = [max(256, round(side * scale)) for side in picture.size]
-    return picture.resize(size, Image.Resampling.BICUBIC)
-
-
 def encode(picture, kind):
-    if kind == "raw":
-        picture = shrunk(picture)
-        return b"sctrgb8\n" + struct.pack("<II", *picture.size) + picture.tobytes()
     file = io.BytesIO()
     if kind == "png":
         picture.save(file, "PNG")
     else:
-        if kind == "small":
-            picture = shrunk(picture)
         picture.save(file, "JPEG", quality=90, subsampling="4:2:0")
     return file.getvalue()
+
+
+def write_files(out, count=1024):
+    """A folder of JPEGs in folders of classes, as `scaletrain data pack` takes it; left alone when it
+    is there."""
+    folder = pathlib.Path(out) / f"files-{count}"
+    if folder.exists():
+        return folder
+    for i, picture in enumerate(pictures(count)):
+        path = folder / f"{i % 10}" / f"{i:06d}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(encode(picture, "jpeg"))
+    return folder
 
 
 def write(out, kind="jpeg", count=1024, shards=4):
