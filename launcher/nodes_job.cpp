@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -238,7 +237,10 @@ class NodesJob {
     } else if (all_succeeded(end, plans.size())) {
       report.outcome = Outcome::kSucceeded;
     } else if (end.stop_signal != 0 || !end.trouble.empty()) {
-      report.signal = end.stop_signal != 0 ? end.stop_signal : SIGTERM;
+      report.signal = end.stop_signal;
+      report.reason = end.stop_signal != 0
+                          ? fmt::format("its launcher heard {}", core::signal_name(end.stop_signal))
+                          : end.trouble;
       report.status = stop_status_ = job_.stopped_status(end);
     }
     failure_ = report.failure;
@@ -281,9 +283,10 @@ class NodesJob {
     failure_.reset();
     std::string text = verdict.text;
     if (!verdict.again && verdict.failure) text += job_.give_up(*verdict.failure);
-    // One that heard the signal itself has told.
-    if (!text.empty() && (end.stop_signal == 0 || verdict.failure)) core::log("{}", text);
-    if (end.stop_signal != 0 && verdict.again) return stop_status_;
+    // One that stopped by itself has told why.
+    const bool leaves = end.stop_signal != 0 || !end.trouble.empty();
+    if (!text.empty() && (!leaves || verdict.failure)) core::log("{}", text);
+    if (leaves && verdict.again) return stop_status_;
     if (verdict.again) return std::nullopt;
     return verdict.code == 0 ? job_.succeeded() : verdict.code;
   }

@@ -56,14 +56,13 @@ Judgement judge(const std::vector<NodeEnd>& ends) {
   if (const NodeEnd* const end = first([](const NodeEnd& one) { return !one.lost.empty(); })) {
     return lost(ends, *end);
   }
-  if (const NodeEnd* const end = first([](const NodeEnd& one) {
-        return one.report.outcome == Outcome::kStopped && one.report.signal != 0;
-      })) {
+  if (const NodeEnd* const end =
+          first([](const NodeEnd& one) { return !one.report.reason.empty(); })) {
     return {.kind = Judgement::Kind::kStopped,
             .failure = {},
             .status = end->report.status,
             .signal = end->report.signal,
-            .node = end->node};
+            .reason = fmt::format("node {}: {}", end->node, end->report.reason)};
   }
   if (const NodeEnd* const end = first(has_failed)) return failed(ends, *end);
   const bool succeeded = std::all_of(ends.begin(), ends.end(), [](const NodeEnd& end) {

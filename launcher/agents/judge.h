@@ -22,14 +22,14 @@ struct Judgement {
   enum class Kind {
     kSucceeded,  // on every node
     kFailed,     // a worker failed, or a node was lost: `failure`
-    kStopped,    // the launcher of `node` heard `signal` and would exit with `status`
+    kStopped,    // a node stops by itself for `reason` and would exit with `status`
     kRegroup,    // nothing was wrong: the leader asked for another round
   };
   Kind kind = Kind::kSucceeded;
   std::optional<Failure> failure;
   int status = 0;
   int signal = 0;
-  int node = 0;
+  std::string reason{};
 };
 
 // `ends` in the order in which the store received them, lost nodes last. The cause is the node

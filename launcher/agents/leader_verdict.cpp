@@ -15,9 +15,7 @@ namespace {
 using core::SteadyTime;
 using std::chrono::milliseconds;
 
-bool leaves(const Peer& peer) {
-  return peer.report && peer.report->outcome == Outcome::kStopped && peer.report->signal != 0;
-}
+bool leaves(const Peer& peer) { return peer.report && !peer.report->reason.empty(); }
 
 }  // namespace
 
@@ -56,8 +54,7 @@ void Leader::try_to_judge(SteadyTime now) {
       break;
     case Judgement::Kind::kStopped:
       verdict.code = judgement.status;
-      verdict.text = fmt::format("stopped: the launcher of node {} heard {}", judgement.node,
-                                 core::signal_name(judgement.signal));
+      verdict.text = "stopped: " + judgement.reason;
       // A person who stops one node means the job; a scheduler may want that node only.
       verdict.again = options_.terms.elastic() && judgement.signal != SIGINT && may_go_on();
       break;

@@ -111,6 +111,7 @@ json to_record(const Report& report) {
           {"outcome", static_cast<int>(report.outcome)},
           {"signal", report.signal},
           {"status", report.status},
+          {"reason", report.reason},
           {"failure", to_record(report.failure)}};
 }
 
@@ -120,6 +121,7 @@ Report report(const json& value) {
           .outcome = static_cast<Outcome>(value.at("outcome").get<int>()),
           .signal = value.at("signal"),
           .status = value.at("status"),
+          .reason = value.at("reason"),
           .failure = failure(value.at("failure"))};
 }
 

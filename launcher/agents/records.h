@@ -59,8 +59,9 @@ struct Report {
   std::string agent;
   int round = 0;
   Outcome outcome = Outcome::kSucceeded;
-  int signal = 0;  // kStopped: what its launcher heard; 0: it was asked to by the leader
-  int status = 0;  // kStopped: what its launcher would exit with alone
+  int signal = 0;                  // kStopped: what its launcher heard; 0: nothing
+  int status = 0;                  // kStopped: what its launcher would exit with alone
+  std::string reason{};              // kStopped: why it stops by itself; "": the leader asked for it
   std::optional<Failure> failure;  // kFailed
 };
 
@@ -82,7 +83,7 @@ struct Board {
   int restart = 0;
   int store_port = 0;                 // of the workers' store, from kRunning on
   std::string plan;                   // launcher/job.h, from kRunning on
-  std::string reason;                 // from kStopping on
+  std::string reason{};                 // from kStopping on
   std::vector<Candidate> candidates;  // the first agents of the round, by rank
 };
 

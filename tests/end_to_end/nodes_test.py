@@ -190,7 +190,7 @@ class TheVerdict(NodesTestCase):
         nodes[1].terminate()
         (first, told), (second, _) = self.finish(*nodes)
         self.assertEqual((1, 1), (first, second))
-        self.assertIn("stopped: the launcher of node 1 heard SIGTERM", told)
+        self.assertIn("stopped: node 1: its launcher heard SIGTERM", told)
 
 
 class Restarts(NodesTestCase):

@@ -137,12 +137,14 @@ struct Cluster {
 
   void report(TestAgent& agent, Outcome outcome, std::optional<Failure> failure = {},
               int signal = 0, int status = 0) {
-    agent.member->report({.agent = "",
-                          .round = agent.member->board().round,
-                          .outcome = outcome,
-                          .signal = signal,
-                          .status = status,
-                          .failure = std::move(failure)});
+    agent.member->report(
+        {.agent = "",
+         .round = agent.member->board().round,
+         .outcome = outcome,
+         .signal = signal,
+         .status = status,
+         .reason = signal != 0 ? "its launcher heard " + core::signal_name(signal) : "",
+         .failure = std::move(failure)});
   }
 
   void report_all(Outcome outcome) {

@@ -149,7 +149,7 @@ TEST_CASE("a signal that one launcher heard stops the job with its status") {
   cluster.report(*cluster.agents[0], Outcome::kFailed, failure_of_rank(0, 75, true));
   cluster.run(milliseconds(500));
   CHECK(cluster.agents[0]->verdicts.at(0).code == 75);
-  CHECK(cluster.agents[0]->verdicts.at(0).text == "stopped: the launcher of node 1 heard SIGTERM");
+  CHECK(cluster.agents[0]->verdicts.at(0).text == "stopped: node 1: its launcher heard SIGTERM");
   CHECK_FALSE(cluster.agents[0]->verdicts.at(0).again);
 }
 

@@ -54,6 +54,7 @@ TEST_CASE("a report without a failure has none") {
                       .outcome = Outcome::kStopped,
                       .signal = SIGTERM,
                       .status = 75,
+                      .reason = "why",
                       .failure = {}};
   const Report read =
       parse<Message>(to_line(Message{.leaves = "", .heard = "", .join = {}, .report = report}))
@@ -63,6 +64,7 @@ TEST_CASE("a report without a failure has none") {
   CHECK(read.outcome == Outcome::kStopped);
   CHECK(read.signal == SIGTERM);
   CHECK(read.status == 75);
+  CHECK(read.reason == "why");
   CHECK_FALSE(read.failure.has_value());
 }
 
