@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import unittest
+import unittest.mock
 
 from end_to_end.hosts import Hosts, skip_unless_available
 from end_to_end.support import (SCALETRAIN, TIMEOUT_S, RunTestCase, pids_with, records,
@@ -86,6 +87,15 @@ class TwoHosts(RunTestCase):
         failure = json.loads((self.folder / "recipe/failure.json").read_text())
         self.assertEqual((1, 1, "SIGKILL"), tuple(failure[key] for key in ("node", "rank", "signal")))
         self.assertEqual([], pids_with(nodes[1].marker))
+
+    def test_a_hang_on_one_host_is_the_verdict_on_both(self):
+        with unittest.mock.patch.dict(os.environ, SCALETRAIN_FAULT="spin@7,1"):
+            nodes = [self.start_node(node, "--hang-timeout", "2s", self.recipe()) for node in range(2)]
+        for (_, err), status in self.finish(nodes):
+            self.assertEqual(75, status, err)
+            self.assertRegex(err, r"(?m)^rank 1 on host \S+ never arrived at collective \d+ of step 7 ")
+        failure = json.loads((self.folder / "recipe/failure.json").read_text())
+        self.assertEqual((1, 1, 75), tuple(failure[key] for key in ("node", "rank", "exit_code")))
 
 
 class TwoHostsOfIPv6Only(TwoHosts):

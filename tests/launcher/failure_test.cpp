@@ -135,6 +135,31 @@ TEST_CASE("the report is this text") {
         "  its log: runs/a/logs/attempt_0/5/stderr.log");
 }
 
+TEST_CASE("a hang is the failure of the rank that is behind, with 75, whatever else was seen") {
+  GroupEnd end;
+  end.workers = {ended(0, {.signal = SIGKILL}, 9.0, true),
+                 ended(1, {.signal = SIGKILL}, 9.0, true)};
+  end.hang = Hang{.rank = 1,
+                  .local_rank = 1,
+                  .pid = 4242,
+                  .step = 7,
+                  .what = "rank 1 on host b never arrived at all-reduce 19 of step 7 (vote)",
+                  .lines = {"rank 1, pid 4242: silent for 2.0 s", "    #0 spin"}};
+  const Failure failure = first_failure(end, plans(2)).value();
+  CHECK(failure.rank == 1);
+  CHECK(failure.status.shell_code() == 75);
+  CHECK_FALSE(failure.followed);
+  CHECK(render(failure) ==
+        "rank 1 on host b never arrived at all-reduce 19 of step 7 (vote) (local rank 1, pid "
+        "4242)\n"
+        "  rank 1, pid 4242: silent for 2.0 s\n"
+        "      #0 spin");
+  const nlohmann::json json = nlohmann::json::parse(to_json(failure, 0));
+  CHECK(json["cause"] == end.hang->what);
+  CHECK(json["exit_code"] == 75);
+  CHECK(json["hang"].size() == 2);
+}
+
 TEST_CASE("a SIGKILL from nowhere comes with a hint") {
   CHECK(render({.host = "h", .pid = 9, .status = {.signal = SIGKILL}, .last_lines = {}}) ==
         "rank 0 failed first: killed by SIGKILL (host h, local rank 0, pid 9)\n"

@@ -36,6 +36,8 @@ TEST_CASE("a verdict comes back with its failure, whatever bytes stand in the la
   verdict.failure->status.signal = SIGKILL;
   verdict.failure->step = 12;
   verdict.failure->last_lines = {"a\xff\n", "b"};
+  verdict.failure->hang = "rank 3 on host h never joined";
+  verdict.failure->hang_lines = {"rank 3, pid 9: silent"};
   const Verdict read = parse<Verdict>(to_line(verdict));
   CHECK(read.round == 2);
   CHECK(read.again);
@@ -46,6 +48,8 @@ TEST_CASE("a verdict comes back with its failure, whatever bytes stand in the la
   CHECK(read.failure->status.signal == SIGKILL);
   CHECK(read.failure->step == 12);
   CHECK(read.failure->last_lines == std::vector<std::string>{"a\xef\xbf\xbd\n", "b"});
+  CHECK(read.failure->hang == verdict.failure->hang);
+  CHECK(read.failure->hang_lines == verdict.failure->hang_lines);
 }
 
 TEST_CASE("a report without a failure has none") {
