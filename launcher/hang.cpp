@@ -9,14 +9,13 @@
 
 namespace scaletrain::launcher {
 
-using core::Phase;
-
 namespace {
 
 bool is_waiting(const RankView& view) {
-  const Phase phase = view.beat.phase;
+  const core::Phase phase = view.beat.phase;
   return !view.stopped && !view.text &&
-         (phase == Phase::kCollective || phase == Phase::kJoining || phase == Phase::kWaiting);
+         (phase == core::Phase::kCollective || phase == core::Phase::kJoining ||
+          phase == core::Phase::kWaiting);
 }
 
 }  // namespace
@@ -36,7 +35,7 @@ std::optional<std::size_t> find_behind(const std::vector<RankView>& views) {
 
 bool is_hung(const RankView& behind, std::chrono::milliseconds timeout) {
   if (!waits_for_peers(behind)) return behind.silent > timeout;
-  return behind.beat.phase != Phase::kJoining && behind.silent > timeout + kPeersTurn;
+  return behind.beat.phase != core::Phase::kJoining && behind.silent > timeout + kPeersTurn;
 }
 
 std::string describe_hang(
@@ -45,7 +44,7 @@ std::string describe_hang(
   const std::string who = fmt::format("rank {} on host {}", behind.rank, host);
   if (behind.text) return who + " does not beat";
   const core::BeatState& beat = behind.beat;
-  if (beat.phase == Phase::kStarting && beat.collectives == 0 && !alone)
+  if (beat.phase == core::Phase::kStarting && beat.collectives == 0 && !alone)
     return who + " never joined";
   const std::string step = beat.step > 0 ? fmt::format(" of step {}", beat.step) : "";
   if (waits_for_peers(behind)) {

@@ -17,7 +17,7 @@ namespace scaletrain::launcher {
 namespace {
 
 constexpr double kPatienceS = 1.5;  // LibTorch looks at its pipe once a second
-constexpr std::chrono::milliseconds kLook{10};
+constexpr std::chrono::milliseconds kRecordingLook{10};
 
 }  // namespace
 
@@ -56,7 +56,7 @@ void NcclRecorder::record() const {
       std::error_code absent;
       return std::filesystem::file_size(file, absent) > 0 && !absent;
     });
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kRecordingLook);
   }
 }
 

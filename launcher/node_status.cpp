@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMaxBytes = 4 << 20;
+constexpr std::int64_t kMaxStatusBytes = 4 << 20;
 
 }  // namespace
 
@@ -61,7 +61,7 @@ std::vector<nlohmann::json> read_node_statuses(const fs::path& run) {
     if (entry.path().extension() != ".json") continue;
     try {
       nlohmann::json json = nlohmann::json::parse(
-          core::read_file(entry.path(), kMaxBytes, core::ExitCode::kData), nullptr, false);
+          core::read_file(entry.path(), kMaxStatusBytes, core::ExitCode::kData), nullptr, false);
       if (json.is_object() && json.contains("node")) result.push_back(std::move(json));
     } catch (const core::Error&) {  // replaced or removed meanwhile
     }

@@ -25,13 +25,13 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kMaxJsonBytes = 64 << 20;
-constexpr std::streamoff kTailBytes = 256 << 10;  // of metrics.jsonl
+constexpr std::int64_t kMaxRunFileBytes = 64 << 20;
+constexpr std::streamoff kMetricsTailBytes = 256 << 10;  // of metrics.jsonl
 
 Json read_json(const fs::path& file) {
   std::error_code absent;
   if (!fs::exists(file, absent)) return nullptr;
-  Json json = Json::parse(core::read_file(file, kMaxJsonBytes, core::ExitCode::kData), nullptr,
+  Json json = Json::parse(core::read_file(file, kMaxRunFileBytes, core::ExitCode::kData), nullptr,
                           /*allow_exceptions=*/false, /*ignore_comments=*/true);
   return json.is_object() ? json : nullptr;
 }
@@ -45,7 +45,7 @@ std::vector<Json> last_train_records(const fs::path& run) {
   std::ifstream file(run / "metrics.jsonl", std::ios::binary | std::ios::ate);
   if (!file) return {};
   const std::streamoff bytes = file.tellg();
-  file.seekg(std::max<std::streamoff>(0, bytes - kTailBytes));
+  file.seekg(std::max<std::streamoff>(0, bytes - kMetricsTailBytes));
   std::vector<Json> records;
   for (std::string line; std::getline(file, line);) {
     Json record = Json::parse(line, nullptr, false);  // the first may be cut, the last torn

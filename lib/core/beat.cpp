@@ -35,13 +35,13 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now().time_since_epoch()).count();
 }
 
-[[noreturn]] void refuse(const char* what) {
+[[noreturn]] void refuse_memory(const char* what) {
   throw InternalError(what, errno_text(errno), "check memory and ulimit -n");
 }
 
 void* map_page(int fd, int protection) {
   void* const address = mmap(nullptr, kPageBytes, protection, MAP_SHARED, fd, 0);
-  if (address == MAP_FAILED) refuse("mmap of the beat");
+  if (address == MAP_FAILED) refuse_memory("mmap of the beat");
   return address;
 }
 
@@ -99,7 +99,7 @@ Beat::Beat(int fd) : impl_(std::make_shared<Impl>()) {
 }
 
 void Beat::offer_stacks(int fd) {
-  if (lseek(fd, kPageBytes, SEEK_SET) < 0) refuse("lseek of the beat");
+  if (lseek(fd, kPageBytes, SEEK_SET) < 0) refuse_memory("lseek of the beat");
   impl_->page->stack_signal = install_stack_dump(fd, impl_->page->stacks);
 }
 
@@ -158,7 +158,7 @@ std::array<double, kPhases> Beat::take_times() {
 
 Descriptor make_beat_file() {
   Descriptor fd(memfd_create("scaletrain-beat", MFD_CLOEXEC));
-  if (!fd || ftruncate(fd.get(), kPageBytes) != 0) refuse("memfd");
+  if (!fd || ftruncate(fd.get(), kPageBytes) != 0) refuse_memory("memfd");
   return fd;
 }
 
