@@ -62,9 +62,11 @@ void make_room(const storage::Stores& stores, const ShardOptions& options) {
     if (entry.folder || !is_shard_of(entry.name, options.name)) continue;
     const std::string path = file_in(options.folder, entry.name);
     if (!options.overwrite) {
-      throw core::UsageError(core::shown_path(path), "is there already",
-                             "choose another folder or --name, or replace all shards of this name "
-                             "with --overwrite");
+      throw core::UsageError(
+          core::shown_path(path), "is there already",
+          is_remote ? "choose another folder or --name"
+                    : "choose another folder or --name, or replace all shards of this name with "
+                      "--overwrite");
     }
     disk.remove_all(path);
   }
