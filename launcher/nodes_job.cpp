@@ -138,8 +138,7 @@ class NodesJob {
     while (true) {
       session_->clear_changes();
       const Session::View view = session_->view();
-      if (const std::optional<Verdict> verdict = session_->take_verdict())
-        return conclude(*verdict, {});
+      if (const auto verdict = session_->take_verdict()) return conclude(*verdict, {});
       if (!view.lost.empty()) return lose_store(view);
       if (view.rank && view.board.round > round_) {
         if (view.board.phase == Phase::kRunning) return run_round(view);
@@ -302,7 +301,8 @@ class NodesJob {
     core::log("the node with the store was lost: {}\n  the other nodes meet again", view.lost);
     failure_.reset();
     last_ = view.last;
-    meeting_.begin_again(view.board, last_, core::now());
+    // A leader that never had a round knows no more than is known here.
+    if (view.board.nodes > 0) meeting_.begin_again(view.board, last_, core::now());
     session_.reset();
     server_.reset();
     return std::nullopt;

@@ -6,7 +6,6 @@
 // stands), `verdict/N`. The leader alone writes hello, place, pulse, board and verdict.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,7 +60,7 @@ struct Report {
   Outcome outcome = Outcome::kSucceeded;
   int signal = 0;                  // kStopped: what its launcher heard; 0: nothing
   int status = 0;                  // kStopped: what its launcher would exit with alone
-  std::string reason{};              // kStopped: why it stops by itself; "": the leader asked for it
+  std::string reason{};            // kStopped: why it stops by itself; "": the leader asked for it
   std::optional<Failure> failure;  // kFailed
 };
 
@@ -83,7 +82,7 @@ struct Board {
   int restart = 0;
   int store_port = 0;                 // of the workers' store, from kRunning on
   std::string plan;                   // launcher/job.h, from kRunning on
-  std::string reason{};                 // from kStopping on
+  std::string reason{};               // from kStopping on
   std::vector<Candidate> candidates;  // the first agents of the round, by rank
 };
 
