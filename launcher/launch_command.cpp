@@ -8,7 +8,7 @@
 #include "launcher/launch_options.h"
 #include "launcher/nodes_job.h"
 #include "launcher/recipe_job.h"
-#include "launcher/slurm.h"
+#include "launcher/slurm/step.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::launcher {
@@ -46,7 +46,9 @@ void refuse_for_recipes(const LaunchOptions& options) {
   if (options.virtual_local_rank) refuse("--virtual-local-rank", kLeaveOut);
 }
 
-int run(Job& job, const Placement& placement, const LaunchOptions& options) {
+}  // namespace
+
+int run_launched(Job& job, const Placement& placement, const LaunchOptions& options) {
   const RestartLimits restarts = restart_limits(options.agents, options.max_restarts);
   const AgentTiming timing = agent_timing(options.agents);
   const std::chrono::milliseconds grace = parse_duration("--grace", options.grace);
@@ -59,6 +61,8 @@ int run(Job& job, const Placement& placement, const LaunchOptions& options) {
                            .nnodes = placement.nnodes_text(),
                            .token = token != nullptr ? token : ""});
 }
+
+namespace {
 
 std::chrono::milliseconds hang_timeout(const LaunchOptions& options, const char* otherwise) {
   return parse_duration("--hang-timeout",
@@ -73,7 +77,7 @@ int launch_program(const LaunchOptions& options) {
                            "use --local-ranks-filter");
   }
   ForeignJob job(options, placement, hang_timeout(options, "0s"));
-  return run(job, placement, options);
+  return run_launched(job, placement, options);
 }
 
 int launch_recipe(const LaunchOptions& options, bool resume_command) {
@@ -82,8 +86,10 @@ int launch_recipe(const LaunchOptions& options, bool resume_command) {
   RecipeJob job(resume_command ? run_to_resume(options) : run_to_launch(options), placement,
                 options.worker, hang_timeout(options, "10m"));
   if (const std::optional<int> status = job.open_run_folder()) return *status;
-  return run(job, placement, options);
+  return run_launched(job, placement, options);
 }
+
+}  // namespace
 
 void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
   command.add_option("--set", options.set, "recipes: override a key, KEY=VALUE; repeatable")
@@ -94,8 +100,6 @@ void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
       ->allow_extra_args(false);
   command.add_option("--worker", options.worker, "recipes: a worker program of your own");
 }
-
-}  // namespace
 
 void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::string>>& program,
                          int& exit_status) {

@@ -11,6 +11,17 @@ class App;
 
 namespace scaletrain::launcher {
 
+class Job;
+struct LaunchOptions;
+struct Placement;
+
+// Runs the job with the restarts, the grace period and, on several nodes, the times of `options`;
+// the result is the exit status. Throws core::Error.
+int run_launched(Job& job, const Placement& placement, const LaunchOptions& options);
+
+// The flags for recipes that launch and resume share: --set, --allow, --worker.
+void add_recipe_flags(CLI::App& command, LaunchOptions& options);
+
 // Adds both commands to `app`. Their callbacks run inside app.parse(): they set `exit_status` or
 // throw core::Error. `program` is what cut_program found on the command line, set before
 // app.parse().

@@ -87,9 +87,6 @@ void resolve_meeting(LaunchOptions& options, int nnodes) {
   if (endpoints.front().port != 0) options.master_port = std::to_string(endpoints.front().port);
 }
 
-// Outside the range from which systems choose ports themselves; steps of one job share it.
-int port_of_job(std::int64_t job) { return static_cast<int>(20000 + job % 10000); }
-
 void take_from_slurm(LaunchOptions& options, const SlurmStep& step) {
   if (options.nproc.empty() && step.gpus > 0) {
     const int visible = count_gpus();
@@ -150,6 +147,8 @@ Placement resolve_placement(LaunchOptions options, const std::optional<SlurmStep
   return result;
 }
 
+int port_of_job(std::int64_t job) { return static_cast<int>(20000 + job % 10000); }
+
 std::string Placement::nnodes_text() const {
   return elastic() ? fmt::format("{}:{}", min_nodes, nnodes) : std::to_string(nnodes);
 }
@@ -164,6 +163,12 @@ core::WorkerEnv worker_env(const Placement& placement, int local_rank) {
   env.group_world_size = placement.nnodes;
   env.master_addr = placement.master_addr;
   env.master_port = placement.master_port;
+  if (placement.task) {
+    env.local_rank = placement.task->local_rank;
+    env.local_world_size = placement.task->local_world_size;
+    env.group_rank = placement.task->node;
+    env.group_world_size = placement.task->nodes;
+  }
   return env;
 }
 

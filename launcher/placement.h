@@ -1,16 +1,26 @@
 // How many workers run where, and where they meet.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/agents/endpoint.h"
 #include "launcher/launch_options.h"
-#include "launcher/slurm.h"
+#include "launcher/slurm/step.h"
 #include "lib/core/worker_env.h"
 
 namespace scaletrain::launcher {
+
+// A rank that Slurm started: its launcher counts as a node of one worker. What its worker is told
+// of the real node.
+struct TaskPlace {
+  int local_rank = 0;        // the number of its GPU among those that it sees
+  int local_world_size = 1;  // tasks of the node that share the CPUs which it may use
+  int node = 0;
+  int nodes = 1;
+};
 
 struct Placement {
   int nproc = 1;  // workers on this node
@@ -22,6 +32,8 @@ struct Placement {
   int node_rank = 0;
   std::string master_addr = "127.0.0.1";
   int master_port = 0;  // 0: the system chooses one for every attempt
+
+  std::optional<TaskPlace> task{};  // `scaletrain worker`
 
   int world_size() const { return nproc * nnodes; }
   int first_rank() const { return node_rank * nproc; }
@@ -35,6 +47,9 @@ struct Placement {
 // with the line for the batch script where the step does not fit.
 Placement resolve_placement(LaunchOptions options,
                             const std::optional<SlurmStep>& step = std::nullopt);
+
+// Outside of the range from which systems choose ports themselves; the steps of a job share it.
+int port_of_job(std::int64_t job);
 
 // The variables of local rank `local_rank`; the store, error file and our own descriptors are the
 // caller's to add.

@@ -266,7 +266,7 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, const StoreSocket& store,
   if (request_.recipe.device == "cuda") plan.device = fmt::format("cuda:{}", env.local_rank);
   const std::int64_t threads = request_.recipe.threads > 0
                                    ? request_.recipe.threads
-                                   : std::max(1, count_cpus() / placement_.nproc);
+                                   : std::max(1, count_cpus() / env.local_world_size);
   plan.process.variables["OMP_NUM_THREADS"] = std::to_string(threads);
   if (recorder_) plan.process.variables.merge(recorder_->variables());
   const core::Descriptor& output = logs_.emplace_back(open_log(logs / "stdout.log"));

@@ -18,7 +18,8 @@ SlurmUser=root
 SlurmdUser=root
 SlurmctldPort=6817
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge/socket
+# A job that goes back into the queue waits until its old credentials are void: 120 s by default.
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool-%n
 SlurmctldPidFile={folder}/ctld.pid
@@ -33,9 +34,16 @@ SelectTypeParameters=CR_Core
 MpiDefault=none
 ReturnToService=2
 KillWait=5
-NodeName=10.99.78.[1-2] NodeHostname={host} NodeAddr=10.99.78.1 Port=[6818-6819] CPUs=2 RealMemory=500
-PartitionName=all Nodes=ALL Default=YES State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+SlurmctldParameters=preempt_send_user_signal
+GresTypes=gpu
+NodeName=10.99.78.[1-2] NodeHostname={host} NodeAddr=10.99.78.1 Port=[6818-6819] CPUs=2 RealMemory=500 Gres=gpu:2
+PartitionName=all Nodes=ALL Default=YES State=UP PriorityTier=1 GraceTime=20
+PartitionName=urgent Nodes=ALL State=UP PriorityTier=10 PreemptMode=OFF
 """
+# Slurm counts device files; CUDA shows none of these.
+GPUS = "Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n"
 
 
 def missing():
@@ -44,6 +52,20 @@ def missing():
         return "Slurm's daemons need root"
     absent = [name for name in PROGRAMS if not shutil.which(name)]
     return f"not installed: {' '.join(absent)}" if absent else ""
+
+
+def workers_in(folder):
+    """The numbers of the workers that run in `folder`."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            where = os.readlink(f"/proc/{pid}/cwd")
+        except OSError:
+            continue
+        if b"scaletrain-worker" in command and where.startswith(str(folder)):
+            found.append(int(pid))
+    return found
 
 
 class Cluster:
@@ -60,6 +82,7 @@ class Cluster:
         self.configuration = self.folder / "slurm.conf"
         self.configuration.write_text(CONFIGURATION.format(
             folder=self.folder, host=socket.gethostname()))
+        (self.folder / "gres.conf").write_text(GPUS)
         self.environment = {**os.environ, "SLURM_CONF": str(self.configuration)}
         munge = self.folder / "munge"
         (munge / "key").write_bytes(os.urandom(128))

@@ -1,9 +1,10 @@
-"""`srun scaletrain launch RECIPE`, one launcher a node, under a real Slurm of two nodes."""
+"""`srun scaletrain launch RECIPE`, one launcher a node, and `srun scaletrain worker RECIPE`, one task
+a rank, under a real Slurm of two nodes."""
 
-import os
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 from end_to_end import slurm_support
 from end_to_end.support import SCALETRAIN, TIMEOUT_S, RunTestCase, inspect, records, wait_until
@@ -19,10 +20,10 @@ class Slurm(RunTestCase):
         cls.cluster = slurm_support.Cluster(folder.name)
         cls.addClassCleanup(cls.cluster.stop)
 
-    def srun(self, flags, *arguments):
-        """Starts `srun FLAGS scaletrain launch ARGUMENTS`."""
+    def srun(self, flags, *arguments, command="launch"):
+        """Starts `srun FLAGS scaletrain COMMAND ARGUMENTS`."""
         process = subprocess.Popen(
-            self.cluster.command("srun", *flags, SCALETRAIN, "launch", *arguments), cwd=self.folder,
+            self.cluster.command("srun", *flags, SCALETRAIN, command, *arguments), cwd=self.folder,
             env=self.cluster.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)
@@ -40,6 +41,39 @@ class Slurm(RunTestCase):
                   for n in ("alone", "apart")]
         self.assertEqual(12, len(chains[0]))
         self.assertEqual(chains[0], chains[1])
+
+    def test_tasks_train_as_the_workers_of_one_launcher(self):
+        alone = self.recipe("alone", steps=12, threads=1)
+        self.run_scaletrain("launch", "--nproc", 3, alone)
+        apart = self.recipe("apart", steps=12, threads=1)
+        process = self.srun(["-N2", "-n3"], apart, command="worker")  # two tasks and one
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(0, process.returncode, f"{out}\n{err}")
+        chains = [[(r["step"], r["loss"], r["order_digest"]) for r in records(self.folder / n, "train")]
+                  for n in ("alone", "apart")]
+        self.assertEqual(12, len(chains[0]))
+        self.assertEqual(chains[0], chains[1])
+
+    def test_a_killed_task_is_named_and_the_others_leave(self):
+        recipe = self.recipe(steps=5000)
+        environment = {"SCALETRAIN_FAULT": "kill@5,1"}
+        with unittest.mock.patch.dict(self.cluster.environment, environment):
+            process = self.srun(["-N1", "-n2"], recipe, command="worker")
+        _, err = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(137, process.returncode, err)
+        self.assertRegex(err, r"rank 1.*SIGKILL")
+        wait_until(lambda: not slurm_support.workers_in(self.folder), "the workers to leave")
+
+    def test_gpus_that_are_not_seen_are_refused_with_the_line_to_change(self):
+        for flags, error in [(["-n1"], "#SBATCH --ntasks-per-node=2"), (["-n2"], "none is visible")]:
+            process = self.srun(["-N1", "--gpus-per-node=2", *flags], self.recipe(), command="worker")
+            _, err = process.communicate(timeout=TIMEOUT_S)
+            self.assertEqual(2, process.returncode, err)
+            self.assertIn(error, err)
+        process = self.srun(["-N1", "-n1", "--gpus-per-node=2"], self.recipe())
+        _, err = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(2, process.returncode, err)
+        self.assertIn("#SBATCH --gpus-per-node=N", err)
 
     def test_tasks_that_do_not_fit_are_refused_with_the_line_to_change(self):
         process = self.srun(["-N1", "-n2"], self.recipe())
@@ -62,7 +96,7 @@ class Slurm(RunTestCase):
         self.assertNotEqual(0, process.returncode)
         saved = wait_until(lambda: list((run / "checkpoints").glob("step-*")), "a checkpoint")
         self.assertEqual(1, len(saved))
-        wait_until(lambda: not self.left_workers(), "the workers to leave")
+        wait_until(lambda: not slurm_support.workers_in(self.folder), "the workers to leave")
 
         again = self.srun(flags, "--resume", "auto", recipe)
         out, err = again.communicate(timeout=TIMEOUT_S)
@@ -71,20 +105,6 @@ class Slurm(RunTestCase):
         self.run_scaletrain("launch", "--nproc", 2, "--set", "threads=2", undisturbed)
         self.assertEqual(inspect(self.folder / "undisturbed")["model_digest"],
                          inspect(run)["model_digest"])
-
-    def left_workers(self):
-        marker = str(self.folder).encode()
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    command = file.read()
-                cwd = os.readlink(f"/proc/{pid}/cwd")
-            except OSError:
-                continue
-            if b"scaletrain-worker" in command and marker.decode() in cwd:
-                found.append(pid)
-        return found
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-#include "launcher/hostlist.h"
+#include "launcher/slurm/hostlist.h"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,51 @@
+#include "launcher/slurm/worker_command.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "launcher/devices.h"
+#include "launcher/launch_command.h"
+#include "launcher/launch_options.h"
+#include "launcher/recipe_job.h"
+#include "launcher/slurm/task_placement.h"
+#include "lib/core/error.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+int run_task(const LaunchOptions& options) {
+  const std::optional<SlurmStep> step = slurm_step();
+  if (!step) {
+    throw core::UsageError(
+        "worker", "is one task of Slurm's, and srun has not started it",
+        "srun scaletrain worker RECIPE, or without Slurm: scaletrain launch RECIPE");
+  }
+  RunRequest request = run_to_launch(options);
+  const TaskView view{.gpus = count_gpus(), .cpus = count_cpus()};
+  const Placement placement = place_task(*step, view, request.recipe.device == "cpu");
+  RecipeJob job(std::move(request), placement, options.worker);
+  if (const std::optional<int> status = job.open_run_folder()) return *status;
+  return run_launched(job, placement, options);
+}
+
+}  // namespace
+
+void add_worker_command(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<LaunchOptions>();
+  CLI::App* const worker =
+      app.add_subcommand("worker", "Run one rank of a recipe as a task of Slurm's");
+  add_recipe_flags(*worker, *options);
+  worker->add_option("--resume", options->resume,
+                     "auto (the newest checkpoint, if there is one) or a checkpoint's path");
+  add_agent_flags(*worker, options->agents);
+  worker->add_option("--max-restarts", options->max_restarts,
+                     "how often all tasks start their workers again after a failure");
+  worker->add_option("--grace", options->grace,
+                     "time between asking the worker to stop and killing it: 500ms, 10s, 5m");
+  worker->add_option("RECIPE", options->path, "the recipe to run")->required();
+  worker->callback([options, &exit_status] { exit_status = run_task(*options); });
+}
+
+}  // namespace scaletrain::launcher
