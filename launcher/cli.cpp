@@ -20,6 +20,7 @@
 #include "launcher/program_line.h"
 #include "launcher/programs.h"
 #include "launcher/recipe_command.h"
+#include "launcher/slurm/slurm_command.h"
 #include "launcher/slurm/worker_command.h"
 #include "launcher/status_command.h"
 #include "lib/core/command_line.h"
@@ -74,6 +75,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   app.set_version_flag("--version", fmt::format("scaletrain {}", core::version()));
   app.require_subcommand(0, 1);
   add_launch_commands(app, program, exit_status);
+  add_slurm_command(app, exit_status);
   add_worker_command(app, exit_status);
   add_recipe_commands(app, exit_status);
   add_checkpoint_commands(app, exit_status);

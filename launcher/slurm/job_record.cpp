@@ -1,0 +1,80 @@
+#include "launcher/slurm/job_record.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+constexpr std::int64_t kMaxRecordBytes = 1 << 16;
+
+std::filesystem::path record_file(const std::filesystem::path& run) { return run / "slurm.json"; }
+
+[[noreturn]] void refuse_pattern(const std::string& found) {
+  throw core::UsageError("--output", found, "use %j, or %A and %a for an array, %x and %%");
+}
+
+}  // namespace
+
+void write_job_record(const std::filesystem::path& run, const JobRecord& record) {
+  core::system_disk().make_folders(run);
+  const nlohmann::json json{{"job", record.job}, {"log", record.log}};
+  core::write_durably(core::system_disk(), record_file(run),
+                      json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+JobRecord read_job_record(const std::filesystem::path& run) {
+  const std::filesystem::path file = record_file(run);
+  constexpr const char* kRemedy = "submit the run: scaletrain slurm RECIPE --submit";
+  if (!std::filesystem::exists(file)) {
+    throw core::UsageError(file.string(), "does not exist", kRemedy);
+  }
+  const nlohmann::json json = nlohmann::json::parse(
+      core::read_file(file, kMaxRecordBytes, core::ExitCode::kUsage), nullptr, false);
+  JobRecord record;
+  if (json.is_object() && json.contains("job") && json["job"].is_string()) {
+    record.job = json["job"].get<std::string>();
+  }
+  if (json.is_object() && json.contains("log") && json["log"].is_string()) {
+    record.log = json["log"].get<std::string>();
+  }
+  // It becomes an argument of Slurm's programs.
+  if (record.job.empty() || record.job.find_first_not_of("0123456789_") != std::string::npos) {
+    throw core::UsageError(file.string(), "names no job", kRemedy);
+  }
+  return record;
+}
+
+std::string log_path(const std::string& pattern, const std::string& job, const std::string& name) {
+  const std::size_t line = job.find('_');
+  const bool is_array = line != std::string::npos;
+  std::string result;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%') {
+      result += pattern[i];
+      continue;
+    }
+    const char letter = ++i < pattern.size() ? pattern[i] : ' ';
+    if (letter == '%') {
+      result += '%';
+    } else if (letter == 'x') {
+      result += name;
+    } else if (letter == 'A' || (letter == 'j' && !is_array)) {
+      result += job.substr(0, line);
+    } else if (letter == 'a' && is_array) {
+      result += job.substr(line + 1);
+    } else {
+      refuse_pattern(fmt::format("\"%{}\" cannot be found again{}",
+                                 core::escape_control(std::string(1, letter)),
+                                 is_array ? " in an array" : ""));
+    }
+  }
+  return std::filesystem::absolute(result).lexically_normal();
+}
+
+}  // namespace scaletrain::launcher
