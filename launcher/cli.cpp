@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "launcher/checkpoint_command.h"
+#include "launcher/kubernetes/k8s_command.h"
+#include "launcher/kubernetes/pod.h"
 #include "launcher/launch_command.h"
 #include "launcher/program_line.h"
 #include "launcher/programs.h"
@@ -76,6 +78,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   app.require_subcommand(0, 1);
   add_launch_commands(app, program, exit_status);
   add_slurm_command(app, exit_status);
+  add_k8s_command(app, exit_status);
   add_worker_command(app, exit_status);
   add_recipe_commands(app, exit_status);
   add_checkpoint_commands(app, exit_status);
@@ -101,10 +104,10 @@ int parse_and_run(const std::vector<std::string>& arguments) {
 int run(int argc, char** argv) {
   try {
     tidy_up_process();
-    return parse_and_run({argv, argv + argc});
+    return status_for_operator(parse_and_run({argv, argv + argc}));
   } catch (const std::exception& error) {
     core::log_line(core::describe(error));
-    return static_cast<int>(core::exit_code_of(error));
+    return status_for_operator(static_cast<int>(core::exit_code_of(error)));
   }
 }
 

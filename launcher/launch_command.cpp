@@ -64,11 +64,6 @@ int run_launched(Job& job, const Placement& placement, const LaunchOptions& opti
 
 namespace {
 
-std::chrono::milliseconds hang_timeout(const LaunchOptions& options, const char* otherwise) {
-  return parse_duration("--hang-timeout",
-                        options.hang_timeout.empty() ? otherwise : options.hang_timeout);
-}
-
 int launch_program(const LaunchOptions& options) {
   refuse_for_programs(options);
   const Placement placement = resolve_placement(options, slurm_step());
@@ -76,7 +71,7 @@ int launch_program(const LaunchOptions& options) {
     throw core::UsageError("--ranks-filter", "needs to know this node's ranks, and they may change",
                            "use --local-ranks-filter");
   }
-  ForeignJob job(options, placement, hang_timeout(options, "0s"));
+  ForeignJob job(options, placement, hang_timeout(options, kProgramHangTimeout));
   return run_launched(job, placement, options);
 }
 
@@ -84,7 +79,7 @@ int launch_recipe(const LaunchOptions& options, bool resume_command) {
   refuse_for_recipes(options);
   const Placement placement = resolve_placement(options, slurm_step());
   RecipeJob job(resume_command ? run_to_resume(options) : run_to_launch(options), placement,
-                options.worker, hang_timeout(options, "10m"));
+                options.worker, hang_timeout(options, kRecipeHangTimeout));
   if (const std::optional<int> status = job.open_run_folder()) return *status;
   return run_launched(job, placement, options);
 }

@@ -97,4 +97,9 @@ std::chrono::milliseconds parse_duration(const std::string& flag, const std::str
   return std::chrono::milliseconds(value * unit_ms);
 }
 
+std::chrono::milliseconds hang_timeout(const LaunchOptions& options, const char* otherwise) {
+  return parse_duration("--hang-timeout",
+                        options.hang_timeout.empty() ? otherwise : options.hang_timeout);
+}
+
 }  // namespace scaletrain::launcher

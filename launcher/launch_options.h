@@ -16,7 +16,9 @@ class App;
 
 namespace scaletrain::launcher {
 
-inline constexpr const char* kNoLogs = "/dev/null";  // as --log-dir: no files at all
+inline constexpr const char* kRecipeHangTimeout = "10m";
+inline constexpr const char* kProgramHangTimeout = "0s";  // never
+inline constexpr const char* kNoLogs = "/dev/null";       // as --log-dir: no files at all
 
 struct LaunchOptions {
   // Read by resolve_placement (launcher/placement.h); "": not given.
@@ -32,7 +34,7 @@ struct LaunchOptions {
   std::string max_restarts = "0";
   std::string grace = "30s";
   AgentOptions agents{};
-  std::string hang_timeout{};  // "": 10m for recipes, never for programs
+  std::string hang_timeout{};  // "": see below
 
   // Programs.
   std::string log_dir{};        // folder for copies of streams and error files; "": a temporary one
@@ -64,5 +66,8 @@ int parse_count(const std::string& flag, const std::string& text, int low, int h
 
 // "500ms", "10s", "5m"; at most a week. Throws core::UsageError naming `flag`.
 std::chrono::milliseconds parse_duration(const std::string& flag, const std::string& text);
+
+// --hang-timeout, or `otherwise` where it is not given. Throws core::UsageError.
+std::chrono::milliseconds hang_timeout(const LaunchOptions& options, const char* otherwise);
 
 }  // namespace scaletrain::launcher

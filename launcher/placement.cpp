@@ -6,6 +6,7 @@
 #include <array>
 
 #include "launcher/devices.h"
+#include "launcher/kubernetes/pod.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 
@@ -119,7 +120,11 @@ void take_from_slurm(LaunchOptions& options, const SlurmStep& step) {
 
 Placement resolve_placement(LaunchOptions options, const std::optional<SlurmStep>& step) {
   Placement result;
-  if (step) take_from_slurm(options, *step);
+  if (step) {
+    take_from_slurm(options, *step);
+  } else {
+    take_from_kubernetes(options);
+  }
   if (options.nproc.empty()) options.nproc = "1";
   if (options.nnodes.empty()) options.nnodes = "1";
   if (options.node_rank.empty()) options.node_rank = "0";

@@ -25,7 +25,8 @@ int run_task(const LaunchOptions& options) {
   RunRequest request = run_to_launch(options);
   const TaskView view{.gpus = count_gpus(), .cpus = count_cpus()};
   const Placement placement = place_task(*step, view, request.recipe.device == "cpu");
-  RecipeJob job(std::move(request), placement, options.worker);
+  RecipeJob job(std::move(request), placement, options.worker,
+                hang_timeout(options, kRecipeHangTimeout));
   if (const std::optional<int> status = job.open_run_folder()) return *status;
   return run_launched(job, placement, options);
 }
@@ -44,6 +45,8 @@ void add_worker_command(CLI::App& app, int& exit_status) {
                      "how often all tasks start their workers again after a failure");
   worker->add_option("--grace", options->grace,
                      "time between asking the worker to stop and killing it: 500ms, 10s, 5m");
+  worker->add_option("--hang-timeout", options->hang_timeout,
+                     "how long the worker may stand still, 0s for ever (default 10m)");
   worker->add_option("RECIPE", options->path, "the recipe to run")->required();
   worker->callback([options, &exit_status] { exit_status = run_task(*options); });
 }

@@ -1,0 +1,126 @@
+"""scaletrain k8s: its YAML is read by others into the API's own models, and nothing is lost there."""
+
+import json
+import os
+import random
+import types
+import unittest
+
+import yaml
+from kubeflow.training import ApiClient
+from kubeflow_trainer_api import models
+
+from launcher.launch_recipe_test import RecipeTestCase
+
+HOSTILE = 10_000 if os.environ.get("SCALETRAIN_LONG") == "1" else 200
+MODELS = {
+    "ConfigMap": "IoK8sApiCoreV1ConfigMap",
+    "Service": "IoK8sApiCoreV1Service",
+    "Job": "IoK8sApiBatchV1Job",
+    "JobSet": "JobsetV1alpha2JobSet",
+}
+
+
+def through_models(manifest):
+    """The object as it is after the API's models have read and written it: what they do not know is
+    gone, what has another type is refused."""
+    if manifest["kind"] == "PyTorchJob":
+        client = ApiClient()
+        response = types.SimpleNamespace(data=json.dumps(manifest))
+        return client.sanitize_for_serialization(
+            client.deserialize(response, "KubeflowOrgV1PyTorchJob"))
+    return getattr(models, MODELS[manifest["kind"]]).from_dict(manifest).to_dict()
+
+
+class Kubernetes(RecipeTestCase):
+    def objects(self, *arguments):
+        text = self.run_launcher("k8s", self.recipe(output="/runs/test"), "--image", "image:1",
+                                 "--volume", "runs:/runs", *arguments)
+        self.assertEqual("", text.stderr)
+        return list(yaml.safe_load_all(text.stdout))
+
+    def test_every_kind_is_what_the_api_knows(self):
+        for kind, kinds in [("indexed-job", ["ConfigMap", "Service", "Job"]),
+                            ("jobset", ["ConfigMap", "JobSet"]),
+                            ("pytorchjob", ["ConfigMap", "PyTorchJob"])]:
+            for more in ([], ["--namespace", "ml", "--cpus-per-node", "16", "--mem", "64Gi", "--env",
+                              "A=b=c", "--secret", "s3", "--set", "seed=3", "--max-restarts", "2"]):
+                with self.subTest(kind=kind, more=more):
+                    found = self.objects("--kind", kind, "--nodes", 4, "--gpus-per-node", 8, *more)
+                    self.assertEqual(kinds, [manifest["kind"] for manifest in found])
+                    for manifest in found:
+                        self.assertEqual(manifest, through_models(manifest))
+
+    def test_what_the_models_do_not_know_is_noticed(self):
+        job = self.objects("--nodes", 2)[-1]
+        job["spec"]["podFailurePolicies"] = {}
+        self.assertNotEqual(job, through_models(job))
+        training = self.objects("--kind", "pytorchjob")[-1]
+        training["spec"]["nprocs"] = 3
+        self.assertNotEqual(training, through_models(training))
+
+    def test_the_recipe_travels_as_it_is_written(self):
+        recipe = self.recipe(output="/runs/test")
+        text = "// a comment\n" + recipe.read_text() + "\n"
+        recipe.write_text(text)
+        child = self.folder / "child.json"
+        child.write_text('{"extends": "recipe.json", "seed": 3}\n')
+        done = self.run_launcher("k8s", child, "--image", "i", "--volume", "runs:/runs")
+        found = list(yaml.safe_load_all(done.stdout))
+        self.assertEqual({"child.json": child.read_text(), "recipe.json": text}, found[0]["data"])
+        pod = found[-1]["spec"]["template"]["spec"]
+        self.assertEqual("/etc/scaletrain/child.json", pod["containers"][0]["args"][-1])
+
+    def test_a_run_that_would_be_lost_is_told(self):
+        done = self.run_launcher("k8s", self.recipe(), "--image", "i")
+        self.assertIn("the run's folder is on no volume", done.stderr)
+
+    def test_mistakes_are_refused(self):
+        recipe = self.recipe()
+        child = self.folder / "child.json"
+        child.write_text(json.dumps({"extends": str(recipe)}))
+        odd = self.folder / "a b.json"
+        odd.write_text(recipe.read_text())
+        for words, error in [
+            ([recipe, "--kind", "pod"], "--kind: \"pod\" is not allowed"),
+            ([recipe, "--nodes", "0"], "--nodes: \"0\" is not allowed"),
+            ([recipe, "--name", "Run"], "--name: \"Run\" is not allowed"),
+            ([recipe, "--name", "r" * 51], "is not allowed"),
+            ([recipe, "--volume", "claim"], "--volume: \"claim\" is not allowed"),
+            ([recipe, "--env", "=x"], "--env: \"=x\" is not allowed"),
+            ([recipe, "--set", "optimiser.lr=1"], "\"optimiser\""),
+            ([recipe, "--set", "batch={\"global\":12,\"per_device\":4}", "--nodes", "5"], "5 ranks"),
+            ([child], "extends a file of another folder"),
+            ([odd], "cannot be a key of a ConfigMap"),
+        ]:
+            with self.subTest(words=words):
+                done = self.run_launcher("k8s", *words, "--image", "i", expect=2)
+                self.assertIn(error, done.stderr)
+                self.assertEqual("", done.stdout)
+
+    def test_names_are_made_of_the_recipe_s(self):
+        for name, expected in [("Digits.ResNet_18", "digits-resnet-18"), ("3d", "run-3d"),
+                               ("_x_", "x"), ("_", "run")]:
+            done = self.run_launcher("k8s", self.recipe(name=name, output="/r/x"), "--image", "i",
+                                     "--volume", "r:/r")
+            self.assertEqual(expected, next(yaml.safe_load_all(done.stdout))["metadata"]["name"])
+
+    def test_hostile_values_arrive_as_they_are(self):
+        """As image and variable, read by a parser that is not ours."""
+        chooser = random.Random(11)
+        pieces = ["'", '"', "\\", "\n", "\t", ": ", " #", "- ", "{}", "[", "&a", "*a", "!t", "|", ">",
+                  "%", "@", "`", "yes", "null", "1e3", "$(x)", "é", "\u2028", "\x85", "\ufeff",
+                  "\x7f", "\U0001f600", "\x01", " ", "---", "..."]
+        recipe = self.recipe(output="/runs/test")
+        for _ in range(HOSTILE):
+            value = "".join(chooser.choice(pieces) for _ in range(chooser.randint(1, 6)))
+            process = self.start("k8s", recipe, "--image", value, "--env", f"A={value}",
+                                 "--volume", "r:/runs")
+            out, error = process.communicate()
+            self.assertEqual(0, process.returncode, (value, error))
+            pod = list(yaml.safe_load_all(out))[-1]["spec"]["template"]["spec"]["containers"][0]
+            self.assertEqual((value, value), (pod["image"], pod["env"][0]["value"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
