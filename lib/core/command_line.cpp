@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 
+#include "lib/core/command_table.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/lookup.h"
@@ -16,6 +18,16 @@ namespace {
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& known) {
   const std::string near = nearest(name, known);
   return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
+}
+
+// "--flag=" as "--flag" and "": CLI11 would take the next word for its value.
+void split_empty_values(std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    std::string& word = words[i];
+    if (!word.starts_with("--") || word.find('=') != word.size() - 1) continue;
+    word.pop_back();
+    words.insert(words.begin() + static_cast<std::ptrdiff_t>(++i), "");
+  }
 }
 
 [[noreturn]] void refuse_extras(const CLI::App& app) {
@@ -55,7 +67,12 @@ void refuse_command(const CLI::App& app, const std::string& name) {
 }
 
 bool parse_command_line(CLI::App& app, std::vector<std::string> arguments) {
+  if (arguments == std::vector<std::string>{"--command-table"}) {
+    std::fputs(to_json(table_of(app)).c_str(), stdout);
+    return false;
+  }
   try {
+    split_empty_values(arguments);
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
     app.parse(arguments);
   } catch (const CLI::ExtrasError&) {

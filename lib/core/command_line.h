@@ -19,9 +19,9 @@ std::vector<std::string> command_names(const CLI::App& app);
 // Throws core::UsageError: there is no subcommand `name`; it names those that are, and the nearest.
 [[noreturn]] void refuse_command(const CLI::App& app, const std::string& name);
 
-// Parses `arguments` (without the program's name) and runs the callbacks. False after --help or
-// --version, which print. Throws core::UsageError for what the app does not take, naming the
-// nearest flag, and whatever a callback throws.
+// Parses `arguments` (without the program's name) and runs the callbacks. False after --help,
+// --version or --command-table (lib/core/command_table.h), which print. Throws core::UsageError for
+// what the app does not take, naming the nearest flag, and whatever a callback throws.
 bool parse_command_line(CLI::App& app, std::vector<std::string> arguments);
 
 }  // namespace scaletrain::core

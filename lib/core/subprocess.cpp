@@ -54,11 +54,27 @@ bool hand_over(int ours, int childs) {
   return dup2(ours, childs) >= 0;
 }
 
+// The CPUs as the bits that the kernel reads; empty for none.
+std::vector<unsigned long> cpu_mask(const std::vector<int>& cpus) {
+  constexpr std::size_t kBits = 8 * sizeof(unsigned long);
+  std::vector<unsigned long> mask;
+  for (const int cpu : cpus) {
+    const auto number = static_cast<std::size_t>(cpu);
+    mask.resize(std::max(mask.size(), number / kBits + 1));
+    mask[number / kBits] |= 1UL << (number % kBits);
+  }
+  return mask;
+}
+
 // Runs in the child between fork and exec: system calls only. Returns where exec fails.
 void become(const SpawnRequest& request, char* const* arguments, char* const* environment,
-            pid_t parent) {
+            const std::vector<unsigned long>& cpus, pid_t parent) {
   if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
   if (getppid() != parent) _exit(1);  // it died before the death signal was set
+  if (!cpus.empty() &&
+      syscall(SYS_sched_setaffinity, 0, cpus.size() * sizeof(unsigned long), cpus.data()) != 0) {
+    return;
+  }
   for (const auto& [ours, childs] : request.descriptors) {
     if (!hand_over(ours, childs)) return;
   }
@@ -86,6 +102,7 @@ Process Process::spawn(const SpawnRequest& request) {
   std::vector<std::string> variable_texts = merged_environment(request.variables);
   const std::vector<char*> arguments = pointers(argument_texts);
   const std::vector<char*> environment = pointers(variable_texts);
+  const std::vector<unsigned long> cpus = cpu_mask(request.cpus);
 
   // The write end closes on a successful exec; otherwise it brings the child's errno.
   std::array<int, 2> ends{};
@@ -102,7 +119,7 @@ Process Process::spawn(const SpawnRequest& request) {
                         "raise the limits of processes (ulimit -u) or of memory");
   }
   if (pid == 0) {
-    become(request, arguments.data(), environment.data(), parent);
+    become(request, arguments.data(), environment.data(), cpus, parent);
     const int error = errno;
     [[maybe_unused]] const ssize_t written = write(write_end.get(), &error, sizeof error);
     _exit(127);

@@ -36,6 +36,7 @@ struct SpawnRequest {
   std::map<std::string, std::string> variables;    // on top of this process's environment
   std::vector<std::pair<int, int>> descriptors{};  // {ours, the child's number}; the child's number
                                                    // is 0, 1, 2 or equal to ours
+  std::vector<int> cpus{};  // the child may run on these only; empty: as this process
 };
 
 class Process {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 
 #include <array>
 #include <csignal>
@@ -84,6 +85,24 @@ TEST_CASE("a descriptor can keep its number") {
   const Process process = Process::spawn(request);
   CHECK(out.drain() == "hello\n");
   CHECK(wait_for(process).ok());
+}
+
+TEST_CASE("a process runs on the CPUs that it was given") {
+  cpu_set_t ours;
+  REQUIRE(sched_getaffinity(0, sizeof ours, &ours) == 0);
+  int last = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(static_cast<std::size_t>(cpu), &ours)) last = cpu;
+  }
+  Pipe out;
+  SpawnRequest request = shell("grep Cpus_allowed_list /proc/$$/status");
+  request.descriptors = {{out.write.get(), 1}};
+  request.cpus = {last};
+  const Process process = Process::spawn(request);
+  CHECK(out.drain() == "Cpus_allowed_list:\t" + std::to_string(last) + "\n");
+
+  request.cpus = {100'000};
+  CHECK_THROWS_AS(Process::spawn(request), UsageError);
 }
 
 TEST_CASE("a process is the leader of its own session") {
