@@ -78,6 +78,18 @@ std::string name_of_file(const std::string& file) {
   return name.empty() ? "run" : name;
 }
 
+void add_origins(const Node& node, const std::string& pointer,
+                 std::map<std::string, std::string>& origins) {
+  if (node.object() == nullptr) {
+    origins[pointer] = node.source->has_lines ? fmt::format("{}:{}", node.source->name, node.line)
+                                              : node.source->name;
+    return;
+  }
+  for (const auto& [name, value] : *node.object()) {
+    add_origins(value, child_pointer(pointer, name), origins);
+  }
+}
+
 // The defaults that follow from something else.
 void fill_in(Recipe& recipe, const std::string& file) {
   if (recipe.name.empty()) recipe.name = name_of_file(file);
@@ -109,6 +121,17 @@ Recipe parse_recipe(const std::string& text, const std::string& name,
 std::string to_json(const Recipe& recipe) {
   Recipe copy = recipe;
   return describe(copy)->write().dump(2) + "\n";
+}
+
+std::map<std::string, std::string> key_origins(const fs::path& path,
+                                               const std::vector<std::string>& overrides) {
+  std::vector<std::string> files;
+  Node tree = read_tree(read_recipe_file(path, path.string()), path.string(), files);
+  Recipe recipe = blank_recipe();
+  apply_overrides(tree, overrides, *describe(recipe));
+  std::map<std::string, std::string> origins;
+  add_origins(tree, "", origins);
+  return origins;
 }
 
 std::string json_schema() {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/recipe/recipe.h"
@@ -27,6 +29,16 @@ std::string to_json(const Recipe& recipe);
 // JSON pointers of the keys whose values differ between two recipes, sorted; what a resume
 // compares.
 std::vector<std::string> differing_keys(const Recipe& a, const Recipe& b);
+
+// Where the keys of a recipe were written: JSON pointer -> "recipe.json:17" (that of a base where
+// it extends one) or "--set optimizer.lr". A list is one key; a key that is left to its default is
+// not there. Throws as load_recipe does for what is not JSON.
+std::map<std::string, std::string> key_origins(const std::filesystem::path& path,
+                                               const std::vector<std::string>& overrides = {});
+
+// The keys that --set takes, "optimizer.lr", each with its help; those of a thing chosen by name (a
+// model's own) are not among them.
+std::vector<std::pair<std::string, std::string>> settable_keys();
 
 // The JSON Schema (draft 2020-12) of a recipe.
 std::string json_schema();

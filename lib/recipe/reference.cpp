@@ -57,6 +57,18 @@ void add_rows(const Object& keys, const std::string& prefix, std::string& text,
   }
 }
 
+void add_keys(const Object& object, const std::string& prefix,
+              std::vector<std::pair<std::string, std::string>>& keys) {
+  for (const Field& field : object.fields()) {
+    const Object* const below = field.type->object();
+    if (below == nullptr || below->is_one_row()) {
+      keys.emplace_back(prefix + field.name, field.help);
+    } else {
+      add_keys(*below, prefix + field.name + ".", keys);
+    }
+  }
+}
+
 std::string list_section(const List& list) {
   std::string text = fmt::format("\n## Where {} is chosen\n", list.kind);
   for (const Row& item : list.rows) {
@@ -82,6 +94,13 @@ std::string preset_section() {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> settable_keys() {
+  Recipe recipe = blank_recipe();
+  std::vector<std::pair<std::string, std::string>> result;
+  add_keys(*describe(recipe), "", result);
+  return result;
+}
 
 std::string markdown_reference() {
   Recipe recipe = blank_recipe();
