@@ -13,6 +13,8 @@
 
 #include "launcher/error_file.h"
 #include "launcher/programs.h"
+#include "launcher/torchrun/line_prefix.h"
+#include "launcher/torchrun/numa.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -62,7 +64,10 @@ std::string device_of(const char* visible, int local_rank) {
     }
     rest.remove_prefix(comma + 1);
   }
-  return std::string(rest.substr(0, rest.find(',')));
+  rest = rest.substr(0, rest.find(','));
+  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  while (!rest.empty() && rest.back() == ' ') rest.remove_suffix(1);
+  return std::string(rest);
 }
 
 std::vector<std::string> resolved(std::vector<std::string> program) {
@@ -77,8 +82,7 @@ std::vector<std::string> resolved(std::vector<std::string> program) {
 
 }  // namespace
 
-ForeignJob::ForeignJob(const LaunchOptions& options, Placement placement,
-                       std::chrono::milliseconds hang_timeout)
+ForeignJob::ForeignJob(const LaunchOptions& options, Placement placement)
     : program_(resolved(options.program)),
       placement_(std::move(placement)),
       streams_(choose_streams(options, placement_)),
@@ -86,9 +90,19 @@ ForeignJob::ForeignJob(const LaunchOptions& options, Placement placement,
       run_id_(run_id(options)),
       signals_(options.signals),
       more_signals_(parse_signals("--signals-to-handle", options.signals)),
-      hang_timeout_(hang_timeout),
+      hang_timeout_(hang_timeout(options, kProgramHangTimeout)),
+      output_filters_(parse_filters(options.rare.stdout_filters)),
+      error_filters_(parse_filters(options.rare.stderr_filters)),
+      cpus_(bind_workers_here(options.numa_binding, placement_.nproc)),
       virtual_local_rank_(options.virtual_local_rank),
       keep_folder_(!options.log_dir.empty()) {
+  if (options.rare.event_log == "console") {
+    events_ = std::make_unique<EventLog>(
+        EventLog::Job{.run_id = run_id_,
+                      .role = role_,
+                      .rdzv_backend = options.standalone ? "c10d" : options.rdzv_backend,
+                      .program = std::filesystem::path(program_[0]).filename()});
+  }
   if (options.log_dir == kNoLogs) return;
   std::error_code ignored;
   const std::filesystem::path parent = keep_folder_ ? std::filesystem::path(options.log_dir)
@@ -112,6 +126,7 @@ std::vector<WorkerPlan> ForeignJob::plan_attempt(const Attempt& attempt, const S
     watch_.emplace(placement_.nproc, HangWatch::Workers::kPrograms, hang_timeout_,
                    placement_.world_size());
   }
+  if (events_) events_->begin_attempt(placement_, attempt.restart);
   std::vector<WorkerPlan> plans;
   for (int local_rank = 0; local_rank < placement_.nproc; ++local_rank) {
     core::WorkerEnv env = worker_env(placement_, local_rank);
@@ -119,6 +134,7 @@ std::vector<WorkerPlan> ForeignJob::plan_attempt(const Attempt& attempt, const S
     env.max_restarts = attempt.max_restarts;
     plans.push_back(plan_worker(std::move(env)));
   }
+  begin_filtered_files();
   return plans;
 }
 
@@ -145,6 +161,7 @@ WorkerPlan ForeignJob::plan_worker(core::WorkerEnv env) {
                   .log = "",
                   .device = ""};
   for (std::string& word : plan.process.arguments) fill_in_rank(word, local_rank);
+  if (!cpus_.empty()) plan.process.cpus = cpus_[static_cast<std::size_t>(local_rank)];
   plan.process.variables.erase("SCALETRAIN_ATTEMPT");  // of our own workers
   if (watch_) {
     const int fd = watch_->fd(local_rank);
@@ -181,12 +198,29 @@ void ForeignJob::choose_stream(WorkerPlan& plan, int descriptor, const StreamCho
   }
   StreamPlan& stream = is_error ? plan.standard_error : plan.standard_output;
   stream.relayed = is_error || choice.to_file;  // the report shows the last lines of errors
-  if (choice.prefixed) stream.prefix = fmt::format("[{}{}]:", role_, plan.local_rank);
+  if (choice.prefixed) stream.prefix = line_prefix(role_, plan.rank, plan.local_rank);
   if (choice.to_file) stream.copy = file;
+  stream.wanted = is_error ? error_filters_ : output_filters_;
+  if (!choice.prefixed || stream.wanted.empty() || folder_.empty()) return;
+  stream.filtered =
+      file.parent_path().parent_path() / (is_error ? "filtered_stderr.log" : "filtered_stdout.log");
+}
+
+// They are there even where no line is for them, as torchrun has it.
+void ForeignJob::begin_filtered_files() const {
+  if (folder_.empty()) return;
+  const std::filesystem::path attempt = folder_ / fmt::format("attempt_{}", number_);
+  if (!output_filters_.empty()) core::system_disk().create(attempt / "filtered_stdout.log");
+  if (!error_filters_.empty()) core::system_disk().create(attempt / "filtered_stderr.log");
 }
 
 GroupOptions ForeignJob::group_options(const StoreSocket& store) {
   GroupOptions options;
+  if (events_) {
+    options.started = [this](const WorkerPlan& plan, pid_t pid) {
+      events_->worker_started(plan, pid);
+    };
+  }
   if (store.fd) {
     options.store_fd = store.fd.get();
     options.store_server = {program_beside_us("scaletrain-worker"), "store", "--fd",
@@ -205,7 +239,24 @@ int ForeignJob::exit_status(const Failure& failure) const {
   return failure.hang.empty() ? 1 : failure.status.shell_code();
 }
 
+void ForeignJob::attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) {
+  if (!events_) return;
+  last_end_ = end;
+  last_plans_ = plans;
+}
+
+int ForeignJob::succeeded() {
+  if (events_) events_->end(last_end_, last_plans_);
+  return 0;
+}
+
+int ForeignJob::stopped_status(const GroupEnd& end) const {
+  if (events_) events_->end(end, last_plans_);
+  return 1;
+}
+
 std::string ForeignJob::give_up(const Failure& failure) {
+  if (events_) events_->end(last_end_, last_plans_);
   if (keep_folder_ && !folder_.empty()) write_failure(failure);
   const bool ours = failure.node < 0 || failure.node == placement_.node_rank;
   if (!ours || failure.rank < 0) return "";

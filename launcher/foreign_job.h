@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "launcher/job.h"
 #include "launcher/launch_options.h"
 #include "launcher/streams.h"
+#include "launcher/torchrun/event_log.h"
 
 namespace scaletrain::launcher {
 
@@ -19,8 +21,7 @@ class ForeignJob : public Job {
   // where that is "". Throws core::UsageError where the program does not exist or a flag does not
   // fit, and core::StorageError where the folder cannot be made. `hang_timeout` 0: workers need not
   // beat.
-  ForeignJob(const LaunchOptions& options, Placement placement,
-             std::chrono::milliseconds hang_timeout);
+  ForeignJob(const LaunchOptions& options, Placement placement);
   // Removes the temporary folder, unless a worker failed and left something there.
   ~ForeignJob() override;
 
@@ -29,16 +30,18 @@ class ForeignJob : public Job {
   std::filesystem::path journal_folder() const override { return keep_folder_ ? folder_ : ""; }
   GroupOptions group_options(const StoreSocket& store) override;
   std::vector<int> more_signals() const override { return more_signals_; }
-  int succeeded() override { return 0; }
+  void attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) override;
+  int succeeded() override;
   bool worth_restart(const Failure&) const override { return true; }
   int exit_status(const Failure& failure) const override;
-  int stopped_status(const GroupEnd&) const override { return 1; }
+  int stopped_status(const GroupEnd& end) const override;
   bool failed_while_stopping(const WorkerEnd& end) const override { return !end.was_stopped; }
   std::string give_up(const Failure& failure) override;
 
  private:
   WorkerPlan plan_worker(core::WorkerEnv env);
   void write_failure(const Failure& failure) const;
+  void begin_filtered_files() const;
   void choose_stream(WorkerPlan& plan, int descriptor, const StreamChoice& choice,
                      const std::filesystem::path& file);
 
@@ -49,6 +52,11 @@ class ForeignJob : public Job {
   std::vector<int> more_signals_;
   std::chrono::milliseconds hang_timeout_;
   std::optional<HangWatch> watch_;  // of this attempt's workers
+  std::vector<std::string> output_filters_, error_filters_;
+  std::vector<std::vector<int>> cpus_;  // by local rank; empty: no binding
+  std::unique_ptr<EventLog> events_;    // null: nobody asked
+  GroupEnd last_end_;                   // for `events_`
+  std::vector<WorkerPlan> last_plans_;
   bool virtual_local_rank_;
   bool keep_folder_;
   int number_ = -1;                      // of the attempt under way, from 0

@@ -56,6 +56,7 @@ int run_job(Job& job, const Placement& placement, const RestartLimits& limits, m
     const GroupEnd end = run_group(plans, options, signals);
     const core::SteadyTime now = core::now();
 
+    job.attempt_ended(end, plans);
     if (all_succeeded(end, plans.size())) return job.succeeded();
     const bool stopped = end.stop_signal != 0 || !end.trouble.empty();
     const std::optional<Failure> failure = failure_of(job, end, plans);

@@ -44,6 +44,9 @@ class Job {
   // Signals that stop the job beside the usual ones (launcher/stop_signals.h).
   virtual std::vector<int> more_signals() const { return {}; }
 
+  // The workers of plan_attempt have ended; for those who keep a record.
+  virtual void attempt_ended(const GroupEnd&, const std::vector<WorkerPlan>&) {}
+
   // All workers succeeded; the status to exit with.
   virtual int succeeded() = 0;
   // A worker failed: `worth_restart` says whether trying again may help, `exit_status` is what to

@@ -9,7 +9,9 @@
 #include "launcher/nodes_job.h"
 #include "launcher/recipe_job.h"
 #include "launcher/slurm/step.h"
+#include "launcher/torchrun/rdzv_conf.h"
 #include "lib/core/error.h"
+#include "lib/core/log.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -44,13 +46,19 @@ void refuse_for_recipes(const LaunchOptions& options) {
   if (options.run_id != unset.run_id) refuse("--rdzv-id", kLeaveOut);
   if (options.signals != unset.signals) refuse("--signals-to-handle", kLeaveOut);
   if (options.virtual_local_rank) refuse("--virtual-local-rank", kLeaveOut);
+  for (const std::string& flag : given_flags(options.rare)) refuse(flag.c_str(), kLeaveOut);
 }
 
 }  // namespace
 
 int run_launched(Job& job, const Placement& placement, const LaunchOptions& options) {
   const RestartLimits restarts = restart_limits(options.agents, options.max_restarts);
-  const AgentTiming timing = agent_timing(options.agents);
+  if (!options.local_addr.empty()) {
+    core::log("--local-addr has no effect: every address of a node is tried");
+  }
+  AgentOptions agents = options.agents;
+  apply_rdzv_conf(parse_rdzv_conf(options.rdzv_conf), agents);
+  const AgentTiming timing = agent_timing(agents);
   const std::chrono::milliseconds grace = parse_duration("--grace", options.grace);
   if (placement.nnodes == 1) return run_job(job, placement, restarts, grace);
   const char* const token = std::getenv("SCALETRAIN_JOB_TOKEN");
@@ -66,12 +74,13 @@ namespace {
 
 int launch_program(const LaunchOptions& options) {
   refuse_for_programs(options);
+  for (const std::string& note : check_rare_flags(options.rare)) core::log("{}", note);
   const Placement placement = resolve_placement(options, slurm_step());
   if (!placement.fixed_ranks && !options.ranks_filter.empty()) {
     throw core::UsageError("--ranks-filter", "needs to know this node's ranks, and they may change",
                            "use --local-ranks-filter");
   }
-  ForeignJob job(options, placement, hang_timeout(options, kProgramHangTimeout));
+  ForeignJob job(options, placement);
   return run_launched(job, placement, options);
 }
 
@@ -79,7 +88,7 @@ int launch_recipe(const LaunchOptions& options, bool resume_command) {
   refuse_for_recipes(options);
   const Placement placement = resolve_placement(options, slurm_step());
   RecipeJob job(resume_command ? run_to_resume(options) : run_to_launch(options), placement,
-                options.worker, hang_timeout(options, kRecipeHangTimeout));
+                options);
   if (const std::optional<int> status = job.open_run_folder()) return *status;
   return run_launched(job, placement, options);
 }
@@ -96,18 +105,22 @@ void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
   command.add_option("--worker", options.worker, "recipes: a worker program of your own");
 }
 
+void declare_launch(CLI::App& launch, LaunchOptions& options) {
+  add_launch_flags(launch, options);
+  add_recipe_flags(launch, options);
+  add_program_flags(launch, options);
+  launch.add_option(
+      "--resume", options.resume,
+      "recipes: auto (the newest checkpoint, if there is one) or a checkpoint's path");
+  launch.add_option("RECIPE", options.path, "the recipe to run");
+}
+
 void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::string>>& program,
                          int& exit_status) {
   const auto launch_options = std::make_shared<LaunchOptions>();
   CLI::App* const launch =
       app.add_subcommand("launch", "Run a recipe, or any program after --, in several processes");
-  add_launch_flags(*launch, *launch_options);
-  add_recipe_flags(*launch, *launch_options);
-  add_program_flags(*launch, *launch_options);
-  launch->add_option(
-      "--resume", launch_options->resume,
-      "recipes: auto (the newest checkpoint, if there is one) or a checkpoint's path");
-  launch->add_option("RECIPE", launch_options->path, "the recipe to run");
+  declare_launch(*launch, *launch_options);
   launch->footer(
       "scaletrain launch [flags] RECIPE\n"
       "scaletrain launch [flags] train.py ARGS...\n"

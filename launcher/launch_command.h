@@ -22,6 +22,9 @@ int run_launched(Job& job, const Placement& placement, const LaunchOptions& opti
 // The flags for recipes that launch and resume share: --set, --allow, --worker.
 void add_recipe_flags(CLI::App& command, LaunchOptions& options);
 
+// The flags of `scaletrain launch`, without what it does.
+void declare_launch(CLI::App& launch, LaunchOptions& options);
+
 // Adds both commands to `app`. Their callbacks run inside app.parse(): they set `exit_status` or
 // throw core::Error. `program` is what cut_program found on the command line, set before
 // app.parse().

@@ -17,7 +17,7 @@ namespace {
 // A flag that torchrun has too, with its variable.
 void add(CLI::App& command, const char* names, std::string& value, const char* variable,
          const char* help) {
-  command.add_option(names, value, help)->envname(variable);
+  command.add_option(names, value, help)->envname(variable)->take_last();
 }
 
 }  // namespace
@@ -38,6 +38,13 @@ void add_launch_flags(CLI::App& command, LaunchOptions& options) {
       "how several nodes meet: static (--node-rank), or c10d: who comes takes part");
   add(command, "--rdzv-endpoint,--rdzv_endpoint", options.rdzv_endpoint, "PET_RDZV_ENDPOINT",
       "HOST[:PORT] in place of --master-addr and --master-port; for c10d several: a:29400,b:29400");
+  add(command, "--rdzv-conf,--rdzv_conf", options.rdzv_conf, "PET_RDZV_CONF",
+      "KEY=VALUE,...: time limits where several nodes meet: join_timeout=600");
+  add(command, "--local-addr,--local_addr", options.local_addr, "PET_LOCAL_ADDR",
+      "address of this node for the others (default: found)");
+  command.add_option("--numa-binding,--numa_binding", options.numa_binding,
+                     "bind each worker to the CPUs near its GPU: node, socket, exclusive, "
+                     "core-complex");
   add(command, "--max-restarts,--max_restarts", options.max_restarts, "PET_MAX_RESTARTS",
       "how often all workers are started again after a failure");
   command.add_option("--grace", options.grace,
@@ -69,6 +76,9 @@ void add_program_flags(CLI::App& command, LaunchOptions& options) {
   // Read by cut_program, before the command line is parsed.
   command.add_flag("-m,--module")->description("programs: the program is a Python module");
   command.add_flag("--no-python,--no_python")->description("programs: the program is run as it is");
+  command.add_flag("--run-path,--run_path")
+      ->description("programs: the program is a Python script, run by runpy.run_path");
+  add_rare_flags(command, options.rare);
 }
 
 int parse_count(const std::string& flag, const std::string& text, int low, int high) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launcher/agents/agent_options.h"
+#include "launcher/torchrun/rare_flags.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
@@ -30,11 +31,14 @@ struct LaunchOptions {
   bool standalone = false;
   std::string rdzv_backend = "static";
   std::string rdzv_endpoint{};
+  std::string rdzv_conf{};   // parse_rdzv_conf
+  std::string local_addr{};  // under which other nodes reach this one; "": found
 
   std::string max_restarts = "0";
   std::string grace = "30s";
   AgentOptions agents{};
   std::string hang_timeout{};  // "": see below
+  std::string numa_binding{};  // "": none; launcher/torchrun/numa.h
 
   // Programs.
   std::string log_dir{};        // folder for copies of streams and error files; "": a temporary one
@@ -46,6 +50,7 @@ struct LaunchOptions {
   std::string run_id{};
   std::string signals = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
   bool virtual_local_rank = false;
+  RareFlags rare{};
 
   std::vector<std::string> set{};    // recipes: overrides, key=value
   std::vector<std::string> allow{};  // recipes: keys that may differ from the run that is resumed

@@ -202,6 +202,7 @@ class NodesJob {
       group.nodes_fd = session_->changes_fd();
       group.nodes_stop = [this] { return round_is_over(); };
       end = run_group(plans, group, signals_);
+      job_.attempt_ended(end, plans);
       report(end, plans, *view.rank);
     } catch (const core::Error& error) {
       report_error(view, error);

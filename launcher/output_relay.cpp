@@ -66,6 +66,7 @@ void OutputRelay::finish() {
     flush();
   } while (read_some());
   show(splitter_.rest());
+  filter_.finish();
   flush();
   source_.reset();
 }
@@ -82,6 +83,7 @@ bool OutputRelay::read_some() {
   }
   const std::string_view text(buffer.data(), static_cast<std::size_t>(count));
   last_lines_.add(text);
+  filter_.take(text);
   show(splitter_.take(text));
   // A copy that cannot be written (disk full) is given up; the console has the text.
   for (std::string_view rest = text; copy_ && !rest.empty();) {

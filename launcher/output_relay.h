@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/torchrun/line_filter.h"
 #include "lib/core/descriptor.h"
 
 namespace scaletrain::launcher {
@@ -42,12 +43,14 @@ class LastLines {
 class OutputRelay {
  public:
   // Reads `source` (non-blocking), writes to the descriptor `console` (-1: nowhere) with `prefix`
-  // before every line, and to `copy` where there is one.
-  OutputRelay(core::Descriptor source, int console, core::Descriptor copy, std::string prefix = "")
+  // before every line, and to `copy` where there is one; `filter` sees every line too.
+  OutputRelay(core::Descriptor source, int console, core::Descriptor copy, std::string prefix = "",
+              LineFilter filter = {})
       : source_(std::move(source)),
         console_(console),
         copy_(std::move(copy)),
-        prefix_(std::move(prefix)) {}
+        prefix_(std::move(prefix)),
+        filter_(std::move(filter)) {}
 
   // What poll should watch: the source, or the console while it is behind; -1 when all is done.
   int watched_fd() const { return pending_.empty() ? source_.get() : console_; }
@@ -68,6 +71,7 @@ class OutputRelay {
   int console_;
   core::Descriptor copy_;
   std::string prefix_;
+  LineFilter filter_;
   bool at_line_start_ = true;
   LineSplitter splitter_;
   LastLines last_lines_;

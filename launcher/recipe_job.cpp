@@ -17,6 +17,7 @@
 #include "launcher/devices.h"
 #include "launcher/programs.h"
 #include "launcher/run_folder.h"
+#include "launcher/torchrun/numa.h"
 #include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -83,12 +84,12 @@ core::Descriptor open_log(const fs::path& path) {
 
 }  // namespace
 
-RecipeJob::RecipeJob(RunRequest request, Placement placement, const std::string& worker,
-                     std::chrono::milliseconds hang_timeout)
+RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOptions& options)
     : request_(std::move(request)),
       placement_(std::move(placement)),
-      worker_(find_worker(worker)),
-      hang_timeout_(hang_timeout),
+      worker_(find_worker(options.worker)),
+      hang_timeout_(hang_timeout(options, kRecipeHangTimeout)),
+      cpus_(bind_workers_here(options.numa_binding, placement_.nproc)),
       output_(request_.recipe.output) {
   check_batch();
   recipe::check_sources(request_.recipe);
@@ -264,9 +265,12 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, const StoreSocket& store,
                   .log = logs / "stderr.log",
                   .device = ""};
   if (request_.recipe.device == "cuda") plan.device = fmt::format("cuda:{}", env.local_rank);
-  const std::int64_t threads = request_.recipe.threads > 0
-                                   ? request_.recipe.threads
-                                   : std::max(1, count_cpus() / env.local_world_size);
+  std::int64_t threads = std::max(1, count_cpus() / env.local_world_size);
+  if (!cpus_.empty()) {
+    plan.process.cpus = cpus_[static_cast<std::size_t>(env.local_rank)];
+    threads = std::min(threads, static_cast<std::int64_t>(plan.process.cpus.size()));
+  }
+  if (request_.recipe.threads > 0) threads = request_.recipe.threads;
   plan.process.variables["OMP_NUM_THREADS"] = std::to_string(threads);
   if (recorder_) plan.process.variables.merge(recorder_->variables());
   const core::Descriptor& output = logs_.emplace_back(open_log(logs / "stdout.log"));

@@ -17,10 +17,9 @@ namespace scaletrain::launcher {
 class RecipeJob : public Job {
  public:
   // Checks everything that can be wrong before anything is written: batch, sources, devices,
-  // worker, the run's folder. `worker` is --worker, or ""; `hang_timeout` 0: for ever. Throws
-  // core::Error.
-  RecipeJob(RunRequest request, Placement placement, const std::string& worker,
-            std::chrono::milliseconds hang_timeout);
+  // worker, the run's folder. Of `options` --worker, --hang-timeout and
+  // --numa-binding. Throws core::Error.
+  RecipeJob(RunRequest request, Placement placement, const LaunchOptions& options);
 
   // Makes the run's folder and takes its lease. A status to exit with where nothing is left to do:
   // the run is finished. Throws core::UsageError (another job owns it) or core::StorageError.
@@ -54,6 +53,7 @@ class RecipeJob : public Job {
   Placement placement_;
   std::string worker_;
   std::chrono::milliseconds hang_timeout_;
+  std::vector<std::vector<int>> cpus_;  // by local rank; empty: no binding
   std::filesystem::path output_;
   bool may_be_finished_ = false;
   int attempt_ = 0;

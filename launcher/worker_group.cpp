@@ -31,6 +31,15 @@ struct Worker {
   bool was_stopped = false;
 };
 
+core::Descriptor open_appending(const std::string& path) {
+  if (path.empty()) return {};
+  core::Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!file) {
+    throw core::StorageError(path, core::errno_text(errno), "name another folder with --log-dir");
+  }
+  return file;
+}
+
 OutputRelay make_relay(const StreamPlan& stream, int console, core::SpawnRequest& request,
                        std::vector<core::Descriptor>& child_ends) {
   std::array<int, 2> ends{};
@@ -42,16 +51,8 @@ OutputRelay make_relay(const StreamPlan& stream, int console, core::SpawnRequest
   child_ends.emplace_back(ends[1]);
   fcntl(source.get(), F_SETFL, O_NONBLOCK);
   request.descriptors.emplace_back(ends[1], console);
-  core::Descriptor copy;
-  if (!stream.copy.empty()) {
-    copy = core::Descriptor(
-        open(stream.copy.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-    if (!copy) {
-      throw core::StorageError(stream.copy, core::errno_text(errno),
-                               "name another folder with --log-dir");
-    }
-  }
-  return {std::move(source), stream.shown ? console : -1, std::move(copy), stream.prefix};
+  return {std::move(source), stream.shown ? console : -1, open_appending(stream.copy),
+          stream.prefix, LineFilter(open_appending(stream.filtered), stream.wanted, stream.prefix)};
 }
 
 Worker start(const WorkerPlan& plan) {
@@ -75,7 +76,10 @@ class Group {
         next_beat_(core::now() + options.beat_every),
         next_watch_(core::now() + options.watch_every) {
     workers_.reserve(plans.size());
-    for (const WorkerPlan& plan : plans) workers_.push_back(start(plan));
+    for (const WorkerPlan& plan : plans) {
+      workers_.push_back(start(plan));
+      options_.started(plan, workers_.back().process.pid());
+    }
   }
 
   GroupEnd run() {

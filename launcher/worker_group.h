@@ -18,10 +18,12 @@ namespace scaletrain::launcher {
 
 // What happens with one output stream of a worker.
 struct StreamPlan {
-  bool relayed = false;  // through the launcher; otherwise as the request says
-  bool shown = true;     // relayed to the launcher's own stream
-  std::string prefix{};  // of every line that is shown
-  std::string copy{};    // a file for a copy of what is relayed; "": none
+  bool relayed = false;    // through the launcher; otherwise as the request says
+  bool shown = true;       // relayed to the launcher's own stream
+  std::string prefix{};    // of every line that is shown
+  std::string copy{};      // a file for a copy of what is relayed; "": none
+  std::string filtered{};  // a file for its lines that have one of `wanted`; "": none
+  std::vector<std::string> wanted{};
 };
 
 struct WorkerPlan {
@@ -42,6 +44,8 @@ struct GroupOptions {
   std::vector<std::string> store_server{};
   // What a worker is sent for a signal that the launcher heard.
   std::function<int(int)> forwarded = [](int signal) { return signal; };
+  // Told of every worker once it runs.
+  std::function<void(const WorkerPlan&, pid_t)> started = [](const WorkerPlan&, pid_t) {};
   // Called every `beat_every`; a returned text is a reason to stop the workers.
   std::function<std::string()> beat;
   std::chrono::milliseconds beat_every{0};

@@ -25,8 +25,7 @@ int run_task(const LaunchOptions& options) {
   RunRequest request = run_to_launch(options);
   const TaskView view{.gpus = count_gpus(), .cpus = count_cpus()};
   const Placement placement = place_task(*step, view, request.recipe.device == "cpu");
-  RecipeJob job(std::move(request), placement, options.worker,
-                hang_timeout(options, kRecipeHangTimeout));
+  RecipeJob job(std::move(request), placement, options);
   if (const std::optional<int> status = job.open_run_folder()) return *status;
   return run_launched(job, placement, options);
 }

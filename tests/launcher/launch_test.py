@@ -283,6 +283,9 @@ class CommandLine(LaunchTestCase):
             done = subprocess.run([SCALETRAIN, *arguments], capture_output=True, text=True,
                                   timeout=LIMIT_S, env=self.environment(), cwd=self.folder)
             self.assertEqual((2, text), (done.returncode, done.stderr), arguments)
+        done = self.run_launcher("lanch", expect=2)
+        self.assertRegex(done.stderr, r'^scaletrain: there is no command "lanch"\n  use one of: '
+                                      r'launch, [a-z0-9, ]+; did you mean "launch"\?\n$')
 
     def test_version_and_help(self):
         self.assertRegex(self.run_launcher("--version").stdout, r"^scaletrain \d+\.\d+\.\d+\n$")

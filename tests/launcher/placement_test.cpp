@@ -96,17 +96,6 @@ TEST_CASE("cpu counts the CPUs that this process may use") {
   CHECK(count_cpus() >= 1);
 }
 
-TEST_CASE("CUDA_VISIBLE_DEVICES counts up to the first entry that names no device") {
-  CHECK(visible_gpus(std::nullopt, 4) == 4);
-  CHECK(visible_gpus("", 4) == 0);
-  CHECK(visible_gpus("-1", 4) == 0);
-  CHECK(visible_gpus("2", 4) == 1);
-  CHECK(visible_gpus("0, 3", 4) == 2);
-  CHECK(visible_gpus("0,9,1", 4) == 1);
-  CHECK(visible_gpus("GPU-1234,MIG-5678", 4) == 2);
-  CHECK(visible_gpus("0,1", 0) == 0);
-}
-
 TEST_CASE("a store listens on a free port; a fixed port that is taken is refused") {
   const StoreSocket store = listen_for_store({});
   CHECK(store.port > 0);

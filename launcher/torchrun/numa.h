@@ -1,0 +1,36 @@
+// Which CPUs each worker of this node may run on (--numa-binding), from the topology in /sys.
+//
+// The rules are torchrun's (torch/numa/binding.py): the GPU of a worker is the one whose number is
+// its local rank. Where there is no GPU the workers are spread over the NUMA nodes evenly. Memory
+// follows: Linux gives a thread pages of the node that it runs on.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace scaletrain::launcher {
+
+// "0-2,4" as {0, 1, 2, 4}, as in /sys; what is no number ends the list.
+std::set<int> parse_cpu_list(const std::string& text);
+// {0, 1, 2, 4} as "0-2,4".
+std::string cpu_list(const std::vector<int>& cpus);
+
+// The CPUs that this process may run on.
+std::set<int> allowed_cpus();
+
+// The CPUs of each of `workers` local ranks, sorted. `mode`: node (all of the GPU's NUMA node),
+// socket (of every node of its socket), exclusive (the node's cores divided among its GPUs),
+// core-complex (cores that share the last cache). `gpus`: PCI addresses ("0000:dc:00.0") of the
+// visible GPUs, or none. Throws core::UsageError naming --numa-binding for another mode, and where
+// GPUs or cores are too few.
+std::vector<std::vector<int>> bind_workers(const std::string& mode, int workers,
+                                           const std::vector<std::string>& gpus,
+                                           const std::set<int>& allowed,
+                                           const std::filesystem::path& sys = "/sys");
+
+// The same for this machine; empty for mode "": no binding.
+std::vector<std::vector<int>> bind_workers_here(const std::string& mode, int workers);
+
+}  // namespace scaletrain::launcher

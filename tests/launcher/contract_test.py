@@ -1,0 +1,219 @@
+"""The rest of torchrun's contract, row by row, beside torchrun itself: variables in place of flags,
+rare flags, filters, prefixes, events, error files and exits."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import unittest
+
+from launcher.launch_support import LIMIT_S, SCALETRAIN, LaunchTestCase
+from launcher.torchrun_support import BothSidesTestCase
+
+
+class Spellings(BothSidesTestCase):
+    def test_every_variable_in_place_of_its_flag(self):
+        env = {"PET_NPROC_PER_NODE": "2", "PET_NNODES": "1:1", "PET_NODE_RANK": "0",
+               "PET_MASTER_ADDR": "localhost", "PET_MASTER_PORT": "29712", "PET_STANDALONE": "0",
+               "PET_RDZV_BACKEND": "static", "PET_RDZV_ENDPOINT": "", "PET_RDZV_ID": "job8",
+               "PET_RDZV_CONF": "timeout=60", "PET_LOCAL_ADDR": "127.0.0.1",
+               "PET_MAX_RESTARTS": "3", "PET_MONITOR_INTERVAL": "0.05", "PET_START_METHOD": "fork",
+               "PET_EVENT_LOG_HANDLER": "null", "PET_ROLE": "r", "PET_LOG_DIR": "SIDE",
+               "PET_REDIRECTS": "3", "PET_TEE": "0:1", "PET_LOCAL_RANKS_FILTER": "0",
+               "PET_DUPLICATE_STDOUT_FILTERS": "of 0", "PET_SIGNALS_TO_HANDLE": "SIGTERM",
+               "PET_VIRTUAL_LOCAL_RANK": "1", "PET_NO_PYTHON": "1", "PET_MODULE": "0",
+               "PET_RUN_PATH": "0", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "3", "LOGLEVEL": "ERROR"}
+        ours, theirs = self.both(env=env, usual=(), program=(sys.executable, "dump.py", "x"))
+        self.assertEqual(self.logs("theirs"), self.logs("ours"))
+        self.assertEqual("[r0]:out of 0\n", ours.stdout)
+        self.assertEqual(theirs.stdout, ours.stdout)
+        variables = self.variables()
+        self.assertEqual(("r", "3", "job8", "29712", "SIGTERM", "3"), tuple(
+            variables[name] for name in (
+                "ROLE_NAME", "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RUN_ID", "MASTER_PORT",
+                "TORCHELASTIC_SIGNALS_TO_HANDLE", "TORCH_NCCL_ASYNC_ERROR_HANDLING")))
+
+    def test_every_flag_with_hyphens_and_with_underscores(self):
+        flags = ["--nproc-per-node=2", "--node-rank=0", "--master-addr=localhost",
+                 "--master-port=29713", "--rdzv-backend=static", "--rdzv-endpoint=",
+                 "--rdzv-id=job9", "--rdzv-conf=timeout=60", "--local-addr=127.0.0.1",
+                 "--max-restarts=1", "--monitor-interval=0.05", "--start-method=fork",
+                 "--event-log-handler=null", "--log-dir=SIDE", "--local-ranks-filter=1",
+                 "--duplicate-stdout-filters=a", "--duplicate-stderr-filters=b",
+                 "--signals-to-handle=SIGTERM", "--virtual-local-rank", "--no-python"]
+        for change in (lambda name: name, lambda name: name.replace("-", "_")):
+            spelled = []
+            for flag in flags:
+                name, *value = flag.split("=", 1)
+                spelled.append("=".join(["--" + change(name[2:]), *value]))
+            self.both(*spelled, usual=(), program=(sys.executable, "dump.py", "x"))
+            self.assertEqual("job9", self.variables()["TORCHELASTIC_RUN_ID"])
+
+
+class Console(BothSidesTestCase):
+    def test_filters_and_prefixes(self):
+        ours, theirs = self.both(
+            "-t", "3", "--duplicate-stdout-filters", "out of 1,no,,thing",
+            "--duplicate-stderr-filters", "absent",
+            env={"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": "<${role_name}-${rank}/$local_rank$$>"})
+        self.assertEqual(self.logs("theirs"), self.logs("ours"))
+        self.assertEqual({"filtered_stdout.log": "<default-1/1$>out of 1\n",
+                          "filtered_stderr.log": ""},
+                         {name.split("/")[1]: text for name, text in self.logs("ours")[1].items()
+                          if "filtered" in name})
+        self.assertEqual(sorted(theirs.stdout.splitlines()), sorted(ours.stdout.splitlines()))
+
+    def test_run_path_and_the_error_of_its_script(self):
+        (self.folder / "script").write_text(
+            "import sys\nprint(sys.argv, __name__)\nraise ValueError('boom')\n")
+        # torchrun runs the script in a child of its own process, which it does not redirect in time.
+        ours, theirs = self.each("--run-path", program=(f"{self.folder}/script", "x"), expect=1)
+        self.assertEqual(f"['{self.folder}/script', 'x'] __main__", ours.stdout.splitlines()[0])
+        self.assertEqual(theirs.stdout.splitlines()[0], ours.stdout.splitlines()[0])
+        messages = []
+        for name, _ in self.SIDES:
+            run, = (self.folder / name).iterdir()
+            messages += [json.loads(file.read_text())["message"]["message"]
+                         for file in sorted(run.glob("attempt_0/*/error.json"))[:1]]
+        self.assertEqual(["ValueError: boom"] * 2, messages)
+
+
+class Events(BothSidesTestCase):
+    """--event-log-handler console: the same events in the same order with the same fields."""
+
+    # Differ in their nature: clocks, process numbers, a name that torchrun asks the DNS for.
+    OWN_FIELDS = {"worker_id", "total_run_time", "duration_ms", "hostname", "raw_error", "run_id"}
+
+    def events(self, text):
+        found = []
+        for line in text.splitlines():
+            if not line.startswith('{"name": "torchelastic.worker') and \
+                    not line.startswith('{"name":"torchelastic.worker'):
+                continue
+            event = json.loads(line)
+            data = event["metadata"]
+            inner = json.loads(data["metadata"])
+            self.assertEqual([], [key for key in ("worker_pid", "exit_code") if key in inner
+                                  and not isinstance(inner[key], list)])
+            found.append((event["name"], event["source"], sorted(event), sorted(data),
+                          {k: v for k, v in data.items() if k not in self.OWN_FIELDS | {"metadata"}},
+                          {k: v for k, v in inner.items() if k != "worker_pid"}))
+        return found
+
+    def compare(self, *flags, **options):
+        ours, theirs = self.each("-r", "3", "--event-log-handler", "console", *flags, **options)
+        mine = self.events(ours.stderr)
+        self.assertEqual(self.events(theirs.stderr), mine)
+        return [(name.rsplit(".", 1)[1], source) for name, source, *_ in mine]
+
+    def test_success(self):
+        self.assertEqual([("RENDEZVOUS", "AGENT"), ("ASSIGN_WORKER_RANKS", "AGENT"),
+                          ("START", "WORKER"), ("START", "WORKER"), ("SUCCEEDED", "WORKER"),
+                          ("SUCCEEDED", "WORKER"), ("SUCCEEDED", "AGENT")], self.compare())
+
+    def test_a_failure_after_a_restart(self):
+        script = "[ $RANK = 0 ] && exec sleep 1000; exit 7"
+        states = self.compare("--max-restarts", "1", "--no-python", program=("sh", "-c", script),
+                              expect=1)
+        self.assertEqual([("FAILED", "WORKER"), ("FAILED", "WORKER"), ("SUCCEEDED", "AGENT")],
+                         states[-3:])
+        self.assertEqual(2, states.count(("RENDEZVOUS", "AGENT")))
+
+
+class Ends(BothSidesTestCase):
+    def test_failures_of_programs_exit_1_and_so_do_signals(self):
+        for end in ("exit 42", "kill -SEGV $$"):
+            self.each("-r", "3", "--no-python", program=("sh", "-c", end), expect=1)
+        for _, command in self.SIDES:
+            process = subprocess.Popen(
+                [*command, "--no-python", "sh", "-c", "touch here; exec sleep 1000"],
+                cwd=self.folder, env=self.environment(), stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL)
+            self.addCleanup(process.kill)
+            self.wait_for_files("here")
+            (self.folder / "here").unlink()
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(1, process.wait(LIMIT_S))
+
+    def test_an_error_file_that_is_none_takes_nothing_down(self):
+        """torchrun ends in an exception of its own here; ours names the failed rank."""
+        script = "printf '{\"message\": {' >$TORCHELASTIC_ERROR_FILE; exit 3"
+        ours, theirs = self.each("--no-python", program=("sh", "-c", script), expect=1)
+        self.assertIn("JSONDecodeError", theirs.stderr)
+        self.assertRegex(ours.stderr, r"rank [01] failed first: exit code 3")
+
+    def test_a_plain_message_in_an_error_file_is_the_cause(self):
+        script = ("printf '{\"message\": \"out of luck\", \"timestamp\": 5}' "
+                  ">$TORCHELASTIC_ERROR_FILE; exit 3")
+        ours, theirs = self.each("--nproc-per-node", "1", "--no-python",
+                                 program=("sh", "-c", script), expect=1)
+        self.assertIn("out of luck", theirs.stderr)
+        self.assertIn("cause: out of luck", ours.stderr)
+
+
+class Ours(LaunchTestCase):
+    """What torchrun has for Python alone, or does not do on this machine."""
+
+    def test_flags_without_effect_say_so_and_pythons_are_refused(self):
+        done = self.run_launcher("launch", "--monitor-interval", "5", "--start-method", "fork",
+                                 "--use-env", "--", "true")
+        self.assertEqual(
+            "--monitor-interval has no effect: a worker's end is seen at once\n"
+            "--start-method has no effect: workers are programs, not Python functions\n",
+            done.stderr)
+        done = self.run_launcher("launch", "--logs-specs", "mine", "--", "true", expect=2)
+        self.assertIn("--logs-specs: names a Python class", done.stderr)
+
+    def test_unknown_flags_name_the_nearest(self):
+        for wrong, right in (("--numa-bindng", "--numa-binding"), ("--rdzv-cnf", "--rdzv-conf"),
+                             ("--event-log-hander", "--event-log-handler")):
+            done = self.run_launcher("launch", wrong, "x", "--", "true", expect=2)
+            self.assertIn(f'did you mean "{right}"?', done.stderr)
+
+    def bound(self):
+        return [set(json.loads((self.folder / f"cpus{rank}").read_text())) for rank in (0, 1)]
+
+    def test_numa_binding_sets_the_cpus_of_each_worker(self):
+        allowed = os.sched_getaffinity(0)
+        script = ("import os; open('cpus' + os.environ['RANK'], 'w').write("
+                  "str([*os.sched_getaffinity(0)]))")
+        for mode in ("node", "socket", "core-complex"):
+            self.run_launcher("launch", "--nproc", 2, "--numa-binding", mode, "--",
+                              sys.executable, "-c", script)
+            for cpus in self.bound():
+                self.assertLessEqual(cpus, allowed)
+        if len(allowed) < 2:
+            self.skipTest("one CPU cannot be divided")
+        done = self.run_launcher("launch", "--nproc", 2, "--numa-binding", "exclusive", "--",
+                                 sys.executable, "-c", script, expect=None)
+        if done.returncode == 2:  # two threads of one core
+            self.assertRegex(done.stderr, "2 workers share the 1 cores")
+            return
+        one, other = self.bound()
+        self.assertEqual(set(), one & other)
+        self.assertEqual(allowed, one | other)
+
+    def test_devices_may_be_uuids_and_mig_names(self):
+        done = self.run_launcher(
+            "launch", "--nproc", 2, "--virtual-local-rank", "--", "sh", "-c",
+            "echo $RANK $LOCAL_RANK $CUDA_VISIBLE_DEVICES",
+            env={"CUDA_VISIBLE_DEVICES": "GPU-5ee1, MIG-77f3"})
+        self.assertEqual(["0 0 GPU-5ee1", "1 0 MIG-77f3"], sorted(done.stdout.splitlines()))
+
+
+class AllFlags(unittest.TestCase):
+    def test_every_flag_of_torchrun_is_known_here(self):
+        """Its own parser names them; a new one must be decided on."""
+        from torch.distributed.run import get_args_parser
+        help_text = subprocess.run([SCALETRAIN, "launch", "--help"], capture_output=True, text=True,
+                                   timeout=LIMIT_S, check=True).stdout
+        ours = set(re.findall(r"-{1,2}[a-z][\w-]*", help_text))
+        theirs = {name for action in get_args_parser()._actions for name in action.option_strings}
+        self.assertLess(30, len(theirs))
+        self.assertEqual(set(), theirs - ours - {"-h"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,78 @@
+// The driver's library as far as the launcher asks it: FAKE_GPUS of them (4), two a NUMA node by
+// their addresses, the last with a MIG instance. Tests put it on LD_LIBRARY_PATH.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+unsigned gpu_count() {
+  const char* const text = std::getenv("FAKE_GPUS");
+  return text != nullptr ? static_cast<unsigned>(std::atoi(text)) : 4;
+}
+
+// A handle is the number of its device + 1; that of the MIG instance is 1000.
+constexpr std::uintptr_t kMig = 1000;
+void* handle(std::uintptr_t number) { return reinterpret_cast<void*>(number); }
+
+struct PciInfo {
+  char legacy_id[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char id[32];
+};
+struct MemoryInfo {
+  unsigned long long total, free, used;
+};
+
+int copy(char* to, unsigned size, const char* text) {
+  std::snprintf(to, size, "%s", text);
+  return 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() { return std::getenv("FAKE_NVML_REFUSES") != nullptr ? 9 : 0; }
+int nvmlShutdown() { return 0; }
+int nvmlSystemGetDriverVersion(char* to, unsigned size) { return copy(to, size, "580.00"); }
+int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  *version = 13000;
+  return 0;
+}
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = gpu_count();
+  return 0;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  *device = handle(index + 1);
+  return 0;
+}
+int nvmlDeviceGetName(void*, char* to, unsigned size) { return copy(to, size, "Fake"); }
+int nvmlDeviceGetUUID(void* device, char* to, unsigned size) {
+  const auto number = reinterpret_cast<std::uintptr_t>(device);
+  char text[32];
+  std::snprintf(text, sizeof text, number == kMig ? "MIG-m%zu" : "GPU-u%zu",
+                static_cast<std::size_t>(number == kMig ? 0 : number - 1));
+  return copy(to, size, text);
+}
+int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* pci) {
+  *pci = PciInfo{};
+  pci->bus = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(device));
+  return 0;
+}
+int nvmlDeviceGetMemoryInfo(void*, MemoryInfo* memory) {
+  *memory = {.total = 1ULL << 30, .free = 0, .used = 0};
+  return 0;
+}
+int nvmlDeviceGetMaxMigDeviceCount(void*, unsigned* count) {
+  *count = 2;
+  return 0;
+}
+int nvmlDeviceGetMigDeviceHandleByIndex(void* device, unsigned index, void** instance) {
+  if (reinterpret_cast<std::uintptr_t>(device) != gpu_count() || index != 0) return 6;
+  *instance = handle(kMig);
+  return 0;
+}
+}
