@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "launcher/checkpoint_command.h"
+#include "launcher/explain/explain_command.h"
 #include "launcher/kubernetes/k8s_command.h"
 #include "launcher/kubernetes/pod.h"
 #include "launcher/launch_command.h"
@@ -82,6 +83,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_worker_command(app, exit_status);
   add_recipe_commands(app, exit_status);
   add_checkpoint_commands(app, exit_status);
+  CLI::App* const explained = add_explain_command(app, ours, program, exit_status);
   add_status_command(app, exit_status);
 
   if (ours.empty()) {
@@ -89,6 +91,11 @@ int parse_and_run(const std::vector<std::string>& arguments) {
     return kUsageStatus;
   }
   if (ours[0] == "launch") program = cut_program(ours, *app.get_subcommand("launch"));
+  if (ours.size() > 1 && ours[0] == "explain" && ours[1] == "launch") {
+    std::vector<std::string> launch(ours.begin() + 1, ours.end());
+    program = cut_program(launch, *explained);
+    ours.resize(launch.size() + 1);
+  }
   if (!ours[0].starts_with("-")) {
     const std::vector<std::string> known = core::command_names(app);
     if (std::find(known.begin(), known.end(), ours[0]) == known.end()) {
@@ -96,7 +103,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
       core::refuse_command(app, ours[0]);
     }
   }
-  return core::parse_command_line(app, std::move(ours)) ? exit_status : 0;
+  return core::parse_command_line(app, ours) ? exit_status : 0;
 }
 
 }  // namespace

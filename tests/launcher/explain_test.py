@@ -1,0 +1,86 @@
+"""scaletrain explain launch: every value with its origin, and nothing is started."""
+
+import json
+import unittest
+
+from launcher.launch_recipe_test import RecipeTestCase
+
+
+class Explain(RecipeTestCase):
+    def explain(self, *arguments, env=None, expect=0):
+        """{table: {name: (value, from)}}"""
+        process = self.start("explain", "launch", "--json", *arguments, env=env)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(expect, process.returncode, err)
+        if expect:
+            return err
+        return {table: {row["name"]: (row["value"], row["from"]) for row in rows}
+                for table, rows in json.loads(out).items() if table != "notes"}
+
+    def test_a_program_by_flags_variables_and_defaults(self):
+        found = self.explain("--nproc=2", "-r", "3", "--node_rank", "0", "--", "touch", "started",
+                             env={"PET_MAX_RESTARTS": "4", "PET_ROLE": "", "PET_NPROC_PER_NODE": "9"})
+        launch = found["launch"]
+        self.assertEqual(("2", "--nproc"), launch["nproc"])
+        self.assertEqual(("3", "-r"), launch["redirects"])
+        self.assertEqual(("0", "--node_rank"), launch["node-rank"])
+        self.assertEqual(("4", "PET_MAX_RESTARTS"), launch["max-restarts"])
+        self.assertEqual(("default", "default"), launch["role"])
+        self.assertEqual(("30s", "default"), launch["grace"])
+        self.assertEqual(("127.0.0.1", "default"), launch["master-addr"])
+        self.assertEqual(("a free one", "default"), launch["master-port"])
+        self.assertEqual(("touch started", "the command line"), launch["program"])
+        self.assertEqual(("1", "default with several workers"), found["worker"]["OMP_NUM_THREADS"])
+        self.assertEqual("2", found["worker"]["WORLD_SIZE"][0])
+        self.assertEqual({}, found["recipe"])
+        self.assertFalse((self.folder / "started").exists())
+        self.assertEqual([self.shard], list(self.folder.iterdir()))
+
+    def test_words_behind_other_flags_are_no_flags(self):
+        found = self.explain("train.py", "--nproc", "7", env={"PYTHON_EXEC": "/py"})
+        self.assertEqual(("1", "default"), found["launch"]["nproc"])
+        self.assertEqual("/py -u train.py --nproc 7", found["launch"]["program"][0])
+
+    def test_slurm_says_how_nodes_meet(self):
+        env = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "2",
+               "SLURM_NODEID": "1", "SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "n[1-2]"}
+        launch = self.explain("--nproc", "3", "--", "true", env=env)["launch"]
+        self.assertEqual(("2", "Slurm"), launch["nnodes"])
+        self.assertEqual(("1", "Slurm"), launch["node-rank"])
+        self.assertEqual(("n1", "Slurm"), launch["master-addr"])
+        self.assertEqual("Slurm", launch["master-port"][1])
+        launch = self.explain("--rdzv-endpoint", "[::1]:123", "--", "true")["launch"]
+        self.assertEqual(("::1", "--rdzv-endpoint"), launch["master-addr"])
+        self.assertEqual(("123", "--rdzv-endpoint"), launch["master-port"])
+
+    def test_every_key_of_a_recipe_with_its_line(self):
+        (self.folder / "base.json").write_text('{\n "seed": 3\n}')
+        path = self.recipe(extends="base.json", seed=None)
+        recipe = json.loads(path.read_text())
+        del recipe["seed"]
+        path.write_text(json.dumps(recipe, indent=1))
+        lines = path.read_text().splitlines()
+        line = 1 + next(i for i, text in enumerate(lines) if '"lr"' in text)
+        keys = self.explain("--nproc", "2", "--set", "optimizer.momentum=0.5", path)["recipe"]
+        self.assertEqual(("0.1", f"{path}:{line}"), keys["optimizer.lr"])
+        self.assertEqual(("0.5", "--set optimizer.momentum"), keys["optimizer.momentum"])
+        self.assertEqual(("3", f"{self.folder}/base.json:2"), keys["seed"])
+        self.assertEqual(("fp32", "default"), keys["precision.name"])
+        self.assertEqual(("8 = 4 x 1 x 2 ranks", "batch, nproc, nnodes"), keys["global batch"])
+        self.assertFalse(self.run_folder.exists())
+
+    def test_the_tables_for_a_person_hide_secrets(self):
+        done = self.run_launcher("explain", "launch", "--monitor-interval", "5", "--", "x",
+                                 "API_TOKEN=secret-1")
+        self.assertNotIn("secret-1", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^  nproc +1 +default$")
+        self.assertIn("note: --monitor-interval has no effect", done.stdout)
+
+    def test_what_a_launch_refuses_is_refused(self):
+        self.assertIn("--nnodes", self.explain("--nnodes", "x", "--", "true", expect=2))
+        self.assertIn("nothing to run is given", self.explain(expect=2))
+        self.assertIn('did you mean "--nproc"', self.explain("--nprc", "2", "--", "true", expect=2))
+
+
+if __name__ == "__main__":
+    unittest.main()
