@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "launcher/checkpoint_command.h"
+#include "launcher/doctor/doctor_command.h"
 #include "launcher/explain/explain_command.h"
 #include "launcher/kubernetes/k8s_command.h"
 #include "launcher/kubernetes/pod.h"
@@ -83,6 +84,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_worker_command(app, exit_status);
   add_recipe_commands(app, exit_status);
   add_checkpoint_commands(app, exit_status);
+  add_doctor_command(app, exit_status);
   CLI::App* const explained = add_explain_command(app, ours, program, exit_status);
   add_status_command(app, exit_status);
 

@@ -5,6 +5,7 @@
 #include <exception>
 #include <string_view>
 
+#include "app/worker/check_command.h"
 #include "app/worker/store_command.h"
 #include "app/worker/train_command.h"
 #include "lib/core/error.h"
@@ -15,12 +16,16 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: scaletrain-worker train --recipe PATH [--resume CHECKPOINT]\n"
     "       scaletrain-worker store --fd N\n"
+    "       scaletrain-worker check\n"
+    "       scaletrain-worker loopback cpu|cuda\n"
     "Started by `scaletrain launch`; a person starts that.";
 
 int dispatch(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "train") return scaletrain::app::run_train(argc, argv);
   if (command == "store") return scaletrain::app::run_store(argc, argv);
+  if (command == "check") return scaletrain::app::run_check();
+  if (command == "loopback") return scaletrain::app::run_loopback(argc, argv);
   scaletrain::core::log_line(kUsage);
   return static_cast<int>(scaletrain::core::ExitCode::kUsage);
 }

@@ -1,0 +1,89 @@
+#include "launcher/captured.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "lib/core/clock.h"
+#include "lib/core/descriptor.h"
+#include "lib/core/error.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+constexpr std::size_t kMostCaptured = 64 << 10;
+
+struct CapturePipe {
+  core::Descriptor read, write;
+};
+
+CapturePipe make_capture_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw core::InternalError("pipe", core::errno_text(errno), "raise ulimit -n");
+  }
+  return {core::Descriptor(ends[0]), core::Descriptor(ends[1])};
+}
+
+// Takes what is there; closes the pipe at its end.
+void take_some(core::Descriptor& from, std::string& to) {
+  std::array<char, 4096> buffer{};
+  const ssize_t count = read(from.get(), buffer.data(), buffer.size());
+  if (count < 0 && errno == EINTR) return;
+  if (count <= 0) return from.reset();
+  to.append(buffer.data(), std::min(static_cast<std::size_t>(count),
+                                    kMostCaptured - std::min(kMostCaptured, to.size())));
+}
+
+std::string last_line_of(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+}  // namespace
+
+std::string Captured::trouble() const {
+  const std::string how =
+      timed_out ? fmt::format("not done after {:.0f} s", seconds) : core::to_text(status);
+  const std::string line = last_line_of(error.empty() ? output : error);
+  return line.empty() ? how : fmt::format("{}: {}", how, line);
+}
+
+Captured run_captured(const std::vector<std::string>& arguments,
+                      const std::map<std::string, std::string>& variables,
+                      std::chrono::milliseconds limit) {
+  const core::Descriptor null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  CapturePipe output = make_capture_pipe(), error = make_capture_pipe();
+  const core::SteadyTime start = core::now();
+  const core::Process process = core::Process::spawn(
+      {.arguments = arguments,
+       .variables = variables,
+       .descriptors = {{null.get(), 0}, {output.write.get(), 1}, {error.write.get(), 2}}});
+  output.write.reset();
+  error.write.reset();
+  Captured result;
+  while (output.read || error.read || !process.ended()) {
+    std::array<pollfd, 3> watched{
+        pollfd{.fd = output.read.get(), .events = POLLIN, .revents = 0},
+        pollfd{.fd = error.read.get(), .events = POLLIN, .revents = 0},
+        pollfd{.fd = process.ended() ? -1 : process.pidfd(), .events = POLLIN, .revents = 0}};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - (core::now() - start));
+    if (left.count() <= 0) {
+      result.timed_out = !process.ended();
+      break;
+    }
+    poll(watched.data(), watched.size(), static_cast<int>(left.count()));
+    if (watched[0].revents != 0) take_some(output.read, result.output);
+    if (watched[1].revents != 0) take_some(error.read, result.error);
+  }
+  result.seconds = core::seconds_since(start);
+  result.status = process.ended().value_or(core::ExitStatus{.signal = SIGKILL});
+  return result;
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,29 @@
+// A program run to its end with its output in memory.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/core/subprocess.h"
+
+namespace scaletrain::launcher {
+
+struct Captured {
+  core::ExitStatus status;
+  bool timed_out = false;
+  std::string output, error;  // at most 64 KiB of each
+  double seconds = 0;
+
+  bool ok() const { return !timed_out && status.ok(); }
+  // "exit code 2: the last line of its errors".
+  std::string trouble() const;
+};
+
+// Kills the program and its process group when `limit` is over. Throws what Process::spawn throws.
+Captured run_captured(const std::vector<std::string>& arguments,
+                      const std::map<std::string, std::string>& variables,
+                      std::chrono::milliseconds limit);
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,53 @@
+#include "launcher/doctor/machine.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+namespace scaletrain::launcher {
+namespace {
+
+using State = Finding::State;
+
+TEST_CASE("limits are judged for a run of several workers") {
+  CHECK(check_open_files(65536, 65536).state == State::kOk);
+  CHECK(check_open_files(kNoLimit, kNoLimit).state == State::kOk);
+  CHECK(check_open_files(1024, 4096).state == State::kWarning);
+  CHECK(check_open_files(64, 64).state == State::kFailed);
+  CHECK(check_open_files(64, 1024).found == "64 (hard limit 1024)");
+  CHECK(check_processes(kNoLimit).state == State::kOk);
+  CHECK(check_processes(1000).state == State::kWarning);
+  CHECK(check_processes(100).state == State::kFailed);
+  CHECK(check_locked_memory(8 << 20, false).state == State::kOk);
+  CHECK(check_locked_memory(8 << 20, true).state == State::kWarning);
+  CHECK(check_locked_memory(kNoLimit, true).state == State::kOk);
+  CHECK(check_limits(false).size() == 3);
+}
+
+TEST_CASE("a disk that takes what a checkpoint does is fine, and nothing stays on it") {
+  std::string name = "/tmp/scaletrain-doctor-XXXXXX";
+  const std::filesystem::path folder = mkdtemp(name.data());
+  const Findings findings = check_disk(folder / "not" / "there" / "yet");
+  CHECK(findings[0].state == State::kOk);
+  CHECK(findings[0].found.starts_with(folder.string() + ": "));
+  CHECK(std::filesystem::is_empty(folder));
+  std::filesystem::remove(folder);
+}
+
+TEST_CASE("a disk that takes nothing fails") {
+  const Findings findings = check_disk("/proc");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].state == State::kFailed);
+}
+
+TEST_CASE("shared memory that is not there fails") {
+  CHECK(check_shared_memory("/nowhere").state == State::kFailed);
+  CHECK(check_shared_memory("/tmp").state != State::kFailed);
+}
+
+TEST_CASE("the clock of a machine that runs tests is not before 2024") {
+  CHECK(check_clock().state != State::kFailed);
+}
+
+}  // namespace
+}  // namespace scaletrain::launcher
