@@ -23,6 +23,7 @@
 #include "launcher/launch_command.h"
 #include "launcher/program_line.h"
 #include "launcher/programs.h"
+#include "launcher/queue/queue_command.h"
 #include "launcher/recipe_command.h"
 #include "launcher/slurm/slurm_command.h"
 #include "launcher/slurm/worker_command.h"
@@ -85,6 +86,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_recipe_commands(app, exit_status);
   add_checkpoint_commands(app, exit_status);
   add_doctor_command(app, exit_status);
+  add_queue_commands(app, exit_status);
   CLI::App* const explained = add_explain_command(app, ours, program, exit_status);
   add_status_command(app, exit_status);
 
