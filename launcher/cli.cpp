@@ -25,6 +25,7 @@
 #include "launcher/programs.h"
 #include "launcher/queue/queue_command.h"
 #include "launcher/recipe_command.h"
+#include "launcher/shell/shell_commands.h"
 #include "launcher/slurm/slurm_command.h"
 #include "launcher/slurm/worker_command.h"
 #include "launcher/status_command.h"
@@ -87,6 +88,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_checkpoint_commands(app, exit_status);
   add_doctor_command(app, exit_status);
   add_queue_commands(app, exit_status);
+  add_shell_commands(app, exit_status);
   CLI::App* const explained = add_explain_command(app, ours, program, exit_status);
   add_status_command(app, exit_status);
 

@@ -1,0 +1,20 @@
+// What may follow the words of a command line: completion in any shell asks for this.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/core/command_table.h"
+
+namespace scaletrain::launcher {
+
+struct Candidate {
+  std::string word, help;
+};
+
+// `words`: what stands after "scaletrain" up to the cursor; the last may be the beginning of a word
+// or "". Nothing where the shell should offer files. For --set: the keys of recipes.
+std::vector<Candidate> candidates(const core::Command& table,
+                                  const std::vector<std::string>& words);
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,14 @@
+// A command as a page of the manual (roff with the macros of man(7)).
+#pragma once
+
+#include <string>
+
+#include "lib/core/command_table.h"
+
+namespace scaletrain::launcher {
+
+// `name` as a person types it: "scaletrain recipe check". The page is NAME with its spaces as
+// hyphens, section 1. It lists the flags, and below it the commands with theirs.
+std::string man_page(const core::Command& command, const std::string& name);
+
+}  // namespace scaletrain::launcher

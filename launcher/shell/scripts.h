@@ -1,0 +1,11 @@
+// What a shell reads to complete our command lines; it asks `scaletrain completion candidates`.
+#pragma once
+
+#include <string>
+
+namespace scaletrain::launcher {
+
+// "bash", "zsh" or "fish". Throws core::UsageError for another shell.
+std::string completion_script(const std::string& shell);
+
+}  // namespace scaletrain::launcher
