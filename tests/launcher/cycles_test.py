@@ -103,12 +103,13 @@ class Attempts(RecipeTestCase):
 
     def test_of_a_program(self):
         script = f"{self.COUNT}; [ $TORCHELASTIC_RESTART_COUNT = {CYCLES - 1} ]"
-        self.check("launch", "--hang-timeout", "10s", "--max-restarts", CYCLES, "--", "sh", "-c",
-                   script)
+        self.check("launch", "--hang-timeout", "10s", "--max-restarts", CYCLES, "--restart-delay", "0s",
+                   "--", "sh", "-c", script)
 
     def test_of_a_recipe(self):
         self.script(f"{self.COUNT}; [ $TORCHELASTIC_RESTART_COUNT = {CYCLES - 1} ] || exit 74\n")
-        self.check("launch", "--worker", self.worker, "--max-restarts", CYCLES, self.recipe())
+        self.check("launch", "--worker", self.worker, "--max-restarts", CYCLES, "--restart-delay", "0s",
+                   self.recipe())
 
 
 if __name__ == "__main__":
