@@ -63,7 +63,7 @@ def workers_in(folder):
             where = os.readlink(f"/proc/{pid}/cwd")
         except OSError:
             continue
-        if b"scaletrain-worker" in command and where.startswith(str(folder)):
+        if b"scaletrain-worker\0train\0" in command and where.startswith(str(folder)):
             found.append(int(pid))
     return found
 
