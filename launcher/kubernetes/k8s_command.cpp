@@ -123,7 +123,7 @@ void warn_of_lost_output(const std::string& output, const ManifestOptions& manif
       output);
 }
 
-ManifestOptions resolved(const K8sOptions& options) {
+ManifestOptions resolved_manifest(const K8sOptions& options) {
   ManifestOptions result = options.manifest;
   result.kind = kind_of(options.kind);
   result.nodes = parse_count("--nodes", options.nodes, 1, kMostPods);
@@ -161,7 +161,7 @@ ManifestOptions resolved(const K8sOptions& options) {
 void print(const K8sOptions& options) {
   std::string text;
   try {
-    for (const nlohmann::ordered_json& object : manifest(resolved(options))) {
+    for (const nlohmann::ordered_json& object : manifest(resolved_manifest(options))) {
       text += (text.empty() ? "" : "---\n") + to_yaml(object);
     }
   } catch (const nlohmann::json::exception&) {

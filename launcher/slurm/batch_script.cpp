@@ -11,7 +11,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-constexpr std::size_t kMostBytes = 1000;
+constexpr std::size_t kMostValueBytes = 1000;
 
 // What neither a shell nor sbatch reads as anything but itself.
 constexpr std::string_view kPlain =
@@ -43,7 +43,7 @@ std::string sbatch_quoted(const std::string& option, const std::string& value) {
     throw core::UsageError("--" + option, found, remedy);
   };
   if (value.empty()) refuse("is empty", "give a value, or leave it out");
-  if (value.size() > kMostBytes) {
+  if (value.size() > kMostValueBytes) {
     refuse(fmt::format("has {} bytes", value.size()),
            "give 1,000 bytes at most: sbatch cuts longer lines");
   }

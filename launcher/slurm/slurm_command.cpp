@@ -66,7 +66,7 @@ void submit(const Submission& submission) {
   core::log("submitted job {}; scaletrain slurm status {}", job, submission.runs.front().string());
 }
 
-void show_status(const std::filesystem::path& run) {
+void show_job(const std::filesystem::path& run) {
   const JobRecord record = read_job_record(run);
   const ToolEnd end = run_tool({"squeue", "--states=all", "--jobs=" + record.job,
                                 "--Format=JobArrayID:16,State:14,TimeUsed:14,TimeLimit:14,"
@@ -138,7 +138,7 @@ void add_run_commands(CLI::App& slurm, int& exit_status) {
     });
     return command;
   };
-  add("status", "how the run's job is", [](const LogFlags& given) { show_status(given.run); });
+  add("status", "how the run's job is", [](const LogFlags& given) { show_job(given.run); });
   add("cancel", "save and end the run's job", [](const LogFlags& given) { cancel_job(given.run); });
   CLI::App* const logs = add("logs", "show the end of the job's output", [](const LogFlags& given) {
     show_log(given.run, given.lines, given.follow);
