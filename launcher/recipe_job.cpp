@@ -240,24 +240,24 @@ std::vector<WorkerPlan> RecipeJob::plan_attempt(const Attempt& attempt, const St
     core::WorkerEnv env = worker_env(placement_, local_rank);
     env.restart_count = attempt.restart;
     env.max_restarts = attempt.max_restarts;
-    plans.push_back(plan_worker(std::move(env), store, arguments));
+    plans.push_back(plan_worker(std::move(env), local_rank, store, arguments));
   }
   return plans;
 }
 
-WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, const StoreSocket& store,
+WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const StoreSocket& store,
                                   const std::vector<std::string>& arguments) {
   const fs::path logs = attempt_folder() / std::to_string(env.rank);
   core::system_disk().make_folders(logs);
   env.attempt = attempt_;
   env.error_file = logs / "error.json";
   env.lifeline_fd = lifeline_read_.get();
-  env.beat_fd = watch_->fd(env.local_rank);
+  env.beat_fd = watch_->fd(local_rank);
   if (env.rank == 0) env.console_fd = console_.get();
   if (env.rank == 0) env.store_fd = store.fd.get();
 
   WorkerPlan plan{.rank = env.rank,
-                  .local_rank = env.local_rank,
+                  .local_rank = local_rank,
                   .process = {.arguments = arguments, .variables = core::worker_variables(env)},
                   .standard_output = {},
                   .standard_error = {},
@@ -267,7 +267,7 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, const StoreSocket& store,
   if (request_.recipe.device == "cuda") plan.device = fmt::format("cuda:{}", env.local_rank);
   std::int64_t threads = std::max(1, count_cpus() / env.local_world_size);
   if (!cpus_.empty()) {
-    plan.process.cpus = cpus_[static_cast<std::size_t>(env.local_rank)];
+    plan.process.cpus = cpus_[static_cast<std::size_t>(local_rank)];
     threads = std::min(threads, static_cast<std::int64_t>(plan.process.cpus.size()));
   }
   if (request_.recipe.threads > 0) threads = request_.recipe.threads;

@@ -59,7 +59,7 @@ std::vector<Json> last_train_records(const fs::path& run) {
 // "rank 1 failed first: killed by SIGKILL (host a)", or what hung.
 std::string verdict(const Json& failure) {
   const bool hung = field(failure, "hang").is_array() && !failure["hang"].empty();
-  const std::string cause = failure.value("cause", "");
+  std::string cause = failure.value("cause", "");
   if (hung) return cause;
   const Json signal = field(failure, "signal");
   std::string text =

@@ -13,7 +13,7 @@ scripts/setup.sh --tests
 scripts/lint.sh
 for preset in asan tsan; do
   cmake --preset $preset >/dev/null
-  cmake --build --preset $preset -- --quiet
+  cmake --build --preset $preset --target unit_tests -- --quiet
   ctest --preset $preset --label-regex unit --parallel "$(nproc)"
 done
 ctest --preset release --parallel "$(nproc)"

@@ -42,7 +42,7 @@ class ShardOnDisk : public NewShard {
 
   format::FileEntry publish(bool with_index) override {
     core::Disk& disk = core::system_disk();
-    const format::FileEntry entry = file_.finish();
+    format::FileEntry entry = file_.finish();
     disk.rename(temporary_, path_);
     disk.sync_folder(path_.parent_path());
     if (with_index) write_index(stores_, path_.string(), "", entry.sha256);

@@ -71,7 +71,7 @@ class Leader {
 
   struct Claim {  // on a fixed rank that another agent holds, which may be dead
     Join join;
-    std::int64_t beats_then;
+    std::int64_t beats_then = 0;
   };
 
   Options options_;

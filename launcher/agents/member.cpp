@@ -18,7 +18,7 @@ std::optional<Hello> read_hello(KeyStore& store, const JobTerms& terms) {
   if (hello.job != terms.name) {
     throw core::UsageError(
         "--rdzv-id",
-        fmt::format("the store there is that of job \"{}\" (host {}), and this one is \"{}\"",
+        fmt::format(R"(the store there is that of job "{}" (host {}), and this one is "{}")",
                     core::escape_control(hello.job), core::escape_control(hello.host), terms.name),
         "give every node of a job the same --rdzv-id, and every job an address of its own");
   }

@@ -9,42 +9,42 @@
 namespace scaletrain::launcher {
 namespace {
 
-using nlohmann::json;
+using RecordJson = nlohmann::json;
 
 // Other bytes than UTF-8 may stand in a worker's last lines.
-std::string line(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string line(const RecordJson& value) {
+  return value.dump(-1, ' ', false, RecordJson::error_handler_t::replace);
 }
 
-json to_record(const LastRound& last) {
+RecordJson to_record(const LastRound& last) {
   return {{"generation", last.generation},
           {"round", last.round},
           {"rank", last.rank},
           {"nodes", last.nodes}};
 }
 
-LastRound last_round(const json& value) {
+LastRound last_round(const RecordJson& value) {
   return {.generation = value.at("generation"),
           .round = value.at("round"),
           .rank = value.at("rank"),
           .nodes = value.at("nodes")};
 }
 
-json to_record(const Candidate& candidate) {
+RecordJson to_record(const Candidate& candidate) {
   return {{"agent", candidate.agent},
           {"host", candidate.host},
           {"addresses", candidate.addresses},
           {"port", candidate.port}};
 }
 
-Candidate candidate(const json& value) {
+Candidate candidate(const RecordJson& value) {
   return {.agent = value.at("agent"),
           .host = value.at("host"),
           .addresses = value.at("addresses"),
           .port = value.at("port")};
 }
 
-json to_record(const Join& join) {
+RecordJson to_record(const Join& join) {
   return {{"candidate", to_record(join.candidate)},
           {"proof", join.proof},
           {"nnodes", join.nnodes},
@@ -53,7 +53,7 @@ json to_record(const Join& join) {
           {"last", to_record(join.last)}};
 }
 
-Join join(const json& value) {
+Join join(const RecordJson& value) {
   return {.candidate = candidate(value.at("candidate")),
           .proof = value.at("proof"),
           .nnodes = value.at("nnodes"),
@@ -62,7 +62,7 @@ Join join(const json& value) {
           .last = last_round(value.at("last"))};
 }
 
-json to_record(const std::optional<Failure>& failure) {
+RecordJson to_record(const std::optional<Failure>& failure) {
   if (!failure) return nullptr;
   return {{"host", failure->host},
           {"node", failure->node},
@@ -84,7 +84,7 @@ json to_record(const std::optional<Failure>& failure) {
           {"hang_lines", failure->hang_lines}};
 }
 
-std::optional<Failure> failure(const json& value) {
+std::optional<Failure> failure(const RecordJson& value) {
   if (value.is_null()) return std::nullopt;
   return Failure{.host = value.at("host"),
                  .node = value.at("node"),
@@ -105,7 +105,7 @@ std::optional<Failure> failure(const json& value) {
                  .hang_lines = value.at("hang_lines")};
 }
 
-json to_record(const Report& report) {
+RecordJson to_record(const Report& report) {
   return {{"agent", report.agent},
           {"round", report.round},
           {"outcome", static_cast<int>(report.outcome)},
@@ -115,7 +115,7 @@ json to_record(const Report& report) {
           {"failure", to_record(report.failure)}};
 }
 
-Report report(const json& value) {
+Report report(const RecordJson& value) {
   return {.agent = value.at("agent"),
           .round = value.at("round"),
           .outcome = static_cast<Outcome>(value.at("outcome").get<int>()),
@@ -126,10 +126,10 @@ Report report(const json& value) {
 }
 
 template <class Reader>
-auto read(const std::string& text, const Reader& reader) {
+auto read_record(const std::string& text, const Reader& reader) {
   try {
-    return reader(json::parse(text));
-  } catch (const json::exception&) {
+    return reader(RecordJson::parse(text));
+  } catch (const RecordJson::exception&) {
     throw core::InternalError(
         "the launchers' store",
         "holds what is no record of a launcher: " + core::escape_control(text.substr(0, 200)),
@@ -140,7 +140,7 @@ auto read(const std::string& text, const Reader& reader) {
 }  // namespace
 
 std::string proof_of(const std::string& role, const std::string& job, const std::string& token) {
-  return core::Sha256().update(line(json{"scaletrain", role, job, token})).hex();
+  return core::Sha256().update(line(RecordJson{"scaletrain", role, job, token})).hex();
 }
 
 std::string to_line(const Hello& record) {
@@ -153,7 +153,7 @@ std::string to_line(const Hello& record) {
 
 template <>
 Hello parse<Hello>(const std::string& text) {
-  return read(text, [](const json& value) {
+  return read_record(text, [](const RecordJson& value) {
     return Hello{.job = value.at("job"),
                  .proof = value.at("proof"),
                  .agent = value.at("agent"),
@@ -163,7 +163,7 @@ Hello parse<Hello>(const std::string& text) {
 }
 
 std::string to_line(const Message& record) {
-  json value = json::object();
+  RecordJson value = RecordJson::object();
   if (record.join) value["join"] = to_record(*record.join);
   if (record.report) value["report"] = to_record(*record.report);
   if (!record.leaves.empty()) value["leaves"] = record.leaves;
@@ -173,7 +173,7 @@ std::string to_line(const Message& record) {
 
 template <>
 Message parse<Message>(const std::string& text) {
-  return read(text, [](const json& value) {
+  return read_record(text, [](const RecordJson& value) {
     Message message;
     if (value.contains("join")) message.join = join(value.at("join"));
     if (value.contains("report")) message.report = report(value.at("report"));
@@ -184,7 +184,7 @@ Message parse<Message>(const std::string& text) {
 }
 
 std::string to_line(const Board& record) {
-  json candidates = json::array();
+  RecordJson candidates = RecordJson::array();
   for (const Candidate& one : record.candidates) candidates.push_back(to_record(one));
   return line({{"phase", static_cast<int>(record.phase)},
                {"generation", record.generation},
@@ -200,7 +200,7 @@ std::string to_line(const Board& record) {
 
 template <>
 Board parse<Board>(const std::string& text) {
-  return read(text, [](const json& value) {
+  return read_record(text, [](const RecordJson& value) {
     Board board{.phase = static_cast<Phase>(value.at("phase").get<int>()),
                 .generation = value.at("generation"),
                 .round = value.at("round"),
@@ -211,7 +211,7 @@ Board parse<Board>(const std::string& text) {
                 .plan = value.at("plan"),
                 .reason = value.at("reason"),
                 .candidates = {}};
-    for (const json& one : value.at("candidates")) board.candidates.push_back(candidate(one));
+    for (const RecordJson& one : value.at("candidates")) board.candidates.push_back(candidate(one));
     return board;
   });
 }
@@ -225,7 +225,7 @@ std::string to_line(const Place& record) {
 
 template <>
 Place parse<Place>(const std::string& text) {
-  return read(text, [](const json& value) {
+  return read_record(text, [](const RecordJson& value) {
     return Place{.round = value.at("round"),
                  .rank = value.at("rank"),
                  .refused = value.at("refused"),
@@ -243,7 +243,7 @@ std::string to_line(const Verdict& record) {
 
 template <>
 Verdict parse<Verdict>(const std::string& text) {
-  return read(text, [](const json& value) {
+  return read_record(text, [](const RecordJson& value) {
     return Verdict{.round = value.at("round"),
                    .again = value.at("again"),
                    .code = value.at("code"),

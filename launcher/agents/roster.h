@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/agents/records.h"
@@ -41,7 +42,7 @@ struct JobTerms {
 
 class Roster {
  public:
-  explicit Roster(const JobTerms& terms) : terms_(terms) {}
+  explicit Roster(JobTerms terms) : terms_(std::move(terms)) {}
 
   // Why `join` cannot be part of the job, "" where it can: another job, another token, other
   // numbers, a node that is there already.

@@ -34,18 +34,18 @@ constexpr std::uint32_t kMagic = 0x3C85F7CE;
 constexpr std::uint64_t kMostBytes = 64 << 20;  // of one value; more is no store of ours
 
 // Numbers are in this machine's order, a text is its length and its bytes.
-class Message {
+class Request {
  public:
-  explicit Message(Query query) : bytes_(1, static_cast<char>(query)) {}
+  explicit Request(Query query) : bytes_(1, static_cast<char>(query)) {}
   template <class Number>
-  Message& number(Number value) {
+  Request& number(Number value) {
     std::array<char, sizeof value> raw{};
     std::memcpy(raw.data(), &value, sizeof value);
     bytes_.append(raw.data(), raw.size());
     return *this;
   }
-  Message& key(const std::string& value) { return text('/' + value); }  // as c10d's client
-  Message& text(const std::string& value) {
+  Request& key(const std::string& value) { return text('/' + value); }  // as c10d's client
+  Request& text(const std::string& value) {
     number(static_cast<std::uint64_t>(value.size()));
     bytes_ += value;
     return *this;
@@ -110,26 +110,26 @@ StoreClient::StoreClient(const Endpoint& endpoint, milliseconds connect, millise
 
 void StoreClient::greet() {
   const auto nonce = static_cast<std::uint32_t>(getpid());
-  send(Message(Query::kValidate).number(kMagic).bytes());
-  send(Message(Query::kPing).number(nonce).bytes());
+  send(Request(Query::kValidate).number(kMagic).bytes());
+  send(Request(Query::kPing).number(nonce).bytes());
   if (receive_number<std::uint32_t>() != nonce) lose("what answers there is no store");
 }
 
 void StoreClient::set(const std::string& key, const std::string& value) {
-  send(Message(Query::kSet).key(key).text(value).bytes());
+  send(Request(Query::kSet).key(key).text(value).bytes());
 }
 
 std::optional<std::string> StoreClient::get(const std::string& key) {
-  send(Message(Query::kCheck).number(std::uint64_t{1}).key(key).bytes());
+  send(Request(Query::kCheck).number(std::uint64_t{1}).key(key).bytes());
   constexpr std::uint8_t kReady = 0;
   if (receive_number<std::uint8_t>() != kReady) return std::nullopt;
-  send(Message(Query::kGet).key(key).bytes());
+  send(Request(Query::kGet).key(key).bytes());
   return receive_text();
 }
 
 std::vector<std::string> StoreClient::get_all(const std::vector<std::string>& keys) {
   if (keys.empty()) return {};
-  Message message(Query::kMultiGet);
+  Request message(Query::kMultiGet);
   message.number(static_cast<std::uint64_t>(keys.size()));
   for (const std::string& key : keys) message.key(key);
   send(message.bytes());
@@ -139,7 +139,7 @@ std::vector<std::string> StoreClient::get_all(const std::vector<std::string>& ke
 }
 
 std::int64_t StoreClient::add(const std::string& key, std::int64_t delta) {
-  send(Message(Query::kAdd).key(key).number(delta).bytes());
+  send(Request(Query::kAdd).key(key).number(delta).bytes());
   return receive_number<std::int64_t>();
 }
 

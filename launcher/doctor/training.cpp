@@ -19,7 +19,7 @@ constexpr int kNeededCuda = 13000;  // LibTorch's
 constexpr std::chrono::seconds kWorkerPatience{60};
 constexpr std::chrono::seconds kAllReducePatience{120};
 constexpr double kBytesOfGib = 1 << 30;
-const char* const kReinstall = "run scripts/setup.sh again";
+constexpr const char* kReinstall = "run scripts/setup.sh again";
 
 // The JSON on the last line that a program printed.
 nlohmann::json printed_json(const Captured& done) {

@@ -17,7 +17,7 @@
 #include "launcher/launch_command.h"
 #include "launcher/launch_options.h"
 #include "launcher/placement.h"
-#include "launcher/slurm.h"
+#include "launcher/slurm/step.h"
 #include "launcher/torchrun/numa.h"
 #include "lib/core/error.h"
 #include "lib/observe/secrets.h"
@@ -54,7 +54,7 @@ std::string word_of(const CLI::Option& option, const Words& words) {
 }
 
 std::string origin(const CLI::Option& option, const Words& words) {
-  const std::string word = word_of(option, words);
+  std::string word = word_of(option, words);
   if (!word.empty()) return word;
   return option.count() > 0 ? option.get_envname() : "default";
 }

@@ -1,5 +1,7 @@
 #include "launcher/explain/recipe_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -26,7 +28,7 @@ void add_recipe_rows(const RecipeJson& value, const std::string& pointer,
                      std::vector<Explained>& rows) {
   if (value.is_object() && !value.empty()) {
     for (const auto& [name, member] : value.items()) {
-      add_recipe_rows(member, pointer + "/" + name, origins, rows);
+      add_recipe_rows(member, fmt::format("{}/{}", pointer, name), origins, rows);
     }
     return;
   }

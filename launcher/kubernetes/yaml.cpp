@@ -100,7 +100,7 @@ void write_node(const Json& value, const std::string& indent, std::string& out) 
       write_value(item, inner, text);
       // The first line of an object stands beside the dash.
       if (item.is_structured()) text.erase(0, inner.size());
-      out += indent + "- " + text;
+      out.append(indent).append("- ").append(text);
     }
     return;
   }

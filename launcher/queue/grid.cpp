@@ -120,7 +120,7 @@ std::string combination_name(const std::vector<std::pair<std::string, std::strin
     const std::size_t before = name.size();
     append_plain(name, value);
     const bool is_exact = name.size() - before == value.size();
-    whole += key + "=" + value + (is_exact ? "," : "!,");
+    whole += fmt::format("{}={}{}", key, value, is_exact ? "," : "!,");
   }
   if (name.size() <= kLongestName && whole.find('!') == std::string::npos) return name;
   return fmt::format("{}_{:08x}", name.substr(0, kLongestName), number_of(whole));

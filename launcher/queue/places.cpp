@@ -53,15 +53,15 @@ std::vector<std::string> choose_devices(const std::string& asked) {
   return entries;
 }
 
-std::vector<Place> make_places(const std::vector<std::string>& devices, int nproc, int jobs,
-                               const std::set<int>& cpus) {
+std::vector<RunPlace> make_places(const std::vector<std::string>& devices, int nproc, int jobs,
+                                  const std::set<int>& cpus) {
   const auto each = static_cast<std::size_t>(nproc);
-  std::vector<Place> places;
+  std::vector<RunPlace> places;
   if (devices.empty()) {
     const auto count = static_cast<std::size_t>(std::max(1, jobs));
     const std::vector<int> all(cpus.begin(), cpus.end());
     for (std::size_t i = 0; i < count; ++i) {
-      Place place;
+      RunPlace place;
       if (count > 1 && all.size() >= count) {
         const auto at = [&](std::size_t part) {
           return all.begin() + static_cast<std::ptrdiff_t>(part * all.size() / count);

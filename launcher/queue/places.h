@@ -8,7 +8,7 @@
 namespace scaletrain::launcher {
 
 // What one job gets.
-struct Place {
+struct RunPlace {
   std::string devices{};    // for CUDA_VISIBLE_DEVICES; "": no GPUs
   std::vector<int> cpus{};  // that the job may run on; empty: all
 };
@@ -20,7 +20,7 @@ std::vector<std::string> choose_devices(const std::string& asked);
 // Places of `nproc` devices each, at most `jobs` of them (0: as many as there is room for). Without
 // devices `jobs` places (0: one), which share the CPUs evenly. Throws core::UsageError where a job
 // needs more devices than there are.
-std::vector<Place> make_places(const std::vector<std::string>& devices, int nproc, int jobs,
-                               const std::set<int>& cpus);
+std::vector<RunPlace> make_places(const std::vector<std::string>& devices, int nproc, int jobs,
+                                  const std::set<int>& cpus);
 
 }  // namespace scaletrain::launcher

@@ -127,7 +127,7 @@ int run_jobs(const QueueOptions& options, std::vector<QueuedJob> wanted, int npr
     for (const QueuedJob& job : jobs) save_job(options.folder, job);
     return hand_to_slurm(jobs, program_beside_us("scaletrain"), options.slurm);
   }
-  const std::vector<Place> places =
+  const std::vector<RunPlace> places =
       make_places(choose_devices(options.devices), nproc,
                   parse_count("--jobs", options.jobs, 0, kMostJobs), allowed_cpus());
   return run_queue(jobs, places,

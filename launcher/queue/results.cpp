@@ -111,9 +111,11 @@ std::string as_csv(const std::vector<Cells>& lines) {
         for (std::size_t at = 0; (at = cell.find('"', at)) != std::string::npos; at += 2) {
           cell.insert(at, 1, '"');
         }
-        cell = '"' + cell + '"';
+        cell.insert(0, 1, '"');
+        cell += '"';
       }
-      text += (i == 0 ? "" : ",") + cell;
+      if (i > 0) text += ',';
+      text += cell;
     }
     text += "\r\n";
   }
@@ -136,8 +138,11 @@ RunResult read_result(const std::filesystem::path& run) {
     span.last = std::max(span.last, time);
     const auto step = static_cast<std::int64_t>(*number_in(record, "step"));
     const std::string event = record.value("event", "");
-    if (event == "train") trained[step] = std::move(record);
-    if (event == "eval" && record.value("split", "") == "val") validated[step] = std::move(record);
+    if (event == "train") {
+      trained[step] = std::move(record);
+    } else if (event == "eval" && record.value("split", "") == "val") {
+      validated[step] = std::move(record);
+    }
   }
   for (const auto& [attempt, span] : attempts) result.seconds += span.last - span.first;
   if (!trained.empty()) {

@@ -31,7 +31,7 @@ struct Running {
 
 class Runner {
  public:
-  Runner(std::vector<QueuedJob>& jobs, const std::vector<Place>& places,
+  Runner(std::vector<QueuedJob>& jobs, const std::vector<RunPlace>& places,
          const RunnerOptions& options)
       : jobs_(jobs), places_(places), options_(options), busy_(places.size(), false) {}
 
@@ -92,7 +92,7 @@ class Runner {
     for (const std::string& set : job.set) arguments.insert(arguments.end(), {"--set", set});
     arguments.push_back(job.recipe);
 
-    const Place& where = places_[place];
+    const RunPlace& where = places_[place];
     job.state = State::kRunning;
     job.devices = where.devices;
     ++job.starts;
@@ -179,7 +179,7 @@ class Runner {
   }
 
   std::vector<QueuedJob>& jobs_;
-  const std::vector<Place>& places_;
+  const std::vector<RunPlace>& places_;
   const RunnerOptions& options_;
   std::vector<bool> busy_;  // by place
   std::vector<Running> running_;
@@ -188,7 +188,7 @@ class Runner {
 
 }  // namespace
 
-int run_queue(std::vector<QueuedJob>& jobs, const std::vector<Place>& places,
+int run_queue(std::vector<QueuedJob>& jobs, const std::vector<RunPlace>& places,
               const RunnerOptions& options) {
   return Runner(jobs, places, options).run();
 }

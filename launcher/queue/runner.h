@@ -21,7 +21,7 @@ struct RunnerOptions {
 // next start; a second SIGINT kills them. The jobs die with this process, however it ends. The
 // result is the exit status: 0 all done, 1 some failed, 75 or 130 stopped. Throws core::UsageError
 // where another process runs this queue, core::StorageError where a file cannot be written.
-int run_queue(std::vector<QueuedJob>& jobs, const std::vector<Place>& places,
+int run_queue(std::vector<QueuedJob>& jobs, const std::vector<RunPlace>& places,
               const RunnerOptions& options);
 
 }  // namespace scaletrain::launcher

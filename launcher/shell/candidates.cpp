@@ -26,22 +26,22 @@ const std::map<std::string, std::vector<std::string>>& words_of_flags() {
 }
 
 void add_matching(const std::string& word, const std::string& help, const std::string& typed,
-                  std::vector<Candidate>& result) {
+                  std::vector<CompletionWord>& result) {
   // The first sentence of a help is enough in a list.
   if (word.starts_with(typed)) result.push_back({word, help.substr(0, help.find_first_of(";\n"))});
 }
 
 // "optimizer.lr=", with the help of the key.
-std::vector<Candidate> keys(const std::string& typed) {
-  std::vector<Candidate> result;
+std::vector<CompletionWord> keys(const std::string& typed) {
+  std::vector<CompletionWord> result;
   for (const auto& [key, help] : recipe::settable_keys()) {
     add_matching(key + "=", help, typed, result);
   }
   return result;
 }
 
-std::vector<Candidate> values_of(const core::Flag& flag, const std::string& typed) {
-  std::vector<Candidate> result;
+std::vector<CompletionWord> values_of(const core::Flag& flag, const std::string& typed) {
+  std::vector<CompletionWord> result;
   for (const std::string& name : flag.names) {
     if (name == "--set" || name == "AXIS") return keys(typed);
     const auto found = words_of_flags().find(name);
@@ -78,18 +78,18 @@ Place follow(const core::Command& table, const std::vector<std::string>& words) 
 
 }  // namespace
 
-std::vector<Candidate> candidates(const core::Command& table,
-                                  const std::vector<std::string>& words) {
+std::vector<CompletionWord> candidates(const core::Command& table,
+                                       const std::vector<std::string>& words) {
   const std::string typed = words.empty() ? "" : words.back();
   const Place place = follow(table, words);
-  std::vector<Candidate> result;
+  std::vector<CompletionWord> result;
   if (place.in_program) return result;
   if (place.open_flag != nullptr) return values_of(*place.open_flag, typed);
   const std::size_t equals = typed.find('=');
   if (typed.starts_with("--") && equals != std::string::npos) {
     const core::Flag* const flag = place.command->find_flag(typed.substr(0, equals));
     if (flag == nullptr) return result;
-    for (Candidate& value : values_of(*flag, typed.substr(equals + 1))) {
+    for (CompletionWord& value : values_of(*flag, typed.substr(equals + 1))) {
       result.push_back({typed.substr(0, equals + 1) + value.word, value.help});
     }
     return result;
@@ -107,7 +107,7 @@ std::vector<Candidate> candidates(const core::Command& table,
   }
   for (const core::Flag& flag : place.command->flags) {
     if (!flag.is_positional()) continue;
-    for (Candidate& value : values_of(flag, typed)) result.push_back(std::move(value));
+    for (CompletionWord& value : values_of(flag, typed)) result.push_back(std::move(value));
   }
   return result;
 }

@@ -8,13 +8,13 @@
 
 namespace scaletrain::launcher {
 
-struct Candidate {
+struct CompletionWord {
   std::string word, help;
 };
 
 // `words`: what stands after "scaletrain" up to the cursor; the last may be the beginning of a word
 // or "". Nothing where the shell should offer files. For --set: the keys of recipes.
-std::vector<Candidate> candidates(const core::Command& table,
-                                  const std::vector<std::string>& words);
+std::vector<CompletionWord> candidates(const core::Command& table,
+                                       const std::vector<std::string>& words);
 
 }  // namespace scaletrain::launcher

@@ -42,7 +42,7 @@ core::Command whole_table(const CLI::App& app) {
 void print_candidates(const CLI::App& app, const std::vector<std::string>& words) {
   const bool needs_data = words.size() <= 1 || words[0] == "data";
   const core::Command table = needs_data ? whole_table(app) : core::table_of(app);
-  for (const Candidate& candidate : candidates(table, words)) {
+  for (const CompletionWord& candidate : candidates(table, words)) {
     fmt::print("{}\t{}\n", candidate.word, candidate.help);
   }
 }

@@ -226,6 +226,7 @@ std::vector<std::vector<int>> bind_workers(const std::string& mode, int workers,
   }
   const Topology topology(sys, allowed);
   std::vector<int> nodes;  // of each GPU, or of each worker where there is none
+  nodes.reserve(std::max(gpus.size(), count));
   for (const std::string& gpu : gpus) nodes.push_back(topology.node_of_gpu(gpu));
   for (std::size_t i = 0; gpus.empty() && i < count; ++i) {
     nodes.push_back(topology.node_number(i * topology.node_count() / count));

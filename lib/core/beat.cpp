@@ -25,12 +25,6 @@ constexpr std::size_t kNameWords = 5;  // of eight letters
 constexpr std::array<std::string_view, kPhases> kPhaseNames{
     "starting", "joining", "data", "compute", "collective", "validating", "saving", "waiting"};
 
-struct RecentCollective {
-  std::atomic<std::int64_t> number;  // 0 while it is being written
-  std::atomic<std::int64_t> step;
-  std::array<std::atomic<std::uint64_t>, kNameWords> words;
-};
-
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now().time_since_epoch()).count();
 }
@@ -46,6 +40,12 @@ void* map_page(int fd, int protection) {
 }
 
 }  // namespace
+
+struct RecentCollective {
+  std::atomic<std::int64_t> number;  // 0 while it is being written
+  std::atomic<std::int64_t> step;
+  std::array<std::atomic<std::uint64_t>, kNameWords> words;
+};
 
 // One writer, the worker; all zero at first.
 struct BeatPage {

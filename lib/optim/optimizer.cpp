@@ -11,12 +11,12 @@ namespace scaletrain::optim {
 
 namespace {
 
-using Factory = std::unique_ptr<Optimizer> (*)(const recipe::Optimizer&,
-                                               std::vector<NamedParameter>);
+using OptimizerFactory = std::unique_ptr<Optimizer> (*)(const recipe::Optimizer&,
+                                                        std::vector<NamedParameter>);
 
-const core::Registry<Factory>& registry() {
-  static const core::Registry<Factory> filled = [] {
-    core::Registry<Factory> result("optimizer");
+const core::Registry<OptimizerFactory>& factories() {
+  static const core::Registry<OptimizerFactory> filled = [] {
+    core::Registry<OptimizerFactory> result("optimizer");
 #define SCALETRAIN_OPTIMIZER(name, ...) result.add(#name, make_##name);
 #include "lib/recipe/optimizers.def"
     return result;
@@ -28,10 +28,10 @@ const core::Registry<Factory>& registry() {
 
 std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
                                           std::vector<NamedParameter> parameters) {
-  return registry().find(config.name)(config, std::move(parameters));
+  return factories().find(config.name)(config, std::move(parameters));
 }
 
-std::vector<std::string> optimizer_names() { return registry().names(); }
+std::vector<std::string> optimizer_names() { return factories().names(); }
 
 double scaled_lr(const recipe::Optimizer& config, std::int64_t global_batch) {
   if (!config.lr_base_batch) return config.lr;

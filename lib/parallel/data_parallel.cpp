@@ -13,6 +13,8 @@ std::vector<std::vector<std::size_t>> bucket_indices(const BucketLayout& layout)
   return indices;
 }
 
+}  // namespace
+
 // A Reducer whose buckets stay as they were given.
 class StaticReducer : public c10d::Reducer {
  public:
@@ -29,8 +31,6 @@ class StaticReducer : public c10d::Reducer {
     has_rebuilt_bucket_ = true;  // otherwise the order of arrival is recorded to rebuild them
   }
 };
-
-}  // namespace
 
 struct DataParallel::Impl {
   std::vector<at::Tensor> parameters;

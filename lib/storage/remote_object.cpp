@@ -55,7 +55,7 @@ class RemoteObject : public Object {
     std::array<std::byte, 1> first{};
     HttpCall call = call_for(0, first);
     call.expected = {416};  // the answer for an object without a byte
-    call.fault = [this](const HttpResponse& response) {
+    call.fault = [](const HttpResponse& response) {
       if (response.status == 206 && !size_of(response.header("content-range"))) {
         return "the answer has no size in \"Content-Range\"" + shown_range(response);
       }

@@ -1,5 +1,6 @@
 # The language, the warnings and the three ways to make a target:
-#   scaletrain_module(NAME [TORCH] [DEPS target...])    lib/NAME, every .cpp in it
+#   scaletrain_module(NAME [TORCH] [APART] [DEPS target...])    lib/NAME, every .cpp in it; APART:
+#     never in a unity build, since its files are written by many and may share names
 #   scaletrain_program(NAME [TORCH] SOURCES file... DEPS target...)
 #   scaletrain_unit_tests(NAME [TORCH] DEPS target...)  tests/NAME, one ctest entry a file
 
@@ -41,7 +42,7 @@ function(_scaletrain_use_torch target)
 endfunction()
 
 function(scaletrain_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH" "" "DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH;APART" "" "DEPS")
   if(ARG_TORCH AND NOT SCALETRAIN_WITH_TORCH)
     return()
   endif()
@@ -55,6 +56,9 @@ function(scaletrain_module name)
   target_link_libraries(scaletrain_${name} PUBLIC ${ARG_DEPS} PRIVATE scaletrain_warnings)
   if(ARG_TORCH)
     _scaletrain_use_torch(scaletrain_${name})
+  endif()
+  if(ARG_APART)
+    set_target_properties(scaletrain_${name} PROPERTIES UNITY_BUILD OFF)
   endif()
 endfunction()
 
@@ -82,9 +86,9 @@ function(scaletrain_unit_tests name)
     return()
   endif()
   list(TRANSFORM tests PREPEND "${folder}/" OUTPUT_VARIABLE sources)
-  add_executable(test_${name} ${sources} ${helpers} "${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp")
-  target_link_libraries(test_${name} PRIVATE ${ARG_DEPS} third_party::doctest scaletrain_warnings)
-  set_target_properties(test_${name} PROPERTIES UNITY_BUILD OFF)
+  add_executable(test_${name} ${sources} ${helpers})
+  target_link_libraries(test_${name} PRIVATE ${ARG_DEPS} scaletrain_doctest_main scaletrain_warnings)
+  add_dependencies(unit_tests test_${name})
   if(ARG_TORCH)
     _scaletrain_use_torch(test_${name})
   endif()

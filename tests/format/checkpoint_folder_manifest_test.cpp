@@ -10,13 +10,13 @@ using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-constexpr const char* kRemedy =
+constexpr const char* kManifestRemedy =
     "\n  use another checkpoint; `scaletrain checkpoint verify RUN` tells which are whole";
 
 const Manifest kManifest{
     .format = 1, .program = "scaletrain 0.1.0", .step = 12, .files = {{"a", {3, "abc"}}}};
 
-std::string error_of(const fs::path& folder, const std::string& manifest) {
+std::string manifest_error(const fs::path& folder, const std::string& manifest) {
   test::write_bytes(folder / "manifest.json", manifest);
   return test::message_of<core::Error>([&] { read_manifest(folder); });
 }
@@ -40,7 +40,7 @@ TEST_CASE("a manifest is a page of JSON that ends with its own checksum") {
 
 TEST_CASE("a manifest of a newer format names its program") {
   const test::TemporaryFolder folder;
-  CHECK(error_of(folder.path, R"({"format":2,"program":"scaletrain 9.0.0","more":[]})") ==
+  CHECK(manifest_error(folder.path, R"({"format":2,"program":"scaletrain 9.0.0","more":[]})") ==
         folder.path.string() +
             ": was written by scaletrain 9.0.0, format 2; this program reads up to 1\n  use that "
             "program, or a newer one");
@@ -54,28 +54,30 @@ TEST_CASE("a changed manifest is told by its checksum") {
   };
   Manifest other = kManifest;
   other.step = 13;
-  CHECK(error_of(folder.path, test::replaced(text, "12", "13")) ==
+  CHECK(manifest_error(folder.path, test::replaced(text, "12", "13")) ==
         (folder.path / "manifest.json").string() + ": has the SHA-256 " +
-            sum_of(render_manifest(other)) + " where " + sum_of(text) + " is written" + kRemedy);
+            sum_of(render_manifest(other)) + " where " + sum_of(text) + " is written" +
+            kManifestRemedy);
 }
 
 TEST_CASE("an absent manifest, one without sense and one that reaches out are refused") {
   const test::TemporaryFolder folder;
   CHECK(test::message_of<core::CheckpointError>([&] { read_manifest(folder.path); }) ==
-        folder.path.string() + ": has no manifest.json: it is not a whole checkpoint" + kRemedy);
+        folder.path.string() + ": has no manifest.json: it is not a whole checkpoint" +
+            kManifestRemedy);
   const std::string path = (folder.path / "manifest.json").string();
   CHECK(
-      error_of(folder.path, "") ==
+      manifest_error(folder.path, "") ==
       path +
           ": is not JSON at its byte 1\n  the file is damaged or was changed by hand: use another "
           "copy");
-  CHECK(error_of(folder.path, std::string(2 << 20, ' ')) ==
+  CHECK(manifest_error(folder.path, std::string(2 << 20, ' ')) ==
         path + ": has 2097152 bytes\n  at most 1048576 bytes are read here");
   for (const std::string name : {"../a", "/etc/passwd", ".", "..", "", "manifest.json"}) {
     CAPTURE(name);
     Manifest evil = kManifest;
     evil.files = {{name, {1, "x"}}};
-    CHECK(error_of(folder.path, render_manifest(evil)) ==
+    CHECK(manifest_error(folder.path, render_manifest(evil)) ==
           path + ": names the file \"" + name +
               "\"\n  a file of a checkpoint lies in its folder: do not use this one");
   }

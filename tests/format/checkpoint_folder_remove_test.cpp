@@ -13,7 +13,7 @@ using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-void publish(const fs::path& checkpoints, std::int64_t step) {
+void publish_step(const fs::path& checkpoints, std::int64_t step) {
   core::Disk& disk = core::system_disk();
   publish_checkpoint(disk, checkpoints, {.program = "test", .step = step}, 1,
                      [&](const fs::path& folder) {
@@ -24,7 +24,7 @@ void publish(const fs::path& checkpoints, std::int64_t step) {
 std::vector<std::int64_t> retained(const std::vector<std::int64_t>& steps, std::int64_t newest,
                                    std::int64_t keep_last, const std::vector<std::int64_t>& keep) {
   const test::TemporaryFolder run;
-  for (const std::int64_t step : steps) publish(run.path, step);
+  for (const std::int64_t step : steps) publish_step(run.path, step);
   retain_checkpoints(core::system_disk(), run.path, newest, keep_last, keep);
   return list_checkpoints(run.path);
 }
@@ -47,7 +47,7 @@ TEST_CASE("checkpoints of later steps go: training went back behind them") {
 
 TEST_CASE("what dead processes and this one left is removed, what another writes is not") {
   const test::TemporaryFolder run;
-  publish(run.path, 1);
+  publish_step(run.path, 1);
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   REQUIRE(::waitpid(child, nullptr, 0) == child);
@@ -62,8 +62,8 @@ TEST_CASE("what dead processes and this one left is removed, what another writes
 
 TEST_CASE("nothing is removed when the newest does not verify") {
   const test::TemporaryFolder run;
-  publish(run.path, 1);
-  publish(run.path, 2);
+  publish_step(run.path, 1);
+  publish_step(run.path, 2);
   test::write_bytes(run.path / "step-00000002" / "a", "b");
   const std::string message = test::message_of<core::StorageError>(
       [&] { retain_checkpoints(core::system_disk(), run.path, 2, 1, {}); });

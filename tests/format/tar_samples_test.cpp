@@ -11,7 +11,7 @@ using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-const std::string kName = "a.tar";
+const std::string kShard = "a.tar";
 constexpr const char* kLayout =
     "\n  a sample is one image (.jpg, .jpeg, .png, .webp or .rgb8) and one label (.cls) with the "
     "same name, next to one another";
@@ -26,11 +26,11 @@ std::string samples_of(const std::string& members, const std::vector<std::string
   const auto add = [&](const TarSample& sample) {
     text += fmt::format("{}={} ", sample.key, sample.label);
   };
-  for_each_sample(kName, static_cast<std::int64_t>(tar.size()), read, add, excluded);
+  for_each_sample(kShard, static_cast<std::int64_t>(tar.size()), read, add, excluded);
   return text;
 }
 
-std::string error_of(const std::string& members) {
+std::string samples_error(const std::string& members) {
   return message_of([&] { samples_of(members); });
 }
 
@@ -62,35 +62,37 @@ TEST_CASE("samples are an image and a label, in either order, with other members
 }
 
 TEST_CASE("incomplete samples are named") {
-  CHECK(error_of(tar_member("1.png", "p") + tar_member("2.png", "p") + tar_member("2.cls", "3")) ==
-        std::string("a.tar: 1: has no label") + kLayout);
-  CHECK(error_of(tar_member("1.cls", "1")) == std::string("a.tar: 1: has no image") + kLayout);
-  CHECK(error_of(tar_member("1.txt", "1")) ==
+  CHECK(samples_error(tar_member("1.png", "p") + tar_member("2.png", "p") +
+                      tar_member("2.cls", "3")) == std::string("a.tar: 1: has no label") + kLayout);
+  CHECK(samples_error(tar_member("1.cls", "1")) == std::string("a.tar: 1: has no image") + kLayout);
+  CHECK(samples_error(tar_member("1.txt", "1")) ==
         std::string("a.tar: 1: has no image and no label") + kLayout);
-  CHECK(error_of(tar_member("1.png", "p") + tar_member("1.jpg", "p") + tar_member("1.cls", "1")) ==
+  CHECK(samples_error(tar_member("1.png", "p") + tar_member("1.jpg", "p") +
+                      tar_member("1.cls", "1")) ==
         std::string("a.tar: 1: has two images") + kLayout);
 }
 
 TEST_CASE("a tar sorted by extension is refused for its keys, not taken for half samples") {
-  CHECK(error_of(tar_member("1.png", "p") + tar_member("2.png", "p") + tar_member("1.cls", "1") +
-                 tar_member("2.cls", "2")) ==
+  CHECK(samples_error(tar_member("1.png", "p") + tar_member("2.png", "p") +
+                      tar_member("1.cls", "1") + tar_member("2.cls", "2")) ==
         std::string("a.tar: 1: the key is used again after another sample") + kLayout);
 }
 
 TEST_CASE("a repeated member is refused") {
-  CHECK(error_of(tar_member("1.png", "p") + tar_member("1.PNG", "p") + tar_member("1.cls", "1")) ==
+  CHECK(samples_error(tar_member("1.png", "p") + tar_member("1.PNG", "p") +
+                      tar_member("1.cls", "1")) ==
         "a.tar: 1.PNG: is there twice\n  names in a shard must differ: write it again");
 }
 
 TEST_CASE("a label is a whole number from 0 to 2^31 - 1 in text") {
   const std::string remedy = "\n  a label is a whole number from 0 to 2147483647 in text";
   for (const std::string text : {"", "cat", "-1", "1.5", "2147483648", "1 2", "+1", "0x1"}) {
-    CHECK(error_of(label(text)) ==
+    CHECK(samples_error(label(text)) ==
           fmt::format("a.tar: k.cls: label \"{}\" is not a class number", text) + remedy);
   }
-  CHECK(error_of(label("\x1b[2J")) ==
+  CHECK(samples_error(label("\x1b[2J")) ==
         "a.tar: k.cls: label \"\\x1b[2J\" is not a class number" + remedy);
-  CHECK(error_of(label(std::string(10'000'000, '1'))) ==
+  CHECK(samples_error(label(std::string(10'000'000, '1'))) ==
         "a.tar: k.cls: a label of 10000000 bytes\n  a label is a number of at most 32 bytes");
   CHECK(samples_of(label("007\r\n")) == "k=7 ");
 }
@@ -111,6 +113,6 @@ TEST_CASE("keys are told apart when there are many") {
   }
   const std::string found = samples_of(members);
   CHECK(std::count(found.begin(), found.end(), '=') == 3000);
-  CHECK(
-      error_of(members + tar_member("7.png", "p")).starts_with("a.tar: 7: the key is used again"));
+  CHECK(samples_error(members + tar_member("7.png", "p"))
+            .starts_with("a.tar: 7: the key is used again"));
 }

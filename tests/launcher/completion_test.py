@@ -26,9 +26,9 @@ class Completion(LaunchTestCase):
         return done.stdout
 
     def bash(self, line):
-        script = self.script("bash")
         return self.in_shell(
-            "bash", "-c", f"source {script}; COMP_LINE={line!r}; COMP_POINT=${{#COMP_LINE}};"
+            "bash", "-c", "source <(scaletrain completion bash)\n"
+                          f"COMP_LINE={line!r}; COMP_POINT=${{#COMP_LINE}};"
                           "_scaletrain; printf '%s\\n' \"${COMPREPLY[@]}\"").split()
 
     def zsh(self, line):

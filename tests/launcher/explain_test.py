@@ -43,7 +43,8 @@ class Explain(RecipeTestCase):
 
     def test_slurm_says_how_nodes_meet(self):
         env = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "2",
-               "SLURM_NODEID": "1", "SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "n[1-2]"}
+               "SLURM_NODEID": "1", "SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "n[1-2]",
+               "SLURM_STEP_TASKS_PER_NODE": "1(x2)", "SLURM_LOCALID": "0"}
         launch = self.explain("--nproc", "3", "--", "true", env=env)["launch"]
         self.assertEqual(("2", "Slurm"), launch["nnodes"])
         self.assertEqual(("1", "Slurm"), launch["node-rank"])

@@ -11,7 +11,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-std::string error_of(const LaunchOptions& options) {
+std::string placement_error(const LaunchOptions& options) {
   try {
     resolve_placement(options);
   } catch (const core::UsageError& error) {
@@ -48,10 +48,11 @@ TEST_CASE("several nodes: ranks follow the node, the port is torchrun's") {
 
 TEST_CASE("torchrun's N:N is N; a range needs places to meet") {
   CHECK(resolve_placement({.nnodes = "1:1"}).nnodes == 1);
-  CHECK(error_of({.nnodes = "1:2"}) ==
+  CHECK(placement_error({.nnodes = "1:2"}) ==
         "--rdzv-endpoint: is missing, and nodes may come and go\n"
         "  give every node the same HOST:PORT of one or more of the nodes: a:29400,b:29400");
-  CHECK(error_of({.nnodes = "3:2"}) == "--nnodes: \"3:2\" is upside down\n  give LEAST:MOST, 2:4");
+  CHECK(placement_error({.nnodes = "3:2"}) ==
+        "--nnodes: \"3:2\" is upside down\n  give LEAST:MOST, 2:4");
   const Placement placement = resolve_placement({.nnodes = "2:4", .rdzv_endpoint = "a,b:7"});
   CHECK(placement.elastic());
   CHECK_FALSE(placement.fixed_ranks);
@@ -72,22 +73,22 @@ TEST_CASE("fixed nodes have numbers, unless the backend is c10d") {
       resolve_placement({.nnodes = "2", .rdzv_backend = "c10d", .rdzv_endpoint = "a:5"});
   CHECK_FALSE(free.fixed_ranks);
   CHECK_FALSE(free.elastic());
-  CHECK(error_of({.nnodes = "2", .rdzv_endpoint = "a,b"}) ==
+  CHECK(placement_error({.nnodes = "2", .rdzv_endpoint = "a,b"}) ==
         "--rdzv-endpoint: has several places, and the nodes are fixed\n"
         "  give that of node 0, or --rdzv-backend c10d");
 }
 
 TEST_CASE("wrong flags say what is allowed") {
-  CHECK(error_of({.nproc = "many"}) ==
+  CHECK(placement_error({.nproc = "many"}) ==
         "--nproc: \"many\" is not allowed\n  give a number, auto, gpu or cpu");
-  CHECK(error_of({.nproc = "0"}) ==
+  CHECK(placement_error({.nproc = "0"}) ==
         "--nproc: \"0\" is not allowed\n  give a whole number from 1 to 1024");
-  CHECK(error_of({.node_rank = "1"}) ==
+  CHECK(placement_error({.node_rank = "1"}) ==
         "--node-rank: \"1\" is not allowed\n  give a whole number from 0 to 0");
-  CHECK(error_of({.nnodes = "2"}) ==
+  CHECK(placement_error({.nnodes = "2"}) ==
         "--master-addr: is missing, and there are several nodes\n"
         "  give every node the address of node 0");
-  CHECK(error_of({.master_port = "70000"}) ==
+  CHECK(placement_error({.master_port = "70000"}) ==
         "--master-port: \"70000\" is not allowed\n  give a whole number from 0 to 65535");
 }
 

@@ -26,7 +26,7 @@ std::string chosen(const LaunchOptions& options) {
   return result;
 }
 
-std::string error_of(const LaunchOptions& options) {
+std::string streams_error(const LaunchOptions& options) {
   try {
     chosen(options);
   } catch (const core::UsageError& error) {
@@ -58,16 +58,16 @@ TEST_CASE("the filters leave ranks out of the console, not out of files") {
 }
 
 TEST_CASE("a choice that is none is refused") {
-  CHECK(error_of({.redirects = "4"}) ==
+  CHECK(streams_error({.redirects = "4"}) ==
         "--redirects: \"4\" is not allowed\n  give a whole number from 0 to 3");
-  CHECK(error_of({.tee = "0:1,2"}) ==
+  CHECK(streams_error({.tee = "0:1,2"}) ==
         "--tee: \"0:1,2\" is not allowed\n"
         "  give 0, 1 (output), 2 (error) or 3 (both), or a list: 0:1,7:3");
-  CHECK(error_of({.tee = "2:1"}) ==
+  CHECK(streams_error({.tee = "2:1"}) ==
         "--tee: \"2\" is not allowed\n  give a whole number from 0 to 1");
-  CHECK(error_of({.local_ranks_filter = "a"}) ==
+  CHECK(streams_error({.local_ranks_filter = "a"}) ==
         "--local-ranks-filter: \"a\" is not allowed\n  give a whole number from 0 to 1");
-  CHECK(error_of({.ranks_filter = "4"}) ==
+  CHECK(streams_error({.ranks_filter = "4"}) ==
         "--ranks-filter: \"4\" is not allowed\n  give a whole number from 0 to 3");
 }
 

@@ -21,7 +21,7 @@ const TrainRecord kTrain{.step = 10,
                          .samples_per_s = 512,
                          .data_time = 0.01,
                          .compute_time = 0.09};
-const EvalRecord kEval{
+const EvalRecord kEvaluated{
     .split = "val", .step = 43, .epoch = 0, .loss = 0.5, .top1 = 0.9, .top5 = 1, .count = 200};
 constexpr const char* kEvalLine =
     "val: top-1 90.00 %, top-5 100.00 %, loss 0.5000 (200 samples, step 43)";
@@ -65,7 +65,7 @@ void use_everything(int fd) {
   Progress progress(fd, kGoal);
   progress.tick(1, 2.0, 0.1);
   progress.train(kTrain);
-  progress.eval(kEval);
+  progress.eval(kEvaluated);
   progress.note("saved");
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("without a terminal every record is a plain line, and steps in between
     Progress progress(pipe.write_end(), {});
     progress.tick(9, 1.5, 0.001);
     progress.train(kTrain);
-    progress.eval(kEval);
+    progress.eval(kEvaluated);
     progress.note("saved step 43");
   }
   CHECK(pipe.text() == "step 10  loss 1.2500  lr 0.001  512 samples/s  data 10%\n" +
@@ -108,7 +108,7 @@ TEST_CASE("an evaluation and a note are lines above the bar") {
   Progress progress(terminal.inside, {});
   progress.tick(43, 1.5, 0.001);
   CHECK(terminal.text() == "\rstep 43  loss 1.5000\x1b[K");
-  progress.eval(kEval);
+  progress.eval(kEvaluated);
   CHECK(terminal.text() ==
         "\r\x1b[K" + std::string(kEvalLine) + "\r\n\rstep 43  loss 1.5000\x1b[K");
 }

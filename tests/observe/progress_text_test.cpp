@@ -9,7 +9,7 @@ namespace scaletrain::observe {
 
 namespace {
 
-constexpr ProgressGoal kGoal{.total_steps = 430, .steps_per_epoch = 43};
+constexpr ProgressGoal kTextGoal{.total_steps = 430, .steps_per_epoch = 43};
 const ProgressState kState{.step = 215,
                            .loss = 0.43214,
                            .lr = 0.00098,
@@ -20,7 +20,7 @@ const ProgressState kState{.step = 215,
 }  // namespace
 
 TEST_CASE("a line shows epoch, step, loss, learning rate, rate, data share and time left") {
-  CHECK(train_text(kState, kGoal) ==
+  CHECK(train_text(kState, kTextGoal) ==
         "epoch 5/10  step 215/430  loss 0.4321  lr 0.00098  512 samples/s  data 3%  left 2m 03s");
 }
 
@@ -31,8 +31,8 @@ TEST_CASE("a line leaves out what is not known yet") {
 }
 
 TEST_CASE("a step belongs to the epoch that it ends, and a broken last epoch counts") {
-  CHECK(train_text({.step = 43}, kGoal) == "epoch 1/10  step 43/430  loss 0.0000  lr 0");
-  CHECK(train_text({.step = 0}, kGoal) == "epoch 1/10  step 0/430  loss 0.0000  lr 0");
+  CHECK(train_text({.step = 43}, kTextGoal) == "epoch 1/10  step 43/430  loss 0.0000  lr 0");
+  CHECK(train_text({.step = 0}, kTextGoal) == "epoch 1/10  step 0/430  loss 0.0000  lr 0");
   CHECK(train_text({.step = 100}, {.total_steps = 100, .steps_per_epoch = 43}) ==
         "epoch 3/3  step 100/100  loss 0.0000  lr 0");
 }
@@ -43,12 +43,12 @@ TEST_CASE("a loss that is not finite is shown as it is") {
 }
 
 TEST_CASE("a wide terminal shows a bar in the columns that are left") {
-  CHECK(bar_text(kState, kGoal, 100) ==
+  CHECK(bar_text(kState, kTextGoal, 100) ==
         "[=====>     ] epoch 5/10  step 215/430  loss 0.4321  lr 0.00098  512 samples/s  data 3%  "
         "left 2m 03s");
-  CHECK(bar_text({.step = 430}, kGoal, 60) ==
+  CHECK(bar_text({.step = 430}, kTextGoal, 60) ==
         "[=============] epoch 10/10  step 430/430  loss 0.0000  lr 0");
-  CHECK(bar_text({.step = 0}, kGoal, 60) ==
+  CHECK(bar_text({.step = 0}, kTextGoal, 60) ==
         "[>               ] epoch 1/10  step 0/430  loss 0.0000  lr 0");
 }
 
@@ -57,22 +57,22 @@ TEST_CASE("without a known end there is no bar") {
 }
 
 TEST_CASE("a narrow terminal drops what matters least first") {
-  CHECK(bar_text(kState, kGoal, 86) ==
+  CHECK(bar_text(kState, kTextGoal, 86) ==
         "epoch 5/10  step 215/430  loss 0.4321  lr 0.00098  512 samples/s  data 3%  left 2m 03s");
-  CHECK(bar_text(kState, kGoal, 85) ==
+  CHECK(bar_text(kState, kTextGoal, 85) ==
         "epoch 5/10  step 215/430  loss 0.4321  lr 0.00098  512 samples/s  left 2m 03s");
-  CHECK(bar_text(kState, kGoal, 70) ==
+  CHECK(bar_text(kState, kTextGoal, 70) ==
         "epoch 5/10  step 215/430  loss 0.4321  512 samples/s  left 2m 03s");
-  CHECK(bar_text(kState, kGoal, 50) == "epoch 5/10  step 215/430  loss 0.4321  left 2m 03s");
-  CHECK(bar_text(kState, kGoal, 30) == "step 215/430  loss 0.4321");
-  CHECK(bar_text(kState, kGoal, 15) == "step 215/430");
-  CHECK(bar_text(kState, kGoal, 6) == "step 2");
-  CHECK(bar_text(kState, kGoal, 0).empty());
+  CHECK(bar_text(kState, kTextGoal, 50) == "epoch 5/10  step 215/430  loss 0.4321  left 2m 03s");
+  CHECK(bar_text(kState, kTextGoal, 30) == "step 215/430  loss 0.4321");
+  CHECK(bar_text(kState, kTextGoal, 15) == "step 215/430");
+  CHECK(bar_text(kState, kTextGoal, 6) == "step 2");
+  CHECK(bar_text(kState, kTextGoal, 0).empty());
 }
 
 TEST_CASE("a bar never has more columns than the terminal") {
   for (int width = 0; width < 200; ++width) {
-    CHECK(static_cast<int>(bar_text(kState, kGoal, width).size()) <= width);
+    CHECK(static_cast<int>(bar_text(kState, kTextGoal, width).size()) <= width);
   }
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("an evaluation says split, accuracy, loss, count and where") {
                           .top1 = 0.985,
                           .top5 = 1,
                           .count = 200};
-  CHECK(eval_text(record, kGoal) ==
+  CHECK(eval_text(record, kTextGoal) ==
         "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, epoch 10/10, step 430/430)");
   CHECK(eval_text(record, {}) ==
         "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, step 430)");

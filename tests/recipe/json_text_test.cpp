@@ -22,7 +22,7 @@ std::shared_ptr<const SourceText> source() {
 Node parse(const std::string& text) { return parse_json_text(text, source()); }
 
 // The whole text of the error.
-std::string error_of(const std::string& text) {
+std::string parse_error(const std::string& text) {
   try {
     (void)parse(text);
   } catch (const core::RecipeError& error) {
@@ -74,30 +74,30 @@ TEST_CASE("a byte order mark is allowed and does not move the lines") {
 }
 
 TEST_CASE("a name twice in one object is told with both lines") {
-  CHECK(error_of("{\"a\": 1,\n\"b\": 2,\n\"a\": 3}") ==
+  CHECK(parse_error("{\"a\": 1,\n\"b\": 2,\n\"a\": 3}") ==
         "r.json:3: \"a\" stands twice in one object, first on line 1\n  keep one of them");
 }
 
 TEST_CASE("numbers beyond 64 bits are refused, not rounded") {
   const std::string tail = " does not fit in 64 bits\n  use a smaller number";
-  CHECK(error_of("{\n\"a\": 9223372036854775808}") == "r.json:2: 9223372036854775808" + tail);
-  CHECK(error_of("{\"a\": 18446744073709551616}") == "r.json:1: 18446744073709551616" + tail);
-  CHECK(error_of("{\"a\": -9223372036854775809}") == "r.json:1: -9223372036854775809" + tail);
-  CHECK(error_of("{\"a\":\n1e400}") == "r.json:2: '1e400'" + tail);
+  CHECK(parse_error("{\n\"a\": 9223372036854775808}") == "r.json:2: 9223372036854775808" + tail);
+  CHECK(parse_error("{\"a\": 18446744073709551616}") == "r.json:1: 18446744073709551616" + tail);
+  CHECK(parse_error("{\"a\": -9223372036854775809}") == "r.json:1: -9223372036854775809" + tail);
+  CHECK(parse_error("{\"a\":\n1e400}") == "r.json:2: '1e400'" + tail);
 }
 
 TEST_CASE("text that is not JSON is told with its line") {
-  CHECK(error_of("{\"a\": 1,\n}") ==
+  CHECK(parse_error("{\"a\": 1,\n}") ==
         std::string("r.json:2: not JSON: syntax error while parsing object key - unexpected '}'; "
                     "expected string literal") +
             kSyntaxRemedy);
-  CHECK(error_of("{\"a\": NaN}") ==
+  CHECK(parse_error("{\"a\": NaN}") ==
         std::string("r.json:1: not JSON: syntax error while parsing value - invalid literal") +
             kSyntaxRemedy);
-  CHECK(error_of("{\"a\": 1} x") ==
+  CHECK(parse_error("{\"a\": 1} x") ==
         std::string("r.json:1: not JSON: syntax error while parsing value - invalid literal") +
             kSyntaxRemedy);
-  CHECK(error_of("{\n\"a\": \"\xff\"}") ==
+  CHECK(parse_error("{\n\"a\": \"\xff\"}") ==
         std::string(
             "r.json:2: not JSON: syntax error while parsing value - invalid string: ill-formed "
             "UTF-8 byte") +
@@ -105,43 +105,43 @@ TEST_CASE("text that is not JSON is told with its line") {
 }
 
 TEST_CASE("empty text and text that ends too soon are told") {
-  CHECK(error_of("") == "r.json: is empty\n  write a recipe; recipes/ has examples");
-  CHECK(error_of(" \n") == "r.json: is empty\n  write a recipe; recipes/ has examples");
-  CHECK(error_of("{\"a\":\n[1,") ==
+  CHECK(parse_error("") == "r.json: is empty\n  write a recipe; recipes/ has examples");
+  CHECK(parse_error(" \n") == "r.json: is empty\n  write a recipe; recipes/ has examples");
+  CHECK(parse_error("{\"a\":\n[1,") ==
         std::string("r.json:2: not JSON: syntax error while parsing value - unexpected end of "
                     "input; expected '[', '{', or a literal") +
             kSyntaxRemedy);
 }
 
 TEST_CASE("64 levels are read, 65 are refused") {
-  CHECK(error_of(std::string(64, '[') + std::string(64, ']')) == "no error");
-  CHECK(error_of(std::string(65, '[') + std::string(65, ']')) ==
+  CHECK(parse_error(std::string(64, '[') + std::string(64, ']')) == "no error");
+  CHECK(parse_error(std::string(65, '[') + std::string(65, ']')) ==
         "r.json:1: more than 64 levels of lists and objects\n  no recipe needs them");
-  CHECK(error_of(std::string(1000000, '[')) ==
+  CHECK(parse_error(std::string(1000000, '[')) ==
         "r.json:1: more than 64 levels of lists and objects\n  no recipe needs them");
 }
 
 TEST_CASE("a file of very many values is refused before it takes much memory") {
   std::string many = "[0";
   for (std::size_t i = 0; i < kMaxValues; ++i) many += ",0";
-  CHECK(error_of(many + "]") == "r.json:1: more than 300000 values\n  no recipe needs them");
+  CHECK(parse_error(many + "]") == "r.json:1: more than 300000 values\n  no recipe needs them");
   std::string empty = "[[]";
   for (std::size_t i = 0; i < kMaxValues; ++i) empty += ",[]";
-  CHECK(error_of(empty + "]") == "r.json:1: more than 300000 values\n  no recipe needs them");
+  CHECK(parse_error(empty + "]") == "r.json:1: more than 300000 values\n  no recipe needs them");
 }
 
 TEST_CASE("any prefix of a recipe and any changed byte give a tree or a RecipeError") {
   const std::string whole =
       "\xEF\xBB\xBF/* c */ {\"a\": [1, -2.5e3, \"x\\u00e9\\n\", {}], // d\n \"b\": true}";
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    (void)error_of(whole.substr(0, i));
+    (void)parse_error(whole.substr(0, i));
     for (int byte = 0; byte < 256; ++byte) {
       std::string changed = whole;
       changed[i] = static_cast<char>(byte);
-      (void)error_of(changed);  // anything but a RecipeError ends the test
+      (void)parse_error(changed);  // anything but a RecipeError ends the test
     }
   }
-  CHECK(error_of(whole) == "no error");
+  CHECK(parse_error(whole) == "no error");
 }
 
 }  // namespace scaletrain::recipe

@@ -12,10 +12,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t kMegabyte = 1 << 20;
+constexpr std::int64_t kMiB = 1 << 20;
 
-struct Fixture {
-  Stores stores(std::int64_t max_bytes = 64 * kMegabyte) const {
+struct UnpackFixture {
+  Stores stores(std::int64_t max_bytes = 64 * kMiB) const {
     return {{}, scaletrain::recipe::Cache{folder.file("cache"), max_bytes}};
   }
   static std::string read(const Stores& stores, const std::string& path) {
@@ -36,15 +36,15 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("a compressed tar is kept as the tar that it holds") {
-  const Fixture f;
-  const std::string text(3 * kMegabyte + 7, 'x');
+  const UnpackFixture f;
+  const std::string text(3 * kMiB + 7, 'x');
   const std::string gzip = f.folder.write("a.tar.gz", packed(text, ARCHIVE_FILTER_GZIP));
   const std::string zstd = f.folder.write("b.tar.zst", packed(text + "y", ARCHIVE_FILTER_ZSTD));
   for (int process = 0; process < 2; ++process) {
     const Stores stores = f.stores();
     CHECK(f.read(stores, gzip) == text);
     CHECK(f.read(stores, zstd) == text + "y");
-    CHECK(stores.open(gzip)->identity().bytes == 3 * kMegabyte + 7);
+    CHECK(stores.open(gzip)->identity().bytes == 3 * kMiB + 7);
   }
   CHECK(f.kept().size() == 2);
   CHECK(f.kept()[0].find(".tar.") == 1);
@@ -52,26 +52,26 @@ TEST_CASE("a compressed tar is kept as the tar that it holds") {
 }
 
 TEST_CASE("entries stay within the limit though no size is known before") {
-  const Fixture f;
+  const UnpackFixture f;
   std::vector<std::string> paths;
   for (const char name : {'a', 'b', 'c', 'd'}) {
     paths.push_back(f.folder.write(std::string(1, name) + ".tgz",
-                                   packed(std::string(kMegabyte, name), ARCHIVE_FILTER_GZIP)));
+                                   packed(std::string(kMiB, name), ARCHIVE_FILTER_GZIP)));
   }
-  const Stores stores = f.stores(2 * kMegabyte + kMegabyte / 2);
+  const Stores stores = f.stores(2 * kMiB + kMiB / 2);
   for (int round = 0; round < 2; ++round) {  // the second decompresses them again
     for (const std::string& path : paths) {
-      CHECK(f.read(stores, path) == std::string(kMegabyte, fs::path(path).filename().string()[0]));
+      CHECK(f.read(stores, path) == std::string(kMiB, fs::path(path).filename().string()[0]));
       CHECK(f.kept().size() <= 2);
     }
   }
 }
 
 TEST_CASE("one that does not fit, is damaged or is replaced is told, and nothing stays of it") {
-  const Fixture f;
+  const UnpackFixture f;
   const std::string bomb =
-      f.folder.write("bomb.tar.gz", packed(std::string(64 * kMegabyte, '\0'), ARCHIVE_FILTER_GZIP));
-  const Stores small = f.stores(kMegabyte);
+      f.folder.write("bomb.tar.gz", packed(std::string(64 * kMiB, '\0'), ARCHIVE_FILTER_GZIP));
+  const Stores small = f.stores(kMiB);
   CHECK(thrown_by([&] {
           small.open(bomb);
         }).starts_with("65 " + bomb + ": has more than 1048576 bytes decompressed\n"));
@@ -92,7 +92,7 @@ TEST_CASE("one that does not fit, is damaged or is replaced is told, and nothing
 }
 
 TEST_CASE("without a cache there is nowhere to keep it") {
-  const Fixture f;
+  const UnpackFixture f;
   const std::string path = f.folder.write("a.tar.gz", packed("text", ARCHIVE_FILTER_GZIP));
   CHECK(thrown_by([&] { Stores().open(path); }) ==
         "65 " + path +

@@ -10,7 +10,7 @@ namespace scaletrain::launcher {
 namespace {
 
 // A running round of `nodes` of 2 to 4 nodes.
-Cluster running(int nodes) {
+Cluster running_nodes(int nodes) {
   Cluster cluster(elastic_terms(2, 4));
   cluster.lead("a0");
   for (int node = 1; node < nodes; ++node) cluster.join(fmt::format("a{}", node));
@@ -58,7 +58,7 @@ TEST_CASE("a job runs on as many nodes as fit it") {
 }
 
 TEST_CASE("a node that comes late makes the others meet again") {
-  Cluster cluster = running(2);
+  Cluster cluster = running_nodes(2);
   cluster.join("late");
   cluster.run(milliseconds(2500));
   CHECK(cluster.leader->board().phase == Phase::kRunning);
@@ -71,7 +71,7 @@ TEST_CASE("a node that comes late makes the others meet again") {
 }
 
 TEST_CASE("a node that is lost makes the others meet again, which is no restart") {
-  Cluster cluster = running(4);
+  Cluster cluster = running_nodes(4);
   cluster.agents[2]->frozen = true;
   cluster.run(milliseconds(11'000));
   CHECK(cluster.leader->board().phase == Phase::kStopping);
@@ -87,7 +87,7 @@ TEST_CASE("a node that is lost makes the others meet again, which is no restart"
 }
 
 TEST_CASE("a node that cannot take part for a reason that stays ends the job") {
-  Cluster cluster = running(3);
+  Cluster cluster = running_nodes(3);
   Failure failure = failure_of_rank(-1, 2);
   failure.cause = "the folder belongs to another job";
   cluster.report(*cluster.agents[0], Outcome::kFailed, failure);
@@ -150,7 +150,7 @@ TEST_CASE("a leader to which too few of the last round come gives up and says so
 TEST_CASE("a node whose launcher is stopped leaves; Ctrl-C on one ends the job") {
   for (const int signal : {SIGTERM, SIGINT}) {
     CAPTURE(signal);
-    Cluster cluster = running(3);
+    Cluster cluster = running_nodes(3);
     cluster.report(*cluster.agents[2], Outcome::kStopped, {}, signal, 75);
     cluster.report(*cluster.agents[0], Outcome::kStopped);
     cluster.report(*cluster.agents[1], Outcome::kFailed, failure_of_rank(2, 75, true));
@@ -161,7 +161,7 @@ TEST_CASE("a node whose launcher is stopped leaves; Ctrl-C on one ends the job")
 }
 
 TEST_CASE("an agent keeps where the others of its round can be found") {
-  Cluster cluster = running(4);
+  Cluster cluster = running_nodes(4);
   const Board& board = cluster.agents[3]->member->board();
   REQUIRE(board.candidates.size() == 4);
   CHECK(board.candidates[0].agent == "a0");
@@ -172,7 +172,7 @@ TEST_CASE("an agent keeps where the others of its round can be found") {
 }
 
 TEST_CASE("an agent that was silent for too long is told so when it comes back") {
-  Cluster cluster = running(3);
+  Cluster cluster = running_nodes(3);
   cluster.agents[1]->frozen = true;
   cluster.run(milliseconds(11'000));
   cluster.agents[1]->frozen = false;
@@ -182,7 +182,7 @@ TEST_CASE("an agent that was silent for too long is told so when it comes back")
 }
 
 TEST_CASE("an agent that joins again takes part in the next round, without its old self") {
-  Cluster cluster = running(3);
+  Cluster cluster = running_nodes(3);
   cluster.agents[1]->store->cut();
   cluster.run(milliseconds(100));
   cluster.join("a1", -1, cluster.agents[1]->member->last_round());
@@ -197,7 +197,7 @@ TEST_CASE("an agent that joins again takes part in the next round, without its o
 }
 
 TEST_CASE("a cut connection is noticed at the next step") {
-  Cluster cluster = running(3);
+  Cluster cluster = running_nodes(3);
   cluster.agents[1]->store->cut();
   cluster.run(milliseconds(100));
   CHECK(cluster.agents[1]->lost == "the store: the connection was cut");

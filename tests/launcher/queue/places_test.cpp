@@ -9,9 +9,9 @@ namespace scaletrain::launcher {
 namespace {
 
 // "devices:cpus" of each place.
-std::string shown(const std::vector<Place>& places) {
+std::string shown(const std::vector<RunPlace>& places) {
   std::string result;
-  for (const Place& place : places) result += place.devices + ":" + cpu_list(place.cpus) + " ";
+  for (const RunPlace& place : places) result += place.devices + ":" + cpu_list(place.cpus) + " ";
   return result;
 }
 

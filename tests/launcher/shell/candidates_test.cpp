@@ -24,7 +24,7 @@ core::Command small_table() {
 // The candidates in one line.
 std::string after(const std::vector<std::string>& words) {
   std::string result;
-  for (const Candidate& candidate : candidates(small_table(), words))
+  for (const CompletionWord& candidate : candidates(small_table(), words))
     result += candidate.word + " ";
   return result;
 }
