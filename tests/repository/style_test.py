@@ -103,6 +103,17 @@ class Style(unittest.TestCase):
             self.assertTrue((tracked.ROOT / path).exists(), path)
             self.assertFalse((tracked.ROOT / mirrored_tests(pathlib.Path(path))[0]).exists(), path)
 
+    def test_a_type_has_one_header(self):
+        # Two types of one name in one namespace break a program without an error of the linker.
+        homes = {}
+        for path in tracked.files("lib/*.h", "launcher/*.h", "app/*.h"):
+            text = tracked.text(path)
+            namespace = re.search(r"^namespace ([\w:]+)", text, re.M)
+            for name in re.findall(r"^(?:struct|class|enum class) (\w+)[^;{]*\{", text, re.M):
+                homes.setdefault((namespace and namespace[1], name), set()).add(str(path))
+        self.assertEqual([], [(key, sorted(paths)) for key, paths in homes.items()
+                              if len(paths) > 1])
+
 
 
 if __name__ == "__main__":
