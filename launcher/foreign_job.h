@@ -19,8 +19,7 @@ class ForeignJob : public Job {
  public:
   // Streams and error files lie in torchrun's layout in `options.log_dir`, or in a temporary folder
   // where that is "". Throws core::UsageError where the program does not exist or a flag does not
-  // fit, and core::StorageError where the folder cannot be made. `hang_timeout` 0: workers need not
-  // beat.
+  // fit, and core::StorageError where the folder cannot be made.
   ForeignJob(const LaunchOptions& options, Placement placement);
   // Removes the temporary folder, unless a worker failed and left something there.
   ~ForeignJob() override;
