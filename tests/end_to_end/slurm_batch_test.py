@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 from end_to_end import slurm_support
-from end_to_end.support import ROOT, SCALETRAIN, RunTestCase, records, wait_until
+from end_to_end.support import LONG, ROOT, SCALETRAIN, RunTestCase, records, wait_until
 
 STEPS = 600
 # docs/slurm.md
@@ -105,11 +105,21 @@ class SlurmBatch(RunTestCase):
                          "--output=/dev/null", "--wrap=true")
         self.check_completed(job)
 
-    def test_a_job_near_its_time_limit_saves_and_goes_on_by_itself(self):
-        job = self.submit_and_stop_workers("--time", 1, "--save-before", "25s")
+    def check_signalled(self, job):
+        """Both launchers have heard the signal that `sbatch --signal` asks for; the job goes on."""
         wait_until(lambda: self.log().count("SIGUSR2: stopping") == 2, "the signal on both nodes")
         self.signal_workers(signal.SIGCONT)
         self.check_completed(job)
+
+    def test_a_job_that_is_signalled_saves_and_goes_on_by_itself(self):
+        job = self.submit_and_stop_workers()
+        self.cluster.run("scancel", "--signal=USR2", job)
+        self.check_signalled(job)
+
+    @unittest.skipUnless(LONG, "Slurm looks at time limits twice a minute: the long form")
+    def test_a_job_near_its_time_limit_saves_and_goes_on_by_itself(self):
+        job = self.submit_and_stop_workers("--time", 2, "--save-before", "25s")
+        self.check_signalled(job)
 
     def test_a_job_that_is_requeued_goes_on(self):
         job = self.submit_and_stop_workers()
