@@ -76,7 +76,7 @@ class ForeignDdp(unittest.TestCase):
         self.assertEqual("trained 2\n" * 2, self.launch(TRAIN, "--nproc", "2").stdout)
 
     def test_every_restart_meets_in_a_new_store(self):
-        restarts = 50 if LONG else 10
+        restarts = 50 if LONG else 6
         done = self.launch(FAIL_OFTEN, "--nproc", "4", "--max-restarts", str(restarts),
                            "--restart-delay", "0s")
         self.assertEqual("met 4\n" * 4, done.stdout)

@@ -6,8 +6,8 @@ from end_to_end import support
 
 # One epoch of the digits: floor(1400 / 64) steps.
 STEPS = 21
-# The short form trains a third of the blocks.
-VIT = {"model": {"name": "vit_tiny", "num_classes": 10, "depth": 12 if support.LONG else 4},
+# The short form trains a sixth of the blocks.
+VIT = {"model": {"name": "vit_tiny", "num_classes": 10, "depth": 12 if support.LONG else 2},
        "optimizer": {"name": "adamw", "lr": 1e-4}}
 
 

@@ -15,22 +15,22 @@ IMAGE_SIZE = 32
 NUM_CLASSES = 10
 
 
-def peer_model(name):
-    """The model `name` of torchvision or timm, initialised by it."""
+def peer_model(name, **options):
+    """The model `name` of torchvision or timm, initialised by it; `options` are the recipe's."""
     if name == "vit_tiny":
-        return VisionTransformer(img_size=IMAGE_SIZE, patch_size=4, embed_dim=192, depth=12,
-                                 num_heads=3, num_classes=NUM_CLASSES)
-    return getattr(torchvision.models, name)(num_classes=NUM_CLASSES)
+        return VisionTransformer(img_size=IMAGE_SIZE, patch_size=4, embed_dim=192, num_heads=3,
+                                 num_classes=NUM_CLASSES, **{"depth": 12, **options})
+    return getattr(torchvision.models, name)(num_classes=NUM_CLASSES, **options)
 
 
 class Twin:
     """Our program for one recipe, with its files in `folder`."""
 
-    def __init__(self, folder, model, **sections):
+    def __init__(self, folder, model, options=None, **sections):
         self.folder = pathlib.Path(folder)
         recipe = {
             "seed": 1234,
-            "model": {"name": model, "num_classes": NUM_CLASSES},
+            "model": {"name": model, "num_classes": NUM_CLASSES, **(options or {})},
             "data": {"train": {"shards": "unused.tar"}, "image_size": IMAGE_SIZE},
             "epochs": 1,
             "precision": "fp32",
