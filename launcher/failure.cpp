@@ -51,7 +51,7 @@ double failure_time(const WorkerEnd& end, const std::optional<ErrorFile>& file) 
                              : std::min(end.time, file->time);
 }
 
-struct Candidate {
+struct FailedRank {
   const WorkerEnd* end;
   const WorkerPlan* plan;
   std::optional<ErrorFile> file;
@@ -116,7 +116,7 @@ std::string render_node(const Failure& failure) {
 
 std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<WorkerPlan>& plans) {
   if (end.hang) return failure_of_hang(*end.hang, plans);
-  std::vector<Candidate> failed;
+  std::vector<FailedRank> failed;
   for (const WorkerEnd& worker : end.workers) {
     if (worker.status.ok()) continue;
     const WorkerPlan* const plan = plan_of(worker, plans);
@@ -126,11 +126,11 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
     failed.push_back({.end = &worker, .plan = plan, .file = std::move(file), .time = time});
   }
   if (failed.empty()) return std::nullopt;
-  std::stable_sort(failed.begin(), failed.end(), [](const Candidate& a, const Candidate& b) {
+  std::stable_sort(failed.begin(), failed.end(), [](const FailedRank& a, const FailedRank& b) {
     return std::make_tuple(only_followed(*a.end), a.time) <
            std::make_tuple(only_followed(*b.end), b.time);
   });
-  const Candidate& first = failed.front();
+  const FailedRank& first = failed.front();
   Failure result{.host = host_name(),
                  .device = first.plan->device,
                  .rank = first.end->rank,
