@@ -32,7 +32,7 @@ class Decoder {
   void decode(std::string_view file, Image& image);
 
   // The view that `view_of` chooses for the picture's size. Of a JPEG only what the view needs is
-  // decoded (damage below it goes unseen, a missing end does not), and where the view makes
+  // decoded (damage outside may go unseen, a missing end does not), and where the view makes
   // it at least 2 * kReserve times smaller, it is decoded at 1/2, 1/4 or 1/8 of its size.
   // Without shrinking the result is that of decode() and Resizer::resize() to the last bit; with
   // it, values of a photograph differ by less than 1 on the mean and by 20 at most

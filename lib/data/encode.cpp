@@ -5,27 +5,45 @@
 #include <turbojpeg.h>
 
 #include <charconv>
-#include <memory>
-#include <new>
 #include <stdexcept>
 #include <string_view>
 
 #include "lib/core/error.h"
+#include "lib/data/jpeg_guard.h"
 #include "lib/format/rgb8.h"
 
 namespace scaletrain::data {
 
 std::string to_jpeg(const Image& image, int quality) {
-  const std::unique_ptr<void, int (*)(tjhandle)> handle(tjInitCompress(), tjDestroy);
-  if (!handle) throw std::bad_alloc();
+  constexpr std::size_t kRestartBytes = 4;  // the marker, and what is filled up before it
   const int width = static_cast<int>(image.width), height = static_cast<int>(image.height);
-  std::string file(tjBufSize(width, height, TJSAMP_420), '\0');
+  std::string file(
+      tjBufSize(width, height, TJSAMP_420) + kRestartBytes * static_cast<std::size_t>(height),
+      '\0');
   auto* bytes = reinterpret_cast<unsigned char*>(file.data());
   unsigned long size = file.size();  // NOLINT(google-runtime-int): the library's
-  if (tjCompress2(handle.get(), image.pixels.data(), width, 0, height, TJPF_RGB, &bytes, &size,
-                  TJSAMP_420, quality, TJFLAG_NOREALLOC | TJFLAG_ACCURATEDCT) != 0) {
-    throw std::invalid_argument(tjGetErrorStr2(handle.get()));
-  }
+  JpegGuard guard;
+  jpeg_compress_struct info = {};
+  info.err = guard.errors();
+  const bool is_written = guard.run([&] {
+    jpeg_create_compress(&info);
+    jpeg_mem_dest(&info, &bytes, &size);
+    info.image_width = static_cast<JDIMENSION>(width);
+    info.image_height = static_cast<JDIMENSION>(height);
+    info.input_components = static_cast<int>(kChannels);
+    info.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&info);  // baseline, 4:2:0
+    jpeg_set_quality(&info, quality, TRUE);
+    info.restart_in_rows = 1;
+    jpeg_start_compress(&info, TRUE);
+    while (info.next_scanline < info.image_height) {
+      auto* row = const_cast<JSAMPROW>(image.row(info.next_scanline));  // which is only read
+      jpeg_write_scanlines(&info, &row, 1);
+    }
+    jpeg_finish_compress(&info);
+  });
+  jpeg_destroy_compress(&info);
+  if (!is_written) throw std::invalid_argument(guard.message());
   file.resize(size);
   return file;
 }

@@ -7,7 +7,8 @@
 
 namespace scaletrain::data {
 
-// Baseline, 4:2:0, `quality` 1 to 100.
+// Baseline, 4:2:0, `quality` 1 to 100, with a restart marker behind each row of blocks: who wants a
+// part need not read what is above and beside it (lib/data/jpeg_huffman.h).
 std::string to_jpeg(const Image& image, int quality);
 std::string to_png(const Image& image);
 std::string to_rgb8(const Image& image);  // docs/formats/rgb8.md

@@ -8,6 +8,7 @@ namespace scaletrain::data {
 namespace {
 
 constexpr std::uint8_t kEscape = 0xff;
+constexpr int kFirstRestart = 0xd0, kRestarts = 8;  // markers, which come in turn
 constexpr int kEndRun = 128;  // of the code that ends a block: leads behind every coefficient
 
 // Above what kMostBlocks blocks can take: 64 coefficients of at most 16 + 15 bits each.
@@ -153,8 +154,9 @@ HuffmanTable::Code HuffmanTable::long_code(std::uint64_t next_bits) const {
   return {};
 }
 
-std::int64_t HuffmanScan::open(std::span<const std::uint8_t> file) {
+std::int64_t HuffmanScan::open(std::span<const std::uint8_t> file, std::int64_t pieces) {
   if (data_.size() < file.size() + kPadding) data_.resize(file.size() + kPadding);
+  ends_.clear();
   const std::uint8_t* in = file.data();
   const std::uint8_t* const end = in + file.size();
   std::uint8_t* out = data_.data();
@@ -165,14 +167,24 @@ std::int64_t HuffmanScan::open(std::span<const std::uint8_t> file) {
     out = std::copy(in, escape, out);
     in = std::find_if(escape, end, [](std::uint8_t byte) { return byte != kEscape; });
     if (in == end) return -1;
-    if (*in != 0) break;  // a marker
-    *out++ = kEscape;
+    if (*in == 0) {
+      *out++ = kEscape;
+    } else {  // a marker
+      ends_.push_back(out - data_.data());
+      if (std::ssize(ends_) == pieces) break;
+      if (*in != kFirstRestart + (std::ssize(ends_) - 1) % kRestarts) return -1;
+    }
     ++in;
   }
   std::fill_n(out, kPadding, std::uint8_t{0});
-  end_ = out;
-  bits_ = {.next = data_.data()};
+  seek(0);
   return in - file.data() - 1;
+}
+
+void HuffmanScan::seek(std::int64_t piece) {
+  const auto i = static_cast<std::size_t>(piece);
+  bits_ = {.next = data_.data() + (piece == 0 ? 0 : ends_[i - 1])};
+  end_ = data_.data() + ends_[i];
 }
 
 bool HuffmanScan::read_block(const HuffmanTable& dc_table, const HuffmanTable& ac_table,

@@ -71,28 +71,33 @@ struct HuffmanBits {
   int count = 0;             // of it that are known
 };
 
-// The data of one scan.
+// The data of one scan: one piece, or several with restart markers between them, each of which can
+// be read without the others.
 class HuffmanScan {
  public:
   static constexpr int kCoefficients = 64;
   static constexpr int kMostBlocks = 10;  // between two looks at overrun()
 
-  // Takes the data up to the next marker, and returns how many bytes of `file` that were; -1 where
-  // there is no marker.
-  std::int64_t open(std::span<const std::uint8_t> file);
+  // Takes so many pieces up to the marker behind the last, stands before the first, and returns how
+  // many bytes of `file` that were; -1 where another marker is between them, or none behind them.
+  std::int64_t open(std::span<const std::uint8_t> file, std::int64_t pieces = 1);
+
+  // Goes to the front of a piece.
+  void seek(std::int64_t piece);
 
   // Reads a block into `block` (64 coefficients, row by row), which holds zeros. `dc` is the first
   // coefficient of the component's block before. False for a code that the tables do not have.
   bool read_block(const HuffmanTable& dc_table, const HuffmanTable& ac_table, std::int32_t& dc,
                   std::int16_t* block);
 
-  // Whole bytes that no block has touched yet.
+  // Whole bytes of the piece that no block has touched yet.
   std::int64_t left() const { return end_ - bits_.next + bits_.count / 8; }
-  // Whether the blocks had more bits than there are.
+  // Whether the blocks had more bits than the piece has.
   bool overrun() const { return 8 * (bits_.next - end_) > bits_.count; }
 
  private:
-  std::vector<std::uint8_t> data_;  // with zeros behind it
+  std::vector<std::uint8_t> data_;  // the pieces one after another, with zeros behind them
+  std::vector<std::int64_t> ends_;  // of the pieces in it
   const std::uint8_t* end_ = nullptr;
   HuffmanBits bits_;
 };

@@ -1,5 +1,3 @@
-// libjpeg's errors are long jumps: between a setjmp and the calls that may jump to it lives no
-// object with a destructor.
 #include "lib/data/jpeg.h"
 
 #include <jerror.h>
@@ -7,13 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <csetjmp>
-#include <cstdio>  // jpeglib.h wants it
 #include <stdexcept>
 #include <vector>
 
 #include "lib/data/decode.h"
 #include "lib/data/exif.h"
+#include "lib/data/jpeg_guard.h"
 #include "lib/data/jpeg_huffman.h"
 
 namespace scaletrain::data {
@@ -26,9 +23,7 @@ constexpr std::int64_t kMargin = 2;  // columns: chroma is interpolated over its
 
 struct Jpeg::State {
   jpeg_decompress_struct info = {};
-  jpeg_error_mgr errors = {};
-  std::jmp_buf jump = {};
-  std::array<char, JMSG_LENGTH_MAX> message = {};
+  JpegGuard guard;
   std::string_view file;
   std::vector<std::uint8_t> cmyk;  // a row
   JpegHuffman huffman;
@@ -41,10 +36,7 @@ struct Jpeg::State {
 
   void create() {
     info = {};
-    info.err = jpeg_std_error(&errors);
-    errors.error_exit = on_error;
-    errors.emit_message = on_message;
-    info.client_data = this;
+    info.err = guard.errors();
     jpeg_create_decompress(&info);  // no memory: the library ends the process
     jpeg_save_markers(&info, kExifMarker, 0xffff);
   }
@@ -52,29 +44,13 @@ struct Jpeg::State {
   // Runs `body`, in which the library may fail.
   template <class Body>
   void guarded(const Body& body) {
-    if (setjmp(jump) == 0) {  // NOLINT(cert-err52-cpp)
-      body();
-      return;
-    }
+    if (guard.run(body)) return;
     jpeg_destroy_decompress(&info);  // its state after a failure is not to be trusted
     create();
-    throw std::invalid_argument(message.data());
+    throw std::invalid_argument(guard.message());
   }
 
-  [[noreturn]] static void on_error(j_common_ptr common) {
-    auto* const state = static_cast<State*>(common->client_data);
-    common->err->format_message(common, state->message.data());
-    std::longjmp(state->jump, 1);
-  }
-
-  [[noreturn]] void fail(int code) {
-    errors.msg_code = code;
-    on_error(reinterpret_cast<j_common_ptr>(&info));
-  }
-
-  static void on_message(j_common_ptr common, int level) {
-    if (level < 0) on_error(common);
-  }
+  [[noreturn]] void fail(int code) { JpegGuard::fail(reinterpret_cast<j_common_ptr>(&info), code); }
 
   bool is_cmyk() const {
     return info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;

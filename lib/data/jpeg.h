@@ -1,9 +1,10 @@
 // JPEG through libjpeg-turbo, whole or in part, with our Huffman decoder (jpeg_huffman.h).
 //
 // A warning of the library is a failure. A part is what the same part of the whole would be, but
-// costs less: rows below it are not read, columns beside it are not transformed, and a picture may
-// be shrunk by 2, 4 or 8 on the way out of the frequency domain. Of what lies below a part only the
-// file's end marker is looked for: a truncated file fails, other damage there goes unseen.
+// costs less: rows below it are not read, columns beside it are not transformed, what restart
+// markers set apart from it is passed over, and a picture may be shrunk by 2, 4 or 8 on the way out
+// of the frequency domain. Behind a part only the file's end marker is looked for: a truncated file
+// fails, other damage outside the part may go unseen.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Our Huffman decoder (lib/data/huffman.h) in the place of libjpeg's own, by the method pointer
-// that jpegint.h gives: libjpeg takes the same coefficients from it and does the rest.
+// that jpegint.h gives: libjpeg takes the same coefficients from it and does the rest. What libjpeg
+// skips, or does not transform, is read only where something behind it cannot be read otherwise.
 #pragma once
 
 #include <memory>
@@ -14,11 +15,12 @@ class JpegHuffman {
   ~JpegHuffman();
 
   // Takes over when jpeg_start_decompress() has returned, of a baseline picture in memory with one
-  // scan and without restart markers; false for any other. Whatever is wrong with the data later
+  // scan; false for any other. Whatever is wrong with the data later
   // ends in libjpeg's error_exit with some message: libjpeg alone says what it is.
   bool take_over(jpeg_decompress_struct& info);
 
-  // Whether the picture ends where its data does; after its last row.
+  // Whether the picture ends where its data does; after its last row. True too where the end of
+  // that row was not wanted.
   bool at_end() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <stdexcept>
 
 #include "lib/core/error.h"
 #include "lib/data/decode.h"
@@ -47,6 +48,19 @@ TEST_CASE("what is encoded is decoded: PNG and rgb8 to the bit, JPEG nearly") {
   decoder.decode(to_rgb8(image), decoded);
   CHECK(largest_difference(image, decoded) == 0);
   CHECK(to_rgb8(smooth(2, 1)).size() == 16 + 2 * 3);
+  CHECK_THROWS_WITH_AS(to_jpeg(smooth(65501, 1), 90),
+                       "Maximum supported image dimension is 65500 pixels", std::invalid_argument);
+}
+
+TEST_CASE("a JPEG has a restart marker between its rows of blocks") {
+  const std::string file = to_jpeg(smooth(37, 60), 95);  // 4 rows of 16
+  std::size_t at = file.find("\xff\xda");
+  for (const std::string marker : {"\xff\xd0", "\xff\xd1", "\xff\xd2", "\xff\xd9"}) {
+    at = file.find(marker, at);
+    CHECK(at != std::string::npos);
+  }
+  CHECK(file.find("\xff\xd3") == std::string::npos);
+  CHECK(at == file.size() - 2);
 }
 
 TEST_CASE("an encoding is jpeg:QUALITY, png or raw") {

@@ -154,6 +154,32 @@ TEST_CASE("escapes are taken out, and data without a marker is refused") {
   CHECK(scan.open(Bytes{1, 0xff, 0xff, 0xd9}) == 2);  // filled up before the marker
 }
 
+TEST_CASE("pieces between restart markers are read in any order") {
+  const Tables tables;
+  Bytes file;
+  for (int i = 0; i < 10; ++i) {  // +2 or +3, the end, four ones: a byte
+    Bytes piece = packed(i % 2 == 0 ? "10100" : "10110");
+    piece.back() = static_cast<std::uint8_t>(i < 9 ? 0xd0 + i % 8 : 0xd9);
+    file.insert(file.end(), piece.begin(), piece.end());
+  }
+  HuffmanScan scan;
+  CHECK(scan.open(file, 10) == 28);
+  for (const int piece : {0, 9, 3, 4}) {
+    scan.seek(piece);
+    CHECK(scan.left() == 1);
+    std::int32_t dc = 0;
+    Block block{};
+    REQUIRE(scan.read_block(tables.dc, tables.ac, dc, block.data()));
+    CHECK(dc == 2 + piece % 2);
+    CHECK(scan.left() == 0);
+    CHECK(!scan.overrun());
+  }
+  CHECK(scan.open(file, 9) == 25);   // up to a marker
+  CHECK(scan.open(file, 11) == -1);  // there are fewer
+  file[2] = 0xd1;                    // the first marker's number
+  CHECK(scan.open(file, 10) == -1);
+}
+
 TEST_CASE("unknown codes and missing bits are told") {
   const Tables tables;
   HuffmanScan scan;

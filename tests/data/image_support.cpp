@@ -3,6 +3,7 @@
 #include <png.h>
 #include <turbojpeg.h>
 
+#include <cstdlib>
 #include <stdexcept>
 
 #include "lib/data/resize.h"
@@ -40,8 +41,10 @@ std::string encode_png(const Pixels& pixels, int depth, bool interlaced) {
   return file;
 }
 
-std::string encode_jpeg(const Pixels& pixels, int quality, int subsampling, bool progressive) {
+std::string encode_jpeg(const Pixels& pixels, int quality, int subsampling, bool progressive,
+                        int restart) {
   constexpr int kFormats[] = {0, TJPF_GRAY, 0, TJPF_RGB, TJPF_CMYK};
+  ::setenv("TJ_RESTART", fmt::format("{}B", restart).c_str(), 1);  // TurboJPEG has no other way
   const tjhandle handle = tjInitCompress();
   unsigned char* data = nullptr;
   unsigned long bytes = 0;  // NOLINT(google-runtime-int): the library's

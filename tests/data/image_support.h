@@ -29,7 +29,8 @@ struct Pixels {
 // CMYK.
 std::string encode_png(const Pixels& pixels, int depth = 8, bool interlaced = false);
 std::string encode_jpeg(const Pixels& pixels, int quality = 100, int subsampling = 0,
-                        bool progressive = false);  // TurboJPEG's numbers; grey is grey
+                        bool progressive = false,  // TurboJPEG's numbers; grey is grey
+                        int restart = 0);          // MCUs between restart markers; 0: none
 
 // A grey PNG of width x height, all `value`.
 std::string grey_png(std::uint8_t value, std::int64_t width = 4, std::int64_t height = 4);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <turbojpeg.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -88,11 +89,14 @@ TEST_CASE("pictures of every quality are decoded as TurboJPEG decodes them") {
 
 TEST_CASE("damaged pictures give the pixels or the message that TurboJPEG gives") {
   Jpeg jpeg;
-  const std::string sound = encode_jpeg(scene(120, 90), 90, TJSAMP_420);
-  const std::size_t scan = sound.find("\xff\xda") + 14;  // behind its header
-  std::mt19937 random(6);                                // NOLINT(cert-msc51-cpp)
+  const std::vector<std::string> sounds{
+      encode_jpeg(scene(120, 90), 90, TJSAMP_420),
+      encode_jpeg(scene(120, 90), 90, TJSAMP_420, false, 3)};  // 48 MCUs, 15 restart markers
+  std::mt19937 random(6);                                      // NOLINT(cert-msc51-cpp)
   int refused = 0;
   for (int i = 0; i < 1500; ++i) {
+    const std::string& sound = sounds[static_cast<std::size_t>(i % 2)];
+    const std::size_t scan = sound.find("\xff\xda") + 14;  // behind its header
     std::string file = sound;
     for (int change = 0; change < 1 + i % 3; ++change) {
       file[scan + random() % (file.size() - scan)] = static_cast<char>(random());
@@ -119,9 +123,15 @@ TEST_CASE("damaged pictures give the pixels or the message that TurboJPEG gives"
 TEST_CASE("a part is the same as that part of the whole, at every subsampling, in every corner") {
   Jpeg jpeg;
   const std::int64_t width = 93, height = 71;
+  struct Kind {
+    bool progressive = false;
+    int restart = 0;
+  };
   for (const int subsampling : {TJSAMP_444, TJSAMP_422, TJSAMP_420, TJSAMP_GRAY}) {
-    for (const bool progressive : {false, true}) {
-      const std::string file = encode_jpeg(scene(width, height), 90, subsampling, progressive);
+    for (const auto& [progressive, restart] :
+         {Kind{}, Kind{true}, Kind{false, 1}, Kind{false, 4}, Kind{false, 500}}) {
+      const std::string file =
+          encode_jpeg(scene(width, height), 90, subsampling, progressive, restart);
       Image whole;
       jpeg.open(file);
       CHECK(jpeg.width() == width);
@@ -132,6 +142,7 @@ TEST_CASE("a part is the same as that part of the whole, at every subsampling, i
           const Box box{{left, 17}, {top, 17}};
           CAPTURE(subsampling);
           CAPTURE(progressive);
+          CAPTURE(restart);
           CAPTURE(left);
           CAPTURE(top);
           CHECK(cut_part(jpeg, file, box) == cut(whole, box));
@@ -139,6 +150,26 @@ TEST_CASE("a part is the same as that part of the whole, at every subsampling, i
       }
     }
   }
+}
+
+TEST_CASE("what restart markers set apart from a part is not read") {
+  Jpeg jpeg;
+  const std::string sound = encode_jpeg(scene(64, 64), 90, TJSAMP_420, false, 4);  // a row of MCUs
+  Image whole;
+  jpeg.open(sound);
+  jpeg.decode(whole);
+  std::string damaged = sound;
+  const std::size_t scan = sound.find("\xff\xda") + 14, second = sound.find("\xff\xd0") + 2;
+  std::fill(damaged.begin() + static_cast<std::ptrdiff_t>(scan),
+            damaged.begin() + static_cast<std::ptrdiff_t>(second) - 2, '\x7f');  // all of a row
+  const Box below{{0, 64}, {40, 24}};
+  CHECK(cut_part(jpeg, damaged, below) == cut(whole, below));
+  CHECK_THROWS_AS(cut_part(jpeg, damaged, {{0, 64}, {0, 64}}), std::invalid_argument);
+  // Markers that are missing, or in another order, leave libjpeg to say so.
+  std::string swapped = sound;
+  swapped[second - 1] = '\xd1';
+  CHECK_THROWS_AS(cut_part(jpeg, swapped, below), std::invalid_argument);
+  CHECK(cut_part(jpeg, sound, below) == cut(whole, below));
 }
 
 TEST_CASE("a part of a CMYK picture is the same as that part of the whole") {

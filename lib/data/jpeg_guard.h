@@ -1,0 +1,57 @@
+// libjpeg's failures, its warnings among them, as a return value. They are long jumps: between
+// run() and the calls that may jump to it lives no object with a destructor.
+#pragma once
+
+#include <array>
+#include <csetjmp>
+#include <cstdio>  // jpeglib.h wants it
+
+// clang-format off
+#include <jpeglib.h>
+// clang-format on
+
+namespace scaletrain::data {
+
+class JpegGuard {
+ public:
+  JpegGuard() {
+    jpeg_std_error(&errors_);
+    errors_.error_exit = on_error;
+    errors_.emit_message = on_message;
+  }
+  JpegGuard(const JpegGuard&) = delete;
+  JpegGuard& operator=(const JpegGuard&) = delete;
+
+  jpeg_error_mgr* errors() { return &errors_; }  // for `err` of what the library works on
+
+  // Runs `body`, which calls the library or fail(); false where that failed.
+  template <class Body>
+  bool run(const Body& body) {
+    if (setjmp(jump_) != 0) return false;  // NOLINT(cert-err52-cpp)
+    body();
+    return true;
+  }
+  const char* message() const { return message_.data(); }  // of the last failure
+
+  [[noreturn]] static void fail(j_common_ptr common, int code) {
+    common->err->msg_code = code;
+    on_error(common);
+  }
+
+ private:
+  [[noreturn]] static void on_error(j_common_ptr common) {
+    auto* const guard = reinterpret_cast<JpegGuard*>(common->err);  // its first member
+    common->err->format_message(common, guard->message_.data());
+    std::longjmp(guard->jump_, 1);
+  }
+
+  static void on_message(j_common_ptr common, int level) {
+    if (level < 0) on_error(common);
+  }
+
+  jpeg_error_mgr errors_ = {};
+  std::jmp_buf jump_ = {};
+  std::array<char, JMSG_LENGTH_MAX> message_ = {};
+};
+
+}  // namespace scaletrain::data
