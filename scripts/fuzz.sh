@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fuzzes the parsers of shards with libFuzzer under ASan and UBSan, each for so many seconds.
+# Fuzzes the parsers of shards and the JPEG decoder with libFuzzer under ASan and UBSan, each for so many seconds.
 #
-#   scripts/fuzz.sh [SECONDS] [TARGET...]    600 seconds each of tar, index and label
+#   scripts/fuzz.sh [SECONDS] [TARGET...]    600 seconds each of tar, index, label and jpeg
 #
 # Corpora and crashes are kept in build/fuzz/corpus; a crash ends this with the file that caused it.
 set -euo pipefail
@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-600}
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(tar index label)
+[ ${#targets[@]} -gt 0 ] || targets=(tar index label jpeg)
 
 cmake --preset fuzz >/dev/null
 for target in "${targets[@]}"; do
