@@ -19,11 +19,6 @@ bool KeySet::insert(std::string_view key) {
   return is_new;
 }
 
-bool KeySet::overlaps(const KeySet& other) const {
-  return std::any_of(slots_.begin(), slots_.end(),
-                     [&](std::uint64_t hash) { return hash != 0 && other.holds(hash); });
-}
-
 bool KeySet::place(std::uint64_t hash) {
   std::size_t at = hash & (slots_.size() - 1);
   while (slots_[at] != 0) {
@@ -32,13 +27,6 @@ bool KeySet::place(std::uint64_t hash) {
   }
   slots_[at] = hash;
   return true;
-}
-
-bool KeySet::holds(std::uint64_t hash) const {
-  if (slots_.empty()) return false;
-  std::size_t at = hash & (slots_.size() - 1);
-  while (slots_[at] != 0 && slots_[at] != hash) at = (at + 1) & (slots_.size() - 1);
-  return slots_[at] == hash;
 }
 
 void KeySet::grow() {

@@ -14,12 +14,8 @@ class KeySet {
   // False where the key was there.
   bool insert(std::string_view key);
 
-  // Whether a key is in both.
-  bool overlaps(const KeySet& other) const;
-
  private:
   bool place(std::uint64_t hash);
-  bool holds(std::uint64_t hash) const;
   void grow();
 
   std::vector<std::uint64_t> slots_;  // a power of two of them; 0 is empty

@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "lib/core/error.h"
 #include "lib/core/parallel.h"
+#include "lib/format/all_different.h"
 #include "lib/format/shard_index.h"
 #include "lib/format/tar_header.h"
 #include "lib/format/tar_samples.h"
@@ -21,6 +23,9 @@ namespace {
 constexpr std::int64_t kMaxShardBytes = kTarBlock << 32;  // entries count blocks in 32 bits
 constexpr std::int64_t kMinPartBytes = 8 << 20;
 constexpr std::int64_t kSearchBytes = 1 << 16;  // read at a time
+
+// Of the smallest samples; memory that is set aside for more than there are is never touched.
+constexpr std::int64_t kMinSampleBytes = 4 * kTarBlock, kMostReserved = 1 << 20;
 
 struct Shard {
   const std::string& name;
@@ -85,38 +90,40 @@ std::vector<TarStretch> cut(const Shard& shard, std::int64_t parts) {
   return stretches;
 }
 
-struct Part {
+std::vector<IndexEntry> room_for(std::int64_t shard_bytes) {
   std::vector<IndexEntry> entries;
-  std::optional<KeySet> keys;
-};
+  entries.reserve(static_cast<std::size_t>(std::min(shard_bytes / kMinSampleBytes, kMostReserved)));
+  return entries;
+}
 
 // nullopt where the parts do not join, or anything is wrong with the shard.
 std::optional<std::vector<IndexEntry>> index_parts(const Shard& shard,
                                                    const std::vector<TarStretch>& stretches,
                                                    std::span<const std::string> excluded) {
-  std::vector<Part> parts(stretches.size());
+  std::vector<std::vector<IndexEntry>> entries(stretches.size());
+  std::vector<std::vector<std::uint64_t>> keys(stretches.size());
+  std::atomic<bool> joins = true;
   try {
-    core::for_each_index(std::ssize(parts), static_cast<int>(parts.size()), [&](std::int64_t i) {
-      Part& part = parts[static_cast<std::size_t>(i)];
-      part.keys = for_each_sample_between(
-          stretches[static_cast<std::size_t>(i)], shard.name, shard.bytes, shard.read,
-          [&](const TarSample& sample) { part.entries.push_back(entry_of(sample)); }, excluded);
-    });
+    core::for_each_index(
+        std::ssize(stretches), static_cast<int>(stretches.size()), [&](std::int64_t number) {
+          const auto i = static_cast<std::size_t>(number);
+          // Not beside those that another thread adds to; the first will take the others'.
+          auto its_entries = room_for(i == 0 ? shard.bytes : stretches[i].end - stretches[i].begin);
+          auto its_keys = for_each_sample_between(
+              stretches[i], shard.name, shard.bytes, shard.read,
+              [&](const TarSample& sample) { its_entries.push_back(entry_of(sample)); }, excluded);
+          if (!its_keys) joins = false;
+          if (its_keys) keys[i] = *std::move(its_keys);
+          entries[i] = std::move(its_entries);
+        });
   } catch (const core::DataError&) {
     return std::nullopt;
   }
-  for (auto part = parts.begin(); part != parts.end(); ++part) {
-    if (!part->keys || std::any_of(parts.begin(), part, [&](const Part& before) {
-          return before.keys->overlaps(*part->keys);
-        })) {
-      return std::nullopt;
-    }
+  if (!joins || !all_different(keys, static_cast<int>(keys.size()))) return std::nullopt;
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    entries[0].insert(entries[0].end(), entries[i].begin(), entries[i].end());
   }
-  std::vector<IndexEntry> entries = std::move(parts.front().entries);
-  for (auto part = parts.begin() + 1; part != parts.end(); ++part) {
-    entries.insert(entries.end(), part->entries.begin(), part->entries.end());
-  }
-  return entries;
+  return std::move(entries[0]);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <stdexcept>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
 
 namespace scaletrain::format {
@@ -29,17 +29,19 @@ std::string_view text_of(std::string_view block, Field field) {
   return text.substr(0, text.find('\0'));
 }
 
-// Octal digits with spaces around them, ended by a space or NUL; nullopt for anything else.
+// Octal digits with spaces around them, ended by a space or NUL; nullopt for anything else. A field
+// has too few of them to overflow.
 std::optional<std::int64_t> parse_octal(std::string_view text) {
-  constexpr std::int64_t kNoMore = INT64_MAX >> 3;
   std::size_t at = 0;
   while (at < text.size() && text[at] == ' ') ++at;
   std::int64_t value = 0;
-  for (; at < text.size() && text[at] != ' ' && text[at] != '\0'; ++at) {
-    if (text[at] < '0' || text[at] > '7' || value > kNoMore) return std::nullopt;
-    value = value << 3 | (text[at] - '0');
+  for (; at < text.size(); ++at) {
+    const unsigned digit = static_cast<unsigned char>(text[at]) - unsigned{'0'};
+    if (digit > 7) break;
+    value = value << 3 | digit;
   }
-  return value;
+  const bool is_ended = at == text.size() || text[at] == ' ' || text[at] == '\0';
+  return is_ended ? std::optional(value) : std::nullopt;
 }
 
 // GNU's form of large numbers: the first byte is 0x80, the others are a big-endian number.
@@ -58,23 +60,34 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
                                                             : parse_octal(text);
 }
 
-// The sum of all bytes of a block.
-#ifdef __SSE2__
-std::int64_t sum_of_bytes(std::string_view block) {
-  __m128i sums = _mm_setzero_si128();  // two, of eight bytes each at a time
-  for (std::size_t i = 0; i < block.size(); i += sizeof sums) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block.data() + i));
-    sums = _mm_add_epi64(sums, _mm_sad_epu8(bytes, _mm_setzero_si128()));
-  }
-  return _mm_cvtsi128_si64(sums) + _mm_cvtsi128_si64(_mm_unpackhi_epi64(sums, sums));
-}
-#else
-std::int64_t sum_of_bytes(std::string_view block) {
+std::int64_t plain_sum_of_bytes(std::string_view block) {
   return std::accumulate(block.begin(), block.end(), std::int64_t{0}, [](std::int64_t sum, char c) {
     return sum + static_cast<unsigned char>(c);
   });
 }
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) std::int64_t avx2_sum_of_bytes(std::string_view block) {
+  const __m256i zero = _mm256_setzero_si256();
+  __m256i sums = zero;  // four, of eight bytes each at a time
+  for (std::size_t i = 0; i < block.size(); i += sizeof sums) {
+    const auto* const bytes = reinterpret_cast<const __m256i*>(block.data() + i);
+    sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_loadu_si256(bytes), zero));
+  }
+  const __m128i halves =
+      _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+  return _mm_cvtsi128_si64(halves) + _mm_extract_epi64(halves, 1);
+}
 #endif
+
+// The sum of all bytes of a block.
+std::int64_t sum_of_bytes(std::string_view block) {
+#ifdef __x86_64__
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  if (has_avx2) return avx2_sum_of_bytes(block);
+#endif
+  return plain_sum_of_bytes(block);
+}
 
 // The checksum's own field is taken as spaces. Some old writers summed signed characters.
 bool checksum_fits(std::string_view block) {
@@ -93,8 +106,12 @@ bool checksum_fits(std::string_view block) {
 }  // namespace
 
 void TarHeader::path_to(std::string& path) const {
+  if (prefix.empty()) {
+    path.assign(name);
+    return;
+  }
   path.assign(prefix);
-  if (!prefix.empty()) path.push_back('/');
+  path.push_back('/');
   path.append(name);
 }
 

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "lib/core/error.h"
+#include "lib/core/hash.h"
+#include "lib/format/key_set.h"
 
 namespace scaletrain::format {
 namespace {
@@ -42,12 +44,17 @@ void lower(std::string& text) {
   }
 }
 
-// Puts the members of one key together, and remembers which keys were there.
+// Puts the members of one key together.
 class Grouping {
  public:
+  // A key that is used again is refused at once, which takes a look into a large table for each; or
+  // only the hashes of keys are kept.
+  enum class Keys { kRefuse, kHash };
+
   Grouping(const std::string& name, TarReader& reader,
-           const std::function<void(const TarSample&)>& use, std::span<const std::string> excluded)
-      : name_(name), reader_(reader), use_(use), excluded_(excluded) {}
+           const std::function<void(const TarSample&)>& use, std::span<const std::string> excluded,
+           Keys keys)
+      : name_(name), reader_(reader), use_(use), excluded_(excluded), keys_(keys) {}
 
   // `parts` of its path. Leaves any member behind.
   void add(TarMember& member, NameParts parts) {
@@ -79,13 +86,14 @@ class Grouping {
     if (incomplete_) throw core::DataError(*incomplete_);
   }
 
-  KeySet take_keys() { return std::move(keys_); }
+  std::vector<std::uint64_t> take_hashes() { return std::move(hashes_); }
 
  private:
   void start(std::string_view key) {
     end_sample();
     is_excluded_ = std::binary_search(excluded_.begin(), excluded_.end(), key, std::less<>());
-    if (!is_excluded_ && !keys_.insert(key)) {
+    if (!is_excluded_ && keys_ == Keys::kHash) hashes_.push_back(core::xxh3_64(key));
+    if (!is_excluded_ && keys_ == Keys::kRefuse && !seen_.insert(key)) {
       throw core::DataError(sample_place(name_, std::string(key)),
                             "the key is used again after another sample", kLayout);
     }
@@ -134,9 +142,45 @@ class Grouping {
   TarSample sample_;
   std::vector<std::string> extensions_;  // of the sample so far
   bool open_ = false, is_excluded_ = false, has_image_ = false, has_label_ = false;
-  KeySet keys_;
+  Keys keys_;
+  KeySet seen_;                        // kRefuse
+  std::vector<std::uint64_t> hashes_;  // kHash
   std::optional<core::DataError> incomplete_;
 };
+
+// for_each_sample() and for_each_sample_between().
+std::optional<std::vector<std::uint64_t>> walk(TarStretch stretch, const std::string& name,
+                                               std::int64_t file_bytes, const ReadAt& read,
+                                               const std::function<void(const TarSample&)>& use,
+                                               std::span<const std::string> excluded,
+                                               Grouping::Keys keys) {
+  TarReader reader(name, file_bytes, read, stretch.begin);
+  Grouping grouping(name, reader, use, excluded, keys);
+  bool before_first = stretch.begin > 0, behind_end = false;
+  std::string first_key, last_key;  // of the members at both ends
+  TarMember member;
+  while (reader.next(member)) {
+    if (!behind_end && member.begin >= stretch.end) {
+      if (member.begin > stretch.end || before_first) return std::nullopt;
+      behind_end = true;
+    }
+    const auto parts = member.regular ? sample_name_parts(member.path) : std::nullopt;
+    if (!parts) continue;
+    if (before_first) {
+      if (first_key.empty()) first_key = parts->key;
+      if (parts->key == first_key) continue;
+      before_first = false;
+    }
+    if (behind_end) {
+      if (last_key.empty()) last_key = parts->key;
+      if (parts->key != last_key) break;
+    }
+    grouping.add(member, *parts);
+  }
+  if (stretch.end < file_bytes && !behind_end) return std::nullopt;
+  grouping.finish();
+  return grouping.take_hashes();
+}
 
 }  // namespace
 
@@ -166,39 +210,13 @@ bool is_image_extension(std::string_view extension) {
 void for_each_sample(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
                      const std::function<void(const TarSample&)>& use,
                      std::span<const std::string> excluded) {
-  for_each_sample_between({0, file_bytes}, name, file_bytes, read, use, excluded);
+  walk({0, file_bytes}, name, file_bytes, read, use, excluded, Grouping::Keys::kRefuse);
 }
 
-std::optional<KeySet> for_each_sample_between(TarStretch stretch, const std::string& name,
-                                              std::int64_t file_bytes, const ReadAt& read,
-                                              const std::function<void(const TarSample&)>& use,
-                                              std::span<const std::string> excluded) {
-  TarReader reader(name, file_bytes, read, stretch.begin);
-  Grouping grouping(name, reader, use, excluded);
-  bool before_first = stretch.begin > 0, behind_end = false;
-  std::string first_key, last_key;  // of the members at both ends
-  TarMember member;
-  while (reader.next(member)) {
-    if (!behind_end && member.begin >= stretch.end) {
-      if (member.begin > stretch.end || before_first) return std::nullopt;
-      behind_end = true;
-    }
-    const auto parts = member.regular ? sample_name_parts(member.path) : std::nullopt;
-    if (!parts) continue;
-    if (before_first) {
-      if (first_key.empty()) first_key = parts->key;
-      if (parts->key == first_key) continue;
-      before_first = false;
-    }
-    if (behind_end) {
-      if (last_key.empty()) last_key = parts->key;
-      if (parts->key != last_key) break;
-    }
-    grouping.add(member, *parts);
-  }
-  if (stretch.end < file_bytes && !behind_end) return std::nullopt;
-  grouping.finish();
-  return grouping.take_keys();
+std::optional<std::vector<std::uint64_t>> for_each_sample_between(
+    TarStretch stretch, const std::string& name, std::int64_t file_bytes, const ReadAt& read,
+    const std::function<void(const TarSample&)>& use, std::span<const std::string> excluded) {
+  return walk(stretch, name, file_bytes, read, use, excluded, Grouping::Keys::kHash);
 }
 
 }  // namespace scaletrain::format

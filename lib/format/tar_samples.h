@@ -12,8 +12,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "lib/format/key_set.h"
 #include "lib/format/tar.h"
 
 namespace scaletrain::format {
@@ -52,10 +52,10 @@ struct TarStretch {
 
 // The same for a stretch of the tar, so that several threads may share it. The sample whose member
 // stands at `begin` is left out, that at `end` is whole: stretches that join have each sample once.
-// Returns the keys, which must differ between stretches; nullopt where no member begins at `end`.
-std::optional<KeySet> for_each_sample_between(TarStretch stretch, const std::string& name,
-                                              std::int64_t file_bytes, const ReadAt& read,
-                                              const std::function<void(const TarSample&)>& use,
-                                              std::span<const std::string> excluded = {});
+// A key that is used again is no error yet: XXH3-64 of each comes back, and they must differ within
+// and between stretches; nullopt where no member begins at `end`.
+std::optional<std::vector<std::uint64_t>> for_each_sample_between(
+    TarStretch stretch, const std::string& name, std::int64_t file_bytes, const ReadAt& read,
+    const std::function<void(const TarSample&)>& use, std::span<const std::string> excluded = {});
 
 }  // namespace scaletrain::format
