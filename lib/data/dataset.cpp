@@ -49,6 +49,12 @@ std::shared_ptr<const Dataset> open_all(const recipe::Source& source,
 
 std::vector<std::int64_t> Dataset::known_sizes() const { return shard_sizes(*this); }
 
+RawSample Dataset::read(std::int64_t shard, std::int64_t sample) const {
+  RawSample raw;
+  read_into(shard, sample, raw);
+  return raw;
+}
+
 std::shared_ptr<const Dataset> open_dataset(const recipe::Source& source,
                                             const std::string& index_cache,
                                             const OpenOptions& options) {

@@ -50,9 +50,10 @@ class Dataset {
   // The label of a sample, without reading it.
   virtual std::int64_t label(std::int64_t shard, std::int64_t sample) const = 0;
 
-  // Sample `sample` of `shard`, both from 0, in file order; any thread. Throws core::DataError
-  // naming shard, member and byte.
-  virtual RawSample read(std::int64_t shard, std::int64_t sample) const = 0;
+  // Sample `sample` of `shard`, both from 0, in file order, into `raw`, whose memory is used again;
+  // any thread. Throws core::DataError naming shard, member and byte.
+  virtual void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const = 0;
+  RawSample read(std::int64_t shard, std::int64_t sample) const;
 
   // Where the image, or the label, of a sample that read() gave stands, for messages.
   virtual std::string image_place(std::int64_t shard, const RawSample& sample) const = 0;

@@ -55,15 +55,13 @@ class FolderDataset : public Dataset {
   const std::vector<std::string>& classes() const override { return classes_; }
   std::int64_t label(std::int64_t shard, std::int64_t /*sample*/) const override { return shard; }
 
-  RawSample read(std::int64_t shard, std::int64_t sample) const override {
-    RawSample raw;
+  void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const override {
     raw.label = shard;
     raw.shard = classes_[static_cast<std::size_t>(shard)];
     raw.key = files_[static_cast<std::size_t>(shard)][static_cast<std::size_t>(sample)];
     raw.extension = extension_of(raw.key);
     raw.image =
         core::read_file(image_place(shard, raw), format::kMaxMemberBytes, core::ExitCode::kData);
-    return raw;
   }
 
   std::string image_place(std::int64_t shard, const RawSample& sample) const override {

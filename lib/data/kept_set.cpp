@@ -22,7 +22,7 @@ KeptSet::KeptSet(std::shared_ptr<const Dataset> whole, std::int64_t max_bytes)
       max_bytes_(max_bytes),
       shards_(static_cast<std::size_t>(whole_->shard_count())) {}
 
-RawSample KeptSet::read(std::int64_t shard, std::int64_t sample) const {
+void KeptSet::read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const {
   Shard& kept = shards_[static_cast<std::size_t>(shard)];
   std::shared_ptr<const RawSample> found;
   {
@@ -30,8 +30,11 @@ RawSample KeptSet::read(std::int64_t shard, std::int64_t sample) const {
     const auto place = kept.samples.find(sample);
     if (place != kept.samples.end()) found = place->second;
   }
-  if (found) return *found;
-  RawSample raw = whole_->read(shard, sample);
+  if (found) {
+    raw = *found;
+    return;
+  }
+  whole_->read_into(shard, sample, raw);
   if (take_room(raw)) {
     auto copy = std::make_shared<const RawSample>(raw);
     const std::lock_guard lock(kept.mutex);
@@ -39,7 +42,6 @@ RawSample KeptSet::read(std::int64_t shard, std::int64_t sample) const {
       used_bytes_ -= bytes_of(raw);  // another thread read it meanwhile
     }
   }
-  return raw;
 }
 
 bool KeptSet::take_room(const RawSample& sample) const {

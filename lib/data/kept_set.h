@@ -30,7 +30,7 @@ class KeptSet : public Dataset {
   std::int64_t label(std::int64_t shard, std::int64_t sample) const override {
     return whole_->label(shard, sample);
   }
-  RawSample read(std::int64_t shard, std::int64_t sample) const override;
+  void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const override;
   std::string image_place(std::int64_t shard, const RawSample& sample) const override {
     return whole_->image_place(shard, sample);
   }

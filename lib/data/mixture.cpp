@@ -47,9 +47,9 @@ std::int64_t Mixture::label(std::int64_t shard, std::int64_t sample) const {
   return dataset->label(there, sample);
 }
 
-RawSample Mixture::read(std::int64_t shard, std::int64_t sample) const {
+void Mixture::read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const {
   const auto [dataset, there] = find(shard);
-  return dataset->read(there, sample);
+  dataset->read_into(there, sample, raw);
 }
 
 std::string Mixture::image_place(std::int64_t shard, const RawSample& sample) const {

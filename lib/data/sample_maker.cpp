@@ -51,7 +51,8 @@ void SampleMaker::make_at(SamplePlace place, std::int64_t epoch, std::int64_t po
     stage_s += std::chrono::duration<double>(end - start).count();
     start = end;
   };
-  const RawSample raw = source_.dataset->read(place.shard, place.sample);
+  source_.dataset->read_into(place.shard, place.sample, raw_);
+  const RawSample& raw = raw_;
   end_stage(made.stages.read_s);
   if (raw.label >= source_.num_classes) {
     throw core::DataError(

@@ -44,6 +44,7 @@ class SampleMaker : public Maker {
                std::span<std::uint8_t> pixels, Made& made);
 
   const SampleSource& source_;
+  RawSample raw_;
   Decoder decoder_;
   Workspace work_;
 };

@@ -85,7 +85,7 @@ class ShardDataset : public Dataset {
     return entries(shard)[static_cast<std::size_t>(sample)].label;
   }
 
-  RawSample read(std::int64_t shard, std::int64_t sample) const override {
+  void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const override {
     const format::IndexEntry entry = entries(shard)[static_cast<std::size_t>(sample)];
     const Shard& from = shards_[static_cast<std::size_t>(shard)];
     const auto object = files_.get(shard, from.identity);
@@ -103,7 +103,6 @@ class ShardDataset : public Dataset {
                             "the shard was changed: start again, and leave shards alone while they "
                             "are read");
     }
-    RawSample raw;
     raw.label = entry.label;
     raw.shard = from.name;
     raw.key = std::move(name->key);
@@ -111,7 +110,6 @@ class ShardDataset : public Dataset {
     raw.offset = member->data;
     raw.image.resize(entry.image_bytes);
     object->read(member->data, std::as_writable_bytes(std::span(raw.image)));
-    return raw;
   }
 
   std::string image_place(std::int64_t shard, const RawSample& sample) const override {

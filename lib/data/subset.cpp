@@ -20,11 +20,10 @@ std::int64_t Subset::label(std::int64_t /*shard*/, std::int64_t sample) const {
   return whole_->label(there.shard, there.sample);
 }
 
-RawSample Subset::read(std::int64_t /*shard*/, std::int64_t sample) const {
+void Subset::read_into(std::int64_t /*shard*/, std::int64_t sample, RawSample& raw) const {
   const SamplePlace there = place(sample);
-  RawSample raw = whole_->read(there.shard, there.sample);
+  whole_->read_into(there.shard, there.sample, raw);
   raw.stored_shard = there.shard;
-  return raw;
 }
 
 std::string Subset::image_place(std::int64_t /*shard*/, const RawSample& sample) const {

@@ -21,7 +21,7 @@ class Subset : public Dataset {
   std::int64_t shard_count() const override { return 1; }
   std::int64_t shard_size(std::int64_t /*shard*/) const override { return size_; }
   std::int64_t label(std::int64_t shard, std::int64_t sample) const override;
-  RawSample read(std::int64_t shard, std::int64_t sample) const override;
+  void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const override;
   std::string image_place(std::int64_t shard, const RawSample& sample) const override;
   std::string label_place(std::int64_t shard, const RawSample& sample) const override;
   const std::vector<std::string>& classes() const override { return whole_->classes(); }

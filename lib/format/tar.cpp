@@ -37,13 +37,12 @@ bool has_data(char type) { return type < '1' || type > '6'; }
 }  // namespace
 
 TarReader::TarReader(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
-                     std::int64_t begin, std::int64_t window_bytes, Pattern pattern)
+                     std::int64_t begin, std::int64_t window_bytes)
     : name_(name),
       file_bytes_(file_bytes),
       read_(read),
       offset_(begin),
-      window_bytes_(window_bytes),
-      pattern_(pattern) {}
+      window_bytes_(window_bytes) {}
 
 std::optional<TarMember> TarReader::next() {
   std::optional<TarMember> member(std::in_place);
@@ -123,7 +122,7 @@ bool TarReader::next(TarMember& member) {
 std::span<const std::byte> TarReader::fetch(std::int64_t offset, std::int64_t bytes) {
   const std::int64_t window_end = window_begin_ + held_;
   if (offset < window_begin_ || offset + bytes > window_end) {
-    if (held_ > 0 && pattern_ == Pattern::kHeaders) {
+    if (held_ > 0) {
       // Between the headers of large members little is read; small ones come many at a time.
       window_bytes_ =
           offset > window_end ? kMinWindowBytes : std::min(2 * window_bytes_, kMaxWindowBytes);

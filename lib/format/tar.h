@@ -32,14 +32,10 @@ struct TarMember {
 
 class TarReader {
  public:
-  // What is read beside the headers decides how much is read at a time.
-  enum class Pattern { kHeaders, kEverything };
-
   // Reads a file of `file_bytes` from the header at `begin` on, `window_bytes` at first. `name`
   // stands for the file in messages. `name` and `read` must outlive the reader.
   TarReader(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
-            std::int64_t begin = 0, std::int64_t window_bytes = 1 << 16,
-            Pattern pattern = Pattern::kHeaders);
+            std::int64_t begin = 0, std::int64_t window_bytes = 1 << 16);
 
   // The next member, or nullopt at the end marker. Throws core::DataError naming file and byte.
   std::optional<TarMember> next();
@@ -67,7 +63,6 @@ class TarReader {
   std::vector<std::byte> window_;  // its first held_ bytes are the file's from window_begin_ on
   std::int64_t window_begin_ = 0, held_ = 0;
   std::int64_t window_bytes_;  // of the next read
-  Pattern pattern_;
 };
 
 // A member's name for messages: control characters escaped, a long one cut.

@@ -2,10 +2,12 @@
 
     python scripts/bench/tar_read.py [--rounds 5] [--samples 4000] [--bytes 56000]
 
-Shards of images of so many random bytes, each with a .cls; every field's bytes are in memory at the
-end of a sample. One thread each. "peer" is libarchive with blocks of 10,240 bytes, as its manual
-and bsdtar have it, "peer_blocks" libarchive with blocks of a megabyte, "peer_webdataset" PyPI's
-webdataset in Python without decoding.
+Shards of images of so many random bytes, each with a .cls, one thread a side, all samples one after
+another; at the end of a sample key, label and image are in memory. Ours is what a thread of the
+loader does for a sample: it reads the image at the place that the shard's index tells, and takes the
+label from the index (scripts/bench/tar_index.py has what that takes, once). "peer" is libarchive with
+blocks of 10,240 bytes, as its manual and bsdtar have it, "peer_blocks" libarchive with blocks of a
+megabyte, "peer_webdataset" PyPI's webdataset in Python without decoding: all read every member.
 """
 import argparse
 import json
@@ -28,8 +30,9 @@ def make_shards(folder, samples, size):
 
 
 def by_program(command, shards, samples):
-    """Samples a second of one side of tar_program."""
-    result = json.loads(compare.run([compare.PROGRAMS / "tar_program", *command, *shards]))
+    """Samples a second of one side."""
+    program, *arguments = command
+    result = json.loads(compare.run([compare.PROGRAMS / program, *arguments, *shards]))
     if result["samples"] != samples:
         raise SystemExit(f"{command} read {result['samples']} samples of {samples}")
     return samples / result["seconds"]
@@ -52,10 +55,13 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         shards = make_shards(pathlib.Path(name), options.samples, options.bytes)
+        def read(program, *arguments):
+            return lambda: by_program([program, *arguments], shards, options.samples)
+
         median = compare.in_turn(
-            {"ours": lambda: by_program(["read"], shards, options.samples),
-             "peer": lambda: by_program(["libarchive", 10240], shards, options.samples),
-             "peer_blocks": lambda: by_program(["libarchive", 1 << 20], shards, options.samples),
+            {"ours": read("data_program", "read"),
+             "peer": read("tar_program", "libarchive", 10240),
+             "peer_blocks": read("tar_program", "libarchive", 1 << 20),
              "peer_webdataset": lambda: by_webdataset(shards, options.samples)}, options.rounds)
     compare.report("tar_read", **median, ratio=median["ours"] / median["peer"],
                    ratio_blocks=median["ours"] / median["peer_blocks"],

@@ -1,6 +1,8 @@
 // What the Python tests ask of the data module:
 //   data_program samples SHARD...      a line "SHARD KEY LABEL SHA-256-OF-IMAGE" for each sample
-//   data_program speed SIZE SHARD...   training samples a second with one thread
+//   data_program read SHARD...         seconds to read all samples, one after another, as a thread
+//   of
+//                                      the loader reads one
 //   data_program windows CONTEXT FILE...   a line "FILE TOKEN TOKEN ..." for each window
 //   data_program content RECIPE RANKS THREADS FIRST STEPS   a line "EPOCH POSITION LABEL HASH" for
 //                                      each sample of STEPS steps from FIRST on, as all ranks get
@@ -119,20 +121,22 @@ void print_op(const std::vector<std::string>& arguments) {
   print_pixels(image);
 }
 
-void print_speed(std::int64_t size, const std::vector<std::string>& shards) {
-  data::LoaderOptions options;
-  options.image_size = size;
-  options.num_classes = 1000;
-  recipe::Component crop;
-  crop.name = "random_crop";
-  crop.options["padding"] = std::int64_t{4};
-  options.augment = {crop};
-  const auto pool = core::make_host_pool();
-  data::TrainLoader loader(open_shards(shards), options, {.per_device = 32}, *pool);
+void print_read_time(const std::vector<std::string>& shards) {
+  const auto dataset = open_shards(shards);  // with their indexes
+  data::RawSample sample;
+  std::int64_t samples = 0, bytes = 0, touched = 0;  // that they were really read
   const core::SteadyTime start = core::now();
-  std::int64_t samples = 0;
-  while (core::seconds_since(start) < 2) samples += loader.next().count;
-  fmt::print("{:.0f}\n", static_cast<double>(samples) / core::seconds_since(start));
+  for (std::int64_t shard = 0; shard < dataset->shard_count(); ++shard) {
+    for (std::int64_t i = 0; i < dataset->shard_size(shard); ++i) {
+      dataset->read_into(shard, i, sample);
+      ++samples;
+      bytes += std::ssize(sample.image);
+      touched += sample.image.front() + sample.image.back();
+    }
+  }
+  fmt::print(R"({{"samples": {}, "bytes": {}, "touched": {}, "seconds": {}}})"
+             "\n",
+             samples, bytes, touched, core::seconds_since(start));
 }
 
 void print_windows(std::int64_t context, const std::vector<std::string>& files) {
@@ -257,6 +261,7 @@ int main(int count, char** values) {
     const std::string command = arguments.at(0);
     arguments.erase(arguments.begin());
     if (command == "samples") return print_samples(arguments), 0;
+    if (command == "read") return print_read_time(arguments), 0;
     if (command == "op") return print_op(arguments), 0;
     if (command == "content") return print_content(arguments), 0;
     const std::int64_t size = std::stoll(arguments.at(0));
@@ -265,7 +270,6 @@ int main(int count, char** values) {
     if (command == "scale") print_scale(size, arguments.at(0), std::stoll(arguments.at(1)));
     if (command == "fit") print_fitted(size, arguments);
     if (command == "view") print_view(size, arguments);
-    if (command == "speed") print_speed(size, arguments);
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", core::describe(error));

@@ -22,16 +22,14 @@ class FarSet : public Dataset {
   std::int64_t label(std::int64_t shard, std::int64_t sample) const override {
     return 10 * shard + sample;
   }
-  RawSample read(std::int64_t shard, std::int64_t sample) const override {
+  void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const override {
     ++reads;
     if (sample == broken) throw core::DataError("set", "is broken");
-    RawSample raw;
     raw.image = std::string(1000, static_cast<char>('a' + sample));
     raw.label = label(shard, sample);
     raw.key = std::to_string(sample);
     raw.shard = std::to_string(shard);
     raw.stored_shard = shard;
-    return raw;
   }
   void announce(const std::vector<std::int64_t>& shards) const override { announced = shards; }
   std::string image_place(std::int64_t shard, const RawSample& sample) const override {

@@ -15,7 +15,8 @@ class Told : public Dataset {
   std::int64_t shard_count() const override { return 16; }
   std::int64_t shard_size(std::int64_t /*shard*/) const override { return 10; }
   std::int64_t label(std::int64_t /*shard*/, std::int64_t /*sample*/) const override { return 0; }
-  RawSample read(std::int64_t /*shard*/, std::int64_t /*sample*/) const override { return {}; }
+  void read_into(std::int64_t /*shard*/, std::int64_t /*sample*/,
+                 RawSample& /*raw*/) const override {}
   std::string image_place(std::int64_t /*shard*/, const RawSample& /*sample*/) const override {
     return "";
   }

@@ -1,7 +1,6 @@
-// What the benchmarks of shards run: our tar reader, and libarchive.
+// What the benchmarks of shards run: our indexing, and libarchive.
 //   tar_program index THREADS SHARD         seconds to index the shard, in memory
-//   tar_program read SHARD...               samples a second out of the shards by our reader
-//   tar_program libarchive BLOCK SHARD...   the same by libarchive, BLOCK bytes at a time
+//   tar_program libarchive BLOCK SHARD...   seconds to read all samples, BLOCK bytes at a time
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/format.h>
@@ -15,7 +14,6 @@
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/format/byte_reader.h"
-#include "lib/format/sample_stream.h"
 #include "lib/format/shard_index.h"
 
 using namespace scaletrain;  // NOLINT(google-build-using-namespace)
@@ -32,19 +30,6 @@ void touch(Count& count, const char* bytes, std::size_t size) {
   if (size == 0) return;
   count.touched +=
       static_cast<unsigned char>(bytes[0]) + static_cast<unsigned char>(bytes[size - 1]);
-}
-
-void read_ours(const std::string& path, Count& count) {
-  const format::ByteReader file(path);
-  format::for_each_streamed(
-      path, file.bytes(),
-      [&](std::int64_t offset, std::span<std::byte> out) { file.read(offset, out); },
-      [&](const format::StreamedSample& sample) {
-        ++count.samples;
-        for (const format::StreamedField& field : sample.fields) {
-          touch(count, field.bytes.data(), field.bytes.size());
-        }
-      });
 }
 
 // As a loader on libarchive would: names split at the first dot, contents in one piece.
@@ -90,13 +75,8 @@ int main(int argc, char** argv) {
       return 0;
     }
     Count count;
-    const bool ours = command == "read";
-    for (std::size_t i = ours ? 1 : 2; i < arguments.size(); ++i) {
-      if (ours) {
-        read_ours(arguments[i], count);
-      } else {
-        read_libarchive(arguments[i], std::stoul(arguments[1]), count);
-      }
+    for (std::size_t i = 2; i < arguments.size(); ++i) {
+      read_libarchive(arguments[i], std::stoul(arguments[1]), count);
     }
     fmt::print("{{\"samples\": {}, \"bytes\": {}, \"touched\": {}, \"seconds\": {}}}\n",
                count.samples, count.bytes, count.touched, core::seconds_since(start));
