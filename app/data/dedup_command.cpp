@@ -21,6 +21,7 @@
 #include "lib/core/error.h"
 #include "lib/core/url.h"
 #include "lib/data/decode.h"
+#include "lib/data/near_sets.h"
 #include "lib/format/tar.h"
 
 namespace scaletrain::app {
@@ -85,7 +86,7 @@ SampleSets find_near(const ShardSet& set, const std::vector<bool>& repeated, int
         numbers.push_back(sample.number);
         hashes.push_back(hash);
       });
-  SampleSets sets = near_sets(hashes, distance);
+  SampleSets sets = data::near_sets(hashes, distance).sets;
   for (auto& alike : sets) {
     for (std::uint32_t& number : alike) number = numbers[number];
   }
