@@ -28,7 +28,6 @@ constexpr std::size_t kFetchers = 4;  // one connection does not fill a network
 constexpr std::size_t kCopyBytes = 1 << 20;
 constexpr int kMostDamaged = 3;  // copies with a wrong MD5
 constexpr int kMostRemovals = 10;
-constexpr std::int64_t kMaxUnpackedBytes = std::int64_t{16} << 30;  // far above any sensible shard
 constexpr std::chrono::milliseconds kPause{20};
 constexpr std::int64_t kTouchEveryS = 10;
 
@@ -224,7 +223,10 @@ std::optional<CacheEntry> Cache::copy(const Storage& origin, const std::string& 
   if (core::is_compressed(path)) {
     try {
       const auto unpacked =
-          unpack(source, core::shown_path(path), std::min(folder_.max_bytes(), kMaxUnpackedBytes));
+          unpack(source, core::shown_path(path),
+                 {std::min(folder_.max_bytes(), kMaxUnpackedBytes),
+                  "the shard is no shard, or too large: write more and smaller ones, or give the "
+                  "cache more room (/data/cache/max_bytes)"});
       for (auto bytes = next(*unpacked); !bytes.empty(); bytes = next(*unpacked)) {
         writer.write(bytes);
       }

@@ -13,6 +13,7 @@
 #include "lib/storage/http_caller.h"
 #include "lib/storage/pipe.h"
 #include "lib/storage/s3.h"
+#include "lib/storage/unpacked_file.h"
 
 namespace scaletrain::storage {
 
@@ -26,7 +27,7 @@ bool goes_through_cache(const std::string& path) {
 
 }  // namespace
 
-Stores::Stores() : Stores(recipe::Storage{}, std::nullopt) {}
+Stores::Stores() : Stores(recipe::Storage{}, std::nullopt) { unpacks_ = true; }
 
 Stores::Stores(const recipe::Storage& settings, const std::optional<recipe::Cache>& cache)
     : settings_(settings), caller_(std::make_unique<HttpCaller>(settings)) {
@@ -69,6 +70,7 @@ std::unique_ptr<Object> Stores::open(const std::string& path) const {
   const Storage& origin = of(path);
   if (cache_ && goes_through_cache(path)) return cache_->open(origin, path);
   if (core::is_compressed(path)) {
+    if (unpacks_) return open_unpacked(origin, path);
     throw core::DataError(core::shown_path(path), "is compressed, and no cache keeps what it holds",
                           "name a folder in /data/cache, or decompress it");
   }

@@ -19,7 +19,8 @@ class HttpCaller;
 
 class Stores {
  public:
-  // Endpoint and credentials from the environment, no cache.
+  // Endpoint and credentials from the environment, no cache: for programs that go through shards
+  // once. They decompress a compressed tar whenever they open it (open_unpacked).
   Stores();
   // As the recipe says (/storage, /data/cache). Nothing is asked of a server before it is needed.
   Stores(const recipe::Storage& settings, const std::optional<recipe::Cache>& cache);
@@ -31,7 +32,7 @@ class Stores {
   const Storage& of(const std::string& path) const;
 
   // For reading, through the cache where there is one and `path` is remote. A compressed tar is
-  // what it holds, out of the cache; core::DataError where there is none.
+  // what it holds, out of the cache; core::DataError where a recipe names none.
   std::unique_ptr<Object> open(const std::string& path) const;
 
   // What will be opened next, in this order: fetched into the cache ahead; nothing without one.
@@ -45,6 +46,7 @@ class Stores {
   std::unique_ptr<Storage> make(const std::string& scheme) const;
 
   recipe::Storage settings_;
+  bool unpacks_ = false;
   std::string index_folder_;
   std::unique_ptr<HttpCaller> caller_;
   mutable std::mutex mutex_;

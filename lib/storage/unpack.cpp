@@ -3,7 +3,11 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/format.h>
+#include <libdeflate.h>
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -16,18 +20,24 @@ constexpr std::size_t kPackedBytes = 1 << 18;
 
 class UnpackedStream : public Stream {
  public:
-  UnpackedStream(Stream& packed, std::string place, std::int64_t most_bytes)
+  UnpackedStream(Stream& packed, std::string place, UnpackLimit most, Packing packing)
       : packed_(packed),
         place_(std::move(place)),
-        most_bytes_(most_bytes),
+        most_(std::move(most)),
         buffer_(kPackedBytes),
         archive_(archive_read_new(), archive_read_free) {
+    // Not all that libarchive has: for some it runs other programs.
     archive_read_support_filter_gzip(archive_.get());
     archive_read_support_filter_zstd(archive_.get());
+    if (packing == Packing::kAnyOrNone) {
+      archive_read_support_filter_xz(archive_.get());
+      archive_read_support_filter_bzip2(archive_.get());
+    }
     archive_read_support_format_raw(archive_.get());  // one file of any bytes
     archive_read_support_format_empty(archive_.get());
     check(archive_read_open(archive_.get(), this, nullptr, more, nullptr));
-    if (archive_filter_code(archive_.get(), 0) == ARCHIVE_FILTER_NONE) {
+    is_packed_ = archive_filter_code(archive_.get(), 0) != ARCHIVE_FILTER_NONE;
+    if (!is_packed_ && packing == Packing::kGzipOrZstd) {
       throw core::DataError(place_, "is neither gzip nor zstd",
                             "name a tar that is not compressed .tar; otherwise copy it again");
     }
@@ -41,25 +51,48 @@ class UnpackedStream : public Stream {
     if (ended_) return 0;
     const la_ssize_t got = archive_read_data(archive_.get(), out.data(), out.size());
     if (got < 0) check(static_cast<int>(got));
+    if (got == 0) check_sum();
     bytes_ += got;
-    if (bytes_ > most_bytes_) {
-      throw core::DataError(place_, fmt::format("has more than {} bytes decompressed", most_bytes_),
-                            "the shard is no shard, or too large: write more and smaller ones, or "
-                            "give the cache more room (/data/cache/max_bytes)");
+    sum_ = libdeflate_crc32(sum_, out.data(), static_cast<std::size_t>(got));
+    if (bytes_ > most_.bytes) {
+      throw core::DataError(place_, fmt::format("has more than {} bytes decompressed", most_.bytes),
+                            most_.remedy);
     }
     return static_cast<std::size_t>(got);
   }
+
+  bool is_packed() const { return is_packed_; }
 
  private:
   // libarchive asks for the next bytes. No exception may pass through it.
   static la_ssize_t more(archive* /*reader*/, void* self, const void** bytes) {
     auto& stream = *static_cast<UnpackedStream*>(self);
     try {
+      const std::size_t got = stream.packed_.read(stream.buffer_);
+      stream.keep_tail(std::span(stream.buffer_).first(got));
       *bytes = stream.buffer_.data();
-      return static_cast<la_ssize_t>(stream.packed_.read(stream.buffer_));
+      return static_cast<la_ssize_t>(got);
     } catch (...) {
       stream.error_ = std::current_exception();
       return ARCHIVE_FATAL;
+    }
+  }
+
+  void keep_tail(std::span<const std::byte> bytes) {
+    const std::size_t newer = std::min(bytes.size(), tail_.size());
+    std::memmove(tail_.data(), tail_.data() + newer, tail_.size() - newer);
+    if (newer > 0)
+      std::memcpy(tail_.data() + tail_.size() - newer, &bytes.back() + 1 - newer, newer);
+  }
+
+  // gzip ends with the CRC-32 and the size of what it holds, which libarchive does not look at.
+  // Where the size is another one, the file has several parts, and only the last one's stands here.
+  void check_sum() const {
+    if (archive_filter_code(archive_.get(), 0) != ARCHIVE_FILTER_GZIP) return;
+    std::array<std::uint32_t, 2> stored{};  // little-endian, as the machine is
+    std::memcpy(stored.data(), tail_.data(), tail_.size());
+    if (stored[1] == static_cast<std::uint32_t>(bytes_) && stored[0] != sum_) {
+      fail("its checksum is wrong");
     }
   }
 
@@ -67,25 +100,35 @@ class UnpackedStream : public Stream {
     if (status == ARCHIVE_OK) return;
     if (error_) std::rethrow_exception(error_);
     const char* const text = archive_error_string(archive_.get());
-    throw core::DataError(
-        place_, fmt::format("does not decompress: {}", text == nullptr ? "it is damaged" : text),
-        "the shard is damaged or cut: copy or write it again");
+    fail(text == nullptr ? "it is damaged" : text);
+  }
+
+  [[noreturn]] void fail(const char* text) const {
+    throw core::DataError(place_, fmt::format("does not decompress: {}", text),
+                          "the shard is damaged or cut: copy or write it again");
   }
 
   Stream& packed_;
   std::string place_;
-  std::int64_t most_bytes_;
+  UnpackLimit most_;
   std::vector<std::byte> buffer_;
   std::unique_ptr<archive, int (*)(archive*)> archive_;
   std::exception_ptr error_;  // of packed_
-  std::int64_t bytes_ = 0;
-  bool ended_ = false;
+  std::int64_t bytes_ = 0;    // so far, and their CRC-32
+  std::uint32_t sum_ = 0;
+  std::array<std::byte, 8> tail_{};  // of what was read of packed_
+  bool is_packed_ = false, ended_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Stream> unpack(Stream& packed, std::string place, std::int64_t most_bytes) {
-  return std::make_unique<UnpackedStream>(packed, std::move(place), most_bytes);
+std::unique_ptr<Stream> unpack(Stream& packed, std::string place, UnpackLimit most,
+                               Packing packing) {
+  return std::make_unique<UnpackedStream>(packed, std::move(place), std::move(most), packing);
+}
+
+bool is_packed(Stream& packed, std::string place) {
+  return UnpackedStream(packed, std::move(place), {}, Packing::kAnyOrNone).is_packed();
 }
 
 }  // namespace scaletrain::storage

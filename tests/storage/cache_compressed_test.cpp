@@ -91,10 +91,10 @@ TEST_CASE("one that does not fit, is damaged or is replaced is told, and nothing
             "  start again, and leave shards alone while they are read");
 }
 
-TEST_CASE("without a cache there is nowhere to keep it") {
+TEST_CASE("a recipe without a cache has nowhere to keep it") {
   const UnpackFixture f;
   const std::string path = f.folder.write("a.tar.gz", packed("text", ARCHIVE_FILTER_GZIP));
-  CHECK(thrown_by([&] { Stores().open(path); }) ==
+  CHECK(thrown_by([&] { Stores({}, std::nullopt).open(path); }) ==
         "65 " + path +
             ": is compressed, and no cache keeps what it holds\n"
             "  name a folder in /data/cache, or decompress it");

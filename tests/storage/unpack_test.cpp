@@ -35,7 +35,7 @@ class TextStream : public Stream {
 
 std::string unpacked(const std::string& bytes, std::int64_t most_bytes = 1 << 30) {
   TextStream stream(bytes);
-  return read_all(*unpack(stream, "a.tar", most_bytes));
+  return read_all(*unpack(stream, "a.tar", {most_bytes}));
 }
 
 std::string fault_of(const std::string& bytes, std::int64_t most_bytes = 1 << 30) {
@@ -80,6 +80,20 @@ TEST_CASE("what is cut, damaged or not compressed is told") {
   CHECK(fault_of("").starts_with("65 a.tar: "));
 }
 
+TEST_CASE("a flipped bit that still decompresses is told by gzip's checksum") {
+  std::string noise;  // which does not compress: it is stored as it is
+  for (std::uint64_t i = 0; noise.size() < 300'000; ++i) {
+    const std::uint64_t number = i * 0x9e3779b97f4a7c15 ^ i * i * 0xbf58476d1ce4e5b9;
+    noise.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  std::string bytes = packed(noise, ARCHIVE_FILTER_GZIP);
+  CHECK(unpacked(bytes) == noise);
+  bytes[bytes.size() / 2] ^= '\x10';
+  CHECK(fault_of(bytes) ==
+        "65 a.tar: does not decompress: its checksum is wrong\n"
+        "  the shard is damaged or cut: copy or write it again");
+}
+
 TEST_CASE("more than is allowed is refused, however small it came") {
   const std::string zeros(64 << 20, '\0');
   for (const int filter : {ARCHIVE_FILTER_GZIP, ARCHIVE_FILTER_ZSTD}) {
@@ -91,11 +105,26 @@ TEST_CASE("more than is allowed is refused, however small it came") {
   }
 }
 
+TEST_CASE("what is imported may be packed in other ways, or not at all") {
+  const std::string text = sample_text();
+  for (const int filter :
+       {ARCHIVE_FILTER_GZIP, ARCHIVE_FILTER_ZSTD, ARCHIVE_FILTER_XZ, ARCHIVE_FILTER_BZIP2}) {
+    TextStream whole(packed(text, filter)), front(packed(text, filter));
+    CHECK(read_all(*unpack(whole, "a", {1 << 30}, Packing::kAnyOrNone)) == text);
+    CHECK(is_packed(front, "a"));
+  }
+  for (const std::string& plain : {text, std::string(), std::string(1024, '\0')}) {
+    TextStream whole(plain), front(plain);
+    CHECK(read_all(*unpack(whole, "a", {1 << 30}, Packing::kAnyOrNone)) == plain);
+    CHECK(!is_packed(front, "a"));
+  }
+}
+
 TEST_CASE("an error of the source is its own") {
   const std::string bytes = packed(sample_text(), ARCHIVE_FILTER_GZIP);
   for (const std::size_t there : {std::size_t{0}, bytes.size() / 2}) {
     TextStream stream(bytes.substr(0, there), true);
-    CHECK(thrown_by([&] { read_all(*unpack(stream, "a.tar", 1 << 30)); }) ==
+    CHECK(thrown_by([&] { read_all(*unpack(stream, "a.tar", {1 << 30})); }) ==
           "74 s3://b/a: went away");
   }
 }

@@ -1,0 +1,20 @@
+// What a compressed file holds, as a file without a name below $TMPDIR: for programs that go
+// through it and keep nothing. Its space is free again when the object is gone, whatever ends the
+// program.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lib/storage/storage.h"
+#include "lib/storage/unpack.h"
+
+namespace scaletrain::storage {
+
+// Decompresses all of `path` before it returns. Throws what `origin` and unpack() throw, for more
+// than 16 GiB and more than half of what is free there too; core::StorageError where nothing can be
+// written. The identity is that of the new file.
+std::unique_ptr<Object> open_unpacked(const Storage& origin, const std::string& path,
+                                      Packing packing = Packing::kGzipOrZstd);
+
+}  // namespace scaletrain::storage
