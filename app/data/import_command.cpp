@@ -89,6 +89,10 @@ void run_import(const ImportOptions& options) {
     ++samples;
     progress.add(1, bytes);
   });
+  if (samples == 0) {
+    throw core::DataError(options.sources.front(), "holds no sample",
+                          "name whole data sets of the kind that is given");
+  }
   const std::size_t shards = writer.finish().size();
   keep_classes(stores.of(options.shards.folder), options.shards.folder, classes);
   if (writer.incomplete() > 0) {
@@ -113,7 +117,8 @@ void add_import_command(CLI::App& app, int& exit_status) {
       app.add_subcommand("import", "turn a data set of another format into shards");
   command
       ->add_option("KIND", options->kind,
-                   "folder, idx, lmdb, parquet, tar (also compressed) or tfrecord")
+                   "folder, idx, lmdb, parquet, tar or tfrecord; idx, tar and tfrecord also "
+                   "compressed")
       ->check(CLI::IsMember({"folder", "idx", "lmdb", "parquet", "tar", "tfrecord"}))
       ->required();
   command->add_option("SRC", options->sources, "files; for idx the images, then the labels")

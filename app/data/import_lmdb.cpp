@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <lmdb.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
@@ -18,6 +19,23 @@ void check_lmdb(const std::string& path, int status) {
   }
 }
 
+// LMDB maps its file: a page behind the end of a truncated one would be SIGBUS.
+void check_is_whole(const std::string& path, MDB_env* env) {
+  int fd = -1;
+  MDB_envinfo info{};
+  MDB_stat pages{};
+  check_lmdb(path, mdb_env_get_fd(env, &fd));
+  check_lmdb(path, mdb_env_info(env, &info));
+  check_lmdb(path, mdb_env_stat(env, &pages));
+  const auto wanted = (static_cast<std::int64_t>(info.me_last_pgno) + 1) * pages.ms_psize;
+  const std::int64_t there = ::lseek(fd, 0, SEEK_END);
+  if (there < wanted) {
+    throw core::DataError(path, fmt::format("has {} bytes of {}", there, wanted),
+                          "the file is truncated: copy it again; of one that other programs read "
+                          "to the end, mdb_copy -c makes one without free pages");
+  }
+}
+
 }  // namespace
 
 void import_lmdb(const std::string& path, const UseSample& use) {
@@ -30,6 +48,7 @@ void import_lmdb(const std::string& path, const UseSample& use) {
   // Without a lock file: the data set may lie where nothing can be written.
   check_lmdb(path,
              mdb_env_open(opened, path.c_str(), MDB_RDONLY | MDB_NOLOCK | no_folder, kReadable));
+  check_is_whole(path, opened);
   MDB_txn* begun = nullptr;
   check_lmdb(path, mdb_txn_begin(opened, nullptr, MDB_RDONLY, &begun));
   const std::unique_ptr<MDB_txn, void (*)(MDB_txn*)> transaction(begun, mdb_txn_abort);
@@ -41,7 +60,8 @@ void import_lmdb(const std::string& path, const UseSample& use) {
 
   ImportedSample sample;
   MDB_val key{}, value{};
-  while (mdb_cursor_get(found, &key, &value, MDB_NEXT) == MDB_SUCCESS) {
+  int status = MDB_SUCCESS;
+  while ((status = mdb_cursor_get(found, &key, &value, MDB_NEXT)) == MDB_SUCCESS) {
     const std::string name(static_cast<const char*>(key.mv_data), key.mv_size);
     auto parts = format::split_sample_name(name);
     if (!parts) {
@@ -56,6 +76,7 @@ void import_lmdb(const std::string& path, const UseSample& use) {
     sample.fields.push_back({std::move(parts->extension),
                              std::string(static_cast<const char*>(value.mv_data), value.mv_size)});
   }
+  if (status != MDB_NOTFOUND) check_lmdb(path, status);
   if (!sample.fields.empty()) use(sample);
 }
 

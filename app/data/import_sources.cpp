@@ -1,80 +1,110 @@
 #include "app/data/import_sources.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
-#include "app/data/archive_reader.h"
 #include "app/data/image_kind.h"
 #include "app/data/pack_sources.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/data/encode.h"
-#include "lib/format/byte_reader.h"
 #include "lib/format/tar.h"
+#include "lib/format/tar_groups.h"
 #include "lib/format/tar_samples.h"
 #include "lib/format/tfrecord.h"
+#include "lib/storage/unpacked_file.h"
 
 namespace scaletrain::app {
 namespace {
 
-// Puts fields of one key together that come one after the other.
-class FieldGroups {
+// An IDX file of unsigned bytes, plain or compressed, item by item: memory does not grow with what
+// its header says.
+class IdxFile {
  public:
-  explicit FieldGroups(const UseSample& use) : use_(use) {}
-
-  void add(const std::string& path, std::string bytes) {
-    auto parts = format::split_sample_name(path);
-    if (!parts) return;
-    if (!sample_.fields.empty() && parts->key != sample_.key) finish();
-    sample_.key = std::move(parts->key);
-    sample_.fields.push_back({std::move(parts->extension), std::move(bytes)});
+  IdxFile(const std::string& path, std::size_t fewest_sides, std::size_t most_sides)
+      : path_(path),
+        packed_(storage::file_storage().stream(path)),
+        bytes_(storage::unpack(*packed_, path,
+                               {storage::kMaxUnpackedBytes, "import such a file in parts"},
+                               storage::Packing::kAnyOrNone)) {
+    std::string magic(4, '\0');
+    if (!fill(magic) || byte_at(magic, 0) != 0 || byte_at(magic, 1) != 0 ||
+        byte_at(magic, 2) != 8) {
+      refuse("is no IDX file of unsigned bytes");
+    }
+    const std::size_t sides = byte_at(magic, 3);
+    std::string header(4 * sides, '\0');
+    if (sides < fewest_sides || sides > most_sides || !fill(header)) {
+      refuse(fmt::format("has {} dimensions", sides));
+    }
+    std::int64_t item_bytes = 1;
+    for (std::size_t i = 0; i < sides; ++i) {
+      std::int64_t side = 0;
+      for (std::size_t k = 0; k < 4; ++k) side = side << 8 | byte_at(header, 4 * i + k);
+      sides_.push_back(side);
+      if (i > 0) item_bytes = std::min(item_bytes * side, format::kMaxMemberBytes + 1);
+    }
+    if (item_bytes == 0 || item_bytes > format::kMaxMemberBytes) {
+      refuse(
+          fmt::format("has items of {} bytes", fmt::join(sides_.begin() + 1, sides_.end(), "x")));
+    }
+    item_.resize(static_cast<std::size_t>(item_bytes));
   }
 
-  void finish() {
-    if (!sample_.fields.empty()) use_(std::exchange(sample_, ImportedSample()));
+  const std::vector<std::int64_t>& sides() const { return sides_; }
+
+  // The next of sides()[0] items; valid until the next call.
+  const std::string& next() {
+    if (!fill(item_)) refuse(fmt::format("ends in item {} of {}", number_, sides_[0]));
+    ++number_;
+    return item_;
+  }
+
+  void expect_end() {
+    std::string more(1, '\0');
+    if (fill(more)) refuse(fmt::format("goes on behind its {} items", sides_[0]));
   }
 
  private:
-  const UseSample& use_;
-  ImportedSample sample_;
+  static unsigned char byte_at(const std::string& bytes, std::size_t i) {
+    return static_cast<unsigned char>(bytes[i]);
+  }
+
+  // False where the file ends before.
+  bool fill(std::string& out) {
+    const std::span<std::byte> wanted = std::as_writable_bytes(std::span(out));
+    for (std::size_t done = 0; done < wanted.size();) {
+      const std::size_t got = bytes_->read(wanted.subspan(done));
+      if (got == 0) return false;
+      done += got;
+    }
+    return true;
+  }
+
+  [[noreturn]] void refuse(const std::string& found) const {
+    throw core::DataError(path_, found, "name an IDX file of unsigned bytes, as MNIST's");
+  }
+
+  const std::string& path_;
+  std::unique_ptr<storage::Stream> packed_, bytes_;
+  std::vector<std::int64_t> sides_;
+  std::string item_;
+  std::int64_t number_ = 0;
 };
 
-// An IDX file of unsigned bytes: its dimensions, and where its values begin.
-struct Idx {
-  std::string bytes;
-  std::vector<std::int64_t> sides;
-  std::size_t begin = 0;
-};
-
-Idx read_idx(const std::string& path, std::size_t fewest_sides, std::size_t most_sides) {
-  Idx idx;
-  idx.bytes = read_decompressed(path);
-  const auto refuse = [&](const std::string& found) {
-    throw core::DataError(path, found, "name an IDX file of unsigned bytes, as MNIST's");
-  };
-  const auto byte_at = [&](std::size_t i) { return static_cast<unsigned char>(idx.bytes[i]); };
-  if (idx.bytes.size() < 4 || byte_at(0) != 0 || byte_at(1) != 0 || byte_at(2) != 8) {
-    refuse("is no IDX file of unsigned bytes");
-  }
-  const std::size_t sides = byte_at(3);
-  idx.begin = 4 + 4 * sides;
-  if (sides < fewest_sides || sides > most_sides || idx.bytes.size() < idx.begin) {
-    refuse(fmt::format("has {} dimensions", sides));
-  }
-  std::int64_t values = 1;
-  const auto held = static_cast<std::int64_t>(idx.bytes.size() - idx.begin);
-  for (std::size_t i = 0; i < sides; ++i) {
-    std::int64_t side = 0;
-    for (std::size_t k = 0; k < 4; ++k) side = side << 8 | byte_at(4 + 4 * i + k);
-    idx.sides.push_back(side);
-    // Never above 2^63: what is left out of the product is above what the file holds anyway.
-    values = side > 0 && values > held ? held + 1 : values * side;
-  }
-  if (values != held) refuse(fmt::format("holds {} values where its header says otherwise", held));
-  return idx;
+// A file, or what it holds where it is compressed.
+std::unique_ptr<storage::Object> open_source(const std::string& path) {
+  const storage::Storage& files = storage::file_storage();
+  return storage::is_packed(*files.stream(path), path)
+             ? storage::open_unpacked(files, path, storage::Packing::kAnyOrNone)
+             : files.open(path);
 }
 
 std::string label_of(const format::Feature& feature, std::int64_t first_class,
@@ -108,40 +138,49 @@ std::vector<std::string> import_folder(const std::string& path, const UseSample&
 }
 
 void import_tar(const std::string& path, const UseSample& use) {
-  FieldGroups groups(use);
-  for_each_archived(path, [&](const std::string& name, std::string bytes) {
-    groups.add(name, std::move(bytes));
+  const auto file = open_source(path);
+  const format::ReadAt read = [&](std::int64_t offset, std::span<std::byte> out) {
+    file->read(offset, out);
+  };
+  format::for_each_group(path, file->identity().bytes, read, [&](const format::TarGroup& group) {
+    ImportedSample sample{group.key, {}};
+    for (const format::TarField& field : group.fields) {
+      std::string bytes(static_cast<std::size_t>(field.member.bytes), '\0');
+      file->read(field.member.data, std::as_writable_bytes(std::span(bytes)));
+      sample.fields.push_back({field.extension, std::move(bytes)});
+    }
+    use(sample);
   });
-  groups.finish();
 }
 
 void import_idx(const std::string& images, const std::string& labels, const UseSample& use) {
-  const Idx pixels = read_idx(images, 3, 4), numbers = read_idx(labels, 1, 1);
-  const bool colours = pixels.sides.size() == 4;
-  if (pixels.sides[0] != numbers.sides[0] || (colours && pixels.sides[3] != 3)) {
+  IdxFile pixels(images, 3, 4), numbers(labels, 1, 1);
+  const std::vector<std::int64_t>& sides = pixels.sides();
+  const bool colours = sides.size() == 4;
+  if (sides[0] != numbers.sides()[0] || (colours && sides[3] != 3)) {
     throw core::DataError(
-        images, fmt::format("{} images and {} labels", pixels.sides[0], numbers.sides[0]),
+        images, fmt::format("{} images and {} labels", sides[0], numbers.sides()[0]),
         "name the two files of one set, [count, height, width] or with 3 colours");
   }
   data::Image image;
-  image.reshape(pixels.sides[2], pixels.sides[1]);
+  image.reshape(sides[2], sides[1]);
   const std::size_t repeat = colours ? 1 : 3;  // a grey value is red, green and blue
-  const std::size_t stride = image.pixels.size() / repeat;
-  for (std::int64_t i = 0; i < pixels.sides[0]; ++i) {
-    const std::size_t from = pixels.begin + static_cast<std::size_t>(i) * stride;
+  for (std::int64_t i = 0; i < sides[0]; ++i) {
+    const std::string& values = pixels.next();
     for (std::size_t k = 0; k < image.pixels.size(); ++k) {
-      image.pixels[k] = static_cast<std::uint8_t>(pixels.bytes[from + k / repeat]);
+      image.pixels[k] = static_cast<std::uint8_t>(values[k / repeat]);
     }
-    const auto label =
-        static_cast<unsigned char>(numbers.bytes[numbers.begin + static_cast<std::size_t>(i)]);
+    const auto label = static_cast<unsigned char>(numbers.next()[0]);
     use({fmt::format("{:08}", i), {{"png", data::to_png(image)}, {"cls", std::to_string(label)}}});
   }
+  pixels.expect_end();
+  numbers.expect_end();
 }
 
 void import_tfrecord(const std::string& path, const FieldNames& names, const UseSample& use) {
   const std::string image_name = names.image.empty() ? "image/encoded" : names.image;
   const std::string label_name = names.label.empty() ? "image/class/label" : names.label;
-  const format::ByteReader file(path);
+  const auto file = open_source(path);
   const std::string stem = std::filesystem::path(path).filename().string();
   std::int64_t number = 0;
   const auto take = [&](std::string_view record) {
@@ -168,8 +207,8 @@ void import_tfrecord(const std::string& path, const FieldNames& names, const Use
     }
   };
   format::for_each_record(
-      path, file.bytes(),
-      [&](std::int64_t offset, std::span<std::byte> out) { file.read(offset, out); }, take);
+      path, file->identity().bytes,
+      [&](std::int64_t offset, std::span<std::byte> out) { file->read(offset, out); }, take);
 }
 
 }  // namespace scaletrain::app

@@ -26,10 +26,11 @@ std::vector<std::string> import_folder(const std::string& path, const UseSample&
 // LMDB with entries "KEY.EXTENSION" -> bytes, as the members of a shard are named.
 void import_lmdb(const std::string& path, const UseSample& use);
 
-// A tar, plain or compressed (gzip, zstd, xz, bzip2), with WebDataset's names.
+// A tar with WebDataset's names, plain or compressed (gzip, zstd, xz, bzip2) whatever it is called;
+// it must end as a tar does.
 void import_tar(const std::string& path, const UseSample& use);
 
-// IDX files of images and labels, as MNIST's, plain or gzip: images become PNG.
+// IDX files of images and labels, as MNIST's, plain or compressed alike: images become PNG.
 void import_idx(const std::string& images, const std::string& labels, const UseSample& use);
 
 // Which feature or column is what; "" is the usual one of the format.
@@ -38,8 +39,8 @@ struct FieldNames {
   std::int64_t first_class = 0;  // what is taken off each label
 };
 
-// tf.train.Example messages, "image/encoded" and "image/class/label"; the keys are the file's name
-// and the record's number.
+// tf.train.Example messages, "image/encoded" and "image/class/label", plain or compressed; the keys
+// are the file's name and the record's number.
 void import_tfrecord(const std::string& path, const FieldNames& names, const UseSample& use);
 
 // Parquet, "image" (or "img", "jpg", "png") and "label" (or "cls"), both of which may be absent;

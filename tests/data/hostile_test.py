@@ -50,7 +50,22 @@ class Hostile(FolderTest):
         zeros = 200 << 20
         bomb = gzip.compress(header("a.jpg", zeros) + bytes(zeros) + bytes(1024), 1)
         self.assertLess(len(bomb), 2 << 20)
-        self.refused(bomb, "a member is sparse or above 67108864 bytes", "import")
+        self.refused(bomb, "a.jpg has 209715200 bytes; at most 67108864 are allowed", "import")
+
+    def test_an_idx_file_takes_no_more_memory_than_an_image(self):
+        header = bytes([0, 0, 8, 3]) + b"".join(n.to_bytes(4, "big") for n in (1400, 1000, 1000))
+        images = self.write("images.gz", gzip.compress(header) + gzip.compress(bytes(4 << 20)) * 350)
+        labels = self.write("labels", bytes([0, 0, 8, 1]) + (1400).to_bytes(4, "big") + b"12")
+        code, output = self.run_limited("import", "idx", images, labels, "--out", self.path("out"))
+        self.assertEqual(65, code, output)
+        self.assertIn("labels: ends in item 2 of 1400", output)
+        for sides in ((1, 1 << 16, 1 << 16), (1, 1 << 31, 1 << 31), (1, 0, 5)):
+            header = bytes([0, 0, 8, 3]) + b"".join(n.to_bytes(4, "big") for n in sides)
+            self.write("images", header + bytes(1000))
+            code, output = self.run_limited("import", "idx", self.path("images"), labels, "--out",
+                                            self.path("no"))
+            self.assertEqual(65, code, output)
+            self.assertIn(f"has items of {sides[1]}x{sides[2]} bytes", output)
 
     def test_names_and_kinds(self):
         sound = picture(1)

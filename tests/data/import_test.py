@@ -1,7 +1,9 @@
 """`scaletrain data import`: what lmdb, gzip, tarfile and a TFRecord writer wrote is in the shards."""
+import bz2
 import glob
 import gzip
 import io
+import lzma
 import os
 import tarfile
 import unittest
@@ -10,6 +12,7 @@ import lmdb
 import numpy
 import tfrecord
 import webdataset
+import zstandard
 from PIL import Image
 
 from tools_support import (FolderTest, class_folders, data, picture, read_bytes, read_json,
@@ -40,6 +43,11 @@ class Import(FolderTest):
         data("check", self.path("out"))
         self.assertIn("no-db", data("import", "lmdb", self.write("no-db", b"x" * 9000), "--out",
                                     self.path("no"), code=65))
+        content = read_bytes(self.path("set", "data.mdb"))
+        for left in (len(content) // 2, len(content) - 4096):
+            error = data("import", "lmdb", self.write("cut", content[:left]), "--out",
+                         self.path("no"), code=65)
+            self.assertIn(f"cut: has {left} bytes of {len(content)}\n", error)
 
     def test_tfrecord(self):
         path = self.path("set.tfrecord")
@@ -54,6 +62,12 @@ class Import(FolderTest):
         writer.close()
         data("import", "tfrecord", path, "--out", self.path("out"), "--first-class", 1)
         self.assertEqual(expected, samples_of(self.path("out")))
+        self.write("gz/set.tfrecord", gzip.compress(read_bytes(path)))
+        data("import", "tfrecord", self.path("gz/set.tfrecord"), "--out", self.path("gz"),
+             "--first-class", 1)
+        self.assertEqual(expected, samples_of(self.path("gz")))
+        self.assertIn("empty: holds no sample", data("import", "tfrecord", self.write("empty", b""),
+                                                     "--out", self.path("no"), code=65))
         content = bytearray(read_bytes(path))
         content[500] ^= 1
         damaged = self.write("damaged.tfrecord", bytes(content))
@@ -79,8 +93,13 @@ class Import(FolderTest):
         for image, (_, fields) in zip(images, found):
             pixels = numpy.asarray(Image.open(io.BytesIO(fields["png"])))
             numpy.testing.assert_array_equal(pixels, numpy.stack([image] * 3, axis=2))
-        for wrong in (idx(images)[:-1], idx(images) + b"x", b"text", b""):
-            data("import", "idx", self.write("wrong", wrong), b, "--out", self.path("no"), code=65)
+        for wrong, text in ((idx(images)[:-1], "ends in item 19 of 20"),
+                            (idx(images) + b"x", "goes on behind its 20 items"),
+                            (idx(images[:19]), "19 images and 20 labels"),
+                            (b"text", "is no IDX file"), (b"", "is no IDX file")):
+            error = data("import", "idx", self.write("wrong", wrong), b, "--out", self.path("no"),
+                         "--overwrite", code=65)
+            self.assertIn(text, error)
         huge = bytes([0, 0, 8, 4]) + b"\xff\xff\xff\xff" * 4 + b"x"
         data("import", "idx", self.write("huge", huge), b, "--out", self.path("no"), code=65)
 
@@ -100,7 +119,9 @@ class Import(FolderTest):
         members = [(f"{i}.{e}", c) for i in range(5)
                    for e, c in (("jpg", picture(i)), ("cls", b"1"), ("json", b"{}"))]
         plain = read_bytes(write_tar(self.path("plain.tar"), members))
-        for name, packed in [("a.tar.gz", gzip.compress(plain)), ("b.tar", plain)]:
+        for name, packed in [("a.tar.gz", gzip.compress(plain)), ("b.tar", plain),
+                             ("c.tar.xz", lzma.compress(plain)), ("d.tar", bz2.compress(plain)),
+                             ("e", zstandard.ZstdCompressor().compress(plain))]:
             path = self.write(name, packed)
             data("import", "tar", path, "--out", self.path(name + ".out"))
             self.assertEqual([f"{i}" for i in range(5)],
@@ -110,6 +131,23 @@ class Import(FolderTest):
                 self.assertEqual(members, [(m.name, tar.extractfile(m).read()) for m in tar])
         cut = self.write("cut.tar.gz", gzip.compress(plain)[:-5000])
         data("import", "tar", cut, "--out", self.path("no"), code=65)
+
+    def test_a_tar_that_libarchive_ends_early_is_refused(self):
+        """Each of these is clean to libarchive and to Python's tarfile, with samples missing."""
+        members = [(f"{i}.{e}", c) for i in range(5) for e, c in (("jpg", picture(i)), ("cls", b"1"))]
+        plain = read_bytes(write_tar(self.path("plain.tar"), members))
+        third = plain.index(b"2.jpg")
+        for name, content, text in (
+                ("cut", plain[:third], "ends without the two zero blocks"),
+                ("half", plain[:plain.index(b"2.cls")], "ends without the two zero blocks"),
+                ("hole", plain[:third] + bytes(512) + plain[third + 512:], "a zeroed header"),
+                ("joined", plain + plain, "data after the end marker")):
+            for content in (content, gzip.compress(content)):
+                with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+                    self.assertLessEqual(len(tar.getnames()), 10)
+                error = data("import", "tar", self.write(name, content), "--out", self.path("no"),
+                             "--overwrite", code=65)
+                self.assertIn(text, error)
 
 
 if __name__ == "__main__":
