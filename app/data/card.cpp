@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/data/shard_files.h"
+#include "lib/core/error.h"
 #include "lib/core/url.h"
 #include "lib/format/json_fields.h"
 
@@ -23,6 +24,9 @@ std::map<std::string, std::string> card_hashes(const storage::Stores& stores,
   const nlohmann::json json = format::parse_object(*text, place);
   format::JsonFields fields(json, place);
   const nlohmann::json& shards = fields.value("shards");
+  if (!shards.is_array()) {
+    throw core::DataError(place + ": /shards", "is not a list", "write the card again");
+  }
   std::map<std::string, std::string> hashes;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     format::JsonFields shard(shards[i], place, fmt::format("/shards/{}", i));

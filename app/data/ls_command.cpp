@@ -11,6 +11,7 @@
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/shard_files.h"
+#include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/format/tar_samples.h"
 
@@ -59,14 +60,19 @@ std::string json_line(const ShardFile& shard, const format::TarGroup& group) {
 void run_ls(const LsOptions& options) {
   std::string piece;
   const storage::Stores stores;
-  for (const std::string& path : resolve_shards(stores, options.paths)) {
-    const ShardFile shard(stores, path);
-    shard.for_each_group([&](const format::TarGroup& group) {
-      piece += (options.as_json ? json_line(shard, group) : text_line(shard, group)) + "\n";
-      if (piece.size() < kLsPieceBytes) return;
-      print(piece);
-      piece.clear();
-    });
+  try {
+    for (const std::string& path : resolve_shards(stores, options.paths)) {
+      const ShardFile shard(stores, path);
+      shard.for_each_group([&](const format::TarGroup& group) {
+        piece += (options.as_json ? json_line(shard, group) : text_line(shard, group)) + "\n";
+        if (piece.size() < kLsPieceBytes) return;
+        print(piece);
+        piece.clear();
+      });
+    }
+  } catch (const core::DataError&) {
+    print(piece);  // what stands before the damage
+    throw;
   }
   print(piece);
 }

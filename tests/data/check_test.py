@@ -88,6 +88,7 @@ class Check(FolderTest):
                 (whole[:second] + b"\0" * 512 + whole[second + 512:], "a zeroed header"),
                 (whole[:second + 3] + b"X" + whole[second + 4:], "its checksum is wrong"),
                 (whole + whole, "data after the end marker"),
+                (whole + b"garbage" * 1000, "data after the end marker"),
                 (b"", "the file is empty"),
                 (b"\x1f\x8b" + b"x" * 2000, "no tar header: its checksum is wrong")]:
             self.write("a.tar", changed)
@@ -117,6 +118,9 @@ class Check(FolderTest):
         data("check", shard)
         data("card", shard, "--licence", "CC0")
         data("check", shard)
+        self.write("card.json", '{"shards": "a.tar"}')
+        self.assertIn("card.json: /shards: is not a list", data("check", shard, code=65))
+        data("card", shard)
         # A flipped bit in a place that no decoder sees: the padding behind an image.
         content = bytearray(read_bytes(shard))
         place = content.index(b"0000.cls") - 1

@@ -41,7 +41,9 @@ TEST_CASE("classes are those of classes.json beside the shards") {
   CHECK(open_shards({shard}, "")->classes().empty());
   const std::string path = folder.write("classes.json", "[\"zero\", \"one\"]\n");
   CHECK(open_shards({shard}, "")->classes() == std::vector<std::string>{"zero", "one"});
-  for (const char* const text : {"{}", "[1]", "[\"a\"", ""}) {
+  for (const std::string& text :
+       {std::string("{}"), std::string("[1]"), std::string("[\"a\""), std::string(),
+        std::string("[[\"a\"]]"), std::string(1'000'000, '[')}) {
     folder.write("classes.json", text);
     CHECK(open_error({shard}) ==
           path +

@@ -67,6 +67,9 @@ class LookInto(FolderTest):
         self.assertEqual({"shard": self.shard, "key": "d/1", "label": 7,
                           "fields": {"jpg": size, "cls": 2, "seg.txt": 5}}, lines[0])
         self.assertIsNone(lines[1]["label"])
+        content = read_bytes(self.shard)
+        cut = self.write("cut.tar", content[:content.index(b"2.cls") + 1024])  # no end marker
+        self.assertTrue(data("ls", cut, code=65).startswith("cut.tar\td/1\t7\t"))
 
     def test_get(self):
         self.assertEqual(picture(1), data("get", "d/1", self.shard, text=False))

@@ -2,6 +2,7 @@
 import io
 import json
 import math
+import pathlib
 import tarfile
 import unittest
 
@@ -49,6 +50,7 @@ class BadDataTest(support.RunTestCase):
                            output=str(self.folder / f"run-{len(list(self.folder.iterdir()))}"))
         result = self.run_scaletrain("launch", "--nproc", ranks, path, expect=expect, timeout=120)
         self.assertNotIn("terminate called", result.stderr)
+        self.assertNotIn("\x1b", result.stdout + result.stderr)
         if expect:
             return result.stderr
         self.run = json.loads(path.read_text())["output"]
@@ -65,6 +67,44 @@ class BadDataTest(support.RunTestCase):
         self.run_scaletrain("data", "check", self.folder / "set", expect=65)
         self.run_scaletrain("data", "check", "--repair", self.folder / "set")
         self.assertEqual(40, self.launch(shards)["count"])
+
+    def test_what_is_wrong_with_a_shard_ends_the_run(self):
+        sound = samples(20) + sample("x", picture()) + samples(20, 20)
+        whole = self.write("a.tar", sound).read_bytes()
+        at = whole.index(b"x.png")
+        end = len(whole.rstrip(b"\0")) + 511 & ~511
+        for name, content, text in (
+                ("header", whole[:at] + b"y" + whole[at + 1:], "its checksum is wrong"),
+                ("hole", whole[:at] + bytes(512) + whole[at + 512:], "a zeroed header"),
+                ("end", whole[:end], "ends without the two zero blocks"),
+                ("half", whole[:whole.index(b"x.cls")], "ends without the two zero blocks"),
+                ("tail", whole + b"garbage" * 200, "data after the end marker"),
+                ("sorted", samples(40)[::2] + samples(40)[1::2], "the key is used again"),
+                ("twice", sound + sample("z", picture()) + [("z.png", picture())], "is there twice"),
+                ("alone", sound + [("z.png", picture())], "a.tar: z: has no label"),
+                ("other", sound + [("z.wav", b""), ("z.cls", b"1")], "a.tar: z: has no image"),
+                ("large", sound + [("z.cls", b"1"), ("z.png", bytes((64 << 20) + 1))],
+                 "z.png has 67108865 bytes; at most 67108864 are allowed")):
+            with self.subTest(name):
+                if isinstance(content, bytes):
+                    (self.folder / "set/a.tar").write_bytes(content)
+                else:
+                    self.write("a.tar", content)
+                error = self.launch(self.folder / "set/a.tar", expect=65, ranks=1)
+                self.assertIn("a.tar: ", error)
+                self.assertIn(text, error)
+
+    def test_names_that_reach_out(self):
+        names = ["../../up", "/etc/absolute", "new\nline", "esc\x1b[2J", "n" * 90]
+        shard = self.write("a.tar", samples(40) + [
+            member for name in names for member in sample(name, b"text")])
+        record = self.launch(shard, bad_samples={"policy": "skip", "max_rate": 1})
+        self.assertEqual((40, 5), (record["count"], record["skipped"]))
+        for path in (self.folder.parent, self.folder, pathlib.Path("/etc")):
+            self.assertEqual([], [*path.glob("up.*"), *path.glob("absolute.*")])
+        listed = {json.loads(line)["key"] for path in pathlib.Path(self.run).glob("bad_samples/*.jsonl")
+                  for line in path.read_text().splitlines()}
+        self.assertEqual(set(names), listed)
 
     def test_pictures_of_every_kind(self):
         jpeg = picture("JPEG", size=(60, 40))
