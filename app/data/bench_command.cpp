@@ -16,6 +16,9 @@
 #include "app/data/output.h"
 #include "lib/core/buffer.h"
 #include "lib/core/clock.h"
+#include "lib/core/compressed_name.h"
+#include "lib/core/error.h"
+#include "lib/core/url.h"
 #include "lib/data/dataset.h"
 #include "lib/data/loader.h"
 #include "lib/recipe/lists.h"
@@ -48,6 +51,11 @@ recipe::Recipe recipe_of(const BenchOptions& options) {
   }
   recipe::Recipe recipe;
   recipe.data.train.shards = resolve_shards(storage::Stores(), options.paths);
+  for (const std::string& path : recipe.data.train.shards) {
+    if (!core::is_compressed(path)) continue;
+    throw core::UsageError(core::shown_path(path), "is compressed, and is read out of data.cache",
+                           "name a recipe that has one: scaletrain data bench RECIPE.json");
+  }
   recipe.data.train.augment = {default_transform("random_resized_crop"),
                                default_transform("random_flip")};
   recipe.data.image_size = options.image_size;

@@ -64,7 +64,7 @@ CardShard look_at(const ShardSet& set, std::size_t shard) {
                                        for (const FoundSample& sample : batch)
                                          ++result.by_class[sample.label];
                                      });
-  result.file = ShardFile(set.stores(), set.path(shard)).hash();
+  result.file = hash_of(set.stores(), set.path(shard));
   return result;
 }
 

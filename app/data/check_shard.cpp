@@ -130,14 +130,14 @@ ShardReport check_shard(const storage::Stores& stores, const std::string& path,
   ShardReport report;
   const std::string name = core::base_name(path), shown = core::shown_path(path) + ": ";
   try {
-    const ShardFile shard(stores, path);
-    report.bytes = shard.bytes();
+    report.bytes = identity_of(stores, path).bytes;
     if (!sha256.empty()) {
-      if (const std::string found = shard.hash().sha256; found != sha256) {
+      if (const std::string found = hash_of(stores, path).sha256; found != sha256) {
         report.problems.push_back(
             {name, "", fmt::format("its SHA-256 is {}, and {} was recorded", found, sha256)});
       }
     }
+    const ShardFile shard(stores, path);
     look_at_samples(shard, rules, report, progress);
   } catch (const core::Error& error) {
     if (error.exit_code() != core::ExitCode::kData) throw;

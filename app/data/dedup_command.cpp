@@ -27,7 +27,8 @@
 namespace scaletrain::app {
 namespace {
 
-constexpr std::size_t kShownSets = 20;
+constexpr std::ptrdiff_t kShownSets = 20;
+constexpr std::size_t kShownSamples = 20;  // of each
 
 struct DedupOptions {
   std::vector<std::string> paths;
@@ -101,11 +102,13 @@ class Report {
 
   nlohmann::ordered_json json(const SampleSets& sets) const {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    const std::vector<std::string> keys = keys_of(sets);
+    auto key = keys.begin();
     for (const auto& equal : sets) {
       nlohmann::ordered_json members = nlohmann::ordered_json::array();
       for (const std::uint32_t i : equal) {
         members.push_back({{"shard", core::shown_path(set_.path(places_[i].shard))},
-                           {"key", key_at(set_, places_[i])},
+                           {"key", *key++},
                            {"label", places_[i].label}});
       }
       list.push_back(std::move(members));
@@ -114,17 +117,22 @@ class Report {
   }
 
   std::string text(const char* kind, const SampleSets& sets) const {
+    SampleSets shown(sets.begin(), sets.begin() + std::min(std::ssize(sets), kShownSets));
+    for (auto& equal : shown) equal.resize(std::min(equal.size(), kShownSamples));
+    const std::vector<std::string> keys = keys_of(shown);
+    auto key = keys.begin();
     std::string text;
-    for (std::size_t k = 0; k < sets.size() && k < kShownSets; ++k) {
+    for (std::size_t k = 0; k < shown.size(); ++k) {
       text += fmt::format("{}:", kind);
-      for (const std::uint32_t i : sets[k]) {
+      for (const std::uint32_t i : shown[k]) {
         text += fmt::format(" {}/{} ({})", core::base_name(set_.path(places_[i].shard)),
-                            format::shown_name(key_at(set_, places_[i])), places_[i].label);
+                            format::shown_name(*key++), places_[i].label);
       }
-      text += "\n";
+      const std::size_t more = sets[k].size() - shown[k].size();
+      text += more > 0 ? fmt::format(" and {} more\n", more) : "\n";
     }
-    if (sets.size() > kShownSets) {
-      text += fmt::format("{}: {} sets more; --json lists all\n", kind, sets.size() - kShownSets);
+    if (sets.size() > shown.size()) {
+      text += fmt::format("{}: {} sets more; --json lists all\n", kind, sets.size() - shown.size());
     }
     return text;
   }
@@ -139,6 +147,15 @@ class Report {
   }
 
  private:
+  // Of the samples of all sets, one after the other.
+  std::vector<std::string> keys_of(const SampleSets& sets) const {
+    std::vector<SamplePlace> places;
+    for (const auto& equal : sets) {
+      for (const std::uint32_t i : equal) places.push_back(places_[i]);
+    }
+    return keys_at(set_, places);
+  }
+
   const ShardSet& set_;
   const std::vector<SamplePlace>& places_;
 };

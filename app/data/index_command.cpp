@@ -14,6 +14,8 @@
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/shard_files.h"
+#include "lib/core/compressed_name.h"
+#include "lib/core/error.h"
 #include "lib/core/url.h"
 #include "lib/data/stored_index.h"
 #include "lib/observe/work_progress.h"
@@ -35,13 +37,23 @@ struct HashedShard {
 
 HashedShard index_one(const storage::Stores& stores, const std::string& path,
                       const IndexOptions& options, int threads) {
-  const std::string sha256 = options.hash ? ShardFile(stores, path).hash().sha256 : "";
+  const std::string sha256 = options.hash ? hash_of(stores, path).sha256 : "";
   return {write_index(stores, path, options.cache, sha256, threads), sha256};
+}
+
+void refuse_compressed(const std::vector<std::string>& shards) {
+  const auto found = std::find_if(shards.begin(), shards.end(), core::is_compressed);
+  if (found == shards.end()) return;
+  throw core::UsageError(
+      core::shown_path(*found), "is compressed, and an index is of a plain tar",
+      "training indexes what it keeps of it in data.cache, so that there is nothing to do; for an "
+      "index beside the shard make a plain one: scaletrain data import tar");
 }
 
 void run_index(const IndexOptions& options) {
   const storage::Stores stores;
   const std::vector<std::string> shards = resolve_shards(stores, options.paths);
+  refuse_compressed(shards);
   observe::WorkProgress progress(STDERR_FILENO, "indexing",
                                  static_cast<std::int64_t>(shards.size()));
   nlohmann::ordered_json list = nlohmann::ordered_json::array();

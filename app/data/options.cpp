@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
 #include "lib/recipe/braces.h"
@@ -16,20 +17,25 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
+bool is_shard_name(const std::string& path) {
+  return path.ends_with(".tar") || core::is_compressed(path);
+}
+
 bool is_remote_folder(const std::string& path) {
   const std::string_view scheme = core::url_scheme(path);
-  return (scheme == "s3" || scheme == "gs") && !path.ends_with(".tar");
+  return (scheme == "s3" || scheme == "gs") && !is_shard_name(path);
 }
 
 void append_shards_of(const storage::Stores& stores, const std::string& folder,
                       std::vector<std::string>& shards) {
   const std::size_t before = shards.size();
   for (const auto& entry : stores.of(folder).list(folder)) {
-    if (entry.folder || entry.name.starts_with('.') || !entry.name.ends_with(".tar")) continue;
+    if (entry.folder || entry.name.starts_with('.') || !is_shard_name(entry.name)) continue;
     shards.push_back(folder + (folder.ends_with('/') ? "" : "/") + entry.name);
   }
   if (shards.size() == before) {
-    throw core::DataError(core::shown_path(folder), "no .tar in it", "name a folder of shards");
+    throw core::DataError(core::shown_path(folder), "no .tar in it, nor a compressed one",
+                          "name a folder of shards");
   }
 }
 
@@ -54,8 +60,8 @@ void add_json_flag(CLI::App& command, bool& as_json) {
 void add_shards_argument(CLI::App& command, std::vector<std::string>& paths) {
   command
       .add_option("PATH", paths,
-                  "shards, patterns such as train-{000000..000003}.tar, or folders; also s3://, "
-                  "gs:// and https://")
+                  "shards, patterns such as train-{000000..000003}.tar, or folders; also .tar.gz, "
+                  ".tgz and .tar.zst, and s3://, gs:// and https://")
       ->required();
 }
 

@@ -22,9 +22,9 @@ void add_json_flag(CLI::App& command, bool& as_json);
 // PATH...: shards, patterns with braces, or folders; local or remote.
 void add_shards_argument(CLI::App& command, std::vector<std::string>& paths);
 
-// The shards that such arguments mean: a folder stands for every .tar in it, sorted bytewise; an
-// s3:// or gs:// path that does not end in .tar is one. Throws core::UsageError for a wrong
-// pattern, core::DataError for a missing or empty folder. Shards themselves are not opened.
+// The shards that such arguments mean: a folder stands for every tar in it, plain or compressed,
+// sorted bytewise; an s3:// or gs:// path that has no such name is one. Throws core::UsageError for
+// a wrong pattern, core::DataError for a missing or empty folder. Shards themselves are not opened.
 std::vector<std::string> resolve_shards(const storage::Stores& stores,
                                         const std::vector<std::string>& paths);
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <numeric>
-#include <tuple>
+#include <optional>
+#include <utility>
 
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
@@ -23,24 +25,44 @@ SamplePlace place_of(const ShardFile& shard, const FoundSample& sample) {
   return {sample.shard, static_cast<std::uint32_t>(block), sample.label};
 }
 
-std::string key_at(const ShardSet& set, const SamplePlace& place) {
-  // Not as a ShardFile, which would read megabytes of a remote shard.
-  const auto shard = set.stores().open(set.path(place.shard));
-  const std::string name = core::shown_path(set.path(place.shard));
+std::vector<std::string> keys_at(const ShardSet& set, const std::vector<SamplePlace>& places) {
+  std::vector<std::size_t> order(places.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(places[a].shard, places[a].block) <
+           std::pair(places[b].shard, places[b].block);
+  });
+  std::vector<std::string> keys(places.size());
+  std::unique_ptr<storage::Object> shard;  // no ShardFile: it reads megabytes of a remote one
+  std::string name;
   const format::ReadAt read = [&](std::int64_t offset, std::span<std::byte> out) {
     shard->read(offset, out);
   };
-  const auto member =
-      format::TarReader(name, shard->identity().bytes, read,
-                        std::int64_t{place.block} * format::kTarBlock, format::kTarBlock)
-          .next();
-  const auto parts = member ? format::split_sample_name(member->path) : std::nullopt;
-  return parts ? parts->key : "";
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const SamplePlace& place = places[order[i]];
+    if (i == 0 || place.shard != places[order[i - 1]].shard) {
+      shard.reset();  // the space of a decompressed one is free again before the next
+      shard = set.stores().open(set.path(place.shard));
+      name = core::shown_path(set.path(place.shard));
+    }
+    const auto member =
+        format::TarReader(name, shard->identity().bytes, read,
+                          std::int64_t{place.block} * format::kTarBlock, format::kTarBlock)
+            .next();
+    auto parts = member ? format::split_sample_name(member->path) : std::nullopt;
+    if (parts) keys[order[i]] = std::move(parts->key);
+  }
+  return keys;
 }
 
-std::string shown_sample(const ShardSet& set, const SamplePlace& place) {
-  return fmt::format("{}: {}", core::shown_path(set.path(place.shard)),
-                     format::shown_name(key_at(set, place)));
+std::vector<std::string> shown_samples(const ShardSet& set,
+                                       const std::vector<SamplePlace>& places) {
+  std::vector<std::string> shown = keys_at(set, places);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    shown[i] = fmt::format("{}: {}", core::shown_path(set.path(places[i].shard)),
+                           format::shown_name(shown[i]));
+  }
+  return shown;
 }
 
 ContentHash content_hash(std::string_view bytes) {

@@ -20,11 +20,11 @@ struct SamplePlace {
 
 SamplePlace place_of(const ShardFile& shard, const FoundSample& sample);
 
-// The sample's key, read from its image's header.
-std::string key_at(const ShardSet& set, const SamplePlace& place);
+// The keys of samples, read from their images' headers; each shard is opened once.
+std::vector<std::string> keys_at(const ShardSet& set, const std::vector<SamplePlace>& places);
 
-// "SHARD: KEY", for people.
-std::string shown_sample(const ShardSet& set, const SamplePlace& place);
+// "SHARD: KEY" of each, for people.
+std::vector<std::string> shown_samples(const ShardSet& set, const std::vector<SamplePlace>& places);
 
 // XXH3 with two seeds of the image's bytes: equal for equal images, 128 bits against accidents.
 struct ContentHash {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "lib/core/compressed_name.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
@@ -19,12 +20,16 @@ namespace {
 constexpr std::size_t kBatchSamples = 1024;
 constexpr std::int64_t kBatchBytes = 16 << 20;
 constexpr std::size_t kKeptPieces = 6;  // a batch, and what its headers were read ahead
-constexpr std::int64_t kHashedPiece = 1 << 20;
+constexpr std::size_t kHashedPiece = 1 << 20;
 
 }  // namespace
 
 ShardFile::ShardFile(const storage::Stores& stores, std::string path)
-    : path_(std::move(path)), place_(core::shown_path(path_)), object_(stores.open(path_)) {
+    : path_(std::move(path)), place_(core::shown_path(path_)) {
+  if (core::is_compressed(path_)) identity_ = identity_of(stores, path_);
+  object_ = stores.open(path_);
+  if (core::is_compressed(path_)) return;  // it is a local file now
+  identity_ = object_->identity();
   if (core::is_url(path_)) {
     pieces_ = std::make_unique<storage::BlockReader>(*object_, kKeptPieces);
   }
@@ -64,15 +69,21 @@ std::int64_t ShardFile::for_each_batch(
   return ignored;
 }
 
-format::FileEntry ShardFile::hash() const {
+storage::Identity identity_of(const storage::Stores& stores, const std::string& path) {
+  return stores.of(path).open(path)->identity();
+}
+
+format::FileEntry hash_of(const storage::Stores& stores, const std::string& path) {
+  const auto file = stores.of(path).stream(path);
+  format::FileEntry entry;
   core::Sha256 hash;
-  std::vector<std::byte> piece;
-  for (std::int64_t offset = 0; offset < bytes(); offset += kHashedPiece) {
-    piece.resize(static_cast<std::size_t>(std::min(kHashedPiece, bytes() - offset)));
-    read_at(offset, piece);
-    hash.update(piece);
+  std::vector<std::byte> piece(kHashedPiece);
+  while (const std::size_t got = file->read(piece)) {
+    hash.update(std::span(piece).first(got));
+    entry.bytes += static_cast<std::int64_t>(got);
   }
-  return {bytes(), hash.hex()};
+  entry.sha256 = hash.hex();
+  return entry;
 }
 
 std::string folder_of(const std::string& path) {

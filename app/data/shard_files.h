@@ -17,16 +17,17 @@
 
 namespace scaletrain::app {
 
-// One shard opened for reading; any thread may read. A remote one is read in large pieces.
+// One shard opened for reading; any thread may read. A remote one is read in large pieces, a
+// compressed one is decompressed when it is opened.
 class ShardFile {
  public:
   ShardFile(const storage::Stores& stores, std::string path);
 
   const std::string& path() const { return path_; }
-  const std::string& place() const { return place_; }  // for messages
-  std::string name() const;                            // without its folder
-  std::int64_t bytes() const { return object_->identity().bytes; }
-  storage::Identity identity() const { return object_->identity(); }
+  const std::string& place() const { return place_; }               // for messages
+  std::string name() const;                                         // without its folder
+  std::int64_t bytes() const { return object_->identity().bytes; }  // of the tar
+  storage::Identity identity() const { return identity_; }          // of the file
 
   // The bytes of a member.
   std::string read(const format::TarMember& member) const;
@@ -39,14 +40,18 @@ class ShardFile {
   // shard these pieces are still there.
   std::int64_t for_each_batch(const std::function<void(std::vector<format::TarGroup>)>& use) const;
 
-  // Size and SHA-256, read through once.
-  format::FileEntry hash() const;
-
  private:
   std::string path_, place_;
+  storage::Identity identity_;
   std::unique_ptr<storage::Object> object_;
   std::unique_ptr<storage::BlockReader> pieces_;  // of a remote one
 };
+
+// Which version of a file this is, compressed or not.
+storage::Identity identity_of(const storage::Stores& stores, const std::string& path);
+
+// Size and SHA-256 of a file as it is, read through once.
+format::FileEntry hash_of(const storage::Stores& stores, const std::string& path);
 
 // The folder of a path or URL, "" for none; and a file in such a folder.
 std::string folder_of(const std::string& path);

@@ -40,7 +40,7 @@ ShardSet::ShardSet(const storage::Stores& stores, std::vector<std::string> paths
   const bool is_remote = !paths_.empty() && core::is_url(paths_.front());
   core::for_each_index(std::ssize(paths_), is_remote ? kAskedTogether : 1, [&](std::int64_t i) {
     const auto shard = static_cast<std::size_t>(i);
-    if (!leaves_out(shard)) identities_[shard] = stores_.open(paths_[shard])->identity();
+    if (!leaves_out(shard)) identities_[shard] = identity_of(stores_, paths_[shard]);
   });
 }
 

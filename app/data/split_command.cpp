@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,6 +82,18 @@ std::vector<Leak> find_leaks(const std::vector<ContentHash>& hashes,
   return leaks;
 }
 
+// The first and the second of every leak, one after the other.
+std::vector<std::string> shown_leaks(const ShardSet& set, const std::vector<SamplePlace>& places,
+                                     std::span<const Leak> leaks) {
+  std::vector<SamplePlace> both;
+  both.reserve(2 * leaks.size());
+  for (const Leak& leak : leaks) {
+    both.push_back(places[leak.first]);
+    both.push_back(places[leak.second]);
+  }
+  return shown_samples(set, both);
+}
+
 // Each PATH is a part of its own: are there images in two of them?
 bool run_leak_check(const SplitOptions& options) {
   const storage::Stores stores;
@@ -97,16 +110,14 @@ bool run_leak_check(const SplitOptions& options) {
   const std::vector<Leak> leaks = find_leaks(samples.hashes, [&](std::uint32_t number) {
     return part_of_shard[samples.places[number].shard];
   });
-  const auto shown = [&](std::uint32_t number) {
-    return shown_sample(set, samples.places[number]);
-  };
+  const std::vector<std::string> shown = shown_leaks(set, samples.places, leaks);
   if (options.as_json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const Leak& leak : leaks) list.push_back({shown(leak.first), shown(leak.second)});
+    for (std::size_t i = 0; i < shown.size(); i += 2) list.push_back({shown[i], shown[i + 1]});
     print_json({{"samples", samples.places.size()}, {"leaks", list}});
   } else {
-    for (const Leak& leak : leaks) {
-      print(fmt::format("{} is also {}\n", shown(leak.second), shown(leak.first)));
+    for (std::size_t i = 0; i < shown.size(); i += 2) {
+      print(fmt::format("{} is also {}\n", shown[i + 1], shown[i]));
     }
     print(fmt::format("{} samples in {} parts, {} images in more than one\n", samples.places.size(),
                       options.paths.size(), leaks.size()));
@@ -136,9 +147,9 @@ Plan make_plan(const SplitOptions& options, const ShardSet& set, int threads) {
       find_leaks(samples.hashes, [&](std::uint32_t number) { return plan.parts[number]; });
   plan.leaks = leaks.size();
   if (!leaks.empty()) {
+    const auto first = shown_leaks(set, samples.places, std::span(leaks).first(1));
     core::warn("{} images are in more than one part, as --group-by asks; the first: {} and {}",
-               leaks.size(), shown_sample(set, samples.places[leaks[0].first]),
-               shown_sample(set, samples.places[leaks[0].second]));
+               leaks.size(), first[0], first[1]);
   }
   return plan;
 }

@@ -76,6 +76,12 @@ class CompressedTest(support.RunTestCase):
             file.unlink()  # as on another node
         self.assertEqual(self.launch("killed", packed, ranks=2, flags=["--resume", "auto"]), alone)
 
+    def test_what_is_in_quarantine_is_left_out(self):
+        val = pack(write_shards(self.folder / "val", "val", [40], bad={5}), ".tar.gz")
+        self.run_scaletrain("data", "check", "--repair", *val)
+        self.launch("run", pack(self.shards, ".tar.gz"), val={"shards": val})
+        self.assertEqual({39}, {r["count"] for r in support.records(self.folder / "run", "eval")})
+
     def test_wrong_orders_and_a_missing_cache_are_told_before_anything_starts(self):
         packed = pack(self.shards, ".tar.gz")
         error = self.launch("indexed", packed, expect=2, order="indexed")
