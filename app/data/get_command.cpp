@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ namespace {
 struct GetOptions {
   std::string key, field, folder;
   std::vector<std::string> paths;
+  bool as_json = false;
 };
 
 // One field to standard output: the one that is named, else the image.
@@ -36,17 +38,20 @@ void print_field(const ShardFile& shard, const format::TarGroup& group, const st
 }
 
 // Every field as a file; the key's folders are left out, so that nothing lands elsewhere.
-void write_fields(const ShardFile& shard, const format::TarGroup& group,
-                  const std::string& folder) {
+void write_fields(const ShardFile& shard, const format::TarGroup& group, const std::string& folder,
+                  bool as_json) {
   core::system_disk().make_folders(folder);
   const std::string name = group.key.substr(group.key.rfind('/') + 1);
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
   for (const format::TarField& field : group.fields) {
     std::string extension = field.extension;
     for (char& c : extension) c = c == '/' ? '_' : c;
     const auto path = std::filesystem::path(folder) / fmt::format("{}.{}", name, extension);
     core::write_durably(core::system_disk(), path, shard.read(field.member));
-    print(path.string() + "\n");
+    files.push_back(path.string());
+    if (!as_json) print(path.string() + "\n");
   }
+  if (as_json) print_json({{"shard", shard.place()}, {"key", group.key}, {"files", files}});
 }
 
 void run_get(const GetOptions& options) {
@@ -60,7 +65,7 @@ void run_get(const GetOptions& options) {
       if (options.folder.empty()) {
         print_field(shard, group, options.field);
       } else {
-        write_fields(shard, group, options.folder);
+        write_fields(shard, group, options.folder, options.as_json);
       }
     });
     if (found) return;
@@ -80,7 +85,9 @@ void add_get_command(CLI::App& app, int& exit_status) {
   add_shards_argument(*command, options->paths);
   CLI::Option* const field =
       command->add_option("--field", options->field, "another field than the image, such as cls");
-  command->add_option("--out", options->folder, "a folder for all fields")->excludes(field);
+  CLI::Option* const folder =
+      command->add_option("--out", options->folder, "a folder for all fields")->excludes(field);
+  command->add_flag("--json", options->as_json, "with --out: print one JSON object")->needs(folder);
   command->callback([options, &exit_status] {
     run_get(*options);
     exit_status = 0;

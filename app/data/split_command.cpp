@@ -96,6 +96,11 @@ std::vector<std::string> shown_leaks(const ShardSet& set, const std::vector<Samp
 
 // Each PATH is a part of its own: are there images in two of them?
 bool run_leak_check(const SplitOptions& options) {
+  if (options.paths.size() < 2) {
+    throw core::UsageError(
+        "split --check", "one PATH is one part, and there is nothing to compare",
+        "name each part: split --check train-{000000..000009}.tar val-000000.tar");
+  }
   const storage::Stores stores;
   std::vector<std::string> paths;
   std::vector<std::size_t> part_of_shard;

@@ -30,13 +30,22 @@ void split_empty_values(std::vector<std::string>& words) {
   }
 }
 
-[[noreturn]] void refuse_extras(const CLI::App& app) {
-  const CLI::App* command = &app;
-  std::string place = app.get_name();
-  for (auto chosen = app.get_subcommands(); !chosen.empty(); chosen = command->get_subcommands()) {
-    command = chosen.front();
-    place += " " + command->get_name();
+struct ChosenCommand {
+  const CLI::App* command;
+  std::string words;  // "scaletrain data check"
+};
+
+ChosenCommand chosen_of(const CLI::App& app) {
+  ChosenCommand result{&app, app.get_name()};
+  for (auto next = app.get_subcommands(); !next.empty(); next = result.command->get_subcommands()) {
+    result.command = next.front();
+    result.words += " " + result.command->get_name();
   }
+  return result;
+}
+
+[[noreturn]] void refuse_extras(const CLI::App& app) {
+  const auto [command, place] = chosen_of(app);
   const std::string extra = app.remaining(true).front();
   const std::string flag = extra.substr(0, extra.find('='));
   if (!flag.starts_with("-")) {
@@ -79,8 +88,10 @@ bool parse_command_line(CLI::App& app, std::vector<std::string> arguments) {
     refuse_extras(app);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {
-      throw UsageError(app.get_name(), error.what(),
-                       fmt::format("{} COMMAND --help lists the flags", app.get_name()));
+      const ChosenCommand chosen = chosen_of(app);
+      throw UsageError(chosen.words, error.what(),
+                       fmt::format("{}{} --help lists the flags", chosen.words,
+                                   chosen.command == &app ? " COMMAND" : ""));
     }
     app.exit(error);  // --help, --version: prints
     return false;

@@ -26,7 +26,7 @@ namespace {
     case EPERM:
     case ELOOP:
     case ENAMETOOLONG:
-      throw core::DataError(path, core::errno_text(error), "check the path in the recipe");
+      throw core::DataError(path, core::errno_text(error), "check the path");
     default:
       throw core::StorageError(path, core::errno_text(error));
   }
@@ -46,7 +46,7 @@ class FileObject : public Object {
     }
     if (!S_ISREG(status.st_mode)) {
       ::close(fd_);
-      throw core::DataError(path, "not a regular file", "check the path in the recipe");
+      throw core::DataError(path, "not a regular file", "check the path");
     }
     identity_.bytes = status.st_size;
     identity_.mtime_ns =

@@ -46,5 +46,5 @@ TEST_CASE("a folder without classes or images, or with folders too deep, is told
   folder.write("cat/deep/x.png", "");
   CHECK(error_of() == path + "/cat/deep: a folder inside a class's folder" + kLayout);
   CHECK(message_of([&] { open_folder(path + "/absent"); }) ==
-        path + "/absent: No such file or directory (ENOENT)\n  check the path in the recipe");
+        path + "/absent: No such file or directory (ENOENT)\n  check the path");
 }

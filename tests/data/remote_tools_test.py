@@ -11,6 +11,8 @@ import tempfile
 import threading
 import unittest
 
+import zstandard
+
 import fault_proxy
 import swift_server
 from tools_support import (PROGRAM, FolderTest, class_folders, data, data_json, picture, read_bytes,
@@ -99,6 +101,9 @@ class Read(RemoteTest):
         write_tar(os.path.join(local, "twice.tar"), [("x.jpg", picture(1)), ("x.cls", b"0"),
                                                      ("y.jpg", picture(1)), ("y.cls", b"1")])
         os.remove(os.path.join(local, "train-000001.tar.idx"))
+        part = write_tar(self.path("part.tar"), [("z.jpg", picture(2)), ("z.cls", b"1")])
+        with open(os.path.join(local, "packed.tar.zst"), "wb") as file:
+            file.write(zstandard.ZstdCompressor().compress(read_bytes(part)))
         self.upload(local)
 
         def both(*arguments, code=0):
@@ -106,7 +111,7 @@ class Read(RemoteTest):
             return [re.sub(re.escape(place.rstrip("/")) + "/?", "", data(*arguments, place, code=code))
                     for place in (local, self.remote, self.remote + "/")]
         for arguments in (["ls"], ["ls", "--json"], ["stats", "--json"], ["check", "--json"],
-                          ["dedup", "--near", 2], ["split", "--check"], ["get", "train-00000033"],
+                          ["dedup", "--near", 2], ["get", "train-00000033"], ["get", "z"],
                           ["get", "y", "--field", "cls"]):
             if arguments[0] == "get":
                 found = [data(*arguments, place, text=False) for place in (local, self.remote)]
@@ -116,6 +121,7 @@ class Read(RemoteTest):
                 self.assertEqual(found[0], other, arguments)
             self.assertGreater(len(found[0]), 0)
         self.assertIn("equal: twice.tar/x (0) twice.tar/y (1)", both("dedup")[1])
+        self.assertIn("packed.tar.zst: z is also", both("split", "--check", part, code=65)[1])
         page = self.path("page.html")
         data("stats", self.remote, "--html", page)
         self.assertIn(b"<h1>s3://", read_bytes(page))

@@ -56,7 +56,7 @@ TEST_CASE("a missing, truncated or empty set of shards is told when it is opened
   const TarFolder folder;
   const std::string sound = folder.write("a.tar", grey_shard(0, 3)), absent = folder.file("b.tar");
   CHECK(open_error({sound, absent}) ==
-        absent + ": No such file or directory (ENOENT)\n  check the path in the recipe");
+        absent + ": No such file or directory (ENOENT)\n  check the path");
   const std::string cut = folder.write("cut.tar", grey_shard(0, 3).substr(0, 2048));
   CHECK(open_error({sound, cut}) ==
         cut +

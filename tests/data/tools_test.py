@@ -75,7 +75,11 @@ class LookInto(FolderTest):
         self.assertEqual(picture(1), data("get", "d/1", self.shard, text=False))
         self.assertEqual("hello", data("get", "d/1", self.shard, "--field", "seg.txt"))
         data("get", "d/1", self.shard, "--out", self.path("out"))
-        self.assertEqual(["1.cls", "1.jpg", "1.seg.txt"], sorted(os.listdir(self.path("out"))))
+        files = ["1.cls", "1.jpg", "1.seg.txt"]
+        self.assertEqual(files, sorted(os.listdir(self.path("out"))))
+        report = data_json("get", "d/1", self.shard, "--out", self.path("out"))
+        self.assertEqual((self.shard, "d/1"), (report["shard"], report["key"]))
+        self.assertEqual([self.path("out", name) for name in files], sorted(report["files"]))
         self.assertIn("nobody: no sample has this key", data("get", "nobody", self.shard, code=65))
         self.assertIn("has no .wav\n  name one of its fields with --field: jpg cls seg.txt",
                       data("get", "d/1", self.shard, "--field", "wav", code=65))
@@ -159,6 +163,9 @@ class Split(FolderTest):
         write_tar(self.path("b.tar"), [("x.jpg", picture(3)), ("x.cls", b"1")])
         text = data("split", "--check", self.path("a.tar"), self.path("b.tar"), code=65)
         self.assertIn(f"{self.path('b.tar')}: x is also {self.path('a.tar')}: 3\n", text)
+        self.assertIn("one PATH is one part", data("split", "--check", self.path("a.tar"), code=2))
+        self.assertIn("scaletrain data split: PATH is required\n  scaletrain data split --help lists",
+                      data("split", "--check", code=2))
 
 
 class ProgressBar(FolderTest):

@@ -274,7 +274,7 @@ class CommandLine(LaunchTestCase):
              "--set: is for recipes, and a program follows --\n  leave it out\n"),
             (["launch", "--grace", "10", "--", "true"],
              "--grace: \"10\" is not a duration\n  give a whole number and a unit: 500ms, 10s, 5m\n"),
-            (["resume"], "scaletrain: PATH is required\n  scaletrain COMMAND --help lists the flags\n"),
+            (["resume"], "scaletrain resume: PATH is required\n  scaletrain resume --help lists the flags\n"),
         ]
         for arguments, text in cases:
             done = subprocess.run([SCALETRAIN, *arguments], capture_output=True, text=True,

@@ -48,13 +48,12 @@ TEST_CASE("an object that is not there, or is no file, is a data error") {
     return message_of([&] { file_storage().open(path); });
   };
   CHECK(error_of(folder.file("absent")) ==
-        folder.file("absent") +
-            ": No such file or directory (ENOENT)\n  check the path in the recipe");
+        folder.file("absent") + ": No such file or directory (ENOENT)\n  check the path");
   CHECK(error_of(folder.path.string()) ==
-        folder.path.string() + ": not a regular file\n  check the path in the recipe");
+        folder.path.string() + ": not a regular file\n  check the path");
   REQUIRE(::mkfifo(folder.file("fifo").c_str(), 0600) == 0);
   CHECK(error_of(folder.file("fifo")) ==  // and does not wait for a writer
-        folder.file("fifo") + ": not a regular file\n  check the path in the recipe");
+        folder.file("fifo") + ": not a regular file\n  check the path");
 }
 
 TEST_CASE("the identity tells a changed file") {
@@ -81,8 +80,7 @@ TEST_CASE("a listing is sorted bytewise and tells folders, through links too") {
   }
   CHECK(text == "B b c/ link/ \xc3\xa4 ");
   CHECK(message_of([&] { file_storage().list(folder.file("absent")); }) ==
-        folder.file("absent") +
-            ": No such file or directory (ENOENT)\n  check the path in the recipe");
+        folder.file("absent") + ": No such file or directory (ENOENT)\n  check the path");
 }
 
 TEST_CASE("of many that write one absent object exactly one wins, and nothing is left behind") {

@@ -124,8 +124,7 @@ TEST_CASE("401, 403 and 404 are told at once and without the secret parts of the
   const std::string forbidden = "\n  the server does not let us read it: check the address";
   CHECK(error_of("403 Forbidden") == "74/a.tar?***: HTTP 403" + forbidden);
   CHECK(error_of("401 Unauthorized") == "74/a.tar?***: HTTP 401" + forbidden);
-  CHECK(error_of("404 Not Found") ==
-        "65/a.tar?***: HTTP 404\n  it is not there: check the path in the recipe");
+  CHECK(error_of("404 Not Found") == "65/a.tar?***: HTTP 404\n  it is not there: check the path");
 }
 
 TEST_CASE("an object that is replaced while it is read is noticed") {
