@@ -16,7 +16,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-constexpr std::size_t kMostCaptured = 64 << 10;
+constexpr std::size_t kMostCaptured = 1 << 20;
 
 struct CapturePipe {
   core::Descriptor read, write;
@@ -54,16 +54,13 @@ std::string Captured::trouble() const {
   return line.empty() ? how : fmt::format("{}: {}", how, line);
 }
 
-Captured run_captured(const std::vector<std::string>& arguments,
-                      const std::map<std::string, std::string>& variables,
-                      std::chrono::milliseconds limit) {
+Captured run_captured(core::SpawnRequest request, std::chrono::milliseconds limit) {
   const core::Descriptor null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   CapturePipe output = make_capture_pipe(), error = make_capture_pipe();
+  request.descriptors.insert(request.descriptors.end(),
+                             {{null.get(), 0}, {output.write.get(), 1}, {error.write.get(), 2}});
   const core::SteadyTime start = core::now();
-  const core::Process process = core::Process::spawn(
-      {.arguments = arguments,
-       .variables = variables,
-       .descriptors = {{null.get(), 0}, {output.write.get(), 1}, {error.write.get(), 2}}});
+  const core::Process process = core::Process::spawn(request);
   output.write.reset();
   error.write.reset();
   Captured result;

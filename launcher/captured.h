@@ -2,9 +2,7 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "lib/core/subprocess.h"
 
@@ -13,7 +11,7 @@ namespace scaletrain::launcher {
 struct Captured {
   core::ExitStatus status;
   bool timed_out = false;
-  std::string output, error;  // at most 64 KiB of each
+  std::string output, error;  // at most 1 MiB of each
   double seconds = 0;
 
   bool ok() const { return !timed_out && status.ok(); }
@@ -21,9 +19,8 @@ struct Captured {
   std::string trouble() const;
 };
 
-// Kills the program and its process group when `limit` is over. Throws what Process::spawn throws.
-Captured run_captured(const std::vector<std::string>& arguments,
-                      const std::map<std::string, std::string>& variables,
-                      std::chrono::milliseconds limit);
+// `request` says nothing of the three standard streams: the input is empty. Kills the program and
+// its process group when `limit` is over. Throws what Process::spawn throws.
+Captured run_captured(core::SpawnRequest request, std::chrono::milliseconds limit);
 
 }  // namespace scaletrain::launcher

@@ -100,7 +100,7 @@ Findings check_devices(const std::optional<Driver>& driver, const std::string& w
 Finding check_worker(const std::string& worker, int gpus) {
   Captured done;
   try {
-    done = run_captured({worker, "check"}, {}, kWorkerPatience);
+    done = run_captured({.arguments = {worker, "check"}, .variables = {}}, kWorkerPatience);
   } catch (const core::Error& error) {
     return failure("LibTorch", fmt::format("{}: {}", error.place(), error.found()),
                    "build it: ninja -C build/release scaletrain-worker");
@@ -125,9 +125,11 @@ Finding check_all_reduce(const std::string& launcher, const std::string& worker,
   const std::string name = device == "cuda" ? "NCCL all-reduce" : "Gloo all-reduce";
   Captured done;
   try {
-    done = run_captured({launcher, "launch", "--nproc", std::to_string(ranks), "--grace", "5s",
-                         "--log-dir", "/dev/null", "--", worker, "loopback", device},
-                        plain_environment(), kAllReducePatience);
+    done = run_captured(
+        {.arguments = {launcher, "launch", "--nproc", std::to_string(ranks), "--grace", "5s",
+                       "--log-dir", "/dev/null", "--", worker, "loopback", device},
+         .variables = plain_environment()},
+        kAllReducePatience);
   } catch (const core::Error& error) {
     return failure(name, fmt::format("{}: {}", error.place(), error.found()), kReinstall);
   }

@@ -29,8 +29,9 @@ constexpr std::chrono::seconds kTablePatience{10};
 core::Command whole_table(const CLI::App& app) {
   core::Command table = core::table_of(app);
   try {
-    const Captured asked =
-        run_captured({program_beside_us("scaletrain-data"), "--command-table"}, {}, kTablePatience);
+    const Captured asked = run_captured(
+        {.arguments = {program_beside_us("scaletrain-data"), "--command-table"}, .variables = {}},
+        kTablePatience);
     core::Command data = core::parse_command_table(asked.output);
     data.name = "data";
     table.commands.push_back(std::move(data));

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "launcher/captured.h"
-
 namespace scaletrain::launcher {
 namespace {
 
@@ -61,16 +59,6 @@ TEST_CASE("a worker that is not there or says nothing sensible fails") {
   CHECK(check_worker("/bin/false", 0).found == "exit code 1");
   CHECK(check_all_reduce("/bin/false", "x", "cpu", 2).name == "Gloo all-reduce");
   CHECK(check_all_reduce("/bin/false", "x", "cuda", 2).state == State::kFailed);
-}
-
-TEST_CASE("run_captured takes both streams and ends what takes too long") {
-  const Captured done = run_captured({"/bin/sh", "-c", "echo out; echo err >&2; exit 3"}, {},
-                                     std::chrono::seconds(30));
-  CHECK(done.output == "out\n");
-  CHECK(done.trouble() == "exit code 3: err");
-  const Captured slow = run_captured({"/bin/sleep", "100"}, {}, std::chrono::milliseconds(50));
-  CHECK(slow.timed_out);
-  CHECK_FALSE(slow.ok());
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-std::string error_of(const std::string& value) {
+std::string script_error(const std::string& value) {
   try {
     batch_script({{"account", value}});
   } catch (const core::UsageError& error) {
@@ -46,14 +46,14 @@ TEST_CASE("a value is one word of its line, in quotes where it has to be") {
 }
 
 TEST_CASE("what would leave its line is refused") {
-  CHECK(error_of("a\ntouch b") ==
+  CHECK(script_error("a\ntouch b") ==
         "--account: \"a\\ntouch b\" holds a control character\n"
         "  leave it out: it would end or change the line of the script");
-  CHECK(error_of("") == "--account: is empty\n  give a value, or leave it out");
-  CHECK(error_of(std::string(1001, 'x')) ==
+  CHECK(script_error("") == "--account: is empty\n  give a value, or leave it out");
+  CHECK(script_error(std::string(1001, 'x')) ==
         "--account: has 1001 bytes\n  give 1,000 bytes at most: sbatch cuts longer lines");
-  CHECK(error_of(std::string(1000, 'x')) == "no error");
-  CHECK(error_of("\xc3\xa9\xe2\x80\xa8") == "no error");  // UTF-8, a line separator too
+  CHECK(script_error(std::string(1000, 'x')) == "no error");
+  CHECK(script_error("\xc3\xa9\xe2\x80\xa8") == "no error");  // UTF-8, a line separator too
 }
 
 TEST_CASE("10,000 hostile values change their own line and nothing else") {
