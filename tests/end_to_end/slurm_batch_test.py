@@ -6,11 +6,10 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
 import unittest
 
 from end_to_end import slurm_support
-from end_to_end.support import LONG, ROOT, SCALETRAIN, RunTestCase, records, wait_until
+from end_to_end.support import LONG, ROOT, SCALETRAIN, records, wait_until
 
 STEPS = 600
 # docs/slurm.md
@@ -25,16 +24,7 @@ HOSTILE_NAMES = ["it's", "a b", '"', "\\", "\\'", "$(touch canary)", "`touch can
                  "# x", "é ünï", "-x", "%j", "a=b", "''", "\\\\", "x\\", "!*?~", "{}[]<>|&"]
 
 
-@unittest.skipIf(slurm_support.missing(), slurm_support.missing())
-class SlurmBatch(RunTestCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        folder = tempfile.TemporaryDirectory(prefix="scaletrain-slurm-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.cluster = slurm_support.Cluster(folder.name)
-        cls.addClassCleanup(cls.cluster.stop)
-
+class SlurmBatch(slurm_support.ClusterTestCase):
     def setUp(self):
         super().setUp()
         self.run_folder = self.folder / "recipe"

@@ -6,7 +6,11 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
+import unittest
+
+from end_to_end.support import RunTestCase
 
 PROGRAMS = ["ip", "munged", "slurmctld", "slurmd", "srun"]
 # Names that resolve without a name server: ranks meet at the first.
@@ -141,3 +145,16 @@ class Cluster:
                 daemon.kill()
                 daemon.wait()
         self.ip("netns", "delete", self.network)
+
+
+@unittest.skipIf(missing(), missing())
+class ClusterTestCase(RunTestCase):
+    """One cluster for all tests of the class."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        folder = tempfile.TemporaryDirectory(prefix="scaletrain-slurm-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.cluster = Cluster(folder.name)
+        cls.addClassCleanup(cls.cluster.stop)

@@ -2,24 +2,14 @@
 a rank, under a real Slurm of two nodes."""
 
 import subprocess
-import tempfile
 import unittest
 import unittest.mock
 
 from end_to_end import slurm_support
-from end_to_end.support import SCALETRAIN, TIMEOUT_S, RunTestCase, inspect, records, wait_until
+from end_to_end.support import SCALETRAIN, TIMEOUT_S, inspect, records, wait_until
 
 
-@unittest.skipIf(slurm_support.missing(), slurm_support.missing())
-class Slurm(RunTestCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        folder = tempfile.TemporaryDirectory(prefix="scaletrain-slurm-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.cluster = slurm_support.Cluster(folder.name)
-        cls.addClassCleanup(cls.cluster.stop)
-
+class Slurm(slurm_support.ClusterTestCase):
     def srun(self, flags, *arguments, command="launch"):
         """Starts `srun FLAGS scaletrain COMMAND ARGUMENTS`."""
         process = subprocess.Popen(
