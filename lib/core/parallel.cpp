@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -34,7 +35,11 @@ void for_each_index(std::int64_t count, int threads,
   };
   std::vector<std::thread> others;
   for (std::int64_t i = 1; i < std::min<std::int64_t>(threads, count); ++i) {
-    others.emplace_back(work);
+    try {
+      others.emplace_back(work);
+    } catch (const std::system_error&) {  // no more threads: those that are there do it all
+      break;
+    }
   }
   work();
   for (std::thread& other : others) other.join();

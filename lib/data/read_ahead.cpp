@@ -51,10 +51,17 @@ ReadAhead::ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::int64_t sa
       prefetch_(static_cast<std::size_t>(std::max(prefetch, 1))),
       pool_(pool),
       makers_(std::move(makers)) {
-  for (const auto& maker : makers_) threads_.emplace_back([this, &maker] { work(*maker); });
+  try {
+    for (const auto& maker : makers_) threads_.emplace_back([this, &maker] { work(*maker); });
+  } catch (...) {  // the system has no more threads
+    end_threads();
+    throw;
+  }
 }
 
-ReadAhead::~ReadAhead() {
+ReadAhead::~ReadAhead() { end_threads(); }
+
+void ReadAhead::end_threads() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

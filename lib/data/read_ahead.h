@@ -60,6 +60,7 @@ class ReadAhead {
   struct Slot;
   struct Chunk;
 
+  void end_threads();
   void work(Maker& maker);
   std::optional<Chunk> claim();
   bool open_slot();
