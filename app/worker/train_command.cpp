@@ -2,13 +2,16 @@
 
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "app/worker/early_stop.h"
 #include "lib/core/beat.h"
 #include "lib/core/error.h"
 #include "lib/core/lifeline.h"
@@ -42,6 +45,14 @@ int report(const core::Error& error, const core::WorkerEnv& env, std::int64_t st
   const int status = static_cast<int>(error.exit_code());
   core::write_error_file(env, error.what(), status, step);
   return status;
+}
+
+void leave_early() {
+  const bool interrupted = core::stop_reason() == core::StopReason::kInterrupt;
+  core::log("was asked to stop before training began");
+  std::fflush(nullptr);
+  ::_exit(
+      static_cast<int>(interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary));
 }
 
 }  // namespace
@@ -79,8 +90,11 @@ int run_train(int argc, char** argv) {
   try {
     std::optional<std::filesystem::path> checkpoint;
     if (resume) checkpoint = *resume;
-    trainer =
-        std::make_unique<train::Trainer>(recipe::load_recipe(recipe_path), env, checkpoint, beat);
+    {
+      const EarlyStop early_stop(leave_early);
+      trainer =
+          std::make_unique<train::Trainer>(recipe::load_recipe(recipe_path), env, checkpoint, beat);
+    }
     status = static_cast<int>(trainer->run());
   } catch (const core::Error& error) {
     status = report(error, env, step());

@@ -10,9 +10,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <vector>
 
-#include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/core/signals.h"
 #include "lib/dist/foreign_text.h"
 #include "lib/dist/numeric_names.h"
 
@@ -22,7 +20,6 @@ namespace {
 constexpr std::size_t kMaxRanksNamed = 16;
 // How much longer the others wait for rank 0's verdict than rank 0 waits for them.
 constexpr std::chrono::seconds kVerdictMargin{5};
-constexpr std::chrono::milliseconds kSlice{500}, kShortest{1};
 
 std::string place(const core::WorkerEnv& env) { return fmt::format("rank {}", env.rank); }
 
@@ -46,35 +43,13 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return text;
 }
 
-// store.wait in slices, so that a stop is heard meanwhile: a signal to this rank ends the wait of
-// all. Throws c10::DistStoreError when time is up and core::StoppedError at a stop.
-void wait_or_stop(c10d::Store& store, const std::vector<std::string>& keys, int rank,
-                  std::chrono::milliseconds timeout) {
-  const core::SteadyTime end = core::now() + timeout;
-  while (true) {
-    const bool own = core::stop_reason() != core::StopReason::kNone;
-    if (own) store.set("stop", "1");
-    if (own || store.check({"stop"})) {
-      throw core::StoppedError(fmt::format("rank {}", rank),
-                               "was asked to stop while it waited for the other ranks");
-    }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - core::now());
-    try {
-      return store.wait(keys, std::clamp(left, kShortest, kSlice));
-    } catch (const c10::DistStoreError&) {
-      if (core::now() >= end) throw;
-    }
-  }
-}
-
 // Ranks that are not there when all are or when time is up.
 std::vector<int> missing_ranks(c10d::Store& store, int world_size,
                                std::chrono::milliseconds timeout) {
-  constexpr int kLooking = 0;  // rank 0 does
   std::vector<std::string> keys;
   for (int rank = 0; rank < world_size; ++rank) keys.push_back(arrival_key(rank));
   try {
-    wait_or_stop(store, keys, kLooking, timeout);
+    store.wait(keys, timeout);
     return {};
   } catch (const c10::DistStoreError&) {  // time is up: see who is missing
   }
@@ -161,12 +136,10 @@ void await_all_ranks(c10d::Store& store, const core::WorkerEnv& env,
     if (env.rank == 0) {
       missing = announce(store, env, timeout);
     } else {
-      wait_or_stop(store, {"verdict"}, env.rank, timeout + kVerdictMargin);
+      store.wait({"verdict"}, timeout + kVerdictMargin);
       missing = store.get_to_str("verdict");
       if (!missing.empty()) store.set(heard_key(env.rank), "1");
     }
-  } catch (const core::StoppedError&) {
-    throw;
   } catch (const std::exception& error) {
     throw_missing(env, fmt::format("rank 0 was lost during rendezvous ({})", foreign_text(error)));
   }

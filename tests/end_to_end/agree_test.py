@@ -55,19 +55,31 @@ class AgreeTest(support.RunTestCase):
         self.assertEqual(support.inspect(self.folder / "alone/checkpoints/best")["step"],
                          support.inspect(self.folder / "run/checkpoints/best")["step"])
 
-    def test_a_job_that_waits_for_a_rank_stops_at_once(self):
+    def check_stop_while_joining(self, absent, number, status):
+        """A signal is answered at once while a rank waits for rank `absent`, which never comes."""
         script = self.folder / "worker"
-        script.write_text(f"#!/bin/sh\n[ $RANK = 1 ] && exec sleep 1000\nexec {WORKER} \"$@\"\n")
+        script.write_text(
+            f"#!/bin/sh\n[ $RANK = {absent} ] && exec sleep 1000\nexec {WORKER} \"$@\"\n")
         script.chmod(0o755)
+        run = f"without-{absent}-{status}"
         process = self.start("launch", "--nproc", 2, "--grace", "300s", "--worker", script,
-                             self.recipe())
-        support.wait_until(lambda: "joining" in self.phases("recipe"), "rank 0 to wait")
+                             self.recipe(run))
+        support.wait_until(lambda: "joining" in self.phases(run), "the other rank to wait")
         start = time.monotonic()
-        process.terminate()
+        process.send_signal(number)
         _, err = process.communicate(timeout=60)
-        self.assertEqual(75, process.returncode, err)
+        self.assertEqual(status, process.returncode, err)
         self.assertLess(time.monotonic() - start, 5)
+        self.assertIn("before training began", (
+            self.folder / run / f"logs/attempt_0/{1 - absent}/stderr.log").read_text())
         self.assert_nothing_left(process)
+
+    def test_a_job_that_waits_for_a_rank_stops_at_once(self):
+        self.check_stop_while_joining(1, signal.SIGTERM, 75)
+
+    def test_a_job_whose_store_does_not_answer_yet_stops_at_once(self):
+        self.check_stop_while_joining(0, signal.SIGTERM, 75)
+        self.check_stop_while_joining(0, signal.SIGINT, 130)
 
 
 if __name__ == "__main__":
