@@ -45,6 +45,10 @@ void add_launch_flags(CLI::App& command, LaunchOptions& options) {
   command.add_option("--numa-binding,--numa_binding", options.numa_binding,
                      "bind each worker to the CPUs near its GPU: node, socket, exclusive, "
                      "core-complex");
+  add_supervision_flags(command, options);
+}
+
+void add_supervision_flags(CLI::App& command, LaunchOptions& options) {
   add(command, "--max-restarts,--max_restarts", options.max_restarts, "PET_MAX_RESTARTS",
       "how often all workers are started again after a failure");
   command.add_option("--grace", options.grace,

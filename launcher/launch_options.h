@@ -63,6 +63,9 @@ struct LaunchOptions {
 // The flags that launch and resume share.
 void add_launch_flags(CLI::App& command, LaunchOptions& options);
 
+// Those of them that say how workers are watched, stopped and started again: of `worker` too.
+void add_supervision_flags(CLI::App& command, LaunchOptions& options);
+
 // The flags for programs.
 void add_program_flags(CLI::App& command, LaunchOptions& options);
 

@@ -39,13 +39,7 @@ void add_worker_command(CLI::App& app, int& exit_status) {
   add_recipe_flags(*worker, *options);
   worker->add_option("--resume", options->resume,
                      "auto (the newest checkpoint, if there is one) or a checkpoint's path");
-  add_agent_flags(*worker, options->agents);
-  worker->add_option("--max-restarts", options->max_restarts,
-                     "how often all tasks start their workers again after a failure");
-  worker->add_option("--grace", options->grace,
-                     "time between asking the worker to stop and killing it: 500ms, 10s, 5m");
-  worker->add_option("--hang-timeout", options->hang_timeout,
-                     "how long the worker may stand still, 0s for ever (default 10m)");
+  add_supervision_flags(*worker, *options);
   worker->add_option("RECIPE", options->path, "the recipe to run")->required();
   worker->callback([options, &exit_status] { exit_status = run_task(*options); });
 }
