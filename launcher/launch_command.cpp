@@ -53,9 +53,6 @@ void refuse_for_recipes(const LaunchOptions& options) {
 
 int run_launched(Job& job, const Placement& placement, const LaunchOptions& options) {
   const RestartLimits restarts = restart_limits(options.agents, options.max_restarts);
-  if (!options.local_addr.empty()) {
-    core::log("--local-addr has no effect: every address of a node is tried");
-  }
   AgentOptions agents = options.agents;
   apply_rdzv_conf(parse_rdzv_conf(options.rdzv_conf), agents);
   const AgentTiming timing = agent_timing(agents);

@@ -41,7 +41,7 @@ void add_launch_flags(CLI::App& command, LaunchOptions& options) {
   add(command, "--rdzv-conf,--rdzv_conf", options.rdzv_conf, "PET_RDZV_CONF",
       "KEY=VALUE,...: time limits where several nodes meet: join_timeout=600");
   add(command, "--local-addr,--local_addr", options.local_addr, "PET_LOCAL_ADDR",
-      "address of this node for the others (default: found)");
+      "c10d: address of this node for the others, and MASTER_ADDR where it leads (default: found)");
   command.add_option("--numa-binding,--numa_binding", options.numa_binding,
                      "bind each worker to the CPUs near its GPU: node, socket, exclusive, "
                      "core-complex");

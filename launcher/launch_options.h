@@ -32,7 +32,7 @@ struct LaunchOptions {
   std::string rdzv_backend = "static";
   std::string rdzv_endpoint{};
   std::string rdzv_conf{};   // parse_rdzv_conf
-  std::string local_addr{};  // under which other nodes reach this one; "": found
+  std::string local_addr{};  // that other nodes reach this one at, without fixed ranks; "": found
 
   std::string max_restarts = "0";
   std::string grace = "30s";

@@ -48,7 +48,7 @@ class NodesJob {
                .nproc = placement.nproc,
                .fixed_ranks = placement.fixed_ranks},
         agent_(agent_name(placement)),
-        meeting_(placement.endpoints, terms_, options.timing,
+        meeting_(placement.endpoints, placement.local_addr, terms_, options.timing,
                  !placement.fixed_ranks || placement.node_rank == 0) {
     for (int nodes = placement.min_nodes; nodes <= placement.nnodes; ++nodes) {
       if (job.fits(nodes)) fits_.insert(nodes);
@@ -171,6 +171,7 @@ class NodesJob {
     attempt.placement.node_rank = *view.rank;
     attempt.placement.master_addr =
         placement_.fixed_ranks ? placement_.master_addr : endpoint_.host;
+    if (!view.board.store_host.empty()) attempt.placement.master_addr = view.board.store_host;
     attempt.placement.master_port = view.board.store_port;
     return attempt;
   }
@@ -182,7 +183,8 @@ class NodesJob {
     place.master_port = 0;  // a new one for every round: no attempt sees another's keys
     try {
       store_ = listen_for_store(place);
-      session_->publish(store_.port, job_.make_plan(attempt));
+      session_->publish({.host = placement_.local_addr, .port = store_.port},
+                        job_.make_plan(attempt));
     } catch (const core::Error& error) {
       report_error(view, error);
     }

@@ -65,6 +65,7 @@ void resolve_elastic(const LaunchOptions& options, Placement& result) {
   }
   result.fixed_ranks = false;
   result.endpoints = parse_endpoints(options.rdzv_endpoint, kElasticPort);
+  result.local_addr = options.local_addr;
   result.master_addr = result.endpoints.front().host;
   result.master_port = result.endpoints.front().port;
 }
@@ -138,6 +139,8 @@ Placement resolve_placement(LaunchOptions options, const std::optional<SlurmStep
   resolve_meeting(options, result.nnodes);
   result.node_rank = parse_count("--node-rank", options.node_rank, 0, result.nnodes - 1);
   if (!options.master_addr.empty()) result.master_addr = options.master_addr;
+  const bool goes_by_own = options.standalone || options.rdzv_backend == "c10d";  // as torchrun
+  if (goes_by_own && !options.local_addr.empty()) result.master_addr = options.local_addr;
   if (result.nnodes > 1 && options.master_addr.empty()) {
     throw core::UsageError("--master-addr", "is missing, and there are several nodes",
                            "give every node the address of node 0");

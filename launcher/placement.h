@@ -29,6 +29,7 @@ struct Placement {
   bool fixed_ranks =
       true;  // several nodes: --node-rank says which this one is; else who comes first
   std::vector<Endpoint> endpoints{};  // several nodes: where the launchers' store may be
+  std::string local_addr{};  // nodes without numbers: the address that this one goes by; "": found
   int node_rank = 0;
   std::string master_addr = "127.0.0.1";
   int master_port = 0;  // 0: the system chooses one for every attempt

@@ -82,9 +82,10 @@ void Leader::step(SteadyTime now) {
   give_pulse(now);
 }
 
-void Leader::publish(int store_port, const std::string& plan) {
+void Leader::publish(const Endpoint& workers_store, const std::string& plan) {
   if (board_.phase != Phase::kFormed) return;
-  board_.store_port = store_port;
+  board_.store_host = workers_store.host;
+  board_.store_port = workers_store.port;
   board_.plan = plan;
   board_.phase = Phase::kRunning;
   journal_.write("run", {{"round", board_.round}, {"restart", board_.restart}});

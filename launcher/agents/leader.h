@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/agents/endpoint.h"
 #include "launcher/agents/journal.h"
 #include "launcher/agents/key_store.h"
 #include "launcher/agents/records.h"
@@ -39,8 +40,10 @@ class Leader {
   Leader(Options options, KeyStore& store, Journal& journal, core::SteadyTime now);
 
   void step(core::SteadyTime now);
-  // The round is formed and node 0 knows how it shall run: from now on all start their workers.
-  void publish(int store_port, const std::string& plan);
+  // The round is formed and node 0 knows how it shall run: from now on all start their workers,
+  // which meet at `workers_store` (without a host: at the one where a node found the leader's
+  // store).
+  void publish(const Endpoint& workers_store, const std::string& plan);
 
   const Board& board() const { return board_; }
   // The job is over, and all who are there know why, or had the time to.

@@ -23,25 +23,29 @@ constexpr milliseconds kHelloEvery{50}, kHelloPatience{3000};
 
 }  // namespace
 
-Meeting::Meeting(std::vector<Endpoint> endpoints, JobTerms terms, AgentTiming timing, bool may_lead)
+Meeting::Meeting(std::vector<Endpoint> endpoints, const std::string& local_addr, JobTerms terms,
+                 AgentTiming timing, bool may_lead)
     : endpoints_(std::move(endpoints)),
       terms_(std::move(terms)),
       timing_(timing),
       may_lead_(may_lead),
-      addresses_(own_addresses()) {
+      addresses_(local_addr.empty() ? own_addresses() : std::vector{local_addr}) {
   if (!may_lead_) return;
   if (terms_.fixed_ranks) {  // node 0 need not know its own name
     own_endpoint_ = endpoints_.front();
     first_endpoint_is_own_ = true;
   } else {
-    const auto own = std::find_if(endpoints_.begin(), endpoints_.end(),
-                                  [](const Endpoint& one) { return is_own(one.host); });
+    const auto own = std::find_if(endpoints_.begin(), endpoints_.end(), [&](const Endpoint& one) {
+      return one.host == local_addr || is_own(one.host);
+    });
     if (own != endpoints_.end()) own_endpoint_ = *own;
     first_endpoint_is_own_ = own == endpoints_.begin();
   }
   if (own_endpoint_) {
-    addresses_.insert(addresses_.begin(), own_endpoint_->host);
     port_ = own_endpoint_->port;
+    if (!local_addr.empty()) return;
+    std::erase(addresses_, own_endpoint_->host);
+    addresses_.insert(addresses_.begin(), own_endpoint_->host);
   } else {
     reserved_ = reserve_port();
     port_ = reserved_.port;

@@ -26,8 +26,10 @@ struct Met {
 
 class Meeting {
  public:
-  // `may_lead`: of a static job node 0, else every agent.
-  Meeting(std::vector<Endpoint> endpoints, JobTerms terms, AgentTiming timing, bool may_lead);
+  // `local_addr`: the one address to be known by, "": all of this host's. `may_lead`: of a static
+  // job node 0, else every agent.
+  Meeting(std::vector<Endpoint> endpoints, const std::string& local_addr, JobTerms terms,
+          AgentTiming timing, bool may_lead);
 
   // Where this agent would host the store, for its join record.
   const std::vector<std::string>& addresses() const { return addresses_; }

@@ -80,6 +80,7 @@ struct Board {
   int nodes = 0;
   int verdicts = 0;  // how many there are
   int restart = 0;
+  std::string store_host;             // "": where the leader's store was found
   int store_port = 0;                 // of the workers' store, from kRunning on
   std::string plan;                   // launcher/job.h, from kRunning on
   std::string reason{};               // from kStopping on

@@ -118,8 +118,8 @@ void Session::report(const Report& report) {
   say([&] { member_->report(report); });
 }
 
-void Session::publish(int store_port, const std::string& plan) {
-  say([&] { leader_->publish(store_port, plan); });
+void Session::publish(const Endpoint& workers_store, const std::string& plan) {
+  say([&] { leader_->publish(workers_store, plan); });
 }
 
 void Session::leave() {

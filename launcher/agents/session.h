@@ -43,7 +43,7 @@ class Session {
 
   // What the main thread has to say; after the store is lost nobody hears it.
   void report(const Report& report);
-  void publish(int store_port, const std::string& plan);
+  void publish(const Endpoint& workers_store, const std::string& plan);
   void leave();
 
  private:

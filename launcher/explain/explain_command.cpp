@@ -107,6 +107,9 @@ std::vector<Explained> launch_rows(const Subject& subject) {
       } else if (is_meeting && !subject.options.rdzv_endpoint.empty()) {
         row.from = given("--rdzv-endpoint");
       }
+      if (name == "master-addr" && row.value == subject.options.local_addr) {
+        row.from = given("--local-addr");
+      }
     }
     rows.push_back(std::move(row));
   }

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import unittest
@@ -50,6 +51,34 @@ class Spellings(BothSidesTestCase):
                 spelled.append("=".join(["--" + change(name[2:]), *value]))
             self.both(*spelled, usual=(), program=(sys.executable, "dump.py", "x"))
             self.assertEqual("job9", self.variables()["TORCHELASTIC_RUN_ID"])
+
+
+class LocalAddress(BothSidesTestCase):
+    """--local-addr: where the workers meet, with c10d and on a node alone."""
+
+    def test_a_node_alone(self):
+        self.each("--standalone", "--local-addr", "127.0.0.7")
+        for side, _ in self.SIDES:
+            variables = json.loads((self.folder / f"{side}1").read_text())[1]
+            self.assertEqual("127.0.0.7", variables["MASTER_ADDR"])
+
+    def test_two_nodes_meet_at_the_address_of_the_first(self):
+        owns = ("127.0.0.5", "127.0.0.6")
+        for _, command in self.SIDES:
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+            nodes = [subprocess.Popen(
+                [*command, "--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
+                 "--local-addr", own, "--no-python", "sh", "-c",
+                 f"echo $GROUP_RANK {own} $MASTER_ADDR"], cwd=self.folder, text=True,
+                env=self.environment(), stdout=subprocess.PIPE) for own in owns]
+            lines = []
+            for node in nodes:
+                self.addCleanup(node.kill)
+                lines.append(node.communicate(timeout=5 * LIMIT_S)[0].split())
+                self.assertEqual(0, node.returncode)
+            first, = [own for rank, own, _ in lines if rank == "0"]
+            self.assertEqual([first, first], [address for *_, address in lines])
 
 
 class Console(BothSidesTestCase):

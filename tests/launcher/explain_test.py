@@ -54,6 +54,9 @@ class Explain(RecipeTestCase):
         self.assertEqual(("::1", "--rdzv-endpoint"), launch["master-addr"])
         self.assertEqual(("123", "--rdzv-endpoint"), launch["master-port"])
 
+        launch = self.explain("--standalone", "--local-addr", "127.0.0.7", "--", "true")["launch"]
+        self.assertEqual(("127.0.0.7", "--local-addr"), launch["master-addr"])
+
     def test_every_key_of_a_recipe_with_its_line(self):
         (self.folder / "base.json").write_text('{\n "seed": 3\n}')
         path = self.recipe(extends="base.json", seed=None)

@@ -78,6 +78,20 @@ TEST_CASE("fixed nodes have numbers, unless the backend is c10d") {
         "  give that of node 0, or --rdzv-backend c10d");
 }
 
+TEST_CASE("--local-addr is this node's address where torchrun takes it for that") {
+  CHECK(resolve_placement({.standalone = true, .local_addr = "me"}).master_addr == "me");
+  CHECK(resolve_placement({.rdzv_backend = "c10d", .local_addr = "me"}).master_addr == "me");
+  CHECK(resolve_placement({.local_addr = "me"}).master_addr == "127.0.0.1");
+  const Placement free =
+      resolve_placement({.nnodes = "2:4", .rdzv_endpoint = "a,b", .local_addr = "me"});
+  CHECK(free.local_addr == "me");
+  CHECK(free.master_addr == "a");  // until it is known who leads
+  const Placement fixed =
+      resolve_placement({.nnodes = "2", .master_addr = "a", .local_addr = "me"});
+  CHECK(fixed.local_addr.empty());
+  CHECK(fixed.master_addr == "a");
+}
+
 TEST_CASE("wrong flags say what is allowed") {
   CHECK(placement_error({.nproc = "many"}) ==
         "--nproc: \"many\" is not allowed\n  give a number, auto, gpu or cpu");

@@ -131,7 +131,7 @@ struct Cluster {
   }
 
   void start_round() {
-    leader->publish(4000 + leader->board().round, "plan");
+    leader->publish({.host = "", .port = 4000 + leader->board().round}, "plan");
     run(milliseconds(200));
   }
 

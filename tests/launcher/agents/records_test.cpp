@@ -72,6 +72,28 @@ TEST_CASE("a report without a failure has none") {
   CHECK_FALSE(read.failure.has_value());
 }
 
+TEST_CASE("a board comes back as it was written") {
+  Board board;
+  board.phase = Phase::kRunning;
+  board.generation = 2;
+  board.round = 3;
+  board.nodes = 4;
+  board.store_host = "10.0.0.7";
+  board.store_port = 5;
+  board.plan = "plan";
+  board.candidates = {{.agent = "a", .host = "h", .addresses = {"10.0.0.1"}, .port = 7}};
+  const auto read = parse<Board>(to_line(board));
+  CHECK(read.phase == Phase::kRunning);
+  CHECK(read.generation == 2);
+  CHECK(read.round == 3);
+  CHECK(read.nodes == 4);
+  CHECK(read.store_host == "10.0.0.7");
+  CHECK(read.store_port == 5);
+  CHECK(read.plan == "plan");
+  REQUIRE(read.candidates.size() == 1);
+  CHECK(read.candidates[0].addresses == board.candidates[0].addresses);
+}
+
 TEST_CASE("what is no record is refused, with its bytes escaped") {
   for (const std::string text : {"", "GET / HTTP/1.1", "[]", "{}", "{\"phase\":\"x\"}"}) {
     CHECK_THROWS_AS(parse<Board>(text), core::InternalError);

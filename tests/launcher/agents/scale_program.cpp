@@ -88,7 +88,7 @@ double form_round(const Server& server, int nodes) {
   std::size_t running = 0;
   while (running < agents.size()) {
     leader.step(core::now());
-    if (leader.board().phase == Phase::kFormed) leader.publish(1, "plan");
+    if (leader.board().phase == Phase::kFormed) leader.publish({.host = "", .port = 1}, "plan");
     running = 0;
     for (std::size_t node = 0; node < agents.size(); ++node) {
       agents[node].member->step(core::now());
