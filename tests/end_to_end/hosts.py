@@ -40,6 +40,13 @@ class Hosts:
         """Cuts host `host` off the others, or connects it again."""
         ip("-n", self.switch, "link", "set", f"port{host}", "up" if connected else "down")
 
+    def split(self, hosts):
+        """Cuts the network in two: `hosts` can reach each other, and so can the rest."""
+        ip("-n", self.switch, "link", "add", "bridge2", "type", "bridge")
+        ip("-n", self.switch, "link", "set", "bridge2", "up")
+        for host in hosts:
+            ip("-n", self.switch, "link", "set", f"port{host}", "master", "bridge2")
+
     def command(self, host, *words):
         return ["ip", "netns", "exec", self.names[host], *map(str, words)]
 
