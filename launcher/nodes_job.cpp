@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "launcher/agents/beacon.h"
 #include "launcher/agents/journal.h"
 #include "launcher/agents/meeting.h"
 #include "launcher/agents/session.h"
@@ -75,6 +76,7 @@ class NodesJob {
   std::optional<int> meet() {
     const SteadyTime start = core::now();
     while (true) {
+      if (meeting_.is_turn(core::now())) signpost_.reset();  // its port is needed
       if (std::optional<Met> met = meeting_.try_once(core::now())) {
         if (join(std::move(*met))) return std::nullopt;
       }
@@ -185,9 +187,20 @@ class NodesJob {
       store_ = listen_for_store(place);
       session_->publish({.host = placement_.local_addr, .port = store_.port},
                         job_.make_plan(attempt));
+      tell_newcomers(view.board.generation);
     } catch (const core::Error& error) {
       report_error(view, error);
     }
+  }
+
+  // Where the job has left its endpoints: others are started again there.
+  void tell_newcomers(int generation) {
+    if (placement_.fixed_ranks || generation == 1 || beacon_) return;
+    beacon_.emplace(placement_.endpoints, terms_, generation,
+                    Candidate{.agent = agent_,
+                              .host = host_name(),
+                              .addresses = meeting_.addresses(),
+                              .port = endpoint_.port});
   }
 
   std::optional<int> run_round(const Session::View& view) {
@@ -306,17 +319,20 @@ class NodesJob {
     last_ = view.last;
     // A leader that never had a round knows no more than is known here.
     if (view.board.nodes > 0) meeting_.begin_again(view.board, last_, core::now());
+    beacon_.reset();
     session_.reset();
     server_.reset();
     return std::nullopt;
   }
 
-  // Of two that lead, each of which waits for the others, one goes on.
+  // Of two that lead, each of which waits for the others, one goes on. The other's store stays
+  // where it tells newcomers where to go.
   bool give_way(int generation) {
     std::optional<Met> met = meeting_.ask_before(generation);
     if (!met) return false;
     journal_.write("give way", {{"to", to_text(met->endpoint)}});
     session_.reset();
+    if (met->own_store_told) signpost_.emplace(std::move(*server_));
     server_.reset();
     join(std::move(*met));
     return true;
@@ -350,6 +366,8 @@ class NodesJob {
   Journal journal_;
   Meeting meeting_;
   std::optional<core::Process> server_;
+  std::optional<core::Process> signpost_;  // a store that another's beacon has reached
+  std::optional<Beacon> beacon_;           // of a leader that took over
   Endpoint endpoint_;
   std::unique_ptr<Session> session_;
   StoreSocket store_;  // of the workers of the round under way

@@ -70,7 +70,7 @@ std::optional<Met> Meeting::try_once(SteadyTime now) {
   if (!fixed_leader) {
     if (std::optional<Met> met = ask_endpoints(least)) return met;
   }
-  if (may_lead_ && is_turn(now)) return host();
+  if (is_turn(now)) return host();
   return std::nullopt;
 }
 
@@ -99,7 +99,7 @@ std::optional<Met> Meeting::ask_endpoints(int least) {
   return std::nullopt;
 }
 
-std::optional<Met> Meeting::ask(const Endpoint& endpoint, int least) {
+std::optional<Met> Meeting::ask(const Endpoint& endpoint, int least, bool follow) {
   try {
     auto store = std::make_unique<StoreClient>(endpoint, kConnect, timing_.lost_after);
     const SteadyTime end = core::now() + kHelloPatience;
@@ -111,6 +111,11 @@ std::optional<Met> Meeting::ask(const Endpoint& endpoint, int least) {
     if (!hello) {
       why_ = fmt::format("the store at {}: no launcher leads there", to_text(endpoint));
       return std::nullopt;
+    }
+    if (const std::optional<std::string> moved = store->get("moved")) {
+      why_ = fmt::format("the store at {}: the job has moved from there", to_text(endpoint));
+      if (!follow) return std::nullopt;
+      return ask_moved(endpoint, parse<Candidate>(*moved), std::max(least, hello->generation + 1));
     }
     // The leader of the last round again: only the connection to it was lost.
     const bool same = !candidates_.empty() && hello->agent == candidates_.front().agent &&
@@ -130,7 +135,18 @@ std::optional<Met> Meeting::ask(const Endpoint& endpoint, int least) {
   }
 }
 
+std::optional<Met> Meeting::ask_moved(const Endpoint& from, const Candidate& moved, int least) {
+  for (const std::string& address : moved.addresses) {
+    if (auto met = ask({.host = address, .port = moved.port}, least, false)) {
+      met->own_store_told = own_endpoint_ && to_text(from) == to_text(*own_endpoint_);
+      return met;
+    }
+  }
+  return std::nullopt;
+}
+
 bool Meeting::is_turn(SteadyTime now) const {
+  if (!may_lead_) return false;
   if (last_.nodes == 0) return first_endpoint_is_own_;
   // Only its candidates know of each other; the first was the leader that is gone.
   if (last_.rank >= static_cast<int>(candidates_.size())) return false;

@@ -21,7 +21,8 @@ struct Met {
   std::unique_ptr<StoreClient> store;
   std::optional<core::Process> server;
   Endpoint endpoint;
-  int generation = 0;  // of the leader, or to be
+  int generation = 0;           // of the leader, or to be
+  bool own_store_told = false;  // found through this agent's own store, which others may ask too
 };
 
 class Meeting {
@@ -46,14 +47,17 @@ class Meeting {
   // its generation or, of the same, because its turn came first.
   std::optional<Met> ask_before(int generation);
   const std::string& why() const { return why_; }
+  // Whether try_once would host the store now if it finds none.
+  bool is_turn(core::SteadyTime now) const;
 
  private:
-  // `least`: no store of an earlier generation will do.
-  std::optional<Met> ask(const Endpoint& endpoint, int least);
+  // `least`: no store of an earlier generation will do. `follow`: nor one that says where the
+  // leader is instead (launcher/agents/beacon.h), which is asked then.
+  std::optional<Met> ask(const Endpoint& endpoint, int least, bool follow = true);
+  std::optional<Met> ask_moved(const Endpoint& from, const Candidate& moved, int least);
   std::optional<Met> ask_candidates(std::size_t count, int least);
   std::optional<Met> ask_endpoints(int least);
   std::optional<Met> host();
-  bool is_turn(core::SteadyTime now) const;
 
   std::vector<Endpoint> endpoints_;
   JobTerms terms_;

@@ -162,6 +162,13 @@ Hello parse<Hello>(const std::string& text) {
   });
 }
 
+std::string to_line(const Candidate& record) { return line(to_record(record)); }
+
+template <>
+Candidate parse<Candidate>(const std::string& text) {
+  return read_record(text, candidate);
+}
+
 std::string to_line(const Message& record) {
   RecordJson value = RecordJson::object();
   if (record.join) value["join"] = to_record(*record.join);

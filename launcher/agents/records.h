@@ -3,7 +3,8 @@
 // Keys: `hello` (whose store this is), `inbox` (a counter) and `inbox/N` (messages to the leader,
 // in the order of their arrival), `beat/AGENT` (a sign of life), `place/AGENT` (its rank, or a
 // refusal), `pulse` (the leader's sign of life and the board's version), `board` (where the job
-// stands), `verdict/N`. The leader alone writes hello, place, pulse, board and verdict.
+// stands), `verdict/N`. The leader alone writes hello, place, pulse, board and verdict. `moved`
+// (where the leader of the job is) is left by that leader in a store that is not its own.
 #pragma once
 
 #include <optional>
@@ -105,6 +106,7 @@ struct Verdict {
 // One record as one line. `parse` throws core::InternalError for what is no such record: another
 // version of this program, or a stranger.
 std::string to_line(const Hello& record);
+std::string to_line(const Candidate& record);
 std::string to_line(const Message& record);
 std::string to_line(const Board& record);
 std::string to_line(const Place& record);
@@ -113,6 +115,8 @@ template <class Record>
 Record parse(const std::string& line);
 template <>
 Hello parse<Hello>(const std::string& line);
+template <>
+Candidate parse<Candidate>(const std::string& line);
 template <>
 Message parse<Message>(const std::string& line);
 template <>

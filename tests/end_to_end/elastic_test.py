@@ -47,6 +47,20 @@ class Agents(AgentsTestCase):
                 for file in (self.folder / "out").iterdir():
                     file.unlink()
 
+    def test_a_first_host_that_comes_again_finds_the_others_where_they_are_now(self):
+        self.endpoints = self.endpoints.split(",")[0]
+        agents = [self.agent(host) for host in range(3)]
+        known = {}
+        self.wait_for_round(3, known)
+        agents[0].kill()
+        self.wait_for_round(2, known)
+        agents[0] = self.agent(0)
+        took = self.wait_for_round(3, known)
+        print(f"the only endpoint again: 3 go on after {took:.1f} s", flush=True)
+        agents.append(self.agent(3))  # it asks there as well
+        self.wait_for_round(4, known)
+        self.finish(agents)
+
     def test_an_agent_that_is_stopped_leaves_and_the_others_go_on(self):
         agents = [self.agent(host) for host in range(3)]
         known = {}
