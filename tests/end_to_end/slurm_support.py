@@ -33,6 +33,8 @@ SlurmdLogFile={folder}/d-%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
+# Jobs that wait are looked at once a second; by default one that comes back may wait for a minute.
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 MpiDefault=none
