@@ -64,6 +64,7 @@ void Meeting::begin_again(const Board& board, const LastRound& last, SteadyTime 
 }
 
 std::optional<Met> Meeting::try_once(SteadyTime now) {
+  asked_.clear();
   const int least = last_.nodes == 0 ? 0 : generation_ + 1;
   if (std::optional<Met> met = ask_candidates(candidates_.size(), least)) return met;
   const bool fixed_leader = terms_.fixed_ranks && may_lead_;
@@ -75,6 +76,7 @@ std::optional<Met> Meeting::try_once(SteadyTime now) {
 }
 
 std::optional<Met> Meeting::ask_before(int generation) {
+  asked_.clear();
   const auto before = static_cast<std::size_t>(std::max(0, last_.rank));
   if (std::optional<Met> met = ask_candidates(before, generation)) return met;
   return ask_endpoints(generation + 1);
@@ -100,6 +102,7 @@ std::optional<Met> Meeting::ask_endpoints(int least) {
 }
 
 std::optional<Met> Meeting::ask(const Endpoint& endpoint, int least, bool follow) {
+  if (!asked_.insert(to_text(endpoint)).second) return std::nullopt;
   try {
     auto store = std::make_unique<StoreClient>(endpoint, kConnect, timing_.lost_after);
     const SteadyTime end = core::now() + kHelloPatience;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,7 @@ class Meeting {
   LastRound last_;
   int generation_ = 0;
   core::SteadyTime lost_at_{};
+  std::set<std::string> asked_;  // in this round of questions: a host that is gone costs a second
   std::string why_;
 };
 
