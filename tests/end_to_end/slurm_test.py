@@ -74,9 +74,11 @@ class Slurm(slurm_support.ClusterTestCase):
         self.assertFalse((self.folder / "recipe").exists())
 
     def test_a_cancelled_job_saves_and_goes_on(self):
-        recipe = self.recipe(steps=400, checkpoint={"every": {"epochs": 100}})
+        changes = dict(steps=60, threads=1, checkpoint={"every": {"epochs": 100}})
+        recipe = self.recipe(**changes)
         flags = ["-N2", "--ntasks-per-node=1"]
-        process = self.srun(flags, "--resume", "auto", recipe)
+        with unittest.mock.patch.dict(self.cluster.environment, SCALETRAIN_FAULT="slows@7"):
+            process = self.srun(flags, "--resume", "auto", recipe)
         run = self.folder / "recipe"
         wait_until(lambda: (run / "metrics.jsonl").exists() and len(records(run, "train")) > 5,
                    "some steps")
@@ -91,8 +93,7 @@ class Slurm(slurm_support.ClusterTestCase):
         again = self.srun(flags, "--resume", "auto", recipe)
         out, err = again.communicate(timeout=TIMEOUT_S)
         self.assertEqual(0, again.returncode, f"{out}\n{err}")
-        undisturbed = self.recipe("undisturbed", steps=400, checkpoint={"every": {"epochs": 100}})
-        self.run_scaletrain("launch", "--nproc", 2, "--set", "threads=2", undisturbed)
+        self.run_scaletrain("launch", "--nproc", 2, self.recipe("undisturbed", **changes))
         self.assertEqual(inspect(self.folder / "undisturbed")["model_digest"],
                          inspect(run)["model_digest"])
 
