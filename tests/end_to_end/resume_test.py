@@ -10,30 +10,42 @@ from end_to_end import support
 KILLS = ["launcher", "rank", "all", "launcher while saving", "all while saving"]
 
 
+# Running statistics in buffers; random masks and two moments for every parameter.
+RESNET = {
+    "model": {"name": "resnet18", "num_classes": 10},
+    "optimizer": {"name": "sgd", "lr": 0.02, "momentum": 0.9, "weight_decay": 1e-4},
+    "validate": {"every": {"steps": 10}},
+}
+TRANSFORMER = {
+    "model": {"name": "vit_tiny", "num_classes": 10, "dim": 48, "depth": 2, "dropout": 0.1},
+    "optimizer": {"name": "adamw", "lr": 0.002},
+    "validate": {"every": {"steps": 20}},
+}
+
+
 class ResumeTest(support.RunTestCase):
-    def check(self, ranks, steps):
-        resnet = {
-            "model": {"name": "resnet18", "num_classes": 10},
+    def check(self, ranks, steps, parts, kills=KILLS):
+        changes = {
+            **parts,
             "batch": {"per_device": 4},
             "steps": steps,
-            "optimizer": {"name": "sgd", "lr": 0.02, "momentum": 0.9, "weight_decay": 1e-4},
             "schedule": {"warmup": {"steps": 4}, "decay": "cosine"},
             "checkpoint": {"every": {"steps": 4}, "keep_last": 2},
-            "validate": {"every": {"steps": 10}},
         }
         flags = ["launch", "--nproc", ranks]
-        alone = self.recipe("alone", **resnet)
+        alone = self.recipe("alone", **changes)
         self.run_scaletrain(*flags, alone)
-        killed = self.recipe("killed", **resnet)
+        killed = self.recipe("killed", **changes)
 
         seed = random.randrange(1 << 30)
         print(f"kill moments drawn with seed {seed}")
         moments = random.Random(seed)
-        for kill in KILLS:
+        for number, kill in enumerate(kills):
+            unfinished = self.unfinished()  # of the kill before
             process = self.start(*flags, "--resume", "auto", killed)
             # The first kill comes behind the first checkpoint, so that there is one to go on from.
-            least = 6 if kill == KILLS[0] else 1
-            self.wait_for_moment(process, kill, moments.randint(least, least + 5))
+            least = 6 if number == 0 else 1
+            self.wait_for_moment(process, kill, moments.randint(least, least + 5), unfinished)
             self.kill(process, kill, moments)
             process.communicate(timeout=60)
             self.assert_nothing_left(process)
@@ -49,12 +61,16 @@ class ResumeTest(support.RunTestCase):
     def chain(self, run, field):
         return [(r["step"], r[field]) for r in support.records(self.folder / run, "train")]
 
-    def wait_for_moment(self, process, kill, more):
+    def unfinished(self):
+        """The checkpoints that are being written, or were when a process was killed."""
+        return set((self.folder / "killed").glob("checkpoints/*.tmp.*"))
+
+    def wait_for_moment(self, process, kill, more, unfinished):
         """`more` lines of metrics after the start, or the middle of a save."""
         run = self.folder / "killed"
         if kill.endswith("saving"):
             support.wait_until(
-                lambda: process.poll() is not None or list(run.glob("checkpoints/*.tmp.*")),
+                lambda: process.poll() is not None or self.unfinished() - unfinished,
                 "a checkpoint that is being written")
             return
         before = self.lines(run)
@@ -77,11 +93,18 @@ class ResumeTest(support.RunTestCase):
             except ProcessLookupError:
                 pass
 
-    def test_two_ranks(self):
-        self.check(ranks=2, steps=60 if support.LONG else 24)
+    def test_two_ranks_of_a_convolutional_network(self):
+        if support.LONG:
+            self.check(2, 60, RESNET)
+        else:
+            self.check(2, 16, RESNET, ["rank", "all while saving"])
 
-    def test_four_ranks(self):
-        self.check(ranks=4, steps=60 if support.LONG else 24)
+    def test_four_ranks_of_a_transformer(self):
+        self.check(4, 60, TRANSFORMER)
+
+    @unittest.skipUnless(support.LONG, "four ranks of a ResNet: the long form")
+    def test_four_ranks_of_a_convolutional_network(self):
+        self.check(4, 60, RESNET)
 
 
 if __name__ == "__main__":
