@@ -11,14 +11,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Folder {
-  Folder() {
+struct CardFolder {
+  CardFolder() {
     std::string name = (fs::temp_directory_path() / "scaletrain-cards-XXXXXX").string();
     path = ::mkdtemp(name.data());
   }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
+  ~CardFolder() { fs::remove_all(path); }
+  CardFolder(const CardFolder&) = delete;
+  CardFolder& operator=(const CardFolder&) = delete;
 
   void write(const std::string& name, const std::string& text) const {
     fs::create_directories((path / name).parent_path());
@@ -35,7 +35,7 @@ struct Folder {
 }  // namespace
 
 TEST_CASE("the cards beside shards and folders are kept with the run, and old ones are not") {
-  const Folder folder;
+  const CardFolder folder;
   folder.write("shards/card.json", "one");
   folder.write("pictures/card.json", "two");
   folder.write("run/cards/test.json", "of an earlier start");

@@ -11,14 +11,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Folder {
-  Folder() {
+struct QueueFolder {
+  QueueFolder() {
     std::string name = "/tmp/scaletrain-queue-XXXXXX";
     path = mkdtemp(name.data());
   }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
+  ~QueueFolder() { fs::remove_all(path); }
+  QueueFolder(const QueueFolder&) = delete;
+  QueueFolder& operator=(const QueueFolder&) = delete;
   fs::path path;
 };
 
@@ -50,7 +50,7 @@ TEST_CASE("a file that is no job is named") {
 }
 
 TEST_CASE("jobs are numbered in their order and found again by their number") {
-  const Folder folder;
+  const QueueFolder folder;
   std::vector<QueuedJob> jobs;
   add_jobs(jobs, {job_of("/runs/a"), job_of("/runs/b")});
   for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) save_job(folder.path, *job);

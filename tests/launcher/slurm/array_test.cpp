@@ -12,7 +12,7 @@ namespace {
 
 using Tasks = std::vector<int>;
 
-std::string error_of(const std::string& text) {
+std::string array_error(const std::string& text) {
   try {
     array_tasks(text);
   } catch (const core::UsageError& error) {
@@ -29,17 +29,17 @@ TEST_CASE("ranges, steps and lists; how many run at once does not matter") {
 }
 
 TEST_CASE("what is no array is refused") {
-  CHECK(error_of("3-1") ==
+  CHECK(array_error("3-1") ==
         "--array: \"3-1\" has a range that runs backwards\n"
         "  it should look like 0-3 or 1,5-9:2%2, with 10,000 tasks at most");
-  CHECK(error_of("1,1").find("names a task twice") != std::string::npos);
-  CHECK(error_of("0-10000").find("has too many tasks") != std::string::npos);
-  CHECK(error_of("0-9999,10000").find("has too many tasks") != std::string::npos);
-  CHECK(error_of("5:2").find("has a step without a range") != std::string::npos);
+  CHECK(array_error("1,1").find("names a task twice") != std::string::npos);
+  CHECK(array_error("0-10000").find("has too many tasks") != std::string::npos);
+  CHECK(array_error("0-9999,10000").find("has too many tasks") != std::string::npos);
+  CHECK(array_error("5:2").find("has a step without a range") != std::string::npos);
   for (const char* text :
        {"", ",", "1,", "a", "-1", "1-", "1-2:", "1-2:0", "1%", "1%0", "5000000"}) {
     CAPTURE(text);
-    CHECK(error_of(text).find("--array: ") == 0);
+    CHECK(array_error(text).find("--array: ") == 0);
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 template <class Function>
-std::string error_of(const Function& function) {
+std::string record_error(const Function& function) {
   try {
     function();
   } catch (const core::UsageError& error) {
@@ -24,13 +24,13 @@ std::string error_of(const Function& function) {
   return "no error";
 }
 
-struct Folder {
+struct RecordFolder {
   fs::path path = fs::temp_directory_path() / ("slurm_job_record_" + std::to_string(getpid()));
-  ~Folder() { fs::remove_all(path); }
+  ~RecordFolder() { fs::remove_all(path); }
 };
 
 TEST_CASE("a record is read as it was written") {
-  const Folder run;
+  const RecordFolder run;
   write_job_record(run.path, {.job = "12_3", .log = "/a b/\"c\".out"});
   const JobRecord record = read_job_record(run.path);
   CHECK(record.job == "12_3");
@@ -38,16 +38,16 @@ TEST_CASE("a record is read as it was written") {
 }
 
 TEST_CASE("a run without a job, or with a damaged record, says what to do") {
-  const Folder run;
+  const RecordFolder run;
   const std::string file = (run.path / "slurm.json").string();
   const auto read = [&] { read_job_record(run.path); };
-  CHECK(error_of(read) ==
+  CHECK(record_error(read) ==
         file + ": does not exist\n  submit the run: scaletrain slurm RECIPE --submit");
   fs::create_directories(run.path);
   for (const char* text : {"", "{", "[]", "{}", R"({"job": 3})", R"({"job": "3 --user=root"})"}) {
     CAPTURE(text);
     std::ofstream(file) << text;
-    CHECK(error_of(read).find(file + ": names no job") == 0);
+    CHECK(record_error(read).find(file + ": names no job") == 0);
   }
 }
 
@@ -56,11 +56,11 @@ TEST_CASE("the log is the file that sbatch makes of the pattern") {
   CHECK(log_path("slurm-%j.out", "12", "name") == here + "/slurm-12.out");
   CHECK(log_path("/logs/%x-%A_%a.out", "12_3", "name") == "/logs/name-12_3.out");
   CHECK(log_path("100%%", "12", "name") == here + "/100%");
-  CHECK(error_of([] { log_path("%j.out", "12_3", "name"); }) ==
+  CHECK(record_error([] { log_path("%j.out", "12_3", "name"); }) ==
         "--output: \"%j\" cannot be found again in an array\n"
         "  use %j, or %A and %a for an array, %x and %%");
-  CHECK(error_of([] { log_path("%N.out", "12", "name"); }).find("--output: \"%N\"") == 0);
-  CHECK(error_of([] { log_path("end%", "12", "name"); }).find("--output: \"% \"") == 0);
+  CHECK(record_error([] { log_path("%N.out", "12", "name"); }).find("--output: \"%N\"") == 0);
+  CHECK(record_error([] { log_path("end%", "12", "name"); }).find("--output: \"% \"") == 0);
 }
 
 }  // namespace

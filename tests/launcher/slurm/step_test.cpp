@@ -10,7 +10,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-std::string error_of(const std::string& text, int node) {
+std::string step_error(const std::string& text, int node) {
   try {
     tasks_on_node(text, node);
   } catch (const core::UsageError& error) {
@@ -64,12 +64,12 @@ TEST_CASE("tasks of a node are found in Slurm's short form") {
 }
 
 TEST_CASE("what is no list of tasks is refused") {
-  CHECK(error_of("2(x3),1", 4) ==
+  CHECK(step_error("2(x3),1", 4) ==
         "SLURM_STEP_TASKS_PER_NODE: \"2(x3),1\" has 4 nodes, and this is number 4\n"
         "  unset Slurm's variables, or start this with srun");
   for (const char* text : {"", "x", "2(x", "2(x)", "(x2)", "0", "-1", "2(x0)", "2(y3)", "1,,2"}) {
     CAPTURE(text);
-    CHECK(error_of(text, 1).find("SLURM_STEP_TASKS_PER_NODE: ") == 0);
+    CHECK(step_error(text, 1).find("SLURM_STEP_TASKS_PER_NODE: ") == 0);
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void put(const fs::path& file, const std::string& text) {
+void put_text(const fs::path& file, const std::string& text) {
   fs::create_directories(file.parent_path());
   std::ofstream(file) << text << "\n";
 }
@@ -27,14 +27,14 @@ class Machine {
     std::string name = "/tmp/scaletrain-numa-XXXXXX";
     root_ = mkdtemp(name.data());
     for (int node = 0; node < 4; ++node) {
-      put(root_ / fmt::format("devices/system/node/node{}/cpulist", node),
-          fmt::format("{}-{},{}-{}", 4 * node, 4 * node + 3, 4 * node + 16, 4 * node + 19));
+      put_text(root_ / fmt::format("devices/system/node/node{}/cpulist", node),
+               fmt::format("{}-{},{}-{}", 4 * node, 4 * node + 3, 4 * node + 16, 4 * node + 19));
     }
-    put(root_ / "devices/system/node/possible", "0-3");
+    put_text(root_ / "devices/system/node/possible", "0-3");
     for (int cpu = 0; cpu < 32; ++cpu) add_cpu(cpu);
     for (int gpu = 0; gpu < 8; ++gpu) {
       gpus.push_back(fmt::format("0000:0{}:00.0", gpu));
-      put(root_ / "bus/pci/devices" / gpus.back() / "numa_node", std::to_string(gpu / 2));
+      put_text(root_ / "bus/pci/devices" / gpus.back() / "numa_node", std::to_string(gpu / 2));
     }
   }
   ~Machine() { fs::remove_all(root_); }
@@ -62,18 +62,18 @@ class Machine {
   void add_cpu(int cpu) const {
     const int core = cpu % 16, complex = core / 2 * 2;
     const fs::path folder = root_ / fmt::format("devices/system/cpu/cpu{}", cpu);
-    put(folder / "topology/physical_package_id", std::to_string(core / 8));
-    put(folder / "topology/thread_siblings_list", fmt::format("{},{}", core, core + 16));
-    put(folder / "cache/index0/type", "Data");
-    put(folder / "cache/index0/level", "1");
-    put(folder / "cache/index0/shared_cpu_list", fmt::format("{},{}", core, core + 16));
-    put(folder / "cache/index1/type", "Instruction");
-    put(folder / "cache/index1/level", "4");
-    put(folder / "cache/index1/shared_cpu_list", "0-31");
-    put(folder / "cache/index3/type", "Unified");
-    put(folder / "cache/index3/level", "3");
-    put(folder / "cache/index3/shared_cpu_list",
-        fmt::format("{}-{},{}-{}", complex, complex + 1, complex + 16, complex + 17));
+    put_text(folder / "topology/physical_package_id", std::to_string(core / 8));
+    put_text(folder / "topology/thread_siblings_list", fmt::format("{},{}", core, core + 16));
+    put_text(folder / "cache/index0/type", "Data");
+    put_text(folder / "cache/index0/level", "1");
+    put_text(folder / "cache/index0/shared_cpu_list", fmt::format("{},{}", core, core + 16));
+    put_text(folder / "cache/index1/type", "Instruction");
+    put_text(folder / "cache/index1/level", "4");
+    put_text(folder / "cache/index1/shared_cpu_list", "0-31");
+    put_text(folder / "cache/index3/type", "Unified");
+    put_text(folder / "cache/index3/level", "3");
+    put_text(folder / "cache/index3/shared_cpu_list",
+             fmt::format("{}-{},{}-{}", complex, complex + 1, complex + 16, complex + 17));
   }
 
   fs::path root_;
