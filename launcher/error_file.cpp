@@ -1,5 +1,7 @@
 #include "launcher/error_file.h"
 
+#include <sys/stat.h>
+
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -32,6 +34,14 @@ const json& member(const json& object, const char* name) {
   return object.is_object() && found != object.end() ? *found : none;
 }
 
+// Unix seconds at which the file was last changed; 0: unknown.
+double written_at(const std::filesystem::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return 0;
+  return static_cast<double>(status.st_mtim.tv_sec) +
+         static_cast<double>(status.st_mtim.tv_nsec) / 1e9;
+}
+
 }  // namespace
 
 std::optional<ErrorFile> read_error_file(const std::filesystem::path& path) {
@@ -57,6 +67,12 @@ std::optional<ErrorFile> read_error_file(const std::filesystem::path& path) {
     return std::nullopt;
   }
   result.whole_seconds = result.time == std::floor(result.time);
+  // The file itself was written in that second: it knows the rest.
+  const double written = written_at(path);
+  if (result.whole_seconds && std::floor(written) == result.time) {
+    result.time = written;
+    result.whole_seconds = false;
+  }
   return result;
 }
 

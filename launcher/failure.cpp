@@ -39,11 +39,6 @@ bool ended_by_us(const WorkerEnd& end) {
   return end.was_stopped && (end.status.signal == SIGTERM || end.status.signal == SIGKILL);
 }
 
-// A worker that ended because another had failed.
-bool only_followed(const WorkerEnd& end) {
-  return ended_by_us(end) || end.status.code == static_cast<int>(core::ExitCode::kTemporary);
-}
-
 // When it failed. A time cut to whole seconds only says that it was not later than that second.
 double failure_time(const WorkerEnd& end, const std::optional<ErrorFile>& file) {
   if (!file || file->time <= 0) return end.time;
@@ -56,7 +51,18 @@ struct FailedRank {
   const WorkerPlan* plan;
   std::optional<ErrorFile> file;
   double time;
+  bool followed;  // it ended because another had failed
 };
+
+// When the launcher saw the first failure that it had not brought about itself; 0: there was none.
+double first_seen(const std::vector<WorkerEnd>& ends) {
+  double result = 0;
+  for (const WorkerEnd& end : ends) {
+    if (end.status.ok() || ended_by_us(end)) continue;
+    if (result == 0 || end.time < result) result = end.time;
+  }
+  return result;
+}
 
 const WorkerPlan* plan_of(const WorkerEnd& end, const std::vector<WorkerPlan>& plans) {
   return &*std::find_if(plans.begin(), plans.end(),
@@ -117,18 +123,25 @@ std::string render_node(const Failure& failure) {
 std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<WorkerPlan>& plans) {
   if (end.hang) return failure_of_hang(*end.hang, plans);
   std::vector<FailedRank> failed;
+  const double seen = first_seen(end.workers);
   for (const WorkerEnd& worker : end.workers) {
     if (worker.status.ok()) continue;
     const WorkerPlan* const plan = plan_of(worker, plans);
     std::optional<ErrorFile> file;
     if (!plan->error_file.empty()) file = read_error_file(plan->error_file);
     const double time = failure_time(worker, file);
-    failed.push_back({.end = &worker, .plan = plan, .file = std::move(file), .time = time});
+    // One that was slow to end after it had told its failure is no follower.
+    const bool told_before = file && file->time > 0 && time < seen;
+    const bool lost_peer = worker.status.code == static_cast<int>(core::ExitCode::kTemporary);
+    failed.push_back({.end = &worker,
+                      .plan = plan,
+                      .file = std::move(file),
+                      .time = time,
+                      .followed = lost_peer || (ended_by_us(worker) && !told_before)});
   }
   if (failed.empty()) return std::nullopt;
   std::stable_sort(failed.begin(), failed.end(), [](const FailedRank& a, const FailedRank& b) {
-    return std::make_tuple(only_followed(*a.end), a.time) <
-           std::make_tuple(only_followed(*b.end), b.time);
+    return std::make_tuple(a.followed, a.time) < std::make_tuple(b.followed, b.time);
   });
   const FailedRank& first = failed.front();
   Failure result{.host = host_name(),
@@ -140,7 +153,9 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
                  .time = first.time,
                  .log = first.plan->log,
                  .last_lines = first.end->last_lines,
-                 .followed = only_followed(*first.end)};
+                 .followed = first.followed};
+  // What it would have ended with, had it had the time.
+  if (!first.followed && ended_by_us(*first.end)) result.status = {.code = 1};
   if (first.file) {
     result.cause = first.file->message;
     result.step = first.file->step;

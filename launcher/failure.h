@@ -32,8 +32,9 @@ struct Failure {
 
 // The first failure among the ended workers, nullopt where all succeeded. The order is the time in
 // the error file, else the time at which the launcher saw the end; a worker that only followed
-// (ended by the launcher's own signal, or exit code 75: lost a peer) comes after all others. A hang
-// that ended the group is the failure, with exit code 75, of the worker that held up the others.
+// (exit code 75: lost a peer; or ended by the launcher's own signal, unless its error file is older
+// than the first end that was seen) comes after all others. A hang that ended the group is the
+// failure, with exit code 75, of the worker that held up the others.
 std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<WorkerPlan>& plans);
 
 // The report, several lines, without a newline at the end.

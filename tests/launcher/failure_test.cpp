@@ -1,8 +1,12 @@
 #include "launcher/failure.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +15,7 @@
 
 #include "launcher/error_file.h"
 #include "launcher/placement.h"
+#include "lib/core/clock.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -88,6 +93,34 @@ TEST_CASE("the error file's time decides; one cut to seconds says no more than t
       "1.json",
       R"({"message": {"message": "boom", "extraInfo": {"timestamp": "10", "time": 10.25}}})");
   CHECK(first_failure(end, with_files)->rank == 1);
+}
+
+TEST_CASE("a rank that told its failure before the first was seen did not follow") {
+  const Folder folder;
+  GroupEnd end;
+  end.workers = {ended(0, {.code = 1}, 10.5), ended(1, {.signal = SIGTERM}, 10.6, true)};
+  std::vector<WorkerPlan> with_files = plans(2);
+  with_files[1].error_file = folder.write("1.json", R"({"message": "boom", "timestamp": 9})");
+  const Failure failure = first_failure(end, with_files).value();
+  CHECK(failure.rank == 1);
+  CHECK(failure.status.shell_code() == 1);  // not the signal that the launcher sent
+  CHECK_FALSE(failure.followed);
+  with_files[1].error_file = folder.write("1.json", R"({"message": "late", "timestamp": 10.55})");
+  CHECK(first_failure(end, with_files)->rank == 0);
+  end.workers.erase(end.workers.begin());  // all that there is was ended by the launcher
+  with_files[1].error_file = folder.write("1.json", R"({"message": "boom", "timestamp": 9})");
+  CHECK(first_failure(end, with_files)->followed);
+}
+
+TEST_CASE("whole seconds in an error file are made exact by the time of the file") {
+  const Folder folder;
+  const auto second = static_cast<std::int64_t>(core::unix_time());
+  const std::string path =
+      folder.write("error.json", fmt::format(R"({{"message": "boom", "timestamp": {}}})", second));
+  const std::array<timespec, 2> times{timespec{second, 0}, timespec{second, 250'000'000}};
+  REQUIRE(utimensat(AT_FDCWD, path.c_str(), times.data(), 0) == 0);
+  CHECK(read_error_file(path)->time == doctest::Approx(static_cast<double>(second) + 0.25));
+  CHECK_FALSE(read_error_file(path)->whole_seconds);
 }
 
 TEST_CASE("an error file is read in both of torchrun's forms; anything else is no cause") {
