@@ -51,6 +51,20 @@ void refuse_for_recipes(const LaunchOptions& options) {
 
 }  // namespace
 
+void check_launch_flags(const LaunchOptions& options) {
+  if (options.program.empty()) {
+    refuse_for_recipes(options);
+  } else {
+    refuse_for_programs(options);
+  }
+  parse_duration("--grace", options.grace);
+  hang_timeout(options, kProgramHangTimeout);
+  restart_limits(options.agents, options.max_restarts);
+  AgentOptions agents = options.agents;
+  apply_rdzv_conf(parse_rdzv_conf(options.rdzv_conf), agents);
+  agent_timing(agents);
+}
+
 int run_launched(Job& job, const Placement& placement, const LaunchOptions& options) {
   const RestartLimits restarts = restart_limits(options.agents, options.max_restarts);
   AgentOptions agents = options.agents;

@@ -25,6 +25,10 @@ void add_recipe_flags(CLI::App& command, LaunchOptions& options);
 // The flags of `scaletrain launch`, without what it does.
 void declare_launch(CLI::App& launch, LaunchOptions& options);
 
+// Throws core::UsageError for flags that are not for what is launched, a recipe or options.program,
+// and for values that are none.
+void check_launch_flags(const LaunchOptions& options);
+
 // Adds both commands to `app`. Their callbacks run inside app.parse(): they set `exit_status` or
 // throw core::Error. `program` is what cut_program found on the command line, set before
 // app.parse().

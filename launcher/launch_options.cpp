@@ -70,7 +70,7 @@ void add_program_flags(CLI::App& command, LaunchOptions& options) {
   add(command, "--ranks-filter,--ranks_filter", options.ranks_filter, "PET_RANKS_FILTER",
       "programs: global ranks that the console shows: 0,12");
   add(command, "--role", options.role, "PET_ROLE", "programs: name of the workers' role");
-  add(command, "--rdzv-id,--rdzv_id", options.run_id, "PET_RDZV_ID", "name of the job");
+  add(command, "--rdzv-id,--rdzv_id", options.run_id, "PET_RDZV_ID", "programs: name of the job");
   add(command, "--signals-to-handle,--signals_to_handle", options.signals, "PET_SIGNALS_TO_HANDLE",
       "programs: signals that stop the workers");
   command
@@ -78,10 +78,13 @@ void add_program_flags(CLI::App& command, LaunchOptions& options) {
                 "programs: every worker sees one device and is local rank 0")
       ->envname("PET_VIRTUAL_LOCAL_RANK");
   // Read by cut_program, before the command line is parsed.
-  command.add_flag("-m,--module")->description("programs: the program is a Python module");
-  command.add_flag("--no-python,--no_python")->description("programs: the program is run as it is");
-  command.add_flag("--run-path,--run_path")
-      ->description("programs: the program is a Python script, run by runpy.run_path");
+  const auto add_plain = [&](const char* names, const char* variable, const char* help) {
+    command.add_flag(names)->envname(variable)->description(help);
+  };
+  add_plain("-m,--module", "PET_MODULE", "programs: the program is a Python module");
+  add_plain("--no-python,--no_python", "PET_NO_PYTHON", "programs: the program is run as it is");
+  add_plain("--run-path,--run_path", "PET_RUN_PATH",
+            "programs: the program is a Python script, run by runpy.run_path");
   add_rare_flags(command, options.rare);
 }
 

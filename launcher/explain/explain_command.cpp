@@ -17,7 +17,10 @@
 #include "launcher/launch_command.h"
 #include "launcher/launch_options.h"
 #include "launcher/placement.h"
+#include "launcher/programs.h"
 #include "launcher/slurm/step.h"
+#include "launcher/stop_signals.h"
+#include "launcher/streams.h"
 #include "launcher/torchrun/numa.h"
 #include "lib/core/error.h"
 #include "lib/observe/secrets.h"
@@ -81,9 +84,32 @@ std::map<std::string, Resolved> resolve(const LaunchOptions& options) {
           {"master-port", {port(here), port(here) != port(alone)}}};
 }
 
-std::string given_or_default(const CLI::Option& option) {
-  if (option.count() == 0) return option.get_default_str();
-  return fmt::format("{}", fmt::join(option.results(), " "));
+// Of a flag that was not given; "": it has no value then.
+std::string default_of(const std::string& name, const Subject& subject) {
+  const bool is_program = subject.program.has_value();
+  if (name == "hang-timeout") return is_program ? kProgramHangTimeout : kRecipeHangTimeout;
+  if (name == "log-dir") return "a temporary folder";
+  if (name == "rdzv-id") return subject.options.standalone ? "a random one" : "none";
+  if (name == "worker") return program_beside_us("scaletrain-worker");
+  if (name == "numa-binding") return "none";
+  return "";
+}
+
+std::string value_of(const CLI::Option& option, const Subject& subject) {
+  if (option.get_items_expected_max() == 0) {
+    const std::string given = option.count() > 0 ? option.results().back() : "";
+    return given == "true" || given == "1" ? "on" : "off";
+  }
+  if (option.count() > 0) return fmt::format("{}", fmt::join(option.results(), " "));
+  std::string value = default_of(long_name(option), subject);
+  return value.empty() ? option.get_default_str() : value;
+}
+
+// Whether the flag means something for what is launched.
+bool is_for(const CLI::Option& option, const Subject& subject) {
+  const std::string& help = option.get_description();
+  if (help.starts_with("refused: ")) return false;
+  return !help.starts_with(subject.program ? "recipes: " : "programs: ");
 }
 
 std::vector<Explained> launch_rows(const Subject& subject) {
@@ -95,9 +121,9 @@ std::vector<Explained> launch_rows(const Subject& subject) {
   for (const CLI::Option* option : subject.launch.get_options()) {
     if (option->get_lnames().empty()) continue;
     const std::string name = long_name(*option);
-    if (name == "help" || name == "json" || name == "set") continue;
+    if (name == "help" || name == "json" || name == "set" || !is_for(*option, subject)) continue;
     Explained row{
-        .name = name, .value = given_or_default(*option), .from = origin(*option, subject.words)};
+        .name = name, .value = value_of(*option, subject), .from = origin(*option, subject.words)};
     if (const auto found = resolved.find(name); found != resolved.end()) {
       row.value = found->second.value;
       if (found->second.by_slurm) row.from = "Slurm";
@@ -123,6 +149,8 @@ void explain_program(const Subject& subject, Explanation& explanation) {
                                 .value = fmt::format("{}", fmt::join(words, " ")),
                                 .from = "the command line"});
   explanation.notes = check_rare_flags(subject.options.rare);
+  choose_streams(subject.options, resolve_placement(subject.options, slurm_step()));
+  parse_signals("--signals-to-handle", subject.options.signals);
 }
 
 void explain_recipe(const Subject& subject, const Placement& placement, Explanation& explanation) {
@@ -180,6 +208,7 @@ Explanation explain(const Subject& subject) {
     throw core::UsageError("explain launch", "nothing to run is given",
                            "scaletrain explain launch [flags] RECIPE, or -- PROGRAM ARGS...");
   }
+  check_launch_flags(subject.options);
   const Placement placement = resolve_placement(subject.options, slurm_step());
   Explanation explanation;
   explanation.launch = launch_rows(subject);
@@ -207,6 +236,7 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
   declare_launch(*launch, *options);
   launch->add_flag("--json", *as_json, "as JSON");
   launch->callback([launch, &words, &program, options, as_json, &exit_status] {
+    if (program) options->program = *program;
     const Explanation explanation =
         explain({.launch = *launch, .words = words, .program = program, .options = *options});
     std::fputs((*as_json ? to_json(explanation) : to_text(explanation)).c_str(), stdout);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kWidestValue = 60;
 
 std::string shown_value(const std::string& value) {
-  const std::string text = core::escape_control(value);
+  const std::string text = value.empty() ? "-" : core::escape_control(value);
   return text.size() <= kWidestValue ? text : text.substr(0, kWidestValue - 3) + "...";
 }
 

@@ -19,7 +19,8 @@ class Explain(RecipeTestCase):
 
     def test_a_program_by_flags_variables_and_defaults(self):
         found = self.explain("--nproc=2", "-r", "3", "--node_rank", "0", "--", "touch", "started",
-                             env={"PET_MAX_RESTARTS": "4", "PET_ROLE": "", "PET_NPROC_PER_NODE": "9"})
+                             env={"PET_MAX_RESTARTS": "4", "PET_ROLE": "", "PET_NPROC_PER_NODE": "9",
+                                  "PET_VIRTUAL_LOCAL_RANK": "0", "PET_NO_PYTHON": "1"})
         launch = found["launch"]
         self.assertEqual(("2", "--nproc"), launch["nproc"])
         self.assertEqual(("3", "-r"), launch["redirects"])
@@ -27,6 +28,11 @@ class Explain(RecipeTestCase):
         self.assertEqual(("4", "PET_MAX_RESTARTS"), launch["max-restarts"])
         self.assertEqual(("default", "default"), launch["role"])
         self.assertEqual(("30s", "default"), launch["grace"])
+        self.assertEqual(("0s", "default"), launch["hang-timeout"])
+        self.assertEqual(("off", "PET_VIRTUAL_LOCAL_RANK"), launch["virtual-local-rank"])
+        self.assertEqual(("on", "PET_NO_PYTHON"), launch["no-python"])
+        self.assertEqual(("off", "default"), launch["standalone"])
+        self.assertEqual(set(), {"allow", "resume", "worker", "logs-specs"} & launch.keys())
         self.assertEqual(("127.0.0.1", "default"), launch["master-addr"])
         self.assertEqual(("a free one", "default"), launch["master-port"])
         self.assertEqual(("touch started", "the command line"), launch["program"])
@@ -65,7 +71,10 @@ class Explain(RecipeTestCase):
         path.write_text(json.dumps(recipe, indent=1))
         lines = path.read_text().splitlines()
         line = 1 + next(i for i, text in enumerate(lines) if '"lr"' in text)
-        keys = self.explain("--nproc", "2", "--set", "optimizer.momentum=0.5", path)["recipe"]
+        found = self.explain("--nproc", "2", "--set", "optimizer.momentum=0.5", path)
+        self.assertEqual(("10m", "default"), found["launch"]["hang-timeout"])
+        self.assertEqual(set(), {"role", "tee", "rdzv-id", "log-dir"} & found["launch"].keys())
+        keys = found["recipe"]
         self.assertEqual(("0.1", f"{path}:{line}"), keys["optimizer.lr"])
         self.assertEqual(("0.5", "--set optimizer.momentum"), keys["optimizer.momentum"])
         self.assertEqual(("3", f"{self.folder}/base.json:2"), keys["seed"])
@@ -84,6 +93,18 @@ class Explain(RecipeTestCase):
         self.assertIn("--nnodes", self.explain("--nnodes", "x", "--", "true", expect=2))
         self.assertIn("nothing to run is given", self.explain(expect=2))
         self.assertIn('did you mean "--nproc"', self.explain("--nprc", "2", "--", "true", expect=2))
+        for flag in ("--grace", "--hang-timeout", "--join-timeout", "--last-call", "--restart-delay",
+                     "--heartbeat-timeout"):
+            self.assertIn(f'{flag}: "10" is not a duration', self.explain(flag, "10", "--", "true",
+                                                                        expect=2))
+            for duration in ("500ms", "10s", "5m"):
+                if (flag, duration) != ("--heartbeat-timeout", "500ms"):
+                    launch = self.explain(flag, duration, "--", "true")["launch"]
+                    self.assertEqual((duration, flag), launch[flag[2:]])
+        self.assertIn("--role: is for programs", self.explain("--role", "x", self.recipe(), expect=2))
+        self.assertIn("--tee", self.explain("--tee", "9", "--", "true", expect=2))
+        self.assertIn("--signals-to-handle", self.explain("--signals-to-handle", "SIGX", "--", "true",
+                                                          expect=2))
 
 
 if __name__ == "__main__":
