@@ -5,6 +5,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -103,6 +104,7 @@ ForeignJob::ForeignJob(const LaunchOptions& options, Placement placement)
                       .rdzv_backend = options.standalone ? "c10d" : options.rdzv_backend,
                       .program = std::filesystem::path(program_[0]).filename()});
   }
+  timer_ = file_timer_of_environment(random_name());
   if (options.log_dir == kNoLogs) return;
   std::error_code ignored;
   const std::filesystem::path parent = keep_folder_ ? std::filesystem::path(options.log_dir)
@@ -171,6 +173,7 @@ WorkerPlan ForeignJob::plan_worker(core::WorkerEnv env) {
   if (placement_.nproc > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) {
     plan.process.variables["OMP_NUM_THREADS"] = "1";
   }
+  if (timer_) plan.process.variables["TORCHELASTIC_TIMER_FILE"] = timer_->pipe();
   if (virtual_local_rank_) {
     plan.process.variables["CUDA_VISIBLE_DEVICES"] =
         device_of(std::getenv("CUDA_VISIBLE_DEVICES"), local_rank);
@@ -226,9 +229,12 @@ GroupOptions ForeignJob::group_options(const StoreSocket& store) {
     options.store_server = {program_beside_us("scaletrain-worker"), "store", "--fd",
                             std::to_string(store.fd.get())};
   }
-  if (watch_) {
-    options.watch_every = watch_->every();
-    options.watch = [this](const std::vector<RunningWorker>& running) {
+  if (watch_ || timer_) {
+    options.watch_every = watch_ ? watch_->every() : FileTimer::kEvery;
+    if (timer_) options.watch_every = std::min(options.watch_every, FileTimer::kEvery);
+    options.watch = [this](const std::vector<RunningWorker>& running) -> std::optional<Hang> {
+      if (timer_) timer_->look(running);
+      if (!watch_) return std::nullopt;
       return watch_->judge(watch_->look(running));
     };
   }

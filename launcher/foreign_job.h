@@ -12,6 +12,7 @@
 #include "launcher/launch_options.h"
 #include "launcher/streams.h"
 #include "launcher/torchrun/event_log.h"
+#include "launcher/torchrun/file_timer.h"
 
 namespace scaletrain::launcher {
 
@@ -54,6 +55,7 @@ class ForeignJob : public Job {
   std::vector<std::string> output_filters_, error_filters_;
   std::vector<std::vector<int>> cpus_;  // by local rank; empty: no binding
   std::unique_ptr<EventLog> events_;    // null: nobody asked
+  std::unique_ptr<FileTimer> timer_;    // the same
   GroupEnd last_end_;                   // for `events_`
   std::vector<WorkerPlan> last_plans_;
   bool virtual_local_rank_;

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import socket
 import subprocess
 import sys
 import unittest
@@ -22,6 +23,14 @@ sys.exit(int(os.environ.get("TEST_EXIT", "0")) if os.environ["RANK"] == "1" else
 """
 
 
+def apart(command, env):
+    """The command; torchrun with a port of its own in the place of 29500, for tests side by side."""
+    if command != [TORCHRUN] or "PET_MASTER_PORT" in env:
+        return command
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return [*command, "--master-port", str(free.getsockname()[1])]
+
+
 @unittest.skipUnless(TORCHRUN.exists(), "no torchrun beside this Python")
 class BothSidesTestCase(LaunchTestCase):
     SIDES = (("ours", [SCALETRAIN, "launch"]), ("theirs", [TORCHRUN]))
@@ -36,7 +45,7 @@ class BothSidesTestCase(LaunchTestCase):
         flags = [word.replace("SIDE", name) for word in (*usual, *flags)]
         env = {key: value.replace("SIDE", name) for key, value in env.items()}
         done = subprocess.run(
-            [*command, *flags, *program], cwd=self.folder, capture_output=True, text=True,
+            [*apart(command, env), *flags, *program], cwd=self.folder, capture_output=True, text=True,
             timeout=5 * LIMIT_S,
             env=self.environment({"TEST_OUT": name, "PYTHON_EXEC": sys.executable, **env}))
         self.assertEqual(expect, done.returncode, done.stderr)
@@ -68,5 +77,5 @@ class BothSidesTestCase(LaunchTestCase):
         """File -> text below the folder of the one run; without the random part of its name."""
         run, = (self.folder / side).iterdir()
         files = {str(path.relative_to(run)): path.read_text() for path in sorted(run.rglob("*"))
-                 if path.is_file() and not path.name.startswith("error")}
+                 if path.is_file() and path.name not in ("error.json", "failure.json")}
         return run.name[:-len("_12345678")], files
