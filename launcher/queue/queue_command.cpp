@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,6 @@
 #include "launcher/queue/queued_job.h"
 #include "launcher/queue/results.h"
 #include "launcher/queue/runner.h"
-#include "launcher/run_folder.h"
 #include "launcher/torchrun/numa.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -42,7 +42,7 @@ struct QueueOptions {
   std::string jobs = "0";
   std::string max_restarts = "0";
   std::string table = "text";
-  std::string slurm;  // words for scaletrain slurm; "": the runs are done here
+  std::optional<std::string> slurm;  // words for scaletrain slurm; the runs are not done here
   bool show = false;
   bool retry = false;
 };
@@ -58,8 +58,8 @@ void add_common_flags(CLI::App& command, QueueOptions& options) {
   command.add_option("--max-restarts", options.max_restarts, "restarts of each run (default 0)");
   command.add_option("--table", options.table, "text, csv or json (default text)");
   command.add_option("--slurm", options.slurm,
-                     "hand the runs to scaletrain slurm with these words: "
-                     "--slurm='--gpus-per-node 8 --submit'");
+                     "submit the runs by scaletrain slurm with these words: "
+                     "--slurm='--gpus-per-node 8'; --print among them prints the scripts");
   command.add_flag("--show", options.show, "only show what is there");
   command.add_flag("--retry", options.retry, "runs that failed wait again");
 }
@@ -102,12 +102,7 @@ std::vector<QueuedJob> jobs_of_sweep(const QueueOptions& options, int nproc) {
 
 void print_table(const QueueOptions& options, bool best_first) {
   std::vector<QueuedJob> jobs = load_jobs(options.folder);
-  for (QueuedJob& job : jobs) {
-    // One that Slurm ran is finished without this queue.
-    if (job.state == QueuedJob::State::kWaiting && finished_run(job.output)) {
-      job.state = QueuedJob::State::kDone;
-    }
-  }
+  ask_slurm(jobs);
   std::fputs(results_table(jobs, parse_table_format(options.table), best_first).c_str(), stdout);
 }
 
@@ -123,9 +118,11 @@ int run_jobs(const QueueOptions& options, std::vector<QueuedJob> wanted, int npr
       job.state = QueuedJob::State::kWaiting;
     }
   }
-  if (!options.slurm.empty()) {
+  if (options.slurm) {
+    const std::vector<std::string> words = split_words(*options.slurm);
     for (const QueuedJob& job : jobs) save_job(options.folder, job);
-    return hand_to_slurm(jobs, program_beside_us("scaletrain"), options.slurm);
+    ask_slurm(jobs);
+    return hand_to_slurm(jobs, program_beside_us("scaletrain"), words);
   }
   const std::vector<RunPlace> places =
       make_places(choose_devices(options.devices), nproc,
@@ -142,7 +139,7 @@ int queue(const QueueOptions& options) {
   parse_count("--max-restarts", options.max_restarts, 0, kMostJobs);
   int status = 0;
   if (!options.show) status = run_jobs(options, jobs_of_recipes(options, nproc), nproc);
-  if (options.slurm.empty() || options.show) print_table(options, false);
+  if (!options.slurm || options.show) print_table(options, false);
   return status;
 }
 
@@ -155,7 +152,7 @@ int sweep(QueueOptions options) {
   }
   int status = 0;
   if (!options.show) status = run_jobs(options, jobs_of_sweep(options, nproc), nproc);
-  if (options.slurm.empty() || options.show) print_table(options, true);
+  if (!options.slurm || options.show) print_table(options, true);
   return status;
 }
 

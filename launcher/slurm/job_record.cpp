@@ -1,9 +1,13 @@
 #include "launcher/slurm/job_record.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
+#include "launcher/slurm/tool.h"
+#include "lib/core/descriptor.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -48,6 +52,16 @@ JobRecord read_job_record(const std::filesystem::path& run) {
     throw core::UsageError(file.string(), "names no job", kRemedy);
   }
   return record;
+}
+
+std::string state_in_slurm(const std::filesystem::path& run) {
+  if (!std::filesystem::exists(record_file(run)) || !core::find_program("squeue")) return "";
+  const core::Descriptor null(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  // A job that Slurm has forgotten is an error of squeue's.
+  const ToolEnd end =
+      run_tool({"squeue", "--noheader", "--format=%T", "--jobs=" + read_job_record(run).job},
+               {{null.get(), STDERR_FILENO}});
+  return end.status.ok() ? end.output.substr(0, end.output.find('\n')) : "";
 }
 
 std::string log_path(const std::string& pattern, const std::string& job, const std::string& name) {

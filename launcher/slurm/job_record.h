@@ -17,6 +17,10 @@ void write_job_record(const std::filesystem::path& run, const JobRecord& record)
 // Throws core::UsageError where the run has none, or a damaged one.
 JobRecord read_job_record(const std::filesystem::path& run);
 
+// How the run's job stands in Slurm's queue: "PENDING", "RUNNING", ...; of an array's, as that task
+// does. "" where it is not there (any more), none was submitted, or squeue is not on PATH.
+std::string state_in_slurm(const std::filesystem::path& run);
+
 // The file that sbatch makes of --output's pattern: %A or %j the job, %a the array's task, %x the
 // job's name, %% a percent sign. Of an array, `job` is "123_4" and there is no %j. Throws
 // core::UsageError for another pattern of Slurm's.

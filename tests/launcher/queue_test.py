@@ -231,19 +231,44 @@ class Sweep(QueueTestCase):
         self.queue(recipe, *axes, "--set", "seed=5", command="sweep")
         self.assertEqual(4, len(self.names()), "a finished sweep only shows its table")
 
-    def test_slurm_gets_a_job_for_every_run(self):
-        # Stands in for the command where this launcher has none of that name.
-        tool = self.folder / "bin/scaletrain-slurm"
-        tool.write_text('#!/bin/sh\necho "$@"\n')
-        tool.chmod(0o755)
+    def stand_in(self, name, script):
+        folder = self.folder / "stand-ins"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+        return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+    def test_slurm_gets_a_job_for_every_run_that_it_has_not(self):
+        # Numbers jobs from 101 on; what squeue says of job N is in the file of that name.
+        self.stand_in("sbatch", 'cd "$TEST_FOLDER"; n=$(($(cat number || echo 100) + 1));'
+                                'cp "$2" script$n; echo $n | tee number; echo PENDING >$n')
+        env = self.stand_in("squeue", 'cat "$TEST_FOLDER/${3#--jobs=}"')
         recipe, = self.recipes("base")
-        out, _ = self.queue(recipe, "optimizer.lr=[1e-1,2e-1]", "--slurm=--nodes 2 --print",
-                            command="sweep")
-        self.assertIn("lr-1e-1", out)
-        self.assertIn("lr-2e-1", out)
+        words = [recipe, "optimizer.lr=[1e-1,2e-1]"]
+        out, _ = self.queue(*words, "--slurm=--nodes 2 --print", command="sweep", env=env)
+        self.assertEqual(2, out.count("#SBATCH --nodes=2\n"))
+
+        def submit():
+            return self.queue(*words, "--slurm=--nodes 2 --account 'my team'", command="sweep", env=env)
+
+        def states():
+            out, _ = self.queue(*words, "--show", "--table", "csv", command="sweep", env=env)
+            return {row["job"]: row["state"] for row in csv.DictReader(out.splitlines())}
+
+        self.assertEqual("101\n102\n", submit()[0])
+        self.assertIn("#SBATCH --account='my team'\n", (self.folder / "script102").read_text())
+        self.assertEqual({"1": "waiting", "2": "waiting"}, states())
+        out, err = submit()
+        self.assertEqual("", out)
+        self.assertEqual(2, err.count("is in Slurm's queue: PENDING"))
+        (self.folder / "101").write_text("RUNNING\n")
+        (self.folder / "102").unlink()  # it ended, and not by being done
+        self.assertEqual({"1": "running", "2": "waiting"}, states())
+        self.assertEqual("103\n", submit()[0])
+        (self.folder / "101").unlink()
+        (self.folder / "runs/sweep-base/lr-1e-1/finished.json").write_text('{"step": 10, "epoch": 2}')
+        self.assertEqual({"1": "done", "2": "waiting"}, states())
         self.assertEqual([], self.names())
-        out, _ = self.queue(recipe, "optimizer.lr=[1e-1,2e-1]", "--show", command="sweep")
-        self.assertEqual(2, out.count(" waiting "))
 
     def test_a_value_that_is_wrong_starts_nothing(self):
         recipe, = self.recipes("base")
