@@ -58,6 +58,29 @@ core::Descriptor script_file(const std::string& script) {
   return fd;
 }
 
+// As one word of a shell's command line.
+std::string shell_word(const std::string& text) {
+  constexpr const char* kPlainLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:=,+@%";
+  if (!text.empty() && text.find_first_not_of(kPlainLetters) == std::string::npos) return text;
+  std::string result = "'";
+  for (const char letter : text) {
+    if (letter == '\'') {
+      result += "'\\''";
+    } else {
+      result += letter;
+    }
+  }
+  return result + "'";
+}
+
+void print_script(const Submission& submission) {
+  std::fputs(submission.script.c_str(), stdout);
+  std::string words;
+  for (const std::string& word : submission.arguments) words += " " + shell_word(word);
+  core::log("submit the script with these words: sbatch SCRIPT{}", words);
+}
+
 // Jobs get this process's environment; there they must find this very scaletrain.
 void put_own_folder_first_on_path() {
   const char* const path = std::getenv("PATH");
@@ -188,7 +211,7 @@ void add_slurm_command(CLI::App& app, int& exit_status) {
     if (*submits) {
       submit(submission);
     } else {
-      std::fputs(submission.script.c_str(), stdout);
+      print_script(submission);
     }
     exit_status = 0;
   });
