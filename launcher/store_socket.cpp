@@ -24,6 +24,19 @@ namespace {
                             "check that the loopback interface is up");
 }
 
+// Workers that meet at a loopback interface that is down would wait for each other until the last
+// time-out.
+void require_loopback() {
+  const core::Descriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(9);  // nothing is sent: this only looks for the way
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (!fd || connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return;
+  throw core::UsageError("127.0.0.1", "cannot be reached: " + core::errno_text(errno),
+                         "the workers meet there: bring the interface up, ip link set lo up");
+}
+
 // Bound to `port` (0: a free one) on the loopback interface or on all. Without a descriptor errno
 // says why.
 StoreSocket bind_to(bool local, int port) {
@@ -68,6 +81,7 @@ StoreSocket bind_to(bool local, int port) {
 
 StoreSocket listen_for_store(const Placement& placement) {
   const bool local = placement.master_addr == "127.0.0.1" || placement.master_addr == "localhost";
+  if (local && placement.world_size() > 1) require_loopback();
   StoreSocket socket = bind_to(local, placement.master_port);
   if (!socket.fd || listen(socket.fd.get(), SOMAXCONN) != 0) refuse(placement, errno);
   return socket;

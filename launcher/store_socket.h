@@ -13,7 +13,7 @@ struct StoreSocket {
 
 // Listens on placement.master_port, or on a free port where that is 0: on the loopback interface
 // where master_addr is that, on every interface otherwise. Throws core::UsageError where the port
-// is taken.
+// is taken, and where several workers are to meet on a loopback interface that is down.
 StoreSocket listen_for_store(const Placement& placement);
 
 // A free port on every interface, bound but not listened on: nobody else gets it meanwhile, and who
