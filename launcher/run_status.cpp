@@ -117,6 +117,38 @@ void add_nodes(const fs::path& run, Json& status) {
   }
 }
 
+// The mean over the records, less the intervals in which the wall clock was set: those that go
+// back, or last a hundred times as long as the median and more than half an hour.
+std::optional<double> seconds_a_step(const std::vector<Json>& records) {
+  constexpr double kJumpS = 1800, kManyTimes = 100;
+  struct Interval {
+    double steps = 0, seconds = 0;
+    bool operator<(const Interval& other) const {
+      return seconds * other.steps < other.seconds * steps;
+    }
+  };
+  std::vector<Interval> intervals;
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    const auto difference = [&](const char* name) {
+      return records[i].value(name, 0.0) - records[i - 1].value(name, 0.0);
+    };
+    const Interval interval{.steps = difference("step"), .seconds = difference("time")};
+    if (interval.steps > 0 && interval.seconds > 0) intervals.push_back(interval);
+  }
+  if (intervals.empty()) return std::nullopt;
+  std::sort(intervals.begin(), intervals.end());
+  const Interval median = intervals[(intervals.size() - 1) / 2];
+  Interval sum;
+  for (const Interval& one : intervals) {
+    const double usual_s = one.steps * median.seconds / median.steps;
+    if (one.seconds > std::max(kJumpS, kManyTimes * usual_s)) continue;
+    sum.steps += one.steps;
+    sum.seconds += one.seconds;
+  }
+  if (sum.steps <= 0) return std::nullopt;
+  return sum.seconds / sum.steps;
+}
+
 void add_progress(const fs::path& run, Json& status) {
   const std::vector<Json> records = last_train_records(run);
   if (records.empty()) return;
@@ -124,13 +156,10 @@ void add_progress(const fs::path& run, Json& status) {
   for (const char* name : {"step", "epoch", "loss", "samples_per_s"}) {
     status[name] = field(last, name);
   }
-  const double steps = last.value("step", 0.0) - records.front().value("step", 0.0);
-  const double seconds = last.value("time", 0.0) - records.front().value("time", 0.0);
-  // A wall clock that jumped between the two lines tells nothing.
-  if (status["state"] == "running" && steps > 0 && seconds > 0 &&
-      status["total_steps"].is_number()) {
+  const std::optional<double> step_s = seconds_a_step(records);
+  if (status["state"] == "running" && step_s && status["total_steps"].is_number()) {
     const double left = status["total_steps"].get<double>() - last.value("step", 0.0);
-    status["left_s"] = std::max(0.0, left * seconds / steps);
+    status["left_s"] = std::max(0.0, left * *step_s);
   }
 }
 

@@ -102,8 +102,12 @@ class Status(RecipeTestCase):
     def test_progress_comes_from_the_metrics_of_the_last_attempt(self):
         self.running()
         now = time.time()
-        self.metrics({"step": 90, "time": now - 1000}, {"attempt": 1, "step": 50, "time": now - 20},
-                     {"attempt": 1, "step": 60, "time": now - 10, "loss": 0.25})
+        # The clock was set before step 50 and after step 51.
+        self.metrics({"step": 90, "time": now - 1000}, {"attempt": 1, "step": 49, "time": now - 3700},
+                     {"attempt": 1, "step": 50, "time": now - 20},
+                     {"attempt": 1, "step": 51, "time": now - 19},
+                     {"attempt": 1, "step": 52, "time": now - 9000},
+                     {"attempt": 1, "step": 60, "time": now - 8992, "loss": 0.25})
         status = self.run_folder / "status/0.json"
 
         def told():
