@@ -18,11 +18,18 @@ class StopTest(support.RunTestCase):
                            "the first steps")
         return path, process
 
-    def check_stop(self, number, status):
+    def check_stop(self, number, status, to_all=False):
         path, process = self.start_long()
-        process.send_signal(number)
+        # As Slurm does it: to the workers too, and more than once.
+        for pid in 2 * support.pids_with(process.marker) if to_all else [process.pid]:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, status, err)
+        self.assertEqual(1, err.count("stopping 2 workers"), err)
+        self.assertEqual(1, len(list((self.folder / "run/checkpoints").glob("step-*"))))
         self.assert_nothing_left(process)
         saved = support.inspect(self.folder / "run")
         last = support.records(self.folder / "run", "train")[-1]
@@ -36,8 +43,8 @@ class StopTest(support.RunTestCase):
     def test_sigterm_saves_and_exits_75(self):
         self.check_stop(signal.SIGTERM, 75)
 
-    def test_sigusr2_saves_and_exits_75(self):
-        self.check_stop(signal.SIGUSR2, 75)
+    def test_sigusr2_to_everybody_twice_saves_once_and_exits_75(self):
+        self.check_stop(signal.SIGUSR2, 75, to_all=True)
 
     def test_ctrl_c_saves_and_exits_130(self):
         self.check_stop(signal.SIGINT, 130)
@@ -56,10 +63,14 @@ class StopTest(support.RunTestCase):
         for fault, status, text in (("segv", 139, "killed by SIGSEGV"), ("exit", 7, "exit code 7"),
                                     ("kill", 137, "killed by SIGKILL")):
             run = self.folder / fault
-            result = self.run_scaletrain("launch", "--nproc", 2, self.recipe(fault, steps=5000),
-                                         expect=status, env={"SCALETRAIN_FAULT": f"{fault}@9,1"})
+            result = self.run_scaletrain(
+                "launch", "--nproc", 2, self.recipe(fault, steps=5000), expect=status,
+                env={"SCALETRAIN_FAULT": f"{fault}@9,1", "AWS_SECRET_ACCESS_KEY": "hunter2"})
             self.assertLess(time.time() - support.records(run, "train")[-1]["time"], 5)
             self.assertIn(f"rank 1 failed first: {text}", result.stderr)
+            texts = [file.read_bytes() for file in run.rglob("*") if file.is_file()]
+            self.assertLess(5, len(texts))
+            self.assertFalse([text for text in [*texts, result.stderr.encode()] if b"hunter2" in text])
 
     def test_an_exception_in_a_rank_is_told_with_its_text(self):
         result = self.run_scaletrain("launch", "--nproc", 2, self.recipe(), expect=1,
