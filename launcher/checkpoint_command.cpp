@@ -144,7 +144,7 @@ core::ExitCode verify(const CheckpointArguments& arguments) {
 
 void add_checkpoint_commands(CLI::App& app, int& exit_status) {
   CLI::App* const checkpoint =
-      app.add_subcommand("checkpoint", "show what a checkpoint holds, or check it");
+      app.add_subcommand("checkpoint", "Show what a checkpoint holds, or check it");
   checkpoint->require_subcommand(1);
   const auto arguments = std::make_shared<CheckpointArguments>();
 

@@ -80,6 +80,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   CLI::App app("Train models on one or many devices.", "scaletrain");
   app.set_version_flag("--version", fmt::format("scaletrain {}", core::version()));
   app.require_subcommand(0, 1);
+  app.footer("scaletrain data --help: shards and data sets\nscaletrain NAME runs scaletrain-NAME");
   add_launch_commands(app, program, exit_status);
   add_slurm_command(app, exit_status);
   add_k8s_command(app, exit_status);

@@ -19,6 +19,8 @@ const std::map<std::string, std::vector<std::string>>& words_of_flags() {
       {"--numa-binding", {"node", "socket", "exclusive", "core-complex"}},
       {"--redirects", {"0", "1", "2", "3"}},
       {"--tee", {"0", "1", "2", "3"}},
+      {"--kind", {"indexed-job", "jobset", "pytorchjob"}},
+      {"--resume", {"auto"}},
       {"--table", {"text", "csv", "json"}},
       {"--devices", {"cpu"}},
       {"SHELL", {"bash", "zsh", "fish"}}};

@@ -44,14 +44,16 @@ std::string flag_entry(const core::Flag& flag) {
   return text + "\n";
 }
 
+// A line for the command itself, where it takes something or has none below; one for those below.
 std::string synopsis(const core::Command& command, const std::string& name) {
-  std::string text = fmt::format("\\fB{}\\fR", roff(name));
-  if (!command.commands.empty()) text += " \\fICOMMAND\\fR";
-  text += " [\\fIFLAGS\\fR]";
+  std::string words;
   for (const core::Flag& flag : command.flags) {
-    if (flag.is_positional()) text += fmt::format(" [\\fI{}\\fR]", roff(flag.names[0]));
+    if (flag.is_positional()) words += fmt::format(" [\\fI{}\\fR]", roff(flag.names[0]));
   }
-  return text + "\n";
+  const std::string own = fmt::format("\\fB{}\\fR [\\fIFLAGS\\fR]{}\n", roff(name), words);
+  if (command.commands.empty()) return own;
+  const std::string below = fmt::format("\\fB{}\\fR \\fICOMMAND\\fR [\\fIFLAGS\\fR]\n", roff(name));
+  return words.empty() ? below : own + ".br\n" + below;
 }
 
 void add_flags(const core::Command& command, std::string& text) {

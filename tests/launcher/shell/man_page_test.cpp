@@ -42,5 +42,19 @@ TEST_CASE("a page lists flags and the commands below, with what roff would read 
             "or the recipe is wrong.\n65, 71, 74, 75, 76, 130, 128+n: see docs/exit\\-codes.md.\n");
 }
 
+TEST_CASE("a command that can be run itself has a line beside that of the commands below") {
+  const core::Command below{.name = "logs", .help = "", .footer = "", .flags = {}, .commands = {}};
+  const core::Command command{.name = "slurm",
+                              .help = "",
+                              .footer = "",
+                              .flags = {{.names = {"RECIPE"}, .help = "", .takes_value = true}},
+                              .commands = {below}};
+  CHECK(man_page(command, "scaletrain slurm")
+            .find(".SH SYNOPSIS\n"
+                  "\\fBscaletrain slurm\\fR [\\fIFLAGS\\fR] [\\fIRECIPE\\fR]\n.br\n"
+                  "\\fBscaletrain slurm\\fR \\fICOMMAND\\fR [\\fIFLAGS\\fR]\n") !=
+        std::string::npos);
+}
+
 }  // namespace
 }  // namespace scaletrain::launcher
