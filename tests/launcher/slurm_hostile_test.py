@@ -1,12 +1,14 @@
 """No shell reads a value of a batch script: 10,000 hostile strings as job names, accounts, options,
 recipe paths and overrides."""
 
+import os
 import pathlib
 import random
 import re
 import shutil
 import subprocess
 import unittest
+import unittest.mock
 
 from launcher.launch_support import BIN
 from launcher.slurm_script_test import ScriptTestCase
@@ -44,7 +46,10 @@ def batches(items, size):
 @unittest.skipUnless(shutil.which("shellcheck"), "shellcheck is not installed")
 class Hostile(ScriptTestCase):
     def setUp(self):
-        super().setUp()
+        # Thousands of folders are made and removed: in memory that is quick.
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        with unittest.mock.patch("tempfile.tempdir", memory):
+            super().setUp()
         self.path = self.stand_ins()
         sbatch = self.folder / "stand-ins/sbatch"
         sbatch.write_text(SBATCH)
