@@ -39,6 +39,8 @@ function(_scaletrain_use_torch target)
   # Programs are compiled as libraries are: GCC refuses a header that was precompiled otherwise.
   target_compile_options(${target} PRIVATE -fPIC)
   target_precompile_headers(${target} REUSE_FROM scaletrain_torch_pch)
+  # With the header parsed, large batches would only take memory.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
 function(scaletrain_module name)
