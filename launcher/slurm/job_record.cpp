@@ -1,16 +1,14 @@
 #include "launcher/slurm/job_record.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "launcher/slurm/tool.h"
-#include "lib/core/descriptor.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/subprocess.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -56,12 +54,10 @@ JobRecord read_job_record(const std::filesystem::path& run) {
 
 std::string state_in_slurm(const std::filesystem::path& run) {
   if (!std::filesystem::exists(record_file(run)) || !core::find_program("squeue")) return "";
-  const core::Descriptor null(open("/dev/null", O_WRONLY | O_CLOEXEC));
   // A job that Slurm has forgotten is an error of squeue's.
-  const ToolEnd end =
-      run_tool({"squeue", "--noheader", "--format=%T", "--jobs=" + read_job_record(run).job},
-               {{null.get(), STDERR_FILENO}});
-  return end.status.ok() ? end.output.substr(0, end.output.find('\n')) : "";
+  const Captured end =
+      run_tool({"squeue", "--noheader", "--format=%T", "--jobs=" + read_job_record(run).job});
+  return end.ok() ? end.output.substr(0, end.output.find('\n')) : "";
 }
 
 std::string log_path(const std::string& pattern, const std::string& job, const std::string& name) {

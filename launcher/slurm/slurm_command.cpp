@@ -14,34 +14,22 @@
 #include <cstdlib>
 #include <memory>
 
-#include "launcher/captured.h"
 #include "launcher/launch_command.h"
 #include "launcher/programs.h"
 #include "launcher/run_folder.h"
 #include "launcher/slurm/job_record.h"
 #include "launcher/slurm/submission.h"
+#include "launcher/slurm/tool.h"
 #include "lib/core/descriptor.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/core/subprocess.h"
 
 namespace scaletrain::launcher {
 namespace {
 
-// A controller that is busy or restarts lets its clients wait for minutes.
-constexpr std::chrono::minutes kPatience{10};
-
-// Runs one of Slurm's own programs; what it says on standard error is shown.
-Captured run_tool(std::vector<std::string> words,
-                  std::vector<std::pair<int, int>> descriptors = {}) {
-  const std::optional<std::string> path = core::find_program(words.at(0));
-  if (!path) {
-    throw core::UsageError(words[0], "is not on PATH", "run this where Slurm's programs are");
-  }
-  words[0] = *path;
-  Captured end = run_captured(
-      {.arguments = std::move(words), .variables = {}, .descriptors = std::move(descriptors)},
-      kPatience);
+Captured run_shown(std::vector<std::string> words,
+                   std::vector<std::pair<int, int>> descriptors = {}) {
+  Captured end = run_tool(std::move(words), std::move(descriptors));
   std::fputs(end.error.c_str(), stderr);
   return end;
 }
@@ -95,7 +83,7 @@ void submit(const Submission& submission) {
   std::vector<std::string> words{"sbatch", "--parsable",
                                  fmt::format("/proc/self/fd/{}", script.get())};
   words.insert(words.end(), submission.arguments.begin(), submission.arguments.end());
-  const Captured end = run_tool(std::move(words), {{script.get(), script.get()}});
+  const Captured end = run_shown(std::move(words), {{script.get(), script.get()}});
   if (!end.ok()) refuse_end("sbatch", end);
   const std::string job = end.output.substr(0, end.output.find_first_of(";\n"));  // JOB[;CLUSTER]
   for (std::size_t i = 0; i < submission.runs.size(); ++i) {
@@ -110,9 +98,9 @@ void submit(const Submission& submission) {
 
 void show_job(const std::filesystem::path& run) {
   const JobRecord record = read_job_record(run);
-  const Captured end = run_tool({"squeue", "--states=all", "--jobs=" + record.job,
-                                 "--Format=JobArrayID:16,State:14,TimeUsed:14,TimeLimit:14,"
-                                 "RestartCnt:10,NumNodes:7,ReasonList:40"});
+  const Captured end = run_shown({"squeue", "--states=all", "--jobs=" + record.job,
+                                  "--Format=JobArrayID:16,State:14,TimeUsed:14,TimeLimit:14,"
+                                  "RestartCnt:10,NumNodes:7,ReasonList:40"});
   if (end.ok() && std::count(end.output.begin(), end.output.end(), '\n') > 1) {
     fmt::print("{}", end.output);
   } else {
@@ -124,7 +112,7 @@ void show_job(const std::filesystem::path& run) {
 
 void cancel_job(const std::filesystem::path& run) {
   const JobRecord record = read_job_record(run);
-  const Captured end = run_tool({"scancel", record.job});
+  const Captured end = run_shown({"scancel", record.job});
   if (!end.ok()) refuse_end("scancel", end);
   core::log("job {} is cancelled", record.job);
 }
