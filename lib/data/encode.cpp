@@ -13,13 +13,18 @@
 #include "lib/format/rgb8.h"
 
 namespace scaletrain::data {
+namespace {
+
+constexpr int kMcu = 16;             // pixels each way of what a JPEG of 4:2:0 is coded in
+constexpr int kRestartInterval = 4;  // MCUs
+
+}  // namespace
 
 std::string to_jpeg(const Image& image, int quality) {
-  constexpr std::size_t kRestartBytes = 4;  // the marker, and what is filled up before it
   const int width = static_cast<int>(image.width), height = static_cast<int>(image.height);
-  std::string file(
-      tjBufSize(width, height, TJSAMP_420) + kRestartBytes * static_cast<std::size_t>(height),
-      '\0');
+  // What restart markers take: themselves, what is filled up before them, larger numbers behind.
+  const auto spare = static_cast<std::size_t>((width / kMcu + 1) * (height / kMcu + 1) * kMcu);
+  std::string file(tjBufSize(width, height, TJSAMP_420) + spare, '\0');
   auto* bytes = reinterpret_cast<unsigned char*>(file.data());
   unsigned long size = file.size();  // NOLINT(google-runtime-int): the library's
   JpegGuard guard;
@@ -34,7 +39,8 @@ std::string to_jpeg(const Image& image, int quality) {
     info.in_color_space = JCS_RGB;
     jpeg_set_defaults(&info);  // baseline, 4:2:0
     jpeg_set_quality(&info, quality, TRUE);
-    info.restart_in_rows = 1;
+    info.restart_interval = kRestartInterval;
+    info.optimize_coding = TRUE;  // takes twice as many bytes off as the markers add
     jpeg_start_compress(&info, TRUE);
     while (info.next_scanline < info.image_height) {
       auto* row = const_cast<JSAMPROW>(image.row(info.next_scanline));  // which is only read

@@ -7,8 +7,9 @@
 
 namespace scaletrain::data {
 
-// Baseline, 4:2:0, `quality` 1 to 100, with a restart marker behind each row of blocks: who wants a
-// part need not read what is above and beside it (lib/data/jpeg_huffman.h).
+// Baseline, 4:2:0, `quality` 1 to 100, with the shortest codes, and a restart marker behind each 64
+// pixels of a row of blocks: who wants a part need not read what is above and beside it
+// (lib/data/jpeg_huffman.h).
 std::string to_jpeg(const Image& image, int quality);
 std::string to_png(const Image& image);
 std::string to_rgb8(const Image& image);  // docs/formats/rgb8.md
