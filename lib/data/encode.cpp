@@ -15,7 +15,7 @@
 namespace scaletrain::data {
 namespace {
 
-constexpr int kMcu = 16;             // pixels each way of what a JPEG of 4:2:0 is coded in
+constexpr std::int64_t kMcu = 16;    // pixels each way of what a JPEG of 4:2:0 is coded in
 constexpr int kRestartInterval = 4;  // MCUs
 
 }  // namespace
@@ -23,8 +23,8 @@ constexpr int kRestartInterval = 4;  // MCUs
 std::string to_jpeg(const Image& image, int quality) {
   const int width = static_cast<int>(image.width), height = static_cast<int>(image.height);
   // What restart markers take: themselves, what is filled up before them, larger numbers behind.
-  const auto spare = static_cast<std::size_t>((width / kMcu + 1) * (height / kMcu + 1) * kMcu);
-  std::string file(tjBufSize(width, height, TJSAMP_420) + spare, '\0');
+  const std::int64_t spare = (image.width / kMcu + 1) * (image.height / kMcu + 1) * kMcu;
+  std::string file(tjBufSize(width, height, TJSAMP_420) + static_cast<std::size_t>(spare), '\0');
   auto* bytes = reinterpret_cast<unsigned char*>(file.data());
   unsigned long size = file.size();  // NOLINT(google-runtime-int): the library's
   JpegGuard guard;

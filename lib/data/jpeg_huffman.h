@@ -15,8 +15,8 @@ class JpegHuffman {
   ~JpegHuffman();
 
   // Takes over when jpeg_start_decompress() has returned, of a baseline picture in memory with one
-  // scan; false for any other. Whatever is wrong with the data later
-  // ends in libjpeg's error_exit with some message: libjpeg alone says what it is.
+  // scan; false for any other. Whatever is wrong with the data later ends in libjpeg's error_exit
+  // with some message: libjpeg alone says what it is.
   bool take_over(jpeg_decompress_struct& info);
 
   // Whether the picture ends where its data does; after its last row. True too where the end of

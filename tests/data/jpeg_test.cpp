@@ -128,10 +128,10 @@ TEST_CASE("a part is the same as that part of the whole, at every subsampling, i
     int restart = 0;
   };
   for (const int subsampling : {TJSAMP_444, TJSAMP_422, TJSAMP_420, TJSAMP_GRAY}) {
-    for (const auto& [progressive, restart] :
+    for (const Kind& kind :
          {Kind{}, Kind{true}, Kind{false, 1}, Kind{false, 4}, Kind{false, 500}}) {
       const std::string file =
-          encode_jpeg(scene(width, height), 90, subsampling, progressive, restart);
+          encode_jpeg(scene(width, height), 90, subsampling, kind.progressive, kind.restart);
       Image whole;
       jpeg.open(file);
       CHECK(jpeg.width() == width);
@@ -141,8 +141,8 @@ TEST_CASE("a part is the same as that part of the whole, at every subsampling, i
         for (const std::int64_t top : {0, 7, 16, 33, 54}) {
           const Box box{{left, 17}, {top, 17}};
           CAPTURE(subsampling);
-          CAPTURE(progressive);
-          CAPTURE(restart);
+          CAPTURE(kind.progressive);
+          CAPTURE(kind.restart);
           CAPTURE(left);
           CAPTURE(top);
           CHECK(cut_part(jpeg, file, box) == cut(whole, box));

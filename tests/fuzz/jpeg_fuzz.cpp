@@ -128,6 +128,7 @@ std::vector<std::string> fuzz_seeds() {
   files.push_back(seed(40, 33, 5, TJSAMP_420));
   files.push_back(seed(20, 20, 90, TJSAMP_420, 0, TJFLAG_PROGRESSIVE));
   std::vector<std::string> seeds;
+  seeds.reserve(files.size());
   for (std::size_t i = 0; i < files.size(); ++i) {
     seeds.push_back(static_cast<char>(i * 7) + files[i]);
   }
