@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes the parsers of shards and the JPEG decoder with libFuzzer under ASan and UBSan, each for so many seconds.
+# Fuzzes the parsers of shards and the JPEG decoder with libFuzzer under ASan and UBSan, each for so
+# many seconds.
 #
 #   scripts/fuzz.sh [SECONDS] [TARGET...]    600 seconds each of tar, index, label and jpeg
 #

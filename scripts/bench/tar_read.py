@@ -55,6 +55,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         shards = make_shards(pathlib.Path(name), options.samples, options.bytes)
+
         def read(program, *arguments):
             return lambda: by_program([program, *arguments], shards, options.samples)
 

@@ -1,8 +1,6 @@
 // What the Python tests ask of the data module:
 //   data_program samples SHARD...      a line "SHARD KEY LABEL SHA-256-OF-IMAGE" for each sample
-//   data_program read SHARD...         seconds to read all samples, one after another, as a thread
-//   of
-//                                      the loader reads one
+//   data_program read SHARD...         seconds to read all samples, as a loader's thread reads one
 //   data_program windows CONTEXT FILE...   a line "FILE TOKEN TOKEN ..." for each window
 //   data_program content RECIPE RANKS THREADS FIRST STEPS   a line "EPOCH POSITION LABEL HASH" for
 //                                      each sample of STEPS steps from FIRST on, as all ranks get
