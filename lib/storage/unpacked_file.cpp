@@ -28,7 +28,7 @@ constexpr const char* kElsewhere = "name a folder with more room in TMPDIR";
 
 std::string temporary_folder() {
   std::error_code failed;
-  const std::string folder = std::filesystem::temp_directory_path(failed).string();
+  std::string folder = std::filesystem::temp_directory_path(failed).string();
   if (failed) throw core::StorageError("TMPDIR", failed.message(), kElsewhere);
   return folder;
 }

@@ -108,8 +108,8 @@ TEST_CASE("the work grows about as the number of hashes, also where very many ag
       CAPTURE(distance);
       CAPTURE(of_one / kCount);
       CAPTURE(of_eight / many);
-      CHECK(of_eight < many * many / 2 / 10);               // of all pairs
-      if (distance <= 3) CHECK(of_eight < 2 * 8 * of_one);  // the square would be 64
+      CHECK(of_eight < many * many / 2 / 10);            // of all pairs
+      if (distance <= 3) CHECK(of_eight < 16 * of_one);  // the square would be 64
     }
   }
 }

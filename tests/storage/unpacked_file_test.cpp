@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 
 TEST_CASE("a program without a recipe decompresses what it opens, and leaves no file") {
   const TarFolder folder, temporary;
-  const std::string old = std::getenv("TMPDIR") == nullptr ? "" : std::getenv("TMPDIR");
+  const char* const before = std::getenv("TMPDIR");
+  const std::string old = before == nullptr ? "" : before;
   ::setenv("TMPDIR", temporary.path.c_str(), 1);
   const std::string text(3 << 20, 'x');
   const std::string gzip = folder.write("a.tgz", packed(text, ARCHIVE_FILTER_GZIP));
