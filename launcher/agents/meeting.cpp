@@ -43,9 +43,10 @@ Meeting::Meeting(std::vector<Endpoint> endpoints, const std::string& local_addr,
   }
   if (own_endpoint_) {
     port_ = own_endpoint_->port;
-    if (!local_addr.empty()) return;
-    std::erase(addresses_, own_endpoint_->host);
-    addresses_.insert(addresses_.begin(), own_endpoint_->host);
+    if (local_addr.empty()) {
+      std::erase(addresses_, own_endpoint_->host);
+      addresses_.insert(addresses_.begin(), own_endpoint_->host);
+    }
   } else {
     reserved_ = reserve_port();
     port_ = reserved_.port;
