@@ -7,6 +7,7 @@
 #include "launcher/foreign_job.h"
 #include "launcher/launch_options.h"
 #include "launcher/nodes_job.h"
+#include "launcher/open_files.h"
 #include "launcher/recipe_job.h"
 #include "launcher/slurm/step.h"
 #include "launcher/torchrun/rdzv_conf.h"
@@ -98,6 +99,7 @@ int launch_program(const LaunchOptions& options) {
 int launch_recipe(const LaunchOptions& options, bool resume_command) {
   refuse_for_recipes(options);
   const Placement placement = resolve_placement(options, slurm_step());
+  provide_open_files(placement.world_size());
   RecipeJob job(resume_command ? run_to_resume(options) : run_to_launch(options), placement,
                 options);
   if (const std::optional<int> status = job.open_run_folder()) return *status;

@@ -243,7 +243,8 @@ std::string status_text(const Json& status) {
       fmt::format("{}: {}{}", name.is_string() ? name.get<std::string>() : "a run",
                   status["state"].get<std::string>(), step_text(status)));
   text += "\n";
-  if (status["why"].is_string()) text += row("why", status["why"].get<std::string>());
+  const char* const why = status["state"] == "finished" ? "result" : "why";
+  if (status["why"].is_string()) text += row(why, status["why"].get<std::string>());
   if (status["attempt"].is_number()) {
     text += row(
         "attempt",

@@ -20,6 +20,7 @@
 #include "launcher/queue/runner.h"
 #include "launcher/torchrun/numa.h"
 #include "lib/core/error.h"
+#include "lib/core/lease.h"
 #include "lib/core/log.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/sources.h"
@@ -102,6 +103,14 @@ std::vector<QueuedJob> jobs_of_sweep(const QueueOptions& options, int nproc) {
 
 void print_table(const QueueOptions& options, bool best_first) {
   std::vector<QueuedJob> jobs = load_jobs(options.folder);
+  // Where no queue is at work nothing runs: it was killed, and its jobs wait for the next.
+  const std::optional<core::LeaseView> lease =
+      core::view_lease(fs::path(options.folder) / "lease.json");
+  if (!lease || !lease->alive.value_or(true)) {
+    for (QueuedJob& job : jobs) {
+      if (job.state == QueuedJob::State::kRunning) job.state = QueuedJob::State::kWaiting;
+    }
+  }
   ask_slurm(jobs);
   std::fputs(results_table(jobs, parse_table_format(options.table), best_first).c_str(), stdout);
 }

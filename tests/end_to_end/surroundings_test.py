@@ -135,6 +135,20 @@ class SurroundingsTest(support.RunTestCase):
         process.communicate(timeout=60)
         self.assert_nothing_left(process)
 
+    def test_memory_that_is_not_there_is_71_and_descriptors_are_named(self):
+        hungry = {"name": "mlp", "num_classes": 10, "hidden": 60000, "layers": 2}
+        for limit, status, text, changes in (
+                ("-v 6000000", 71, "make /batch/per_device smaller", {"model": hungry}),
+                ("-n 63", 1, "open files: at most 63 are allowed", {}), ("-n 64", 0, "", {}),
+                ("-Sn 20", 0, "", {})):  # may be raised
+            path = self.recipe("run" + limit.replace(" ", ""), steps=2, **changes)
+            done = subprocess.run(
+                ["sh", "-c", f"ulimit {limit}; exec \"$@\"", "sh", support.SCALETRAIN, "launch",
+                 "--nproc", "2", path], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                timeout=support.TIMEOUT_S, check=False)
+            self.assertEqual(status, done.returncode, done.stderr)
+            self.assertIn(text, done.stderr)
+
     @unittest.skipUnless(shutil.which("strace"), "needs strace to refuse threads")
     def test_threads_that_cannot_be_started_are_an_error_and_no_hang(self):
         path = self.recipe(steps=5)

@@ -133,7 +133,7 @@ class Queue(QueueTestCase):
         process.kill()
         process.wait(LIMIT_S)
         self.assert_nothing_left()
-        self.assertEqual({"a": "done", "b": "running", "c": "waiting"}, self.states())
+        self.assertEqual({"a": "done", "b": "waiting", "c": "waiting"}, self.states())
         self.release("b")
         _, err = self.queue()
         self.assertEqual(["a", "b", "b", "c"], self.names())
