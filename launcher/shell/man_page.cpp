@@ -50,9 +50,9 @@ std::string synopsis(const core::Command& command, const std::string& name) {
   for (const core::Flag& flag : command.flags) {
     if (flag.is_positional()) words += fmt::format(" [\\fI{}\\fR]", roff(flag.names[0]));
   }
-  const std::string own = fmt::format("\\fB{}\\fR [\\fIFLAGS\\fR]{}\n", roff(name), words);
+  std::string own = fmt::format("\\fB{}\\fR [\\fIFLAGS\\fR]{}\n", roff(name), words);
   if (command.commands.empty()) return own;
-  const std::string below = fmt::format("\\fB{}\\fR \\fICOMMAND\\fR [\\fIFLAGS\\fR]\n", roff(name));
+  std::string below = fmt::format("\\fB{}\\fR \\fICOMMAND\\fR [\\fIFLAGS\\fR]\n", roff(name));
   return words.empty() ? below : own + ".br\n" + below;
 }
 
