@@ -21,7 +21,7 @@ struct NearSets {
 // Near-Duplicates for Web Crawling", 2007, section 3); where these are many, the bits in which they
 // still differ are divided in the same way. Hashes that are in one set already are left alone. The
 // work grows about as the number of hashes up to distance 3, whatever they have in common; at 7 it
-// may still be a tenth of all pairs (tests/data/near_sets_test.cpp).
+// may still be a fifth of all pairs (tests/data/near_sets_test.cpp).
 NearSets near_sets(const std::vector<std::uint64_t>& hashes, int distance);
 
 }  // namespace scaletrain::data

@@ -92,7 +92,7 @@ function(scaletrain_unit_tests name)
   target_link_libraries(test_${name} PRIVATE ${ARG_DEPS} scaletrain_doctest_main scaletrain_warnings)
   add_dependencies(unit_tests test_${name})
   # Compiled quickly, and in small batches: the names of many files' helpers meet in them.
-  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(test_${name} PRIVATE $<IF:$<CONFIG:Release>,-O1,-O0>)
   set_target_properties(test_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
   if(ARG_TORCH)
     _scaletrain_use_torch(test_${name})

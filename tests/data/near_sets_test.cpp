@@ -108,6 +108,6 @@ TEST_CASE("the work grows about as the number of hashes, also where very many ag
       CAPTURE(of_one / kCount);
       CHECK(of_eight < 2 * 8 * of_one);  // the square would be 64
     }
-    CHECK(near_sets(kind.make(kCount, random), 7).operations < kCount * kCount / 2 / 10);
+    CHECK(near_sets(kind.make(kCount, random), 7).operations < kCount * kCount / 2 / 5);
   }
 }
