@@ -1,7 +1,6 @@
 #include "lib/format/tar_header.h"
 
 #include <charconv>
-#include <cstring>
 #include <numeric>
 #include <stdexcept>
 
@@ -120,9 +119,14 @@ TarHeader parse_tar_header(std::span<const std::byte> bytes) {
   if (!checksum_fits(block)) throw std::invalid_argument("no tar header: its checksum is wrong");
   TarHeader header;
   header.type = block[kType];
-  // Only POSIX's magic has a prefix; GNU's ("ustar " and a space) keeps other things there.
-  if (std::memcmp(block.data() + kMagic, "ustar", 6) == 0 && block[kPrefix.offset] != '\0') {
-    header.prefix = text_of(block, kPrefix);
+  // Only POSIX's magic has a prefix; GNU's ("ustar " and a space) keeps other things there. Of what
+  // is neither, readers make different names.
+  if (block.substr(kMagic, 5) == "ustar") {
+    const char next = block[kMagic + 5];
+    if (next != '\0' && next != ' ') {
+      throw std::invalid_argument("its magic is neither POSIX's nor GNU's");
+    }
+    if (next == '\0' && block[kPrefix.offset] != '\0') header.prefix = text_of(block, kPrefix);
   }
   header.name = text_of(block, kName);
   const auto size = parse_number(field_of(block, kSize));

@@ -170,6 +170,13 @@ TEST_CASE("old headers, GNU numbers, pax sizes and global headers are understood
   CHECK(members[3].path == "prefix/name");
 }
 
+TEST_CASE("a magic that is neither POSIX's nor GNU's is damage: readers make other names of it") {
+  const std::string damaged =
+      tar_entry({.name = "n.jpg", .magic = "ustar(00", .prefix = "folder"}, "") + tar_end();
+  CHECK(error_of(damaged) ==
+        std::string("a.tar: byte 0: its magic is neither POSIX's nor GNU's") + kDamaged);
+}
+
 TEST_CASE("links, folders, devices and FIFOs are no regular files and have no data") {
   std::string tar;
   for (const char type : {'1', '2', '3', '4', '5', '6'}) {

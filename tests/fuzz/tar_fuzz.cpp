@@ -114,6 +114,7 @@ std::vector<std::string> fuzz_seeds() {
           tar_end(),
       tar_entry({.name = "n.jpg", .magic = std::string("ustar  \0", 8)}, "gnu") + tar_end(),
       tar_entry({.name = "n.jpg", .prefix = "some/folder"}, "prefix") + tar_end(),
+      tar_entry({.name = "n.jpg", .magic = "ustar(00", .prefix = "folder"}, "magic") + tar_end(),
       tar_end()};
   std::vector<std::string> seeds;
   for (const std::string& tar : tars) {
