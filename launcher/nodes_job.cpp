@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "launcher/agents/beacon.h"
 #include "launcher/agents/journal.h"
@@ -195,12 +196,12 @@ class NodesJob {
 
   // Where the job has left its endpoints: others are started again there.
   void tell_newcomers(int generation) {
-    if (placement_.fixed_ranks || generation == 1 || beacon_) return;
-    beacon_.emplace(placement_.endpoints, terms_, generation,
-                    Candidate{.agent = agent_,
-                              .host = host_name(),
-                              .addresses = meeting_.addresses(),
-                              .port = endpoint_.port});
+    if (placement_.fixed_ranks || generation == 1 || beacon_.joinable()) return;
+    beacon_ = start_beacon(placement_.endpoints, terms_, generation,
+                           {.agent = agent_,
+                            .host = host_name(),
+                            .addresses = meeting_.addresses(),
+                            .port = endpoint_.port});
   }
 
   std::optional<int> run_round(const Session::View& view) {
@@ -319,7 +320,7 @@ class NodesJob {
     last_ = view.last;
     // A leader that never had a round knows no more than is known here.
     if (view.board.nodes > 0) meeting_.begin_again(view.board, last_, core::now());
-    beacon_.reset();
+    beacon_ = {};  // ends it
     session_.reset();
     server_.reset();
     return std::nullopt;
@@ -367,7 +368,7 @@ class NodesJob {
   Meeting meeting_;
   std::optional<core::Process> server_;
   std::optional<core::Process> signpost_;  // a store that another's beacon has reached
-  std::optional<Beacon> beacon_;           // of a leader that took over
+  std::jthread beacon_;                    // of a leader that took over
   Endpoint endpoint_;
   std::unique_ptr<Session> session_;
   StoreSocket store_;  // of the workers of the round under way

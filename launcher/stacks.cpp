@@ -18,14 +18,14 @@ namespace {
 
 constexpr std::chrono::milliseconds kThreadPatience{200};
 constexpr std::chrono::microseconds kLook{200};
-constexpr std::size_t kLongestName = 160;  // templates of LibTorch fill pages
+constexpr std::size_t kLongestFrame = 160;  // templates of LibTorch fill pages
 
 std::string demangle(const std::string& symbol) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> name(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
   std::string result = status == 0 ? name.get() : symbol;
-  if (result.size() > kLongestName) result = result.substr(0, kLongestName) + "...";
+  if (result.size() > kLongestFrame) result = result.substr(0, kLongestFrame) + "...";
   return result;
 }
 

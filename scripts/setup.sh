@@ -16,8 +16,8 @@ packages=(ca-certificates ccache cmake g++ git libarchive-dev libcli11-dev libcu
 requirements=(-r scripts/requirements.txt)
 if [ "${1:-}" = --tests ]; then
   shift
-  packages+=(clang-14 clang-format-14 clang-tidy-14 doctest-dev fish groff-base iproute2 man-db munge
-    shellcheck slurm-wlm strace zsh)
+  packages+=(clang-14 clang-format-14 clang-tidy-14 doctest-dev fish groff-base iproute2
+    libclang-rt-14-dev man-db munge shellcheck slurm-wlm strace zsh)
   requirements+=(-r scripts/requirements-test.txt)
   with_tests=ON
 else

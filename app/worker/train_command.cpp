@@ -5,14 +5,16 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
-#include "app/worker/early_stop.h"
 #include "lib/core/beat.h"
+#include "lib/core/call_every.h"
 #include "lib/core/error.h"
 #include "lib/core/lifeline.h"
 #include "lib/core/log.h"
@@ -47,7 +49,12 @@ int report(const core::Error& error, const core::WorkerEnv& env, std::int64_t st
   return status;
 }
 
-void leave_early() {
+constexpr std::chrono::milliseconds kLookForStopEvery{20};
+
+// A stop that is asked for before training begins: there is nothing to save, and LibTorch waits for
+// the other ranks without looking at anything else.
+void leave_if_stopped() {
+  if (core::stop_reason() == core::StopReason::kNone) return;
   const bool interrupted = core::stop_reason() == core::StopReason::kInterrupt;
   core::log("was asked to stop before training began");
   std::fflush(nullptr);
@@ -91,7 +98,7 @@ int run_train(int argc, char** argv) {
     std::optional<std::filesystem::path> checkpoint;
     if (resume) checkpoint = *resume;
     {
-      const EarlyStop early_stop(leave_early);
+      const std::jthread early_stop = core::call_every(kLookForStopEvery, leave_if_stopped);
       trainer =
           std::make_unique<train::Trainer>(recipe::load_recipe(recipe_path), env, checkpoint, beat);
     }

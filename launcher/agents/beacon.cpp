@@ -5,6 +5,7 @@
 
 #include "launcher/agents/member.h"
 #include "launcher/agents/store_client.h"
+#include "lib/core/call_every.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::launcher {
@@ -23,41 +24,18 @@ void leave_address(KeyStore& store, const JobTerms& terms, int generation, const
   store.set("moved", to_line(here));
 }
 
-Beacon::Beacon(std::vector<Endpoint> endpoints, JobTerms terms, int generation, Candidate here)
-    : endpoints_(std::move(endpoints)),
-      terms_(std::move(terms)),
-      generation_(generation),
-      here_(std::move(here)),
-      thread_([this] { run(); }) {}
-
-Beacon::~Beacon() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-  }
-  wake_.notify_all();
-  thread_.join();
-}
-
-void Beacon::run() {
-  std::unique_lock lock(mutex_);
-  while (!ending_) {
-    for (const Endpoint& endpoint : endpoints_) {
-      lock.unlock();
-      look_at(endpoint);
-      lock.lock();
-      if (ending_) return;
+std::jthread start_beacon(std::vector<Endpoint> endpoints, JobTerms terms, int generation,
+                          Candidate here) {
+  return core::call_every(kEvery, [endpoints = std::move(endpoints), terms = std::move(terms),
+                                   generation, here = std::move(here)] {
+    for (const Endpoint& endpoint : endpoints) {
+      try {
+        StoreClient store(endpoint, kPatience, kPatience);
+        leave_address(store, terms, generation, here);
+      } catch (const core::Error&) {  // nobody is there, or not of this job
+      }
     }
-    wake_.wait_for(lock, kEvery, [this] { return ending_; });
-  }
-}
-
-void Beacon::look_at(const Endpoint& endpoint) const {
-  try {
-    StoreClient store(endpoint, kPatience, kPatience);
-    leave_address(store, terms_, generation_, here_);
-  } catch (const core::Error&) {  // nobody is there, or not of this job
-  }
+  });
 }
 
 }  // namespace scaletrain::launcher

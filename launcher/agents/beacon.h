@@ -6,8 +6,6 @@
 // (the key `moved`), which that launcher and all who ask its store follow (Meeting).
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -22,27 +20,10 @@ namespace scaletrain::launcher {
 // round of its own. Throws StoreLost, and core::UsageError where the store is another job's.
 void leave_address(KeyStore& store, const JobTerms& terms, int generation, const Candidate& here);
 
-class Beacon {
- public:
-  // From now on until it is destroyed, at all of `endpoints`. Only a leader that has a round may do
-  // this: no other part of the job can have one.
-  Beacon(std::vector<Endpoint> endpoints, JobTerms terms, int generation, Candidate here);
-  ~Beacon();  // joins the thread, within some seconds
-  Beacon(const Beacon&) = delete;
-  Beacon& operator=(const Beacon&) = delete;
-
- private:
-  void run();
-  void look_at(const Endpoint& endpoint) const;
-
-  std::vector<Endpoint> endpoints_;
-  JobTerms terms_;
-  int generation_;
-  Candidate here_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool ending_ = false;
-  std::thread thread_;
-};
+// Does so at all of `endpoints` from now on, until what comes back is destroyed, which takes some
+// seconds at most. Only a leader that has a round may do this: no other part of the job can have
+// one.
+[[nodiscard]] std::jthread start_beacon(std::vector<Endpoint> endpoints, JobTerms terms,
+                                        int generation, Candidate here);
 
 }  // namespace scaletrain::launcher

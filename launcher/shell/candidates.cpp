@@ -54,28 +54,28 @@ std::vector<CompletionWord> values_of(const core::Flag& flag, const std::string&
   return result;
 }
 
-struct Place {
+struct Cursor {
   const core::Command* command;
   const core::Flag* open_flag = nullptr;  // the last complete word is a flag that takes a value
   bool in_program = false;                // behind --
 };
 
-Place follow(const core::Command& table, const std::vector<std::string>& words) {
-  Place place{.command = &table};
+Cursor follow(const core::Command& table, const std::vector<std::string>& words) {
+  Cursor cursor{.command = &table};
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if (place.open_flag != nullptr) {
-      place.open_flag = nullptr;
+    if (cursor.open_flag != nullptr) {
+      cursor.open_flag = nullptr;
       continue;
     }
-    if (words[i] == "--") place.in_program = true;
+    if (words[i] == "--") cursor.in_program = true;
     if (words[i].starts_with("-")) {
-      const core::Flag* const flag = place.command->find_flag(words[i]);
-      if (flag != nullptr && flag->takes_value) place.open_flag = flag;
-    } else if (const core::Command* const below = place.command->find(words[i])) {
-      place.command = below;
+      const core::Flag* const flag = cursor.command->find_flag(words[i]);
+      if (flag != nullptr && flag->takes_value) cursor.open_flag = flag;
+    } else if (const core::Command* const below = cursor.command->find(words[i])) {
+      cursor.command = below;
     }
   }
-  return place;
+  return cursor;
 }
 
 }  // namespace
@@ -83,13 +83,13 @@ Place follow(const core::Command& table, const std::vector<std::string>& words) 
 std::vector<CompletionWord> candidates(const core::Command& table,
                                        const std::vector<std::string>& words) {
   const std::string typed = words.empty() ? "" : words.back();
-  const Place place = follow(table, words);
+  const Cursor cursor = follow(table, words);
   std::vector<CompletionWord> result;
-  if (place.in_program) return result;
-  if (place.open_flag != nullptr) return values_of(*place.open_flag, typed);
+  if (cursor.in_program) return result;
+  if (cursor.open_flag != nullptr) return values_of(*cursor.open_flag, typed);
   const std::size_t equals = typed.find('=');
   if (typed.starts_with("--") && equals != std::string::npos) {
-    const core::Flag* const flag = place.command->find_flag(typed.substr(0, equals));
+    const core::Flag* const flag = cursor.command->find_flag(typed.substr(0, equals));
     if (flag == nullptr) return result;
     for (CompletionWord& value : values_of(*flag, typed.substr(equals + 1))) {
       result.push_back({typed.substr(0, equals + 1) + value.word, value.help});
@@ -97,17 +97,17 @@ std::vector<CompletionWord> candidates(const core::Command& table,
     return result;
   }
   if (typed.starts_with("-")) {
-    for (const core::Flag& flag : place.command->flags) {
+    for (const core::Flag& flag : cursor.command->flags) {
       for (const std::string& name : flag.names) {
         if (name.starts_with("--")) add_matching(name, flag.help, typed, result);
       }
     }
     return result;
   }
-  for (const core::Command& below : place.command->commands) {
+  for (const core::Command& below : cursor.command->commands) {
     add_matching(below.name, below.help, typed, result);
   }
-  for (const core::Flag& flag : place.command->flags) {
+  for (const core::Flag& flag : cursor.command->flags) {
     if (!flag.is_positional()) continue;
     for (CompletionWord& value : values_of(flag, typed)) result.push_back(std::move(value));
   }

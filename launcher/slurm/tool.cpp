@@ -10,7 +10,7 @@ namespace scaletrain::launcher {
 namespace {
 
 // A controller that is busy or restarts lets its clients wait for minutes.
-constexpr std::chrono::minutes kPatience{10};
+constexpr std::chrono::minutes kToolPatience{10};
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Captured run_tool(std::vector<std::string> words, std::vector<std::pair<int, int
   words[0] = *path;
   return run_captured(
       {.arguments = std::move(words), .variables = {}, .descriptors = std::move(descriptors)},
-      kPatience);
+      kToolPatience);
 }
 
 }  // namespace scaletrain::launcher

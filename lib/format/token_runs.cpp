@@ -76,7 +76,7 @@ TokenRun find_in_npy(const std::string& name, std::int64_t begin, std::int64_t b
                      const ReadAt& read) {
   const char* const remedy =
       "write an array of one dimension of uint16 or uint32: numpy.save(file, tokens)";
-  constexpr std::string_view kMagic = "\x93NUMPY";
+  constexpr std::string_view kNumpyMagic = "\x93NUMPY";
   std::array<char, 12> start{};
   if (bytes < static_cast<std::int64_t>(start.size())) {
     fail_tokens(name, begin, "is too short for a NumPy array", remedy);
@@ -86,7 +86,8 @@ TokenRun find_in_npy(const std::string& name, std::int64_t begin, std::int64_t b
     return static_cast<std::int64_t>(static_cast<unsigned char>(start.at(i)));
   };
   const std::int64_t version = byte(6);
-  if (std::string_view(start.data(), kMagic.size()) != kMagic || version < 1 || version > 3) {
+  if (std::string_view(start.data(), kNumpyMagic.size()) != kNumpyMagic || version < 1 ||
+      version > 3) {
     fail_tokens(name, begin, "is not a NumPy array", remedy);
   }
   const std::int64_t prefix = version == 1 ? 10 : 12;

@@ -1,7 +1,5 @@
-// The parts of LibTorch that most sources with tensors need, parsed once.
+// The parts of LibTorch that most sources with tensors need, parsed once. No more than that: GCC
+// instantiates what a precompiled header leaves pending anew in every source.
 #pragma once
 #include <ATen/ATen.h>
-#include <torch/autograd.h>
-#include <torch/nn/functional.h>
 #include <torch/nn/module.h>
-#include <torch/nn/modules.h>

@@ -12,8 +12,9 @@ TEST_CASE("every version of the loops gives the same bytes") {
   const std::vector<ColumnWeights::Pair> shares{{{-147, 1464}, {1056, 1728}},
                                                 {{976, -247}, {1152, 160}}};
   for (const Filter filter : {Filter::kBilinear, Filter::kBicubic}) {
-    for (const auto& [from, to] : {std::pair{40, 40}, std::pair{7, 31}, std::pair{100, 9},
-                                   std::pair{64, 33}, std::pair{1, 5}, std::pair{333, 224}}) {
+    for (const auto& lengths : {std::pair{40, 40}, std::pair{7, 31}, std::pair{100, 9},
+                                std::pair{64, 33}, std::pair{1, 5}, std::pair{333, 224}}) {
+      const int from = lengths.first, to = lengths.second;
       CAPTURE(from);
       CAPTURE(to);
       ResizeAxis axis;

@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <vector>
 
 namespace scaletrain::launcher {
 namespace {
@@ -19,7 +21,8 @@ TEST_CASE("a process that was stopped is told from one that runs") {
   CHECK(process_state(child) == 'T');
   CHECK(is_stopped(process_state(child)));
   CHECK(describe_process(child).starts_with("stopped by a signal (T)"));
-  CHECK(threads_of(child) == std::vector<pid_t>{child});
+  const std::vector<pid_t> threads = threads_of(child);  // a sanitizer adds one of its own
+  CHECK(std::count(threads.begin(), threads.end(), child) == 1);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   CHECK(process_state(child) == ' ');

@@ -1,6 +1,7 @@
 #include "lib/parallel/data_parallel.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>

@@ -69,8 +69,8 @@ TEST_CASE("every byte is the object's, and a piece is asked for once") {
     CHECK(read_piece(reader, 48, 40) == object.bytes().substr(48, 40));  // over pieces
   }
   CHECK(text == object.bytes());
-  for (const auto& [offset, count] : object.asked()) {
-    if (offset < 40) CHECK_MESSAGE(count == 1, offset);
+  for (const auto& asked : object.asked()) {
+    if (asked.first < 40) CHECK_MESSAGE(asked.second == 1, asked.first);
   }
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("threads that follow one another share the pieces") {
   }
   CHECK(wrong == 0);
   // Five pieces and the one fetched ahead are as many as are kept.
-  for (const auto& [offset, count] : object.asked()) CHECK_MESSAGE(count == 1, offset);
+  for (const auto& asked : object.asked()) CHECK_MESSAGE(asked.second == 1, asked.first);
 }
 
 TEST_CASE("one read far inside fetches one piece") {
