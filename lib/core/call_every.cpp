@@ -9,11 +9,11 @@ namespace scaletrain::core {
 std::jthread call_every(std::chrono::milliseconds pause, std::function<void()> call) {
   return std::jthread([pause, call = std::move(call)](const std::stop_token& stop) {
     std::mutex mutex;
-    std::condition_variable_any nothing;  // is ever told here: a stop ends the wait
+    std::condition_variable_any wake;  // only by a stop
     std::unique_lock lock(mutex);
     while (!stop.stop_requested()) {
       call();
-      nothing.wait_for(lock, stop, pause, [] { return false; });
+      wake.wait_for(lock, stop, pause, [] { return false; });
     }
   });
 }

@@ -5,8 +5,6 @@
 #include <atomic>
 #include <chrono>
 
-#include "lib/core/clock.h"
-
 namespace scaletrain::core {
 namespace {
 
@@ -27,8 +25,7 @@ TEST_CASE("a function is called at once, and again after each pause, until its e
 
 TEST_CASE("the end does not wait for a pause") {
   std::atomic<int> calls = 0;
-  const SteadyTime start = now();
-  {
+  {  // a wait would run into the test's time-out
     const std::jthread caller = call_every(std::chrono::hours(1), [&] {
       ++calls;
       calls.notify_all();
@@ -36,7 +33,6 @@ TEST_CASE("the end does not wait for a pause") {
     calls.wait(0);
   }
   CHECK(calls == 1);
-  CHECK(seconds_since(start) < 600);
 }
 
 }  // namespace
