@@ -92,7 +92,7 @@ bool TarReader::next(TarMember& member) {
                            !member.path.ends_with('/');
           member.data = data;
           member.bytes = has_data(header.type) ? extended.bytes.value_or(header.bytes) : 0;
-          if (header.type == 'S' || extended.sparse) {
+          if (header.sparse || extended.sparse) {
             fail(offset_, fmt::format("{} is a sparse file", shown_name(member.path)),
                  "write the shard without sparse files");
           }

@@ -16,7 +16,7 @@ struct Field {
   std::size_t offset, length;
 };
 constexpr Field kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kPrefix{345, 155};
-constexpr std::size_t kType = 156, kMagic = 257;
+constexpr std::size_t kType = 156, kMagic = 257, kGnuSparse = 386;
 
 std::string_view field_of(std::string_view block, Field field) {
   return block.substr(field.offset, field.length);
@@ -119,6 +119,7 @@ TarHeader parse_tar_header(std::span<const std::byte> bytes) {
   if (!checksum_fits(block)) throw std::invalid_argument("no tar header: its checksum is wrong");
   TarHeader header;
   header.type = block[kType];
+  header.sparse = header.type == 'S';
   // Only POSIX's magic has a prefix; GNU's ("ustar " and a space) keeps other things there. Of what
   // is neither, readers make different names.
   if (block.substr(kMagic, 5) == "ustar") {
@@ -127,6 +128,8 @@ TarHeader parse_tar_header(std::span<const std::byte> bytes) {
       throw std::invalid_argument("its magic is neither POSIX's nor GNU's");
     }
     if (next == '\0' && block[kPrefix.offset] != '\0') header.prefix = text_of(block, kPrefix);
+    // Some readers go by the type, others by whether GNU's list of pieces has one.
+    if (next == ' ' && block[kGnuSparse] != '\0') header.sparse = true;
   }
   header.name = text_of(block, kName);
   const auto size = parse_number(field_of(block, kSize));

@@ -13,6 +13,7 @@ struct TarHeader {
   std::string_view prefix, name;  // in the block; "" for no prefix
   char type = '0';
   std::int64_t bytes = 0;
+  bool sparse = false;  // the data are pieces of a larger file
 
   void path_to(std::string& path) const;  // prefix and name joined; its memory is used again
 };

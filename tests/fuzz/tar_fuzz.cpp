@@ -113,6 +113,9 @@ std::vector<std::string> fuzz_seeds() {
       tar_entry({.name = "base", .size = std::string("\x80\0\0\0\0\0\0\0\0\0\0\x03", 12)}, "abc") +
           tar_end(),
       tar_entry({.name = "n.jpg", .magic = std::string("ustar  \0", 8)}, "gnu") + tar_end(),
+      tar_entry({.name = "n.jpg", .magic = "ustar  ", .prefix = std::string(41, '\0') + "1"},
+                "gnu") +
+          tar_end(),
       tar_entry({.name = "n.jpg", .prefix = "some/folder"}, "prefix") + tar_end(),
       tar_entry({.name = "n.jpg", .magic = "ustar(00", .prefix = "folder"}, "magic") + tar_end(),
       tar_end()};
