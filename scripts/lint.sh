@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Formatting, shell scripts, module order (quick), then clang-tidy over the modules without LibTorch.
+# Formatting, shell scripts, module order (quick), then clang-tidy over the modules without LibTorch;
+# what that compiles in build/tidy has AddressSanitizer, for scripts/test.sh to go on with.
 # SCALETRAIN_LONG=1 adds the two checks that take as long as all others.
 #
 #   scripts/lint.sh    needs what scripts/setup.sh --tests installs
@@ -19,4 +20,4 @@ if [ "${SCALETRAIN_LONG:-}" = 1 ]; then
   all_checks=("-DCMAKE_CXX_CLANG_TIDY=clang-tidy-14;--quiet;--checks=-bugprone-suspicious-include")
 fi
 cmake --preset tidy "${all_checks[@]}" >/dev/null
-cmake --build --preset tidy -- --quiet
+cmake --build --preset tidy --target lib/all launcher/all app/all -- --quiet
