@@ -43,6 +43,19 @@ if [ ${#missing[@]} -gt 0 ]; then
     "${missing[@]}" >/dev/null
 fi
 
+# The object store of the tests, apart from what is compared with: its pins are its own.
+# It is installed at the same time, since pip keeps one core busy.
+swift=.deps/swift
+if [ $with_tests = ON ] && ! cmp -s scripts/requirements-swift.txt $swift/installed; then
+  say "installing OpenStack Swift into $swift"
+  {
+    [ -x $swift/bin/python ] || /usr/bin/python3 -m venv $swift
+    $swift/bin/pip install --quiet --disable-pip-version-check -r scripts/requirements-swift.txt
+    cp scripts/requirements-swift.txt $swift/installed
+  } &
+  swift_install=$!
+fi
+
 venv=.deps/venv
 [ -x $venv/bin/python ] || /usr/bin/python3 -m venv $venv
 if ! cat scripts/requirements.txt scripts/requirements-test.txt | cmp -s - $venv/installed ||
@@ -52,15 +65,7 @@ if ! cat scripts/requirements.txt scripts/requirements-test.txt | cmp -s - $venv
   cat scripts/requirements.txt scripts/requirements-test.txt > $venv/installed
   [ $with_tests = OFF ] || touch $venv/with-tests
 fi
-
-# The object store of the tests, apart from what is compared with: its pins are its own.
-swift=.deps/swift
-if [ $with_tests = ON ] && ! cmp -s scripts/requirements-swift.txt $swift/installed; then
-  say "installing OpenStack Swift into $swift"
-  [ -x $swift/bin/python ] || /usr/bin/python3 -m venv $swift
-  $swift/bin/pip install --quiet --disable-pip-version-check -r scripts/requirements-swift.txt
-  cp scripts/requirements-swift.txt $swift/installed
-fi
+[ -z "${swift_install:-}" ] || wait "$swift_install"
 
 # A configured folder that has the tests keeps them.
 if [ ! -e build/release/build.ninja ] || { [ $with_tests = ON ] && [ ! -e build/release/with-tests ]; }; then
