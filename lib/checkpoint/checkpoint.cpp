@@ -67,7 +67,7 @@ fs::path save(core::Disk& disk, const fs::path& run, const Contents& contents,
     };
   };
   const fs::path checkpoints = run / "checkpoints";
-  const fs::path path = format::publish_checkpoint(
+  fs::path path = format::publish_checkpoint(
       disk, checkpoints, {.program = std::string("scaletrain ") + core::version(), .step = step},
       model.bytes() + optimizer.bytes(), write_files);
 

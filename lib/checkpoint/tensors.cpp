@@ -124,7 +124,7 @@ TensorSource::TensorSource(const std::filesystem::path& path, const Tensors& wan
 void TensorSource::copy_to(const Tensors& tensors) const {
   const at::NoGradGuard no_grad;
   for (const format::TensorInfo& info : file_.tensors()) {
-    at::Tensor target = tensors.at(info.name);
+    const at::Tensor& target = tensors.at(info.name);
     if (target.device().is_cpu() && target.is_contiguous()) {
       file_.read(info, bytes_of(target));
     } else {

@@ -27,8 +27,8 @@ at::Device cuda_device(int count, int local_rank) {
         "/device",
         fmt::format("local rank {} needs a device of its own; CUDA shows {} on this node",
                     local_rank, count),
-        count == 0 ? "use \"device\": \"cpu\", or check nvidia-smi and CUDA_VISIBLE_DEVICES"
-                   : fmt::format("use --nproc {} or less, or \"device\": \"cpu\"", count));
+        count == 0 ? R"(use "device": "cpu", or check nvidia-smi and CUDA_VISIBLE_DEVICES)"
+                   : fmt::format(R"(use --nproc {} or less, or "device": "cpu")", count));
   }
   const auto index = static_cast<c10::DeviceIndex>(local_rank);
   cuda_library().set_device(index);

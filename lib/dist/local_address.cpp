@@ -60,7 +60,7 @@ bool is_loopback(const std::string& address) {
 std::string local_address(const core::WorkerEnv& env) {
   const Addresses addresses = resolve(env);
   for (const addrinfo* peer = addresses.get(); peer != nullptr; peer = peer->ai_next) {
-    const std::string address = local_end(*peer);
+    std::string address = local_end(*peer);
     if (address.empty()) continue;
     if (env.group_world_size > 1 && is_loopback(address)) {
       throw core::UsageError(

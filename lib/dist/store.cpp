@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -38,7 +39,7 @@ void quiet_c10d() {
 
 std::string ranks_text(const std::vector<int>& ranks) {
   const std::size_t named = std::min(ranks.size(), kMaxRanksNamed);
-  std::string text = fmt::format("{}", fmt::join(ranks.begin(), ranks.begin() + named, ", "));
+  std::string text = fmt::format("{}", fmt::join(std::span(ranks).first(named), ", "));
   if (named < ranks.size()) text += fmt::format(" and {} more", ranks.size() - named);
   return text;
 }
@@ -47,6 +48,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
 std::vector<int> missing_ranks(c10d::Store& store, int world_size,
                                std::chrono::milliseconds timeout) {
   std::vector<std::string> keys;
+  keys.reserve(static_cast<std::size_t>(world_size));
   for (int rank = 0; rank < world_size; ++rank) keys.push_back(arrival_key(rank));
   try {
     store.wait(keys, timeout);
@@ -82,7 +84,7 @@ std::string announce(c10d::Store& store, const core::WorkerEnv& env,
     store.set("verdict", "");
     return "";
   }
-  const std::string verdict =
+  std::string verdict =
       fmt::format("{} of {} ranks did not arrive within {:g} s: {}", missing.size(), env.world_size,
                   seconds(timeout), ranks_text(missing));
   store.set("verdict", verdict);

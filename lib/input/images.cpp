@@ -59,7 +59,7 @@ at::Tensor ImageInput::normalize_on_cpu(const data::ImageBatch& batch) const {
   const at::Tensor images =
       at::empty({batch.count, image_size_, image_size_, kChannels}, at::kFloat);
   const std::uint8_t* const in = batch.pixels.data();
-  float* const out = images.mutable_data_ptr<float>();
+  auto* const out = images.mutable_data_ptr<float>();
   const std::int64_t pixels = batch.count * image_size_ * image_size_;
   at::parallel_for(0, pixels, kPixelsPerTask, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin * kChannels; i < end * kChannels; i += kChannels) {

@@ -32,7 +32,7 @@ data::Box draw_box(core::Philox& draws, double share, std::int64_t size) {
 template <class Number>
 at::Tensor column(const std::vector<PairMix>& pairs, at::Device device, const Number& number) {
   at::Tensor host = at::empty({static_cast<std::int64_t>(pairs.size())}, at::kFloat);
-  float* out = host.mutable_data_ptr<float>();
+  auto* out = host.mutable_data_ptr<float>();
   for (const PairMix& pair : pairs) *out++ = static_cast<float>(number(pair));
   return host.to(device);
 }

@@ -79,7 +79,7 @@ EvalResult evaluate(nn::Model& model, const nn::Loss& loss, precision::Precision
   }
   group.all_reduce_sum(sums, "evaluation sums").wait();
   const at::Tensor host = sums.cpu();
-  const double* const totals = host.const_data_ptr<double>();
+  const auto* const totals = host.const_data_ptr<double>();
   const double count = std::max(totals[kCount], 1.0);
   result.loss = totals[kLoss] / count;
   result.top1 = totals[kTop1] / count;

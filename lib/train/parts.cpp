@@ -123,7 +123,7 @@ void Parts::restore(const recipe::Recipe& recipe, const std::filesystem::path& c
         "/batch",
         fmt::format("the global batch is {}, the checkpoint's was {}", batch.global,
                     state.global_batch),
-        fmt::format("set {{\"global\": {}, \"per_device\": N}} with N a divisor for {} ranks",
+        fmt::format(R"(set {{"global": {}, "per_device": N}} with N a divisor for {} ranks)",
                     state.global_batch, group->world_size()));
   }
   checkpoint::Contents contents;
@@ -155,7 +155,7 @@ void Parts::gather_shard_sizes(const recipe::Recipe& recipe) {
   known = known.to(group->device());
   group->all_reduce_max(known, "shard sizes").wait();
   known = known.cpu();
-  const std::int64_t* const values = known.const_data_ptr<std::int64_t>();
+  const auto* const values = known.const_data_ptr<std::int64_t>();
   state.shard_sizes.assign(values, values + sizes.size());
 }
 

@@ -61,7 +61,7 @@ void Reporter::step(const StepResult& result, double lr, double seconds, bool fi
     const double samples =
         steps * static_cast<double>(parts_.batch.per_device * parts_.batch.accumulate);
     at::Tensor slowest = at::empty({6}, at::kDouble);
-    double* const values = slowest.mutable_data_ptr<double>();
+    auto* const values = slowest.mutable_data_ptr<double>();
     values[0] = window_data_s_ / steps;
     values[1] = (window_s_ - window_data_s_) / steps;
     values[2] = static_cast<double>(dist::peak_memory_bytes(parts_.group->device()));
@@ -72,7 +72,7 @@ void Reporter::step(const StepResult& result, double lr, double seconds, bool fi
     parts_.group->all_reduce_max(slowest, "slowest rank").wait();
     if (speaks()) {
       const at::Tensor host = slowest.cpu();
-      const double* const worst = host.const_data_ptr<double>();
+      const auto* const worst = host.const_data_ptr<double>();
       const observe::TrainRecord record{
           .attempt = attempt_,
           .step = state.step,

@@ -69,7 +69,7 @@ StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
     at::Tensor loss = forward(step, micro_step, images);
     if (make_nan) loss = loss * std::numeric_limits<double>::quiet_NaN();
 
-    const double loss_sum = loss.item<double>();
+    const auto loss_sum = loss.item<double>();
     own.loss_sum += loss_sum;
     own.targets += static_cast<double>(images.count);
     own.finite = own.finite && std::isfinite(loss_sum);

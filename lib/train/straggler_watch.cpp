@@ -23,7 +23,7 @@ std::vector<observe::Straggler> StragglerWatch::step() {
   all = all.to(group_.device());
   group_.all_reduce_sum(all, "times of ranks").wait();
   const at::Tensor host = all.cpu();
-  const double* value = host.const_data_ptr<double>();
+  const auto* value = host.const_data_ptr<double>();
   std::vector<observe::OwnTimes> ranks;
   ranks.reserve(static_cast<std::size_t>(group_.world_size()));
   for (int rank = 0; rank < group_.world_size(); ++rank, value += kFields) {

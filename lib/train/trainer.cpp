@@ -52,7 +52,7 @@ core::ExitCode Trainer::run() {
 StepResult Trainer::train_step() {
   const core::SteadyTime start = core::now();
   const double lr = parts_.schedule->lr(parts_.state.step);
-  const StepResult result = steps_.run(parts_.state.step, lr, parts_.state.trained_s);
+  StepResult result = steps_.run(parts_.state.step, lr, parts_.state.trained_s);
   const double seconds = core::seconds_since(start);
   count_step(result, seconds);
   const bool due = log_every_.due(parts_.state.step, seconds_before_, result.trained_s);

@@ -26,7 +26,7 @@ constexpr std::uint64_t kLowHalf = 0xFFFFFFFF;
 
 VoteExchange::VoteExchange(dist::Group& group, const Vote& own)
     : sums_(at::empty({kSlots}, at::kDouble)) {
-  double* const slots = sums_.mutable_data_ptr<double>();
+  auto* const slots = sums_.mutable_data_ptr<double>();
   slots[kLossSum] = own.loss_sum;
   slots[kTargets] = own.targets;
   slots[kNotFinite] = own.finite ? 0 : 1;
@@ -43,7 +43,7 @@ VoteExchange::VoteExchange(dist::Group& group, const Vote& own)
 Vote VoteExchange::result() {
   pending_.wait();
   const at::Tensor host = sums_.cpu();
-  const double* const slots = host.const_data_ptr<double>();
+  const auto* const slots = host.const_data_ptr<double>();
   Vote vote;
   vote.loss_sum = slots[kLossSum];
   vote.targets = slots[kTargets];
