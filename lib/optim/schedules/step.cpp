@@ -12,7 +12,8 @@ Decay make_step(const recipe::Component& config, DecaySpan span) {
   const std::int64_t interval =
       std::max<std::int64_t>(1, duration_steps(every, span.steps_per_epoch));
   return [gamma, interval](std::int64_t step) {
-    return std::pow(gamma, static_cast<double>(step / interval));
+    const std::int64_t drops = step / interval;
+    return std::pow(gamma, static_cast<double>(drops));
   };
 }
 
