@@ -28,6 +28,7 @@ struct ImportOptions {
   std::vector<std::string> sources;
   ShardOptions shards;
   FieldNames fields;
+  int threads = 0;
   bool as_json = false;
 };
 
@@ -45,7 +46,7 @@ std::vector<std::string> import_all(const ImportOptions& options, const UseSampl
       throw core::UsageError("data import folder", "one folder is needed",
                              "scaletrain data import folder FOLDER --out FOLDER");
     }
-    return import_folder(options.sources[0], use);
+    return import_folder(options.sources[0], resolve_threads(options.threads), use);
   }
   if (options.kind == "parquet") return import_parquet(options.sources, options.fields, use);
   for (const std::string& source : options.sources) {
@@ -139,6 +140,7 @@ void add_import_command(CLI::App& app, int& exit_status) {
       ->add_option("--first-class", options->fields.first_class,
                    "tfrecord, parquet: the lowest label, which becomes 0")
       ->capture_default_str();
+  add_threads_flag(*command, options->threads, "threads that read a folder's files");
   add_json_flag(*command, options->as_json);
   command->callback([options, &exit_status] {
     run_import(*options);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "app/data/image_kind.h"
+#include "app/data/in_order.h"
 #include "app/data/pack_sources.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -121,19 +122,24 @@ std::string label_of(const format::Feature& feature, std::int64_t first_class,
   return std::to_string(label);
 }
 
+ImportedSample read_item(const PackItem& item) {
+  std::string image = core::read_file(item.path, format::kMaxMemberBytes, core::ExitCode::kData);
+  const std::string kind = image_kind(image);
+  if (kind.empty()) {
+    throw core::DataError(item.path, "its first bytes are those of no image format",
+                          "scaletrain data pack --skip-bad leaves such files out");
+  }
+  return {item.key, {{kind, std::move(image)}, {"cls", std::to_string(item.label)}}};
+}
+
 }  // namespace
 
-std::vector<std::string> import_folder(const std::string& path, const UseSample& use) {
+std::vector<std::string> import_folder(const std::string& path, int threads, const UseSample& use) {
   PackSource source = read_pack_source(path, {});
-  for (const PackItem& item : source.items) {
-    std::string image = core::read_file(item.path, format::kMaxMemberBytes, core::ExitCode::kData);
-    const std::string kind = image_kind(image);
-    if (kind.empty()) {
-      throw core::DataError(item.path, "its first bytes are those of no image format",
-                            "scaletrain data pack --skip-bad leaves such files out");
-    }
-    use({item.key, {{kind, std::move(image)}, {"cls", std::to_string(item.label)}}});
-  }
+  in_order<ImportedSample>(
+      std::ssize(source.items), threads,
+      [&](std::int64_t i, int) { return read_item(source.items[static_cast<std::size_t>(i)]); },
+      [&](std::int64_t, const ImportedSample& sample) { use(sample); });
   return std::move(source.classes);
 }
 

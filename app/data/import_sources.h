@@ -19,9 +19,9 @@ struct ImportedSample {
 
 using UseSample = std::function<void(const ImportedSample&)>;
 
-// A folder for each class, in the files' order; images are taken as they are. The names of the
-// classes come back.
-std::vector<std::string> import_folder(const std::string& path, const UseSample& use);
+// A folder for each class, in the files' order; images are taken as they are, read by `threads`
+// threads. The names of the classes come back.
+std::vector<std::string> import_folder(const std::string& path, int threads, const UseSample& use);
 
 // LMDB with entries "KEY.EXTENSION" -> bytes, as the members of a shard are named.
 void import_lmdb(const std::string& path, const UseSample& use);

@@ -41,8 +41,8 @@ void append_shards_of(const storage::Stores& stores, const std::string& folder,
 
 }  // namespace
 
-void add_threads_flag(CLI::App& command, int& threads) {
-  command.add_option("--threads", threads, "threads that work; default: one a core")
+void add_threads_flag(CLI::App& command, int& threads, const std::string& of) {
+  command.add_option("--threads", threads, of + "; default: one a core")
       ->check(CLI::Range(1, kMaxThreads));
 }
 

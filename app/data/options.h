@@ -13,7 +13,7 @@ class App;
 namespace scaletrain::app {
 
 // --threads N; 0, the default, is one a core that this process may use.
-void add_threads_flag(CLI::App& command, int& threads);
+void add_threads_flag(CLI::App& command, int& threads, const std::string& of = "threads that work");
 int resolve_threads(int threads);
 
 // --json: print one JSON object instead of text.

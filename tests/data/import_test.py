@@ -105,12 +105,14 @@ class Import(FolderTest):
 
     def test_a_folder_of_classes(self):
         files = class_folders(self.path("in"), each=4)
-        data("import", "folder", self.path("in"), "--out", self.path("out"))
         expected = [(os.path.splitext(path)[0], {os.path.splitext(path)[1][1:]: content,
                                                  "cls": str(["cat", "dog", "emu"].index(path[:3])).encode()})
                     for path, content in sorted(files.items())]
-        self.assertEqual(expected, samples_of(self.path("out")))
-        self.assertEqual(["cat", "dog", "emu"], read_json(self.path("out", "classes.json")))
+        for threads in (1, 3):
+            out = self.path(f"out{threads}")
+            data("import", "folder", self.path("in"), "--out", out, "--threads", threads)
+            self.assertEqual(expected, samples_of(out))
+            self.assertEqual(["cat", "dog", "emu"], read_json(os.path.join(out, "classes.json")))
         self.write("in/emu/text.jpg", b"text")
         self.assertIn("text.jpg: its first bytes are those of no image format",
                       data("import", "folder", self.path("in"), "--out", self.path("no"), code=65))
