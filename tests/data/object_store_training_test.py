@@ -27,6 +27,19 @@ def is_of_a_whole_shard(head):
     return b".tar" in head and b"bytes=0-0" not in head
 
 
+def every_fourth(fault, is_meant=None):
+    """For the proxy: the second, sixth, ... of the requests that are meant has the fault."""
+    meant = []
+
+    def choose(number, head):
+        if is_meant is None or is_meant(head):
+            meant.append(number)
+            if len(meant) % 4 == 2:
+                return fault
+        return None
+    return choose
+
+
 def upload(name):
     swift.put(f"/digits/set/{name}", (support.DIGITS / name).read_bytes())
 
@@ -129,9 +142,7 @@ class ObjectStoreTrainingTest(support.RunTestCase):
         for fault in ("503", "short", "flip"):
             cache = self.folder / "cache"
             shutil.rmtree(cache, ignore_errors=True)
-            proxy.set_fault(
-                lambda number, head, fault=fault: fault if number % 4 == 2 and (
-                    fault != "flip" or is_of_a_whole_shard(head)) else None)
+            proxy.set_fault(every_fourth(fault, is_of_a_whole_shard if fault == "flip" else None))
             self.assertEqual(self.train(f"faults-{fault}", "s3://digits/set", cache=CACHE_BYTES), local)
             self.assertGreater(proxy.faults, 0)
 
