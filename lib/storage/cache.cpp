@@ -199,7 +199,9 @@ CacheEntry Cache::fetch(const Storage& origin, const std::string& path, const Ve
       continue;
     }
     if (stop_) throw core::StorageError(core::shown_path(path), "the program is ending");
-    const std::int64_t newest = folder_.being_written(version.key);
+    // Somebody writes it, or others that leave no room for it now.
+    std::int64_t newest = folder_.being_written(version.key);
+    if (newest < 0) newest = folder_.all_being_written();
     if (std::exchange(written, newest) != newest) progress = core::now();
     if (core::seconds_since(progress) > patience_s_) {
       throw core::StorageError(core::shown_path(path),

@@ -122,6 +122,17 @@ std::int64_t CacheFolder::being_written(const std::string& key) const {
   return absent ? -1 : static_cast<std::int64_t>(bytes);
 }
 
+std::int64_t CacheFolder::all_being_written() const {
+  std::int64_t total = 0;
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder_, error)) {
+    if (file.path().extension() == ".part") {
+      total += std::max<std::int64_t>(0, being_written(file.path().stem()));
+    }
+  }
+  return total;
+}
+
 std::optional<CacheFolder::Writer> CacheFolder::begin(const std::string& key,
                                                       std::int64_t bytes) const {
   core::Descriptor lock = open_to_lock(part_path(key));
@@ -139,7 +150,7 @@ std::optional<CacheFolder::Writer> CacheFolder::begin(const std::string& key,
   writer.key_ = key;
   writer.lock_ = std::move(lock);
   const core::Descriptor folder_lock = lock_folder();
-  make_room(bytes);
+  if (!make_room(bytes)) return std::nullopt;
   writer.file_ = core::system_disk().create(part_path(key), bytes);  // keeps the locked file
   return result;
 }
@@ -161,9 +172,11 @@ void CacheFolder::keep_within_limit() const {
   make_room(0);
 }
 
-// Called with the folder's lock.
-void CacheFolder::make_room(std::int64_t bytes) const {
+// Called with the folder's lock. False, with nothing removed, where what is being written leaves
+// too little.
+bool CacheFolder::make_room(std::int64_t bytes) const {
   std::vector<Candidate> candidates;
+  std::int64_t written = 0;
   std::int64_t total = bytes;
   std::error_code error;
   for (const fs::directory_entry& file : fs::directory_iterator(folder_, error)) {
@@ -180,19 +193,22 @@ void CacheFolder::make_room(std::int64_t bytes) const {
         core::system_disk().remove_all(file.path());
         continue;
       }
+      written += bytes_on_disk(status);
     } else {
       candidates.push_back({key, bytes_on_disk(status), used_at(json_path(key))});
     }
     total += bytes_on_disk(status);
   }
   if (error) fail_in_folder(folder_, "cannot be listed: " + error.message());
+  if (written > 0 && written + bytes > max_bytes_) return false;
   std::sort(candidates.begin(), candidates.end(),
             [](const Candidate& a, const Candidate& b) { return a.used < b.used; });
   for (const Candidate& oldest : candidates) {
-    if (total <= max_bytes_) return;
+    if (total <= max_bytes_) break;
     remove(oldest.key);
     total -= oldest.bytes;
   }
+  return true;
 }
 
 CacheFolder::Writer::~Writer() {

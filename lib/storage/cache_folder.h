@@ -79,11 +79,14 @@ class CacheFolder {
   };
 
   // Makes room for `bytes` by removing entries and starts to write; nullopt while another process
-  // or thread writes this entry.
+  // or thread writes this entry, or others that leave no room for it.
   std::optional<Writer> begin(const std::string& key, std::int64_t bytes) const;
 
   // Bytes that another one has written of the entry so far; -1 where nobody writes it.
   std::int64_t being_written(const std::string& key) const;
+
+  // The same of all entries that are being written; 0 where none is.
+  std::int64_t all_being_written() const;
 
  private:
   std::filesystem::path part_path(const std::string& key) const {
@@ -93,7 +96,7 @@ class CacheFolder {
     return folder_ / (key + ".json");
   }
   core::Descriptor lock_folder() const;
-  void make_room(std::int64_t bytes) const;
+  bool make_room(std::int64_t bytes) const;
 
   std::filesystem::path folder_;
   std::int64_t max_bytes_;

@@ -182,6 +182,39 @@ TEST_CASE("the least recently used are removed, and what is removed while in use
   CHECK(f.files(".data").size() == 3);
 }
 
+TEST_CASE("no room is taken above the limit, however many are fetched at once") {
+  const Fixture f;
+  for (int i = 0; i < 6; ++i) {
+    f.origin.write("s3://b/" + std::to_string(i),
+                   std::string(kMegabyte, static_cast<char>('a' + i)));
+  }
+  const CacheFolder entries(f.folder.path, 2 * kMegabyte + kMegabyte / 2);
+  {
+    const auto first = entries.begin("first", kMegabyte),
+               second = entries.begin("second", kMegabyte);
+    REQUIRE(first);
+    REQUIRE(second);
+    CHECK_FALSE(entries.begin("third", kMegabyte));
+    CHECK(entries.begin("small", 1000));
+    CHECK(f.files(".part").size() == 2);
+  }
+  CHECK(entries.begin("third", kMegabyte));
+
+  Cache cache(f.folder.path, entries.max_bytes(), kPatienceS);
+  std::atomic<int> right = 0;
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 6; ++i) {
+    readers.emplace_back([&, i] {
+      const std::string text = f.open_and_read(cache, "s3://b/" + std::to_string(i));
+      right += text == std::string(kMegabyte, static_cast<char>('a' + i)) ? 1 : 0;
+    });
+  }
+  readers.clear();  // joins
+  CHECK(right == 6);
+  CHECK(f.files(".data").size() == 2);
+  CHECK(f.files(".part").empty());
+}
+
 TEST_CASE("an object that is larger than the cache is read from where it is") {
   const Fixture f;
   f.origin.write("s3://b/a", std::string(2 * kMegabyte, 'a'));
