@@ -38,7 +38,7 @@ class TwoHosts(RunTestCase):
 
     def start_node(self, node, *arguments):
         """`scaletrain launch` for two nodes on host number `node`."""
-        marker = f"{self.id()}-{os.getpid()}"
+        marker = f"{self.id()}-{os.getpid()}-{node}"
         process = subprocess.Popen(
             self.hosts.command(node, SCALETRAIN, "launch", "--nnodes", "2", "--node-rank", node,
                                "--nproc", "1", "--master-addr", self.hosts.addresses[0],
@@ -79,15 +79,15 @@ class TwoHosts(RunTestCase):
         nodes = [self.start_node(node, recipe) for node in range(2)]
         metrics = self.folder / "recipe/metrics.jsonl"
         wait_until(lambda: metrics.exists() and records(metrics.parent, "train"), "a step")
-        workers = [pid for pid in pids_with(nodes[1].marker)
+        worker, = [pid for pid in pids_with(nodes[1].marker)
                    if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "scaletrain-worker"]
-        os.kill(workers[-1], signal.SIGKILL)
+        os.kill(worker, signal.SIGKILL)
         for (_, err), status in self.finish(nodes):
             self.assertEqual(137, status, err)
             self.assertRegex(err, r"rank 1 failed first: killed by SIGKILL \(node 1, host \S+, local rank 0")
         failure = json.loads((self.folder / "recipe/failure.json").read_text())
         self.assertEqual((1, 1, "SIGKILL"), tuple(failure[key] for key in ("node", "rank", "signal")))
-        self.assertEqual([], pids_with(nodes[1].marker))
+        self.assertEqual([], [pid for node in nodes for pid in pids_with(node.marker)])
 
     def test_a_hang_on_one_host_is_the_verdict_on_both(self):
         with unittest.mock.patch.dict(os.environ, SCALETRAIN_FAULT="spin@7,1"):
