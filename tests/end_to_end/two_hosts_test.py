@@ -90,8 +90,9 @@ class TwoHosts(RunTestCase):
         self.assertEqual([], [pid for node in nodes for pid in pids_with(node.marker)])
 
     def test_a_hang_on_one_host_is_the_verdict_on_both(self):
+        recipe = self.recipe()
         with unittest.mock.patch.dict(os.environ, SCALETRAIN_FAULT="spin@7,1"):
-            nodes = [self.start_node(node, "--hang-timeout", "2s", self.recipe()) for node in range(2)]
+            nodes = [self.start_node(node, "--hang-timeout", "2s", recipe) for node in range(2)]
         for (_, err), status in self.finish(nodes):
             self.assertEqual(75, status, err)
             self.assertRegex(err, r"(?m)^rank 1 on host \S+ never arrived at collective \d+ of step 7 ")
