@@ -87,6 +87,7 @@ class Group {
       wait();
       hear_signals();
       see_ends();
+      hear_nodes();  // after the ends: one that other nodes felt was not of their making
       keep_time();
     }
     for (Worker& worker : workers_) worker.process.signal_group(SIGKILL);  // what they left behind
@@ -123,10 +124,11 @@ class Group {
         watch(relay.watched_fd(), relay.watched_events());
       }
     }
+    nodes_changed_ = false;
     if (poll(watched.data(), watched.size(), time_left_ms()) <= 0) return;
     if (watched[1].revents != 0) start_store_server();
     if (watched[2].revents != 0) see_store_server_end();
-    if (watched[3].revents != 0 && options_.nodes_stop()) stop_for_nodes();
+    nodes_changed_ = watched[3].revents != 0;
     const std::size_t first_relay = watched.size() - relays.size();
     for (std::size_t i = 0; i < relays.size(); ++i) {
       if (watched[first_relay + i].revents != 0) relays[i]->advance();
@@ -227,8 +229,8 @@ class Group {
     if (!stopping_) stop(SIGTERM);
   }
 
-  void stop_for_nodes() {
-    if (stopping_) return;
+  void hear_nodes() {
+    if (!nodes_changed_ || !options_.nodes_stop() || stopping_) return;
     result_.nodes_stopped = true;
     stop(SIGTERM);
   }
@@ -276,6 +278,7 @@ class Group {
   std::vector<Worker> workers_;
   std::optional<core::Process> store_server_;
   bool store_server_ended_ = false;
+  bool nodes_changed_ = false;
   bool stopping_ = false, killed_ = false, given_up_ = false;
   std::optional<core::SteadyTime> deadline_;  // of the grace period, then of the kill
   core::SteadyTime next_beat_, next_watch_;
