@@ -23,6 +23,7 @@
 #include "lib/core/descriptor.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/shell_word.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -46,26 +47,10 @@ core::Descriptor script_file(const std::string& script) {
   return fd;
 }
 
-// As one word of a shell's command line.
-std::string shell_word(const std::string& text) {
-  constexpr const char* kPlainLetters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:=,+@%";
-  if (!text.empty() && text.find_first_not_of(kPlainLetters) == std::string::npos) return text;
-  std::string result = "'";
-  for (const char letter : text) {
-    if (letter == '\'') {
-      result += "'\\''";
-    } else {
-      result += letter;
-    }
-  }
-  return result + "'";
-}
-
 void print_script(const Submission& submission) {
   std::fputs(submission.script.c_str(), stdout);
   std::string words;
-  for (const std::string& word : submission.arguments) words += " " + shell_word(word);
+  for (const std::string& word : submission.arguments) words += " " + core::shell_word(word);
   core::log("submit the script with these words: sbatch SCRIPT{}", words);
 }
 

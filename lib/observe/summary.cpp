@@ -5,33 +5,18 @@
 #include <string_view>
 
 #include "lib/core/log.h"
+#include "lib/core/shell_word.h"
 #include "lib/observe/progress_text.h"
 
 namespace scaletrain::observe {
 
 namespace {
 
-constexpr std::string_view kSafeCharacters =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=+,@%";
-
 std::string row(std::string_view name, std::string_view text) {
   return fmt::format("  {:<12} {}\n", name, text);
 }
 
 }  // namespace
-
-std::string shell_quote(const std::string& text) {
-  if (!text.empty() && text.find_first_not_of(kSafeCharacters) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char character : text) {
-    if (character == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += character;
-    }
-  }
-  return quoted + "'";
-}
 
 std::string summary_text(const RunSummary& summary) {
   std::string text =
@@ -58,7 +43,7 @@ std::string summary_text(const RunSummary& summary) {
   }
   if (summary.checkpoint.empty()) return text + row("checkpoint", "none was saved");
   text += row("checkpoint", core::escape_control(summary.checkpoint));
-  text += row("resume", "scaletrain resume " + core::escape_control(shell_quote(summary.run)));
+  text += row("resume", "scaletrain resume " + core::escape_control(core::shell_word(summary.run)));
   return text;
 }
 

@@ -40,7 +40,4 @@ struct RunSummary {
 //     resume       scaletrain resume runs/digits-resnet18
 std::string summary_text(const RunSummary& summary);
 
-// `text` as one word of a POSIX shell: as it is where that is safe, otherwise in single quotes.
-std::string shell_quote(const std::string& text);
-
 }  // namespace scaletrain::observe

@@ -69,13 +69,4 @@ TEST_CASE("the command that resumes can be pasted, and names cannot change the t
         "  resume       scaletrain resume 'my runs/it'\\''s'\n");
 }
 
-TEST_CASE("shell_quote leaves safe words as they are and quotes the others") {
-  CHECK(shell_quote("runs/a-b_c.1") == "runs/a-b_c.1");
-  CHECK(shell_quote("") == "''");
-  CHECK(shell_quote("a b") == "'a b'");
-  CHECK(shell_quote("$(reboot)") == "'$(reboot)'");
-  CHECK(shell_quote("~") == "'~'");
-  CHECK(shell_quote("it's") == "'it'\\''s'");
-}
-
 }  // namespace scaletrain::observe
