@@ -20,6 +20,7 @@
 #include "lib/core/log.h"
 #include "lib/core/signals.h"
 #include "lib/core/worker_env.h"
+#include "lib/observe/terminal.h"
 #include "lib/recipe/load.h"
 #include "lib/train/trainer.h"
 
@@ -62,6 +63,16 @@ void leave_if_stopped() {
       static_cast<int>(interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary));
 }
 
+// A worker's standard error is a file of the run's folder; what a person should know of rank 0 is
+// shown too, over a bar that is drawn again.
+void show_warnings(int console) {
+  constexpr int kWaitMs = 100;
+  const std::string clear = isatty(console) == 1 ? "\r\x1b[K" : "";
+  core::set_warning_listener([console, clear](const std::string& line) {
+    observe::offer(console, clear + line + "\n", kWaitMs);
+  });
+}
+
 }  // namespace
 
 int run_train(int argc, char** argv) {
@@ -80,6 +91,7 @@ int run_train(int argc, char** argv) {
   core::install_stop_handlers();
   const core::WorkerEnv env = core::read_worker_env();
   if (env.world_size > 1) core::set_log_prefix(fmt::format("[rank {}] ", env.rank));
+  if (env.console_fd) show_warnings(*env.console_fd);
   std::optional<core::Lifeline> lifeline;
   if (env.lifeline_fd) {
     lifeline.emplace(*env.lifeline_fd, static_cast<int>(core::ExitCode::kTemporary));

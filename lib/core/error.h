@@ -19,7 +19,7 @@ enum class ExitCode : int {
   kMemory = 71,        // out of device or host memory
   kStorage = 74,       // output not writable, disk full; worth a restart
   kTemporary = 75,     // stopped, lost a peer, hang, rendezvous timed out; worth a restart
-  kDiverged = 76,      // not finite, or a limit that the recipe sets
+  kDiverged = 76,      // loss or gradients not finite
   kInterrupted = 130,  // Ctrl-C
 };
 

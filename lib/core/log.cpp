@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace scaletrain::core {
 namespace {
@@ -10,6 +11,11 @@ namespace {
 std::string& log_prefix() {
   static std::string prefix;
   return prefix;
+}
+
+std::function<void(const std::string&)>& warning_listener() {
+  static std::function<void(const std::string&)> listener;
+  return listener;
 }
 
 std::string escape(std::string_view text, bool keep_newline) {
@@ -43,6 +49,16 @@ void log_line(std::string_view text) {
     if (written <= 0) return;  // nobody reads: a log line is never worth an exit
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+void set_warning_listener(std::function<void(const std::string&)> listener) {
+  warning_listener() = std::move(listener);
+}
+
+void warn_line(std::string_view text) {
+  const std::string line = fmt::format("warning: {}", text);
+  log_line(line);
+  if (warning_listener()) warning_listener()(escape(line, true));
 }
 
 std::string escape_control(std::string_view text) { return escape(text, false); }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -21,10 +22,16 @@ void log(fmt::format_string<Args...> format, Args&&... args) {
   log_line(fmt::format(format, std::forward<Args>(args)...));
 }
 
+// Who hears each warning too, escaped and with "warning: " in front, from any thread: the console
+// of a worker whose standard error is a file. Set it once, before threads are started.
+void set_warning_listener(std::function<void(const std::string& line)> listener);
+
+void warn_line(std::string_view text);
+
 // As log, with "warning: " in front.
 template <class... Args>
 void warn(fmt::format_string<Args...> format, Args&&... args) {
-  log_line("warning: " + fmt::format(format, std::forward<Args>(args)...));
+  warn_line(fmt::format(format, std::forward<Args>(args)...));
 }
 
 // `text` with control characters (newline too) written as \n, \t or \xNN.

@@ -98,9 +98,8 @@ class DataOrderTest(support.RunTestCase):
         write_shards(self.folder / "set", "train", [80, 79])
         self.launch("run", 1, data, steps=8, checkpoint={"every": {"steps": 4}},
                     flags=["--resume", "auto"])
-        log = (self.folder / "run/logs/attempt_1/0/stderr.log").read_text()
-        self.assertIn("not bit for bit as the run it continues: samples of the training set 159, "
-                      "was 160", log)
+        self.assertIn("warning: not bit for bit as the run it continues: samples of the training "
+                      "set 159, was 160", self.result.stderr)
 
     def test_mixed_and_limited_sources(self):
         one = write_shards(self.folder / "one", "train", [60, 20])
@@ -147,7 +146,9 @@ class DataOrderTest(support.RunTestCase):
         self.assertIn("/data/lanes: 8 is not a multiple of the 3 ranks", self.result.stderr)
         data = self.streamed(samples_per_epoch=20)
         self.launch("few", 1, data, expect=2)
-        self.assertIn("a global batch of 32 samples", self.result.stderr)
+        self.assertIn("/data/samples_per_epoch: 20 are less than a step's 32", self.result.stderr)
+        self.launch("few", 1, data, expect=2, batch={"per_device": 16, "accumulate": 2})
+        self.assertIn("is more than the 20 samples of an epoch", self.result.stderr)
 
 
 if __name__ == "__main__":
