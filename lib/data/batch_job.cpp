@@ -29,7 +29,7 @@ std::int64_t steps_of_epoch(const RankSlice& slice, std::int64_t samples) {
   throw core::RecipeError(
       "/batch",
       fmt::format("a global batch of {} samples (per_device {} x accumulate {} x {} ranks) is "
-                  "more than the training set's {}",
+                  "more than the {} samples of an epoch",
                   slice.global_batch(), slice.per_device, slice.accumulate, slice.world_size,
                   samples),
       "lower per_device or accumulate, use fewer ranks, or add data");

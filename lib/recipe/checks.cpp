@@ -72,6 +72,45 @@ void check_image_size(const Recipe& recipe, const Node& tree, Problems& problems
   }
 }
 
+void check_augment(const Source& source, const std::string& pointer, std::int64_t image_size,
+                   const Node& tree, Problems& problems) {
+  for (std::size_t i = 0; i < source.augment.size(); ++i) {
+    for (const Rule& rule : transforms().find(source.augment[i].name)->rules) {
+      if (rule.kind != Rule::Kind::kCoversImageSize) continue;
+      const std::int64_t value = source.augment[i].integer(rule.key);
+      if (value == 0 || value >= image_size) continue;
+      problems.add(written_at(tree, {"data", "train", "augment"}),
+                   fmt::format("{}/augment/{}/{}", pointer, i, rule.key),
+                   fmt::format("{} is less than /data/image_size, which is {}", value, image_size),
+                   fmt::format("use {} or more, or 0", image_size));
+    }
+  }
+  for (std::size_t i = 0; i < source.sources.size(); ++i) {
+    check_augment(source.sources[i], fmt::format("{}/sources/{}", pointer, i), image_size, tree,
+                  problems);
+  }
+}
+
+// The last maps of a small image have one value: of one sample BatchNorm has no deviation.
+void check_batch_norm(const Recipe& recipe, const Node& tree, Problems& problems) {
+  if (!models().find(recipe.model.name)->has_rule(Rule::Kind::kBatchNorm)) return;
+  if (recipe.batch.per_device > 1 || recipe.data.image_size > kBatchNormStride) return;
+  problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device",
+               fmt::format("is 1, of which BatchNorm cannot compute a deviation in images of {}",
+                           recipe.data.image_size),
+               "use 2 or more, with a smaller /batch/accumulate for the same global batch");
+}
+
+// Fewer in an epoch than in a step; with more ranks or accumulation a step takes more still.
+void check_epoch(const Recipe& recipe, const Node& tree, Problems& problems) {
+  const std::int64_t samples = recipe.data.samples_per_epoch;
+  const std::int64_t batch = recipe.batch.global.value_or(recipe.batch.per_device);
+  if (samples == 0 || samples >= batch) return;
+  problems.add(written_at(tree, {"data", "samples_per_epoch"}), "/data/samples_per_epoch",
+               fmt::format("{} are less than a step's {}", samples, batch),
+               "use more, a smaller batch, or 0 for as many as the set has");
+}
+
 // The first shard of `source` of which `is_so`; null where there is none.
 template <class Predicate>
 const std::string* find_shard(const Source& source, const Predicate& is_so) {
@@ -151,6 +190,8 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     check_train_source(recipe.data, tree, problems);
     check_eval_resize(recipe.data, tree, problems);
     check_cache(recipe.data, tree, problems);
+    check_augment(recipe.data.train, "/data/train", recipe.data.image_size, tree, problems);
+    if (problems.none_under("/batch")) check_epoch(recipe, tree, problems);
   }
   if (problems.none_under("/schedule") && problems.none_under("/epochs") &&
       problems.none_under("/steps")) {
@@ -158,6 +199,7 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   }
   if (problems.none_under("/model") && problems.none_under("/data")) {
     check_image_size(recipe, tree, problems);
+    if (problems.none_under("/batch")) check_batch_norm(recipe, tree, problems);
   }
 }
 

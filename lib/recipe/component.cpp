@@ -156,7 +156,9 @@ class ComponentType : public Type {
         if (!value_.flag(rule.key) || value_.number(rule.other) > 0) return "";
         return fmt::format("needs \"{}\" above 0", rule.other);
       case Rule::Kind::kDividesImageSize:  // lib/recipe/checks.cpp
-      case Rule::Kind::kFirst:             // Components
+      case Rule::Kind::kCoversImageSize:
+      case Rule::Kind::kBatchNorm:
+      case Rule::Kind::kFirst:  // Components
         return "";
     }
     return "";

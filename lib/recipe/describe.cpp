@@ -306,7 +306,9 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("threads", integer(recipe.threads, from(0).to(4096)),
            "computing threads of a rank; 0: cores over ranks of the node")
       .add("deterministic", flag(recipe.deterministic),
-           "the same bits in every run on a GPU too, at some cost of speed")
+           "the same bits in every run on a GPU too, at some cost of speed; an operation that "
+           "cannot "
+           "ends the run")
       .add("device", choice(recipe.device, {"auto", "cpu", "cuda"}), "where to compute")
       .add("output", path(recipe.output), "the run's folder; without it runs/NAME")
       .reserve({"ema", "parallel", "safety", "profile"});

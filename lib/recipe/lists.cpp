@@ -20,6 +20,10 @@ namespace scaletrain::recipe {
   Rule { Rule::Kind::kDivides, #key, #other }
 #define KEY_DIVIDES_IMAGE_SIZE(key) \
   Rule { Rule::Kind::kDividesImageSize, #key, "" }
+#define KEY_COVERS_IMAGE_SIZE(key) \
+  Rule { Rule::Kind::kCoversImageSize, #key, "" }
+#define HAS_BATCH_NORM \
+  Rule { Rule::Kind::kBatchNorm }
 #define KEY_AT_MOST(key, other) \
   Rule { Rule::Kind::kAtMost, #key, #other }
 #define KEY_NEEDS_ABOVE_ZERO(key, other) \

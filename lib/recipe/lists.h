@@ -20,13 +20,24 @@ struct Option {
   std::vector<std::string> allowed = {};  // of a text
 };
 
-// What must hold between two keys of one row, between one and the image size, or (kFirst) of the
-// row's place in a list of components.
+// What must hold between two keys of one row, between one and the image size, of the batch where
+// BatchNorm sees one value for each kBatchNormStride pixels of a side, or (kFirst) of the row's
+// place in a list of components.
 struct Rule {
-  enum class Kind { kDivides, kDividesImageSize, kAtMost, kNeedsAboveZero, kFirst };
+  enum class Kind {
+    kDivides,
+    kDividesImageSize,
+    kCoversImageSize,
+    kAtMost,
+    kNeedsAboveZero,
+    kBatchNorm,
+    kFirst
+  };
   Kind kind = Kind::kDivides;
-  std::string key, other;
+  std::string key = {}, other = {};
 };
+
+inline constexpr std::int64_t kBatchNormStride = 32;
 
 struct Row {
   Row(std::string row_name, std::string row_help,

@@ -85,7 +85,7 @@ void apply_override(Node& tree, const std::string& text, int order, const Object
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Node::Object& members = as_object(*node, type, source, steps[i]);
     const Group* const group = object == nullptr ? nullptr : object->group(steps[i]);
-    if (group != nullptr) {
+    if (group != nullptr && !value.is_null()) {
       for (const std::string& other : group->names) {
         if (other != steps[i]) members.erase(other);
       }

@@ -20,8 +20,9 @@ Written by `scaletrain recipe reference`; a test compares this file with it.
 A recipe is one JSON file in UTF-8; `//` and `/* */` comments are allowed. Where a thing is chosen
 by name, `"sgd"` is short for `{"name": "sgd"}`. Paths are relative to the working directory. A key
 of any depth is set on the command line with `--set optimizer.lr=0.1`: the value is JSON, otherwise
-text, and `null` removes the key. `scaletrain recipe check RECIPE` tells all mistakes at once,
-`scaletrain recipe show RECIPE` prints the recipe with every default.
+text, and `null` removes the key. Where exactly one of several keys may be given, setting one removes
+the others. `scaletrain recipe check RECIPE` tells all mistakes at once, `scaletrain recipe show RECIPE`
+prints the recipe with every default.
 )";
 
 constexpr const char* kTableHead = "\n| key | value | default | meaning |\n|---|---|---|---|\n";

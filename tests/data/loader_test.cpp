@@ -153,7 +153,8 @@ TEST_CASE("fewer samples than a global batch is told with the numbers") {
     CHECK(
         std::string(error.what()) ==
         "/batch: a global batch of 32 samples (per_device 4 x accumulate 4 x 2 ranks) is more than "
-        "the training set's 30\n  lower per_device or accumulate, use fewer ranks, or add data");
+        "the 30 samples of an epoch\n  lower per_device or accumulate, use fewer ranks, or add "
+        "data");
   }
 }
 

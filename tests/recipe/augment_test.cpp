@@ -83,6 +83,15 @@ TEST_CASE("an evaluated image is not resized to less than is cut out of it") {
         "  use 256 as timm and torchvision do, or 0");
 }
 
+TEST_CASE("nor is one that is trained on") {
+  CHECK(error_of(minimal_recipe(),
+                 {R"(data.train.augment=[{"name": "center_crop", "resize": 200}])"}) ==
+        "--set data.train.augment: /data/train/augment/0/resize: 200 is less than "
+        "/data/image_size, which is 224\n"
+        "  use 224 or more, or 0");
+  parse_recipe(minimal_recipe(), "r.json", {R"(data.train.augment=["center_crop"])"});
+}
+
 TEST_CASE("a set is kept in memory by one word or with a size") {
   const Recipe plain = parse_recipe(minimal_recipe(), "r.json", {"data.train.cache=memory"});
   REQUIRE(plain.data.train.cache);

@@ -12,8 +12,7 @@ CODE = ["*.cpp", "*.h", "*.py", "*.sh", "*.cmake", "*CMakeLists.txt"]
 
 # Parts that are tested through what they are a part of: source -> that test.
 TESTED_THROUGH = {f"lib/recipe/{part}.cpp": "tests/recipe/load_test.cpp" for part in [
-    "checks", "component", "describe", "duration", "lists", "merge", "node", "object", "paths",
-    "problems"]}
+    "component", "describe", "duration", "lists", "node", "object", "paths", "problems"]}
 TESTED_THROUGH |= {f"lib/train/{part}.cpp": "tests/end_to_end/resume_test.py" for part in [
     "evaluate", "parts", "replicate", "reporter", "step", "straggler_watch", "trainer"]}
 TESTED_THROUGH |= {

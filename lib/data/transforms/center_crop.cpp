@@ -1,7 +1,5 @@
 // The shorter side becomes `resize`, then the centre is cut out: what evaluation sees, without
 // chance (torchvision's Resize and CenterCrop).
-#include <algorithm>
-
 #include "lib/data/filter_name.h"
 #include "lib/data/transform.h"
 
@@ -14,7 +12,7 @@ class CenterCrop : public Crop {
 
   View view(std::int64_t width, std::int64_t height, std::int64_t image_size,
             core::Philox& /*draws*/) const override {
-    return fitted(width, height, std::max(resize_, image_size), image_size, filter_);
+    return fitted(width, height, resize_ == 0 ? image_size : resize_, image_size, filter_);
   }
 
  private:
