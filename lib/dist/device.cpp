@@ -1,10 +1,12 @@
 #include "lib/dist/device.h"
 
+#include <ATen/Context.h>
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "lib/core/error.h"
@@ -37,13 +39,15 @@ at::Device cuda_device(int count, int local_rank) {
 
 at::Device automatic_device(int local_rank) {
   if (!driver_present()) return at::kCPU;
-  int count = 0;
+  std::string trouble = "CUDA shows none: check nvidia-smi and CUDA_VISIBLE_DEVICES";
   try {
-    count = cuda_library().device_count();
+    const int count = cuda_library().device_count();
+    if (count > 0) return cuda_device(count, local_rank);
   } catch (const core::UsageError& error) {
-    core::warn("the machine has NVIDIA devices, but training uses the CPU: {}", error.found());
+    trouble = error.found();
   }
-  return count == 0 ? at::Device(at::kCPU) : cuda_device(count, local_rank);
+  core::warn("the machine has NVIDIA devices, but training uses the CPU: {}", trouble);
+  return at::kCPU;
 }
 
 class PinnedPool : public core::BufferPool {
@@ -62,6 +66,17 @@ at::Device choose_device(const std::string& wanted, int local_rank) {
   if (wanted == "cpu") return at::kCPU;
   if (wanted == "cuda") return cuda_device(cuda_library().device_count(), local_rank);
   return automatic_device(local_rank);
+}
+
+// What torch.use_deterministic_algorithms and its notes on reproducibility ask for.
+void make_deterministic() {
+  constexpr int kKeep = 0;
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", kKeep);  // read when cuBLAS makes its first handle
+  at::Context& context = at::globalContext();
+  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
+  context.setDeterministicCuDNN(true);
+  context.setBenchmarkCuDNN(false);
+  context.setSDPUseMemEfficient(false);  // its backward adds in any order
 }
 
 std::string device_name(at::Device device) {

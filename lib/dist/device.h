@@ -16,6 +16,10 @@ namespace scaletrain::dist {
 // CUDA is asked for and cannot be used, or where the node has fewer devices than ranks.
 at::Device choose_device(const std::string& wanted, int local_rank);
 
+// From now on operations on CUDA devices give the same bits in every run; one that LibTorch has no
+// such kernel for throws. Before the first of them, while no other thread reads the environment.
+void make_deterministic();
+
 // "cpu", or the name that the driver gives the device.
 std::string device_name(at::Device device);
 

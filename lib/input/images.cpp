@@ -14,12 +14,12 @@ constexpr std::int64_t kChannels = 3;
 constexpr std::int64_t kPixelsPerTask =
     16384;  // below that a second thread costs more than it saves
 
-// A copy on `device` made on a stream of its own: it passes the computation that is queued, and the
-// host waits for it alone, so the host's memory may be reused at once.
-at::Tensor copy_to_device(const at::Tensor& host, at::Device device) {
-  const c10::impl::VirtualGuardImpl streams(device.type());
-  const c10::Stream compute = streams.getStream(device);
-  const c10::StreamGuard guard(streams.getStreamFromGlobalPool(device));
+// A copy made on the stream `copies`: it passes the computation that is queued, and the host waits
+// for it alone, so the host's memory may be reused at once.
+at::Tensor copy_to_device(const at::Tensor& host, c10::Stream copies) {
+  const at::Device device = copies.device();
+  const c10::Stream compute = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+  const c10::StreamGuard guard(copies);
   at::Tensor copy = host.to(device);
   copy.record_stream(compute);
   return copy;
@@ -41,6 +41,7 @@ ImageInput::ImageInput(const recipe::Normalize& normalize, std::int64_t image_si
     shift[channel] = static_cast<float>(-mean / std);
   }
   if (device_.is_cpu()) return;
+  copies_ = c10::impl::VirtualGuardImpl(device_.type()).getStreamFromGlobalPool(device_);
   scale_ = at::tensor(at::ArrayRef<float>(scale)).to(device_);
   shift_ = at::tensor(at::ArrayRef<float>(shift)).to(device_);
 }
@@ -50,8 +51,8 @@ DeviceBatch ImageInput::prepare(const data::ImageBatch& batch) const {
   if (device_.is_cpu()) return {.images = normalize_on_cpu(batch), .targets = labels.clone()};
   const at::Tensor bytes = at::from_blob(
       batch.pixels.data(), {batch.count, image_size_, image_size_, kChannels}, at::kByte);
-  return {.images = normalize_on_device(copy_to_device(bytes, device_)),
-          .targets = copy_to_device(labels, device_)};
+  return {.images = normalize_on_device(copy_to_device(bytes, *copies_)),
+          .targets = copy_to_device(labels, *copies_)};
 }
 
 // A table look-up a value: no rounding that depends on the machine's vector width.

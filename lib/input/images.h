@@ -2,9 +2,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Stream.h>
 
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "lib/core/buffer.h"
 #include "lib/data/loader.h"
@@ -34,6 +36,8 @@ class ImageInput {
   at::Device device_;
   std::array<ChannelTable, 3> tables_;  // used on a CPU
   at::Tensor scale_, shift_;            // used on a device
+  // One for all copies: LibTorch keeps the memory of freed tensors for the stream they came from.
+  std::optional<c10::Stream> copies_;  // used on a device
 };
 
 }  // namespace scaletrain::input

@@ -6,6 +6,7 @@
 #include <torch/version.h>
 
 #include "lib/data/order.h"
+#include "lib/dist/device.h"
 
 namespace scaletrain::train {
 
@@ -15,7 +16,7 @@ void describe_process(checkpoint::TrainState& state, const dist::Group& group) {
   state.threads = at::get_num_threads();
   state.cpu_capability = at::get_cpu_capability();
   state.torch_version = TORCH_VERSION;
-  state.device = group.device().str();
+  state.device = dist::device_name(group.device());
 }
 
 std::vector<std::string> differences(const checkpoint::TrainState& was,
@@ -24,6 +25,7 @@ std::vector<std::string> differences(const checkpoint::TrainState& was,
   const auto compare = [&](std::string_view what, const auto& before, const auto& after) {
     if (before != after) result.push_back(fmt::format("{} {}, was {}", what, after, before));
   };
+  compare("device", was.device, now.device);
   compare("ranks", was.world_size, now.world_size);
   compare("threads per rank", was.threads, now.threads);
   compare("CPU capability", was.cpu_capability, now.cpu_capability);

@@ -7,12 +7,16 @@ using scaletrain::train::differences;
 
 TEST_CASE("the same process continues bit for bit; whatever differs is named with both values") {
   TrainState was;
+  was.device = "cpu";
   was.world_size = 2;
   was.threads = 1;
   was.cpu_capability = "AVX2";
   was.torch_version = "2.11.0";
   TrainState now = was;
   CHECK(differences(was, now).empty());
+  now.device = "NVIDIA H200";
+  CHECK(differences(was, now) == std::vector<std::string>{"device NVIDIA H200, was cpu"});
+  now = was;
   now.world_size = 4;
   now.cpu_capability = "AVX512";
   CHECK(differences(was, now) ==

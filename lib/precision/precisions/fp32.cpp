@@ -1,4 +1,7 @@
-// Single precision throughout: nothing is done to forward, loss or gradients.
+// Single precision throughout: nothing is done to forward, loss or gradients, and a GPU multiplies
+// with all 24 bits. By itself LibTorch lets cuDNN's convolutions use TF32's 11.
+#include <ATen/Context.h>
+
 #include "lib/precision/precision.h"
 
 namespace scaletrain::precision {
@@ -11,7 +14,11 @@ class Fp32 : public Precision {
 
 }  // namespace
 
-std::unique_ptr<Precision> make_fp32(const recipe::Component& /*config*/, at::Device /*device*/) {
+std::unique_ptr<Precision> make_fp32(const recipe::Component& /*config*/, at::Device device) {
+  if (device.is_cuda()) {
+    at::globalContext().setAllowTF32CuDNN(false);
+    at::globalContext().setAllowTF32CuBLAS(false);
+  }
   return std::make_unique<Fp32>();
 }
 
