@@ -13,6 +13,7 @@
 #include <numeric>
 #include <thread>
 
+#include "launcher/batch_check.h"
 #include "launcher/data_cards.h"
 #include "launcher/devices.h"
 #include "launcher/programs.h"
@@ -91,27 +92,10 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOption
       hang_timeout_(hang_timeout(options, kRecipeHangTimeout)),
       cpus_(bind_workers_here(options.numa_binding, placement_.nproc)),
       output_(request_.recipe.output) {
-  check_batch();
+  check_batch(request_.recipe.batch, placement_);
   recipe::check_sources(request_.recipe);
   check_devices(request_.recipe, placement_);
   may_be_finished_ = check_run_folder();
-}
-
-// Where the number of nodes may change, the global batch must not.
-void RecipeJob::check_batch() const {
-  if (!placement_.elastic()) {
-    recipe::plan_batch(request_.recipe.batch, placement_.world_size());
-    return;
-  }
-  if (!request_.recipe.batch.global) {
-    throw core::UsageError("--nnodes",
-                           "nodes may come and go, and the global batch would change with them",
-                           R"(fix it in the recipe: "batch": {"global": N, "per_device": M})");
-  }
-  for (int nodes = placement_.min_nodes; nodes <= placement_.nnodes; ++nodes) {
-    if (fits(nodes)) return;
-  }
-  recipe::plan_batch(request_.recipe.batch, placement_.min_nodes * placement_.nproc);
 }
 
 // Whether the folder and the request fit; the result: whether a finished run is the one asked for.
@@ -182,7 +166,11 @@ void RecipeJob::own_run_folder(bool first) {
   }
   disk.remove_all(output_ / "failure.json");
   disk.remove_all(output_ / "finished.json");
-  core::write_durably(disk, output_ / "recipe.json", recipe::to_json(request_.recipe));
+  // That of a run that goes on is replaced by rank 0 when everything is loaded: one that does not
+  // fit must not stay.
+  if (!holds_run(output_)) {
+    core::write_durably(disk, output_ / "recipe.json", recipe::to_json(request_.recipe));
+  }
   record_cards(request_.recipe.data, output_);
 }
 
@@ -304,12 +292,7 @@ GroupOptions RecipeJob::group_options(const StoreSocket&) {
 }
 
 bool RecipeJob::fits(int nodes) const {
-  try {
-    recipe::plan_batch(request_.recipe.batch, nodes * placement_.nproc);
-    return true;
-  } catch (const core::RecipeError&) {
-    return false;
-  }
+  return batch_fits(request_.recipe.batch, nodes * placement_.nproc);
 }
 
 fs::path RecipeJob::attempt_folder() const {

@@ -17,10 +17,18 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxRecipeBytes = 64 << 20;
 
-constexpr std::array<std::string_view, 12> kFree{
-    "/output",           "/log",        "/threads",          "/checkpoint",
-    "/validate",         "/storage",    "/data/threads",     "/data/prefetch",
-    "/data/index_cache", "/data/cache", "/data/bad_samples", "/name"};
+constexpr std::array<std::string_view, 12> kFree{"/output",
+                                                 "/log",
+                                                 "/threads",
+                                                 "/checkpoint",
+                                                 "/validate",
+                                                 "/storage",
+                                                 "/data/threads",
+                                                 "/data/prefetch",
+                                                 "/data/index_cache",
+                                                 "/data/cache",
+                                                 "/data/bad_samples/max_rate",
+                                                 "/name"};
 
 // Whether `pointer` is `key` or lies below it.
 bool covers(std::string_view key, std::string_view pointer) {

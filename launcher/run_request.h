@@ -33,8 +33,9 @@ RunRequest run_to_resume(const LaunchOptions& options);
 std::optional<recipe::Recipe> stored_recipe(const std::filesystem::path& folder);
 
 // Throws core::UsageError where `recipe` differs from `stored` in keys that change what is trained
-// and are not in `allow`. Free are output, log, threads, checkpoint, validate and what only decides
-// how fast data is read. The result: whether the length (epochs, steps) differs.
+// and are not in `allow`. Free are name, output, log, threads, checkpoint, validate, storage, what
+// only decides how fast data is read, and how many bad samples end a run. The result: whether the
+// length (epochs, steps) differs.
 bool check_differences(const recipe::Recipe& stored, const recipe::Recipe& recipe,
                        const std::vector<std::string>& allow, const std::string& where);
 

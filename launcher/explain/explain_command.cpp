@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 
+#include "launcher/batch_check.h"
 #include "launcher/devices.h"
 #include "launcher/explain/explanation.h"
 #include "launcher/explain/recipe_rows.h"
@@ -78,7 +79,7 @@ std::map<std::string, Resolved> resolve(const LaunchOptions& options) {
     return Resolved{.value = std::to_string(value), .by_slurm = value != without};
   };
   return {{"nproc", number(here.nproc, alone.nproc)},
-          {"nnodes", number(here.nnodes, alone.nnodes)},
+          {"nnodes", {here.nnodes_text(), here.nnodes != alone.nnodes}},
           {"node-rank", number(here.node_rank, alone.node_rank)},
           {"master-addr", {here.master_addr, here.master_addr != alone.master_addr}},
           {"master-port", {port(here), port(here) != port(alone)}}};
@@ -155,6 +156,7 @@ void explain_program(const Subject& subject, Explanation& explanation) {
 
 void explain_recipe(const Subject& subject, const Placement& placement, Explanation& explanation) {
   const recipe::Recipe recipe = recipe::load_recipe(subject.options.path, subject.options.set);
+  check_batch(recipe.batch, placement);
   const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, placement.world_size());
   explanation.recipe = recipe_rows(recipe::to_json(recipe),
                                    recipe::key_origins(subject.options.path, subject.options.set));

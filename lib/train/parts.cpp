@@ -29,11 +29,26 @@ std::int64_t length_steps(const recipe::Recipe& recipe, std::int64_t steps_per_e
   return std::max<std::int64_t>(1, optim::duration_steps(recipe.length, steps_per_epoch));
 }
 
+std::filesystem::path checkpoints_of(const recipe::Recipe& recipe) {
+  return std::filesystem::path(recipe.output) / "checkpoints";
+}
+
 std::vector<at::Tensor> values(const std::map<std::string, at::Tensor>& named) {
   std::vector<at::Tensor> result;
   result.reserve(named.size());
   for (const auto& [name, tensor] : named) result.push_back(tensor);
   return result;
+}
+
+// Days of training are not given up for a test that cannot be had.
+bool is_sound(const std::filesystem::path& best) {
+  try {
+    format::verify_checkpoint(best);
+    return true;
+  } catch (const core::Error& error) {
+    core::warn("{}: {}; the last model is tested, not the best", error.place(), error.found());
+    return false;
+  }
 }
 
 }  // namespace
@@ -43,6 +58,7 @@ Parts::Parts(const recipe::Recipe& recipe, const core::WorkerEnv& env,
     : beat(std::move(beats)), batch(recipe::plan_batch(recipe.batch, env.world_size)) {
   if (recipe.threads > 0) at::set_num_threads(static_cast<int>(recipe.threads));
   const at::Device device = dist::choose_device(recipe.device, env.local_rank);
+  if (recipe.deterministic && device.is_cuda()) dist::make_deterministic();
   if (resume) state = checkpoint::read_state(*resume);
   open_data(recipe, env, device);  // its threads decode while the rest is built
   beat.set_total_steps(total_steps);
@@ -79,6 +95,10 @@ void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, 
                                   .shard_sizes = options.streamed ? state.shard_sizes : Sizes(),
                                   .stores = stores});
   train_loader = std::make_unique<data::TrainLoader>(train_set, options, slice, *pool);
+  if (state.step_in_epoch >= train_loader->steps_per_epoch()) {  // the set was larger then
+    ++state.epoch;
+    state.step_in_epoch = 0;
+  }
   if (state.step > 0) train_loader->seek(state.epoch, state.step_in_epoch);
   total_steps = length_steps(recipe, train_loader->steps_per_epoch());
 
@@ -106,10 +126,23 @@ void Parts::build_model(const recipe::Recipe& recipe) {
   loss = nn::make_loss(recipe.loss);
   precision = precision::make_precision(recipe.precision, group->device());
   optimizer = optim::make_optimizer(recipe.optimizer, std::move(named));
+  warn_of_warmup(recipe);
   schedule = std::make_unique<optim::Schedule>(
       recipe.schedule, optim::scaled_lr(recipe.optimizer, batch.global),
       optim::ScheduleSpan{.total_steps = total_steps,
                           .steps_per_epoch = train_loader->steps_per_epoch()});
+}
+
+// A trial of a few steps is a fair use of a recipe; the same by mistake trains nothing.
+void Parts::warn_of_warmup(const recipe::Recipe& recipe) const {
+  if (!recipe.schedule.warmup || group->rank() != 0) return;
+  const std::int64_t steps =
+      optim::duration_steps(*recipe.schedule.warmup, train_loader->steps_per_epoch());
+  if (steps <= total_steps) return;
+  core::warn(
+      "the warmup of {} steps is longer than the training of {}: the learning rate never "
+      "reaches its peak",
+      steps, total_steps);
 }
 
 // Counting a set that is opened as it is read would open all of it.
@@ -132,6 +165,7 @@ void Parts::restore(const recipe::Recipe& recipe, const std::filesystem::path& c
   if (group->rank() == 0) checkpoint::load(checkpoint, contents);
   replicate(*group, values(contents.optimizer), "optimizer state");
   precision->load_state(state.scaler);
+  look_into_folder(recipe, checkpoint);
 
   checkpoint::TrainState now;
   describe_process(now, *group);
@@ -140,6 +174,28 @@ void Parts::restore(const recipe::Recipe& recipe, const std::filesystem::path& c
   if (!changed.empty() && group->rank() == 0) {
     core::warn("not bit for bit as the run it continues: {}", fmt::join(changed, "; "));
   }
+}
+
+// Of a run that goes on in another folder, or that kept no best one before, nothing is the best
+// yet. Rank 0 looks: other nodes may not have the folder.
+void Parts::look_into_folder(const recipe::Recipe& recipe,
+                             const std::filesystem::path& checkpoint) {
+  const std::filesystem::path folder = checkpoints_of(recipe);
+  const auto rank_0_finds = [&](bool found, const char* what) {
+    return group->broadcast_text(found ? "yes" : "no", 0, what) == "yes";
+  };
+  std::error_code ignored;
+  is_saved = rank_0_finds(std::filesystem::equivalent(checkpoint.parent_path(), folder, ignored),
+                          "the checkpoint's folder");
+  if (state.best_step < 0 || recipe.checkpoint.keep_best == 0) return;
+  const std::filesystem::path best = format::checkpoint_path(folder, state.best_step);
+  if (rank_0_finds(std::filesystem::exists(best, ignored), "the best checkpoint")) return;
+  if (group->rank() == 0) {
+    core::warn("{}: the best checkpoint is not in this run's folder: the best is chosen anew",
+               best.string());
+  }
+  state.best_step = -1;
+  state.best_metric = checkpoint::TrainState().best_metric;
 }
 
 EvalResult Parts::evaluate(data::EvalLoader& loader) {
@@ -173,11 +229,12 @@ checkpoint::Contents Parts::contents(const recipe::Recipe& recipe) const {
   return contents;
 }
 
-void Parts::load_model(const recipe::Recipe& recipe, std::int64_t step) {
+void Parts::load_best_model(const recipe::Recipe& recipe) {
   std::map<std::string, at::Tensor> tensors = model_tensors();
   if (group->rank() == 0) {
-    const std::filesystem::path checkpoints = std::filesystem::path(recipe.output) / "checkpoints";
-    checkpoint::load_model(format::checkpoint_path(checkpoints, step), tensors);
+    const std::filesystem::path best =
+        format::checkpoint_path(checkpoints_of(recipe), state.best_step);
+    if (is_sound(best)) checkpoint::load_model(best, tensors);
   }
   replicate(*group, values(tensors), "best model");
 }

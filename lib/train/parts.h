@@ -54,6 +54,7 @@ struct Parts {
   std::unique_ptr<parallel::DataParallel> parallel;
 
   checkpoint::TrainState state;  // where training is; {} at a fresh start
+  bool is_saved = false;         // `state` came from a checkpoint in the run's own folder
 
   // Loss and accuracy over the whole of `loader`'s set. BatchNorm's running statistics are rank
   // 0's, which the others take over first. Every rank calls it.
@@ -66,16 +67,19 @@ struct Parts {
   // What a checkpoint holds now; the tensors are the parts' own.
   checkpoint::Contents contents(const recipe::Recipe& recipe) const;
 
-  // Takes over the model of the run's checkpoint at `step`, not its optimizer. Every rank calls it.
-  void load_model(const recipe::Recipe& recipe, std::int64_t step);
+  // Takes over the model of the run's best checkpoint, not its optimizer; one that does not verify
+  // is warned about and left alone. Every rank calls it.
+  void load_best_model(const recipe::Recipe& recipe);
 
  private:
   // Parameters and buffers by name.
   std::map<std::string, at::Tensor> model_tensors() const;
   void open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device);
   void build_model(const recipe::Recipe& recipe);
+  void warn_of_warmup(const recipe::Recipe& recipe) const;
   std::int64_t count_samples(const recipe::Recipe& recipe) const;
   void restore(const recipe::Recipe& recipe, const std::filesystem::path& checkpoint);
+  void look_into_folder(const recipe::Recipe& recipe, const std::filesystem::path& checkpoint);
 };
 
 }  // namespace scaletrain::train

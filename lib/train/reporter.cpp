@@ -10,26 +10,23 @@
 #include "lib/core/version.h"
 #include "lib/dist/device.h"
 #include "lib/observe/environment.h"
+#include "lib/observe/terminal.h"
+#include "lib/recipe/load.h"
 
 namespace scaletrain::train {
 namespace {
 
-// Writes all of `text`, whatever the reader does.
-void print(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
+constexpr int kSummaryWaitMs = 2000;  // for a console that nobody reads
 
 }  // namespace
 
-Reporter::Reporter(const recipe::Recipe& recipe, const core::WorkerEnv& env, Parts& parts)
+Reporter::Reporter(const recipe::Recipe& recipe, const core::WorkerEnv& env, Parts& parts,
+                   const std::optional<std::filesystem::path>& resume)
     : recipe_(recipe),
       attempt_(env.attempt),
       parts_(parts),
-      console_fd_(env.console_fd.value_or(STDERR_FILENO)) {
+      console_fd_(env.console_fd.value_or(STDERR_FILENO)),
+      checkpoint_(resume.value_or("").string()) {
   if (env.rank != 0) return;
   const std::filesystem::path run = recipe.output;
   observe::EnvironmentFacts facts;
@@ -40,6 +37,7 @@ Reporter::Reporter(const recipe::Recipe& recipe, const core::WorkerEnv& env, Par
   core::system_disk().make_folders(run);
   core::write_durably(core::system_disk(), run / "environment.json",
                       observe::environment_json(facts));
+  core::write_durably(core::system_disk(), run / "recipe.json", recipe::to_json(recipe));
   metrics_ = std::make_unique<observe::MetricsWriter>(run / "metrics.jsonl");
   progress_ = std::make_unique<observe::Progress>(
       console_fd_, observe::ProgressGoal{.total_steps = parts.total_steps,
@@ -101,7 +99,7 @@ void Reporter::step(const StepResult& result, double lr, double seconds, bool fi
 }
 
 std::int64_t Reporter::last_epoch() const {
-  return (parts_.state.step - 1) / parts_.train_loader->steps_per_epoch();
+  return parts_.state.step_in_epoch > 0 ? parts_.state.epoch : parts_.state.epoch - 1;
 }
 
 void Reporter::eval(const std::string& split, const EvalResult& result) {
@@ -175,7 +173,7 @@ void Reporter::summary(const std::string& stopped) {
   if (state.best_step >= 0) {
     summary.best = observe::RunSummary::Best{.top1 = state.best_metric, .step = state.best_step};
   }
-  print(console_fd_, observe::summary_text(summary));
+  observe::offer(console_fd_, observe::summary_text(summary), kSummaryWaitMs);
 }
 
 }  // namespace scaletrain::train

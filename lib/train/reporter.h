@@ -22,8 +22,10 @@ namespace scaletrain::train {
 
 class Reporter {
  public:
-  // Rank 0 writes environment.json into the run's folder.
-  Reporter(const recipe::Recipe& recipe, const core::WorkerEnv& env, Parts& parts);
+  // Rank 0 writes environment.json and recipe.json into the run's folder: what is trained now, all
+  // of which could be loaded. `resume`: the checkpoint that it came from.
+  Reporter(const recipe::Recipe& recipe, const core::WorkerEnv& env, Parts& parts,
+           const std::optional<std::filesystem::path>& resume);
   ~Reporter();
 
   // After every step; `state` already counts it. `first`: the first step of this process, which is

@@ -21,26 +21,24 @@ Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, core::Beat beat)
     : recipe_(std::move(recipe)),
       parts_(recipe_, env, resume, std::move(beat)),
-      reporter_(recipe_, env, parts_),
+      reporter_(recipe_, env, parts_, resume),
       bad_samples_(recipe_, env.rank),
       steps_(parts_, recipe_),
       stragglers_(*parts_.group, parts_.beat),
       log_every_(recipe_.log_every, parts_.train_loader->steps_per_epoch()),
       validate_every_(recipe_.validate_every, parts_.train_loader->steps_per_epoch()),
       save_every_(recipe_.checkpoint.every, parts_.train_loader->steps_per_epoch()),
-      saved_step_(resume ? parts_.state.step : -1),
+      saved_step_(parts_.is_saved ? parts_.state.step : -1),
       seconds_before_(parts_.state.trained_s) {}
 
 core::ExitCode Trainer::run() {
   const checkpoint::TrainState& state = parts_.state;
-  if (state.validation_due && validate() && recipe_.checkpoint.keep_best > 0) {
-    saved_step_ = -1;  // that checkpoint is the best now
-    save();
-  }
+  if (state.validation_due && validate_saved()) save();
   while (state.step < parts_.total_steps && stop_ == core::StopReason::kNone) {
     const StepResult result = train_step();
+    const bool last = state.step == parts_.total_steps;
     const bool best =
-        validate_every_.due(state.step, seconds_before_, result.trained_s) && validate();
+        (last || validate_every_.due(state.step, seconds_before_, result.trained_s)) && validate();
     const bool due = save_every_.due(state.step, seconds_before_, result.trained_s);
     if (due || (best && recipe_.checkpoint.keep_best > 0)) save();
     seconds_before_ = result.trained_s;
@@ -55,7 +53,9 @@ StepResult Trainer::train_step() {
   StepResult result = steps_.run(parts_.state.step, lr, parts_.state.trained_s);
   const double seconds = core::seconds_since(start);
   count_step(result, seconds);
-  const bool due = log_every_.due(parts_.state.step, seconds_before_, result.trained_s);
+  const bool last =
+      parts_.state.step == parts_.total_steps || result.stop != core::StopReason::kNone;
+  const bool due = last || log_every_.due(parts_.state.step, seconds_before_, result.trained_s);
   reporter_.step(result, lr, seconds, std::exchange(first_, false), due);
   for (const observe::Straggler& slow : stragglers_.step()) reporter_.straggler(slow);
   return result;
@@ -117,6 +117,12 @@ bool Trainer::validate() {
   return best;
 }
 
+bool Trainer::validate_saved() {
+  if (!validate() || recipe_.checkpoint.keep_best == 0) return false;
+  saved_step_ = -1;  // its checkpoint does not say yet that it is the best
+  return true;
+}
+
 void Trainer::save() {
   const std::int64_t step = parts_.state.step;
   if (std::exchange(saved_step_, step) == step) return;
@@ -134,13 +140,13 @@ void Trainer::save() {
 // Validates and saves what training ended with, then tests once: the best checkpoint, where
 // validation chose one, otherwise the last.
 core::ExitCode Trainer::finish() {
-  validate();
+  validate_saved();
   if (stop_ != core::StopReason::kNone) return stop();
   save();
   if (parts_.test_loader) {
     const checkpoint::TrainState& state = parts_.state;
     if (state.best_step >= 0 && state.best_step != state.step && recipe_.checkpoint.keep_best > 0) {
-      parts_.load_model(recipe_, state.best_step);
+      parts_.load_best_model(recipe_);
     }
     if (!evaluate("test", *parts_.test_loader)) return stop();
   }

@@ -35,7 +35,8 @@ class Trainer {
   void count_step(const StepResult& result, double seconds);
   // nullopt where a stop cut it short.
   std::optional<EvalResult> evaluate(const std::string& split, data::EvalLoader& loader);
-  bool validate();  // whether this is the best so far
+  bool validate();        // whether this is the best so far
+  bool validate_saved();  // the same at a step that may be saved: whether to save it again
   void save();
   core::ExitCode finish();
   core::ExitCode stop();

@@ -11,7 +11,8 @@ from end_to_end import support
 
 class StopTest(support.RunTestCase):
     def start_long(self, name="run", **changes):
-        path = self.recipe(name, steps=5000, checkpoint={"every": {"steps": 4000}}, **changes)
+        path = self.recipe(name, steps=5000, checkpoint={"every": {"steps": 4000}},
+                           **{"validate": {"every": {"steps": 4000}}, **changes})
         process = self.start("launch", "--nproc", 2, path)
         metrics = self.folder / name / "metrics.jsonl"
         support.wait_until(lambda: metrics.exists() and metrics.read_bytes().count(b"\n") > 3,

@@ -1,5 +1,6 @@
 """What surrounds a run goes wrong: its clock, its console, its disk, its limits. No hang, no orphan."""
 
+import fcntl
 import os
 import pathlib
 import pty
@@ -49,6 +50,15 @@ class SurroundingsTest(support.RunTestCase):
         self.assertLess(min(times), 1e9)  # the clock did jump
         self.assertEqual(60, len(times))
         self.run_scaletrain("checkpoint", "verify", self.folder / "recipe")
+
+    def test_a_console_that_nobody_reads_holds_up_nothing(self):
+        reader, writer = os.pipe()
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        self.addCleanup(os.close, reader)
+        process = self.start("launch", "--nproc", 2, self.recipe(steps=40), stderr=writer)
+        os.close(writer)
+        self.assertEqual(0, process.wait(timeout=120))
+        self.assertTrue((self.folder / "recipe/finished.json").exists())
 
     def test_a_save_that_the_grace_period_cuts_short_leaves_the_one_before(self):
         process = self.start_slow("--grace", "1s", env=self.faulty_libc(), steps=5000,

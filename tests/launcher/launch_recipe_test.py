@@ -260,7 +260,7 @@ class Resuming(RecipeTestCase):
         self.run_folder.rename(moved)
         self.launch(moved, command="resume")
         self.assertRegex(self.called()[-1], rf"--resume {moved}/checkpoints/step-00000003$")
-        self.assertEqual(str(moved), json.loads((moved / "recipe.json").read_text())["output"])
+        self.assertEqual(str(moved), json.loads((self.folder / "recipe0").read_text())["output"])
 
     def test_changed_keys_must_be_allowed(self):
         self.a_run(3)
@@ -275,6 +275,9 @@ class Resuming(RecipeTestCase):
         self.launch(*changes, "--allow", "optimizer", "--allow", "seed", self.run_folder,
                     command="resume")
         self.assertEqual(0.2, json.loads((self.folder / "recipe0").read_text())["optimizer"]["lr"])
+        # The run's own is replaced by the worker that could load everything; this one did not.
+        self.assertEqual(
+            0.1, json.loads((self.run_folder / "recipe.json").read_text())["optimizer"]["lr"])
 
     def test_a_finished_run_says_so(self):
         self.a_run(3)
