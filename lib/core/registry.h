@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace scaletrain::core {
 
@@ -33,12 +32,6 @@ class Registry {
   }
 
   bool has(std::string_view name) const { return factories_.find(name) != factories_.end(); }
-
-  std::vector<std::string> names() const {
-    std::vector<std::string> result;
-    for (const auto& [name, factory] : factories_) result.push_back(name);
-    return result;
-  }
 
  private:
   std::string kind_;

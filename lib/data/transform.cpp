@@ -53,13 +53,6 @@ Transforms make_transforms(const std::vector<recipe::Component>& augment,
   return transforms;
 }
 
-std::vector<std::string> transform_names() {
-  std::vector<std::string> names = crops().names();
-  const std::vector<std::string> more = changes().names();
-  names.insert(names.end(), more.begin(), more.end());
-  return names;
-}
-
 View Transforms::view(std::int64_t width, std::int64_t height, std::int64_t image_size,
                       core::Philox& draws) const {
   if (crop == nullptr) return fitted(width, height, image_size, image_size);

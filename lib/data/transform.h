@@ -58,6 +58,4 @@ struct Transforms {
 Transforms make_transforms(const std::vector<recipe::Component>& augment,
                            const recipe::Normalize& normalize = {});
 
-std::vector<std::string> transform_names();  // crops too
-
 }  // namespace scaletrain::data

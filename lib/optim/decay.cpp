@@ -29,8 +29,6 @@ Decay make_decay(const recipe::Component& config, DecaySpan span) {
   return registry().find(config.name)(config, span);
 }
 
-std::vector<std::string> decay_names() { return registry().names(); }
-
 double progress(std::int64_t step, DecaySpan span) {
   if (span.steps <= 0) return 1;
   return std::min(1.0, static_cast<double>(step) / static_cast<double>(span.steps));

@@ -4,8 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "lib/recipe/recipe.h"
 
@@ -19,10 +17,9 @@ struct DecaySpan {
   std::int64_t steps_per_epoch = 0;
 };
 
+// Throws std::logic_error for a name without a row, as the other make_ functions do: a recipe was
+// read with the same list.
 Decay make_decay(const recipe::Component& config, DecaySpan span);
-
-// The names that make_decay knows.
-std::vector<std::string> decay_names();
 
 // 0 at the end of the warmup, 1 at the end of training and after it.
 double progress(std::int64_t step, DecaySpan span);

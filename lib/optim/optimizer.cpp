@@ -31,8 +31,6 @@ std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
   return factories().find(config.name)(config, std::move(parameters));
 }
 
-std::vector<std::string> optimizer_names() { return factories().names(); }
-
 double scaled_lr(const recipe::Optimizer& config, std::int64_t global_batch) {
   if (!config.lr_base_batch) return config.lr;
   return config.lr * static_cast<double>(global_batch) / static_cast<double>(*config.lr_base_batch);

@@ -37,9 +37,6 @@ class Optimizer {
 std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
                                           std::vector<NamedParameter> parameters);
 
-// The names that make_optimizer knows.
-std::vector<std::string> optimizer_names();
-
 // The learning rate of the recipe for a global batch: lr, or lr * global / lr_base_batch (Goyal et
 // al., Accurate, Large Minibatch SGD, 2017, section 2.1).
 double scaled_lr(const recipe::Optimizer& config, std::int64_t global_batch);

@@ -34,6 +34,4 @@ std::unique_ptr<Precision> make_precision(const recipe::Component& precision, at
   return registry().find(precision.name)(precision, device);
 }
 
-std::vector<std::string> precision_names() { return registry().names(); }
-
 }  // namespace scaletrain::precision

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <string>
 #include <vector>
 
 #include "lib/recipe/recipe.h"
@@ -33,8 +32,5 @@ class Precision {
 };
 
 std::unique_ptr<Precision> make_precision(const recipe::Component& precision, at::Device device);
-
-// The names that make_precision knows.
-std::vector<std::string> precision_names();
 
 }  // namespace scaletrain::precision

@@ -4,8 +4,9 @@
 #include <ATen/autocast_mode.h>
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "lib/recipe/lists.h"
 
 namespace {
 
@@ -71,12 +72,13 @@ TEST_CASE("neither has state to save") {
   }
 }
 
-TEST_CASE("every row of precisions.def is registered") {
-  std::vector<std::string> rows;
-#define SCALETRAIN_PRECISION(name, ...) rows.emplace_back(#name);
-#include "lib/recipe/precisions.def"
-  std::sort(rows.begin(), rows.end());
-  CHECK(precision::precision_names() == rows);
+TEST_CASE("every row of precisions.def makes a precision that multiplies") {
+  for (const recipe::Row& row : recipe::precisions().rows) {
+    CAPTURE(row.name);
+    const at::Tensor two = at::full({2, 2}, 2.0);
+    const at::Tensor product = make(row.name)->forward([&] { return at::mm(two, two); });
+    CHECK(product.to(at::kFloat).equal(at::full({2, 2}, 8.0)));
+  }
 }
 
 }  // namespace
