@@ -95,9 +95,9 @@ std::vector<std::pair<std::string, std::string>> recipe_files(std::filesystem::p
                              "name the file with letters, digits, '-', '_' and '.' only");
     }
     result.emplace_back(name, core::read_file(file, kMostRecipeBytes, core::ExitCode::kUsage));
-    const nlohmann::json json = nlohmann::json::parse(result.back().second, nullptr, false, true);
-    if (!json.is_object() || !json.contains("extends")) return result;
-    const std::filesystem::path base = json["extends"].get<std::string>();
+    const nlohmann::json recipe = nlohmann::json::parse(result.back().second, nullptr, false, true);
+    if (!recipe.is_object() || !recipe.contains("extends")) return result;
+    const std::filesystem::path base = recipe["extends"].get<std::string>();
     if (base.has_parent_path()) {
       throw core::UsageError(core::escape_control(file.string()),
                              "extends a file of another folder, and in the pods there is one",
