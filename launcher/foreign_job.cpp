@@ -13,7 +13,6 @@
 #include <system_error>
 
 #include "launcher/error_file.h"
-#include "launcher/programs.h"
 #include "launcher/torchrun/line_prefix.h"
 #include "launcher/torchrun/numa.h"
 #include "lib/core/disk.h"
@@ -224,11 +223,7 @@ GroupOptions ForeignJob::group_options(const StoreSocket& store) {
       events_->worker_started(plan, pid);
     };
   }
-  if (store.fd) {
-    options.store_fd = store.fd.get();
-    options.store_server = {program_beside_us("scaletrain-worker"), "store", "--fd",
-                            std::to_string(store.fd.get())};
-  }
+  options.store_fd = store.fd.get();
   if (watch_ || timer_) {
     options.watch_every = watch_ ? watch_->every() : FileTimer::kEvery;
     if (timer_) options.watch_every = std::min(options.watch_every, FileTimer::kEvery);

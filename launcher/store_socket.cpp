@@ -6,7 +6,10 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <csignal>
+#include <string>
 
+#include "launcher/programs.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::launcher {
@@ -102,6 +105,14 @@ StoreSocket start_listening(StoreSocket reserved) {
                            "another program uses the port");
   }
   return reserved;
+}
+
+core::SpawnRequest store_server(int fd) {
+  return {
+      .arguments = {program_beside_us("scaletrain-worker"), "store", "--fd", std::to_string(fd)},
+      .variables = {},
+      .descriptors = {{fd, fd}},
+      .ignored_signals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}};
 }
 
 }  // namespace scaletrain::launcher

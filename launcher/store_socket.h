@@ -3,6 +3,7 @@
 
 #include "launcher/placement.h"
 #include "lib/core/descriptor.h"
+#include "lib/core/subprocess.h"
 
 namespace scaletrain::launcher {
 
@@ -22,5 +23,9 @@ StoreSocket reserve_port();
 
 // What reserve_port() returned, listening from now on. Throws core::UsageError.
 StoreSocket start_listening(StoreSocket reserved);
+
+// The process that serves the store at the listening `fd`. A signal that is sent to all processes
+// of a job (Slurm does that) is not for it: workers that save have to meet there.
+core::SpawnRequest store_server(int fd);
 
 }  // namespace scaletrain::launcher

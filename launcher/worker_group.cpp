@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "launcher/output_relay.h"
+#include "launcher/store_socket.h"
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -85,7 +86,6 @@ class Group {
   GroupEnd run() {
     while (running() > 0 && !given_up_) {
       wait();
-      hear_signals();
       see_ends();
       hear_nodes();  // after the ends: one that other nodes felt was not of their making
       keep_time();
@@ -126,6 +126,7 @@ class Group {
     }
     nodes_changed_ = false;
     if (poll(watched.data(), watched.size(), time_left_ms()) <= 0) return;
+    hear_signals();  // before an end that the same signal may have brought about
     if (watched[1].revents != 0) start_store_server();
     if (watched[2].revents != 0) see_store_server_end();
     nodes_changed_ = watched[3].revents != 0;
@@ -246,10 +247,7 @@ class Group {
 
   void start_store_server() {
     try {
-      store_server_.emplace(
-          core::Process::spawn({.arguments = options_.store_server,
-                                .variables = {},
-                                .descriptors = {{options_.store_fd, options_.store_fd}}}));
+      store_server_.emplace(core::Process::spawn(store_server(options_.store_fd)));
     } catch (const core::Error& error) {
       options_.store_fd = -1;
       stop_for(

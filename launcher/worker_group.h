@@ -38,10 +38,8 @@ struct WorkerPlan {
 
 struct GroupOptions {
   std::chrono::milliseconds grace{0};
-  // Foreign programs: when the first client knocks at `store_fd` this is started, to answer it with
-  // the descriptor of the same number.
+  // Foreign programs: when the first client knocks here, the store is served (-1: never).
   int store_fd = -1;
-  std::vector<std::string> store_server{};
   // What a worker is sent for a signal that the launcher heard.
   std::function<int(int)> forwarded = [](int signal) { return signal; };
   // Told of every worker once it runs.

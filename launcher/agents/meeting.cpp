@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <thread>
 
-#include "launcher/programs.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
@@ -171,11 +170,7 @@ std::optional<Met> Meeting::host() {
     why_ = fmt::format("port {} is taken on this host", port_);  // by another agent of this host?
     return std::nullopt;
   }
-  const std::string fd = std::to_string(socket.fd.get());
-  core::Process server = core::Process::spawn(
-      {.arguments = {program_beside_us("scaletrain-worker"), "store", "--fd", fd},
-       .variables = {},
-       .descriptors = {{socket.fd.get(), socket.fd.get()}}});
+  core::Process server = core::Process::spawn(store_server(socket.fd.get()));
   const std::string loopback = "127.0.0.1";
   auto store = std::make_unique<StoreClient>(Endpoint{.host = loopback, .port = socket.port},
                                              kConnect, kOwnServer);

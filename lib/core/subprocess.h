@@ -37,6 +37,7 @@ struct SpawnRequest {
   std::vector<std::pair<int, int>> descriptors{};  // {ours, the child's number}; the child's number
                                                    // is 0, 1, 2 or equal to ours
   std::vector<int> cpus{};  // the child may run on these only; empty: as this process
+  std::vector<int> ignored_signals{};  // by the child, from its first instruction on
 };
 
 class Process {

@@ -87,6 +87,12 @@ TEST_CASE("a descriptor can keep its number") {
   CHECK(wait_for(process).ok());
 }
 
+TEST_CASE("a process ignores the signals that it was told to") {
+  SpawnRequest request = shell("kill -TERM $$; kill -USR2 $$; exit 3");
+  request.ignored_signals = {SIGTERM, SIGUSR2};
+  CHECK(wait_for(Process::spawn(request)).code == 3);
+}
+
 TEST_CASE("a process runs on the CPUs that it was given") {
   cpu_set_t ours;
   REQUIRE(sched_getaffinity(0, sizeof ours, &ours) == 0);

@@ -32,11 +32,7 @@ struct Server {
   Server() {
     StoreSocket socket = listen_for_store({});
     endpoint = {.host = "127.0.0.1", .port = socket.port};
-    process.emplace(
-        core::Process::spawn({.arguments = {program_beside_us("scaletrain-worker"), "store", "--fd",
-                                            std::to_string(socket.fd.get())},
-                              .variables = {},
-                              .descriptors = {{socket.fd.get(), socket.fd.get()}}}));
+    process.emplace(core::Process::spawn(store_server(socket.fd.get())));
     connect();  // it serves now
   }
   std::unique_ptr<StoreClient> connect() const {
