@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -47,17 +49,16 @@ StopSignals::StopSignals(const std::vector<int>& more) {
   for (const int signal : signals) {
     if (!is_ignored(signal)) sigaddset(&set, signal);
   }
-  sigprocmask(SIG_BLOCK, &set, &before_);
+  sigset_t before;
+  sigprocmask(SIG_BLOCK, &set, &before);
   fd_ = core::Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_) {
     const int error = errno;
-    sigprocmask(SIG_SETMASK, &before_, nullptr);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     throw core::InternalError("signalfd", core::errno_text(error),
                               "raise the limit of open files: ulimit -n");
   }
 }
-
-StopSignals::~StopSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
 std::optional<int> StopSignals::next() {
   signalfd_siginfo info{};

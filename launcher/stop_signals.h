@@ -1,7 +1,6 @@
 // The signals that stop a job, as a descriptor to poll.
 #pragma once
 
-#include <csignal>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,12 +13,13 @@ namespace scaletrain::launcher {
 // that cannot be caught.
 std::vector<int> parse_signals(const std::string& flag, const std::string& text);
 
-// From construction to destruction SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2 and `more` wait in
-// `fd` instead of ending this process. One that was ignored (nohup) stays ignored.
+// From construction on SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2 and `more` wait in `fd` instead of
+// ending this process, to its end: one that comes as it leaves must not change its exit status. One
+// that was ignored (nohup) stays ignored. From then on no log line waits for the console
+// (core::limit_log_wait).
 class StopSignals {
  public:
   explicit StopSignals(const std::vector<int>& more);
-  ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
@@ -29,7 +29,6 @@ class StopSignals {
 
  private:
   core::Descriptor fd_;
-  sigset_t before_{};
 };
 
 }  // namespace scaletrain::launcher
