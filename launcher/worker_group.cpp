@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
 #include <array>
@@ -74,11 +75,17 @@ class Group {
   Group(const std::vector<WorkerPlan>& plans, const GroupOptions& options, StopSignals& signals)
       : options_(options),
         signals_(signals),
+        ends_(epoll_create1(EPOLL_CLOEXEC)),
         next_beat_(core::now() + options.beat_every),
         next_watch_(core::now() + options.watch_every) {
+    if (!ends_) {
+      throw core::InternalError("epoll", core::errno_text(errno),
+                                "raise the limit of open files: ulimit -n");
+    }
     workers_.reserve(plans.size());
     for (const WorkerPlan& plan : plans) {
       workers_.push_back(start(plan));
+      watch_end(workers_.back());
       options_.started(plan, workers_.back().process.pid());
     }
   }
@@ -116,7 +123,7 @@ class Group {
     watch(store_is_awaited() ? options_.store_fd : -1, POLLIN);
     watch(store_server_ && !store_server_ended_ ? store_server_->pidfd() : -1, POLLIN);
     watch(options_.nodes_fd, POLLIN);
-    for (const Worker& worker : workers_) watch(worker.ended ? -1 : worker.process.pidfd(), POLLIN);
+    watch(ends_.get(), POLLIN);
     std::vector<OutputRelay*> relays;
     for (Worker& worker : workers_) {
       for (OutputRelay& relay : worker.relays) {
@@ -160,20 +167,34 @@ class Group {
     }
   }
 
+  void watch_end(Worker& worker) {
+    epoll_event event{.events = EPOLLIN, .data = {.ptr = &worker}};
+    if (epoll_ctl(ends_.get(), EPOLL_CTL_ADD, worker.process.pidfd(), &event) != 0) {
+      throw core::InternalError("epoll", core::errno_text(errno),
+                                "raise fs.epoll.max_user_watches");
+    }
+  }
+
+  // In the order in which they came, which the kernel keeps: the first of several that are seen at
+  // once is the cause.
   void see_ends() {
+    std::vector<epoll_event> events(workers_.size());
+    const int count =
+        epoll_wait(ends_.get(), events.data(), static_cast<int>(events.size()), /*timeout=*/0);
     bool failed = false;
-    for (Worker& worker : workers_) {
-      if (worker.ended) continue;
-      const std::optional<core::ExitStatus> status = worker.process.ended();
+    for (int i = 0; i < count; ++i) {
+      auto* const worker = static_cast<Worker*>(events[static_cast<std::size_t>(i)].data.ptr);
+      const std::optional<core::ExitStatus> status = worker->process.ended();
       if (!status) continue;
-      worker.ended = true;
+      epoll_ctl(ends_.get(), EPOLL_CTL_DEL, worker->process.pidfd(), nullptr);
+      worker->ended = true;
       failed = failed || !status->ok();
-      result_.workers.push_back({.rank = worker.plan->rank,
-                                 .local_rank = worker.plan->local_rank,
-                                 .pid = worker.process.pid(),
+      result_.workers.push_back({.rank = worker->plan->rank,
+                                 .local_rank = worker->plan->local_rank,
+                                 .pid = worker->process.pid(),
                                  .status = *status,
                                  .time = core::unix_time(),
-                                 .was_stopped = worker.was_stopped});
+                                 .was_stopped = worker->was_stopped});
     }
     if (failed && !stopping_) stop(SIGTERM);
   }
@@ -274,6 +295,7 @@ class Group {
   GroupOptions options_;
   StopSignals& signals_;
   std::vector<Worker> workers_;
+  core::Descriptor ends_;  // epoll: the pidfds of workers that run
   std::optional<core::Process> store_server_;
   bool store_server_ended_ = false;
   bool nodes_changed_ = false;

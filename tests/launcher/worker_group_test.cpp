@@ -42,6 +42,44 @@ TEST_CASE("a worker that had ended when other nodes stopped the rest was not end
   CHECK_FALSE(end.workers[0].was_stopped);
 }
 
+TEST_CASE("of ends that are seen at once the first was the first, whatever its rank") {
+  for (const int first : {0, 1, 2}) {
+    std::vector<WorkerPlan> plans(3);
+    std::vector<core::Descriptor> starts;
+    for (int rank = 0; rank < 3; ++rank) {
+      WorkerPlan& plan = plans[static_cast<std::size_t>(rank)];
+      plan.rank = plan.local_rank = rank;
+      const int start = starts.emplace_back(eventfd(0, EFD_CLOEXEC)).get();
+      plan.process.arguments = {"/bin/dd", "bs=8", "count=1", "of=/dev/null", "status=none"};
+      plan.process.descriptors = {{start, 0}};
+    }
+    std::vector<pid_t> pids;
+    GroupOptions options;
+    options.started = [&](const WorkerPlan&, pid_t pid) {
+      pids.push_back(pid);
+      if (pids.size() < 3) return;
+      for (int i = 0; i < 3; ++i) {  // all have ended before the group looks
+        const auto rank = static_cast<std::size_t>((first + i) % 3);
+        REQUIRE(eventfd_write(starts[rank].get(), 1) == 0);
+        await_end(pids[rank]);
+      }
+    };
+    StopSignals signals({});
+    const GroupEnd end = run_group(plans, options, signals);
+    REQUIRE(end.workers.size() == 3);
+    for (int i = 0; i < 3; ++i) {
+      CHECK(end.workers[static_cast<std::size_t>(i)].rank == (first + i) % 3);
+    }
+  }
+}
+
+TEST_CASE("a signal that has come already does not end the process as it leaves") {
+  { const StopSignals signals({}); }
+  CHECK(raise(SIGTERM) == 0);
+  StopSignals again({});
+  CHECK(again.next() == SIGTERM);
+}
+
 TEST_CASE("other nodes stop workers that run") {
   const auto plans = plan_of_one({"/bin/sleep", "1000"});
   const core::Descriptor told(eventfd(1, EFD_CLOEXEC));
