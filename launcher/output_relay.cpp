@@ -1,17 +1,17 @@
 #include "launcher/output_relay.h"
 
-#include <linux/limits.h>  // PIPE_BUF
-#include <poll.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 
 namespace scaletrain::launcher {
 namespace {
 
 constexpr std::size_t kLongestPart = 64 << 10;
-constexpr int kConsolePatienceMs = 1000;
+constexpr std::chrono::milliseconds kConsolePatience{1000};
 
 }  // namespace
 
@@ -44,42 +44,54 @@ void LastLines::add(std::string_view text) {
 
 std::vector<std::string> LastLines::lines() const { return {lines_.begin(), lines_.end()}; }
 
-short OutputRelay::watched_events() const { return pending_.empty() ? POLLIN : POLLOUT; }
+core::Console* OutputRelay::late_console() const {
+  const bool is_late = console_ != nullptr && !console_->gone() && !pending_.empty();
+  return is_late ? console_ : nullptr;
+}
 
 void OutputRelay::advance() {
-  if (pending_.empty()) {
-    read_some();
-  } else {
+  if (late_console() != nullptr) {
     write_some();
+  } else {
+    read_some();
   }
 }
 
 void OutputRelay::finish() {
-  const auto flush = [&] {
-    while (!pending_.empty()) {
-      pollfd console{.fd = console_, .events = POLLOUT, .revents = 0};
-      if (poll(&console, 1, kConsolePatienceMs) <= 0) pending_.clear();
-      if (!pending_.empty()) write_some();
-    }
-  };
-  do {
+  // A process that has left its group may go on writing: no more than is there now.
+  int left = 0;
+  if (source_) ioctl(source_.get(), FIONREAD, &left);
+  flush();
+  while (left > 0) {
+    const ssize_t count = read_some();
+    if (count == 0 || (count < 0 && errno != EINTR)) break;
+    left -= static_cast<int>(std::max<ssize_t>(0, count));
     flush();
-  } while (read_some());
+  }
   show(splitter_.rest());
   filter_.finish();
   flush();
   source_.reset();
 }
 
-bool OutputRelay::read_some() {
-  if (!source_) return false;
+void OutputRelay::flush() {
+  while (late_console() != nullptr) {
+    if (console_->wait(kConsolePatience)) {
+      write_some();
+    } else {
+      console_->give_up();
+    }
+  }
+}
+
+ssize_t OutputRelay::read_some() {
   std::array<char, 16 << 10> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   const ssize_t count = read(source_.get(), buffer.data(), buffer.size());
-  if (count < 0) return errno == EINTR;
+  if (count < 0) return count;
   if (count == 0) {
     show(splitter_.rest());
     source_.reset();
-    return false;
+    return 0;
   }
   const std::string_view text(buffer.data(), static_cast<std::size_t>(count));
   last_lines_.add(text);
@@ -91,11 +103,11 @@ bool OutputRelay::read_some() {
     if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
     if (written <= 0 && errno != EINTR) copy_.reset();
   }
-  return true;
+  return count;
 }
 
 void OutputRelay::show(const std::string& text) {
-  if (console_ < 0) return;
+  if (console_ == nullptr || console_->gone()) return pending_.clear();
   if (prefix_.empty()) {
     pending_ += text;
     return;
@@ -107,15 +119,6 @@ void OutputRelay::show(const std::string& text) {
   }
 }
 
-void OutputRelay::write_some() {
-  // POLLOUT promises room for PIPE_BUF bytes in a pipe: a write of no more cannot block.
-  const ssize_t count =
-      write(console_, pending_.data(), std::min<std::size_t>(pending_.size(), PIPE_BUF));
-  if (count > 0) {
-    pending_.erase(0, static_cast<std::size_t>(count));
-  } else if (count < 0 && errno != EINTR && errno != EAGAIN) {
-    pending_.clear();  // the console is gone: nobody reads on
-  }
-}
+void OutputRelay::write_some() { pending_.erase(0, console_->write_some(pending_)); }
 
 }  // namespace scaletrain::launcher

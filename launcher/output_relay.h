@@ -5,12 +5,15 @@
 // as it would if it wrote to the console itself.
 #pragma once
 
+#include <poll.h>
+
 #include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "launcher/torchrun/line_filter.h"
+#include "lib/core/console.h"
 #include "lib/core/descriptor.h"
 
 namespace scaletrain::launcher {
@@ -42,10 +45,11 @@ class LastLines {
 
 class OutputRelay {
  public:
-  // Reads `source` (non-blocking), writes to the descriptor `console` (-1: nowhere) with `prefix`
-  // before every line, and to `copy` where there is one; `filter` sees every line too.
-  OutputRelay(core::Descriptor source, int console, core::Descriptor copy, std::string prefix = "",
-              LineFilter filter = {})
+  // Reads `source` (non-blocking), writes to `console` (null: nowhere), which several may share,
+  // with `prefix` before every line, and to `copy` where there is one; `filter` sees every line
+  // too.
+  OutputRelay(core::Descriptor source, core::Console* console, core::Descriptor copy,
+              std::string prefix = "", LineFilter filter = {})
       : source_(std::move(source)),
         console_(console),
         copy_(std::move(copy)),
@@ -53,22 +57,26 @@ class OutputRelay {
         filter_(std::move(filter)) {}
 
   // What poll should watch: the source, or the console while it is behind; -1 when all is done.
-  int watched_fd() const { return pending_.empty() ? source_.get() : console_; }
-  short watched_events() const;
+  int watched_fd() const { return late_console() != nullptr ? console_->fd() : source_.get(); }
+  short watched_events() const { return late_console() != nullptr ? POLLOUT : POLLIN; }
+  // The console while it has not taken all that it should, else null.
+  core::Console* late_console() const;
   // Call when poll reported the watched descriptor.
   void advance();
-  // Passes on what has arrived so far; gives up when the console takes nothing for a second.
+  // Passes on what has arrived so far; gives the console up, for all that share it, when it takes
+  // nothing for a second.
   void finish();
 
   std::vector<std::string> last_lines() const { return last_lines_.lines(); }
 
  private:
-  bool read_some();  // false: nothing there, or the end
+  ssize_t read_some();  // 0: the end
   void write_some();
+  void flush();
   void show(const std::string& text);
 
   core::Descriptor source_;
-  int console_;
+  core::Console* console_;
   core::Descriptor copy_;
   std::string prefix_;
   LineFilter filter_;

@@ -33,6 +33,8 @@ std::vector<int> parse_signals(const std::string& flag, const std::string& text)
 
 namespace {
 
+constexpr std::chrono::milliseconds kLogPatience{1000};
+
 // Blocked, an ignored signal would wait for us all the same.
 bool is_ignored(int signal) {
   struct sigaction action = {};
@@ -42,6 +44,7 @@ bool is_ignored(int signal) {
 }  // namespace
 
 StopSignals::StopSignals(const std::vector<int>& more) {
+  core::limit_log_wait(kLogPatience);  // whoever waits for a console does not look at `fd`
   std::vector<int> signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2};
   signals.insert(signals.end(), more.begin(), more.end());
   sigset_t set;

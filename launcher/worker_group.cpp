@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <optional>
+#include <utility>
 
 #include "launcher/output_relay.h"
 #include "launcher/store_socket.h"
@@ -24,6 +25,9 @@ using std::chrono::milliseconds;
 
 // A killed process that does not go within this time hangs in the kernel: nobody can wait for it.
 constexpr milliseconds kKillPatience{10'000};
+// How long a console may take nothing while workers are being stopped: one of them may wait for
+// room for its last words.
+constexpr milliseconds kConsolePatience{1000};
 
 struct Worker {
   const WorkerPlan* plan;
@@ -42,8 +46,8 @@ core::Descriptor open_appending(const std::string& path) {
   return file;
 }
 
-OutputRelay make_relay(const StreamPlan& stream, int console, core::SpawnRequest& request,
-                       std::vector<core::Descriptor>& child_ends) {
+OutputRelay make_relay(const StreamPlan& stream, int number, core::Console& console,
+                       core::SpawnRequest& request, std::vector<core::Descriptor>& child_ends) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     throw core::InternalError("pipe", core::errno_text(errno),
@@ -52,20 +56,27 @@ OutputRelay make_relay(const StreamPlan& stream, int console, core::SpawnRequest
   core::Descriptor source(ends[0]);
   child_ends.emplace_back(ends[1]);
   fcntl(source.get(), F_SETFL, O_NONBLOCK);
-  request.descriptors.emplace_back(ends[1], console);
-  return {std::move(source), stream.shown ? console : -1, open_appending(stream.copy),
+  request.descriptors.emplace_back(ends[1], number);
+  return {std::move(source), stream.shown ? &console : nullptr, open_appending(stream.copy),
           stream.prefix, LineFilter(open_appending(stream.filtered), stream.wanted, stream.prefix)};
 }
 
-Worker start(const WorkerPlan& plan) {
+// Shared by all workers' relays.
+struct Consoles {
+  core::Console output{STDOUT_FILENO}, error{STDERR_FILENO};
+};
+
+Worker start(const WorkerPlan& plan, Consoles& consoles) {
   core::SpawnRequest request = plan.process;
   std::vector<core::Descriptor> child_ends;
   std::vector<OutputRelay> relays;
   if (plan.standard_output.relayed) {
-    relays.push_back(make_relay(plan.standard_output, STDOUT_FILENO, request, child_ends));
+    relays.push_back(
+        make_relay(plan.standard_output, STDOUT_FILENO, consoles.output, request, child_ends));
   }
   if (plan.standard_error.relayed) {
-    relays.push_back(make_relay(plan.standard_error, STDERR_FILENO, request, child_ends));
+    relays.push_back(
+        make_relay(plan.standard_error, STDERR_FILENO, consoles.error, request, child_ends));
   }
   return {.plan = &plan, .process = core::Process::spawn(request), .relays = std::move(relays)};
 }
@@ -84,7 +95,7 @@ class Group {
     }
     workers_.reserve(plans.size());
     for (const WorkerPlan& plan : plans) {
-      workers_.push_back(start(plan));
+      workers_.push_back(start(plan, consoles_));
       watch_end(workers_.back());
       options_.started(plan, workers_.back().process.pid());
     }
@@ -148,6 +159,7 @@ class Group {
     std::optional<core::SteadyTime> next = deadline_;
     if (options_.beat && (!next || next_beat_ < *next)) next = next_beat_;
     if (options_.watch && (!next || next_watch_ < *next)) next = next_watch_;
+    if (stopping_ && (!next || next_console_look_ < *next)) next = next_console_look_;
     if (!next) return -1;
     const auto left = std::chrono::ceil<milliseconds>(*next - core::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
@@ -157,10 +169,11 @@ class Group {
     while (const std::optional<int> signal = signals_.next()) {
       if (result_.stop_signal == 0) result_.stop_signal = *signal;
       if (!stopping_) {
-        core::log("{}: stopping {} workers, {:.1f} s for them to finish",
-                  core::signal_name(*signal), running(),
-                  std::chrono::duration<double>(options_.grace).count());
+        const std::ptrdiff_t count = running();
         stop(options_.forwarded(*signal));
+        core::log("{}: stopping {} workers, {:.1f} s for them to finish",
+                  core::signal_name(*signal), count,
+                  std::chrono::duration<double>(options_.grace).count());
       } else if (*signal == SIGINT) {  // a person who is waiting
         kill_all();
       }
@@ -209,6 +222,10 @@ class Group {
         kill_all();
       }
     }
+    if (stopping_ && time >= next_console_look_) {
+      next_console_look_ = time + kConsolePatience;
+      see_consoles();
+    }
     if (options_.beat && time >= next_beat_) {
       next_beat_ = time + options_.beat_every;
       const std::string trouble = options_.beat();
@@ -218,6 +235,23 @@ class Group {
       next_watch_ = time + options_.watch_every;
       watch();
     }
+  }
+
+  // Gives up those that have taken nothing since the last look.
+  void see_consoles() {
+    for (const auto& [console, taken] : {std::pair(&consoles_.output, &output_taken_),
+                                         std::pair(&consoles_.error, &error_taken_)}) {
+      if (console->taken() == std::exchange(*taken, console->taken()) && is_awaited(console)) {
+        console->give_up();
+      }
+    }
+  }
+
+  bool is_awaited(const core::Console* console) const {
+    return std::any_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
+      return std::any_of(worker.relays.begin(), worker.relays.end(),
+                         [&](const OutputRelay& relay) { return relay.late_console() == console; });
+    });
   }
 
   void watch() {
@@ -239,6 +273,9 @@ class Group {
   void stop(int signal) {
     stopping_ = true;
     deadline_ = core::now() + options_.grace;
+    next_console_look_ = core::now() + kConsolePatience;
+    output_taken_ = consoles_.output.taken();
+    error_taken_ = consoles_.error.taken();
     for (Worker& worker : workers_) {
       if (worker.ended) continue;
       worker.was_stopped = true;
@@ -294,6 +331,8 @@ class Group {
 
   GroupOptions options_;
   StopSignals& signals_;
+  Consoles consoles_;
+  std::size_t output_taken_ = 0, error_taken_ = 0;  // by the consoles, at the last look
   std::vector<Worker> workers_;
   core::Descriptor ends_;  // epoll: the pidfds of workers that run
   std::optional<core::Process> store_server_;
@@ -301,7 +340,7 @@ class Group {
   bool nodes_changed_ = false;
   bool stopping_ = false, killed_ = false, given_up_ = false;
   std::optional<core::SteadyTime> deadline_;  // of the grace period, then of the kill
-  core::SteadyTime next_beat_, next_watch_;
+  core::SteadyTime next_beat_, next_watch_, next_console_look_{};
   GroupEnd result_;
 };
 

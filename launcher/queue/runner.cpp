@@ -124,17 +124,15 @@ class Runner {
 
   void hear(int signal) {
     const bool again = stop_signal_ != 0;
-    if (!again) {
-      stop_signal_ = signal;
-      core::log("{}: stopping {} jobs; start the queue again to continue them",
-                core::signal_name(signal), running_.size());
-    } else if (signal != SIGINT) {
-      return;
-    }
+    if (again && signal != SIGINT) return;
+    if (!again) stop_signal_ = signal;
     // A second Ctrl-C reaches every launcher as its second one: it kills its workers.
     for (const Running& one : running_) {
       kill(one.process.pid(), signal == SIGINT ? SIGINT : SIGTERM);
     }
+    if (again) return;
+    core::log("{}: stopping {} jobs; start the queue again to continue them",
+              core::signal_name(signal), running_.size());
   }
 
   void see_job_ends() {

@@ -3,7 +3,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
+#include <mutex>
 #include <utility>
+
+#include "lib/core/console.h"
 
 namespace scaletrain::core {
 namespace {
@@ -16,6 +20,35 @@ std::string& log_prefix() {
 std::function<void(const std::string&)>& warning_listener() {
   static std::function<void(const std::string&)> listener;
   return listener;
+}
+
+// A console that lines must not wait for.
+struct LimitedConsole {
+  explicit LimitedConsole(std::chrono::milliseconds time) : limit(time) {}
+
+  Console console{STDERR_FILENO};
+  std::chrono::milliseconds limit;
+  bool stands_still = false;
+  std::mutex mutex{};
+};
+
+std::unique_ptr<LimitedConsole>& limited_console() {
+  static std::unique_ptr<LimitedConsole> limited;
+  return limited;
+}
+
+void write_limited(LimitedConsole& to, std::string_view text) {
+  const std::lock_guard lock(to.mutex);
+  while (!text.empty() && !to.console.gone()) {
+    const std::size_t count = to.console.write_some(text);
+    text.remove_prefix(count);
+    if (count > 0) {
+      to.stands_still = false;
+    } else if (to.stands_still || !to.console.wait(to.limit)) {
+      to.stands_still = true;
+      return;
+    }
+  }
 }
 
 std::string escape(std::string_view text, bool keep_newline) {
@@ -40,8 +73,13 @@ std::string escape(std::string_view text, bool keep_newline) {
 
 void set_log_prefix(std::string prefix) { log_prefix() = std::move(prefix); }
 
+void limit_log_wait(std::chrono::milliseconds limit) {
+  limited_console() = std::make_unique<LimitedConsole>(limit);
+}
+
 void log_line(std::string_view text) {
   const std::string line = log_prefix() + escape(text, true) + "\n";
+  if (limited_console()) return write_limited(*limited_console(), line);
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,11 @@ namespace scaletrain::core {
 // A prefix of every line of this process, "[rank 3] " for a worker; empty at first. Set it once,
 // before threads are started.
 void set_log_prefix(std::string prefix);
+
+// From now on a line waits `limit` at most for a console that takes nothing, and is lost; the next
+// ones do not wait at all, until it takes something again. For a process that hears signals only
+// between its own steps. Call it before threads are started.
+void limit_log_wait(std::chrono::milliseconds limit);
 
 // Writes PREFIX + text + newline; control characters other than newline are escaped (\x1b), so that
 // a file name cannot change the terminal.

@@ -1,5 +1,6 @@
 """scaletrain launch -- PROGRAM: the contract of torchrun, and what is better."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import time
 import unittest
 
@@ -210,6 +212,42 @@ class Signals(LaunchTestCase):
             self.assertNotIn("failed first", err)
             for rank in (0, 1):
                 (self.folder / f"ready{rank}").unlink()
+
+    # Writes without end, and has last words before it saves.
+    TALKER = ("trap 'echo saving >&2; touch saved$RANK; exit 0' TERM; touch ready$RANK;"
+              "while :; do echo a line of rank $RANK >&2; done")
+
+    def test_a_console_that_takes_nothing_holds_no_stop_up(self):
+        ours, console = os.pipe()
+        self.addCleanup(os.close, ours)
+        process = self.start("launch", "--nproc", 2, "--", "sh", "-c", self.TALKER,
+                             stdout=console, stderr=console)
+        os.close(console)
+        self.wait_for_files("ready0", "ready1")
+        filled = lambda: fcntl.ioctl(ours, termios.FIONREAD, b"1234")
+        before = b""
+        while before != (before := filled()):
+            time.sleep(0.3)
+        start = time.monotonic()
+        process.terminate()
+        self.assertEqual(1, process.wait(LIMIT_S))
+        self.assertLess(time.monotonic() - start, 15)  # less than the grace period
+        self.wait_for_files("saved0", "saved1")
+        self.assert_nothing_left()
+
+    def test_a_stopped_terminal_holds_no_stop_up(self):
+        ours, terminal = os.openpty()
+        self.addCleanup(os.close, ours)
+        process = self.start("launch", "--nproc", 2, "--", "sh", "-c", self.TALKER,
+                             stdout=terminal, stderr=terminal)
+        os.read(ours, 100)
+        termios.tcflow(terminal, termios.TCOOFF)  # Ctrl-S
+        self.addCleanup(os.close, terminal)
+        self.wait_for_files("ready0", "ready1")
+        process.terminate()
+        self.assertEqual(1, process.wait(LIMIT_S))
+        self.wait_for_files("saved0", "saved1")
+        self.assert_nothing_left()
 
     def test_a_second_ctrl_c_ends_at_once(self):
         process = self.started("trap '' INT TERM;" + self.WORKER)

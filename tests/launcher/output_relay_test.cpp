@@ -6,6 +6,10 @@
 
 #include <array>
 #include <string>
+#include <thread>
+#include <vector>
+
+#include "lib/core/clock.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -73,11 +77,12 @@ std::string get(const Pipe& pipe) {
 
 TEST_CASE("what a worker writes reaches the console, and its rest when it is finished") {
   Pipe worker, console;
-  OutputRelay relay(std::move(worker.read), console.write.get(), core::Descriptor());
+  core::Console shown(console.write.get());
+  OutputRelay relay(std::move(worker.read), &shown, core::Descriptor());
   put(worker, "one\ntwo");
-  CHECK(relay.watched_fd() != console.write.get());
+  CHECK(relay.watched_fd() != shown.fd());
   relay.advance();  // reads
-  CHECK(relay.watched_fd() == console.write.get());
+  CHECK(relay.watched_fd() == shown.fd());
   relay.advance();  // writes
   CHECK(get(console) == "one\n");
   relay.finish();
@@ -86,15 +91,38 @@ TEST_CASE("what a worker writes reaches the console, and its rest when it is fin
   CHECK(relay.watched_fd() == -1);
 }
 
-TEST_CASE("a console that takes nothing is given up, and never blocks") {
-  Pipe worker, console;
+TEST_CASE("a console that takes nothing is given up once for all, and never blocks") {
+  Pipe console;
   while (write(console.write.get(), "x", 1) == 1) {
   }
-  OutputRelay relay(std::move(worker.read), console.write.get(), core::Descriptor());
-  put(worker, "one\n");
-  relay.advance();
-  relay.advance();
-  CHECK(relay.watched_fd() == console.write.get());
+  core::Console shown(console.write.get());
+  std::vector<Pipe> workers(8);
+  std::vector<OutputRelay> relays;
+  for (Pipe& worker : workers) {
+    for (int line = 0; line < 600; ++line) put(worker, std::string(99, 'x') + "\n");
+    relays.emplace_back(std::move(worker.read), &shown, core::Descriptor());
+    relays.back().advance();
+    relays.back().advance();
+    CHECK(relays.back().watched_fd() == shown.fd());
+  }
+  const core::SteadyTime start = core::now();
+  for (OutputRelay& relay : relays) relay.finish();
+  CHECK(core::seconds_since(start) < 2);  // one second, not one a relay and 16 KiB
+  for (const OutputRelay& relay : relays) CHECK(relay.watched_fd() == -1);
+}
+
+TEST_CASE("what a process writes that was left behind is not waited for") {
+  Pipe worker, console;
+  core::Console shown(console.write.get());
+  OutputRelay relay(std::move(worker.read), &shown, core::Descriptor());
+  std::jthread left_behind([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      if (write(worker.write.get(), "line\n", 5) < 0) std::this_thread::yield();
+    }
+  });
+  std::jthread reader([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) get(console);
+  });
   relay.finish();
   CHECK(relay.watched_fd() == -1);
 }

@@ -1,0 +1,49 @@
+#include "lib/core/console.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/limits.h>  // PIPE_BUF
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace scaletrain::core {
+
+Console::Console(int fd) : fd_(fd) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0) return;
+  is_socket_ = S_ISSOCK(status.st_mode);
+  // A file has a place in it to write at, which another opening would not share.
+  if (!S_ISFIFO(status.st_mode) && isatty(fd) != 1) return;
+  again_ = Descriptor(open(fmt::format("/proc/self/fd/{}", fd).c_str(),
+                           O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+std::size_t Console::write_some(std::string_view text) {
+  if (gone() || (!again_ && !wait({}))) return 0;
+  // POLLOUT promises room for PIPE_BUF bytes in a pipe: a write of no more cannot block.
+  if (!again_) text = text.substr(0, PIPE_BUF);
+  const ssize_t count = is_socket_
+                            ? send(fd_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+                            : write(fd(), text.data(), text.size());
+  if (count < 0 && errno != EINTR && errno != EAGAIN) give_up();
+  if (count <= 0) return 0;
+  taken_ += static_cast<std::size_t>(count);
+  return static_cast<std::size_t>(count);
+}
+
+bool Console::wait(std::chrono::milliseconds time) const {
+  pollfd watched{.fd = fd(), .events = POLLOUT, .revents = 0};
+  return poll(&watched, 1, static_cast<int>(time.count())) > 0;
+}
+
+void Console::give_up() {
+  again_.reset();
+  fd_ = -1;
+}
+
+}  // namespace scaletrain::core
