@@ -78,7 +78,7 @@ class NodesJob {
     const SteadyTime start = core::now();
     while (true) {
       if (meeting_.is_turn(core::now())) signpost_.reset();  // its port is needed
-      if (std::optional<Met> met = meeting_.try_once(core::now())) {
+      if (std::optional<Met> met = meeting_.try_once(core::now(), signals_.fd())) {
         if (join(std::move(*met))) return std::nullopt;
       }
       if (core::now() - start >= options_.timing.join_timeout) {

@@ -1,8 +1,10 @@
 #include "launcher/agents/meeting.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
+#include <array>
 #include <thread>
 
 #include "lib/core/log.h"
@@ -19,6 +21,13 @@ constexpr milliseconds kOwnServer{60'000};
 // How long an agent waits for each of those whose turn to lead comes before its own.
 constexpr milliseconds kTurn{5000};
 constexpr milliseconds kHelloEvery{50}, kHelloPatience{3000};
+
+// How a server ended that does not answer; a connection to it may be closed a little earlier.
+std::optional<core::ExitStatus> end_of(const core::Process& server, int signal_fd) {
+  std::array<pollfd, 2> watched{pollfd{server.pidfd(), POLLIN, 0}, pollfd{signal_fd, POLLIN, 0}};
+  poll(watched.data(), watched.size(), static_cast<int>(kConnect.count()));
+  return server.ended();
+}
 
 }  // namespace
 
@@ -63,7 +72,7 @@ void Meeting::begin_again(const Board& board, const LastRound& last, SteadyTime 
   }
 }
 
-std::optional<Met> Meeting::try_once(SteadyTime now) {
+std::optional<Met> Meeting::try_once(SteadyTime now, int signal_fd) {
   asked_.clear();
   const int least = last_.nodes == 0 ? 0 : generation_ + 1;
   if (std::optional<Met> met = ask_candidates(candidates_.size(), least)) return met;
@@ -71,7 +80,7 @@ std::optional<Met> Meeting::try_once(SteadyTime now) {
   if (!fixed_leader) {
     if (std::optional<Met> met = ask_endpoints(least)) return met;
   }
-  if (is_turn(now)) return host();
+  if (is_turn(now)) return host(signal_fd);
   return std::nullopt;
 }
 
@@ -156,7 +165,7 @@ bool Meeting::is_turn(SteadyTime now) const {
   return now - lost_at_ >= kTurn * std::max(0, last_.rank - 1);
 }
 
-std::optional<Met> Meeting::host() {
+std::optional<Met> Meeting::host(int signal_fd) {
   Placement place;
   place.nnodes = terms_.max_nodes;
   place.master_addr = addresses_.empty() ? "127.0.0.1" : addresses_.front();
@@ -171,9 +180,23 @@ std::optional<Met> Meeting::host() {
     return std::nullopt;
   }
   core::Process server = core::Process::spawn(store_server(socket.fd.get()));
-  const std::string loopback = "127.0.0.1";
-  auto store = std::make_unique<StoreClient>(Endpoint{.host = loopback, .port = socket.port},
-                                             kConnect, kOwnServer);
+  socket.fd.reset();  // with it open, a connection would wait for a server that has ended
+  std::unique_ptr<StoreClient> store;
+  try {
+    store = std::make_unique<StoreClient>(Endpoint{.host = "127.0.0.1", .port = socket.port},
+                                          kConnect, std::min(kOwnServer, timing_.join_timeout),
+                                          std::vector{server.pidfd(), signal_fd});
+  } catch (const StoreLost& error) {
+    why_ = fmt::format("{}: {}", error.place(), error.found());
+    if (const std::optional<core::ExitStatus> end = end_of(server, signal_fd)) {
+      throw core::InternalError(
+          "the store", fmt::format("the process that serves it ended: {}", core::to_text(*end)),
+          "its own message, if it left one, stands above");
+    }
+    if (!fixed) reserved_ = reserve_port();
+    if (!fixed) port_ = reserved_.port;
+    return std::nullopt;
+  }
   return Met{.store = std::move(store),
              .server = std::move(server),
              .endpoint = {.host = place.master_addr, .port = socket.port},

@@ -42,8 +42,9 @@ class Meeting {
 
   // Asks everywhere once, and hosts the store where it is this agent's turn. nullopt: nobody is
   // there yet, and why() says what was tried. Throws core::UsageError where a store is another
-  // job's, or the port to host one on is taken.
-  std::optional<Met> try_once(core::SteadyTime now);
+  // job's, or the port to host one on is taken, and core::InternalError where its own ends at once.
+  // A signal in `signal_fd` ends the wait for its own store.
+  std::optional<Met> try_once(core::SteadyTime now, int signal_fd);
   // For a leader of `generation` that has no round yet: the store of another that goes before, by
   // its generation or, of the same, because its turn came first.
   std::optional<Met> ask_before(int generation);
@@ -58,7 +59,7 @@ class Meeting {
   std::optional<Met> ask_moved(const Endpoint& from, const Candidate& moved, int least);
   std::optional<Met> ask_candidates(std::size_t count, int least);
   std::optional<Met> ask_endpoints(int least);
-  std::optional<Met> host();
+  std::optional<Met> host(int signal_fd);
 
   std::vector<Endpoint> endpoints_;
   JobTerms terms_;

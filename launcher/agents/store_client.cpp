@@ -56,13 +56,16 @@ class Request {
   std::string bytes_;
 };
 
-int poll_for(int fd, short events, milliseconds time) {
-  pollfd watched{.fd = fd, .events = events, .revents = 0};
+// 1: `fd` is ready; otherwise the time is over, or one of `interrupts` is readable.
+int poll_for(int fd, short events, milliseconds time, const std::vector<int>& interrupts = {}) {
+  std::vector<pollfd> watched{{.fd = fd, .events = events, .revents = 0}};
+  for (const int one : interrupts) watched.push_back({.fd = one, .events = POLLIN, .revents = 0});
   const core::SteadyTime end = core::now() + time;
   while (true) {
     const auto left = std::chrono::ceil<milliseconds>(end - core::now());
-    const int count = poll(&watched, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
-    if (count >= 0 || errno != EINTR) return count;
+    const int count = poll(watched.data(), watched.size(),
+                           static_cast<int>(std::max<std::int64_t>(0, left.count())));
+    if (count >= 0 || errno != EINTR) return watched[0].revents != 0 ? 1 : 0;
   }
 }
 
@@ -90,8 +93,9 @@ core::Descriptor connect_to(const addrinfo& address, milliseconds time, std::str
 
 }  // namespace
 
-StoreClient::StoreClient(const Endpoint& endpoint, milliseconds connect, milliseconds patience)
-    : endpoint_(endpoint), patience_(patience) {
+StoreClient::StoreClient(const Endpoint& endpoint, milliseconds connect, milliseconds patience,
+                         std::vector<int> interrupts)
+    : endpoint_(endpoint), patience_(patience), interrupts_(std::move(interrupts)) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -113,6 +117,7 @@ void StoreClient::greet() {
   send(Request(Query::kValidate).number(kMagic).bytes());
   send(Request(Query::kPing).number(nonce).bytes());
   if (receive_number<std::uint32_t>() != nonce) lose("what answers there is no store");
+  interrupts_.clear();
 }
 
 void StoreClient::set(const std::string& key, const std::string& value) {
@@ -164,7 +169,7 @@ void StoreClient::receive(std::span<char> bytes) {
     } else if (count == 0) {
       lose("it closed the connection");
     } else if (errno == EAGAIN) {
-      if (poll_for(fd_.get(), POLLIN, patience_) != 1) {
+      if (poll_for(fd_.get(), POLLIN, patience_, interrupts_) != 1) {
         lose(fmt::format("no answer for {:g} s", std::chrono::duration<double>(patience_).count()));
       }
     } else if (errno != EINTR) {

@@ -22,9 +22,10 @@ namespace scaletrain::launcher {
 class StoreClient : public KeyStore {
  public:
   // Connects to the first address of `endpoint.host` that answers, IPv6 or IPv4, within `connect`;
-  // every later answer must come within `patience`. Throws StoreLost that says what was tried.
+  // every later answer must come within `patience`. Throws StoreLost that says what was tried, and
+  // where one of the descriptors `interrupts` is readable before the first answer.
   StoreClient(const Endpoint& endpoint, std::chrono::milliseconds connect,
-              std::chrono::milliseconds patience);
+              std::chrono::milliseconds patience, std::vector<int> interrupts = {});
 
   void set(const std::string& key, const std::string& value) override;
   std::optional<std::string> get(const std::string& key) override;
@@ -42,6 +43,7 @@ class StoreClient : public KeyStore {
 
   Endpoint endpoint_;
   std::chrono::milliseconds patience_;
+  std::vector<int> interrupts_;
   core::Descriptor fd_;
 };
 

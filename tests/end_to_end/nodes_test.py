@@ -2,13 +2,17 @@
 
 import json
 import os
+import pathlib
+import re
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 import unittest
 
-from launcher.launch_support import LIMIT_S, LaunchTestCase
+from launcher.launch_support import LIMIT_S, SCALETRAIN, LaunchTestCase
 
 WAIT = "while [ ! -e done ]; do sleep 0.05; done"
 
@@ -98,6 +102,34 @@ class Start(NodesTestCase):
     def finish_one(self, node):
         _, err = node.communicate(timeout=LIMIT_S)
         return [(node.returncode, err)]
+
+    def with_store(self, script):
+        """Node 0, whose store is served by a script; it waits for two nodes."""
+        shutil.copy(SCALETRAIN, self.folder / "scaletrain")
+        worker = self.folder / "scaletrain-worker"
+        worker.write_text("#!/bin/sh\n" + script)
+        worker.chmod(0o755)
+        node = subprocess.Popen(
+            [self.folder / "scaletrain", "launch", "--nnodes", "2", "--node-rank", "0",
+             "--master-addr", "127.0.0.1", "--master-port", str(self.port), "--", "true"],
+            stderr=subprocess.PIPE, text=True, cwd=self.folder, env=self.environment())
+        self.addCleanup(node.communicate, timeout=LIMIT_S)
+        self.addCleanup(node.kill)
+        return node
+
+    def test_a_store_that_ends_at_once_is_told(self):
+        node = self.with_store("echo no library >&2; exit 127")
+        _, err = node.communicate(timeout=LIMIT_S / 2)
+        self.assertEqual(1, node.returncode)
+        self.assertIn("no library\nthe store: the process that serves it ended: exit code 127\n", err)
+        self.assert_nothing_left()
+
+    def test_a_signal_while_the_store_starts_ends_the_wait(self):
+        node = self.with_store(f"touch {self.folder}/serving; exec sleep 1000")
+        self.wait_for_files("serving")
+        node.terminate()
+        self.assertEqual(1, node.wait(LIMIT_S / 2))
+        self.assert_nothing_left()
 
     def test_a_signal_while_waiting_ends_the_wait(self):
         node = self.shell(1, "exit 0")
