@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <exception>
 #include <optional>
 
 #include "launcher/stop_signals.h"
@@ -40,22 +41,20 @@ class Runner {
     core::Lease lease(options_.folder / "lease.json", 0);
     StopSignals signals({});
     take_over();
-    core::SteadyTime next_beat = core::now() + core::Lease::kBeatEvery;
+    next_beat_ = core::now() + core::Lease::kBeatEvery;
     while (true) {
-      if (stop_signal_ == 0) start_jobs();
-      if (running_.empty()) break;
-      wait(signals.fd(), next_beat);
-      while (const std::optional<int> signal = signals.next()) hear(*signal);
-      see_job_ends();
-      if (core::now() >= next_beat) {
-        if (!lease.beat()) {
-          throw core::StoppedError(options_.folder.string(),
-                                   "another process has taken this queue over",
-                                   "look at it: scaletrain queue --show");
-        }
-        next_beat = core::now() + core::Lease::kBeatEvery;
+      try {
+        if (stop_signal_ == 0 && !trouble_) start_jobs();
+        if (running_.empty()) break;
+        wait(signals.fd());
+        while (const std::optional<int> signal = signals.next()) hear(*signal);
+        see_job_ends();
+        beat(lease);
+      } catch (const core::Error&) {
+        if (!trouble_) stop_for(std::current_exception());
       }
     }
+    if (trouble_) std::rethrow_exception(trouble_);
     return status();
   }
 
@@ -64,8 +63,34 @@ class Runner {
   void take_over() {
     for (QueuedJob& job : jobs_) {
       if (job.state == State::kRunning) job.state = State::kWaiting;
-      save_job(options_.folder, job);
+      save(job);
     }
+  }
+
+  // Without its file a job that runs goes on all the same.
+  void save(const QueuedJob& job) const {
+    if (lost_) return;  // the files are another's
+    try {
+      save_job(options_.folder, job);
+    } catch (const core::StorageError& error) {
+      core::warn("the state of job {} was not written: {}", job.number, error.what());
+    }
+  }
+
+  void beat(core::Lease& lease) {
+    if (core::now() < next_beat_) return;
+    next_beat_ = core::now() + core::Lease::kBeatEvery;
+    if (lost_ || lease.beat()) return;
+    lost_ = true;
+    throw core::StoppedError(options_.folder.string(), "another process has taken this queue over",
+                             "look at it: scaletrain queue --show");
+  }
+
+  // What ends the queue is told when the jobs that run have saved.
+  void stop_for(std::exception_ptr trouble) {
+    trouble_ = std::move(trouble);
+    for (const Running& one : running_) kill(one.process.pid(), SIGTERM);
+    if (!running_.empty()) core::log("stopping {} jobs", running_.size());
   }
 
   void start_jobs() {
@@ -96,7 +121,7 @@ class Runner {
     job.state = State::kRunning;
     job.devices = where.devices;
     ++job.starts;
-    save_job(options_.folder, job);
+    save(job);
     core::SpawnRequest request{.arguments = arguments,
                                .variables = {},
                                .descriptors = {{null.get(), STDIN_FILENO},
@@ -113,12 +138,12 @@ class Runner {
               job.starts > 1 ? "continues" : "starts", log.string());
   }
 
-  void wait(int signal_fd, core::SteadyTime next_beat) const {
+  void wait(int signal_fd) const {
     std::vector<pollfd> watched{{.fd = signal_fd, .events = POLLIN, .revents = 0}};
     for (const Running& one : running_) {
       watched.push_back({.fd = one.process.pidfd(), .events = POLLIN, .revents = 0});
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_beat - core::now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_beat_ - core::now());
     poll(watched.data(), watched.size(), static_cast<int>(std::max<std::int64_t>(0, left.count())));
   }
 
@@ -144,8 +169,9 @@ class Runner {
       }
       QueuedJob& job = *running_[i].job;
       job.exit_code = end->shell_code();
-      job.state = end->ok() ? State::kDone : stop_signal_ != 0 ? State::kWaiting : State::kFailed;
-      save_job(options_.folder, job);
+      const bool stopped = stop_signal_ != 0 || trouble_;
+      job.state = end->ok() ? State::kDone : stopped ? State::kWaiting : State::kFailed;
+      save(job);
       core::log("job {} {}: {} after {:.1f} s{}", job.number, job.name,
                 job.state == State::kWaiting ? "stopped" : name_of(job.state),
                 core::seconds_since(running_[i].started),
@@ -182,6 +208,9 @@ class Runner {
   std::vector<bool> busy_;  // by place
   std::vector<Running> running_;
   int stop_signal_ = 0;
+  core::SteadyTime next_beat_{};
+  bool lost_ = false;           // the lease, to another
+  std::exception_ptr trouble_;  // that ends the queue
 };
 
 }  // namespace

@@ -212,6 +212,45 @@ class Devices(QueueTestCase):
             "--jobs", 1, *self.recipes("d"), env={"CUDA_VISIBLE_DEVICES": "GPU-u1,3"})["d"])
 
 
+class Trouble(QueueTestCase):
+    """What goes wrong in the queue's own folder does no harm to the jobs that run."""
+
+    def begin_held(self, *names, jobs):
+        self.hold(*names)
+        process = self.begin("queue", "--jobs", jobs, *self.recipes(*names))
+        self.wait_for_start(*names[:jobs])
+        return process
+
+    def test_a_state_that_cannot_be_written_is_a_warning(self):
+        process = self.begin_held("a", "b", jobs=2)
+        jobs = self.folder / "runs/queue/jobs"
+        jobs.rename(jobs.with_name("old"))
+        jobs.touch()
+        self.release("a")
+        while "warning: the state of job 1 was not written" not in (line := process.stderr.readline()):
+            self.assertNotEqual("", line)
+        jobs.unlink()
+        jobs.with_name("old").rename(jobs)
+        self.release("b")
+        process.communicate(timeout=LIMIT_S)
+        self.assertEqual(0, process.returncode)
+
+    def test_jobs_save_before_an_error_ends_the_queue(self):
+        process = self.begin_held("a", "b", "c", jobs=2)
+        logs = self.folder / "runs/queue/logs"
+        logs.rename(logs.with_name("old"))
+        logs.touch()
+        self.release("a")
+        _, err = process.communicate(timeout=LIMIT_S)
+        self.assertEqual(74, process.returncode)
+        self.assertIn("job 2 b: stopped", err)
+        self.assertIn("logs/0003-c.log: Not a directory (ENOTDIR)", err)
+        self.assertIn("SIGTERM: stopping 1 workers", logs.with_name("old").joinpath(
+            "0002-b.log").read_text())
+        self.assertEqual(["done", "waiting", "waiting"],
+                         [self.jobs()[name]["state"] for name in ("a", "b", "c")])
+
+
 class Sweep(QueueTestCase):
     def test_every_combination_is_a_run_and_a_row(self):
         recipe, = self.recipes("base")
