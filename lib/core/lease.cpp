@@ -25,7 +25,7 @@ namespace {
 using std::chrono::milliseconds;
 
 struct Owner {
-  std::string host, boot_id;
+  std::string host, boot_id, pid_namespace;
   pid_t pid = 0;
   std::int64_t started = 0;
   int attempt = 0;
@@ -44,6 +44,12 @@ std::string this_host() {
 std::string this_boot() {
   std::string id = read_small("/proc/sys/kernel/random/boot_id");
   return id.substr(0, id.find('\n'));
+}
+
+// "pid:[4026531836]": numbers of processes mean something within it only. "" where it is not known.
+std::string this_pid_namespace() {
+  std::error_code unknown;
+  return std::filesystem::read_symlink("/proc/self/ns/pid", unknown).string();
 }
 
 // Field 22 of /proc/PID/stat; 0 where there is no such process, or only what is left of one until
@@ -69,6 +75,7 @@ std::optional<Owner> parse(const std::string& text) {
   try {
     return Owner{.host = json.at("host"),
                  .boot_id = json.at("boot_id"),
+                 .pid_namespace = json.value("pid_namespace", this_pid_namespace()),
                  .pid = json.at("pid"),
                  .started = json.at("started"),
                  .attempt = json.value("attempt", 0)};
@@ -79,7 +86,10 @@ std::optional<Owner> parse(const std::string& text) {
 
 // Whether the owner lives, where that can be seen from here.
 std::optional<bool> lives(const Owner& owner) {
-  if (owner.host != this_host() || owner.boot_id != this_boot()) return std::nullopt;
+  if (owner.host != this_host() || owner.boot_id != this_boot() ||
+      owner.pid_namespace != this_pid_namespace()) {
+    return std::nullopt;
+  }
   return start_time(owner.pid) == owner.started;
 }
 
@@ -191,9 +201,13 @@ bool Lease::beat() {
 }
 
 std::string Lease::text() const {
-  const nlohmann::ordered_json json{{"host", this_host()}, {"boot_id", this_boot()},
-                                    {"pid", getpid()},     {"started", start_time(getpid())},
-                                    {"attempt", attempt_}, {"beat", beat_}};
+  const nlohmann::ordered_json json{{"host", this_host()},
+                                    {"boot_id", this_boot()},
+                                    {"pid_namespace", this_pid_namespace()},
+                                    {"pid", getpid()},
+                                    {"started", start_time(getpid())},
+                                    {"attempt", attempt_},
+                                    {"beat", beat_}};
   return json.dump() + "\n";
 }
 

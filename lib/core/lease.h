@@ -1,10 +1,11 @@
 // One owner for a run's folder: a small file that its owner keeps changing.
 //
-// lease.json holds {"host","boot_id","pid","started","attempt","beat"}; `started` is the process's
-// start time in clock ticks since boot, so that a number used again is not mistaken for its owner.
-// A lease of a process of this host and boot is judged at once: its process lives or not. Any other
-// is stale when it has not changed for `stale_after`, by the observer's own steady clock, so that
-// two machines' clocks are never compared. The folder may be shared over a network.
+// lease.json holds {"host","boot_id","pid_namespace","pid","started","attempt","beat"}; `started`
+// is the process's start time in clock ticks since boot, so that a number used again is not
+// mistaken for its owner. A lease of a process of this host, boot and process namespace (containers
+// may share the first two) is judged at once: its process lives or not. Any other is stale when it
+// has not changed for `stale_after`, by the observer's own steady clock, so that two machines'
+// clocks are never compared. The folder may be shared over a network.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,7 @@ struct LeaseView {
   std::string host{};
   int pid = 0;
   int attempt = 0;
-  std::optional<bool> alive{};  // nullopt: of another host or boot, which cannot be seen from here
+  std::optional<bool> alive{};  // nullopt: of another host, boot or container, not seen from here
   double age_s = 0;             // since its last beat, by the file's time
 };
 

@@ -112,6 +112,29 @@ TEST_CASE("a process number that is used again is not mistaken for the owner") {
   CHECK(read(folder.file()).at("attempt") == 7);
 }
 
+TEST_CASE("the lease of another container of this host is watched: its numbers say nothing") {
+  const Folder folder;
+  nlohmann::json content = ours(folder);
+  content["pid"] = 1 << 30;        // nobody's here
+  content.erase("pid_namespace");  // written by an earlier version
+  write(folder.file(), content);
+  CHECK(view_lease(folder.file())->alive == false);
+  content["pid_namespace"] = "pid:[1]";
+  write(folder.file(), content);
+  CHECK_FALSE(view_lease(folder.file())->alive.has_value());
+  std::atomic<bool> done = false;
+  std::thread owner([&] {
+    for (int beat = 1; !done; ++beat) {
+      content["beat"] = beat;
+      write(folder.file(), content);
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+  });
+  CHECK_THROWS_AS(Lease(folder.file(), 0, seconds(60)), UsageError);
+  done = true;
+  owner.join();
+}
+
 TEST_CASE("another host's lease is taken over when it does not change, damaged ones too") {
   const Folder folder;
   nlohmann::json content = ours(folder);
