@@ -118,7 +118,9 @@ int parse_and_run(const std::vector<std::string>& arguments) {
 int run(int argc, char** argv) {
   try {
     tidy_up_process();
-    return status_for_operator(parse_and_run({argv, argv + argc}));
+    const int status = parse_and_run({argv, argv + argc});
+    core::flush_output();
+    return status_for_operator(status);
   } catch (const std::exception& error) {
     core::log_line(core::describe(error));
     return status_for_operator(static_cast<int>(core::exit_code_of(error)));

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
 
 #include "lib/core/command_table.h"
@@ -60,6 +64,14 @@ ChosenCommand chosen_of(const CLI::App& app) {
                    fmt::format("{} --help lists the flags{}", place, did_you_mean(flag, known)));
 }
 
+// Room for all that a command prints: of what does not fit, an earlier write would have forgotten
+// why it failed.
+void hold_output_back() {
+  static std::array<char, 1 << 20> buffer;
+  [[maybe_unused]] static const int once =
+      std::setvbuf(stdout, buffer.data(), _IOFBF, buffer.size());
+}
+
 }  // namespace
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -75,9 +87,22 @@ void refuse_command(const CLI::App& app, const std::string& name) {
       fmt::format("use one of: {}{}", fmt::join(known, ", "), did_you_mean(name, known)));
 }
 
+void flush_output() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  const int error = errno;
+  pollfd reader{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  const bool gone = poll(&reader, 1, 0) > 0 && (reader.revents & POLLERR) != 0;
+  if (error == EPIPE || gone) return;
+  throw StorageError("standard output",
+                     error == 0 ? "did not take all that was printed" : errno_text(error));
+}
+
 bool parse_command_line(CLI::App& app, std::vector<std::string> arguments) {
+  hold_output_back();
   if (arguments == std::vector<std::string>{"--command-table"}) {
     std::fputs(to_json(table_of(app)).c_str(), stdout);
+    flush_output();
     return false;
   }
   try {
@@ -94,6 +119,7 @@ bool parse_command_line(CLI::App& app, std::vector<std::string> arguments) {
                                    chosen.command == &app ? " COMMAND" : ""));
     }
     app.exit(error);  // --help, --version: prints
+    flush_output();
     return false;
   }
   return true;

@@ -19,6 +19,10 @@ std::vector<std::string> command_names(const CLI::App& app);
 // Throws core::UsageError: there is no subcommand `name`; it names those that are, and the nearest.
 [[noreturn]] void refuse_command(const CLI::App& app, const std::string& name);
 
+// Writes what stdout still holds. Throws core::StorageError where not all that was printed could be
+// written (a full disk behind `> FILE`); a reader that has gone (`| head`) is no error.
+void flush_output();
+
 // Parses `arguments` (without the program's name) and runs the callbacks. False after --help,
 // --version or --command-table (lib/core/command_table.h), which print. Throws core::UsageError for
 // what the app does not take, naming the nearest flag, and whatever a callback throws.

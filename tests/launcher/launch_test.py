@@ -326,6 +326,23 @@ class CommandLine(LaunchTestCase):
         self.assertRegex(self.run_launcher("--version").stdout, r"^scaletrain \d+\.\d+\.\d+\n$")
         self.assertIn("--max-restarts", self.run_launcher("launch", "--help").stdout)
 
+    def test_output_that_is_not_taken_is_an_error_unless_its_reader_has_gone(self):
+        commands = [["--help"], ["launch", "--help"], ["--version"], ["recipe", "schema"],
+                    ["man"], ["completion", "bash"], ["explain", "launch", "--", "true"],
+                    ["data", "--help"], ["queue", "--show"], ["--command-table"]]
+        for words in commands:
+            for target, expected in ((["/dev/full"], (74, "standard output: No space left on device "
+                                                          "(ENOSPC)\n")), ([], (0, ""))):
+                ours, gone = os.pipe()
+                os.close(ours)
+                with open(target[0] if target else gone, "w") as output:
+                    done = subprocess.run([SCALETRAIN, *words], stdout=output, text=True,
+                                          stderr=subprocess.PIPE, cwd=self.folder,
+                                          timeout=LIMIT_S, env=self.environment())
+                self.assertEqual(expected, (done.returncode, done.stderr), words)
+                if target:
+                    os.close(gone)
+
     def test_another_program_adds_a_command(self):
         program = self.folder / "scaletrain-hello"
         program.write_text("#!/bin/sh\necho hello \"$@\"\nexit 7\n")
