@@ -51,7 +51,8 @@ struct FailedRank {
   const WorkerPlan* plan;
   std::optional<ErrorFile> file;
   double time;
-  bool followed;  // it ended because another had failed
+  bool followed;      // it ended because another had failed
+  bool after_a_stop;  // perhaps because of it
 };
 
 // When the launcher saw the first failure that it had not brought about itself; 0: there was none.
@@ -132,16 +133,19 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
     const double time = failure_time(worker, file);
     // One that was slow to end after it had told its failure is no follower.
     const bool told_before = file && file->time > 0 && time < seen;
-    const bool lost_peer = worker.status.code == static_cast<int>(core::ExitCode::kTemporary);
+    const bool lost_peer =
+        plan->tells_lost_peer && worker.status.code == static_cast<int>(core::ExitCode::kTemporary);
     failed.push_back({.end = &worker,
                       .plan = plan,
                       .file = std::move(file),
                       .time = time,
-                      .followed = lost_peer || (ended_by_us(worker) && !told_before)});
+                      .followed = lost_peer || (ended_by_us(worker) && !told_before),
+                      .after_a_stop = worker.was_stopped && !told_before});
   }
   if (failed.empty()) return std::nullopt;
   std::stable_sort(failed.begin(), failed.end(), [](const FailedRank& a, const FailedRank& b) {
-    return std::make_tuple(a.followed, a.time) < std::make_tuple(b.followed, b.time);
+    return std::make_tuple(a.followed, a.after_a_stop, a.time) <
+           std::make_tuple(b.followed, b.after_a_stop, b.time);
   });
   const FailedRank& first = failed.front();
   Failure result{.host = host_name(),

@@ -251,7 +251,8 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const Sto
                   .standard_error = {},
                   .error_file = env.error_file,
                   .log = logs / "stderr.log",
-                  .device = ""};
+                  .device = "",
+                  .tells_lost_peer = true};
   if (request_.recipe.device == "cuda") plan.device = fmt::format("cuda:{}", env.local_rank);
   std::int64_t threads = std::max(1, count_cpus() / env.local_world_size);
   if (!cpus_.empty()) {

@@ -34,6 +34,7 @@ struct WorkerPlan {
   std::string error_file{};  // torchrun's; "": none
   std::string log{};     // where its standard error lies; "": it passed through the launcher only
   std::string device{};  // that the worker uses, for reports; "": not known
+  bool tells_lost_peer = false;  // exit code 75 means that it lost a peer: our own workers
 };
 
 struct GroupOptions {

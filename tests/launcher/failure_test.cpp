@@ -66,7 +66,20 @@ TEST_CASE("the first failure is the one that was seen first") {
 TEST_CASE("a rank that lost its peer only followed, whatever was seen first") {
   GroupEnd end;
   end.workers = {ended(0, {.code = 75}, 10.0), ended(1, {.signal = SIGKILL}, 10.1)};
-  CHECK(first_failure(end, plans(2))->rank == 1);
+  std::vector<WorkerPlan> ours = plans(2);
+  for (WorkerPlan& plan : ours) plan.tells_lost_peer = true;
+  CHECK(first_failure(end, ours)->rank == 1);
+  CHECK(first_failure(end, plans(2))->rank == 0);  // a program may mean anything by 75
+}
+
+TEST_CASE("a rank that was stopped is not the first, whatever it exits with") {
+  GroupEnd end;
+  end.workers = {ended(2, {.code = 75}, 10.0), ended(0, {.code = 1}, 10.0, true),
+                 ended(1, {.code = 1}, 10.0, true)};
+  std::swap(end.workers[0], end.workers[2]);
+  const Failure failure = first_failure(end, plans(3)).value();
+  CHECK(failure.rank == 2);
+  CHECK(failure.others.size() == 2);
 }
 
 TEST_CASE("ranks that the launcher ended only followed, and are not listed") {
