@@ -215,6 +215,9 @@ class NodesJob {
       const std::vector<WorkerPlan> plans = job_.plan_attempt(attempt, store_);
       GroupOptions group = job_.group_options(store_);
       group.grace = options_.grace;
+      for (const auto* const store : {&server_, &signpost_}) {
+        if (*store) group.other_children.push_back((*store)->pid());
+      }
       group.nodes_fd = session_->changes_fd();
       group.nodes_stop = [this] { return round_is_over(); };
       end = run_group(plans, group, signals_);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,8 @@ using std::chrono::milliseconds;
 
 // A killed process that does not go within this time hangs in the kernel: nobody can wait for it.
 constexpr milliseconds kKillPatience{10'000};
+// Ended orphans of workers are adopted, and would stay as zombies.
+constexpr milliseconds kReapEvery{10'000};
 // How long a console may take nothing while workers are being stopped: one of them may wait for
 // room for its last words.
 constexpr milliseconds kConsolePatience{1000};
@@ -88,7 +91,9 @@ class Group {
         signals_(signals),
         ends_(epoll_create1(EPOLL_CLOEXEC)),
         next_beat_(core::now() + options.beat_every),
-        next_watch_(core::now() + options.watch_every) {
+        next_watch_(core::now() + options.watch_every),
+        next_reap_(core::now() + kReapEvery) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // for end_groups
     if (!ends_) {
       throw core::InternalError("epoll", core::errno_text(errno),
                                 "raise the limit of open files: ulimit -n");
@@ -108,7 +113,7 @@ class Group {
       hear_nodes();  // after the ends: one that other nodes felt was not of their making
       keep_time();
     }
-    for (Worker& worker : workers_) worker.process.signal_group(SIGKILL);  // what they left behind
+    end_groups();
     for (Worker& worker : workers_) {
       for (OutputRelay& relay : worker.relays) relay.finish();
     }
@@ -117,6 +122,26 @@ class Group {
   }
 
  private:
+  // What workers left behind holds memory, ports and devices that a restart needs.
+  void end_groups() {
+    for (const Worker& worker : workers_) worker.process.signal_group(SIGKILL);
+    const core::SteadyTime end = core::now() + (given_up_ ? milliseconds(0) : kKillPatience);
+    for (Worker& worker : workers_) {
+      if (!worker.process.end_group(end) && worker.ended) {
+        core::warn("rank {}: a process that it left behind hangs in the kernel", worker.plan->rank);
+      }
+    }
+    reap_strangers();
+  }
+
+  // Of workers' processes that left their group and then ended.
+  void reap_strangers() const {
+    std::vector<pid_t> ours = options_.other_children;
+    for (const Worker& worker : workers_) ours.push_back(worker.process.pid());
+    if (store_server_) ours.push_back(store_server_->pid());
+    core::reap_strangers(ours);
+  }
+
   std::ptrdiff_t running() const {
     return std::count_if(workers_.begin(), workers_.end(),
                          [](const Worker& worker) { return !worker.ended; });
@@ -154,15 +179,16 @@ class Group {
     }
   }
 
-  // For poll: until the next deadline, -1 where there is none.
+  // For poll: until the next deadline.
   int time_left_ms() const {
-    std::optional<core::SteadyTime> next = deadline_;
-    if (options_.beat && (!next || next_beat_ < *next)) next = next_beat_;
-    if (options_.watch && (!next || next_watch_ < *next)) next = next_watch_;
-    if (stopping_ && (!next || next_console_look_ < *next)) next = next_console_look_;
-    if (!next) return -1;
-    const auto left = std::chrono::ceil<milliseconds>(*next - core::now());
-    return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
+    core::SteadyTime next = next_reap_;
+    const auto is_due = [&](core::SteadyTime time) { next = std::min(next, time); };
+    if (deadline_) is_due(*deadline_);
+    if (options_.beat) is_due(next_beat_);
+    if (options_.watch) is_due(next_watch_);
+    if (stopping_) is_due(next_console_look_);
+    const auto left = std::chrono::ceil<milliseconds>(next - core::now());
+    return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
   }
 
   void hear_signals() {
@@ -225,6 +251,10 @@ class Group {
     if (stopping_ && time >= next_console_look_) {
       next_console_look_ = time + kConsolePatience;
       see_consoles();
+    }
+    if (time >= next_reap_) {
+      next_reap_ = time + kReapEvery;
+      reap_strangers();
     }
     if (options_.beat && time >= next_beat_) {
       next_beat_ = time + options_.beat_every;
@@ -340,7 +370,7 @@ class Group {
   bool nodes_changed_ = false;
   bool stopping_ = false, killed_ = false, given_up_ = false;
   std::optional<core::SteadyTime> deadline_;  // of the grace period, then of the kill
-  core::SteadyTime next_beat_, next_watch_, next_console_look_{};
+  core::SteadyTime next_beat_, next_watch_, next_reap_, next_console_look_{};
   GroupEnd result_;
 };
 

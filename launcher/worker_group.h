@@ -43,6 +43,7 @@ struct GroupOptions {
   int store_fd = -1;
   // What a worker is sent for a signal that the launcher heard.
   std::function<int(int)> forwarded = [](int signal) { return signal; };
+  std::vector<pid_t> other_children{};  // of this process, whose ends others wait for
   // Told of every worker once it runs.
   std::function<void(const WorkerPlan&, pid_t)> started = [](const WorkerPlan&, pid_t) {};
   // Called every `beat_every`; a returned text is a reason to stop the workers.

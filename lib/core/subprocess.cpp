@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,13 +15,14 @@
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <thread>
 
 #include "lib/core/error.h"
 
 namespace scaletrain::core {
 namespace {
 
-constexpr int kReapPatienceMs = 10'000;
+constexpr std::chrono::milliseconds kReapPatience{10'000}, kReapLook{1};
 
 // NAME=VALUE of the environment with `variables` on top.
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& variables) {
@@ -149,13 +149,23 @@ Process Process::spawn(const SpawnRequest& request) {
 }
 
 Process::~Process() {
-  if (!pidfd_) return;  // moved from
+  if (pidfd_) end_group(now() + kReapPatience);  // else moved from, or ended
+}
+
+bool Process::end_group(SteadyTime end) {
   signal_group(SIGKILL);
-  // Not for ever: a process that hangs in the kernel does not even hear SIGKILL.
-  pollfd watch{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
-  while (poll(&watch, 1, kReapPatienceMs) < 0 && errno == EINTR) {
+  // Who is left behind becomes ours before its parent can be reaped; the group keeps its number
+  // until the last of it is.
+  while (true) {
+    siginfo_t info{};
+    const int result = waitid(P_PGID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG);
+    if (result != 0 && errno != EINTR) break;  // no child of ours is in it any more
+    if (result != 0 || info.si_pid != 0) continue;
+    if (now() >= end) return false;
+    std::this_thread::sleep_for(kReapLook);
   }
-  waitpid(pid_, nullptr, WNOHANG);
+  pidfd_.reset();
+  return true;
 }
 
 void Process::signal_group(int signal) const { kill(-pid_, signal); }
@@ -168,6 +178,15 @@ std::optional<ExitStatus> Process::ended() const {
   }
   if (info.si_code == CLD_EXITED) return ExitStatus{.code = info.si_status};
   return ExitStatus{.signal = info.si_status};
+}
+
+void reap_strangers(const std::vector<pid_t>& ours) {
+  siginfo_t info{};
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
+         std::find(ours.begin(), ours.end(), info.si_pid) == ours.end()) {
+    waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
+    info = {};
+  }
 }
 
 std::optional<std::string> find_program(const std::string& name) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/core/clock.h"
 #include "lib/core/descriptor.h"
 
 namespace scaletrain::core {
@@ -36,7 +37,7 @@ struct SpawnRequest {
   std::map<std::string, std::string> variables;    // on top of this process's environment
   std::vector<std::pair<int, int>> descriptors{};  // {ours, the child's number}; the child's number
                                                    // is 0, 1, 2 or equal to ours
-  std::vector<int> cpus{};  // the child may run on these only; empty: as this process
+  std::vector<int> cpus{};             // the child may run on these only; empty: as this process
   std::vector<int> ignored_signals{};  // by the child, from its first instruction on
 };
 
@@ -49,7 +50,7 @@ class Process {
 
   Process(Process&&) noexcept = default;
   Process& operator=(Process&&) = delete;
-  // SIGKILL to what is left of the child's process group, then reaps the child.
+  // end_group, for up to 10 s.
   ~Process();
 
   pid_t pid() const { return pid_; }
@@ -58,9 +59,14 @@ class Process {
   // To the child's process group: the child and those of its children that did not leave it.
   void signal_group(int signal) const;
 
-  // How it ended, nullopt while it runs. The child is reaped by the destructor only, so that its
-  // process group keeps its number until then.
+  // How it ended, nullopt while it runs. The child is reaped by end_group only, so that its process
+  // group keeps its number until then.
   std::optional<ExitStatus> ended() const;
+
+  // SIGKILL to what is left of the child's process group; waits until the child has gone and, where
+  // this process adopts orphans (PR_SET_CHILD_SUBREAPER), the rest too. False: something was still
+  // there at `end`, as a process is that hangs in the kernel. After true only pid() may be called.
+  bool end_group(SteadyTime end);
 
  private:
   Process(pid_t pid, Descriptor pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
@@ -68,6 +74,10 @@ class Process {
   pid_t pid_;
   Descriptor pidfd_;
 };
+
+// Reaps the children of this process that have ended and that it did not start: it has adopted
+// them. Comes to its end at one of `ours`, which their owners wait for.
+void reap_strangers(const std::vector<pid_t>& ours);
 
 // The executable file that `name` means: itself when it has a slash, else the first on PATH;
 // nullopt where there is none.

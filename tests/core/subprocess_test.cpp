@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/prctl.h>
 
 #include <array>
 #include <csignal>
@@ -130,6 +131,38 @@ TEST_CASE("destroying a process ends its whole group") {
     REQUIRE(read(out.read.get(), started.data(), started.size()) == 8);
   }
   CHECK(out.drain().empty());  // ends only when the sleeping child is gone too
+}
+
+TEST_CASE("what has become this process's child is waited for with its group, and reaped") {
+  REQUIRE(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+  Pipe out;
+  SpawnRequest request = shell("sleep 1000 & echo $!; exit 3");
+  request.descriptors = {{out.write.get(), 1}};
+  Process process = Process::spawn(request);
+  CHECK(wait_for(process).code == 3);
+  std::array<char, 16> text{};
+  REQUIRE(read(out.read.get(), text.data(), text.size() - 1) > 1);
+  const pid_t left = std::atoi(text.data());
+  REQUIRE(kill(left, 0) == 0);
+  CHECK(process.end_group(now() + std::chrono::seconds(10)));
+  CHECK(kill(left, 0) == -1);  // not even a zombie
+}
+
+TEST_CASE("orphans that have ended are reaped, our own children are not") {
+  REQUIRE(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+  Pipe out;
+  SpawnRequest request = shell("(setsid sh -c 'echo $$' &); exec sleep 1000");
+  request.descriptors = {{out.write.get(), 1}};
+  const Process process = Process::spawn(request);
+  std::array<char, 16> text{};
+  REQUIRE(read(out.read.get(), text.data(), text.size() - 1) > 1);
+  const SteadyTime end = now() + std::chrono::seconds(10);
+  while (kill(std::atoi(text.data()), 0) == 0 && now() < end) reap_strangers({process.pid()});
+  CHECK(kill(std::atoi(text.data()), 0) == -1);
+  const Process ours = Process::spawn(shell("exit 5"));
+  wait_for(ours);
+  reap_strangers({process.pid(), ours.pid()});
+  CHECK(ours.ended()->code == 5);
 }
 
 TEST_CASE("a file that cannot be executed is an error that names it") {
