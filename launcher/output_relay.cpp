@@ -97,12 +97,7 @@ ssize_t OutputRelay::read_some() {
   last_lines_.add(text);
   filter_.take(text);
   show(splitter_.take(text));
-  // A copy that cannot be written (disk full) is given up; the console has the text.
-  for (std::string_view rest = text; copy_ && !rest.empty();) {
-    const ssize_t written = write(copy_.get(), rest.data(), rest.size());
-    if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
-    if (written <= 0 && errno != EINTR) copy_.reset();
-  }
+  copy_.append(text);
   return count;
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/log_file.h"
 #include "launcher/torchrun/line_filter.h"
 #include "lib/core/console.h"
 #include "lib/core/descriptor.h"
@@ -46,9 +47,8 @@ class LastLines {
 class OutputRelay {
  public:
   // Reads `source` (non-blocking), writes to `console` (null: nowhere), which several may share,
-  // with `prefix` before every line, and to `copy` where there is one; `filter` sees every line
-  // too.
-  OutputRelay(core::Descriptor source, core::Console* console, core::Descriptor copy,
+  // with `prefix` before every line, and to `copy`; `filter` sees every line too.
+  OutputRelay(core::Descriptor source, core::Console* console, LogFile copy,
               std::string prefix = "", LineFilter filter = {})
       : source_(std::move(source)),
         console_(console),
@@ -77,7 +77,7 @@ class OutputRelay {
 
   core::Descriptor source_;
   core::Console* console_;
-  core::Descriptor copy_;
+  LogFile copy_;
   std::string prefix_;
   LineFilter filter_;
   bool at_line_start_ = true;

@@ -40,15 +40,6 @@ struct Worker {
   bool was_stopped = false;
 };
 
-core::Descriptor open_appending(const std::string& path) {
-  if (path.empty()) return {};
-  core::Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!file) {
-    throw core::StorageError(path, core::errno_text(errno), "name another folder with --log-dir");
-  }
-  return file;
-}
-
 OutputRelay make_relay(const StreamPlan& stream, int number, core::Console& console,
                        core::SpawnRequest& request, std::vector<core::Descriptor>& child_ends) {
   std::array<int, 2> ends{};
@@ -60,8 +51,8 @@ OutputRelay make_relay(const StreamPlan& stream, int number, core::Console& cons
   child_ends.emplace_back(ends[1]);
   fcntl(source.get(), F_SETFL, O_NONBLOCK);
   request.descriptors.emplace_back(ends[1], number);
-  return {std::move(source), stream.shown ? &console : nullptr, open_appending(stream.copy),
-          stream.prefix, LineFilter(open_appending(stream.filtered), stream.wanted, stream.prefix)};
+  return {std::move(source), stream.shown ? &console : nullptr, LogFile(stream.copy), stream.prefix,
+          LineFilter(LogFile(stream.filtered), stream.wanted, stream.prefix)};
 }
 
 // Shared by all workers' relays.

@@ -1,9 +1,6 @@
 #include "launcher/torchrun/line_filter.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
 namespace scaletrain::launcher {
 namespace {
@@ -29,14 +26,7 @@ void LineFilter::end_line() {
   const bool is_wanted = std::any_of(wanted_.begin(), wanted_.end(), [&](const std::string& text) {
     return line_.find(text) != std::string::npos;
   });
-  if (is_wanted) {
-    const std::string whole = prefix_ + line_ + "\n";
-    ssize_t count = 0;
-    do {
-      count = write(file_.get(), whole.data(), whole.size());
-    } while (count < 0 && errno == EINTR);
-    if (count < 0) file_.reset();  // disk full: the stream itself has the line
-  }
+  if (is_wanted) file_.append(prefix_ + line_ + "\n");
   line_.clear();
 }
 

@@ -6,15 +6,15 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/descriptor.h"
+#include "launcher/log_file.h"
 
 namespace scaletrain::launcher {
 
 class LineFilter {
  public:
   LineFilter() = default;  // takes nothing
-  // `file` is open for appending; every line is one write with `prefix` in front.
-  LineFilter(core::Descriptor file, std::vector<std::string> wanted, std::string prefix)
+  // Every line is one write with `prefix` in front.
+  LineFilter(LogFile file, std::vector<std::string> wanted, std::string prefix)
       : file_(std::move(file)), wanted_(std::move(wanted)), prefix_(std::move(prefix)) {}
 
   // Any piece of the stream; a carriage return ends a line too.
@@ -25,7 +25,7 @@ class LineFilter {
  private:
   void end_line();
 
-  core::Descriptor file_;
+  LogFile file_;
   std::vector<std::string> wanted_;
   std::string prefix_;
   std::string line_;

@@ -10,13 +10,13 @@ namespace {
 
 // What lands in the file of a filter for "apple" and "a,b" with the prefix "[r0]:".
 std::string filtered(const std::vector<std::string>& pieces) {
-  core::Descriptor file(memfd_create("filtered", MFD_CLOEXEC));
-  const core::Descriptor reader(dup(file.get()));
-  LineFilter filter(std::move(file), {"apple", "a,b"}, "[r0]:");
+  const core::Descriptor file(memfd_create("filtered", MFD_CLOEXEC));
+  LineFilter filter(LogFile("/proc/self/fd/" + std::to_string(file.get())), {"apple", "a,b"},
+                    "[r0]:");
   for (const std::string& piece : pieces) filter.take(piece);
   filter.finish();
   std::array<char, 4096> text{};
-  const ssize_t count = pread(reader.get(), text.data(), text.size(), 0);
+  const ssize_t count = pread(file.get(), text.data(), text.size(), 0);
   return {text.data(), static_cast<std::size_t>(count)};
 }
 
