@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kLongestPart = 64 << 10;
 constexpr std::chrono::milliseconds kConsolePatience{1000};
+constexpr std::chrono::milliseconds kLineEndPatience{100};
 
 }  // namespace
 
@@ -32,14 +33,25 @@ std::string LineSplitter::rest() { return std::move(partial_); }
 
 void LastLines::add(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (ended_) lines_.emplace_back();
-    std::string& line = lines_.back();
-    line += text.substr(0, std::min(end, kLineBytes - std::min(kLineBytes, line.size())));
-    ended_ = end < text.size();
-    text.remove_prefix(ended_ ? end + 1 : end);
-    if (lines_.size() > kLines) lines_.pop_front();
+    const std::size_t end = std::min(text.find_first_of("\n\r"), text.size());
+    if (end > 0) append(text.substr(0, end));
+    if (end == text.size()) return;
+    if (text[end] == '\n') {
+      if (ended_) append("");
+      ended_ = true;
+    }
+    returned_ = text[end] == '\r';
+    text.remove_prefix(end + 1);
   }
+}
+
+void LastLines::append(std::string_view text) {
+  if (ended_) lines_.emplace_back();
+  if (lines_.size() > kLines) lines_.pop_front();
+  std::string& line = lines_.back();
+  if (returned_) line.clear();
+  line += text.substr(0, kLineBytes - std::min(kLineBytes, line.size()));
+  ended_ = returned_ = false;
 }
 
 std::vector<std::string> LastLines::lines() const { return {lines_.begin(), lines_.end()}; }
@@ -84,11 +96,18 @@ void OutputRelay::flush() {
   }
 }
 
+void OutputRelay::show_late(core::SteadyTime now) {
+  if (!late_at_ || now < *late_at_) return;
+  late_at_.reset();
+  show(splitter_.rest());
+}
+
 ssize_t OutputRelay::read_some() {
   std::array<char, 16 << 10> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   const ssize_t count = read(source_.get(), buffer.data(), buffer.size());
   if (count < 0) return count;
   if (count == 0) {
+    late_at_.reset();
     show(splitter_.rest());
     source_.reset();
     return 0;
@@ -97,6 +116,8 @@ ssize_t OutputRelay::read_some() {
   last_lines_.add(text);
   filter_.take(text);
   show(splitter_.take(text));
+  late_at_.reset();
+  if (splitter_.waits() && prefix_.empty()) late_at_ = core::now() + kLineEndPatience;
   copy_.append(text);
   return count;
 }

@@ -8,12 +8,14 @@
 #include <poll.h>
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "launcher/log_file.h"
 #include "launcher/torchrun/line_filter.h"
+#include "lib/core/clock.h"
 #include "lib/core/console.h"
 #include "lib/core/descriptor.h"
 
@@ -26,12 +28,14 @@ class LineSplitter {
   std::string take(std::string_view text);
   // What waits.
   std::string rest();
+  bool waits() const { return !partial_.empty(); }
 
  private:
   std::string partial_;
 };
 
-// The last `kLines` lines of a stream.
+// The last `kLines` lines of a stream, as a terminal would show them: what follows a carriage
+// return takes the place of what its line held.
 class LastLines {
  public:
   static constexpr std::size_t kLines = 20;
@@ -40,8 +44,11 @@ class LastLines {
 
  private:
   static constexpr std::size_t kLineBytes = 4096;  // of a longer line only the start is kept
+  void append(std::string_view text);
+
   std::deque<std::string> lines_;
-  bool ended_ = true;  // the last line has its end
+  bool ended_ = true;      // the last line has its end
+  bool returned_ = false;  // a carriage return came last
 };
 
 class OutputRelay {
@@ -63,6 +70,10 @@ class OutputRelay {
   core::Console* late_console() const;
   // Call when poll reported the watched descriptor.
   void advance();
+  // Part of a line that waits for its end is shown at this time all the same, as by show_late():
+  // questions and progress bars have no end. With a prefix whole lines are shown only.
+  std::optional<core::SteadyTime> late_at() const { return late_at_; }
+  void show_late(core::SteadyTime now);
   // Passes on what has arrived so far; gives the console up, for all that share it, when it takes
   // nothing for a second.
   void finish();
@@ -82,6 +93,7 @@ class OutputRelay {
   LineFilter filter_;
   bool at_line_start_ = true;
   LineSplitter splitter_;
+  std::optional<core::SteadyTime> late_at_;
   LastLines last_lines_;
   std::string pending_;  // for the console
 };

@@ -178,6 +178,9 @@ class Group {
     if (options_.beat) is_due(next_beat_);
     if (options_.watch) is_due(next_watch_);
     if (stopping_) is_due(next_console_look_);
+    for (const Worker& worker : workers_) {
+      for (const OutputRelay& relay : worker.relays) is_due(relay.late_at().value_or(next));
+    }
     const auto left = std::chrono::ceil<milliseconds>(next - core::now());
     return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
   }
@@ -231,6 +234,9 @@ class Group {
 
   void keep_time() {
     const core::SteadyTime time = core::now();
+    for (Worker& worker : workers_) {
+      for (OutputRelay& relay : worker.relays) relay.show_late(time);
+    }
     if (deadline_ && time >= *deadline_) {
       if (killed_) {
         core::warn("a worker hangs in the kernel and cannot be killed");

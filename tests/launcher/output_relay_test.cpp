@@ -47,6 +47,15 @@ TEST_CASE("the last 20 lines are kept, torn or not") {
   CHECK(last.lines()[19] == "end");
 }
 
+TEST_CASE("a progress bar leaves its last state, not all of them") {
+  LastLines last;
+  for (int i = 0; i < 3000; ++i) last.add("\r" + std::to_string(i) + " of 3000 [##   ]");
+  last.add(" terminate called\r\nnext\r");
+  last.add("\n\nend\r");
+  CHECK(last.lines() ==
+        std::vector<std::string>{"2999 of 3000 [##   ] terminate called", "next", "", "end"});
+}
+
 TEST_CASE("of a long line only the start is kept") {
   LastLines last;
   last.add(std::string(10'000, 'x'));
@@ -90,6 +99,27 @@ TEST_CASE("what a worker writes reaches the console, and its rest when it is fin
   CHECK(get(console) == "two");
   CHECK(relay.last_lines().back() == "two");
   CHECK(relay.watched_fd() == -1);
+}
+
+TEST_CASE("a line that has no end for a while is shown all the same, with a prefix it is not") {
+  for (const std::string prefix : {"", "[0]: "}) {
+    Pipe worker, console;
+    core::Console shown(console.write.get());
+    OutputRelay relay(std::move(worker.read), &shown, LogFile(), prefix);
+    put(worker, "continue? ");
+    relay.advance();
+    relay.show_late(core::now());
+    CHECK(relay.late_console() == nullptr);
+    CHECK(relay.late_at().has_value() == prefix.empty());
+    relay.show_late(core::now() + std::chrono::seconds(1));
+    if (relay.late_console() != nullptr) relay.advance();
+    CHECK(get(console) == (prefix.empty() ? "continue? " : ""));
+    CHECK_FALSE(relay.late_at().has_value());
+    put(worker, "yes\n");
+    relay.advance();
+    relay.finish();
+    CHECK(get(console) == (prefix.empty() ? "yes\n" : "[0]: continue? yes\n"));
+  }
 }
 
 TEST_CASE("a console that takes nothing is given up once for all, and never blocks") {
