@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "launcher/error_file.h"
+#include "launcher/temporary_folder.h"
 #include "launcher/torchrun/line_prefix.h"
 #include "launcher/torchrun/numa.h"
 #include "lib/core/disk.h"
@@ -105,9 +106,8 @@ ForeignJob::ForeignJob(const LaunchOptions& options, Placement placement)
   }
   timer_ = file_timer_of_environment(random_name());
   if (options.log_dir == kNoLogs) return;
-  std::error_code ignored;
-  const std::filesystem::path parent = keep_folder_ ? std::filesystem::path(options.log_dir)
-                                                    : std::filesystem::temp_directory_path(ignored);
+  const std::filesystem::path parent =
+      keep_folder_ ? std::filesystem::path(options.log_dir) : temporary_folder();
   const std::string name =
       fmt::format("{}_{}", keep_folder_ ? run_id_ : "scaletrain", random_name());
   folder_ = std::filesystem::absolute(parent) / name;

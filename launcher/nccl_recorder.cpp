@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "launcher/temporary_folder.h"
 #include "lib/core/clock.h"
 #include "lib/core/descriptor.h"
 
@@ -23,11 +24,8 @@ constexpr std::chrono::milliseconds kRecordingLook{10};
 
 NcclRecorder::NcclRecorder(const std::filesystem::path& folder, std::vector<int> ranks)
     : files_((folder / "nccl_trace_").string()), ranks_(std::move(ranks)) {
-  std::error_code ignored;
   // Not in the run's folder: an object store mounted as one has no pipes.
-  pipes_ =
-      (std::filesystem::temp_directory_path(ignored) / fmt::format("scaletrain-nccl-{}-", getpid()))
-          .string();
+  pipes_ = (temporary_folder() / fmt::format("scaletrain-nccl-{}-", getpid())).string();
 }
 
 NcclRecorder::~NcclRecorder() {

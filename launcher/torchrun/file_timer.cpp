@@ -15,6 +15,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "launcher/temporary_folder.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/subprocess.h"
@@ -122,9 +123,7 @@ std::unique_ptr<FileTimer> file_timer_of_environment(const std::string& name) {
   if (wanted == nullptr || std::string_view(wanted) != "1") return nullptr;
   const char* const file = std::getenv("TORCHELASTIC_TIMER_FILE");
   if (file != nullptr && *file != '\0') return std::make_unique<FileTimer>(file);
-  std::error_code ignored;
-  return std::make_unique<FileTimer>(std::filesystem::temp_directory_path(ignored) /
-                                     ("watchdog_timer_" + name));
+  return std::make_unique<FileTimer>(temporary_folder() / ("watchdog_timer_" + name));
 }
 
 }  // namespace scaletrain::launcher
