@@ -81,6 +81,15 @@ std::vector<std::string> resolved(std::vector<std::string> program) {
   return program;
 }
 
+// Whether a worker failed by itself and there is a file that tells of it.
+bool left_something(const WorkerEnd& end, const std::vector<WorkerPlan>& plans) {
+  if (end.status.ok() || end.was_stopped) return false;
+  const auto plan = std::find_if(plans.begin(), plans.end(),
+                                 [&](const WorkerPlan& one) { return one.rank == end.rank; });
+  std::error_code absent;
+  return !plan->log.empty() || std::filesystem::exists(plan->error_file, absent);
+}
+
 }  // namespace
 
 ForeignJob::ForeignJob(const LaunchOptions& options, Placement placement)
@@ -241,6 +250,10 @@ int ForeignJob::exit_status(const Failure& failure) const {
 }
 
 void ForeignJob::attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) {
+  keep_folder_ = keep_folder_ ||
+                 std::any_of(end.workers.begin(), end.workers.end(), [&](const WorkerEnd& worker) {
+                   return left_something(worker, plans);
+                 });
   if (!events_) return;
   last_end_ = end;
   last_plans_ = plans;
@@ -260,7 +273,14 @@ std::string ForeignJob::give_up(const Failure& failure) {
   if (events_) events_->end(last_end_, last_plans_);
   if (keep_folder_ && !folder_.empty()) write_failure(failure);
   const bool ours = failure.node < 0 || failure.node == placement_.node_rank;
-  if (!ours || failure.rank < 0) return "";
+  if (!ours || failure.rank < 0) {
+    // What went before may be told by workers that were only stopped.
+    const bool has_logs = std::any_of(streams_.begin(), streams_.end(), [](const auto& streams) {
+      return streams.standard_output.to_file || streams.standard_error.to_file;
+    });
+    keep_folder_ = keep_folder_ || has_logs;
+    return has_logs ? "\n  the logs of this node: " + folder_.string() : "";
+  }
   keep_folder_ = keep_folder_ || !failure.error_file.empty() || !failure.log.empty();
   if (failure.error_file.empty()) return "";
   // A launcher that is itself a worker hands its own launcher the root cause.

@@ -174,6 +174,17 @@ class TheVerdict(NodesTestCase):
             self.assertEqual(1, status)
             self.assertIn("  cause: ValueError: boom\n", err)
 
+    def test_the_logs_of_every_node_stay_and_are_named(self):
+        script = "echo $RANK >&2; [ $RANK = 1 ] && exit 3; sleep 1000"
+        nodes = [self.shell(rank, script, flags=["--redirects", "3"]) for rank in (0, 1)]
+        for rank, (status, err) in enumerate(self.finish(*nodes)):
+            self.assertEqual(1, status)
+            self.assertIn("rank 1 failed first: exit code 3", err)
+            words = r"its log: (\S+)" if rank == 1 else r"the logs of this node: (\S+)"
+            path = pathlib.Path(re.search(words, err).group(1))
+            log = path if rank == 1 else path / "attempt_0/0/stderr.log"
+            self.assertEqual(f"{rank}\n", log.read_text())
+
     def test_failure_json_is_written_on_every_node(self):
         flags = ["--log-dir", "logs"]
         self.finish(self.shell(0, "exec sleep 1000", flags=flags),

@@ -86,7 +86,41 @@ class Contract(LaunchTestCase):
         self.assertEqual([], list(self.folder.iterdir()))
 
 
+    def test_a_tmpdir_that_is_not_there_does_no_harm(self):
+        env = {"TMPDIR": "/nonexistent", "TORCHELASTIC_ENABLE_FILE_TIMER": "1"}
+        done = self.run_launcher("launch", "--", "sh", "-c", "echo $TORCHELASTIC_TIMER_FILE", env=env)
+        self.assertRegex(done.stdout, "^/tmp/watchdog_timer_")
+
+    def test_the_logs_of_a_failure_stay_when_a_restart_succeeds(self):
+        script = "[ $TORCHELASTIC_RESTART_COUNT = 1 ] && exit 0; echo boom >&2; exit 3"
+        done = self.run_launcher("launch", "--max-restarts", 1, "--redirects", 3, "--", "sh", "-c",
+                                 script)
+        log = re.search(r"its log: (\S+)", done.stderr).group(1)
+        self.assertEqual("boom\n", pathlib.Path(log).read_text())
+
+
 class Failures(LaunchTestCase):
+    def test_75_of_a_program_means_nothing_and_who_was_stopped_is_not_the_first(self):
+        script = ("trap 'exit 1' TERM; touch ready$RANK;"
+                  "[ $RANK = 2 ] && { until [ -e ready0 ] && [ -e ready1 ]; do sleep 0.05; done;"
+                  "exit 75; }; while :; do sleep 0.05; done")
+        done = self.run_launcher("launch", "--nproc", 3, "--", "sh", "-c", script, expect=1)
+        self.assertRegex(report(done.stderr),
+                         r"rank 2 failed first: exit code 75 \(local rank 2\)\n"
+                         r"  after it: rank [01]: exit code 1, rank [01]: exit code 1\n$")
+
+    def test_a_progress_bar_leaves_its_last_state_in_the_report(self):
+        script = "for i in 1 2 3; do printf '\\r%s of 3' $i >&2; done; echo ': boom' >&2; exit 3"
+        done = self.run_launcher("launch", "--", "sh", "-c", script, expect=1)
+        self.assertTrue(done.stderr.endswith("standard error:\n    | 3 of 3: boom\n"), done.stderr)
+
+    def test_a_line_without_its_end_is_shown_soon(self):
+        process = self.start("launch", "--", "sh", "-c",
+                             "printf 'go on? ' >&2; while [ ! -e go ]; do sleep 0.05; done")
+        self.assertEqual("go on? ", process.stderr.read(7))
+        (self.folder / "go").touch()
+        self.assertEqual(0, process.wait(LIMIT_S))
+
     def test_the_first_failure_is_named_with_its_last_lines(self):
         script = "[ $RANK = 0 ] && exec sleep 1000; seq 1 30 >&2; exit 17"
         done = self.run_launcher("launch", "--nproc", 2, "--", "sh", "-c", script, expect=1)
