@@ -3,7 +3,7 @@
 
 namespace scaletrain::launcher {
 
-// CPUs that this process may run on.
+// CPUs that this process may run on and that its container pays for.
 int count_cpus();
 
 // NVIDIA GPUs that CUDA would show to this process (launcher/gpus.h).
