@@ -12,10 +12,21 @@
 
 namespace scaletrain::storage {
 
+// A server's address, parsed.
+struct S3Endpoint {
+  std::string scheme;  // "http" or "https"
+  std::string host;    // as in the header: with the port, unless it is the scheme's own
+  std::string path;    // "" or "/sub", which stands before the bucket
+};
+
+// Of "https://host:port/sub". Throws core::UsageError where it does not begin with http:// or
+// https://, or names no host.
+S3Endpoint parse_endpoint(const std::string& text);
+
 // One provider, as this process uses it.
 struct S3Account {
   std::string scheme = "s3";
-  std::string endpoint;  // "http://host:port"
+  S3Endpoint endpoint;
   std::string region;
   bool bucket_in_host = false;  // https://BUCKET.host/KEY instead of https://host/BUCKET/KEY
   // Read again when a request is refused: temporary credentials are renewed by other programs.

@@ -31,6 +31,29 @@ BucketAndKey split(const std::string& path) {
 
 }  // namespace
 
+S3Endpoint parse_endpoint(const std::string& text) {
+  S3Endpoint endpoint;
+  const std::size_t mark = text.find("://");
+  if (mark != std::string::npos) endpoint.scheme = text.substr(0, mark);
+  for (char& c : endpoint.scheme) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (endpoint.scheme == "http" || endpoint.scheme == "https") {
+    const std::string rest = text.substr(mark + 3);
+    endpoint.host = rest.substr(0, rest.find('/'));
+    endpoint.path = rest.substr(endpoint.host.size());
+  }
+  while (endpoint.path.ends_with('/')) endpoint.path.pop_back();
+  const std::string_view own_port = endpoint.scheme == "http" ? ":80" : ":443";
+  if (endpoint.host.ends_with(own_port)) {  // libcurl leaves it out, and the header is signed
+    endpoint.host.resize(endpoint.host.size() - own_port.size());
+  }
+  if (endpoint.host.empty()) {
+    throw core::UsageError("AWS_ENDPOINT_URL or /storage/endpoint",
+                           fmt::format("\"{}\" is no http:// or https:// address", text),
+                           "write it as in https://s3.example.org");
+  }
+  return endpoint;
+}
+
 S3Account aws_account(const recipe::Storage& settings, const Variables& variables) {
   const AwsSettings found = read_aws_settings(variables);
   S3Account account;
@@ -38,12 +61,13 @@ S3Account aws_account(const recipe::Storage& settings, const Variables& variable
     return a.empty() ? b : a;
   };
   account.region = first_of(first_of(settings.region, found.region), kDefaultRegion);
-  account.endpoint = first_of(settings.endpoint, found.endpoint);
+  std::string endpoint = first_of(settings.endpoint, found.endpoint);
   account.bucket_in_host = settings.addressing == "virtual";
-  if (account.endpoint.empty()) {
-    account.endpoint = fmt::format("https://s3.{}.amazonaws.com", account.region);
+  if (endpoint.empty()) {
+    endpoint = fmt::format("https://s3.{}.amazonaws.com", account.region);
     account.bucket_in_host = settings.addressing != "path";
   }
+  account.endpoint = parse_endpoint(endpoint);
   account.credentials = [variables] { return read_aws_settings(variables).credentials; };
   account.forbidden_remedy =
       found.credentials
@@ -57,7 +81,7 @@ S3Account aws_account(const recipe::Storage& settings, const Variables& variable
 S3Account google_account(const Variables& variables) {
   S3Account account;
   account.scheme = "gs";
-  account.endpoint = "https://storage.googleapis.com";
+  account.endpoint = parse_endpoint("https://storage.googleapis.com");
   account.region = "auto";
   account.credentials = [variables] { return read_google_credentials(variables); };
   account.knows_if_none_match =
@@ -69,20 +93,19 @@ S3Account google_account(const Variables& variables) {
 
 S3Address s3_address(const S3Account& account, const std::string& path) {
   const auto [bucket, key] = split(path);
-  const std::size_t host_at = account.endpoint.find("://") + 3;
-  std::string endpoint = account.endpoint;
-  while (endpoint.ends_with('/')) endpoint.pop_back();
+  const S3Endpoint& endpoint = account.endpoint;
   S3Address address;
+  address.path = endpoint.path + "/";
   // A certificate of *.host does not cover a bucket with a dot.
   if (account.bucket_in_host && bucket.find('.') == std::string::npos) {
-    address.host = bucket + "." + endpoint.substr(host_at);
-    address.path = "/" + percent_encoded(key, true);
+    address.host = bucket + "." + endpoint.host;
+    address.path += percent_encoded(key, true);
   } else {
-    address.host = endpoint.substr(host_at);
-    address.path = "/" + percent_encoded(bucket);
+    address.host = endpoint.host;
+    address.path += percent_encoded(bucket);
     if (!key.empty()) address.path += "/" + percent_encoded(key, true);
   }
-  address.base = endpoint.substr(0, host_at) + address.host;
+  address.base = endpoint.scheme + "://" + address.host;
   return address;
 }
 

@@ -1,6 +1,7 @@
 #include "lib/storage/s3.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <map>
 
@@ -68,6 +69,29 @@ TEST_CASE("where an object is: virtual-host style at Amazon, path style at an en
                     "gs:///c: names no bucket\n  write s3://BUCKET/KEY or gs://BUCKET/KEY");
 }
 
+TEST_CASE("an endpoint is a scheme, what is signed as its host, and a path before the bucket") {
+  const auto address = [](const std::string& endpoint, const char* addressing = "path") {
+    recipe::Storage settings;
+    settings.endpoint = endpoint;
+    settings.addressing = addressing;
+    const S3Address found = s3_address(aws_account(settings, variables_of({})), "s3://b/c");
+    return found.base + " " + found.host + " " + found.path;
+  };
+  // A port that is the scheme's own is not in the header that libcurl sends.
+  CHECK(address("http://h:80") == "http://h h /b/c");
+  CHECK(address("https://h:443/") == "https://h h /b/c");
+  CHECK(address("HTTP://h:443") == "http://h:443 h:443 /b/c");
+  CHECK(address("http://[::1]:9000") == "http://[::1]:9000 [::1]:9000 /b/c");
+  CHECK(address("http://h:9123/sub/") == "http://h:9123 h:9123 /sub/b/c");
+  CHECK(address("http://h/a/b", "virtual") == "http://b.h b.h /a/b/c");
+  for (const char* const wrong : {"h:9000", "ftp://h", "http://", "http:///sub", "https://:443"}) {
+    CHECK(thrown_by([&] { address(wrong); }) ==
+          fmt::format("2 AWS_ENDPOINT_URL or /storage/endpoint: \"{}\" is no http:// or https:// "
+                      "address\n  write it as in https://s3.example.org",
+                      wrong));
+  }
+}
+
 TEST_CASE("requests are signed, and the MD5 of a plain ETag is known") {
   const std::string etag = "\"781e5e245d69b566979b86e28d23f2c7\"";  // MD5 of 0123456789
   const Bucket bucket(
@@ -87,7 +111,7 @@ TEST_CASE("gs:// is signed with its own keys for the region auto, and has no If-
       [](const SeenRequest& request) { return object_answer(request, "0123456789"); });
   S3Account account = google_account(
       variables_of({{"GS_ACCESS_KEY_ID", "GOOG"}, {"GS_SECRET_ACCESS_KEY", "hunter2"}}));
-  account.endpoint = server.url();
+  account.endpoint = parse_endpoint(server.url());
   const HttpCaller caller(quick_settings());
   const auto storage = make_s3_storage(account, caller);
   CHECK(read_text(*storage->open("gs://bucket/a.tar"), 2, 3) == "234");
