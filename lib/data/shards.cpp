@@ -54,8 +54,10 @@ class ShardDataset : public Dataset {
       if (i < options.shard_sizes.size()) shards_[i].known = options.shard_sizes[i];
     }
     if (paths.empty()) fail_empty();
-    classes_ = read_classes(std::filesystem::path(paths.front()).parent_path().string(),
-                            stores_->of(paths.front()));
+    if (core::url_scheme(paths.front()) != "pipe") {  // a command has no folder
+      classes_ = read_classes(std::filesystem::path(paths.front()).parent_path().string(),
+                              stores_->of(paths.front()));
+    }
     if (!options.lazy) open_all();
   }
 

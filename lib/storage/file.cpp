@@ -21,6 +21,7 @@ namespace {
   switch (error) {
     case ENOENT:
     case ENOTDIR:
+      throw AbsentError(path, core::errno_text(error), "check the path");
     case EISDIR:
     case EACCES:
     case EPERM:

@@ -49,7 +49,7 @@ std::string status_text(const HttpResponse& response) {
       throw ForbiddenError(call.place, found, call.forbidden_remedy);
     case 404:
     case 410:
-      throw core::DataError(call.place, found, "it is not there: check the path");
+      throw AbsentError(call.place, found, "it is not there: check the path");
     case 412:
       throw core::DataError(call.place, found + ": it was replaced while it was read",
                             "start again, and leave shards alone while they are read");

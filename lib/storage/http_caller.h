@@ -13,6 +13,7 @@
 #include "lib/core/error.h"
 #include "lib/recipe/recipe.h"
 #include "lib/storage/http_client.h"
+#include "lib/storage/storage.h"
 
 namespace scaletrain::storage {
 
@@ -37,8 +38,8 @@ class HttpCaller {
  public:
   explicit HttpCaller(const recipe::Storage& settings);
 
-  // A sound 2xx or expected answer; any thread. Throws core::DataError: 404, 410, 416 or 412;
-  // ForbiddenError; core::StorageError: what remains after the retries.
+  // A sound 2xx or expected answer; any thread. Throws AbsentError: 404 or 410; core::DataError:
+  // 416 or 412; ForbiddenError; core::StorageError: what remains after the retries.
   HttpResponse call(const HttpCall& call) const;
 
   // Ends every call under way; later ones fail.

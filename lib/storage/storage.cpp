@@ -57,7 +57,7 @@ std::optional<std::string> read_if_there(const Storage& storage, const std::stri
   std::unique_ptr<Object> object;
   try {
     object = storage.open(path);
-  } catch (const core::DataError&) {
+  } catch (const AbsentError&) {
     return std::nullopt;
   } catch (const ForbiddenError&) {  // S3's answer for what is absent where listing is forbidden
     return std::nullopt;

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/core/error.h"
+
 namespace scaletrain::storage {
 
 // What tells one version of an object from another without reading it.
@@ -41,8 +43,13 @@ class Stream {
   virtual std::size_t read(std::span<std::byte> out) = 0;
 };
 
-// Errors name the path (core::shown_path). What is not there, or a file that may not be read, is
-// core::DataError (a restart does not help); everything else is core::StorageError.
+// There is nothing at the path.
+struct AbsentError : core::DataError {
+  using DataError::DataError;
+};
+
+// Errors name the path (core::shown_path). What is not there (AbsentError), or a file that may not
+// be read, is core::DataError (a restart does not help); everything else is core::StorageError.
 class Storage {
  public:
   virtual ~Storage() = default;
@@ -71,7 +78,8 @@ class Storage {
 std::unique_ptr<Stream> stream_of(std::unique_ptr<const Object> object);
 
 // A small object whole; nullopt where there is none, or where a server does not tell us whether
-// there is. Throws core::DataError for more than `max_bytes`.
+// there is. What is there and cannot be read is an error; core::DataError for more than
+// `max_bytes`.
 std::optional<std::string> read_if_there(const Storage& storage, const std::string& path,
                                          std::int64_t max_bytes);
 

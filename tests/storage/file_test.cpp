@@ -56,6 +56,18 @@ TEST_CASE("an object that is not there, or is no file, is a data error") {
         folder.file("fifo") + ": not a regular file\n  check the path");
 }
 
+TEST_CASE("a small file is absent only where nothing is there") {
+  const TarFolder folder;
+  const std::string path = folder.write("a", "text");
+  CHECK(read_if_there(file_storage(), path, 4) == "text");
+  CHECK(read_if_there(file_storage(), folder.path / "b", 4) == std::nullopt);
+  CHECK(read_if_there(file_storage(), path + "/b", 4) == std::nullopt);
+  CHECK(message_of([&] { read_if_there(file_storage(), folder.path, 4); }) ==
+        folder.path.string() + ": not a regular file\n  check the path");
+  CHECK(message_of([&] { read_if_there(file_storage(), path, 3); }) ==
+        path + ": has 4 bytes\n  at most 3 bytes are read here");
+}
+
 TEST_CASE("the identity tells a changed file") {
   const TarFolder folder;
   const std::string path = folder.write("a", "one");
