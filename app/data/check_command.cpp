@@ -48,15 +48,11 @@ struct FolderReport {
 };
 
 // The SHA-256 that a local shard's index holds, if the index is of this version of the shard.
-std::string indexed_hash(const std::string& path, const format::Quarantine& list) {
+std::string indexed_hash(const std::string& path) {
   std::error_code failed;
   if (!fs::is_regular_file(path, failed)) return "";
   const storage::Identity identity = storage::file_storage().open(path)->identity();
-  const auto index = format::MappedIndex::open(
-      data::index_path(path, ""),
-      {identity.bytes, identity.mtime_ns,
-       format::excluded_digest(list.keys_of(fs::path(path).filename().string()))});
-  return index ? index->sha256() : "";
+  return format::recorded_sha256(data::index_path(path, ""), data::version_of(identity));
 }
 
 // Moves problems that the list names already out of the report.
@@ -100,9 +96,9 @@ FolderReport check_folder(const storage::Stores& stores, const std::string& fold
   observe::WorkProgress progress(STDERR_FILENO, "checking samples", 0);
   for (const std::string& path : shards) {
     const auto recorded = hashes.find(core::base_name(path));
-    ShardReport shard = check_shard(
-        stores, path, recorded != hashes.end() ? recorded->second : indexed_hash(path, list), rules,
-        progress);
+    ShardReport shard =
+        check_shard(stores, path, recorded != hashes.end() ? recorded->second : indexed_hash(path),
+                    rules, progress);
     std::move(shard.problems.begin(), shard.problems.end(), std::back_inserter(report.problems));
     keys.insert(keys.end(), shard.keys.begin(), shard.keys.end());
     report.samples += shard.samples;

@@ -67,7 +67,8 @@ struct IndexedShard {
 };
 
 // Writes the index of a shard beside it, or in the folder `cache`; none of a shard in quarantine.
-// `sha256` of the shard, "" where nobody computed it.
+// `sha256` of the shard, "" where nobody computed it: then that of the index that is replaced
+// stays.
 IndexedShard write_index(const storage::Stores& stores, const std::string& path,
                          const std::string& cache, const std::string& sha256, int threads = 1);
 

@@ -77,7 +77,8 @@ StoredIndex::StoredIndex(const std::string& shard_path, const storage::Object& s
     }
   }
   build(shard_path, shard, excluded);
-  if (has_place && write_index(path, index_cache, format::encode_index(built_, version))) {
+  const std::string sha256 = has_place ? format::recorded_sha256(path, version) : "";
+  if (has_place && write_index(path, index_cache, format::encode_index(built_, version, sha256))) {
     mapped_ = format::MappedIndex::open(path, version);
   }
   if (mapped_) built_ = {};

@@ -98,6 +98,17 @@ std::optional<std::string> index_of_copy(std::string index, ShardVersion version
   return index;
 }
 
+std::string recorded_sha256(const std::filesystem::path& path, ShardVersion version) {
+  std::size_t bytes = 0;
+  const auto mapping = map_file(path, bytes);
+  if (!mapping || bytes < sizeof(Header)) return "";
+  Header header;
+  std::memcpy(&header, mapping.get(), sizeof(header));
+  version.excluded = header.excluded;
+  const auto index = MappedIndex::open(path, version);
+  return index ? index->sha256() : "";
+}
+
 std::optional<MappedIndex> MappedIndex::open(const std::filesystem::path& path,
                                              ShardVersion version) {
   std::size_t bytes = 0;

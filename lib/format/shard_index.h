@@ -54,6 +54,10 @@ std::string encode_index(std::span<const IndexEntry> entries, ShardVersion versi
 // nullopt for an index of another size of the shard.
 std::optional<std::string> index_of_copy(std::string index, ShardVersion version);
 
+// The SHA-256 of a shard in hexadecimal out of the index at `path`, whatever samples it leaves out;
+// "" where nobody computed it, or the index is not of `version`.
+std::string recorded_sha256(const std::filesystem::path& path, ShardVersion version);
+
 // An index mapped into memory.
 class MappedIndex {
  public:

@@ -131,6 +131,25 @@ class Check(FolderTest):
         self.assertEqual("", key)
         self.assertRegex(problem, "^its SHA-256 is [0-9a-f]{64}, and [0-9a-f]{64} was recorded$")
 
+    def test_the_hash_of_the_index_outlives_a_quarantine(self):
+        shard = write_tar(self.path("a.tar"), members(3) + [("k.jpg", b"text"), ("k.cls", b"1")])
+        data("index", "--hash", shard)
+        data("check", "--repair", shard)
+        for rebuild in (False, True):
+            if rebuild:
+                data("index", shard)
+            content = read_bytes(shard)
+            times = os.stat(shard)
+            flipped = bytearray(content)
+            flipped[content.index(b"0000.cls") - 1] = 1  # padding behind an image
+            self.write("a.tar", bytes(flipped))
+            os.utime(shard, ns=(times.st_atime_ns, times.st_mtime_ns))
+            (key, problem), = self.problems_of(shard)
+            self.assertEqual("", key)
+            self.assertIn("was recorded", problem)
+            self.write("a.tar", content)
+            os.utime(shard, ns=(times.st_atime_ns, times.st_mtime_ns))
+
     def test_repair_writes_what_is_left_out_then(self):
         write_tar(self.path("a.tar"), members(3) + [("k.jpg", b"text"), ("k.cls", b"1")])
         self.write("b.tar", b"no tar")

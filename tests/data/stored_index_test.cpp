@@ -11,6 +11,7 @@
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 namespace fs = std::filesystem;
+namespace format = scaletrain::format;
 
 namespace {
 
@@ -91,6 +92,14 @@ TEST_CASE("excluded samples are left out, and the index follows the list") {
   CHECK(labels_without({}) == std::vector<std::uint32_t>{0, 1, 2, 3});
   CHECK(labels_without({"00002"}) == std::vector<std::uint32_t>{0, 1, 3});
   CHECK(labels_without({"00000", "00002"}) == std::vector<std::uint32_t>{1, 3});
+  // The shard's SHA-256 goes from one index to the next, whatever they leave out.
+  const std::string sha256(64, 'a'), path = index_path(shard, "");
+  const format::ShardVersion version =
+      version_of(scaletrain::storage::file_storage().open(shard)->identity());
+  folder.write("a.tar.idx", format::encode_index({}, version, sha256));
+  CHECK(labels_without({"00002"}) == std::vector<std::uint32_t>{0, 1, 3});
+  CHECK(format::recorded_sha256(path, version) == sha256);
+  CHECK(format::recorded_sha256(path, {version.bytes, version.mtime_ns + 1, 0}).empty());
   CHECK(labels_without({}) == std::vector<std::uint32_t>{0, 1, 2, 3});
 }
 
