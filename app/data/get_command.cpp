@@ -60,13 +60,14 @@ void run_get(const GetOptions& options) {
   for (const std::string& path : resolve_shards(stores, options.paths)) {
     const ShardFile shard(stores, path);
     shard.for_each_group([&](const format::TarGroup& group) {
-      if (found || group.key != options.key) return;
+      if (group.key != options.key) return true;
       found = true;
       if (options.folder.empty()) {
         print_field(shard, group, options.field);
       } else {
         write_fields(shard, group, options.folder, options.as_json);
       }
+      return false;  // what is behind it may be damaged
     });
     if (found) return;
   }

@@ -156,6 +156,7 @@ void import_tar(const std::string& path, const UseSample& use) {
       sample.fields.push_back({field.extension, std::move(bytes)});
     }
     use(sample);
+    return true;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/data/options.h"
@@ -65,9 +66,8 @@ void run_ls(const LsOptions& options) {
       const ShardFile shard(stores, path);
       shard.for_each_group([&](const format::TarGroup& group) {
         piece += (options.as_json ? json_line(shard, group) : text_line(shard, group)) + "\n";
-        if (piece.size() < kLsPieceBytes) return;
-        print(piece);
-        piece.clear();
+        if (piece.size() >= kLsPieceBytes) print(std::exchange(piece, {}));
+        return true;
       });
     }
   } catch (const core::DataError&) {

@@ -47,7 +47,7 @@ std::string ShardFile::read(const format::TarMember& member) const {
   return bytes;
 }
 
-std::int64_t ShardFile::for_each_group(const std::function<void(format::TarGroup)>& use) const {
+std::int64_t ShardFile::for_each_group(const std::function<bool(format::TarGroup)>& use) const {
   return format::for_each_group(
       place_, bytes(),
       [this](std::int64_t offset, std::span<std::byte> out) { read_at(offset, out); }, use);
@@ -62,8 +62,8 @@ std::int64_t ShardFile::for_each_batch(
     const format::TarMember& last = group.fields.back().member;
     const std::int64_t bytes = last.data + last.bytes - begin;
     batch.push_back(std::move(group));
-    if (batch.size() < kBatchSamples && bytes < kBatchBytes) return;
-    use(std::exchange(batch, {}));
+    if (batch.size() >= kBatchSamples || bytes >= kBatchBytes) use(std::exchange(batch, {}));
+    return true;
   });
   if (!batch.empty()) use(std::move(batch));
   return ignored;

@@ -34,7 +34,7 @@ class ShardFile {
   void read_at(std::int64_t offset, std::span<std::byte> out) const;
 
   // As format::for_each_group.
-  std::int64_t for_each_group(const std::function<void(format::TarGroup)>& use) const;
+  std::int64_t for_each_group(const std::function<bool(format::TarGroup)>& use) const;
 
   // The same with a few megabytes of samples at a time, which threads may then read: of a remote
   // shard these pieces are still there.

@@ -25,7 +25,7 @@ const TarField* TarGroup::image() const {
 }
 
 std::int64_t for_each_group(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
-                            const std::function<void(TarGroup)>& use) {
+                            const std::function<bool(TarGroup)>& use) {
   TarReader reader(name, file_bytes, read);
   TarGroup group;
   std::int64_t ignored = 0;
@@ -36,7 +36,7 @@ std::int64_t for_each_group(const std::string& name, std::int64_t file_bytes, co
       continue;
     }
     if (group.fields.empty() || parts->key != group.key) {
-      if (!group.fields.empty()) use(std::exchange(group, TarGroup()));
+      if (!group.fields.empty() && !use(std::exchange(group, TarGroup()))) return ignored;
       group.key = std::move(parts->key);
     }
     group.fields.push_back({std::move(parts->extension), std::move(*member)});

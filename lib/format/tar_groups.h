@@ -26,10 +26,11 @@ struct TarGroup {
   const TarField* image() const;
 };
 
-// Calls `use` for every group in file order; the number of members that are no part of a sample
-// (no regular file, no extension, hidden) comes back. Throws what TarReader throws.
+// Calls `use` for every group in file order until it returns false; the number of members that are
+// no part of a sample (no regular file, no extension, hidden) comes back. Throws what TarReader
+// throws.
 std::int64_t for_each_group(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
-                            const std::function<void(TarGroup)>& use);
+                            const std::function<bool(TarGroup)>& use);
 
 // Every way in which a group is not one sample, in words: "no label", "two images", ...; empty for
 // a sound one. What is in the fields is not looked at.

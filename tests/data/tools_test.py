@@ -84,6 +84,13 @@ class LookInto(FolderTest):
         self.assertIn("has no .wav\n  name one of its fields with --field: jpg cls seg.txt",
                       data("get", "d/1", self.shard, "--field", "wav", code=65))
 
+    def test_damage_behind_the_sample_is_not_met(self):
+        members = [(f"{i}.{e}", c) for i in range(3) for e, c in (("jpg", picture(i)), ("cls", b"1"))]
+        whole = read_bytes(write_tar(self.path("whole.tar"), members))
+        cut = self.write("cut.tar", whole[:whole.index(b"2.jpg") + 700])
+        self.assertEqual(picture(0), data("get", "0", cut, text=False))
+        data("get", "none", cut, code=65)
+
     def test_output_that_cannot_be_written_is_an_error(self):
         shell = '"$0" data get d/1 "$1" > /dev/full; echo $?; "$0" data ls "$1" | head -c1'
         done = subprocess.run(["bash", "-c", shell, PROGRAM, self.shard], timeout=60,
