@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,7 +18,8 @@ namespace scaletrain::app {
 
 // Calls use(i, make(i, thread)) for i of 0 .. count-1 in this order. `make` runs in `threads`
 // threads, numbered from 0, at most 8 items a thread ahead of `use`, which runs in the caller's.
-// The first exception in the order of items is thrown, after every thread has ended.
+// The first exception in the order of items is thrown, after every thread has ended. Where the
+// system gives fewer threads, these do it all; std::system_error where it gives none.
 template <class T>
 void in_order(std::int64_t count, int threads,
               const std::function<T(std::int64_t item, int thread)>& make,
@@ -66,8 +68,15 @@ void in_order(std::int64_t count, int threads,
   std::exception_ptr failure;
   std::vector<std::jthread> workers;
   workers.reserve(static_cast<std::size_t>(threads));
-  for (int thread = 0; thread < threads; ++thread) workers.emplace_back(work, thread);
   try {
+    for (int thread = 0; thread < threads; ++thread) {
+      try {
+        workers.emplace_back(work, thread);
+      } catch (const std::system_error&) {  // no more threads: those that are there do it all
+        if (thread == 0) throw;
+        break;
+      }
+    }
     for (std::int64_t item = 0; item < count; ++item) {
       Slot slot;
       {

@@ -42,6 +42,12 @@ class Synth(FolderTest):
         self.assertEqual(60, len({image for _, image in found.values()}))
         data("check", self.path("out"))
 
+    def test_fewer_threads_where_the_system_gives_no_more(self):
+        shell = 'ulimit -v 1000000; exec "$0" data synth "$1" --samples 50 --threads 1024'
+        done = subprocess.run(["bash", "-c", shell, PROGRAM, self.path("out")], timeout=60,
+                              env={**os.environ, "MALLOC_ARENA_MAX": "1"}, check=False)
+        self.assertIn(done.returncode, (0, 71))  # and it ends
+
     def test_the_same_whatever_the_threads(self):
         hashes = []
         for threads in (1, 4):
