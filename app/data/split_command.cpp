@@ -136,6 +136,16 @@ struct Plan {
   std::size_t leaks = 0;
 };
 
+// A part that was asked for has samples.
+void check_parts(const std::vector<std::uint8_t>& parts, const std::vector<double>& shares) {
+  for (std::size_t part = 0; part < shares.size(); ++part) {
+    if (shares[part] == 0 || std::count(parts.begin(), parts.end(), part) > 0) continue;
+    throw core::DataError(
+        "split", fmt::format("no sample of {} is left for {}", parts.size(), kParts[part]),
+        "samples of one group stay together: ask for a larger part, or 0, or other groups");
+  }
+}
+
 Plan make_plan(const SplitOptions& options, const ShardSet& set, int threads) {
   const Grouping grouping(options.group_by);
   std::vector<SplitSample> to_divide;
@@ -144,10 +154,10 @@ Plan make_plan(const SplitOptions& options, const ShardSet& set, int threads) {
         to_divide.push_back(
             {grouping.group_of(sample.group.key, hash), sample.label, sample.number});
       });
+  const std::vector<double> shares{1 - options.val - options.test, options.val, options.test};
   Plan plan;
-  plan.parts =
-      plan_split(std::move(to_divide), {1 - options.val - options.test, options.val, options.test},
-                 options.seed);
+  plan.parts = plan_split(std::move(to_divide), shares, options.seed);
+  check_parts(plan.parts, shares);
   const std::vector<Leak> leaks =
       find_leaks(samples.hashes, [&](std::uint32_t number) { return plan.parts[number]; });
   plan.leaks = leaks.size();

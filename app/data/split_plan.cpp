@@ -1,9 +1,12 @@
 #include "app/data/split_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "lib/core/philox.h"
 
@@ -32,6 +35,53 @@ std::vector<Group> make_groups(std::span<const SplitSample> sorted, std::uint64_
   return groups;
 }
 
+// How many samples each part gets of each class: what its share rounds down to, and the samples
+// that are left over so that the parts come out right in the whole set, where a class may be too
+// small to give one to every part. Classes take their turn in random order.
+std::map<std::uint32_t, std::vector<double>> quotas(const std::vector<SplitSample>& samples,
+                                                    const std::vector<double>& shares,
+                                                    std::uint64_t seed) {
+  constexpr double kRounding = 1e-6;  // of the shares
+  std::map<std::uint32_t, std::int64_t> count_of;
+  for (const SplitSample& sample : samples) ++count_of[sample.label];
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> turns;
+  std::vector<double> owed(shares.size());  // what each part lacks of its share of the whole set
+  std::map<std::uint32_t, std::vector<double>> result;
+  for (const auto& [label, count] : count_of) {
+    core::Philox random(seed, core::DrawPurpose::kTools, 1, label);
+    turns.emplace_back(random.next_u64(), label);
+    for (const double share : shares) {
+      const double exact = share * static_cast<double>(count);
+      result[label].push_back(std::floor(exact + kRounding));
+    }
+  }
+  std::sort(turns.begin(), turns.end());
+  for (std::size_t part = 0; part < shares.size(); ++part) {
+    owed[part] = shares[part] * static_cast<double>(samples.size());
+    for (const auto& [label, parts] : result) owed[part] -= parts[part];
+  }
+  for (const auto& [draw, label] : turns) {
+    std::vector<double>& parts = result.at(label);
+    const auto count = static_cast<double>(count_of.at(label));
+    std::vector<bool> may_have_more(shares.size());  // of this class: one sample above its share
+    for (std::size_t part = 0; part < shares.size(); ++part) {
+      may_have_more[part] = shares[part] * count - parts[part] > kRounding;
+    }
+    const double given = std::accumulate(parts.begin(), parts.end(), 0.0);
+    for (auto left = std::llround(count - given); left > 0; --left) {
+      std::size_t most = shares.size();
+      for (std::size_t part = 0; part < shares.size(); ++part) {
+        if (!may_have_more[part]) continue;
+        if (most == shares.size() || owed[part] > owed[most] + kRounding) most = part;
+      }
+      may_have_more[most] = false;
+      parts[most] += 1;
+      owed[most] -= 1;
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> plan_split(std::vector<SplitSample> samples,
@@ -40,11 +90,7 @@ std::vector<std::uint8_t> plan_split(std::vector<SplitSample> samples,
     return std::tie(a.group, a.number) < std::tie(b.group, b.number);
   });
   // What each part still wants of each class.
-  std::map<std::uint32_t, std::vector<double>> wanted;
-  for (const SplitSample& sample : samples) {
-    auto& parts = wanted.try_emplace(sample.label, shares.size()).first->second;
-    for (std::size_t part = 0; part < shares.size(); ++part) parts[part] += shares[part];
-  }
+  std::map<std::uint32_t, std::vector<double>> wanted = quotas(samples, shares, seed);
   std::vector<std::uint8_t> result(samples.size());
   for (const Group& group : make_groups(samples, seed)) {
     const auto members = std::span(samples).subspan(group.begin, group.count);

@@ -14,9 +14,10 @@ struct SplitSample {
 };
 
 // The part (0 ..) of every sample by its number: `shares` sum to 1, and each class is divided by
-// them as well as whole groups allow; with groups of one sample each count is right to the sample.
-// A function of the samples, whatever their order, the shares and the seed. Beside the samples it
-// takes 13 bytes for each at most.
+// them as well as whole groups allow; with groups of one sample each count is right to the sample,
+// and so are the parts of the whole set, however small the classes are. A function of the samples,
+// whatever their order, the shares and the seed. Beside the samples it takes 13 bytes for each at
+// most.
 std::vector<std::uint8_t> plan_split(std::vector<SplitSample> samples,
                                      const std::vector<double>& shares, std::uint64_t seed);
 

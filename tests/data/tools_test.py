@@ -148,6 +148,37 @@ class Split(FolderTest):
         parts = [self.path("out", f"{part}-000000.tar") for part in ("train", "val", "test")]
         self.assertIn("0 images in more than one", data("split", "--check", *parts))
 
+    def test_small_classes(self):
+        """As many samples in each part as scikit-learn's stratified division gives."""
+        for classes, each, shares, expected in ((100, 5, (0.1, 0), (450, 50, 0)),
+                                                (50, 4, (0.1, 0.1), (160, 20, 20)),
+                                                (7, 3, (0.34, 0.33), (7, 7, 7)),
+                                                (10, 10, (0.25, 0.25), (50, 25, 25))):
+            members = [(f"{i}.{e}", c) for i in range(classes * each)
+                       for e, c in (("jpg", b"%d" % i), ("cls", b"%d" % (i % classes)))]
+            write_tar(self.path("a.tar"), members)
+            report = data_json("split", self.path("a.tar"), "--out", self.path("out"),
+                               "--val", shares[0], "--test", shares[1], "--overwrite")
+            self.assertEqual(expected, tuple(report[part]["samples"]
+                                             for part in ("train", "val", "test")))
+            for part, share in zip(("val", "test"), shares):
+                if share == 0:
+                    continue
+                found = collections.Counter(label for label, _ in keys_of(
+                    [self.path("out", f"{part}-000000.tar")]).values())
+                counts = [found[label] for label in range(classes)]
+                self.assertLessEqual(max(counts) - min(counts), 1)
+                self.assertGreaterEqual(min(counts), int(share * each))
+
+    def test_a_part_without_samples_is_refused(self):
+        members = [(f"{i}.{e}", c) for i in range(9) for e, c in (("jpg", b"same"), ("cls", b"0"))]
+        write_tar(self.path("a.tar"), members)
+        self.assertEqual(
+            "split: no sample of 9 is left for val\n  samples of one group stay together: ask for a "
+            "larger part, or 0, or other groups\n",
+            data("split", self.path("a.tar"), "--out", self.path("out"), code=65))
+        self.assertFalse(os.path.exists(self.path("out")))
+
     def test_groups_stay_together(self):
         members = []
         for i in range(60):
