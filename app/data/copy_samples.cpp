@@ -1,19 +1,17 @@
 #include "app/data/copy_samples.h"
 
-#include <fmt/format.h>
-
 #include <string>
 #include <vector>
 
+#include "app/data/unique_keys.h"
 #include "lib/data/classes_file.h"
-#include "lib/format/key_set.h"
 
 namespace scaletrain::app {
 
 void copy_samples(const ShardSet& set, int threads,
                   const std::function<ShardWriter*(std::uint32_t)>& writer_of) {
   using Contents = std::vector<std::string>;  // of each field
-  format::KeySet keys;                        // a shard must not hold one twice
+  UniqueKeys keys;                            // a shard must not hold one twice
   for_each_sample<Contents>(
       set, "copying shards", threads,
       [&](const ShardFile& shard, const FoundSample& sample, int) {
@@ -33,11 +31,7 @@ void copy_samples(const ShardSet& set, int threads,
         for (std::size_t i = 0; i < contents.size(); ++i) {
           fields.push_back({sample.group.fields[i].extension, contents[i]});
         }
-        std::string key = sample.group.key;
-        for (int next = 2; !keys.insert(key); ++next) {
-          key = fmt::format("{}-{}", sample.group.key, next);
-        }
-        writer->add(key, fields);
+        writer->add(keys.take(sample.group.key), fields);
       });
 }
 

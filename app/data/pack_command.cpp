@@ -127,9 +127,11 @@ void report(const PackOptions& options, const PackSource& source,
             const std::vector<WrittenShard>& shards, const nlohmann::ordered_json& skipped) {
   const std::size_t samples = source.items.size() - skipped.size();
   if (!options.as_json) {
-    print(fmt::format("packed {} samples of {} classes into {} shards in {}{}\n", samples,
+    const std::string others = shown_files(source.left_alone);
+    print(fmt::format("packed {} samples of {} classes into {} shards in {}{}{}\n", samples,
                       source.classes.size(), shards.size(), options.shards.folder,
-                      skipped.empty() ? "" : fmt::format("; skipped {}", skipped.size())));
+                      skipped.empty() ? "" : fmt::format("; skipped {}", skipped.size()),
+                      others.empty() ? "" : fmt::format("; no images, left alone: {}", others)));
     return;
   }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -142,7 +144,8 @@ void report(const PackOptions& options, const PackSource& source,
   print_json({{"samples", samples},
               {"classes", source.classes.size()},
               {"shards", list},
-              {"skipped", skipped}});
+              {"skipped", skipped},
+              {"left_alone", source.left_alone}});
 }
 
 void run_pack(const PackOptions& options) {

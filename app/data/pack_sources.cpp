@@ -1,15 +1,17 @@
 #include "app/data/pack_sources.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
-#include <unordered_set>
 #include <utility>
 
+#include "app/data/unique_keys.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/format/sample_list.h"
@@ -30,43 +32,80 @@ struct NamedItem {
   std::string place;             // for messages
 };
 
-bool is_image_file(const std::string& name) {
+// With its dot and lower-case; "" for a name without.
+std::string extension_of(const std::string& name) {
   std::string extension = fs::path(name).extension().string();
-  if (extension.empty()) return false;
   for (char& c : extension) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
-  return format::is_image_extension(extension.substr(1));
+  return extension;
 }
 
-// The images in a class's folder and below it.
-void list_images(const fs::path& root, const fs::path& inside, const std::string& label,
-                 std::vector<NamedItem>& items) {
-  for (const auto& entry : storage::file_storage().list((root / inside).string())) {
-    if (entry.name.starts_with('.')) continue;
-    const fs::path path = inside / entry.name;
-    if (entry.folder) {
-      list_images(root, path, label, items);
-    } else if (is_image_file(entry.name)) {
-      items.push_back({(root / path).string(), (path.parent_path() / path.stem()).string(), label,
-                       (root / path).string()});
+// A folder with one folder of images for each class.
+class ClassFolders {
+ public:
+  explicit ClassFolders(const std::string& root) : root_(root) {
+    above_.push_back(identity_of(root));
+    for (const auto& entry : storage::file_storage().list(root)) {
+      if (entry.name.starts_with('.')) continue;
+      if (!entry.folder) {
+        ++left_alone[extension_of(entry.name)];
+        continue;
+      }
+      const std::size_t before = items.size();
+      list(entry.name, entry.name);
+      if (items.size() == before) {
+        throw core::DataError((root_ / entry.name).string(),
+                              "no .jpg, .jpeg, .png, .webp or .rgb8 in it", kLayout);
+      }
+      classes.push_back(entry.name);
     }
+    if (items.empty()) throw core::DataError(root, "no class folder in it", kLayout);
   }
-}
 
-std::vector<NamedItem> list_folder(const std::string& source) {
   std::vector<NamedItem> items;
-  for (const auto& entry : storage::file_storage().list(source)) {
-    if (entry.folder && !entry.name.starts_with('.')) {
-      list_images(source, entry.name, entry.name, items);
+  std::vector<std::string> classes;
+  std::map<std::string, std::int64_t> left_alone;
+
+ private:
+  using Identity = std::pair<dev_t, ino_t>;
+
+  static constexpr const char* kLayout =
+      "a folder source holds one folder of images for each class";
+
+  static Identity identity_of(const fs::path& folder) {
+    struct stat status {};
+    return ::stat(folder.c_str(), &status) == 0 ? Identity{status.st_dev, status.st_ino}
+                                                : Identity{};
+  }
+
+  // The images in `inside` and below it.
+  void list(const fs::path& inside, const std::string& label) {
+    const Identity identity = identity_of(root_ / inside);
+    if (std::find(above_.begin(), above_.end(), identity) != above_.end()) {
+      throw core::DataError((root_ / inside).string(), "is a link to a folder that it lies in",
+                            "remove the link");
     }
+    above_.push_back(identity);
+    for (const auto& entry : storage::file_storage().list((root_ / inside).string())) {
+      if (entry.name.starts_with('.')) continue;
+      const fs::path path = inside / entry.name;
+      const std::string extension = extension_of(entry.name);
+      if (entry.folder) {
+        list(path, label);
+      } else if (!extension.empty() && format::is_image_extension(extension.substr(1))) {
+        items.push_back({(root_ / path).string(), (path.parent_path() / path.stem()).string(),
+                         label, (root_ / path).string()});
+      } else {
+        ++left_alone[extension];
+      }
+    }
+    above_.pop_back();
   }
-  if (items.empty()) {
-    throw core::DataError(source, "no class folder with images in it",
-                          "a folder source holds one folder of images for each class");
-  }
-  return items;
-}
+
+  fs::path root_;
+  std::vector<Identity> above_;  // the folders that list() is in
+};
 
 std::vector<NamedItem> read_list(const std::string& source) {
   const std::string text = core::read_file(source, kMaxListBytes, core::ExitCode::kData);
@@ -90,15 +129,42 @@ std::int64_t number_or_minus_one(const std::string& text) {
   return whole && number >= 0 && number < kMaxNumberedClasses ? number : -1;
 }
 
-// "0", "1", ... when every label is a number, else the names sorted bytewise.
-std::vector<std::string> classes_of(const std::vector<NamedItem>& items, bool may_be_numbers) {
+// Whether a person would read it as a number, such as "-1", "1.0" or " 3".
+bool looks_like_number(const std::string& label) {
+  const std::size_t first = label.find_first_not_of(" \t"), last = label.find_last_not_of(" \t");
+  if (first == std::string::npos) return false;
+  const std::string text = label.substr(first, last - first + 1);
+  if (text.find_first_not_of("0123456789+-.eE") != std::string::npos) return false;
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return *end == '\0' && end != text.c_str();
+}
+
+// "0", "1", ... where the labels of the list are numbers, else the names sorted bytewise. All are
+// of one kind: a number among names would stand anywhere, and "10" before "2".
+std::vector<std::string> classes_of(const std::vector<NamedItem>& items) {
   std::set<std::string> names;
   std::int64_t highest = -1;
-  bool numbers = may_be_numbers;
+  const bool numbers = looks_like_number(items.front().label);
   for (const NamedItem& item : items) {
-    names.insert(item.label);
+    const std::string shown = format::shown_name(item.label);
+    if (looks_like_number(item.label) != numbers) {
+      throw core::DataError(
+          item.place,
+          fmt::format("its label \"{}\" is {}, and that of {} is {}", shown,
+                      numbers ? "a name" : "a number", items.front().place,
+                      numbers ? "a number" : "a name"),
+          "write all labels as numbers or all as names, or name the classes by number with "
+          "--classes");
+    }
     const std::int64_t number = number_or_minus_one(item.label);
-    numbers = numbers && number >= 0;
+    if (numbers && number < 0) {
+      throw core::DataError(item.place,
+                            fmt::format("its label \"{}\" is no whole number from 0 to {}", shown,
+                                        kMaxNumberedClasses - 1),
+                            "number the classes from 0 on, or write their names");
+    }
+    if (!numbers) names.insert(item.label);
     highest = std::max(highest, number);
   }
   if (!numbers) return {names.begin(), names.end()};
@@ -107,9 +173,9 @@ std::vector<std::string> classes_of(const std::vector<NamedItem>& items, bool ma
   return classes;
 }
 
-// A key that a tar and WebDataset take, not used before: no dot in the last part, nothing that
+// A key that a tar and WebDataset take: no dot in the last part, nothing that
 // leaves the folder it would be unpacked into, no control characters.
-std::string make_key(const std::string& wish, std::unordered_set<std::string>& used) {
+std::string make_key(const std::string& wish) {
   std::string key;
   for (const fs::path& part : fs::path(wish)) {
     if (part == ".." || part == "." || part == "/") continue;
@@ -122,13 +188,19 @@ std::string make_key(const std::string& wish, std::unordered_set<std::string>& u
   for (char& c : key) {
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '_';
   }
-  if (key.empty()) key = "sample";
-  std::string unique = key;
-  for (int i = 2; !used.insert(unique).second; ++i) unique = fmt::format("{}-{}", key, i);
-  return unique;
+  return key.empty() ? "sample" : key;
 }
 
 }  // namespace
+
+std::string shown_files(const std::map<std::string, std::int64_t>& left_alone) {
+  std::string text;
+  for (const auto& [extension, count] : left_alone) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count,
+                        extension.empty() ? "without extension" : format::shown_name(extension));
+  }
+  return text;
+}
 
 PackSource read_pack_source(const std::string& source, const std::vector<std::string>& classes) {
   std::error_code ignored;
@@ -138,9 +210,18 @@ PackSource read_pack_source(const std::string& source, const std::vector<std::st
     throw core::DataError(source, "is no folder and no .csv or .jsonl list",
                           "name a folder of class folders, or a list with path and label");
   }
-  const std::vector<NamedItem> named = is_folder ? list_folder(source) : read_list(source);
   PackSource result;
-  result.classes = classes.empty() ? classes_of(named, !is_folder) : classes;
+  std::vector<NamedItem> named;
+  if (is_folder) {
+    ClassFolders folders(source);
+    named = std::move(folders.items);
+    result.classes = std::move(folders.classes);
+    result.left_alone = std::move(folders.left_alone);
+  } else {
+    named = read_list(source);
+    if (classes.empty()) result.classes = classes_of(named);
+  }
+  if (!classes.empty()) result.classes = classes;
   std::map<std::string, std::int64_t> numbers;
   for (std::size_t i = 0; i < result.classes.size(); ++i) {
     numbers.emplace(result.classes[i], static_cast<std::int64_t>(i));
@@ -151,7 +232,7 @@ PackSource read_pack_source(const std::string& source, const std::vector<std::st
     const std::int64_t number = is_folder ? -1 : number_or_minus_one(label);
     return number < static_cast<std::int64_t>(result.classes.size()) ? number : -1;
   };
-  std::unordered_set<std::string> used;
+  UniqueKeys keys;
   for (const NamedItem& item : named) {
     const std::int64_t number = number_of(item.label);
     if (number < 0) {
@@ -160,7 +241,7 @@ PackSource read_pack_source(const std::string& source, const std::vector<std::st
           fmt::format("its class \"{}\" is not in classes.json", format::shown_name(item.label)),
           "add it there, or pack into another folder");
     }
-    result.items.push_back({item.path, make_key(item.key, used), number});
+    result.items.push_back({item.path, keys.take(make_key(item.key)), number});
   }
   return result;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,19 @@ struct PackItem {
 struct PackSource {
   std::vector<PackItem> items;       // sorted bytewise by path, or as in the list
   std::vector<std::string> classes;  // by label
+  // Files of a folder that are no images by their extension, by that (".bmp", or "").
+  std::map<std::string, std::int64_t> left_alone;
 };
+
+// "3 .bmp, 1 without extension".
+std::string shown_files(const std::map<std::string, std::int64_t>& left_alone);
 
 // `source` is a folder, or a file that ends in .csv, .jsonl or .ndjson, whose paths are relative to
 // the file's folder. `classes`, where not empty, gives the numbers of the classes; otherwise these
-// are the names sorted bytewise, or the numbers of the list. Files of a folder that are no images
-// by their extension are left alone. Throws core::DataError: nothing to pack, a class that
-// `classes` does not have, a list that is damaged.
+// are the names sorted bytewise, or the numbers of the list. Throws core::DataError: nothing to
+// pack, a class's folder without an image, a folder that is linked into itself, a class that
+// `classes` does not have, a list that is damaged or whose labels are neither all names nor all
+// whole numbers from 0.
 PackSource read_pack_source(const std::string& source, const std::vector<std::string>& classes);
 
 }  // namespace scaletrain::app

@@ -4,6 +4,7 @@ import hashlib
 import io
 import os
 import tarfile
+import time
 import unittest
 
 import numpy
@@ -103,6 +104,53 @@ class Pack(FolderTest):
                       data("pack", path, self.path("out"), code=65))
         self.assertEqual([], shards_of(self.path("out")))  # nothing half-written is left
         self.assertEqual([], glob.glob(self.path("out", ".*")))
+
+    def test_labels_are_all_numbers_or_all_names(self):
+        path = self.path("list.csv")
+        for i in range(3):
+            self.write(f"{i}.jpg", picture(i))
+        for labels, problem in (
+                (["1.0", "10.0", "2.0"], ':2: its label "1.0" is no whole number from 0 to 9999999'),
+                (["10", "-1", "2"], ':3: its label "-1" is no whole number from 0'),
+                (["cat", "2", "dog"], f':3: its label "2" is a number, and that of {path}:2 is a name'),
+                (["0", "1", "dog"], f':4: its label "dog" is a name, and that of {path}:2 is a number')):
+            self.write("list.csv", "path,label\n" + "".join(f"{i}.jpg,{label}\n"
+                                                            for i, label in enumerate(labels)))
+            self.assertIn(problem, data("pack", path, self.path("out"), code=65))
+            self.assertFalse(glob.glob(self.path("out", "*")))
+        self.write("classes.json", '["a", "b", "dog"]')  # which tells what is what
+        data("pack", path, self.path("no"), "--classes", self.path("classes.json"), code=65)
+        self.write("list.csv", "path,label\n0.jpg,1\n1.jpg,dog\n")
+        data("pack", path, self.path("out"), "--classes", self.path("classes.json"))
+
+    def test_a_list_may_name_a_picture_often(self):
+        self.write("a.jpg", picture(1))
+        self.write("list.csv", "path,label\n" + "a.jpg,0\n" * 30000)
+        started = time.monotonic()
+        data("pack", self.path("list.csv"), self.path("out"), "--in-file-order")
+        self.assertLess(time.monotonic() - started, 30)
+        found = [s["__key__"] for s in webdataset.WebDataset(shards_of(self.path("out")),
+                                                             shardshuffle=False)]
+        self.assertEqual(["a"] + [f"a-{i}" for i in range(2, 30001)], found)
+
+    def test_folders_are_the_classes(self):
+        class_folders(self.path("in"), each=2)
+        for name in ("cat/a.bmp", "cat/deep/b.BMP", "emu/Thumbs.db", "notes", "dog/.hidden"):
+            self.write(f"in/{name}", "text")
+        report = data_json("pack", self.path("in"), self.path("out"))
+        self.assertEqual({".bmp": 2, ".db": 1, "": 1}, report["left_alone"])
+        for command in (["pack", self.path("in"), self.path("text")],
+                        ["import", "folder", self.path("in"), "--out", self.path("imported")]):
+            self.assertIn("; no images, left alone: 1 without extension, 2 .bmp, 1 .db\n",
+                          data(*command))
+        os.symlink(self.path("in"), self.path("in", "dog", "loop"))
+        self.assertIn("in/dog/loop: is a link to a folder that it lies in\n  remove the link",
+                      data("pack", self.path("in"), self.path("no"), code=65))
+        os.remove(self.path("in", "dog", "loop"))
+        self.write("in/bat/a.bmp", "text")
+        self.assertIn("in/bat: no .jpg, .jpeg, .png, .webp or .rgb8 in it\n  a folder source holds "
+                      "one folder of images for each class",
+                      data("pack", self.path("in"), self.path("no"), code=65))
 
     def test_images_are_resized_and_encoded(self):
         self.write("in/a/wide.png", picture(1, 90, 61, "PNG"))

@@ -1,0 +1,33 @@
+// Keys of new samples, each once.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "lib/core/hash.h"
+#include "lib/format/key_set.h"
+
+namespace scaletrain::app {
+
+class UniqueKeys {
+ public:
+  // `key`; where it was taken before, with -2, -3, ... at its end.
+  std::string take(const std::string& key) {
+    if (keys_.insert(key)) return key;
+    // Where the search ended for this key before, so that many of one name take no longer.
+    int& next = next_.try_emplace(core::xxh3_64(key), 2).first->second;
+    while (true) {
+      std::string numbered = fmt::format("{}-{}", key, next++);
+      if (keys_.insert(numbered)) return numbered;
+    }
+  }
+
+ private:
+  format::KeySet keys_;
+  std::unordered_map<std::uint64_t, int> next_;  // by the hash of a key that came again
+};
+
+}  // namespace scaletrain::app
