@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "app/data/unique_keys.h"
-#include "lib/data/classes_file.h"
 
 namespace scaletrain::app {
 
@@ -33,12 +32,6 @@ void copy_samples(const ShardSet& set, int threads,
         }
         writer->add(keys.take(sample.group.key), fields);
       });
-}
-
-void copy_classes(const ShardSet& set, const std::string& folder) {
-  const std::string& first = set.path(0);
-  const auto classes = data::read_classes(folder_of(first), set.stores().of(first));
-  if (!classes.empty()) data::write_classes(folder, classes, set.stores().of(folder));
 }
 
 }  // namespace scaletrain::app

@@ -16,7 +16,4 @@ namespace scaletrain::app {
 void copy_samples(const ShardSet& set, int threads,
                   const std::function<ShardWriter*(std::uint32_t)>& writer_of);
 
-// Gives the folder of new shards the classes of the set, where it has any.
-void copy_classes(const ShardSet& set, const std::string& folder);
-
 }  // namespace scaletrain::app

@@ -16,6 +16,7 @@
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/sample_table.h"
+#include "app/data/set_classes.h"
 #include "app/data/shard_set.h"
 #include "app/data/shard_writer.h"
 #include "lib/core/error.h"
@@ -162,11 +163,13 @@ class Report {
 
 void write_filtered(const DedupOptions& options, const ShardSet& set,
                     const std::vector<bool>& dropped, int threads) {
+  const std::vector<std::string> classes = shared_classes(set.stores(), set.paths());
+  check_classes(set.stores(), options.shards.folder, classes);
   ShardWriter writer(set.stores(), options.shards);
   copy_samples(set, threads,
                [&](std::uint32_t number) { return dropped[number] ? nullptr : &writer; });
   writer.finish();
-  copy_classes(set, options.shards.folder);
+  keep_classes(set.stores(), options.shards.folder, classes);
 }
 
 void run_dedup(const DedupOptions& options) {

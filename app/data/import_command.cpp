@@ -12,10 +12,10 @@
 #include "app/data/import_sources.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
+#include "app/data/set_classes.h"
 #include "app/data/shard_writer.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/data/classes_file.h"
 #include "lib/format/key_set.h"
 #include "lib/format/tar.h"
 #include "lib/observe/work_progress.h"
@@ -57,18 +57,6 @@ std::vector<std::string> import_all(const ImportOptions& options, const UseSampl
   return {};
 }
 
-// classes.json, unless it is there: the shards of one folder share it.
-void keep_classes(const storage::Storage& storage, const std::string& folder,
-                  const std::vector<std::string>& classes) {
-  if (classes.empty()) return;
-  const std::vector<std::string> there = data::read_classes(folder, storage);
-  if (there.empty()) return data::write_classes(folder, classes, storage);
-  if (there != classes) {
-    throw core::DataError(folder + "/classes.json", "has other classes than what was imported",
-                          "import into another folder");
-  }
-}
-
 void run_import(const ImportOptions& options) {
   const storage::Stores stores;
   ShardWriter writer(stores, options.shards);
@@ -94,8 +82,9 @@ void run_import(const ImportOptions& options) {
     throw core::DataError(options.sources.front(), "holds no sample",
                           "name whole data sets of the kind that is given");
   }
+  check_classes(stores, options.shards.folder, classes);
   const std::size_t shards = writer.finish().size();
-  keep_classes(stores.of(options.shards.folder), options.shards.folder, classes);
+  keep_classes(stores, options.shards.folder, classes);
   if (writer.incomplete() > 0) {
     core::warn(
         "{} of {} samples have no image or no label: other programs read them, training "

@@ -18,6 +18,7 @@
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/pack_sources.h"
+#include "app/data/set_classes.h"
 #include "app/data/shard_writer.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -119,6 +120,7 @@ PackSource read_source(const storage::Stores& stores, const PackOptions& options
     classes = std::move(given);
   }
   PackSource source = read_pack_source(options.source, classes);
+  check_classes(stores, options.shards.folder, source.classes);
   if (!options.in_file_order) shuffle(source.items, options.seed);
   return source;
 }
@@ -187,9 +189,7 @@ void run_pack(const PackOptions& options) {
         skipped.push_back({{"path", item.path}, {"problem", image.problem}});
       });
   const std::vector<WrittenShard>& shards = writer.finish();
-  if (classes_there(stores, options).empty()) {
-    data::write_classes(options.shards.folder, source.classes, stores.of(options.shards.folder));
-  }
+  keep_classes(stores, options.shards.folder, source.classes);
   report(options, source, shards, skipped);
 }
 

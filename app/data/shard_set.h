@@ -24,6 +24,7 @@ class ShardSet {
   ShardSet(const storage::Stores& stores, std::vector<std::string> paths);
 
   std::size_t size() const { return paths_.size(); }
+  const std::vector<std::string>& paths() const { return paths_; }
   const std::string& path(std::size_t shard) const { return paths_[shard]; }
   const storage::Stores& stores() const { return stores_; }
 

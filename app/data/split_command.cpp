@@ -18,6 +18,7 @@
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/sample_table.h"
+#include "app/data/set_classes.h"
 #include "app/data/shard_set.h"
 #include "app/data/shard_writer.h"
 #include "app/data/split_plan.h"
@@ -178,7 +179,10 @@ void run_split(const SplitOptions& options) {
     throw core::UsageError("split", "--out is missing", "name a folder for the new shards");
   }
   const storage::Stores stores;
-  const ShardSet set(stores, resolve_shards(stores, options.paths));
+  const std::vector<std::string> paths = resolve_shards(stores, options.paths);
+  const ShardSet set(stores, paths);
+  const std::vector<std::string> classes = shared_classes(stores, paths);
+  check_classes(stores, options.shards.folder, classes);
   const int threads = resolve_threads(options.threads);
   const Plan plan = make_plan(options, set, threads);
   std::vector<std::unique_ptr<ShardWriter>> writers;
@@ -198,7 +202,7 @@ void run_split(const SplitOptions& options) {
     report[kParts[part]] = {{"samples", count}, {"shards", written}};
     text += fmt::format("{}: {} samples in {} shards\n", kParts[part], count, written);
   }
-  copy_classes(set, options.shards.folder);
+  keep_classes(stores, options.shards.folder, classes);
   report["leaks"] = plan.leaks;
   if (options.as_json) {
     print_json(report);

@@ -19,11 +19,11 @@
 #include "app/data/in_order.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
+#include "app/data/set_classes.h"
 #include "app/data/shard_set.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
-#include "lib/data/classes_file.h"
 #include "lib/data/decode.h"
 #include "lib/data/encode.h"
 #include "lib/data/resize.h"
@@ -186,8 +186,7 @@ void print_text(const DataStats& stats) {
 void run_stats(const StatsOptions& options) {
   const storage::Stores stores;
   const std::vector<std::string> paths = resolve_shards(stores, options.paths);
-  const std::vector<std::string> classes =
-      data::read_classes(folder_of(paths.at(0)), stores.of(paths.at(0)));
+  const std::vector<std::string> classes = shared_classes(stores, paths);
   ContactSheet sheet;
   const DataStats stats = gather(ShardSet(stores, paths), classes, resolve_threads(options.threads),
                                  options.html.empty() ? nullptr : &sheet);

@@ -13,10 +13,10 @@
 #include "app/data/in_order.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
+#include "app/data/set_classes.h"
 #include "app/data/shapes.h"
 #include "app/data/shard_writer.h"
 #include "lib/core/error.h"
-#include "lib/data/classes_file.h"
 #include "lib/data/encode.h"
 #include "lib/observe/work_progress.h"
 
@@ -59,12 +59,7 @@ void run_synth(const SynthOptions& options) {
   const data::Encoding encoding = data::parse_encoding(options.encoding, "--encoding");
   const std::vector<std::string> classes = shape_classes(options.classes);
   const storage::Stores stores;
-  const storage::Storage& storage = stores.of(options.shards.folder);
-  const std::vector<std::string> there = data::read_classes(options.shards.folder, storage);
-  if (!there.empty() && there != classes) {
-    throw core::UsageError(options.shards.folder, "its classes.json has other classes",
-                           "choose another folder or number of --classes");
-  }
+  check_classes(stores, options.shards.folder, classes);
   const int threads = resolve_threads(options.threads);
   std::vector<data::Image> images(static_cast<std::size_t>(threads));
   for (data::Image& image : images) image.reshape(size.width, size.height);
@@ -84,7 +79,7 @@ void run_synth(const SynthOptions& options) {
                    {{encoding.extension(), file}, {"cls", std::to_string(i % options.classes)}});
       });
   const std::size_t shards = writer.finish().size();
-  if (there.empty()) data::write_classes(options.shards.folder, classes, storage);
+  keep_classes(stores, options.shards.folder, classes);
   if (options.as_json) {
     print_json({{"samples", options.samples}, {"classes", classes}, {"shards", shards}});
   } else {

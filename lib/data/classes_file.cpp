@@ -1,5 +1,7 @@
 #include "lib/data/classes_file.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "lib/core/disk.h"
@@ -51,11 +53,21 @@ std::vector<std::string> read_classes_file(const std::string& path) {
   return parse_classes(core::read_file(path, kMaxBytes, core::ExitCode::kData), path);
 }
 
+std::string encode_classes(const std::vector<std::string>& classes, const std::string& place) {
+  std::string text =
+      nlohmann::json(classes).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (static_cast<std::int64_t>(text.size()) > kMaxBytes) {
+    throw core::DataError(
+        place, fmt::format("{} classes would take {} bytes", classes.size(), text.size()),
+        fmt::format("at most {} bytes are read: number the classes from 0 on", kMaxBytes));
+  }
+  return text;
+}
+
 void write_classes(const std::string& folder, const std::vector<std::string>& classes,
                    const storage::Storage& storage) {
-  const std::string text =
-      nlohmann::json(classes).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
-  storage.write(classes_path(folder), text + "\n");
+  const std::string path = classes_path(folder);
+  storage.write(path, encode_classes(classes, core::shown_path(path)));
 }
 
 }  // namespace scaletrain::data

@@ -16,6 +16,10 @@ std::vector<std::string> read_classes(const std::string& folder,
 // The same for a file of any name, which must be there.
 std::vector<std::string> read_classes_file(const std::string& path);
 
+// The file's text. Throws core::DataError naming `place` for one that is too large to be read
+// again.
+std::string encode_classes(const std::vector<std::string>& classes, const std::string& place);
+
 // Writes classes.json in `folder` of `storage`, whole or not at all.
 void write_classes(const std::string& folder, const std::vector<std::string>& classes,
                    const storage::Storage& storage = storage::file_storage());

@@ -113,7 +113,8 @@ class Pack(FolderTest):
                 (["1.0", "10.0", "2.0"], ':2: its label "1.0" is no whole number from 0 to 9999999'),
                 (["10", "-1", "2"], ':3: its label "-1" is no whole number from 0'),
                 (["cat", "2", "dog"], f':3: its label "2" is a number, and that of {path}:2 is a name'),
-                (["0", "1", "dog"], f':4: its label "dog" is a name, and that of {path}:2 is a number')):
+                (["0", "1", "dog"], f':4: its label "dog" is a name, and that of {path}:2 is a number'),
+                (["9999999", "0", "1"], ": 10000000 classes would take 118888893 bytes")):
             self.write("list.csv", "path,label\n" + "".join(f"{i}.jpg,{label}\n"
                                                             for i, label in enumerate(labels)))
             self.assertIn(problem, data("pack", path, self.path("out"), code=65))

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -210,6 +211,34 @@ class Split(FolderTest):
         self.assertIn("one PATH is one part", data("split", "--check", self.path("a.tar"), code=2))
         self.assertIn("scaletrain data split: PATH is required\n  scaletrain data split --help lists",
                       data("split", "--check", code=2))
+
+
+class Classes(FolderTest):
+    def test_sets_of_different_classes_do_not_mix(self):
+        for name, classes in (("a", '["cat", "dog"]'), ("b", '["dog", "cat"]'), ("c", "")):
+            os.makedirs(self.path(name))
+            write_tar(self.path(name, f"{name}.tar"), [
+                (f"{name}{i}.{e}", c) for i in range(9)
+                for e, c in (("jpg", picture(i + ord(name))), ("cls", b"%d" % (i % 2)))])
+            if classes:
+                self.write(f"{name}/classes.json", classes)
+        for command in (["dedup"], ["split"]):
+            out = ["--out", self.path("out")]
+            text = data(*command, self.path("a"), self.path("b"), *out, code=65)
+            self.assertEqual(
+                f"{self.path('b/classes.json')}: has other classes than "
+                f"{self.path('a/classes.json')}\n  a label means one class in a set: take sets of "
+                "the same classes\n", text)
+            self.assertFalse(os.path.exists(self.path("out")))
+            self.write("out/classes.json", '["x", "y"]')
+            text = data(*command, self.path("a"), *out, code=65)
+            self.assertIn("out/classes.json: has other classes than the new shards", text)
+            self.assertEqual(["classes.json"], os.listdir(self.path("out")))
+            os.remove(self.path("out", "classes.json"))
+            data(*command, self.path("c"), self.path("a"), *out)
+            self.assertEqual(["cat", "dog"], read_json(self.path("out", "classes.json")))
+            shutil.rmtree(self.path("out"))
+        self.assertIn("has other classes", data("stats", self.path("a"), self.path("b"), code=65))
 
 
 class ProgressBar(FolderTest):

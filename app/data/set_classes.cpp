@@ -1,0 +1,59 @@
+#include "app/data/set_classes.h"
+
+#include <set>
+#include <utility>
+
+#include "app/data/shard_files.h"
+#include "lib/core/error.h"
+#include "lib/core/url.h"
+#include "lib/data/classes_file.h"
+
+namespace scaletrain::app {
+namespace {
+
+constexpr const char* kClassesFile = "classes.json";
+
+}  // namespace
+
+std::vector<std::string> shared_classes(const storage::Stores& stores,
+                                        const std::vector<std::string>& shards) {
+  std::set<std::string> seen;
+  std::string first;
+  std::vector<std::string> classes;
+  for (const std::string& shard : shards) {
+    const std::string folder = folder_of(shard);
+    if (!seen.insert(folder).second) continue;
+    std::vector<std::string> found = data::read_classes(folder, stores.of(shard));
+    if (found.empty()) continue;
+    if (classes.empty()) {
+      classes = std::move(found);
+      first = folder;
+    } else if (classes != found) {
+      throw core::DataError(
+          core::shown_path(file_in(folder, kClassesFile)),
+          "has other classes than " + core::shown_path(file_in(first, kClassesFile)),
+          "a label means one class in a set: take sets of the same classes");
+    }
+  }
+  return classes;
+}
+
+void check_classes(const storage::Stores& stores, const std::string& folder,
+                   const std::vector<std::string>& classes) {
+  if (classes.empty()) return;
+  const std::string place = core::shown_path(file_in(folder, kClassesFile));
+  data::encode_classes(classes, place);
+  const std::vector<std::string> there = data::read_classes(folder, stores.of(folder));
+  if (there.empty() || there == classes) return;
+  throw core::DataError(place, "has other classes than the new shards",
+                        "the shards of one folder share their classes: choose another folder");
+}
+
+void keep_classes(const storage::Stores& stores, const std::string& folder,
+                  const std::vector<std::string>& classes) {
+  const storage::Storage& storage = stores.of(folder);
+  if (classes.empty() || !data::read_classes(folder, storage).empty()) return;
+  data::write_classes(folder, classes, storage);
+}
+
+}  // namespace scaletrain::app

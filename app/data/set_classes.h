@@ -1,0 +1,25 @@
+// classes.json of sets that are read and written: labels mean one thing in a set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/storage/stores.h"
+
+namespace scaletrain::app {
+
+// The classes of all shards; empty where no folder of them has classes.json. Throws core::DataError
+// where two folders have different ones.
+std::vector<std::string> shared_classes(const storage::Stores& stores,
+                                        const std::vector<std::string>& shards);
+
+// Throws core::DataError where the folder of new shards has other classes already, or where there
+// are too many of them for classes.json: to be called before the first shard is written.
+void check_classes(const storage::Stores& stores, const std::string& folder,
+                   const std::vector<std::string>& classes);
+
+// Writes classes.json where there are classes and it is not there yet, after check_classes().
+void keep_classes(const storage::Stores& stores, const std::string& folder,
+                  const std::vector<std::string>& classes);
+
+}  // namespace scaletrain::app
