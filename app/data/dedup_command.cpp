@@ -174,7 +174,9 @@ void write_filtered(const DedupOptions& options, const ShardSet& set,
 
 void run_dedup(const DedupOptions& options) {
   const storage::Stores stores;
-  const ShardSet set(stores, resolve_shards(stores, options.paths));
+  const std::vector<std::string> paths = resolve_shards(stores, options.paths);
+  refuse_replaced_inputs(options.shards, paths);
+  const ShardSet set(stores, paths);
   const int threads = resolve_threads(options.threads);
   HashedSamples samples = hash_samples(set, threads);
   std::vector<bool> dropped(samples.places.size());

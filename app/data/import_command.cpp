@@ -59,6 +59,7 @@ std::vector<std::string> import_all(const ImportOptions& options, const UseSampl
 
 void run_import(const ImportOptions& options) {
   const storage::Stores stores;
+  refuse_replaced_inputs(options.shards, options.sources);
   ShardWriter writer(stores, options.shards);
   observe::WorkProgress progress(STDERR_FILENO, "importing", 0);
   format::KeySet keys;

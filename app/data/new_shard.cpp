@@ -1,12 +1,12 @@
 #include "app/data/new_shard.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string_view>
+#include <utility>
 
+#include "app/data/numbered_files.h"
 #include "app/data/shard_files.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -22,37 +22,44 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostObjectBytes = std::size_t{5} << 30;
 
-// Under a temporary name until it is whole.
+// Under a temporary name until it is published.
 class ShardOnDisk : public NewShard {
  public:
   ShardOnDisk(const storage::Stores& stores, fs::path path)
-      : stores_(stores),
-        path_(std::move(path)),
-        temporary_(path_.parent_path() /
-                   fmt::format(".{}.tmp.{}", path_.filename().string(), ::getpid())),
-        file_(core::system_disk(), temporary_) {}
+      : stores_(stores), path_(std::move(path)), temporary_(unfinished(path_)) {
+    file_.emplace(core::system_disk(), temporary_);
+  }
   ~ShardOnDisk() override {
     std::error_code ignored;
     fs::remove(temporary_, ignored);  // where it was not renamed
+    fs::remove(index_of(temporary_), ignored);
   }
   ShardOnDisk(const ShardOnDisk&) = delete;
   ShardOnDisk& operator=(const ShardOnDisk&) = delete;
 
-  void write(std::span<const std::byte> bytes) override { file_.write(bytes); }
+  void write(std::span<const std::byte> bytes) override { file_->write(bytes); }
 
-  format::FileEntry publish(bool with_index) override {
-    core::Disk& disk = core::system_disk();
-    format::FileEntry entry = file_.finish();
-    disk.rename(temporary_, path_);
-    disk.sync_folder(path_.parent_path());
-    if (with_index) write_index(stores_, path_.string(), "", entry.sha256);
+  format::FileEntry finish(bool with_index) override {
+    format::FileEntry entry = file_->finish();
+    file_.reset();  // closes it: a set may have thousands of shards
+    if (with_index) write_index(stores_, temporary_.string(), "", entry.sha256);
+    has_index_ = with_index;
     return entry;
   }
 
+  void publish() override {
+    core::Disk& disk = core::system_disk();
+    disk.rename(temporary_, path_);
+    if (has_index_) disk.rename(index_of(temporary_), index_of(path_));
+  }
+
  private:
+  static fs::path index_of(const fs::path& shard) { return data::index_path(shard.string(), ""); }
+
   const storage::Stores& stores_;
   fs::path path_, temporary_;
-  format::HashedFile file_;
+  std::optional<format::HashedFile> file_;
+  bool has_index_ = false;
 };
 
 class ShardInStore : public NewShard {
@@ -70,7 +77,7 @@ class ShardInStore : public NewShard {
     std::memcpy(bytes_.data() + held, bytes.data(), bytes.size());
   }
 
-  format::FileEntry publish(bool with_index) override {
+  format::FileEntry finish(bool with_index) override {
     const std::string sha256 = core::Sha256().update(bytes_).hex();
     const storage::Storage& storage = stores_.of(path_);
     // Google's store knows no write-if-absent of S3's: there only the listing at the start guards.

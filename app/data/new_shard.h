@@ -16,9 +16,13 @@ class NewShard {
 
   virtual void write(std::span<const std::byte> bytes) = 0;
 
-  // Puts the shard in its place, then its index beside it where that is asked for. Throws
-  // core::UsageError for an object that another writer put there in the meantime.
-  virtual format::FileEntry publish(bool with_index) = 0;
+  // Nothing is written afterwards. An object is put in its place now, then its index beside it
+  // where that is asked for; a file waits for publish(). Throws core::UsageError for an object that
+  // another writer put there in the meantime.
+  virtual format::FileEntry finish(bool with_index) = 0;
+
+  // Puts a file in its place, then its index; the folder is not synced.
+  virtual void publish() {}
 };
 
 // A remote one is held in memory until it is published, and has 5 GiB at most, which object stores

@@ -57,6 +57,20 @@ void add_json_flag(CLI::App& command, bool& as_json) {
   command.add_flag("--json", as_json, "print one JSON object");
 }
 
+void add_overwrite_flag(CLI::App& command, bool& overwrite) {
+  command.add_flag("--overwrite", overwrite, "replace what is there");
+}
+
+void refuse_existing(const storage::Storage& storage, const std::string& path, bool overwrite) {
+  if (overwrite) return;
+  try {
+    storage.open(path);
+  } catch (const storage::AbsentError&) {
+    return;
+  }
+  throw core::UsageError(core::shown_path(path), "is there already", "replace it with --overwrite");
+}
+
 void add_shards_argument(CLI::App& command, std::vector<std::string>& paths) {
   command
       .add_option("PATH", paths,

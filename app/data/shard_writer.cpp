@@ -10,6 +10,7 @@
 
 #include "app/data/card.h"
 #include "app/data/new_shard.h"
+#include "app/data/numbered_files.h"
 #include "app/data/shard_files.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -26,20 +27,17 @@ namespace fs = std::filesystem;
 
 constexpr const char* kDefaultShardBytes = "256MB";
 
-bool is_shard_of(const std::string& file, const std::string& name) {
-  if (!file.starts_with(name + "-")) return false;
-  const std::size_t digits = file.find_first_not_of("0123456789", name.size() + 1);
-  const std::string rest = digits == std::string::npos ? "" : file.substr(digits);
-  return digits > name.size() + 1 && (rest == ".tar" || rest == ".tar.idx");
+bool is_shard_of(std::string_view file, const std::string& name) {
+  return is_numbered(file, name, {".tar", ".tar.idx"});
 }
 
 // What card.json and quarantine.json say of shards that are replaced would be said of the new ones.
-void forget_old_shards(const ShardOptions& options) {
+void forget_old_shards(const storage::Stores& stores, const ShardOptions& options) {
   core::Disk& disk = core::system_disk();
   const fs::path folder(options.folder);
   disk.remove_all(folder / kCardFile);
   std::vector<format::Quarantined> kept;
-  const format::Quarantine old = format::Quarantine::beside(folder);
+  const format::Quarantine old = read_quarantine(stores, options.folder);
   for (const format::Quarantined& entry : old.entries()) {
     if (!is_shard_of(entry.shard, options.name)) kept.push_back(entry);
   }
@@ -49,27 +47,38 @@ void forget_old_shards(const ShardOptions& options) {
                       format::encode_quarantine(format::Quarantine(std::move(kept))));
 }
 
-void make_room(const storage::Stores& stores, const ShardOptions& options) {
-  core::Disk& disk = core::system_disk();
+// The shards of this name that are there, and their indexes.
+std::vector<std::string> shards_there(const storage::Stores& stores, const ShardOptions& options) {
+  std::vector<std::string> paths;
+  for (const auto& entry : stores.of(options.folder).list(options.folder)) {
+    if (entry.folder || !is_shard_of(entry.name, options.name)) continue;
+    paths.push_back(file_in(options.folder, entry.name));
+  }
+  return paths;
+}
+
+void refuse_shards_there(const storage::Stores& stores, const ShardOptions& options) {
+  const std::vector<std::string> there = shards_there(stores, options);
+  if (there.empty()) return;
+  throw core::UsageError(
+      core::shown_path(there.front()), "is there already",
+      core::is_url(options.folder)
+          ? "choose another folder or --name"
+          : "choose another folder or --name, or replace all shards of this name with "
+            "--overwrite");
+}
+
+void check_room(const storage::Stores& stores, const ShardOptions& options) {
   const bool is_remote = core::is_url(options.folder);
   if (is_remote && options.overwrite) {
     throw core::UsageError("--overwrite", "nothing is removed from an object store",
                            "choose another folder or --name");
   }
-  if (!is_remote) disk.make_folders(options.folder);
-  if (options.overwrite) forget_old_shards(options);
-  for (const auto& entry : stores.of(options.folder).list(options.folder)) {
-    if (entry.folder || !is_shard_of(entry.name, options.name)) continue;
-    const std::string path = file_in(options.folder, entry.name);
-    if (!options.overwrite) {
-      throw core::UsageError(
-          core::shown_path(path), "is there already",
-          is_remote ? "choose another folder or --name"
-                    : "choose another folder or --name, or replace all shards of this name with "
-                      "--overwrite");
-    }
-    disk.remove_all(path);
+  if (!is_remote) {
+    core::system_disk().make_folders(options.folder);
+    remove_abandoned(options.folder, options.name);
   }
+  if (!options.overwrite) refuse_shards_there(stores, options);
 }
 
 bool is_complete(const std::vector<WrittenField>& fields) {
@@ -144,7 +153,7 @@ ShardWriter::ShardWriter(const storage::Stores& stores, const ShardOptions& opti
   if (options.name.empty() || options.name.find('/') != std::string::npos) {
     throw core::UsageError("--name", "is no file name", "as in --name train");
   }
-  make_room(stores, options);
+  check_room(stores, options);
 }
 
 ShardWriter::~ShardWriter() = default;
@@ -182,16 +191,42 @@ void ShardWriter::add(std::string_view key, const std::vector<WrittenField>& fie
   }
 }
 
+void ShardWriter::close_shard() {
+  if (!open_) return;
+  open_->tar.finish();
+  const format::FileEntry entry = open_->shard->finish(open_->has_index);
+  written_.push_back({open_->path, open_->samples, entry.bytes, entry.sha256});
+  whole_.push_back(std::move(open_->shard));
+  open_.reset();
+}
+
 const std::vector<WrittenShard>& ShardWriter::finish() {
-  if (open_) close_shard();
+  close_shard();
+  if (core::is_url(options_.folder)) return written_;
+  core::Disk& disk = core::system_disk();
+  if (options_.overwrite) {
+    forget_old_shards(stores_, options_);
+    for (const std::string& path : shards_there(stores_, options_)) disk.remove_all(path);
+  } else {
+    refuse_shards_there(stores_, options_);  // what another program put there in the meantime
+  }
+  for (const auto& shard : whole_) shard->publish();
+  disk.sync_folder(options_.folder);
   return written_;
 }
 
-void ShardWriter::close_shard() {
-  open_->tar.finish();
-  const format::FileEntry entry = open_->shard->publish(open_->has_index);
-  written_.push_back({open_->path, open_->samples, entry.bytes, entry.sha256});
-  open_.reset();
+void refuse_replaced_inputs(const ShardOptions& options, const std::vector<std::string>& inputs) {
+  std::error_code failed;
+  if (!options.overwrite || !fs::is_directory(options.folder, failed)) return;
+  for (const auto& entry : storage::file_storage().list(options.folder)) {
+    if (entry.folder || !is_shard_of(entry.name, options.name)) continue;
+    const std::string path = file_in(options.folder, entry.name);
+    for (const std::string& input : inputs) {
+      if (!fs::equivalent(path, input, failed)) continue;
+      throw core::UsageError("--overwrite", fmt::format("{} would be replaced, and is read", path),
+                             "choose another folder or --name");
+    }
+  }
 }
 
 }  // namespace scaletrain::app

@@ -1,6 +1,7 @@
 // New shards NAME-000000.tar, NAME-000001.tar, ... in a folder, local or of an object store, each
-// whole or absent, with its index beside it where every sample has an image and a label, as
-// training needs.
+// whole or absent, with its index beside it where every sample has an image and a label,
+// as training needs. In a local folder they appear together when all are whole, and only then are
+// older ones replaced; in an object store each appears when it is whole.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,8 @@ class App;
 
 namespace scaletrain::app {
 
+class NewShard;
+
 struct ShardOptions {
   std::string folder;
   std::string name = "train";          // of the shards
@@ -31,6 +34,10 @@ void add_shard_flags(CLI::App& command, ShardOptions& options);
 // "256MB" (10^6), "1GiB" (2^30), "1000". Throws core::UsageError naming `option`.
 std::int64_t parse_bytes(const std::string& text, const std::string& option);
 
+// Throws core::UsageError where --overwrite would replace one of `inputs`, which are read: shards,
+// or other files, some of them URLs.
+void refuse_replaced_inputs(const ShardOptions& options, const std::vector<std::string>& inputs);
+
 struct WrittenShard {
   std::string path;
   std::int64_t samples = 0, bytes = 0;
@@ -43,16 +50,21 @@ struct WrittenField {
 
 class ShardWriter {
  public:
-  // Makes the folder. Throws core::UsageError where shards of this name are there already; with
-  // `overwrite` these are removed, with their indexes, but not from an object store. `stores` must
-  // outlive it.
+  // Makes the folder. Throws core::UsageError where shards of this name are there already, unless
+  // `overwrite` says to replace them, which an object store does not allow. `stores` must outlive
+  // it.
   ShardWriter(const storage::Stores& stores, const ShardOptions& options);
   ~ShardWriter();  // what was not finished disappears
 
   // Appends one sample. A shard ends before the sample that would take it over its bytes or count.
   void add(std::string_view key, const std::vector<WrittenField>& fields);
 
-  // Ends the last shard. The shards in order.
+  // Ends the shard that is being written: what may fail of the last one.
+  void close_shard();
+
+  // Ends the last shard, removes older ones of this name with their indexes and what is told of
+  // them, and puts the new ones there. The shards in order. Throws core::UsageError for shards that
+  // another program put there in the meantime.
   const std::vector<WrittenShard>& finish();
 
   // Samples without an image or a label, which training cannot use.
@@ -60,12 +72,12 @@ class ShardWriter {
 
  private:
   struct Open;
-  void close_shard();
 
   const storage::Stores& stores_;
   ShardOptions options_;
   std::int64_t limit_;
   std::unique_ptr<Open> open_;
+  std::vector<std::unique_ptr<NewShard>> whole_;
   std::vector<WrittenShard> written_;
   std::int64_t incomplete_ = 0;
 };

@@ -41,6 +41,12 @@ struct SplitOptions {
   bool check = false, as_json = false;
 };
 
+ShardOptions options_of(const SplitOptions& options, const char* part) {
+  ShardOptions shards = options.shards;
+  shards.name = part;
+  return shards;
+}
+
 // The group of a sample: the part of the key that the expression matches (its first parenthesis,
 // where it has one); without an expression, or a match, images of the same bytes.
 class Grouping {
@@ -180,6 +186,7 @@ void run_split(const SplitOptions& options) {
   }
   const storage::Stores stores;
   const std::vector<std::string> paths = resolve_shards(stores, options.paths);
+  for (const char* const part : kParts) refuse_replaced_inputs(options_of(options, part), paths);
   const ShardSet set(stores, paths);
   const std::vector<std::string> classes = shared_classes(stores, paths);
   check_classes(stores, options.shards.folder, classes);
@@ -187,12 +194,12 @@ void run_split(const SplitOptions& options) {
   const Plan plan = make_plan(options, set, threads);
   std::vector<std::unique_ptr<ShardWriter>> writers;
   for (const char* const part : kParts) {
-    ShardOptions of_part = options.shards;
-    of_part.name = part;
-    writers.push_back(std::make_unique<ShardWriter>(stores, of_part));
+    writers.push_back(std::make_unique<ShardWriter>(stores, options_of(options, part)));
   }
   copy_samples(set, threads,
                [&](std::uint32_t number) { return writers[plan.parts[number]].get(); });
+  for (const auto& writer : writers)
+    writer->close_shard();  // none is put there before all are whole
 
   nlohmann::ordered_json report = nlohmann::ordered_json::object();
   std::string text;

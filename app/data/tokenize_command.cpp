@@ -14,14 +14,17 @@
 #include <vector>
 
 #include "app/data/in_order.h"
+#include "app/data/numbered_files.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/tokenizer.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/format/hashed_file.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/token_file.h"
 #include "lib/observe/work_progress.h"
+#include "lib/storage/storage.h"
 
 namespace scaletrain::app {
 namespace {
@@ -62,13 +65,19 @@ class TokenWriter {
   TokenWriter(const TokenizeOptions& options, int token_bytes)
       : options_(options), token_bytes_(token_bytes) {
     core::system_disk().make_folders(options.folder);
-    if (fs::exists(path_of(0)) && !options.overwrite) {
-      throw core::UsageError(path_of(0).string(), "is there already",
+    remove_abandoned(options.folder, options.name);
+    if (const auto there = files_there(); !there.empty() && !options.overwrite) {
+      throw core::UsageError(there.front().string(), "is there already",
                              "choose another folder or --name, or replace it with --overwrite");
     }
-    for (std::int64_t i = 0; fs::exists(path_of(i)); ++i)
-      core::system_disk().remove_all(path_of(i));
+    refuse_existing(storage::file_storage(), report_path().string(), options.overwrite);
   }
+  ~TokenWriter() {  // what was not put in its place disappears
+    std::error_code ignored;
+    for (std::size_t i = 0; i <= files_.size(); ++i) fs::remove(unfinished(path_of(i)), ignored);
+  }
+  TokenWriter(const TokenWriter&) = delete;
+  TokenWriter& operator=(const TokenWriter&) = delete;
 
   void add(std::span<const std::uint32_t> tokens) {
     while (!tokens.empty()) {
@@ -80,24 +89,43 @@ class TokenWriter {
     }
   }
 
-  // The files: name and tokens.
+  fs::path report_path() const {
+    return fs::path(options_.folder) / (options_.name + ".tokens.json");
+  }
+
+  // Replaces older files by the new ones, which are whole now: name and tokens of each.
   const nlohmann::ordered_json& finish() {
     if (!held_.empty() || files_.empty()) flush();
+    core::Disk& disk = core::system_disk();
+    disk.remove_all(report_path());
+    for (const fs::path& path : files_there()) disk.remove_all(path);
+    for (std::size_t i = 0; i < files_.size(); ++i) disk.rename(unfinished(path_of(i)), path_of(i));
+    disk.sync_folder(options_.folder);
     return files_;
   }
 
  private:
-  fs::path path_of(std::int64_t number) const {
+  fs::path path_of(std::size_t number) const {
     return fs::path(options_.folder) / fmt::format("{}-{:06}.bin", options_.name, number);
+  }
+
+  std::vector<fs::path> files_there() const {
+    std::vector<fs::path> files;
+    for (const auto& entry : storage::file_storage().list(options_.folder)) {
+      if (is_numbered(entry.name, options_.name, {".bin"})) {
+        files.push_back(fs::path(options_.folder) / entry.name);
+      }
+    }
+    return files;
   }
 
   void flush() {
     const auto count = static_cast<std::int64_t>(held_.size());
-    const fs::path path = path_of(static_cast<std::int64_t>(files_.size()));
+    const fs::path path = path_of(files_.size());
     const std::string header =
         options_.layout == "llmc" ? format::llmc_header(count, token_bytes_) : "";
-    core::write_durably(core::system_disk(), path,
-                        header + format::encode_tokens(held_, token_bytes_));
+    format::write_hashed(core::system_disk(), unfinished(path),
+                         header + format::encode_tokens(held_, token_bytes_));
     files_.push_back({{"name", path.filename().string()}, {"tokens", count}});
     held_.clear();
   }
@@ -143,8 +171,7 @@ void run_tokenize(const TokenizeOptions& options) {
                                          {"documents", documents},
                                          {"tokens", tokens},
                                          {"files", writer.finish()}};
-  core::write_durably(core::system_disk(), fs::path(options.folder) / "tokens.json",
-                      report.dump(1) + "\n");
+  core::write_durably(core::system_disk(), writer.report_path(), report.dump(1) + "\n");
   if (options.as_json) {
     print_json(report);
   } else {

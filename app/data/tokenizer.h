@@ -17,7 +17,7 @@ class Tokenizer {
   virtual std::vector<std::uint32_t> encode(std::string_view text) const = 0;
   virtual std::uint32_t vocab_size() const = 0;
   virtual std::uint32_t end_of_text() const = 0;
-  virtual std::string name() const = 0;  // for tokens.json
+  virtual std::string name() const = 0;  // for NAME.tokens.json
 };
 
 // "bytes", or the path of a SentencePiece model. Throws core::DataError for a damaged model or one

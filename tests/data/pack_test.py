@@ -3,6 +3,7 @@ import glob
 import hashlib
 import io
 import os
+import subprocess
 import tarfile
 import time
 import unittest
@@ -199,6 +200,36 @@ class Pack(FolderTest):
         data("pack", self.path("pictures"), self.path("out"), "--overwrite")
         self.assertEqual(1, len(shards_of(self.path("out"))))  # no old shard among the new
         self.assertEqual(1, len(shards_of(self.path("out"), "val")))
+
+    def test_old_shards_stay_until_the_new_ones_are_whole(self):
+        class_folders(self.path("pictures"))
+        data("pack", self.path("pictures"), self.path("out"), "--samples-per-shard", 5)
+        before = digest(self.path("out"))
+        self.write("pictures/emu/bad.jpg", "no picture")
+        overwrite = [self.path("out"), "--overwrite", "--in-file-order", "--samples-per-shard", 5]
+        data("pack", self.path("pictures"), *overwrite, code=65)
+        data("pack", self.path("picturse"), *overwrite, code=65)
+        data("import", "folder", self.path("picturse"), "--out", self.path("out"), "--overwrite",
+             code=65)
+        self.assertEqual(before, digest(self.path("out")))
+
+    def test_a_command_that_fails_leaves_no_shard(self):
+        class_folders(self.path("pictures"))
+        self.write("pictures/emu/bad.jpg", "no picture")
+        data("pack", self.path("pictures"), self.path("out"), "--in-file-order",
+             "--samples-per-shard", 5, code=65)
+        self.assertEqual([], os.listdir(self.path("out")))
+
+    def test_what_a_killed_process_left_is_removed(self):
+        class_folders(self.path("pictures"))
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        left = [self.write(f"out/.{name}.tmp.{ended.pid}{ending}", "half")
+                for name in ("train-000000.tar", "val-000000.tar") for ending in ("", ".idx")]
+        used = self.write(f"out/.train-000001.tar.tmp.{os.getpid()}", "half")
+        data("pack", self.path("pictures"), self.path("out"))
+        self.assertEqual([False, False, True, True], [os.path.exists(path) for path in left])
+        self.assertTrue(os.path.exists(used))
 
     def test_classes_are_shared_by_the_shards_of_a_folder(self):
         class_folders(self.path("train"))

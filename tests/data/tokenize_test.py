@@ -26,7 +26,7 @@ class Tokenize(FolderTest):
                                              report["vocab_size"], report["end_of_text"]))
         expected = [t for text in texts for t in (*text.encode(), END)]
         self.assertEqual(expected, numpy.fromfile(self.files()[0], dtype="<u2").tolist())
-        self.assertEqual(report, read_json(self.path("out", "tokens.json")))
+        self.assertEqual(report, read_json(self.path("out", "train.tokens.json")))
 
     def test_llmc_in_several_files_and_threads(self):
         texts = [f"document {i} " * i for i in range(40)]
@@ -65,6 +65,13 @@ class Tokenize(FolderTest):
         self.assertIn("train-000000.bin: is there already",
                       data("tokenize", path, "--out", self.path("out"), code=2))
         self.assertEqual(before, [read_bytes(file) for file in self.files()])
+        data("tokenize", path, self.path("typo.txt"), "--out", self.path("out"), "--overwrite",
+             "--tokens-per-file", 100, code=65)
+        self.assertEqual(before, [read_bytes(file) for file in self.files()])
+        self.assertEqual([], glob.glob(self.path("out", ".*")))
+        data("tokenize", path, "--out", self.path("out"), "--name", "val")
+        self.assertEqual(301, read_json(self.path("out", "val.tokens.json"))["tokens"])
+        os.remove(self.path("out", "val-000000.bin"))
         data("tokenize", path, "--out", self.path("out"), "--overwrite")
         self.assertEqual(["train-000000.bin"], [os.path.basename(f) for f in self.files()])
 

@@ -241,6 +241,25 @@ class Classes(FolderTest):
         self.assertIn("has other classes", data("stats", self.path("a"), self.path("b"), code=65))
 
 
+class Overwrite(FolderTest):
+    def test_a_set_does_not_replace_itself(self):
+        out = self.path("set")
+        data("synth", out, "--samples", 60, "--classes", 3, "--size", 16, "--samples-per-shard", 20)
+        before = {name: read_bytes(os.path.join(out, name)) for name in os.listdir(out)}
+        os.symlink(out, self.path("link"))
+        first = os.path.join(out, "train-000000.tar")
+        for command in (["dedup", out, "--out", out], ["split", out, "--out", out],
+                        ["dedup", out, "--out", self.path("link")],
+                        ["import", "tar", first, "--out", out]):
+            text = data(*command, "--overwrite", code=2)
+            self.assertRegex(text, r"^--overwrite: .*/train-000000.tar would be replaced, and is "
+                                   "read\n  choose another folder or --name\n$")
+        self.assertEqual(before, {name: read_bytes(os.path.join(out, name))
+                                  for name in os.listdir(out)})
+        data("dedup", out, "--out", out, "--name", "unique", "--overwrite")
+        self.assertTrue(os.path.exists(os.path.join(out, "unique-000000.tar")))
+
+
 class ProgressBar(FolderTest):
     def test_a_bar_on_a_terminal_and_nothing_elsewhere(self):
         for command, label in ((["synth", self.path("in"), "--samples", "1500", "--size", "128",
