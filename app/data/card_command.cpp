@@ -34,7 +34,7 @@ struct CardOptions {
   std::vector<std::string> paths, sources;
   std::string name, description, licence;
   int threads = 0;
-  bool as_json = false;
+  bool overwrite = false, as_json = false;
 };
 
 struct CardShard {
@@ -77,6 +77,7 @@ void run_card(const CardOptions& options) {
   const storage::Stores stores;
   const std::vector<std::string> paths = resolve_shards(stores, options.paths);
   const std::string folder = common_folder(paths), path = file_in(folder, kCardFile);
+  refuse_existing(stores.of(path), path, options.overwrite);
   const std::vector<std::string> classes = data::read_classes(folder, stores.of(path));
   const ShardSet set(stores, paths);
   nlohmann::ordered_json shards = nlohmann::ordered_json::array();
@@ -132,6 +133,7 @@ void add_card_command(CLI::App& app, int& exit_status) {
   command->add_option("--licence,--license", options->licence, "under which it may be used");
   command->add_option("--source", options->sources, "where it comes from; repeatable")
       ->allow_extra_args(false);
+  add_overwrite_flag(*command, options->overwrite);
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);
   command->callback([options, &exit_status] {

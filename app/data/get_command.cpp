@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -21,7 +20,7 @@ namespace {
 struct GetOptions {
   std::string key, field, folder;
   std::vector<std::string> paths;
-  bool as_json = false;
+  bool overwrite = false, as_json = false;
 };
 
 // One field to standard output: the one that is named, else the image.
@@ -38,20 +37,22 @@ void print_field(const ShardFile& shard, const format::TarGroup& group, const st
 }
 
 // Every field as a file; the key's folders are left out, so that nothing lands elsewhere.
-void write_fields(const ShardFile& shard, const format::TarGroup& group, const std::string& folder,
-                  bool as_json) {
-  core::system_disk().make_folders(folder);
+void write_fields(const ShardFile& shard, const format::TarGroup& group,
+                  const GetOptions& options) {
   const std::string name = group.key.substr(group.key.rfind('/') + 1);
-  nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  std::vector<std::string> files;
   for (const format::TarField& field : group.fields) {
     std::string extension = field.extension;
     for (char& c : extension) c = c == '/' ? '_' : c;
-    const auto path = std::filesystem::path(folder) / fmt::format("{}.{}", name, extension);
-    core::write_durably(core::system_disk(), path, shard.read(field.member));
-    files.push_back(path.string());
-    if (!as_json) print(path.string() + "\n");
+    files.push_back(file_in(options.folder, fmt::format("{}.{}", name, extension)));
+    refuse_existing(storage::file_storage(), files.back(), options.overwrite);
   }
-  if (as_json) print_json({{"shard", shard.place()}, {"key", group.key}, {"files", files}});
+  core::system_disk().make_folders(options.folder);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    core::write_durably(core::system_disk(), files[i], shard.read(group.fields[i].member));
+    if (!options.as_json) print(files[i] + "\n");
+  }
+  if (options.as_json) print_json({{"shard", shard.place()}, {"key", group.key}, {"files", files}});
 }
 
 void run_get(const GetOptions& options) {
@@ -65,7 +66,7 @@ void run_get(const GetOptions& options) {
       if (options.folder.empty()) {
         print_field(shard, group, options.field);
       } else {
-        write_fields(shard, group, options.folder, options.as_json);
+        write_fields(shard, group, options);
       }
       return false;  // what is behind it may be damaged
     });
@@ -88,6 +89,7 @@ void add_get_command(CLI::App& app, int& exit_status) {
       command->add_option("--field", options->field, "another field than the image, such as cls");
   CLI::Option* const folder =
       command->add_option("--out", options->folder, "a folder for all fields")->excludes(field);
+  add_overwrite_flag(*command, options->overwrite);
   command->add_flag("--json", options->as_json, "with --out: print one JSON object")->needs(folder);
   command->callback([options, &exit_status] {
     run_get(*options);

@@ -41,7 +41,7 @@ struct StatsOptions {
   std::vector<std::string> paths;
   std::string html;
   int threads = 0;
-  bool as_json = false;
+  bool overwrite = false, as_json = false;
 };
 
 // The contact sheet: the first samples of every class, as many of each, offered in their order.
@@ -186,6 +186,9 @@ void print_text(const DataStats& stats) {
 void run_stats(const StatsOptions& options) {
   const storage::Stores stores;
   const std::vector<std::string> paths = resolve_shards(stores, options.paths);
+  if (!options.html.empty()) {
+    refuse_existing(storage::file_storage(), options.html, options.overwrite);
+  }
   const std::vector<std::string> classes = shared_classes(stores, paths);
   ContactSheet sheet;
   const DataStats stats = gather(ShardSet(stores, paths), classes, resolve_threads(options.threads),
@@ -210,6 +213,7 @@ void add_stats_command(CLI::App& app, int& exit_status) {
       app.add_subcommand("stats", "count classes, formats and sizes, and measure the pixels");
   add_shards_argument(*command, options->paths);
   command->add_option("--html", options->html, "also write a page with a contact sheet here");
+  add_overwrite_flag(*command, options->overwrite);
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);
   command->callback([options, &exit_status] {

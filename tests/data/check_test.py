@@ -120,7 +120,8 @@ class Check(FolderTest):
         data("check", shard)
         self.write("card.json", '{"shards": "a.tar"}')
         self.assertIn("card.json: /shards: is not a list", data("check", shard, code=65))
-        data("card", shard)
+        self.assertIn("card.json: is there already", data("card", shard, code=2))
+        data("card", shard, "--overwrite")
         # A flipped bit in a place that no decoder sees: the padding behind an image.
         content = bytearray(read_bytes(shard))
         place = content.index(b"0000.cls") - 1

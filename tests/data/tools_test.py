@@ -84,7 +84,10 @@ class LookInto(FolderTest):
         data("get", "d/1", self.shard, "--out", self.path("out"))
         files = ["1.cls", "1.jpg", "1.seg.txt"]
         self.assertEqual(files, sorted(os.listdir(self.path("out"))))
-        report = data_json("get", "d/1", self.shard, "--out", self.path("out"))
+        text = data("get", "d/1", self.shard, "--out", self.path("out"), code=2)
+        self.assertEqual(f"{self.path('out', '1.jpg')}: is there already\n"
+                         "  replace it with --overwrite\n", text)
+        report = data_json("get", "d/1", self.shard, "--out", self.path("out"), "--overwrite")
         self.assertEqual((self.shard, "d/1"), (report["shard"], report["key"]))
         self.assertEqual([self.path("out", name) for name in files], sorted(report["files"]))
         self.assertIn("nobody: no sample has this key", data("get", "nobody", self.shard, code=65))
@@ -127,6 +130,9 @@ class Stats(FolderTest):
         thumbnails = re.findall(r"data:image/jpeg;base64,([^\"]+)", page)
         self.assertEqual(14, len(thumbnails))
         self.assertEqual((96, 96), Image.open(io.BytesIO(base64.b64decode(thumbnails[0]))).size)
+        self.assertIn("page.html: is there already",
+                      data("stats", self.path("out"), "--html", self.path("page.html"), code=2))
+        data("stats", self.path("out"), "--html", self.path("page.html"), "--overwrite")
 
 
 class Split(FolderTest):
