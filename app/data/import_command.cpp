@@ -12,6 +12,7 @@
 #include "app/data/import_sources.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
+#include "app/data/pack_sources.h"
 #include "app/data/set_classes.h"
 #include "app/data/shard_writer.h"
 #include "lib/core/error.h"
@@ -32,8 +33,8 @@ struct ImportOptions {
   bool as_json = false;
 };
 
-// The names of the classes, where the files tell them.
-std::vector<std::string> import_all(const ImportOptions& options, const UseSample& use) {
+ImportedSet import_all(const storage::Stores& stores, const ImportOptions& options,
+                       const UseSample& use) {
   if (options.kind == "idx") {
     if (options.sources.size() != 2) {
       throw core::UsageError("data import idx", "two files are needed",
@@ -49,10 +50,10 @@ std::vector<std::string> import_all(const ImportOptions& options, const UseSampl
     return import_folder(options.sources[0], resolve_threads(options.threads), use);
   }
   if (options.kind == "parquet") return import_parquet(options.sources, options.fields, use);
+  if (options.kind == "tfrecord") import_tfrecord(options.sources, options.fields, use);
   for (const std::string& source : options.sources) {
     if (options.kind == "lmdb") import_lmdb(source, use);
-    if (options.kind == "tar") import_tar(source, use);
-    if (options.kind == "tfrecord") import_tfrecord(source, options.fields, use);
+    if (options.kind == "tar") import_tar(stores, source, use);
   }
   return {};
 }
@@ -64,7 +65,7 @@ void run_import(const ImportOptions& options) {
   observe::WorkProgress progress(STDERR_FILENO, "importing", 0);
   format::KeySet keys;
   std::int64_t samples = 0;
-  const auto classes = import_all(options, [&](const ImportedSample& sample) {
+  const ImportedSet set = import_all(stores, options, [&](const ImportedSample& sample) {
     if (!keys.insert(sample.key)) {
       throw core::DataError(format::shown_name(sample.key), "the key is used again",
                             "the fields of a key must stand together, and keys must differ");
@@ -83,20 +84,22 @@ void run_import(const ImportOptions& options) {
     throw core::DataError(options.sources.front(), "holds no sample",
                           "name whole data sets of the kind that is given");
   }
-  check_classes(stores, options.shards.folder, classes);
+  check_classes(stores, options.shards.folder, set.classes);
   const std::size_t shards = writer.finish().size();
-  keep_classes(stores, options.shards.folder, classes);
+  keep_classes(stores, options.shards.folder, set.classes);
   if (writer.incomplete() > 0) {
     core::warn(
-        "{} of {} samples have no image or no label: other programs read them, training "
-        "here does not",
+        "{} of {} samples are not one image with a class number: other programs read them, "
+        "training here does not",
         writer.incomplete(), samples);
   }
   if (options.as_json) {
-    print_json({{"samples", samples}, {"shards", shards}});
+    print_json({{"samples", samples}, {"shards", shards}, {"left_alone", set.left_alone}});
   } else {
-    print(fmt::format("imported {} samples into {} shards in {}\n", samples, shards,
-                      options.shards.folder));
+    const std::string others = shown_files(set.left_alone);
+    print(fmt::format("imported {} samples into {} shards in {}{}\n", samples, shards,
+                      options.shards.folder,
+                      others.empty() ? "" : fmt::format("; no images, left alone: {}", others)));
   }
 }
 
@@ -112,7 +115,10 @@ void add_import_command(CLI::App& app, int& exit_status) {
                    "compressed")
       ->check(CLI::IsMember({"folder", "idx", "lmdb", "parquet", "tar", "tfrecord"}))
       ->required();
-  command->add_option("SRC", options->sources, "files; for idx the images, then the labels")
+  command
+      ->add_option(
+          "SRC", options->sources,
+          "files, for tar also patterns, folders and URLs; for idx the images, then the labels")
       ->required();
   command
       ->add_option("--out", options->shards.folder,
@@ -133,6 +139,9 @@ void add_import_command(CLI::App& app, int& exit_status) {
   add_threads_flag(*command, options->threads, "threads that read a folder's files");
   add_json_flag(*command, options->as_json);
   command->callback([options, &exit_status] {
+    if (options->kind == "tar") {
+      options->sources = resolve_shards(storage::Stores(), options->sources);
+    }
     run_import(*options);
     exit_status = 0;
   });

@@ -12,6 +12,7 @@
 
 #include "app/data/image_kind.h"
 #include "app/data/import_sources.h"
+#include "app/data/unique_keys.h"
 #include "app/parquet/parquet_library.h"
 #include "lib/core/error.h"
 #include "lib/format/tar.h"
@@ -148,15 +149,16 @@ std::string field_stem(const std::string& column) {
 // Rows of one file to samples.
 class RowImport {
  public:
-  RowImport(std::string path, const std::vector<std::string>& columns, const FieldNames& fields,
-            const ParquetClasses& classes)
+  // The keys begin with `stem`.
+  RowImport(std::string path, std::string stem, const std::vector<std::string>& columns,
+            const FieldNames& fields, const ParquetClasses& classes)
       : path_(std::move(path)),
+        key_(std::move(stem)),
         columns_(columns),
         image_(image_column(path_, columns, fields)),
         label_(label_column(path_, columns, fields)),
         first_class_(fields.first_class),
         classes_(classes) {
-    key_ = std::filesystem::path(path_).filename().string();
     for (char& c : key_) c = c == '.' ? '_' : c;
     std::set<std::string> stems;
     for (const std::string& column : columns_) {
@@ -233,19 +235,21 @@ class RowImport {
 
 }  // namespace
 
-std::vector<std::string> import_parquet(const std::vector<std::string>& paths,
-                                        const FieldNames& names, const UseSample& use) {
+ImportedSet import_parquet(const std::vector<std::string>& paths, const FieldNames& names,
+                           const UseSample& use) {
   const ParquetClasses classes = find_classes(paths, names);
+  UniqueKeys stems;  // as in Hive's layout, part-0.parquet in each folder
   for (const std::string& path : paths) {
     ParquetFile file(path);
-    const RowImport rows(path, file.columns(), names, classes);
+    const RowImport rows(path, stems.take(std::filesystem::path(path).filename().string()),
+                         file.columns(), names, classes);
     std::vector<ParquetCell> row;
     for (std::int64_t number = 0; file.next(row); ++number) {
       use(rows.sample(number, std::move(row)));
       row.clear();
     }
   }
-  return classes.names;
+  return {classes.names, {}};
 }
 
 }  // namespace scaletrain::app

@@ -13,13 +13,16 @@
 #include "app/data/image_kind.h"
 #include "app/data/in_order.h"
 #include "app/data/pack_sources.h"
+#include "app/data/unique_keys.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/url.h"
 #include "lib/data/encode.h"
 #include "lib/format/tar.h"
 #include "lib/format/tar_groups.h"
 #include "lib/format/tar_samples.h"
 #include "lib/format/tfrecord.h"
+#include "lib/storage/block_reader.h"
 #include "lib/storage/unpacked_file.h"
 
 namespace scaletrain::app {
@@ -101,8 +104,8 @@ class IdxFile {
 };
 
 // A file, or what it holds where it is compressed.
-std::unique_ptr<storage::Object> open_source(const std::string& path) {
-  const storage::Storage& files = storage::file_storage();
+std::unique_ptr<storage::Object> open_source(const std::string& path,
+                                             const storage::Storage& files) {
   return storage::is_packed(*files.stream(path), path)
              ? storage::open_unpacked(files, path, storage::Packing::kAnyOrNone)
              : files.open(path);
@@ -132,27 +135,64 @@ ImportedSample read_item(const PackItem& item) {
   return {item.key, {{kind, std::move(image)}, {"cls", std::to_string(item.label)}}};
 }
 
+// The keys begin with `stem`.
+void import_records(const std::string& path, const std::string& stem, const FieldNames& names,
+                    const UseSample& use) {
+  const std::string image_name = names.image.empty() ? "image/encoded" : names.image;
+  const std::string label_name = names.label.empty() ? "image/class/label" : names.label;
+  const auto file = open_source(path, storage::file_storage());
+  std::int64_t number = 0;
+  const auto take = [&](std::string_view record) {
+    const std::string place = fmt::format("{}: record {}", path, number);
+    const auto refuse = [&](const std::string& found) {
+      throw core::DataError(place, found, "--image-field and --label-field name the features");
+    };
+    try {
+      const auto features = format::parse_example(record);
+      const auto image = features.find(image_name), label = features.find(label_name);
+      if (image == features.end() || image->second.bytes.size() != 1) {
+        refuse(fmt::format("has no \"{}\" with one image", image_name));
+      }
+      if (label == features.end()) refuse(fmt::format("has no \"{}\"", label_name));
+      const std::string kind = image_kind(image->second.bytes[0]);
+      if (kind.empty()) refuse("its image is in no known format");
+      std::string key = fmt::format("{}-{:08}", stem, number++);
+      for (char& c : key) c = c == '.' ? '_' : c;
+      use({key,
+           {{kind, std::string(image->second.bytes[0])},
+            {"cls", label_of(label->second, names.first_class, place, label_name)}}});
+    } catch (const std::invalid_argument& error) {
+      refuse(fmt::format("is no tf.train.Example: {}", error.what()));
+    }
+  };
+  format::for_each_record(
+      path, file->identity().bytes,
+      [&](std::int64_t offset, std::span<std::byte> out) { file->read(offset, out); }, take);
+}
+
 }  // namespace
 
-std::vector<std::string> import_folder(const std::string& path, int threads, const UseSample& use) {
+ImportedSet import_folder(const std::string& path, int threads, const UseSample& use) {
   PackSource source = read_pack_source(path, {});
   in_order<ImportedSample>(
       std::ssize(source.items), threads,
       [&](std::int64_t i, int) { return read_item(source.items[static_cast<std::size_t>(i)]); },
       [&](std::int64_t, const ImportedSample& sample) { use(sample); });
-  return std::move(source.classes);
+  return {std::move(source.classes), std::move(source.left_alone)};
 }
 
-void import_tar(const std::string& path, const UseSample& use) {
-  const auto file = open_source(path);
+void import_tar(const storage::Stores& stores, const std::string& path, const UseSample& use) {
+  const auto file = open_source(path, stores.of(path));
+  const storage::BlockReader pieces(*file);
   const format::ReadAt read = [&](std::int64_t offset, std::span<std::byte> out) {
-    file->read(offset, out);
+    core::is_url(path) ? pieces.read(offset, out) : file->read(offset, out);
   };
-  format::for_each_group(path, file->identity().bytes, read, [&](const format::TarGroup& group) {
+  const std::string place = core::shown_path(path);
+  format::for_each_group(place, file->identity().bytes, read, [&](const format::TarGroup& group) {
     ImportedSample sample{group.key, {}};
     for (const format::TarField& field : group.fields) {
       std::string bytes(static_cast<std::size_t>(field.member.bytes), '\0');
-      file->read(field.member.data, std::as_writable_bytes(std::span(bytes)));
+      read(field.member.data, std::as_writable_bytes(std::span(bytes)));
       sample.fields.push_back({field.extension, std::move(bytes)});
     }
     use(sample);
@@ -184,38 +224,12 @@ void import_idx(const std::string& images, const std::string& labels, const UseS
   numbers.expect_end();
 }
 
-void import_tfrecord(const std::string& path, const FieldNames& names, const UseSample& use) {
-  const std::string image_name = names.image.empty() ? "image/encoded" : names.image;
-  const std::string label_name = names.label.empty() ? "image/class/label" : names.label;
-  const auto file = open_source(path);
-  const std::string stem = std::filesystem::path(path).filename().string();
-  std::int64_t number = 0;
-  const auto take = [&](std::string_view record) {
-    const std::string place = fmt::format("{}: record {}", path, number);
-    const auto refuse = [&](const std::string& found) {
-      throw core::DataError(place, found, "--image-field and --label-field name the features");
-    };
-    try {
-      const auto features = format::parse_example(record);
-      const auto image = features.find(image_name), label = features.find(label_name);
-      if (image == features.end() || image->second.bytes.size() != 1) {
-        refuse(fmt::format("has no \"{}\" with one image", image_name));
-      }
-      if (label == features.end()) refuse(fmt::format("has no \"{}\"", label_name));
-      const std::string kind = image_kind(image->second.bytes[0]);
-      if (kind.empty()) refuse("its image is in no known format");
-      std::string key = fmt::format("{}-{:08}", stem, number++);
-      for (char& c : key) c = c == '.' ? '_' : c;
-      use({key,
-           {{kind, std::string(image->second.bytes[0])},
-            {"cls", label_of(label->second, names.first_class, place, label_name)}}});
-    } catch (const std::invalid_argument& error) {
-      refuse(fmt::format("is no tf.train.Example: {}", error.what()));
-    }
-  };
-  format::for_each_record(
-      path, file->identity().bytes,
-      [&](std::int64_t offset, std::span<std::byte> out) { file->read(offset, out); }, take);
+void import_tfrecord(const std::vector<std::string>& paths, const FieldNames& names,
+                     const UseSample& use) {
+  UniqueKeys stems;
+  for (const std::string& path : paths) {
+    import_records(path, stems.take(std::filesystem::path(path).filename().string()), names, use);
+  }
 }
 
 }  // namespace scaletrain::app

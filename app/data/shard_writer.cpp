@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "app/data/card.h"
@@ -81,13 +82,17 @@ void check_room(const storage::Stores& stores, const ShardOptions& options) {
   if (!options.overwrite) refuse_shards_there(stores, options);
 }
 
+// Whether an index may name it: one image, a class number, and no extension twice.
 bool is_complete(const std::vector<WrittenField>& fields) {
-  bool image = false, label = false;
+  std::set<std::string_view> seen;
+  std::int64_t images = 0;
+  bool label = false;
   for (const WrittenField& field : fields) {
-    image = image || format::is_image_extension(field.extension);
-    label = label || field.extension == "cls";
+    if (!seen.insert(field.extension).second) return false;
+    images += format::is_image_extension(field.extension) ? 1 : 0;
+    label = label || (field.extension == "cls" && format::parse_label(field.bytes));
   }
-  return image && label;
+  return images == 1 && label;
 }
 
 }  // namespace

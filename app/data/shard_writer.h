@@ -1,5 +1,5 @@
 // New shards NAME-000000.tar, NAME-000001.tar, ... in a folder, local or of an object store, each
-// whole or absent, with its index beside it where every sample has an image and a label,
+// whole or absent, with its index beside it where every sample has one image and a class number,
 // as training needs. In a local folder they appear together when all are whole, and only then are
 // older ones replaced; in an object store each appears when it is whole.
 #pragma once
@@ -67,7 +67,7 @@ class ShardWriter {
   // another program put there in the meantime.
   const std::vector<WrittenShard>& finish();
 
-  // Samples without an image or a label, which training cannot use.
+  // Samples without an image or a class number, or with two images, which training cannot use.
   std::int64_t incomplete() const { return incomplete_; }
 
  private:

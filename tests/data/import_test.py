@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import os
+import subprocess
 import tarfile
 import unittest
 
@@ -15,8 +16,8 @@ import webdataset
 import zstandard
 from PIL import Image
 
-from tools_support import (FolderTest, class_folders, data, picture, read_bytes, read_json,
-                           write_tar)
+from tools_support import (PROGRAM, FolderTest, class_folders, data, picture, read_bytes,
+                           read_json, write_tar)
 
 
 def samples_of(folder):
@@ -66,6 +67,11 @@ class Import(FolderTest):
         data("import", "tfrecord", self.path("gz/set.tfrecord"), "--out", self.path("gz"),
              "--first-class", 1)
         self.assertEqual(expected, samples_of(self.path("gz")))
+        data("import", "tfrecord", path, self.path("gz/set.tfrecord"), "--out", self.path("both"),
+             "--first-class", 1)
+        self.assertEqual([key for key, _ in expected] +
+                         [key.replace("record-", "record-2-") for key, _ in expected],
+                         [key for key, _ in samples_of(self.path("both"))])
         self.assertIn("empty: holds no sample", data("import", "tfrecord", self.write("empty", b""),
                                                      "--out", self.path("no"), code=65))
         content = bytearray(read_bytes(path))
@@ -133,6 +139,26 @@ class Import(FolderTest):
                 self.assertEqual(members, [(m.name, tar.extractfile(m).read()) for m in tar])
         cut = self.write("cut.tar.gz", gzip.compress(plain)[:-5000])
         data("import", "tar", cut, "--out", self.path("no"), code=65)
+
+    def test_tars_by_folder_and_pattern(self):
+        for name in ("a", "b"):
+            self.write(f"set/{name}.tar", read_bytes(write_tar(self.path("one"), [
+                (f"{name}.jpg", picture(1)), (f"{name}.cls", b"1")])))
+        for i, source in enumerate((self.path("set"), self.path("set", "{a,b}.tar"))):
+            data("import", "tar", source, "--out", self.path(f"out{i}"))
+            self.assertEqual(["a", "b"], [key for key, _ in samples_of(self.path(f"out{i}"))])
+
+    def test_samples_that_are_not_for_training_are_kept(self):
+        samples = [{"jpg": picture(1), "png": picture(2, kind="PNG"), "cls": b"1"},
+                   {"jpg": picture(3), "cls": b"dog"}, {"jpg": picture(4), "cls": b"-1"},
+                   {"jpg": picture(5), "cls": b"0"}]
+        path = write_tar(self.path("a.tar"), [(f"{i}.{e}", content) for i, sample in enumerate(samples)
+                                              for e, content in sample.items()])
+        done = subprocess.run([PROGRAM, "data", "import", "tar", path, "--out", self.path("out")],
+                              capture_output=True, text=True, timeout=60, check=True)
+        self.assertIn("3 of 4 samples are not one image with a class number", done.stderr)
+        self.assertEqual(samples, [fields for _, fields in samples_of(self.path("out"))])
+        self.assertEqual(["train-000000.tar"], os.listdir(self.path("out")))
 
     def test_a_tar_that_libarchive_ends_early_is_refused(self):
         """Each of these is clean to libarchive and to Python's tarfile, with samples missing."""

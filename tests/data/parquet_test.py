@@ -73,6 +73,15 @@ class Parquet(FolderTest):
         self.assertEqual(["cat", "dog", "emu"], read_json(self.path("out", "classes.json")))
         data("check", self.path("out"))
 
+    def test_files_of_one_name_in_several_folders(self):
+        """As Hive lays them out."""
+        paths = []
+        for i in range(2):
+            os.makedirs(self.path(f"year={i}"))
+            paths.append(self.put(f"year={i}/part-0.parquet", {"image": [picture(i)], "label": [i]}))
+        self.assertEqual(["part-0_parquet-00000000", "part-0_parquet-2-00000000"],
+                         [key for key, _ in self.imported(*paths)])
+
     def test_labels_that_are_names_are_numbered(self):
         names = ["dog", "ant", "dog", "cat"]
         for labels in (names, pyarrow.array(names).dictionary_encode()):

@@ -131,6 +131,10 @@ class Read(RemoteTest):
         self.upload(local)
         report = data_json("check", self.remote + "/train-{000000..000002}.tar")
         self.assertEqual(40, report["folders"][0]["samples"])
+        data("import", "tar", self.remote, "--out", self.path("imported"))
+        samples = [[line.split("\t", 1)[1] for line in data("ls", place).splitlines()]
+                   for place in (local, self.path("imported"))]
+        self.assertEqual(*samples)
         text = data("ls", self.remote + "/train-000009.tar", code=65)
         self.assertIn("train-000009.tar: HTTP 404, NoSuchKey", text)
         self.assertIn("no .tar in it", data("ls", f"s3://{self.bucket}/none", code=65))
