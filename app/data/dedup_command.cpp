@@ -214,15 +214,17 @@ void add_dedup_command(CLI::App& app, int& exit_status) {
   CLI::App* const command =
       app.add_subcommand("dedup", "find images that are there more than once, and leave them out");
   add_shards_argument(*command, options->paths);
-  command
-      ->add_option(
-          "--near", options->near,
-          "also find images that look alike: whose 64-bit hashes differ in so many bits; 3 "
-          "is for copies of other size or quality")
-      ->check(CLI::Range(0, kMostDistance));
+  CLI::Option* const near =
+      command
+          ->add_option(
+              "--near", options->near,
+              "also find images that look alike: whose 64-bit hashes differ in so many bits; 3 "
+              "is for copies of other size or quality")
+          ->check(CLI::Range(0, kMostDistance));
   command->add_option("--out", options->shards.folder,
                       "write shards here that keep the first of equal images");
-  command->add_flag("--drop-near", options->drop_near, "keep only the first of images alike too");
+  command->add_flag("--drop-near", options->drop_near, "keep only the first of images alike too")
+      ->needs(near);
   add_shard_flags(*command, options->shards);
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);

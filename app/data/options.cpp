@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <string_view>
 
 #include "lib/core/compressed_name.h"
@@ -81,9 +82,9 @@ void add_shards_argument(CLI::App& command, std::vector<std::string>& paths) {
 
 std::vector<std::string> resolve_shards(const storage::Stores& stores,
                                         const std::vector<std::string>& paths) {
+  std::error_code ignored;
   std::vector<std::string> shards;
   for (const std::string& path : paths) {
-    std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) {
       append_shards_of(stores, path, shards);
       continue;
@@ -92,13 +93,20 @@ std::vector<std::string> resolve_shards(const storage::Stores& stores,
     const std::vector<std::string> expanded = recipe::expand_braces(path, mistake);
     if (!mistake.empty()) throw core::UsageError(core::shown_path(path), mistake);
     for (const std::string& name : expanded) {
-      if (is_remote_folder(name)) {
+      if (is_remote_folder(name) || std::filesystem::is_directory(name, ignored)) {
         append_shards_of(stores, name, shards);
       } else {
         shards.push_back(name);
       }
     }
   }
+  std::set<std::string> seen;  // a folder and a shard in it may be named together
+  std::erase_if(shards, [&](const std::string& shard) {
+    return !seen.insert(core::is_url(shard)
+                            ? shard
+                            : std::filesystem::path(shard).lexically_normal().string())
+                .second;
+  });
   return shards;
 }
 

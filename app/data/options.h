@@ -28,8 +28,9 @@ void refuse_existing(const storage::Storage& storage, const std::string& path, b
 void add_shards_argument(CLI::App& command, std::vector<std::string>& paths);
 
 // The shards that such arguments mean: a folder stands for every tar in it, plain or compressed,
-// sorted bytewise; an s3:// or gs:// path that has no such name is one. Throws core::UsageError for
-// a wrong pattern, core::DataError for a missing or empty folder. Shards themselves are not opened.
+// sorted bytewise, and each shard is there once; an s3:// or gs:// path that has no such name is
+// one. Throws core::UsageError for a wrong pattern, core::DataError for a missing or empty folder.
+// Shards themselves are not opened.
 std::vector<std::string> resolve_shards(const storage::Stores& stores,
                                         const std::vector<std::string>& paths);
 

@@ -103,8 +103,9 @@ class SystemDisk : public Disk {
   }
 };
 
+// One name a thread, so that threads that write one file do not share it.
 fs::path temporary_beside(const fs::path& path) {
-  return path.parent_path() / fmt::format(".{}.tmp.{}", path.filename().string(), ::getpid());
+  return path.parent_path() / fmt::format(".{}.tmp.{}", path.filename().string(), ::gettid());
 }
 
 }  // namespace

@@ -247,6 +247,22 @@ class Classes(FolderTest):
         self.assertIn("has other classes", data("stats", self.path("a"), self.path("b"), code=65))
 
 
+class Arguments(FolderTest):
+    def test_a_shard_that_is_named_twice_is_taken_once(self):
+        data("synth", self.path("set"), "--samples", 40, "--size", 8, "--samples-per-shard", 20)
+        shard = self.path("set", "train-000000.tar")
+        data("index", self.path("set"), shard, self.path("set", ".", "train-{000000,000001}.tar"))
+        self.assertEqual(40, data_json("stats", self.path("set"), shard)["samples"])
+
+    def test_braces_in_folders(self):
+        for name in ("sep", "seq"):
+            data("synth", self.path(name), "--samples", 20, "--size", 8)
+        self.assertEqual(40, data_json("stats", self.path("se{p,q}"))["samples"])
+
+    def test_drop_near_needs_near(self):
+        self.assertIn("--near", data("dedup", self.folder, "--drop-near", code=2))
+
+
 class Overwrite(FolderTest):
     def test_a_set_does_not_replace_itself(self):
         out = self.path("set")
