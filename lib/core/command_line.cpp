@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <sstream>
 
 #include "lib/core/command_table.h"
 #include "lib/core/error.h"
@@ -118,7 +119,9 @@ bool parse_command_line(CLI::App& app, std::vector<std::string> arguments) {
                        fmt::format("{}{} --help lists the flags", chosen.words,
                                    chosen.command == &app ? " COMMAND" : ""));
     }
-    app.exit(error);  // --help, --version: prints
+    std::ostringstream text;  // --help, --version
+    app.exit(error, text, text);
+    std::fputs(text.str().c_str(), stdout);
     flush_output();
     return false;
   }
