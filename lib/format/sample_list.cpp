@@ -40,8 +40,8 @@ class CsvReader {
       do {
         row.fields.push_back(field());
       } while (take(','));
-      take('\r');
-      if (at_ < text_.size() && !take('\n')) {
+      const bool returned = take('\r');  // alone it ends a line too
+      if (!take('\n') && !returned && at_ < text_.size()) {
         refuse_line(place_, line_, "text after a closing quote",
                     "write \"\" for a quote in quotes");
       }

@@ -15,6 +15,8 @@ TEST_CASE("a CSV list is read as RFC 4180 has it") {
                        ",d,b\r\n",
                        "l.csv") == Samples{{"a.jpg", "c, \"at\"", 2}, {"b", "d", 5}});
   CHECK(parse_csv_list("path,label\n", "l.csv").empty());
+  CHECK(parse_csv_list("path,label\ra.jpg,cat\r\rb.jpg,dog\r", "l.csv") ==
+        Samples{{"a.jpg", "cat", 2}, {"b.jpg", "dog", 4}});
 }
 
 TEST_CASE("a CSV list that is damaged is refused with its line") {
