@@ -193,13 +193,14 @@ void run_split(const SplitOptions& options) {
   const int threads = resolve_threads(options.threads);
   const Plan plan = make_plan(options, set, threads);
   std::vector<std::unique_ptr<ShardWriter>> writers;
+  writers.reserve(kParts.size());
   for (const char* const part : kParts) {
     writers.push_back(std::make_unique<ShardWriter>(stores, options_of(options, part)));
   }
   copy_samples(set, threads,
                [&](std::uint32_t number) { return writers[plan.parts[number]].get(); });
-  for (const auto& writer : writers)
-    writer->close_shard();  // none is put there before all are whole
+  // All are whole before one is put there.
+  for (const auto& writer : writers) writer->close_shard();
 
   nlohmann::ordered_json report = nlohmann::ordered_json::object();
   std::string text;
