@@ -37,7 +37,10 @@ Reporter::Reporter(const recipe::Recipe& recipe, const core::WorkerEnv& env, Par
   core::system_disk().make_folders(run);
   core::write_durably(core::system_disk(), run / "environment.json",
                       observe::environment_json(facts));
-  core::write_durably(core::system_disk(), run / "recipe.json", recipe::to_json(recipe));
+  // Of a new run the launcher has written it.
+  if (resume) {
+    core::write_durably(core::system_disk(), run / "recipe.json", recipe::to_json(recipe));
+  }
   metrics_ = std::make_unique<observe::MetricsWriter>(run / "metrics.jsonl");
   progress_ = std::make_unique<observe::Progress>(
       console_fd_, observe::ProgressGoal{.total_steps = parts.total_steps,

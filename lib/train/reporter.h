@@ -22,8 +22,8 @@ namespace scaletrain::train {
 
 class Reporter {
  public:
-  // Rank 0 writes environment.json and recipe.json into the run's folder: what is trained now, all
-  // of which could be loaded. `resume`: the checkpoint that it came from.
+  // Rank 0 writes environment.json into the run's folder, and for a run that goes on from the
+  // checkpoint `resume` recipe.json anew: what is trained now, all of which could be loaded.
   Reporter(const recipe::Recipe& recipe, const core::WorkerEnv& env, Parts& parts,
            const std::optional<std::filesystem::path>& resume);
   ~Reporter();
