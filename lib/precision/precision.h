@@ -31,6 +31,10 @@ class Precision {
   virtual void load_state(const nlohmann::json& state);
 };
 
+// Whether LibTorch has bf16 for it that is faster than fp32; on a CPU it needs AVX-512.
+bool multiplies_bf16(at::Device device);
+
+// bf16 on a device without it is fp32, with a warning.
 std::unique_ptr<Precision> make_precision(const recipe::Component& precision, at::Device device);
 
 }  // namespace scaletrain::precision

@@ -18,7 +18,10 @@ std::unique_ptr<precision::Precision> make(const std::string& name) {
   return precision::make_precision(config, at::kCPU);
 }
 
-TEST_CASE("bf16 multiplies matrices in bf16, keeps parameters and their gradients in fp32") {
+const bool kHasBf16 = precision::multiplies_bf16(at::kCPU);
+
+TEST_CASE("bf16 multiplies matrices in bf16, keeps parameters and their gradients in fp32" *
+          doctest::skip(!kHasBf16)) {
   const at::Tensor weight = at::randn({4, 4}).requires_grad_(true);
   const auto bf16 = make("bf16");
   at::ScalarType inside = at::kFloat;
@@ -33,6 +36,14 @@ TEST_CASE("bf16 multiplies matrices in bf16, keeps parameters and their gradient
   CHECK((weight.scalar_type() == at::kFloat));
   CHECK((weight.grad().scalar_type() == at::kFloat));
   CHECK(at::equal(weight.grad(), at::full({4, 4}, 2.0)));
+}
+
+TEST_CASE("bf16 is fp32 where LibTorch would go through the numbers one by one" *
+          doctest::skip(kHasBf16)) {
+  const at::Tensor product = make("bf16")->forward([] {
+    return at::mm(at::ones({2, 4}), at::ones({4, 4}));
+  });
+  CHECK((product.scalar_type() == at::kFloat));
 }
 
 TEST_CASE("fp32 leaves the numbers alone") {

@@ -1,8 +1,10 @@
 // Autocast to bfloat16: matrix products and convolutions in bf16, sums and losses in fp32;
 // parameters, gradients and optimizer state stay fp32. bf16 has fp32's range, so no loss scale is
-// needed.
+// needed. On a CPU without AVX-512, for which oneDNN has no bf16, LibTorch would go through the
+// numbers one by one, many times slower than in fp32: there it is fp32, and says so.
 #include <ATen/autocast_mode.h>
 
+#include "lib/core/log.h"
 #include "lib/precision/precision.h"
 
 namespace scaletrain::precision {
@@ -49,7 +51,19 @@ class Bf16 : public Precision {
 
 }  // namespace
 
-std::unique_ptr<Precision> make_bf16(const recipe::Component& /*config*/, at::Device device) {
+bool multiplies_bf16(at::Device device) {
+  return !device.is_cpu() ||
+         (__builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+          __builtin_cpu_supports("avx512dq") != 0);
+}
+
+std::unique_ptr<Precision> make_fp32(const recipe::Component& config, at::Device device);
+
+std::unique_ptr<Precision> make_bf16(const recipe::Component& config, at::Device device) {
+  if (!multiplies_bf16(device)) {
+    core::warn("this CPU has no AVX-512 and LibTorch no fast bf16 without it: fp32 is used");
+    return make_fp32(config, device);
+  }
   return std::make_unique<Bf16>(device.type());
 }
 
