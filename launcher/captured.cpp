@@ -1,6 +1,5 @@
 #include "launcher/captured.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -11,24 +10,11 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/descriptor.h"
-#include "lib/core/error.h"
 
 namespace scaletrain::launcher {
 namespace {
 
 constexpr std::size_t kMostCaptured = 1 << 20;
-
-struct CapturePipe {
-  core::Descriptor read, write;
-};
-
-CapturePipe make_capture_pipe() {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw core::InternalError("pipe", core::errno_text(errno), "raise ulimit -n");
-  }
-  return {core::Descriptor(ends[0]), core::Descriptor(ends[1])};
-}
 
 // Takes what is there; closes the pipe at its end.
 void take_some(core::Descriptor& from, std::string& to) {
@@ -55,10 +41,10 @@ std::string Captured::trouble() const {
 }
 
 Captured run_captured(core::SpawnRequest request, std::chrono::milliseconds limit) {
-  const core::Descriptor null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  CapturePipe output = make_capture_pipe(), error = make_capture_pipe();
+  const core::Descriptor nothing = core::open_nothing();
+  core::Pipe output = core::make_pipe(), error = core::make_pipe();
   request.descriptors.insert(request.descriptors.end(),
-                             {{null.get(), 0}, {output.write.get(), 1}, {error.write.get(), 2}});
+                             {{nothing.get(), 0}, {output.write.get(), 1}, {error.write.get(), 2}});
   const core::SteadyTime start = core::now();
   const core::Process process = core::Process::spawn(request);
   output.write.reset();

@@ -22,7 +22,6 @@
 #include "launcher/kubernetes/pod.h"
 #include "launcher/launch_command.h"
 #include "launcher/program_line.h"
-#include "launcher/programs.h"
 #include "launcher/queue/queue_command.h"
 #include "launcher/recipe_command.h"
 #include "launcher/shell/shell_commands.h"
@@ -32,6 +31,7 @@
 #include "lib/core/command_line.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/programs.h"
 #include "lib/core/subprocess.h"
 #include "lib/core/version.h"
 
@@ -59,7 +59,7 @@ void tidy_up_process() {
 // Becomes `scaletrain-NAME`, beside this program or on PATH; comes back where there is none.
 void become_external(const std::string& name, const std::vector<std::string>& arguments) {
   std::optional<std::string> path =
-      core::find_program(program_beside_us(fmt::format("scaletrain-{}", name)));
+      core::find_program(core::program_beside_us(fmt::format("scaletrain-{}", name)));
   if (!path) path = core::find_program(fmt::format("scaletrain-{}", name));
   if (!path) return;
   std::vector<char*> pointers;

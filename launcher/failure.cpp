@@ -13,6 +13,7 @@
 #include "launcher/output_relay.h"
 #include "launcher/placement.h"
 #include "lib/core/clock.h"
+#include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 
@@ -219,6 +220,14 @@ std::string to_json(const Failure& failure, int attempt) {
   if (!failure.device.empty()) json["device"] = failure.device;
   if (failure.step >= 0) json["step"] = failure.step;
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+void write_failure(const std::filesystem::path& folder, const Failure& failure, int attempt) {
+  try {
+    core::write_durably(core::system_disk(), folder / "failure.json", to_json(failure, attempt));
+  } catch (const core::StorageError& error) {
+    core::warn("failure.json was not written: {}", error.what());
+  }
 }
 
 }  // namespace scaletrain::launcher

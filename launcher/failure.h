@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,7 +42,10 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
 // The report, several lines, without a newline at the end.
 std::string render(const Failure& failure);
 
-// RUN/failure.json.
+// What failure.json holds.
 std::string to_json(const Failure& failure, int attempt);
+
+// Writes FOLDER/failure.json; where it cannot, warns.
+void write_failure(const std::filesystem::path& folder, const Failure& failure, int attempt);
 
 }  // namespace scaletrain::launcher

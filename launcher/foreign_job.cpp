@@ -1,6 +1,5 @@
 #include "launcher/foreign_job.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <system_error>
 
 #include "launcher/error_file.h"
+#include "launcher/gpus.h"
 #include "launcher/temporary_folder.h"
 #include "launcher/torchrun/line_prefix.h"
 #include "launcher/torchrun/numa.h"
@@ -53,22 +53,16 @@ void fill_in_rank(std::string& word, int local_rank) {
 // The entry of CUDA_VISIBLE_DEVICES for a local rank, or the rank itself where that is not set.
 std::string device_of(const char* visible, int local_rank) {
   if (visible == nullptr) return std::to_string(local_rank);
-  std::string_view rest = visible;
-  for (int skipped = 0; skipped < local_rank; ++skipped) {
-    const std::size_t comma = rest.find(',');
-    if (comma == std::string_view::npos) {
-      throw core::UsageError(
-          "--virtual-local-rank",
-          fmt::format("CUDA_VISIBLE_DEVICES=\"{}\" has no device for local rank {}",
-                      core::escape_control(visible), local_rank),
-          "start fewer workers, or make more devices visible");
-    }
-    rest.remove_prefix(comma + 1);
+  std::vector<std::string> entries = device_entries(visible);
+  const auto at = static_cast<std::size_t>(local_rank);
+  if (at >= entries.size()) {
+    throw core::UsageError(
+        "--virtual-local-rank",
+        fmt::format("CUDA_VISIBLE_DEVICES=\"{}\" has no device for local rank {}",
+                    core::escape_control(visible), local_rank),
+        "start fewer workers, or make more devices visible");
   }
-  rest = rest.substr(0, rest.find(','));
-  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
-  while (!rest.empty() && rest.back() == ' ') rest.remove_suffix(1);
-  return std::string(rest);
+  return std::move(entries[at]);
 }
 
 std::vector<std::string> resolved(std::vector<std::string> program) {
@@ -175,7 +169,7 @@ WorkerPlan ForeignJob::plan_worker(core::WorkerEnv env) {
   plan.process.variables.erase("SCALETRAIN_ATTEMPT");  // of our own workers
   if (watch_) {
     const int fd = watch_->fd(local_rank);
-    plan.process.variables["SCALETRAIN_BEAT_FILE"] = fmt::format("/proc/self/fd/{}", fd);
+    plan.process.variables["SCALETRAIN_BEAT_FILE"] = core::path_of(fd);
     plan.process.descriptors.emplace_back(fd, fd);
   }
   if (placement_.nproc > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) {
@@ -199,11 +193,7 @@ void ForeignJob::choose_stream(WorkerPlan& plan, int descriptor, const StreamCho
   if (!choice.to_console) {
     const std::string target = choice.to_file ? file.string() : kNoLogs;
     const core::Descriptor& fd =
-        files_.emplace_back(open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-    if (!fd) {
-      throw core::StorageError(target, core::errno_text(errno),
-                               "name another folder with --log-dir");
-    }
+        files_.emplace_back(core::open_to_append(target, "name another folder with --log-dir"));
     plan.process.descriptors.emplace_back(fd.get(), descriptor);
     return;
   }
@@ -271,7 +261,7 @@ int ForeignJob::stopped_status(const GroupEnd& end) const {
 
 std::string ForeignJob::give_up(const Failure& failure) {
   if (events_) events_->end(last_end_, last_plans_);
-  if (keep_folder_ && !folder_.empty()) write_failure(failure);
+  if (keep_folder_ && !folder_.empty()) write_failure(folder_, failure, number_);
   const bool ours = failure.node < 0 || failure.node == placement_.node_rank;
   if (!ours || failure.rank < 0) {
     // What went before may be told by workers that were only stopped.
@@ -290,14 +280,6 @@ std::string ForeignJob::give_up(const Failure& failure) {
                     failure.status.signal != 0 ? -failure.status.signal : failure.status.code);
   }
   return "\n  its error file: " + failure.error_file;
-}
-
-void ForeignJob::write_failure(const Failure& failure) const {
-  try {
-    core::write_durably(core::system_disk(), folder_ / "failure.json", to_json(failure, number_));
-  } catch (const core::StorageError& error) {
-    core::warn("failure.json was not written: {}", error.what());
-  }
 }
 
 }  // namespace scaletrain::launcher

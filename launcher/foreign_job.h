@@ -40,7 +40,6 @@ class ForeignJob : public Job {
 
  private:
   WorkerPlan plan_worker(core::WorkerEnv env);
-  void write_failure(const Failure& failure) const;
   void begin_filtered_files() const;
   void choose_stream(WorkerPlan& plan, int descriptor, const StreamChoice& choice,
                      const std::filesystem::path& file);

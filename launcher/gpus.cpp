@@ -153,16 +153,23 @@ std::optional<Driver> ask_driver(std::string* why) {
   return driver;
 }
 
+std::vector<std::string> device_entries(std::string_view list) {
+  std::vector<std::string> result;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    std::string_view entry = list.substr(0, end);
+    list.remove_prefix(std::min(end + 1, list.size()));
+    while (!entry.empty() && entry.front() == ' ') entry.remove_prefix(1);
+    while (!entry.empty() && entry.back() == ' ') entry.remove_suffix(1);
+    result.emplace_back(entry);
+  }
+  return result;
+}
+
 std::vector<Gpu> visible_of(const std::vector<Gpu>& gpus, const std::optional<std::string>& list) {
   if (!list) return gpus;
   std::vector<Gpu> result;
-  std::string_view rest = *list;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    std::string_view entry = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    while (!entry.empty() && entry.front() == ' ') entry.remove_prefix(1);
-    while (!entry.empty() && entry.back() == ' ') entry.remove_suffix(1);
+  for (const std::string& entry : device_entries(*list)) {
     const Gpu* const gpu = named_gpu(gpus, entry);
     if (gpu == nullptr) break;
     result.push_back(*gpu);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace scaletrain::launcher {
@@ -25,8 +26,11 @@ struct Driver {
 // `why`, where given, says which.
 std::optional<Driver> ask_driver(std::string* why = nullptr);
 
-// The GPUs that an entry list leaves, in its order: numbers, UUIDs or their beginnings, names of
-// MIG instances ("MIG-..."; the GPU is the one that has it). As CUDA does, entries count up to the
+// The entries of a list as CUDA_VISIBLE_DEVICES is one, without the blanks around them.
+std::vector<std::string> device_entries(std::string_view list);
+
+// The GPUs that such a list leaves, in its order: numbers, UUIDs or their beginnings, names of MIG
+// instances ("MIG-..."; the GPU is the one that has it). As CUDA does, entries count up to the
 // first that names no device.
 std::vector<Gpu> visible_of(const std::vector<Gpu>& gpus, const std::optional<std::string>& list);
 

@@ -1,18 +1,15 @@
 #include "launcher/hang_watch.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 
 #include "launcher/placement.h"
 #include "launcher/process_view.h"
 #include "launcher/stacks.h"
-#include "lib/core/error.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -40,14 +37,6 @@ std::string words(int fd) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-core::Descriptor make_text_file() {
-  core::Descriptor fd(memfd_create("scaletrain-beat", MFD_CLOEXEC));
-  if (!fd) {
-    throw core::InternalError("memfd", core::errno_text(errno), "check memory and ulimit -n");
-  }
-  return fd;
-}
-
 }  // namespace
 
 HangWatch::HangWatch(int count, Workers kind, milliseconds timeout, int world_size)
@@ -55,7 +44,8 @@ HangWatch::HangWatch(int count, Workers kind, milliseconds timeout, int world_si
   for (int i = 0; i < count; ++i) {
     const bool ours = kind == Workers::kOurs;
     Watched& worker = workers_.emplace_back(
-        Watched{.file = ours ? core::make_beat_file() : make_text_file(), .changed = looked_});
+        Watched{.file = ours ? core::make_beat_file() : core::make_memory_file("scaletrain-beat"),
+                .changed = looked_});
     if (ours) worker.reader.emplace(worker.file.get());
     worker.seen = beat_of(worker);
   }

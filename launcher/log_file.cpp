@@ -1,6 +1,5 @@
 #include "launcher/log_file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,10 +10,8 @@
 namespace scaletrain::launcher {
 
 LogFile::LogFile(std::string path) : path_(std::move(path)) {
-  if (path_.empty()) return;
-  file_ = core::Descriptor(open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!file_) {
-    throw core::StorageError(path_, core::errno_text(errno), "name another folder with --log-dir");
+  if (!path_.empty()) {
+    file_ = core::open_to_append(path_, "name another folder with --log-dir");
   }
 }
 

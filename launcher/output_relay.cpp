@@ -57,7 +57,7 @@ void LastLines::append(std::string_view text) {
 std::vector<std::string> LastLines::lines() const { return {lines_.begin(), lines_.end()}; }
 
 core::Console* OutputRelay::late_console() const {
-  const bool is_late = console_ != nullptr && !console_->gone() && !pending_.empty();
+  const bool is_late = !console_->gone() && !pending_.empty();
   return is_late ? console_ : nullptr;
 }
 
@@ -123,7 +123,7 @@ ssize_t OutputRelay::read_some() {
 }
 
 void OutputRelay::show(const std::string& text) {
-  if (console_ == nullptr || console_->gone()) return pending_.clear();
+  if (console_->gone()) return pending_.clear();
   if (prefix_.empty()) {
     pending_ += text;
     return;

@@ -53,12 +53,12 @@ class LastLines {
 
 class OutputRelay {
  public:
-  // Reads `source` (non-blocking), writes to `console` (null: nowhere), which several may share,
-  // with `prefix` before every line, and to `copy`; `filter` sees every line too.
-  OutputRelay(core::Descriptor source, core::Console* console, LogFile copy,
+  // Reads `source` (non-blocking), writes to `console`, which several may share and which outlives
+  // this, with `prefix` before every line, and to `copy`; `filter` sees every line too.
+  OutputRelay(core::Descriptor source, core::Console& console, LogFile copy,
               std::string prefix = "", LineFilter filter = {})
       : source_(std::move(source)),
-        console_(console),
+        console_(&console),
         copy_(std::move(copy)),
         prefix_(std::move(prefix)),
         filter_(std::move(filter)) {}

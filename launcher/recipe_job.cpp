@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <fstream>
@@ -16,13 +14,13 @@
 #include "launcher/batch_check.h"
 #include "launcher/data_cards.h"
 #include "launcher/devices.h"
-#include "launcher/programs.h"
 #include "launcher/run_folder.h"
 #include "launcher/torchrun/numa.h"
 #include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/programs.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/sources.h"
@@ -44,7 +42,7 @@ bool is_one_of(int code, std::initializer_list<ExitCode> codes) {
 
 std::string find_worker(const std::string& asked) {
   if (asked.empty()) {
-    std::string path = program_beside_us("scaletrain-worker");
+    std::string path = core::program_beside_us("scaletrain-worker");
     if (core::find_program(path)) return path;
     throw core::UsageError(path, "is missing",
                            "build it: ninja -C build/release scaletrain-worker");
@@ -63,25 +61,9 @@ void check_devices(const recipe::Recipe& recipe, const Placement& placement) {
       "start one worker for each GPU at most, or train on CPUs: --set device=cpu");
 }
 
+constexpr const char* kLogRemedy = "check the folder's permissions and free space";
+
 void warn_of_damage(const std::string& text) { core::warn("{}", text); }
-
-// A file without a name that holds `text`.
-core::Descriptor memory_file(const std::string& text) {
-  core::Descriptor fd(memfd_create("recipe.json", MFD_CLOEXEC));
-  if (!fd || write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    throw core::InternalError("memfd", core::errno_text(errno), "check memory and ulimit -n");
-  }
-  return fd;
-}
-
-core::Descriptor open_log(const fs::path& path) {
-  core::Descriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!fd) {
-    throw core::StorageError(path.string(), core::errno_text(errno),
-                             "check the folder's permissions and free space");
-  }
-  return fd;
-}
 
 }  // namespace
 
@@ -138,15 +120,10 @@ std::optional<int> RecipeJob::open_run_folder() {
   disk.make_folders(output_ / "logs");
   // Where nodes have no numbers yet, who leads a round owns the folder.
   if (placement_.fixed_ranks && placement_.hosts_store()) own_run_folder(true);
-  recipe_ = memory_file(recipe::to_json(request_.recipe));
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw core::InternalError("pipe", core::errno_text(errno), "check ulimit -n");
-  }
-  lifeline_read_ = core::Descriptor(ends[0]);
-  lifeline_write_ = core::Descriptor(ends[1]);
+  recipe_ = core::make_memory_file("recipe.json", recipe::to_json(request_.recipe));
+  lifeline_ = core::make_pipe();
   console_ = core::Descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-  null_ = core::Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  nothing_ = core::open_nothing();
   return std::nullopt;
 }
 
@@ -215,8 +192,7 @@ std::vector<WorkerPlan> RecipeJob::plan_attempt(const Attempt& attempt, const St
     std::iota(ranks.begin(), ranks.end(), placement_.first_rank());
     recorder_.emplace(attempt_folder(), std::move(ranks));
   }
-  std::vector<std::string> arguments{worker_, "train", "--recipe",
-                                     fmt::format("/proc/self/fd/{}", recipe_.get())};
+  std::vector<std::string> arguments{worker_, "train", "--recipe", core::path_of(recipe_.get())};
   if (!checkpoint.empty()) {
     core::log("continuing from {}", checkpoint);
     arguments.insert(arguments.end(), {"--resume", checkpoint});
@@ -239,7 +215,7 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const Sto
   core::system_disk().make_folders(logs);
   env.attempt = attempt_;
   env.error_file = logs / "error.json";
-  env.lifeline_fd = lifeline_read_.get();
+  env.lifeline_fd = lifeline_.read.get();
   env.beat_fd = watch_->fd(local_rank);
   if (env.rank == 0) env.console_fd = console_.get();
   if (env.rank == 0) env.store_fd = store.fd.get();
@@ -262,9 +238,10 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const Sto
   if (request_.recipe.threads > 0) threads = request_.recipe.threads;
   plan.process.variables["OMP_NUM_THREADS"] = std::to_string(threads);
   if (recorder_) plan.process.variables.merge(recorder_->variables());
-  const core::Descriptor& output = logs_.emplace_back(open_log(logs / "stdout.log"));
-  plan.process.descriptors = {{null_.get(), STDIN_FILENO}, {output.get(), STDOUT_FILENO}};
-  const core::Descriptor& error = logs_.emplace_back(open_log(plan.log));
+  const core::Descriptor& output =
+      logs_.emplace_back(core::open_to_append(logs / "stdout.log", kLogRemedy));
+  plan.process.descriptors = {{nothing_.get(), STDIN_FILENO}, {output.get(), STDOUT_FILENO}};
+  const core::Descriptor& error = logs_.emplace_back(core::open_to_append(plan.log, kLogRemedy));
   plan.process.descriptors.emplace_back(error.get(), STDERR_FILENO);
   for (const std::optional<int> fd :
        {std::optional(recipe_.get()), env.lifeline_fd, env.beat_fd, env.console_fd, env.store_fd}) {
@@ -341,14 +318,7 @@ int RecipeJob::stopped_status(const GroupEnd& end) const {
 }
 
 std::string RecipeJob::give_up(const Failure& failure) {
-  if (lease_) {
-    try {
-      core::write_durably(core::system_disk(), output_ / "failure.json",
-                          to_json(failure, attempt_));
-    } catch (const core::StorageError& error) {
-      core::warn("failure.json was not written: {}", error.what());
-    }
-  }
+  if (lease_) write_failure(output_, failure, attempt_);
   return fmt::format("\n  all logs: {}\n  continue with: scaletrain resume {}",
                      attempt_folder().string(), output_.string());
 }

@@ -58,7 +58,8 @@ class RecipeJob : public Job {
   bool may_be_finished_ = false;
   int attempt_ = 0;
   std::unique_ptr<core::Lease> lease_;
-  core::Descriptor recipe_, lifeline_read_, lifeline_write_, console_, null_;
+  core::Descriptor recipe_, console_, nothing_;
+  core::Pipe lifeline_;
   // Of the attempt under way.
   std::vector<core::Descriptor> logs_;
   std::optional<HangWatch> watch_;

@@ -9,8 +9,8 @@
 #include <csignal>
 #include <string>
 
-#include "launcher/programs.h"
 #include "lib/core/error.h"
+#include "lib/core/programs.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -108,11 +108,11 @@ StoreSocket start_listening(StoreSocket reserved) {
 }
 
 core::SpawnRequest store_server(int fd) {
-  return {
-      .arguments = {program_beside_us("scaletrain-worker"), "store", "--fd", std::to_string(fd)},
-      .variables = {},
-      .descriptors = {{fd, fd}},
-      .ignored_signals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}};
+  return {.arguments = {core::program_beside_us("scaletrain-worker"), "store", "--fd",
+                        std::to_string(fd)},
+          .variables = {},
+          .descriptors = {{fd, fd}},
+          .ignored_signals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}};
 }
 
 }  // namespace scaletrain::launcher

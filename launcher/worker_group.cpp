@@ -7,7 +7,6 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <optional>
@@ -42,16 +41,11 @@ struct Worker {
 
 OutputRelay make_relay(const StreamPlan& stream, int number, core::Console& console,
                        core::SpawnRequest& request, std::vector<core::Descriptor>& child_ends) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw core::InternalError("pipe", core::errno_text(errno),
-                              "raise the limit of open files: ulimit -n");
-  }
-  core::Descriptor source(ends[0]);
-  child_ends.emplace_back(ends[1]);
-  fcntl(source.get(), F_SETFL, O_NONBLOCK);
-  request.descriptors.emplace_back(ends[1], number);
-  return {std::move(source), stream.shown ? &console : nullptr, LogFile(stream.copy), stream.prefix,
+  core::Pipe pipe = core::make_pipe();
+  fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  request.descriptors.emplace_back(pipe.write.get(), number);
+  child_ends.push_back(std::move(pipe.write));
+  return {std::move(pipe.read), console, LogFile(stream.copy), stream.prefix,
           LineFilter(LogFile(stream.filtered), stream.wanted, stream.prefix)};
 }
 

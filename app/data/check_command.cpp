@@ -21,6 +21,7 @@
 #include "app/data/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/data/classes_file.h"
 #include "lib/data/stored_index.h"
@@ -116,20 +117,12 @@ FolderReport check_folder(const storage::Stores& stores, const std::string& fold
   return report;
 }
 
-bool is_utf8(const std::string& text) {
-  try {
-    return !nlohmann::json(text).dump().empty();
-  } catch (const nlohmann::json::type_error&) {
-    return false;
-  }
-}
-
 // Adds the problems to quarantine.json of the folder.
 void repair(const storage::Stores& stores, const FolderReport& report) {
   if (report.problems.empty()) return;
   std::vector<format::Quarantined> entries = read_quarantine(stores, report.folder).entries();
   for (format::Quarantined problem : report.problems) {
-    if (!is_utf8(problem.key)) {
+    if (!core::is_utf8(problem.key)) {
       problem.problem = fmt::format("{}: {}", core::escape_control(problem.key), problem.problem);
       problem.key.clear();
     }

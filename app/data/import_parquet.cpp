@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,6 +14,7 @@
 #include "app/data/unique_keys.h"
 #include "app/parquet/parquet_library.h"
 #include "lib/core/error.h"
+#include "lib/core/programs.h"
 #include "lib/format/tar.h"
 
 namespace scaletrain::app {
@@ -23,17 +23,10 @@ namespace {
 using Kind = ParquetCell::Kind;
 
 const ParquetLibrary* open_parquet_library() {
-  const auto path =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libscaletrain_parquet.so";
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  void* const symbol = library == nullptr ? nullptr : dlsym(library, "scaletrain_parquet_library");
-  if (symbol == nullptr) {
-    throw core::UsageError(
-        "data import parquet",
-        fmt::format("the Parquet library could not be opened ({})", dlerror()),
-        "run scripts/setup.sh, which installs pyarrow into .deps/venv, and build the target "
-        "scaletrain_parquet");
-  }
+  void* const symbol = core::symbol_beside_us(
+      "libscaletrain_parquet.so", "scaletrain_parquet_library", "data import parquet",
+      "run scripts/setup.sh, which installs pyarrow into .deps/venv, and build the target "
+      "scaletrain_parquet");
   return reinterpret_cast<decltype(&scaletrain_parquet_library)>(symbol)();
 }
 

@@ -1,8 +1,5 @@
 #include "launcher/agents/journal.h"
 
-#include <fcntl.h>
-
-#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "lib/core/clock.h"
@@ -14,8 +11,11 @@ namespace scaletrain::launcher {
 Journal::Journal(const std::filesystem::path& file, std::string agent) : agent_(std::move(agent)) {
   std::error_code ignored;
   std::filesystem::create_directories(file.parent_path(), ignored);
-  fd_ = core::Descriptor(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!fd_) core::warn("no journal in {}: {}", file.string(), core::errno_text(errno));
+  try {
+    fd_ = core::open_to_append(file, "");
+  } catch (const core::StorageError& error) {
+    core::warn("no journal: {}", error.what());
+  }
 }
 
 void Journal::write(const char* event, const nlohmann::json& more) {

@@ -9,8 +9,8 @@
 
 #include "launcher/captured.h"
 #include "launcher/devices.h"
-#include "launcher/programs.h"
 #include "lib/core/error.h"
+#include "lib/core/programs.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -79,10 +79,7 @@ Findings check_devices(const std::optional<Driver>& driver, const std::string& w
     return findings;
   }
   const std::vector<Gpu> left = visible_of(driver->gpus, visible);
-  const std::size_t asked =
-      visible ? static_cast<std::size_t>(std::count(visible->begin(), visible->end(), ',')) +
-                    (visible->empty() ? 0 : 1)
-              : driver->gpus.size();
+  const std::size_t asked = visible ? device_entries(*visible).size() : driver->gpus.size();
   if (left.empty()) {
     findings.push_back(warning("GPUs", fmt::format("none of {} is visible", driver->gpus.size()),
                                "see CUDA_VISIBLE_DEVICES"));
@@ -154,10 +151,10 @@ Findings check_training() {
       list != nullptr ? std::optional<std::string>(list) : std::nullopt;
   Findings findings = check_devices(driver, why, nodes, visible, count_cpus());
   const int gpus = driver ? static_cast<int>(visible_of(driver->gpus, visible).size()) : 0;
-  const std::string worker = program_beside_us("scaletrain-worker");
+  const std::string worker = core::program_beside_us("scaletrain-worker");
   findings.push_back(check_worker(worker, gpus));
   if (findings.back().state == Finding::State::kFailed) return findings;
-  const std::string launcher = program_beside_us("scaletrain");
+  const std::string launcher = core::program_beside_us("scaletrain");
   findings.push_back(check_all_reduce(launcher, worker, "cpu", 2));
   if (gpus > 1) findings.push_back(check_all_reduce(launcher, worker, "cuda", gpus));
   return findings;

@@ -18,12 +18,12 @@
 #include "launcher/launch_command.h"
 #include "launcher/launch_options.h"
 #include "launcher/placement.h"
-#include "launcher/programs.h"
 #include "launcher/slurm/step.h"
 #include "launcher/stop_signals.h"
 #include "launcher/streams.h"
 #include "launcher/torchrun/numa.h"
 #include "lib/core/error.h"
+#include "lib/core/programs.h"
 #include "lib/observe/secrets.h"
 #include "lib/recipe/load.h"
 
@@ -91,7 +91,7 @@ std::string default_of(const std::string& name, const Subject& subject) {
   if (name == "hang-timeout") return is_program ? kProgramHangTimeout : kRecipeHangTimeout;
   if (name == "log-dir") return "a temporary folder";
   if (name == "rdzv-id") return subject.options.standalone ? "a random one" : "none";
-  if (name == "worker") return program_beside_us("scaletrain-worker");
+  if (name == "worker") return core::program_beside_us("scaletrain-worker");
   if (name == "numa-binding") return "none";
   return "";
 }

@@ -12,19 +12,6 @@
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
-namespace {
-
-std::vector<std::string> entries_of(const std::string& list) {
-  std::vector<std::string> result;
-  for (std::size_t begin = 0; begin < list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    result.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return result;
-}
-
-}  // namespace
 
 std::vector<std::string> choose_devices(const std::string& asked) {
   if (asked == "cpu") return {};
@@ -32,7 +19,7 @@ std::vector<std::string> choose_devices(const std::string& asked) {
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (asked.empty()) {
     if (visible != nullptr) {
-      std::vector<std::string> entries = entries_of(visible);
+      std::vector<std::string> entries = device_entries(visible);
       entries.resize(std::min(entries.size(), here.size()));
       return entries;
     }
@@ -42,7 +29,7 @@ std::vector<std::string> choose_devices(const std::string& asked) {
   }
   const std::optional<Driver> driver = ask_driver();
   const std::vector<Gpu> all = driver ? driver->gpus : here;
-  std::vector<std::string> entries = entries_of(asked);
+  std::vector<std::string> entries = device_entries(asked);
   for (const std::string& entry : entries) {
     if (visible_of(all, entry).empty()) {
       throw core::UsageError("--devices",

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "launcher/launch_options.h"
-#include "launcher/programs.h"
 #include "launcher/queue/grid.h"
 #include "launcher/queue/hand_over.h"
 #include "launcher/queue/places.h"
@@ -22,6 +21,7 @@
 #include "lib/core/error.h"
 #include "lib/core/lease.h"
 #include "lib/core/log.h"
+#include "lib/core/programs.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/sources.h"
 
@@ -131,14 +131,14 @@ int run_jobs(const QueueOptions& options, std::vector<QueuedJob> wanted, int npr
     const std::vector<std::string> words = split_words(*options.slurm);
     for (const QueuedJob& job : jobs) save_job(options.folder, job);
     ask_slurm(jobs);
-    return hand_to_slurm(jobs, program_beside_us("scaletrain"), words);
+    return hand_to_slurm(jobs, core::program_beside_us("scaletrain"), words);
   }
   const std::vector<RunPlace> places =
       make_places(choose_devices(options.devices), nproc,
                   parse_count("--jobs", options.jobs, 0, kMostJobs), allowed_cpus());
   return run_queue(jobs, places,
                    {.folder = fs::absolute(options.folder),
-                    .launcher = program_beside_us("scaletrain"),
+                    .launcher = core::program_beside_us("scaletrain"),
                     .flags = {"--nproc", options.nproc, "--max-restarts", options.max_restarts}});
 }
 

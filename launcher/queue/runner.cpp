@@ -1,6 +1,5 @@
 #include "launcher/queue/runner.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -105,12 +104,9 @@ class Runner {
   void start_job(QueuedJob& job, std::size_t place) {
     const std::filesystem::path log =
         options_.folder / "logs" / fmt::format("{:04}-{}.log", job.number, job.name);
-    const core::Descriptor out(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-    const core::Descriptor null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!out) {
-      throw core::StorageError(log.string(), core::errno_text(errno),
-                               "check the folder's permissions and free space");
-    }
+    const core::Descriptor out =
+        core::open_to_append(log, "check the folder's permissions and free space");
+    const core::Descriptor nothing = core::open_nothing();
     std::vector<std::string> arguments{options_.launcher, "launch"};
     arguments.insert(arguments.end(), options_.flags.begin(), options_.flags.end());
     arguments.insert(arguments.end(), {"--resume", "auto"});
@@ -124,7 +120,7 @@ class Runner {
     save(job);
     core::SpawnRequest request{.arguments = arguments,
                                .variables = {},
-                               .descriptors = {{null.get(), STDIN_FILENO},
+                               .descriptors = {{nothing.get(), STDIN_FILENO},
                                                {out.get(), STDOUT_FILENO},
                                                {out.get(), STDERR_FILENO}},
                                .cpus = where.cpus};

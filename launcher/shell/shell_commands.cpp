@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "launcher/captured.h"
-#include "launcher/programs.h"
 #include "launcher/shell/candidates.h"
 #include "launcher/shell/man_page.h"
 #include "launcher/shell/scripts.h"
 #include "lib/core/command_table.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/programs.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -29,9 +29,10 @@ constexpr std::chrono::seconds kTablePatience{10};
 core::Command whole_table(const CLI::App& app) {
   core::Command table = core::table_of(app);
   try {
-    const Captured asked = run_captured(
-        {.arguments = {program_beside_us("scaletrain-data"), "--command-table"}, .variables = {}},
-        kTablePatience);
+    const Captured asked =
+        run_captured({.arguments = {core::program_beside_us("scaletrain-data"), "--command-table"},
+                      .variables = {}},
+                     kTablePatience);
     core::Command data = core::parse_command_table(asked.output);
     data.name = "data";
     table.commands.push_back(std::move(data));

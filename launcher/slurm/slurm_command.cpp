@@ -1,8 +1,6 @@
 #include "launcher/slurm/slurm_command.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
@@ -15,7 +13,6 @@
 #include <memory>
 
 #include "launcher/launch_command.h"
-#include "launcher/programs.h"
 #include "launcher/run_folder.h"
 #include "launcher/slurm/job_record.h"
 #include "launcher/slurm/submission.h"
@@ -23,6 +20,7 @@
 #include "lib/core/descriptor.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/programs.h"
 #include "lib/core/shell_word.h"
 
 namespace scaletrain::launcher {
@@ -39,14 +37,6 @@ Captured run_shown(std::vector<std::string> words,
   throw core::UsageError(program, end.trouble(), "its message is above");
 }
 
-core::Descriptor script_file(const std::string& script) {
-  core::Descriptor fd(memfd_create("job.sh", MFD_CLOEXEC));
-  if (!fd || write(fd.get(), script.data(), script.size()) != static_cast<ssize_t>(script.size())) {
-    throw core::InternalError("memfd", core::errno_text(errno), "check memory and ulimit -n");
-  }
-  return fd;
-}
-
 void print_script(const Submission& submission) {
   std::fputs(submission.script.c_str(), stdout);
   std::string words;
@@ -58,15 +48,14 @@ void print_script(const Submission& submission) {
 void put_own_folder_first_on_path() {
   const char* const path = std::getenv("PATH");
   const std::string longer =
-      own_folder().string() + (path != nullptr ? fmt::format(":{}", path) : "");
+      core::own_folder().string() + (path != nullptr ? fmt::format(":{}", path) : "");
   setenv("PATH", longer.c_str(), 1);
 }
 
 void submit(const Submission& submission) {
   put_own_folder_first_on_path();
-  const core::Descriptor script = script_file(submission.script);
-  std::vector<std::string> words{"sbatch", "--parsable",
-                                 fmt::format("/proc/self/fd/{}", script.get())};
+  const core::Descriptor script = core::make_memory_file("job.sh", submission.script);
+  std::vector<std::string> words{"sbatch", "--parsable", core::path_of(script.get())};
   words.insert(words.end(), submission.arguments.begin(), submission.arguments.end());
   const Captured end = run_shown(std::move(words), {{script.get(), script.get()}});
   if (!end.ok()) refuse_end("sbatch", end);

@@ -157,8 +157,8 @@ std::array<double, kPhases> Beat::take_times() {
 }
 
 Descriptor make_beat_file() {
-  Descriptor fd(memfd_create("scaletrain-beat", MFD_CLOEXEC));
-  if (!fd || ftruncate(fd.get(), kPageBytes) != 0) refuse_memory("memfd");
+  Descriptor fd = make_memory_file("scaletrain-beat");
+  if (ftruncate(fd.get(), kPageBytes) != 0) refuse_memory("memfd");
   return fd;
 }
 

@@ -1,7 +1,6 @@
 #include "lib/core/console.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/limits.h>  // PIPE_BUF
 #include <poll.h>
 #include <sys/socket.h>
@@ -19,8 +18,7 @@ Console::Console(int fd) : fd_(fd) {
   is_socket_ = S_ISSOCK(status.st_mode);
   // A file has a place in it to write at, which another opening would not share.
   if (!S_ISFIFO(status.st_mode) && isatty(fd) != 1) return;
-  again_ = Descriptor(open(fmt::format("/proc/self/fd/{}", fd).c_str(),
-                           O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  again_ = Descriptor(open(path_of(fd).c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 std::size_t Console::write_some(std::string_view text) {

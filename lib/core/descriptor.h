@@ -1,8 +1,10 @@
-// A file descriptor with one owner.
+// A file descriptor with one owner, and the ways to get one. All of them close on exec.
 #pragma once
 
 #include <unistd.h>
 
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace scaletrain::core {
@@ -29,5 +31,25 @@ class Descriptor {
  private:
   int fd_ = -1;
 };
+
+struct Pipe {
+  Descriptor read, write;
+};
+
+// Throws InternalError when there are too many open files.
+Pipe make_pipe();
+
+// A file in memory that holds `bytes` and is gone with its last descriptor; `label` is for /proc.
+// Throws InternalError when there is no memory for it.
+Descriptor make_memory_file(const char* label, std::string_view bytes = {});
+
+// The path under which this process, and a child that inherits it, can open `fd` anew.
+std::string path_of(int fd);
+
+// The file, made if it is not there, for writing at its end. Throws StorageError with `remedy`.
+Descriptor open_to_append(const std::string& path, const char* remedy);
+
+// /dev/null, for a child that is to read nothing.
+Descriptor open_nothing();
 
 }  // namespace scaletrain::core

@@ -4,8 +4,9 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 #define XXH_INLINE_ALL
-#include <fmt/format.h>
 #include <xxhash.h>
+
+#include "lib/core/text.h"
 
 namespace scaletrain::core {
 
@@ -28,9 +29,7 @@ Sha256& Sha256::update(std::string_view bytes) { return update(std::as_bytes(std
 std::string Sha256::hex() {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256_Final(digest.data(), &state_->context);
-  std::string result;
-  for (const unsigned char byte : digest) result += fmt::format("{:02x}", byte);
-  return result;
+  return core::hex(std::as_bytes(std::span(digest)));
 }
 
 std::uint64_t xxh3_64(std::span<const std::byte> bytes, std::uint64_t seed) {

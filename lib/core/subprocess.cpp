@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -106,13 +105,7 @@ Process Process::spawn(const SpawnRequest& request) {
   const std::vector<unsigned long> cpus = cpu_mask(request.cpus);
 
   // The write end closes on a successful exec; otherwise it brings the child's errno.
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw InternalError(request.arguments[0], "cannot make a pipe: " + errno_text(errno),
-                        "raise the limit of open files: ulimit -n");
-  }
-  const Descriptor read_end(ends[0]);
-  Descriptor write_end(ends[1]);
+  Pipe pipe = make_pipe();
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
@@ -122,7 +115,7 @@ Process Process::spawn(const SpawnRequest& request) {
   if (pid == 0) {
     become(request, arguments.data(), environment.data(), cpus, parent);
     const int error = errno;
-    [[maybe_unused]] const ssize_t written = write(write_end.get(), &error, sizeof error);
+    [[maybe_unused]] const ssize_t written = write(pipe.write.get(), &error, sizeof error);
     _exit(127);
   }
   // glibc 2.36 declares pidfd_open without extern "C".
@@ -135,11 +128,11 @@ Process Process::spawn(const SpawnRequest& request) {
                         "a kernel from 5.4 on and a free file descriptor are needed");
   }
   Process child(pid, std::move(pidfd));
-  write_end.reset();
+  pipe.write.reset();
   int error = 0;
   ssize_t count = 0;
   do {
-    count = read(read_end.get(), &error, sizeof error);
+    count = read(pipe.read.get(), &error, sizeof error);
   } while (count < 0 && errno == EINTR);
   if (count == sizeof error) {
     throw UsageError(request.arguments[0], "cannot be executed: " + errno_text(error),

@@ -1,7 +1,6 @@
 #include "lib/data/stored_index.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -50,11 +49,8 @@ std::optional<std::string> index_beside(const std::string& shard_path,
 
 // An index that is nowhere on a disk.
 std::optional<format::MappedIndex> map_bytes(std::string_view bytes, format::ShardVersion version) {
-  const core::Descriptor fd(::memfd_create("index", MFD_CLOEXEC));
-  if (!fd || ::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
-    return std::nullopt;
-  }
-  return format::MappedIndex::open(fmt::format("/proc/self/fd/{}", fd.get()), version);
+  const core::Descriptor file = core::make_memory_file("index", bytes);
+  return format::MappedIndex::open(core::path_of(file.get()), version);
 }
 
 }  // namespace

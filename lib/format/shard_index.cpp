@@ -1,7 +1,6 @@
 #include "lib/format/shard_index.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <cstring>
 
 #include "lib/core/hash.h"
+#include "lib/core/text.h"
 
 namespace scaletrain::format {
 namespace {
@@ -133,11 +133,7 @@ std::string MappedIndex::sha256() const {
   Header header;
   std::memcpy(&header, mapping_.get(), sizeof(header));
   if (header.sha256 == Header().sha256) return "";
-  std::string digits;
-  for (const std::byte byte : header.sha256) {
-    digits += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
-  }
-  return digits;
+  return core::hex(header.sha256);
 }
 
 }  // namespace scaletrain::format

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 #include "lib/recipe/json_text.h"
 
 namespace scaletrain::recipe {
@@ -33,7 +34,7 @@ Node parse_value(const std::string& text, const std::shared_ptr<const SourceText
   } catch (const core::RecipeError&) {
     if (is_meant_as_json) throw;
   }
-  if (!is_utf8(text)) {
+  if (!core::is_utf8(text)) {
     throw core::RecipeError(source->name, in_quotes(text) + " is not UTF-8", "use UTF-8");
   }
   Node node;
@@ -65,10 +66,10 @@ void apply_override(Node& tree, const std::string& text, int order, const Object
   const std::size_t equals = text.find('=');
   const std::string path = text.substr(0, equals);
   auto source = std::make_shared<SourceText>();
-  source->name = "--set " + (is_utf8(path) ? path : in_quotes(path));
+  source->name = "--set " + (core::is_utf8(path) ? path : in_quotes(path));
   source->order = kOverrideOrder + order;
   source->has_lines = false;
-  if (equals == std::string::npos || equals == 0 || !is_utf8(path)) {
+  if (equals == std::string::npos || equals == 0 || !core::is_utf8(path)) {
     throw core::RecipeError(source->name, "is not KEY=VALUE",
                             "write for instance --set optimizer.lr=0.1");
   }

@@ -51,13 +51,4 @@ std::string child_pointer(const std::string& pointer, std::string_view key) {
   return result;
 }
 
-bool is_utf8(const std::string& text) {
-  try {
-    (void)nlohmann::json(text).dump();
-    return true;
-  } catch (const nlohmann::json::type_error&) {
-    return false;
-  }
-}
-
 }  // namespace scaletrain::recipe

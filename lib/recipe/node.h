@@ -47,6 +47,4 @@ std::string in_quotes(std::string_view text, std::size_t most_bytes = 80);
 // `pointer` + "/" + `key`, escaped as RFC 6901 says.
 std::string child_pointer(const std::string& pointer, std::string_view key);
 
-bool is_utf8(const std::string& text);
-
 }  // namespace scaletrain::recipe

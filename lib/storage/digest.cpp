@@ -2,11 +2,12 @@
 
 // The low-level functions, as in lib/core/hash.cpp.
 #define OPENSSL_SUPPRESS_DEPRECATED
-#include <fmt/format.h>
 #include <openssl/md5.h>
 #include <openssl/sha.h>
 
 #include <array>
+
+#include "lib/core/text.h"
 
 namespace scaletrain::storage {
 namespace {
@@ -33,12 +34,6 @@ std::string hmac_sha256(std::string_view key, std::string_view text) {
   return sha256(outer, sha256(inner, text));
 }
 
-std::string hex(std::string_view bytes) {
-  std::string result;
-  for (const char byte : bytes) result += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return result;
-}
-
 struct Md5::State {
   MD5_CTX context;
 };
@@ -53,7 +48,7 @@ void Md5::update(std::span<const std::byte> bytes) {
 std::string Md5::hex() {
   std::array<unsigned char, MD5_DIGEST_LENGTH> digest{};
   MD5_Final(digest.data(), &state_->context);
-  return storage::hex({reinterpret_cast<const char*>(digest.data()), digest.size()});
+  return core::hex(std::as_bytes(std::span(digest)));
 }
 
 }  // namespace scaletrain::storage

@@ -11,9 +11,6 @@ namespace scaletrain::storage {
 // HMAC-SHA-256 (RFC 2104), 32 raw bytes.
 std::string hmac_sha256(std::string_view key, std::string_view text);
 
-// `bytes` as lower-case hexadecimal digits.
-std::string hex(std::string_view bytes);
-
 // MD5, as in the ETag of an object that was put in one part.
 class Md5 {
  public:

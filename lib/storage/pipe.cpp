@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -34,15 +33,11 @@ class PipeStream : public Stream {
  public:
   PipeStream(const std::string& path, std::chrono::seconds stall)
       : place_(core::shown_path(path)), stall_(stall) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-      throw core::InternalError("pipe", core::errno_text(errno), "check ulimit -n");
-    }
-    output_ = core::Descriptor(ends[0]);
-    const core::Descriptor write_end(ends[1]);
+    core::Pipe pipe = core::make_pipe();
+    output_ = std::move(pipe.read);
     core::SpawnRequest request;
     request.arguments = {"/bin/sh", "-c", path.substr(path.find(':') + 1)};
-    request.descriptors = {{write_end.get(), STDOUT_FILENO}};
+    request.descriptors = {{pipe.write.get(), STDOUT_FILENO}};
     command_ = std::make_unique<core::Process>(core::Process::spawn(request));
   }
 

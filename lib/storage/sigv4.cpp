@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/core/hash.h"
+#include "lib/core/text.h"
 #include "lib/storage/digest.h"
 
 namespace scaletrain::storage {
@@ -48,7 +49,7 @@ std::string authorization(const SignedRequest& request, const Credentials& crede
   }
   return fmt::format("{} Credential={}/{},SignedHeaders={},Signature={}", kAlgorithm,
                      credentials.access_key_id, place, names_of(request.headers),
-                     hex(hmac_sha256(key, text)));
+                     core::hex(hmac_sha256(key, text)));
 }
 
 std::string percent_encoded(std::string_view text, bool keep_slashes) {

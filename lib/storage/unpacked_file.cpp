@@ -66,7 +66,7 @@ std::unique_ptr<Object> open_unpacked(const Storage& origin, const std::string& 
   while (const std::size_t got = unpacked->read(piece)) {
     write_temporary(fd, std::span(piece).first(got), folder);
   }
-  return file_storage().open(fmt::format("/proc/self/fd/{}", fd.get()));
+  return file_storage().open(core::path_of(fd.get()));
 }
 
 }  // namespace scaletrain::storage

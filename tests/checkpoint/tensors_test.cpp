@@ -5,6 +5,7 @@
 
 #include "lib/core/error.h"
 #include "tests/format/checkpoint_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain;              // NOLINT(google-build-using-namespace)
 using namespace scaletrain::checkpoint;  // NOLINT(google-build-using-namespace)

@@ -7,19 +7,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/temporary_folder.h"
+
 namespace fs = std::filesystem;
 using namespace scaletrain::core;  // NOLINT(google-build-using-namespace)
 
 namespace {
-
-struct TemporaryFolder {
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "scaletrain-disk-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { fs::remove_all(path); }
-  fs::path path;
-};
 
 std::string message_of(const auto& body) {
   try {
@@ -33,7 +26,7 @@ std::string message_of(const auto& body) {
 }  // namespace
 
 TEST_CASE("write_durably replaces a file and leaves no temporary one") {
-  const TemporaryFolder folder;
+  const scaletrain::test::TemporaryFolder folder;
   const fs::path file = folder.path / "state.json";
   write_durably(system_disk(), file, "first");
   write_durably(system_disk(), file, "second");
@@ -42,7 +35,7 @@ TEST_CASE("write_durably replaces a file and leaves no temporary one") {
 }
 
 TEST_CASE("replace_link points an existing link elsewhere") {
-  const TemporaryFolder folder;
+  const scaletrain::test::TemporaryFolder folder;
   replace_link(system_disk(), "step-1", folder.path / "latest");
   replace_link(system_disk(), "step-2", folder.path / "latest");
   CHECK(fs::read_symlink(folder.path / "latest") == "step-2");
@@ -57,7 +50,7 @@ TEST_CASE("a folder that is not there is named with errno") {
 }
 
 TEST_CASE("read_file refuses what is no regular file, and what is too large") {
-  const TemporaryFolder folder;
+  const scaletrain::test::TemporaryFolder folder;
   const auto read = [](const fs::path& path) {
     return message_of([&] { read_file(path, 3, ExitCode::kUsage); });
   };

@@ -13,23 +13,13 @@
 #include <thread>
 
 #include "lib/core/error.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::core {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-struct Folder {
-  Folder() {
-    std::string name = std::filesystem::temp_directory_path() / "lease_test_XXXXXX";
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::filesystem::path file() const { return path / "lease.json"; }
-  std::filesystem::path path;
-};
 
 nlohmann::json read(const std::filesystem::path& file) {
   std::ifstream stream(file);
@@ -42,31 +32,31 @@ void write(const std::filesystem::path& file, const nlohmann::json& json) {
 }
 
 // A lease as this process would write it.
-nlohmann::json ours(const Folder& folder) {
-  const Lease lease(folder.file(), 0);
-  return read(folder.file());
+nlohmann::json ours(const test::TemporaryFolder& folder) {
+  const Lease lease(folder.file("lease.json"), 0);
+  return read(folder.file("lease.json"));
 }
 
 TEST_CASE("a lease names its owner, beats, and is gone when it is given back") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   {
-    Lease lease(folder.file(), 3);
-    nlohmann::json content = read(folder.file());
+    Lease lease(folder.file("lease.json"), 3);
+    nlohmann::json content = read(folder.file("lease.json"));
     CHECK(content.at("pid") == getpid());
     CHECK(content.at("attempt") == 3);
     CHECK(content.at("beat") == 0);
     CHECK(lease.beat());
-    CHECK(read(folder.file()).at("beat") == 1);
+    CHECK(read(folder.file("lease.json")).at("beat") == 1);
   }
   CHECK(std::filesystem::is_empty(folder.path));
 }
 
 TEST_CASE("the lease of a live process of this host is refused at once") {
-  const Folder folder;
-  const Lease first(folder.file(), 0);
-  const std::string host = read(folder.file()).at("host");
+  const test::TemporaryFolder folder;
+  const Lease first(folder.file("lease.json"), 0);
+  const std::string host = read(folder.file("lease.json")).at("host");
   try {
-    const Lease second(folder.file(), 0, seconds(100));
+    const Lease second(folder.file("lease.json"), 0, seconds(100));
     FAIL("taken twice");
   } catch (const UsageError& error) {
     CHECK(std::string(error.what()) ==
@@ -77,93 +67,93 @@ TEST_CASE("the lease of a live process of this host is refused at once") {
 }
 
 TEST_CASE("the lease of a dead process of this boot is taken over at once") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   nlohmann::json content = ours(folder);
   const pid_t child = fork();
   if (child == 0) _exit(0);
   REQUIRE(waitpid(child, nullptr, 0) == child);
   content["pid"] = child;
-  write(folder.file(), content);
-  const Lease lease(folder.file(), 0, seconds(100));
-  CHECK(read(folder.file()).at("pid") == getpid());
+  write(folder.file("lease.json"), content);
+  const Lease lease(folder.file("lease.json"), 0, seconds(100));
+  CHECK(read(folder.file("lease.json")).at("pid") == getpid());
 }
 
 TEST_CASE("a process that has ended and waits for its parent holds no lease") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   const pid_t child = fork();
   if (child == 0) {
-    const Lease lease(folder.file(), 0);
+    const Lease lease(folder.file("lease.json"), 0);
     _exit(0);  // leaves the file
   }
   siginfo_t info{};
   REQUIRE(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);
-  REQUIRE(read(folder.file()).at("pid") == child);
-  const Lease lease(folder.file(), 0, seconds(100));
-  CHECK(read(folder.file()).at("pid") == getpid());
+  REQUIRE(read(folder.file("lease.json")).at("pid") == child);
+  const Lease lease(folder.file("lease.json"), 0, seconds(100));
+  CHECK(read(folder.file("lease.json")).at("pid") == getpid());
   CHECK(waitpid(child, nullptr, 0) == child);
 }
 
 TEST_CASE("a process number that is used again is not mistaken for the owner") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   nlohmann::json content = ours(folder);
   content["started"] = content["started"].get<std::int64_t>() - 1;
-  write(folder.file(), content);
-  const Lease lease(folder.file(), 7, seconds(100));
-  CHECK(read(folder.file()).at("attempt") == 7);
+  write(folder.file("lease.json"), content);
+  const Lease lease(folder.file("lease.json"), 7, seconds(100));
+  CHECK(read(folder.file("lease.json")).at("attempt") == 7);
 }
 
 TEST_CASE("the lease of another container of this host is watched: its numbers say nothing") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   nlohmann::json content = ours(folder);
   content["pid"] = 1 << 30;        // nobody's here
   content.erase("pid_namespace");  // written by an earlier version
-  write(folder.file(), content);
-  CHECK(view_lease(folder.file())->alive == false);
+  write(folder.file("lease.json"), content);
+  CHECK(view_lease(folder.file("lease.json"))->alive == false);
   content["pid_namespace"] = "pid:[1]";
-  write(folder.file(), content);
-  CHECK_FALSE(view_lease(folder.file())->alive.has_value());
+  write(folder.file("lease.json"), content);
+  CHECK_FALSE(view_lease(folder.file("lease.json"))->alive.has_value());
   std::atomic<bool> done = false;
   std::thread owner([&] {
     for (int beat = 1; !done; ++beat) {
       content["beat"] = beat;
-      write(folder.file(), content);
+      write(folder.file("lease.json"), content);
       std::this_thread::sleep_for(milliseconds(5));
     }
   });
-  CHECK_THROWS_AS(Lease(folder.file(), 0, seconds(60)), UsageError);
+  CHECK_THROWS_AS(Lease(folder.file("lease.json"), 0, seconds(60)), UsageError);
   done = true;
   owner.join();
 }
 
 TEST_CASE("another host's lease is taken over when it does not change, damaged ones too") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   nlohmann::json content = ours(folder);
   content["host"] = "elsewhere";
   for (const nlohmann::json& found :
        {content, nlohmann::json("damaged"), nlohmann::json::object()}) {
-    write(folder.file(), found);
-    const Lease lease(folder.file(), 0, milliseconds(100));
-    CHECK(read(folder.file()).at("pid") == getpid());
+    write(folder.file("lease.json"), found);
+    const Lease lease(folder.file("lease.json"), 0, milliseconds(100));
+    CHECK(read(folder.file("lease.json")).at("pid") == getpid());
   }
 }
 
 TEST_CASE("another host's lease is refused when it beats") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   nlohmann::json content = ours(folder);
   content["host"] = "elsewhere";
   content["pid"] = 77;
-  write(folder.file(), content);
+  write(folder.file("lease.json"), content);
   std::atomic<bool> done = false;
   std::thread owner([&] {
     for (int beat = 1; !done; ++beat) {
       content["beat"] = beat;
-      write(folder.file(), content);
+      write(folder.file("lease.json"), content);
       std::this_thread::sleep_for(milliseconds(5));
     }
   });
   std::string text;
   try {
-    const Lease lease(folder.file(), 0, seconds(60));
+    const Lease lease(folder.file("lease.json"), 0, seconds(60));
   } catch (const UsageError& error) {
     text = error.found();
   }
@@ -173,15 +163,15 @@ TEST_CASE("another host's lease is refused when it beats") {
 }
 
 TEST_CASE("an owner whose lease was taken hears it, and leaves the new lease alone") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   nlohmann::json content = ours(folder);
   {
-    Lease lease(folder.file(), 0);
+    Lease lease(folder.file("lease.json"), 0);
     content["host"] = "elsewhere";
-    write(folder.file(), content);
+    write(folder.file("lease.json"), content);
     CHECK_FALSE(lease.beat());
   }
-  CHECK(read(folder.file()).at("host") == "elsewhere");
+  CHECK(read(folder.file("lease.json")).at("host") == "elsewhere");
 }
 
 TEST_CASE("a folder that does not exist is a storage error") {

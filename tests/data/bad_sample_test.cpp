@@ -7,6 +7,7 @@
 
 #include "lib/data/loader.h"
 #include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 namespace core = scaletrain::core;
@@ -31,7 +32,7 @@ class BadShards {
     dataset = open_dataset(source, "");
   }
 
-  TarFolder folder;
+  TemporaryFolder folder;
   std::shared_ptr<const Dataset> dataset;
   std::unique_ptr<core::BufferPool> pool = core::make_host_pool();
 };
@@ -123,7 +124,7 @@ TEST_CASE("a set of bad samples alone ends with an error, not in a search withou
   for (int i = 0; i < 8; ++i) {
     tar += tar_member(fmt::format("{}.png", i), "bad") + tar_member(fmt::format("{}.cls", i), "0");
   }
-  const TarFolder folder;
+  const TemporaryFolder folder;
   recipe::Source source;
   source.shards = {folder.write("a.tar", tar + tar_end())};
   const auto pool = core::make_host_pool();

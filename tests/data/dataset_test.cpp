@@ -4,11 +4,12 @@
 
 #include "lib/core/hash.h"
 #include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 
 TEST_CASE("open_dataset opens what the recipe names") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   scaletrain::recipe::Source shards, classes;
   shards.shards = {folder.write("a.tar", grey_shard(0, 3))};
   folder.write("images/cat/1.png", grey_png(1));

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 
@@ -13,7 +14,7 @@ constexpr const char* kLayout = "\n  a folder source holds one folder of images 
 }  // namespace
 
 TEST_CASE("classes and files are numbered by their names, bytewise sorted") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   folder.write("dog/b.PNG", grey_png(2));
   folder.write("dog/a.x.jpg", "jpeg");
   folder.write("dog/notes.txt", "");
@@ -37,7 +38,7 @@ TEST_CASE("classes and files are numbered by their names, bytewise sorted") {
 }
 
 TEST_CASE("a folder without classes or images, or with folders too deep, is told") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.path.string();
   const auto error_of = [&] { return message_of([&] { open_folder(path); }); };
   CHECK(error_of() == path + ": no class folder in it" + kLayout);

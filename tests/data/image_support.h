@@ -11,13 +11,14 @@
 #include "lib/data/view.h"
 #include "lib/recipe/recipe.h"
 #include "tests/format/tar_support.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::data {
 
 using format::message_of;
 using format::tar_end;
 using format::tar_member;
-using format::TarFolder;
+using test::TemporaryFolder;
 
 // Of a PNG or JPEG to encode: rows of `channels` values.
 struct Pixels {

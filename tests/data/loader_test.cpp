@@ -7,6 +7,7 @@
 
 #include "lib/data/order.h"
 #include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 namespace core = scaletrain::core;
@@ -25,7 +26,7 @@ class Shards {
     dataset = open_dataset(source, "");
   }
 
-  TarFolder folder;
+  TemporaryFolder folder;
   std::shared_ptr<const Dataset> dataset;
   std::unique_ptr<core::BufferPool> pool = core::make_host_pool();
 };
@@ -56,7 +57,7 @@ int number_at(const Shards& shards, std::int64_t epoch, std::int64_t position) {
 }
 
 std::string error_of(const std::string& tar, std::int64_t num_classes) {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   recipe::Source source;
   source.shards = {folder.write("a.tar", tar)};
   const auto pool = core::make_host_pool();
@@ -234,7 +235,7 @@ TEST_CASE("of several bad samples in a batch the first is told, whichever thread
     tar += tar_member(fmt::format("{:02d}.png", i), i >= 5 ? "bad" : grey_png(0)) +
            tar_member(fmt::format("{:02d}.cls", i), "0");
   }
-  const TarFolder folder;
+  const TemporaryFolder folder;
   recipe::Source source;
   source.shards = {folder.write("a.tar", tar + tar_end())};
   const auto dataset = open_dataset(source, "");

@@ -6,6 +6,7 @@
 
 #include "lib/data/make_order.h"
 #include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 namespace recipe = scaletrain::recipe;
@@ -23,7 +24,7 @@ recipe::Source one(const std::string& shard, double weight = 1, bool balanced = 
 }  // namespace
 
 TEST_CASE("a mixture is the shards of its sources, one after the other's") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   recipe::Source source;
   source.sources = {one(folder.write("a.tar", grey_shard(0, 3))),
                     one(folder.write("b.tar", grey_shard(7, 2)))};
@@ -40,7 +41,7 @@ TEST_CASE("a mixture is the shards of its sources, one after the other's") {
 }
 
 TEST_CASE("the order of a mixture keeps the weights") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   recipe::Source source;
   source.sources = {one(folder.write("a.tar", grey_shard(0, 30)), 1),
                     one(folder.write("b.tar", grey_shard(0, 10)), 3)};
@@ -55,7 +56,7 @@ TEST_CASE("the order of a mixture keeps the weights") {
 }
 
 TEST_CASE("a balanced source has every class as often") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const auto member = [](int i, const char* label) {
     return tar_member(fmt::format("{}.png", i), grey_png(1)) +
            tar_member(fmt::format("{}.cls", i), label);
@@ -74,7 +75,7 @@ TEST_CASE("a balanced source has every class as often") {
 }
 
 TEST_CASE("a plain source keeps the order that it had before there were mixtures") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const auto dataset = open_dataset(one(folder.write("a.tar", grey_shard(0, 30))), "");
   const IndexedOrder before(3, {30}, 0);
   const auto order = make_order(dataset, {.seed = 3});
@@ -82,7 +83,7 @@ TEST_CASE("a plain source keeps the order that it had before there were mixtures
 }
 
 TEST_CASE("sources whose classes differ are refused") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   recipe::Source source;
   source.sources = {one(folder.write("x/a.tar", grey_shard(0, 3))),
                     one(folder.write("y/b.tar", grey_shard(0, 3)))};

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 
@@ -24,7 +25,7 @@ int open_files(const std::filesystem::path& folder) {
 }  // namespace
 
 TEST_CASE("no more shards are open than the limit, and those in use stay") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   std::vector<std::string> paths;
   std::vector<scaletrain::storage::Identity> identities;
   for (int i = 0; i < 10; ++i) {

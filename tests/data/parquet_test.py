@@ -157,7 +157,7 @@ class Parquet(FolderTest):
         done = subprocess.run([alone, "import", "parquet", path, "--out", self.path("no")],
                               stderr=subprocess.PIPE, check=False, timeout=60)
         self.assertEqual(2, done.returncode)
-        self.assertIn(b"the Parquet library could not be opened", done.stderr)
+        self.assertIn(b"libscaletrain_parquet.so could not be opened", done.stderr)
         self.assertIn(b"run scripts/setup.sh, which installs pyarrow", done.stderr)
 
 

@@ -4,13 +4,14 @@
 
 #include "lib/data/shards.h"
 #include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain;        // NOLINT(google-build-using-namespace)
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-void quarantine(const TarFolder& folder, std::vector<format::Quarantined> entries) {
+void quarantine(const TemporaryFolder& folder, std::vector<format::Quarantined> entries) {
   folder.write("quarantine.json",
                format::encode_quarantine(format::Quarantine(std::move(entries))));
 }
@@ -18,7 +19,7 @@ void quarantine(const TarFolder& folder, std::vector<format::Quarantined> entrie
 }  // namespace
 
 TEST_CASE("a data set leaves out the shards and samples in quarantine beside them") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::vector<std::string> paths{folder.write("a.tar", grey_shard(0, 4)),
                                        folder.write("b.tar", "no tar"),
                                        folder.write("c.tar", grey_shard(10, 3))};
@@ -32,7 +33,7 @@ TEST_CASE("a data set leaves out the shards and samples in quarantine beside the
 }
 
 TEST_CASE("lists are found folder by folder, and a damaged one is refused") {
-  const TarFolder folder, other;
+  const TemporaryFolder folder, other;
   quarantine(folder, {{"a.tar", "k", "bad"}});
   const QuarantineLists lists({folder.file("a.tar"), other.file("a.tar")}, storage::Stores());
   CHECK(lists.keys_of(folder.file("a.tar")) == std::vector<std::string>{"k"});

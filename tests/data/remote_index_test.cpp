@@ -7,6 +7,7 @@
 #include "lib/core/error.h"
 #include "lib/data/stored_index.h"
 #include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 namespace storage = scaletrain::storage;
@@ -85,7 +86,7 @@ TEST_CASE("an index beside a remote shard is used without reading the shard") {
 
 TEST_CASE("it is kept in the folder for indexes, under the shard's version") {
   FakeStorage remote = with_index(50);
-  const TarFolder folder;
+  const TemporaryFolder folder;
   CHECK(remote.index(folder.path.string()).entries()[2].label == 77);
   remote.objects.erase(kShard + ".idx");
   CHECK(remote.index(folder.path.string()).entries()[2].label == 77);

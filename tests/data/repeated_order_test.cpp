@@ -6,6 +6,7 @@
 
 #include "lib/data/make_order.h"
 #include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 
@@ -61,7 +62,7 @@ TEST_CASE("one time each is the plain order, and more than a batch is one sample
 }
 
 TEST_CASE("make_order repeats what the recipe asks for") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   scaletrain::recipe::Source source;
   source.shards = {folder.write("a.tar", grey_shard(0, 40))};
   const auto dataset = open_dataset(source, "");

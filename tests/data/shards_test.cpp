@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 
@@ -17,7 +18,7 @@ std::string open_error(const std::vector<std::string>& paths) {
 }  // namespace
 
 TEST_CASE("samples of shards are read by number") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string a = folder.write("a.tar", grey_shard(0, 3)),
                     b = folder.write("b.tar", grey_shard(7, 2));
   const auto dataset = open_shards({a, b}, "");
@@ -36,7 +37,7 @@ TEST_CASE("samples of shards are read by number") {
 }
 
 TEST_CASE("classes are those of classes.json beside the shards") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string shard = folder.write("a.tar", grey_shard(0, 1));
   CHECK(open_shards({shard}, "")->classes().empty());
   const std::string path = folder.write("classes.json", "[\"zero\", \"one\"]\n");
@@ -53,7 +54,7 @@ TEST_CASE("classes are those of classes.json beside the shards") {
 }
 
 TEST_CASE("a missing, truncated or empty set of shards is told when it is opened") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string sound = folder.write("a.tar", grey_shard(0, 3)), absent = folder.file("b.tar");
   CHECK(open_error({sound, absent}) ==
         absent + ": No such file or directory (ENOENT)\n  check the path");
@@ -68,7 +69,7 @@ TEST_CASE("a missing, truncated or empty set of shards is told when it is opened
 }
 
 TEST_CASE("a shard that is changed while it is read is told") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.write("a.tar", grey_shard(0, 3));
   const auto unread = open_shards({path}, "");
   const auto open = open_shards({path}, "");
@@ -91,7 +92,7 @@ TEST_CASE("a shard that is changed while it is read is told") {
 }
 
 TEST_CASE("names of samples may be anything, and messages show them escaped") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.write("a.tar", tar_member("../\x1b\n.png", grey_png(1)) +
                                                      tar_member("../\x1b\n.cls", "1") + tar_end());
   const auto dataset = open_shards({path}, "");
@@ -99,7 +100,7 @@ TEST_CASE("names of samples may be anything, and messages show them escaped") {
 }
 
 TEST_CASE("a lazy set opens a shard when it is asked for, and takes sizes that are known") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::vector<std::string> paths{folder.write("a.tar", grey_shard(0, 3)),
                                        folder.write("b.tar", grey_shard(3, 2)),
                                        folder.write("c.tar", grey_shard(5, 4))};

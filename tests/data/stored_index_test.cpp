@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 namespace fs = std::filesystem;
@@ -22,7 +23,7 @@ StoredIndex open_index(const std::string& shard, const std::string& cache = "") 
 }  // namespace
 
 TEST_CASE("an index is written once and read afterwards") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string shard = folder.write("a.tar", grey_shard(0, 3));
   CHECK(open_index(shard).entries().size() == 3);
   // Another label in the stored index shows that it is the one that is read.
@@ -37,7 +38,7 @@ TEST_CASE("an index is written once and read afterwards") {
 }
 
 TEST_CASE("a stale or damaged index is built again") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string shard = folder.write("a.tar", grey_shard(0, 3));
   open_index(shard);
   const std::string sound = folder.read("a.tar.idx");
@@ -55,7 +56,7 @@ TEST_CASE("a stale or damaged index is built again") {
 }
 
 TEST_CASE("with index_cache the index lies there under the name and a hash of the whole path") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string a = folder.write("a/x.tar", grey_shard(0, 2)),
                     b = folder.write("b/x.tar", grey_shard(0, 3));
   const std::string cache = folder.file("cache/deep");
@@ -70,7 +71,7 @@ TEST_CASE("with index_cache the index lies there under the name and a hash of th
 }
 
 TEST_CASE("an index that cannot be written is kept in memory") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string shard = folder.write("a.tar", grey_shard(0, 3));
   const std::string blocked = folder.write("file", "not a folder");
   const StoredIndex index = open_index(shard, blocked);
@@ -80,7 +81,7 @@ TEST_CASE("an index that cannot be written is kept in memory") {
 }
 
 TEST_CASE("excluded samples are left out, and the index follows the list") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string shard = folder.write("a.tar", grey_shard(0, 4));
   const auto labels_without = [&](const std::vector<std::string>& excluded) {
     const auto& storage = scaletrain::storage::file_storage();
@@ -104,7 +105,7 @@ TEST_CASE("excluded samples are left out, and the index follows the list") {
 }
 
 TEST_CASE("several may build one index at once") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string shard = folder.write("a.tar", grey_shard(0, 50));
   std::vector<std::size_t> found(8);
   std::vector<std::thread> threads;

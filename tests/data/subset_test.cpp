@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 namespace recipe = scaletrain::recipe;
@@ -26,7 +27,7 @@ std::vector<std::string> samples_of(const Dataset& dataset) {
 }  // namespace
 
 TEST_CASE("a limit takes the same samples every time, spread over all shards") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   recipe::Source source;
   for (int i = 0; i < 4; ++i) {
     source.shards.push_back(folder.write(fmt::format("{}.tar", i), grey_shard(0, 25)));
@@ -51,7 +52,7 @@ TEST_CASE("a limit takes the same samples every time, spread over all shards") {
 }
 
 TEST_CASE("messages name the shard that a subset's sample is from") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   recipe::Source source;
   source.shards = {folder.write("a.tar", grey_shard(0, 3)),
                    folder.write("b.tar", grey_shard(3, 3))};

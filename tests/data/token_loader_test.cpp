@@ -7,6 +7,7 @@
 
 #include "lib/core/error.h"
 #include "tests/format/tar_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 namespace core = scaletrain::core;
@@ -30,7 +31,7 @@ class Tokens {
     set = std::make_shared<const TokenSet>(paths, TokenOptions{.context = 8});
   }
 
-  scaletrain::format::TarFolder folder;
+  scaletrain::test::TemporaryFolder folder;
   std::shared_ptr<const TokenSet> set;
   std::unique_ptr<core::BufferPool> pool = core::make_host_pool();
 };

@@ -5,10 +5,11 @@
 #include <numeric>
 
 #include "tests/format/tar_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 using scaletrain::format::message_of;
-using scaletrain::format::TarFolder;
+using scaletrain::test::TemporaryFolder;
 
 namespace {
 
@@ -31,7 +32,7 @@ std::vector<std::int64_t> window_of(const TokenSet& set, std::int64_t file, std:
 }  // namespace
 
 TEST_CASE("windows overlap by one token and leave no input out but a run's rest") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const TokenSet set(
       {folder.write("a.bin", counting(0, 21)), folder.write("b.bin", counting(500, 3)),
        folder.write("c.bin", counting(1000, 10))},
@@ -45,7 +46,7 @@ TEST_CASE("windows overlap by one token and leave no input out but a run's rest"
 }
 
 TEST_CASE("windows do not reach over the arrays of a tar") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const auto array = [](int first, int count) {
     std::string header =
         fmt::format("{{'descr': '<u2', 'fortran_order': False, 'shape': ({},), }}", count);
@@ -64,7 +65,7 @@ TEST_CASE("windows do not reach over the arrays of a tar") {
 }
 
 TEST_CASE("not one whole window is an error") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.write("a.bin", counting(0, 4));
   CHECK(message_of([&] { TokenSet({path}, {.context = 4}); }) ==
         path + ": not one window of 5 tokens in 1 files\n  use a shorter context, or longer files");

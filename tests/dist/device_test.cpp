@@ -37,7 +37,7 @@ TEST_CASE("CUDA without a device is a mistake of the recipe" * doctest::skip(dri
             "/device: local rank 0 needs a device of its own; CUDA shows 0 on this node\n"
             "  use \"device\": \"cpu\", or check nvidia-smi and CUDA_VISIBLE_DEVICES");
     } else {
-      CHECK(text.starts_with("/device: the CUDA library could not be opened ("));
+      CHECK(text.starts_with("/device: libscaletrain_cuda.so could not be opened ("));
       CHECK(
           text.ends_with("\n  build the target scaletrain_cuda where the CUDA 13 toolkit is "
                          "installed, or use \"device\": \"cpu\""));

@@ -4,6 +4,7 @@
 
 #include "lib/core/error.h"
 #include "tests/format/checkpoint_support.h"
+#include "tests/temporary_folder.h"
 
 namespace fs = std::filesystem;
 using namespace scaletrain;          // NOLINT(google-build-using-namespace)

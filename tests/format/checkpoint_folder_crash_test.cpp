@@ -7,6 +7,7 @@
 #include "lib/format/checkpoint_folder_names.h"
 #include "tests/format/checkpoint_support.h"
 #include "tests/format/crash_disk.h"
+#include "tests/temporary_folder.h"
 
 namespace fs = std::filesystem;
 using namespace scaletrain;          // NOLINT(google-build-using-namespace)

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/format/checkpoint_support.h"
+#include "tests/temporary_folder.h"
 
 namespace fs = std::filesystem;
 using namespace scaletrain;          // NOLINT(google-build-using-namespace)

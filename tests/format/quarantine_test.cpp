@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/format/tar_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 
@@ -56,7 +57,7 @@ TEST_CASE("a quarantine list is written sorted, each name once, and read back") 
 }
 
 TEST_CASE("the list beside shards is found, and none is an empty one") {
-  const TarFolder folder;
+  const scaletrain::test::TemporaryFolder folder;
   CHECK(Quarantine::beside(folder.path).entries().empty());
   folder.write(kQuarantineFile, encode_quarantine(Quarantine({{"a.tar", "k", "p"}})));
   CHECK(Quarantine::beside(folder.path).keys_of("a.tar") == std::vector<std::string>{"k"});

@@ -10,6 +10,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/hash.h"
 #include "tests/format/checkpoint_support.h"
+#include "tests/temporary_folder.h"
 
 namespace fs = std::filesystem;
 using namespace scaletrain;          // NOLINT(google-build-using-namespace)

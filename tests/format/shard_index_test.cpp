@@ -6,6 +6,7 @@
 
 #include "lib/core/hash.h"
 #include "tests/format/tar_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 
@@ -84,7 +85,7 @@ TEST_CASE("several threads find what one finds, in a shard whose files look like
 }
 
 TEST_CASE("an index is read back by mapping it") {
-  const TarFolder folder;
+  const scaletrain::test::TemporaryFolder folder;
   const std::string bytes = encode_index(kEntries, kVersion);
   CHECK(bytes.size() == 88 + 2 * 16);
   const auto index = MappedIndex::open(folder.write("a.tar.idx", bytes), kVersion);
@@ -93,7 +94,7 @@ TEST_CASE("an index is read back by mapping it") {
 }
 
 TEST_CASE("the index of an empty shard is an index") {
-  const TarFolder folder;
+  const scaletrain::test::TemporaryFolder folder;
   const auto index =
       MappedIndex::open(folder.write("a.tar.idx", encode_index({}, kVersion)), kVersion);
   REQUIRE(index);
@@ -101,7 +102,7 @@ TEST_CASE("the index of an empty shard is an index") {
 }
 
 TEST_CASE("an index that is absent, stale, damaged or of another format is no index") {
-  const TarFolder folder;
+  const scaletrain::test::TemporaryFolder folder;
   const std::string path = folder.file("a.tar.idx");
   CHECK(!MappedIndex::open(path, kVersion));
   const std::string bytes = encode_index(kEntries, kVersion);
@@ -121,7 +122,7 @@ TEST_CASE("an index that is absent, stale, damaged or of another format is no in
 }
 
 TEST_CASE("an index is of one list of excluded keys, and keeps the SHA-256 of its shard") {
-  const TarFolder folder;
+  const scaletrain::test::TemporaryFolder folder;
   const std::vector<std::string> keys{"a", "b/c"};
   CHECK(excluded_digest({}) == 0);
   CHECK(excluded_digest(keys) == scaletrain::core::xxh3_64(std::string("a\0b/c\0", 6)));

@@ -3,41 +3,15 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "lib/core/error.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::format {
-
-struct TarFolder {
-  TarFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "scaletrain-tar-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-  }
-  ~TarFolder() { std::filesystem::remove_all(path); }
-  TarFolder(const TarFolder&) = delete;
-  TarFolder& operator=(const TarFolder&) = delete;
-
-  std::string file(const std::string& name) const { return (path / name).string(); }
-  std::string write(const std::string& name, const std::string& bytes) const {
-    std::filesystem::create_directories((path / name).parent_path());
-    std::ofstream(path / name, std::ios::binary) << bytes;
-    return file(name);
-  }
-  std::string read(const std::string& name) const {
-    std::ifstream stream(path / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-
-  std::filesystem::path path;
-};
 
 struct TarFields {
   std::string name = {};

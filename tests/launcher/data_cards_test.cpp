@@ -1,41 +1,16 @@
 #include "launcher/data_cards.h"
 
 #include <doctest/doctest.h>
-#include <stdlib.h>
 
-#include <fstream>
-#include <iterator>
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain;  // NOLINT(google-build-using-namespace)
 namespace fs = std::filesystem;
 
-namespace {
-
-struct CardFolder {
-  CardFolder() {
-    std::string name = (fs::temp_directory_path() / "scaletrain-cards-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-  }
-  ~CardFolder() { fs::remove_all(path); }
-  CardFolder(const CardFolder&) = delete;
-  CardFolder& operator=(const CardFolder&) = delete;
-
-  void write(const std::string& name, const std::string& text) const {
-    fs::create_directories((path / name).parent_path());
-    std::ofstream(path / name) << text;
-  }
-  std::string read(const std::string& name) const {
-    std::ifstream file(path / name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  fs::path path;
-};
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("the cards beside shards and folders are kept with the run, and old ones are not") {
-  const CardFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("shards/card.json", "one");
   folder.write("pictures/card.json", "two");
   folder.write("run/cards/test.json", "of an earlier start");

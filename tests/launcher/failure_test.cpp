@@ -8,31 +8,16 @@
 
 #include <array>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "launcher/error_file.h"
 #include "launcher/placement.h"
 #include "lib/core/clock.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::launcher {
 namespace {
-
-struct Folder {
-  Folder() {
-    std::string name = std::filesystem::temp_directory_path() / "failure_test_XXXXXX";
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path / name) << text;
-    return path / name;
-  }
-  std::filesystem::path path;
-};
 
 WorkerEnd ended(int rank, core::ExitStatus status, double time, bool was_stopped = false) {
   return {.rank = rank,
@@ -92,7 +77,7 @@ TEST_CASE("ranks that the launcher ended only followed, and are not listed") {
 }
 
 TEST_CASE("the error file's time decides; one cut to seconds says no more than the second") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   GroupEnd end;
   end.workers = {ended(0, {.code = 1}, 10.5), ended(1, {.code = 1}, 10.6)};
   std::vector<WorkerPlan> with_files = plans(2);
@@ -109,7 +94,7 @@ TEST_CASE("the error file's time decides; one cut to seconds says no more than t
 }
 
 TEST_CASE("a rank that told its failure before the first was seen did not follow") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   GroupEnd end;
   end.workers = {ended(0, {.code = 1}, 10.5), ended(1, {.signal = SIGTERM}, 10.6, true)};
   std::vector<WorkerPlan> with_files = plans(2);
@@ -126,7 +111,7 @@ TEST_CASE("a rank that told its failure before the first was seen did not follow
 }
 
 TEST_CASE("whole seconds in an error file are made exact by the time of the file") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   const auto second = static_cast<std::int64_t>(core::unix_time());
   const std::string path =
       folder.write("error.json", fmt::format(R"({{"message": "boom", "timestamp": {}}})", second));
@@ -137,7 +122,7 @@ TEST_CASE("whole seconds in an error file are made exact by the time of the file
 }
 
 TEST_CASE("an error file is read in both of torchrun's forms; anything else is no cause") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   const auto read = [&](const std::string& text) {
     return read_error_file(folder.write("error.json", text));
   };
@@ -229,7 +214,7 @@ TEST_CASE("failure.json has the cause and the log's last lines") {
 }
 
 TEST_CASE("the log's last lines come from its file where they did not pass by") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   GroupEnd end;
   end.workers = {ended(0, {.code = 1}, 1.0)};
   std::vector<WorkerPlan> with_log = plans(1);

@@ -11,17 +11,18 @@
 #include <string>
 #include <thread>
 
+#include "tests/temporary_folder.h"
+
 namespace scaletrain::launcher {
 namespace {
 
 TEST_CASE("a worker is asked through its pipe and its file is awaited; the pipe goes afterwards") {
-  std::string folder = std::filesystem::temp_directory_path() / "recorder_XXXXXX";
-  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  const test::TemporaryFolder folder;
   std::string pipe;
   {
-    const NcclRecorder recorder(folder, {3, 4});
+    const NcclRecorder recorder(folder.path, {3, 4});
     auto variables = recorder.variables();
-    CHECK(variables.at("TORCH_FR_DUMP_TEMP_FILE") == folder + "/nccl_trace_");
+    CHECK(variables.at("TORCH_FR_DUMP_TEMP_FILE") == folder.file("nccl_trace_"));
     pipe = variables.at("TORCH_NCCL_DEBUG_INFO_PIPE_FILE") + "3.pipe";
     // Rank 3 as LibTorch does it; rank 4 has no group.
     REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
@@ -31,15 +32,14 @@ TEST_CASE("a worker is asked through its pipe and its file is awaited; the pipe 
       ssize_t count = -1;
       while ((count = read(fd, heard.data(), heard.size())) <= 0) std::this_thread::yield();
       heard.resize(static_cast<std::size_t>(count));
-      std::ofstream(folder + "/nccl_trace_3") << heard;
+      std::ofstream(folder.file("nccl_trace_3")) << heard;
     });
     recorder.record();
     worker.join();
     close(fd);
-    CHECK(std::filesystem::file_size(folder + "/nccl_trace_3") == 2);
+    CHECK(std::filesystem::file_size(folder.file("nccl_trace_3")) == 2);
   }
   CHECK_FALSE(std::filesystem::exists(pipe));
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("what a person has set stays") {

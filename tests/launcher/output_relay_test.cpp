@@ -88,7 +88,7 @@ std::string get(const Pipe& pipe) {
 TEST_CASE("what a worker writes reaches the console, and its rest when it is finished") {
   Pipe worker, console;
   core::Console shown(console.write.get());
-  OutputRelay relay(std::move(worker.read), &shown, LogFile());
+  OutputRelay relay(std::move(worker.read), shown, LogFile());
   put(worker, "one\ntwo");
   CHECK(relay.watched_fd() != shown.fd());
   relay.advance();  // reads
@@ -105,7 +105,7 @@ TEST_CASE("a line that has no end for a while is shown all the same, with a pref
   for (const std::string prefix : {"", "[0]: "}) {
     Pipe worker, console;
     core::Console shown(console.write.get());
-    OutputRelay relay(std::move(worker.read), &shown, LogFile(), prefix);
+    OutputRelay relay(std::move(worker.read), shown, LogFile(), prefix);
     put(worker, "continue? ");
     relay.advance();
     relay.show_late(core::now());
@@ -131,7 +131,7 @@ TEST_CASE("a console that takes nothing is given up once for all, and never bloc
   std::vector<OutputRelay> relays;
   for (Pipe& worker : workers) {
     for (int line = 0; line < 600; ++line) put(worker, std::string(99, 'x') + "\n");
-    relays.emplace_back(std::move(worker.read), &shown, LogFile());
+    relays.emplace_back(std::move(worker.read), shown, LogFile());
     relays.back().advance();
     relays.back().advance();
     CHECK(relays.back().watched_fd() == shown.fd());
@@ -146,7 +146,7 @@ TEST_CASE("what a process writes that was left behind is not waited for") {
   std::signal(SIGPIPE, SIG_IGN);  // the last of it has no reader
   Pipe worker, console;
   core::Console shown(console.write.get());
-  OutputRelay relay(std::move(worker.read), &shown, LogFile());
+  OutputRelay relay(std::move(worker.read), shown, LogFile());
   std::jthread left_behind([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       if (write(worker.write.get(), "line\n", 5) < 0) std::this_thread::yield();

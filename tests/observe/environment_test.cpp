@@ -8,6 +8,7 @@
 
 #include "lib/core/clock.h"
 #include "tests/observe/observe_support.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::observe {
 
@@ -81,7 +82,7 @@ TEST_CASE("the command line of a process is read with its empty arguments") {
 }
 
 TEST_CASE("the commit of a branch is found from a folder inside the repository") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   write_text(folder.path / ".git/HEAD", "ref: refs/heads/main\n");
   write_text(folder.path / ".git/refs/heads/main", std::string(kCommit) + "\n");
   std::filesystem::create_directories(folder.path / "a/b");
@@ -89,7 +90,7 @@ TEST_CASE("the commit of a branch is found from a folder inside the repository")
 }
 
 TEST_CASE("the commit of a detached head, of a packed branch and of a worktree is found") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto git = folder.path / ".git";
   write_text(git / "HEAD", std::string(kCommit) + "\n");
   CHECK(git_commit(folder.path) == kCommit);
@@ -106,7 +107,7 @@ TEST_CASE("the commit of a detached head, of a packed branch and of a worktree i
 }
 
 TEST_CASE("a repository without a commit, or a damaged one, has none") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   std::filesystem::create_directories(folder.path / ".git");
   CHECK(git_commit(folder.path).empty());
   write_text(folder.path / ".git/HEAD", "ref: refs/heads/main\n");

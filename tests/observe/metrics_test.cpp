@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/observe/observe_support.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::observe {
 
@@ -98,7 +99,7 @@ TEST_CASE("a number that is not finite is null, so that the line stays JSON") {
 }
 
 TEST_CASE("a writer appends to what an earlier attempt wrote") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto file = folder.path / "metrics.jsonl";
   MetricsWriter(file).write(kEval);
   MetricsWriter(file).write(kEval);
@@ -106,7 +107,7 @@ TEST_CASE("a writer appends to what an earlier attempt wrote") {
 }
 
 TEST_CASE("a torn last line of a killed run is ended before the next line") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto file = folder.path / "metrics.jsonl";
   write_text(file, R"({"event":"tra)");
   MetricsWriter(file).write(kEval);
@@ -115,7 +116,7 @@ TEST_CASE("a torn last line of a killed run is ended before the next line") {
 }
 
 TEST_CASE("a writer that writes nothing leaves a torn line as it is") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto file = folder.path / "metrics.jsonl";
   write_text(file, "{\"event\"");
   { const MetricsWriter writer(file); }
@@ -134,7 +135,7 @@ TEST_CASE("a full disk is reported once and never stops the training") {
 
 TEST_CASE("a file that cannot be opened is reported once and never stops the training") {
   const CapturedStderr captured;
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto file = folder.path / "absent" / "metrics.jsonl";
   MetricsWriter writer(file);
   writer.write(kEval);
@@ -145,7 +146,7 @@ TEST_CASE("a file that cannot be opened is reported once and never stops the tra
 
 TEST_CASE("a line that was cut short by a full disk is ended once there is room again") {
   const CapturedStderr captured;
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto file = folder.path / "metrics.jsonl";
   MetricsWriter writer(file);
   // A limit on the size of files makes the kernel write the 30 bytes that fit, as a full disk does.

@@ -5,24 +5,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
+#include "tests/temporary_folder.h"
+
 namespace scaletrain::observe {
-
-namespace {
-
-std::filesystem::path make_folder() {
-  std::string name = std::filesystem::temp_directory_path() / "observe_test_XXXXXX";
-  REQUIRE(mkdtemp(name.data()) != nullptr);
-  return name;
-}
-
-}  // namespace
-
-TemporaryFolder::TemporaryFolder() : path(make_folder()) {}
-TemporaryFolder::~TemporaryFolder() { std::filesystem::remove_all(path); }
 
 std::string read_text(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);

@@ -1,20 +1,12 @@
-// What the tests of observe share: a temporary folder, a pipe, and what was written to stderr.
+// What the tests of observe share: files, a pipe, and what was written to stderr.
 #pragma once
 
 #include <filesystem>
 #include <string>
 
+#include "tests/temporary_folder.h"
+
 namespace scaletrain::observe {
-
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path path;
-};
 
 std::string read_text(const std::filesystem::path& file);
 void write_text(const std::filesystem::path& file, const std::string& text);

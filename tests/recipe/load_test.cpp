@@ -10,6 +10,7 @@
 
 #include "lib/core/philox.h"
 #include "tests/recipe/recipe_support.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -236,8 +237,8 @@ TEST_CASE("mistakes of overrides name the override") {
 }
 
 TEST_CASE("extends merges as RFC 7396 says, relative to its file, and keeps places") {
-  const TemporaryFolder folder;
-  std::filesystem::create_directory(folder.path() / "base");
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path / "base");
   (void)folder.write("base/a.json", minimal_recipe("\"clip\": {\"norm\": 1}, \"seed\": 3"));
   (void)folder.write("b.json", R"({"extends": "base/a.json", "seed": 4, "loss": "cross_entropy"})");
   const auto top = folder.write(
@@ -251,7 +252,7 @@ TEST_CASE("extends merges as RFC 7396 says, relative to its file, and keeps plac
 
   (void)folder.write("base/a.json", minimal_recipe("\"sed\": 3"));
   CHECK(load_error_of(top) ==
-        (folder.path() / "base/a.json").string() +
+        (folder.path / "base/a.json").string() +
             ":6: /sed: \"sed\" is not a key here\n  use one of: $schema, version, extends, name, "
             "seed, model, data, batch, epochs, steps, precision, optimizer, schedule, loss, mix, "
             "clip, validate, checkpoint, storage, log, threads, deterministic, device, output; did "
@@ -260,14 +261,14 @@ TEST_CASE("extends merges as RFC 7396 says, relative to its file, and keeps plac
 }
 
 TEST_CASE("extends of itself, of nothing and of a number are told") {
-  const TemporaryFolder folder;
-  const std::string place = (folder.path() / "a.json").string();
+  const test::TemporaryFolder folder;
+  const std::string place = (folder.path / "a.json").string();
   const auto file = folder.write("a.json", "{\n\"extends\": \"b.json\"}");
-  CHECK(load_error_of(file) == place + ":2: /extends: \"" + (folder.path() / "b.json").string() +
+  CHECK(load_error_of(file) == place + ":2: /extends: \"" + (folder.path / "b.json").string() +
                                    "\": cannot be read: No such file or directory (ENOENT)\n"
                                    "  check the path");
   (void)folder.write("b.json", "{\"extends\": \"./a.json\"}");
-  CHECK(load_error_of(file) == (folder.path() / "b.json").string() +
+  CHECK(load_error_of(file) == (folder.path / "b.json").string() +
                                    ":1: /extends: \"./a.json\" extends this file in turn\n"
                                    "  break the circle");
   (void)folder.write("a.json", "{\"extends\": 3}");
@@ -316,14 +317,14 @@ TEST_CASE("texts are refused when empty, with control characters, or remote") {
 }
 
 TEST_CASE("a path that is no regular file of sensible size is refused at once") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const std::string no_file = ": is not a regular file\n  name a file, not a folder or a device";
-  CHECK(load_error_of(folder.path()) == folder.path().string() + no_file);
+  CHECK(load_error_of(folder.path) == folder.path.string() + no_file);
   CHECK(load_error_of("/dev/zero") == "/dev/zero" + no_file);
-  const auto fifo = folder.path() / "fifo";
+  const auto fifo = folder.path / "fifo";
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
   CHECK(load_error_of(fifo) == fifo.string() + no_file);
-  const auto loop = folder.path() / "loop";
+  const auto loop = folder.path / "loop";
   std::filesystem::create_symlink("loop", loop);
   CHECK(load_error_of(loop) ==
         loop.string() +
@@ -331,9 +332,9 @@ TEST_CASE("a path that is no regular file of sensible size is refused at once") 
   const auto large = folder.write("large", "");
   std::filesystem::resize_file(large, (16 << 20) + 1);
   CHECK(load_error_of(large) ==
-        large.string() + ": has 16777217 bytes\n  at most 16777216 bytes are read here");
+        large + ": has 16777217 bytes\n  at most 16777216 bytes are read here");
   CHECK(load_error_of(folder.write("empty", "")) ==
-        (folder.path() / "empty").string() + ": is empty\n  write a recipe; recipes/ has examples");
+        (folder.path / "empty").string() + ": is empty\n  write a recipe; recipes/ has examples");
 }
 
 TEST_CASE("a short list that stands for too many shards is refused at once") {

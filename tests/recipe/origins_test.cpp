@@ -4,13 +4,14 @@
 
 #include "lib/recipe/load.h"
 #include "tests/recipe/recipe_support.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::recipe {
 namespace {
 
 TEST_CASE(
     "key_origins tells the line of each key that somebody wrote, of a base or an override too") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const std::string base = folder.write("base.json", "{\n\"seed\": 3,\n\"steps\": 9}");
   const std::string file = folder.write(
       "r.json", "{\n\"extends\": \"base.json\",\n\"steps\": 10,\n\"optimizer\": {\n\"lr\": 1}}");

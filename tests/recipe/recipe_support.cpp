@@ -1,11 +1,8 @@
 #include "tests/recipe/recipe_support.h"
 
-#include <cstdlib>
-#include <fstream>
-#include <stdexcept>
-
 #include "lib/core/error.h"
 #include "lib/recipe/load.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::recipe {
 
@@ -34,23 +31,6 @@ std::string load_error_of(const std::filesystem::path& path) {
     return error.what();
   }
   return "no error";
-}
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "recipe_test.XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::filesystem::path TemporaryFolder::write(const std::string& name,
-                                             const std::string& text) const {
-  std::ofstream(path_ / name, std::ios::binary) << text;
-  return path_ / name;
 }
 
 }  // namespace scaletrain::recipe

@@ -1,4 +1,4 @@
-// Recipes and folders for the tests of loading.
+// Recipes for the tests of loading.
 #pragma once
 
 #include <filesystem>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/recipe/recipe.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::recipe {
 
@@ -17,19 +18,5 @@ std::string error_of(const std::string& text, const std::vector<std::string>& ov
 
 // The same for a file; "RecipeError" is the only type that passes.
 std::string load_error_of(const std::filesystem::path& path);
-
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path write(const std::string& name, const std::string& text) const;
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace scaletrain::recipe

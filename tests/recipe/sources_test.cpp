@@ -4,14 +4,15 @@
 
 #include "lib/core/error.h"
 #include "tests/recipe/recipe_support.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::recipe {
 
 TEST_CASE("check_sources passes what is there and names everything that is not") {
-  const TemporaryFolder folder;
-  const std::string here = folder.path().string();
+  const test::TemporaryFolder folder;
+  const std::string here = folder.path.string();
   Recipe recipe;
-  recipe.data.train.shards = {folder.write("a.tar", "x").string()};
+  recipe.data.train.shards = {folder.write("a.tar", "x")};
   recipe.data.val.emplace().folder = here;
   recipe.data.train.shards.emplace_back("s3://bucket/absent.tar");  // the workers' business
   CHECK_NOTHROW(check_sources(recipe));

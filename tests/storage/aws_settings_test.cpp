@@ -5,9 +5,10 @@
 #include <map>
 
 #include "tests/format/tar_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::storage;  // NOLINT(google-build-using-namespace)
-using scaletrain::format::TarFolder;
+using scaletrain::test::TemporaryFolder;
 
 namespace {
 
@@ -21,7 +22,7 @@ AwsSettings read(const std::map<std::string, std::string>& variables) {
 }  // namespace
 
 TEST_CASE("credentials, region and endpoint come from the environment first") {
-  const TarFolder home;
+  const TemporaryFolder home;
   home.write(".aws/credentials",
              "[default]\naws_access_key_id = FILE\naws_secret_access_key = file-secret\n");
   home.write(".aws/config", "[default]\nregion = eu-north-1\nendpoint_url = http://file:1\n");
@@ -49,7 +50,7 @@ TEST_CASE("credentials, region and endpoint come from the environment first") {
 }
 
 TEST_CASE("a profile is read from the files that the variables name") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string credentials =
       folder.write("keys",
                    "# a comment = 1\n[default]\naws_access_key_id=NO\naws_secret_access_key=NO\n"
@@ -66,7 +67,7 @@ TEST_CASE("a profile is read from the files that the variables name") {
 }
 
 TEST_CASE("without credentials there are none; half a pair and an absent profile are mistakes") {
-  const TarFolder home;
+  const TemporaryFolder home;
   CHECK_FALSE(read({{"HOME", home.path.string()}}).credentials);
   CHECK_THROWS_WITH(read({{"HOME", home.path.string()}, {"AWS_PROFILE", "lab"}}),
                     "AWS_PROFILE: there is no profile \"lab\"\n"

@@ -5,9 +5,10 @@
 #include "tests/format/tar_support.h"
 #include "tests/storage/packed.h"
 #include "tests/storage/remote_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::storage;  // NOLINT(google-build-using-namespace)
-using scaletrain::format::TarFolder;
+using scaletrain::test::TemporaryFolder;
 namespace fs = std::filesystem;
 
 namespace {
@@ -30,7 +31,7 @@ struct UnpackFixture {
     return names;
   }
 
-  TarFolder folder;
+  TemporaryFolder folder;
 };
 
 }  // namespace

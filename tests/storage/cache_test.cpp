@@ -7,9 +7,10 @@
 
 #include "tests/format/tar_support.h"
 #include "tests/storage/remote_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::storage;  // NOLINT(google-build-using-namespace)
-using scaletrain::format::TarFolder;
+using scaletrain::test::TemporaryFolder;
 namespace fs = std::filesystem;
 
 namespace {
@@ -82,7 +83,7 @@ struct Fixture {
     return found;
   }
 
-  TarFolder folder;
+  TemporaryFolder folder;
   FakeOrigin origin;
 };
 

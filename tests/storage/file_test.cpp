@@ -9,10 +9,11 @@
 
 #include "lib/storage/storage.h"
 #include "tests/format/tar_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::storage;  // NOLINT(google-build-using-namespace)
 using scaletrain::format::message_of;
-using scaletrain::format::TarFolder;
+using scaletrain::test::TemporaryFolder;
 
 namespace {
 
@@ -25,7 +26,7 @@ std::string read(const Object& object, std::int64_t offset, std::size_t bytes) {
 }  // namespace
 
 TEST_CASE("a range of a file is read") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const auto object = file_storage().open(folder.write("a", "0123456789"));
   CHECK(object->identity().bytes == 10);
   CHECK(read(*object, 3, 4) == "3456");
@@ -33,7 +34,7 @@ TEST_CASE("a range of a file is read") {
 }
 
 TEST_CASE("a range past the end is an error with both places") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.write("a", "0123456789");
   const auto object = file_storage().open(path);
   CHECK(message_of([&] { read(*object, 8, 4); }) ==
@@ -43,7 +44,7 @@ TEST_CASE("a range past the end is an error with both places") {
 }
 
 TEST_CASE("an object that is not there, or is no file, is a data error") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const auto error_of = [](const std::string& path) {
     return message_of([&] { file_storage().open(path); });
   };
@@ -57,7 +58,7 @@ TEST_CASE("an object that is not there, or is no file, is a data error") {
 }
 
 TEST_CASE("a small file is absent only where nothing is there") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.write("a", "text");
   CHECK(read_if_there(file_storage(), path, 4) == "text");
   CHECK(read_if_there(file_storage(), folder.path / "b", 4) == std::nullopt);
@@ -69,7 +70,7 @@ TEST_CASE("a small file is absent only where nothing is there") {
 }
 
 TEST_CASE("the identity tells a changed file") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.write("a", "one");
   const Identity before = file_storage().open(path)->identity();
   const timespec times[2] = {{5, 7}, {5, 7}};  // NOLINT(modernize-avoid-c-arrays): the call's
@@ -80,7 +81,7 @@ TEST_CASE("the identity tells a changed file") {
 }
 
 TEST_CASE("a listing is sorted bytewise and tells folders, through links too") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   folder.write("b", "");
   folder.write("B", "");
   folder.write("\xc3\xa4", "");
@@ -96,7 +97,7 @@ TEST_CASE("a listing is sorted bytewise and tells folders, through links too") {
 }
 
 TEST_CASE("of many that write one absent object exactly one wins, and nothing is left behind") {
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.file("winner");
   std::atomic<int> won = 0;
   std::atomic<char> winner = 0;

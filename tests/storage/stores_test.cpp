@@ -5,14 +5,15 @@
 #include "tests/format/tar_support.h"
 #include "tests/storage/http_support.h"
 #include "tests/storage/remote_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::storage;  // NOLINT(google-build-using-namespace)
-using scaletrain::format::TarFolder;
+using scaletrain::test::TemporaryFolder;
 namespace recipe = scaletrain::recipe;
 
 TEST_CASE("the scheme decides the storage") {
   const Stores stores;
-  const TarFolder folder;
+  const TemporaryFolder folder;
   CHECK(&stores.of("/data/a.tar") == &file_storage());
   CHECK(&stores.of("s3://b/a") == &stores.of("s3://c/d"));
   CHECK(&stores.of("s3://b/a") != &stores.of("gs://b/a"));
@@ -26,7 +27,7 @@ TEST_CASE("the scheme decides the storage") {
 TEST_CASE("with a cache remote objects are read once, commands become files") {
   const HttpServer server(
       [](const SeenRequest& request) { return object_answer(request, "0123456789"); });
-  const TarFolder folder;
+  const TemporaryFolder folder;
   const recipe::Cache cache{folder.file("cache"), 1 << 20};
   {
     const Stores stores(quick_settings(), cache);

@@ -9,13 +9,14 @@
 #include "tests/format/tar_support.h"
 #include "tests/storage/packed.h"
 #include "tests/storage/remote_support.h"
+#include "tests/temporary_folder.h"
 
 using namespace scaletrain::storage;  // NOLINT(google-build-using-namespace)
-using scaletrain::format::TarFolder;
+using scaletrain::test::TemporaryFolder;
 namespace fs = std::filesystem;
 
 TEST_CASE("a program without a recipe decompresses what it opens, and leaves no file") {
-  const TarFolder folder, temporary;
+  const TemporaryFolder folder, temporary;
   const char* const before = std::getenv("TMPDIR");
   const std::string old = before == nullptr ? "" : before;
   ::setenv("TMPDIR", temporary.path.c_str(), 1);

@@ -1,13 +1,13 @@
 #include "lib/train/bad_samples.h"
 
 #include <doctest/doctest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "lib/core/error.h"
+#include "tests/temporary_folder.h"
 
 using scaletrain::data::BadSample;
 using scaletrain::train::BadSamples;
@@ -17,14 +17,11 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Run {
+  scaletrain::test::TemporaryFolder folder;
   Run() {
-    std::string name = (fs::temp_directory_path() / "bad-samples-XXXXXX").string();
-    recipe.output = ::mkdtemp(name.data());
+    recipe.output = folder.path;
     recipe.data.bad_samples.max_rate = 0.01;
   }
-  ~Run() { fs::remove_all(recipe.output); }
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
 
   std::vector<nlohmann::json> lines(int rank) const {
     std::ifstream file(fs::path(recipe.output) / "bad_samples" / (std::to_string(rank) + ".jsonl"));

@@ -1,12 +1,13 @@
 #include "lib/train/beating_disk.h"
 
 #include <doctest/doctest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
+
+#include "tests/temporary_folder.h"
 
 using scaletrain::core::Beat;
 using scaletrain::core::BeatReader;
@@ -15,9 +16,8 @@ using scaletrain::train::BeatingDisk;
 namespace core = scaletrain::core;
 
 TEST_CASE("every operation of a save is a beat, and does what the disk does") {
-  std::string name = (std::filesystem::temp_directory_path() / "beating-disk-XXXXXX").string();
-  REQUIRE(::mkdtemp(name.data()) != nullptr);
-  const std::filesystem::path folder = name;
+  const scaletrain::test::TemporaryFolder temporary;
+  const std::filesystem::path& folder = temporary.path;
   const auto page = core::make_beat_file();
   const BeatReader reader(page.get());
   BeatingDisk disk(core::system_disk(), Beat(page.get()));

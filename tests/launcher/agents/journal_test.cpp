@@ -9,19 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "tests/temporary_folder.h"
+
 namespace scaletrain::launcher {
 namespace {
 
 TEST_CASE("every event is a line, after what was there before") {
-  std::string name = std::filesystem::temp_directory_path() / "journal_test_XXXXXX";
-  REQUIRE(mkdtemp(name.data()) != nullptr);
-  const std::filesystem::path file = std::filesystem::path(name) / "agents" / "a.jsonl";
+  const test::TemporaryFolder folder;
+  const std::filesystem::path file = folder.path / "agents" / "a.jsonl";
   Journal(file, "a").write("lead", {{"generation", 1}});
   Journal(file, "a").write("leave");
   std::ifstream text(file);
   std::vector<nlohmann::json> lines;
   for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
-  std::filesystem::remove_all(name);
   REQUIRE(lines.size() == 2);
   CHECK(lines[0]["event"] == "lead");
   CHECK(lines[0]["agent"] == "a");

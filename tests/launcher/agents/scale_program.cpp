@@ -17,7 +17,6 @@
 #include "launcher/agents/leader.h"
 #include "launcher/agents/member.h"
 #include "launcher/agents/store_client.h"
-#include "launcher/programs.h"
 #include "launcher/store_socket.h"
 #include "lib/core/subprocess.h"
 

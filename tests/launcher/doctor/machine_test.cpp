@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -25,13 +25,11 @@ TEST_CASE("limits are judged for a run of several workers") {
 }
 
 TEST_CASE("a disk that takes what a checkpoint does is fine, and nothing stays on it") {
-  std::string name = "/tmp/scaletrain-doctor-XXXXXX";
-  const std::filesystem::path folder = mkdtemp(name.data());
-  const Findings findings = check_disk(folder / "not" / "there" / "yet");
+  const test::TemporaryFolder folder;
+  const Findings findings = check_disk(folder.path / "not" / "there" / "yet");
   CHECK(findings[0].state == State::kOk);
-  CHECK(findings[0].found.starts_with(folder.string() + ": "));
-  CHECK(std::filesystem::is_empty(folder));
-  std::filesystem::remove(folder);
+  CHECK(findings[0].found.starts_with(folder.path.string() + ": "));
+  CHECK(std::filesystem::is_empty(folder.path));
 }
 
 TEST_CASE("a disk that takes nothing fails") {

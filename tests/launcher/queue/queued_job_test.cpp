@@ -2,25 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-
 #include "lib/core/error.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::launcher {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct QueueFolder {
-  QueueFolder() {
-    std::string name = "/tmp/scaletrain-queue-XXXXXX";
-    path = mkdtemp(name.data());
-  }
-  ~QueueFolder() { fs::remove_all(path); }
-  QueueFolder(const QueueFolder&) = delete;
-  QueueFolder& operator=(const QueueFolder&) = delete;
-  fs::path path;
-};
 
 QueuedJob job_of(const std::string& output) {
   return {
@@ -50,7 +38,7 @@ TEST_CASE("a file that is no job is named") {
 }
 
 TEST_CASE("jobs are numbered in their order and found again by their number") {
-  const QueueFolder folder;
+  const test::TemporaryFolder folder;
   std::vector<QueuedJob> jobs;
   add_jobs(jobs, {job_of("/runs/a"), job_of("/runs/b")});
   for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) save_job(folder.path, *job);

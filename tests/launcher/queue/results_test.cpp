@@ -2,10 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <fstream>
-
 #include "lib/core/error.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -13,16 +11,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // A run's folder with these metrics.
-struct Run {
-  explicit Run(const std::string& metrics) {
-    std::string name = "/tmp/scaletrain-results-XXXXXX";
-    path = mkdtemp(name.data());
-    std::ofstream(path / "metrics.jsonl") << metrics;
-  }
-  ~Run() { fs::remove_all(path); }
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
-  fs::path path;
+struct Run : test::TemporaryFolder {
+  explicit Run(const std::string& metrics) { write("metrics.jsonl", metrics); }
 };
 
 const char* const kMetrics =

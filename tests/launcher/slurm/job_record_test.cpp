@@ -1,13 +1,13 @@
 #include "launcher/slurm/job_record.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "lib/core/error.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -24,13 +24,8 @@ std::string record_error(const Function& function) {
   return "no error";
 }
 
-struct RecordFolder {
-  fs::path path = fs::temp_directory_path() / ("slurm_job_record_" + std::to_string(getpid()));
-  ~RecordFolder() { fs::remove_all(path); }
-};
-
 TEST_CASE("a record is read as it was written") {
-  const RecordFolder run;
+  const test::TemporaryFolder run;
   write_job_record(run.path, {.job = "12_3", .log = "/a b/\"c\".out"});
   const JobRecord record = read_job_record(run.path);
   CHECK(record.job == "12_3");
@@ -38,7 +33,7 @@ TEST_CASE("a record is read as it was written") {
 }
 
 TEST_CASE("a run without a job, or with a damaged record, says what to do") {
-  const RecordFolder run;
+  const test::TemporaryFolder run;
   const std::string file = (run.path / "slurm.json").string();
   const auto read = [&] { read_job_record(run.path); };
   CHECK(record_error(read) ==

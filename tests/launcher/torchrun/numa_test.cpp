@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <fstream>
 
 #include "lib/core/error.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -24,20 +24,17 @@ void put_text(const fs::path& file, const std::string& text) {
 class Machine {
  public:
   Machine() {
-    std::string name = "/tmp/scaletrain-numa-XXXXXX";
-    root_ = mkdtemp(name.data());
     for (int node = 0; node < 4; ++node) {
-      put_text(root_ / fmt::format("devices/system/node/node{}/cpulist", node),
+      put_text(root_.path / fmt::format("devices/system/node/node{}/cpulist", node),
                fmt::format("{}-{},{}-{}", 4 * node, 4 * node + 3, 4 * node + 16, 4 * node + 19));
     }
-    put_text(root_ / "devices/system/node/possible", "0-3");
+    put_text(root_.path / "devices/system/node/possible", "0-3");
     for (int cpu = 0; cpu < 32; ++cpu) add_cpu(cpu);
     for (int gpu = 0; gpu < 8; ++gpu) {
       gpus.push_back(fmt::format("0000:0{}:00.0", gpu));
-      put_text(root_ / "bus/pci/devices" / gpus.back() / "numa_node", std::to_string(gpu / 2));
+      put_text(root_.path / "bus/pci/devices" / gpus.back() / "numa_node", std::to_string(gpu / 2));
     }
   }
-  ~Machine() { fs::remove_all(root_); }
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
@@ -47,7 +44,7 @@ class Machine {
     std::string result;
     try {
       for (const auto& cpus :
-           bind_workers(mode, workers, devices, parse_cpu_list(allowed), root_)) {
+           bind_workers(mode, workers, devices, parse_cpu_list(allowed), root_.path)) {
         result += (result.empty() ? "" : " | ") + cpu_list(cpus);
       }
     } catch (const core::UsageError& error) {
@@ -61,7 +58,7 @@ class Machine {
  private:
   void add_cpu(int cpu) const {
     const int core = cpu % 16, complex = core / 2 * 2;
-    const fs::path folder = root_ / fmt::format("devices/system/cpu/cpu{}", cpu);
+    const fs::path folder = root_.path / fmt::format("devices/system/cpu/cpu{}", cpu);
     put_text(folder / "topology/physical_package_id", std::to_string(core / 8));
     put_text(folder / "topology/thread_siblings_list", fmt::format("{},{}", core, core + 16));
     put_text(folder / "cache/index0/type", "Data");
@@ -76,7 +73,7 @@ class Machine {
              fmt::format("{}-{},{}-{}", complex, complex + 1, complex + 16, complex + 17));
   }
 
-  fs::path root_;
+  test::TemporaryFolder root_;
 };
 
 TEST_CASE("lists of CPUs are read and written as /sys has them") {

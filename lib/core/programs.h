@@ -1,0 +1,21 @@
+// What is installed beside this program: the other programs, and libraries that are opened on
+// demand.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace scaletrain::core {
+
+// The folder of this program's own file.
+std::filesystem::path own_folder();
+
+// The path of `name` beside this program; it may not exist.
+std::string program_beside_us(const std::string& name);
+
+// Opens a library beside this program for the rest of the process; the result: its `symbol`.
+// Throws UsageError with `place`, the linker's reason and `remedy`.
+void* symbol_beside_us(const char* library, const char* symbol, const char* place,
+                       const char* remedy);
+
+}  // namespace scaletrain::core

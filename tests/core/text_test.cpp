@@ -1,0 +1,21 @@
+#include "lib/core/text.h"
+
+#include <doctest/doctest.h>
+
+namespace scaletrain::core {
+
+TEST_CASE("bytes are two hexadecimal digits each") {
+  CHECK(hex(std::string_view("\x00\x0f\xff", 3)) == "000fff");
+  CHECK(hex(std::string_view()).empty());
+}
+
+TEST_CASE("UTF-8 is told from other bytes") {
+  CHECK(is_utf8(""));
+  CHECK(is_utf8("caf\xc3\xa9"));
+  CHECK_FALSE(is_utf8("caf\xe9"));
+  CHECK_FALSE(is_utf8("\xc0\x80"));      // an overlong zero
+  CHECK_FALSE(is_utf8("\xed\xa0\x80"));  // a surrogate
+  CHECK_FALSE(is_utf8("\xe2\x82"));      // ends too soon
+}
+
+}  // namespace scaletrain::core
