@@ -3,30 +3,35 @@
 #include "lib/core/error.h"
 
 namespace scaletrain::launcher {
+namespace {
 
-bool batch_fits(const recipe::Batch& batch, int ranks) {
+void check_ranks(const recipe::Recipe& recipe, int ranks) {
+  recipe::plan_batch(recipe.batch, ranks);
+  if (recipe.data.order == "streamed") recipe::check_lanes(recipe.data.lanes, ranks);
+}
+
+}  // namespace
+
+bool batch_fits(const recipe::Recipe& recipe, int ranks) {
   try {
-    recipe::plan_batch(batch, ranks);
+    check_ranks(recipe, ranks);
     return true;
   } catch (const core::RecipeError&) {
     return false;
   }
 }
 
-void check_batch(const recipe::Batch& batch, const Placement& placement) {
-  if (!placement.elastic()) {
-    recipe::plan_batch(batch, placement.world_size());
-    return;
-  }
-  if (!batch.global) {
+void check_batch(const recipe::Recipe& recipe, const Placement& placement) {
+  if (!placement.elastic()) return check_ranks(recipe, placement.world_size());
+  if (!recipe.batch.global) {
     throw core::UsageError("--nnodes",
                            "nodes may come and go, and the global batch would change with them",
                            R"(fix it in the recipe: "batch": {"global": N, "per_device": M})");
   }
   for (int nodes = placement.min_nodes; nodes <= placement.nnodes; ++nodes) {
-    if (batch_fits(batch, nodes * placement.nproc)) return;
+    if (batch_fits(recipe, nodes * placement.nproc)) return;
   }
-  recipe::plan_batch(batch, placement.min_nodes * placement.nproc);
+  check_ranks(recipe, placement.min_nodes * placement.nproc);
 }
 
 }  // namespace scaletrain::launcher

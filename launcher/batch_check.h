@@ -1,4 +1,4 @@
-// Whether a recipe's batch goes into the ranks of a job.
+// Whether a recipe's batch and its order go into the ranks of a job.
 #pragma once
 
 #include "launcher/placement.h"
@@ -6,10 +6,10 @@
 
 namespace scaletrain::launcher {
 
-bool batch_fits(const recipe::Batch& batch, int ranks);
+bool batch_fits(const recipe::Recipe& recipe, int ranks);
 
 // For every number of nodes that `placement` allows one must fit; where the number may change, the
 // global batch must not. Throws core::UsageError or core::RecipeError.
-void check_batch(const recipe::Batch& batch, const Placement& placement);
+void check_batch(const recipe::Recipe& recipe, const Placement& placement);
 
 }  // namespace scaletrain::launcher

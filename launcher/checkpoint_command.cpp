@@ -13,6 +13,7 @@
 #include <string>
 
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/json_fields.h"
@@ -40,9 +41,7 @@ void add_arguments(CLI::App& command, CheckpointArguments& arguments) {
 }
 
 // Names in a file may hold bytes that are not UTF-8 or that would change the terminal.
-std::string dump(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string dump(const Json& json) { return core::json_text(json, 1) + "\n"; }
 
 Json describe_tensors(const fs::path& checkpoint, const format::Manifest& manifest) {
   Json tensors = Json::array();

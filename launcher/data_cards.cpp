@@ -1,7 +1,5 @@
 #include "launcher/data_cards.h"
 
-#include <fmt/format.h>
-
 #include "lib/core/disk.h"
 
 namespace scaletrain::launcher {

@@ -8,6 +8,7 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
@@ -82,8 +83,7 @@ void copy_error_file(const std::filesystem::path& from, const std::filesystem::p
         json::parse(core::read_file(from, kMaxBytes, core::ExitCode::kFailure), nullptr, false);
     if (!file.is_object()) return;
     if (file["message"].is_object()) file["message"]["errorCode"] = code;
-    core::write_durably(core::system_disk(), to,
-                        file.dump(-1, ' ', false, json::error_handler_t::replace));
+    core::write_durably(core::system_disk(), to, core::json_text(file));
   } catch (const core::Error& error) {
     core::warn("the cause was not handed on: {}", error.what());
   }

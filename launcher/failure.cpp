@@ -10,11 +10,13 @@
 #include <tuple>
 
 #include "launcher/error_file.h"
+#include "launcher/lost_peer.h"
 #include "launcher/output_relay.h"
 #include "launcher/placement.h"
 #include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
@@ -134,8 +136,9 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
     const double time = failure_time(worker, file);
     // One that was slow to end after it had told its failure is no follower.
     const bool told_before = file && file->time > 0 && time < seen;
-    const bool lost_peer =
-        plan->tells_lost_peer && worker.status.code == static_cast<int>(core::ExitCode::kTemporary);
+    const bool lost_peer = (plan->tells_lost_peer &&
+                            worker.status.code == static_cast<int>(core::ExitCode::kTemporary)) ||
+                           (file && tells_of_lost_peer(file->message));
     failed.push_back({.end = &worker,
                       .plan = plan,
                       .file = std::move(file),
@@ -219,7 +222,7 @@ std::string to_json(const Failure& failure, int attempt) {
   if (failure.node >= 0) json["node"] = failure.node;
   if (!failure.device.empty()) json["device"] = failure.device;
   if (failure.step >= 0) json["step"] = failure.step;
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return core::json_text(json, 2) + "\n";
 }
 
 void write_failure(const std::filesystem::path& folder, const Failure& failure, int attempt) {

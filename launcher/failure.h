@@ -34,9 +34,9 @@ struct Failure {
 // The first failure among the ended workers, nullopt where all succeeded. The order is the time in
 // the error file, else the time at which the launcher saw the end. A worker that ended after the
 // launcher had stopped it comes after those that were not, unless its error file is older than the
-// first end that was seen; one that only followed (exit code 75 of our own: lost a peer; or ended
-// by the launcher's signal itself) comes after all others. A hang that ended the group is the
-// failure, with exit code 75, of the worker that held up the others.
+// first end that was seen; one that only followed (exit code 75 of our own or launcher/lost_peer.h:
+// lost a peer; or ended by the launcher's signal itself) comes after all others. A hang that ended
+// the group is the failure, with exit code 75, of the worker that held up the others.
 std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<WorkerPlan>& plans);
 
 // The report, several lines, without a newline at the end.

@@ -184,4 +184,6 @@ std::vector<Gpu> visible_gpus_here() {
                     list != nullptr ? std::optional<std::string>(list) : std::nullopt);
 }
 
+int count_gpus() { return static_cast<int>(visible_gpus_here().size()); }
+
 }  // namespace scaletrain::launcher

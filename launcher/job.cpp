@@ -1,6 +1,5 @@
 #include "launcher/job.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -62,11 +61,12 @@ int run_job(Job& job, const Placement& placement, const RestartLimits& limits, m
     const std::optional<Failure> failure = failure_of(job, end, plans);
     if (!end.trouble.empty()) core::log("{}", end.trouble);
     if (!failure) return job.stopped_status(end);
+    std::string report = render(*failure);
     std::optional<milliseconds> wait;
     if (!stopped && job.worth_restart(*failure)) {
       wait = restarts.next(now, std::chrono::duration_cast<milliseconds>(now - start));
+      if (!wait) report += restarts.refusal();
     }
-    std::string report = render(*failure);
     report += wait ? "\n  " + restarts.text(*wait) : job.give_up(*failure);
     core::log("{}", report);
     if (!wait) return job.exit_status(*failure);

@@ -9,6 +9,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/text.h"
 
 namespace scaletrain::launcher {
 
@@ -89,14 +90,12 @@ void add_program_flags(CLI::App& command, LaunchOptions& options) {
 }
 
 int parse_count(const std::string& flag, const std::string& text, int low, int high) {
-  int value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < low || value > high) {
+  const auto value = core::parse_number<int>(text);
+  if (!value || *value < low || *value > high) {
     throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::escape_control(text)),
                            fmt::format("give a whole number from {} to {}", low, high));
   }
-  return value;
+  return *value;
 }
 
 std::chrono::milliseconds parse_duration(const std::string& flag, const std::string& text) {

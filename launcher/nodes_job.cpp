@@ -318,7 +318,11 @@ class NodesJob {
       throw core::StoppedError("the job", "the node with the store was lost: " + view.lost,
                                "look at the launcher of node 0");
     }
-    core::log("the node with the store was lost: {}\n  the other nodes meet again", view.lost);
+    core::log(
+        "the node with the store was lost: {}\n  more than half of {} nodes meet again, or give "
+        "up after {:g} s",
+        view.lost, std::max(1, view.last.nodes),
+        std::chrono::duration<double>(options_.timing.join_timeout).count());
     failure_.reset();
     last_ = view.last;
     // A leader that never had a round knows no more than is known here.

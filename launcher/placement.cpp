@@ -5,8 +5,9 @@
 
 #include <array>
 
-#include "launcher/devices.h"
+#include "launcher/gpus.h"
 #include "launcher/kubernetes/pod.h"
+#include "lib/core/cores.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 
@@ -19,11 +20,11 @@ constexpr int kTorchrunPort = 29500;
 constexpr int kElasticPort = 29400;  // torchrun's for c10d
 
 int resolve_nproc(const std::string& text) {
-  if (text == "cpu") return count_cpus();
+  if (text == "cpu") return core::usable_cores();
   if (text == "auto" || text == "gpu") {
     const int gpus = count_gpus();
     if (gpus > 0) return gpus;
-    if (text == "auto") return count_cpus();
+    if (text == "auto") return core::usable_cores();
     throw core::UsageError("--nproc", "\"gpu\" was asked for, and no GPU is visible",
                            "check nvidia-smi and CUDA_VISIBLE_DEVICES, or give a number or auto");
   }

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+
+#include "lib/core/text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -57,10 +58,8 @@ std::vector<pid_t> threads_of(pid_t pid) {
   std::error_code gone;
   for (const auto& entry :
        std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
-    const std::string name = entry.path().filename();
-    pid_t thread = 0;
-    std::from_chars(name.data(), name.data() + name.size(), thread);
-    threads.push_back(thread);
+    const auto thread = core::parse_number<pid_t>(entry.path().filename().native());
+    if (thread) threads.push_back(*thread);
   }
   std::sort(threads.begin(), threads.end(), [&](pid_t a, pid_t b) {
     return std::make_pair(a != pid, a) < std::make_pair(b != pid, b);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -13,14 +12,16 @@
 
 #include "launcher/batch_check.h"
 #include "launcher/data_cards.h"
-#include "launcher/devices.h"
+#include "launcher/gpus.h"
 #include "launcher/run_folder.h"
 #include "launcher/torchrun/numa.h"
+#include "launcher/worker_threads.h"
 #include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/programs.h"
+#include "lib/core/shell_word.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/sources.h"
@@ -74,7 +75,7 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOption
       hang_timeout_(hang_timeout(options, kRecipeHangTimeout)),
       cpus_(bind_workers_here(options.numa_binding, placement_.nproc)),
       output_(request_.recipe.output) {
-  check_batch(request_.recipe.batch, placement_);
+  check_batch(request_.recipe, placement_);
   recipe::check_sources(request_.recipe);
   check_devices(request_.recipe, placement_);
   may_be_finished_ = check_run_folder();
@@ -230,13 +231,9 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const Sto
                   .device = "",
                   .tells_lost_peer = true};
   if (request_.recipe.device == "cuda") plan.device = fmt::format("cuda:{}", env.local_rank);
-  std::int64_t threads = std::max(1, count_cpus() / env.local_world_size);
-  if (!cpus_.empty()) {
-    plan.process.cpus = cpus_[static_cast<std::size_t>(local_rank)];
-    threads = std::min(threads, static_cast<std::int64_t>(plan.process.cpus.size()));
-  }
-  if (request_.recipe.threads > 0) threads = request_.recipe.threads;
-  plan.process.variables["OMP_NUM_THREADS"] = std::to_string(threads);
+  if (!cpus_.empty()) plan.process.cpus = cpus_[static_cast<std::size_t>(local_rank)];
+  plan.process.variables["OMP_NUM_THREADS"] = std::to_string(
+      recipe_threads(request_.recipe, env.local_world_size, plan.process.cpus.size()));
   if (recorder_) plan.process.variables.merge(recorder_->variables());
   const core::Descriptor& output =
       logs_.emplace_back(core::open_to_append(logs / "stdout.log", kLogRemedy));
@@ -270,7 +267,7 @@ GroupOptions RecipeJob::group_options(const StoreSocket&) {
 }
 
 bool RecipeJob::fits(int nodes) const {
-  return batch_fits(request_.recipe.batch, nodes * placement_.nproc);
+  return batch_fits(request_.recipe, nodes * placement_.nproc);
 }
 
 fs::path RecipeJob::attempt_folder() const {
@@ -311,16 +308,25 @@ int RecipeJob::stopped_status(const GroupEnd& end) const {
   const auto killed =
       std::count_if(end.workers.begin(), end.workers.end(),
                     [](const WorkerEnd& worker) { return worker.status.signal == SIGKILL; });
-  if (killed > 0) core::log("{} workers did not stop in time and were killed", killed);
-  core::log("stopped; continue with: scaletrain resume {}", output_.string());
+  if (killed > 0) core::log("{} workers were killed before they had finished", killed);
+  core::log("stopped; continue with: {}", resume_command());
   return static_cast<int>(end.stop_signal == SIGINT ? ExitCode::kInterrupted
                                                     : ExitCode::kTemporary);
 }
 
 std::string RecipeJob::give_up(const Failure& failure) {
   if (lease_) write_failure(output_, failure, attempt_);
-  return fmt::format("\n  all logs: {}\n  continue with: scaletrain resume {}",
-                     attempt_folder().string(), output_.string());
+  return fmt::format("\n  all logs: {}\n  {}continue with: {}", attempt_folder().string(),
+                     worth_restart(failure) ? "" : "when that is put right, ", resume_command());
+}
+
+// With as many ranks as now; how several nodes are started is known to who started them.
+std::string RecipeJob::resume_command() const {
+  std::string words = "scaletrain resume " + core::shell_word(output_.string());
+  if (placement_.world_size() == placement_.nproc && placement_.nproc > 1) {
+    words += fmt::format(" --nproc {}", placement_.nproc);
+  }
+  return words;
 }
 
 }  // namespace scaletrain::launcher

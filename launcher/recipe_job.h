@@ -45,6 +45,7 @@ class RecipeJob : public Job {
   std::filesystem::path named_checkpoint() const;
   std::optional<std::filesystem::path> checkpoint_to_load(bool first) const;
   void own_run_folder(bool first);
+  std::string resume_command() const;
   // `local_rank` counts this launcher's workers; a task of Slurm's has one, whatever it is told.
   WorkerPlan plan_worker(core::WorkerEnv env, int local_rank, const StoreSocket& store,
                          const std::vector<std::string>& arguments);

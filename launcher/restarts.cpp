@@ -34,4 +34,11 @@ std::string Restarts::text(milliseconds wait) const {
   return text;
 }
 
+std::string Restarts::refusal() const {
+  if (used_ >= limits_.most) return "";
+  return fmt::format(
+      "\n  not started again: {} restarts in the last hour, all of --restarts-per-hour",
+      last_hour_.size());
+}
+
 }  // namespace scaletrain::launcher

@@ -33,6 +33,9 @@ class Restarts {
 
   // "starting again: restart 2 of 5, in 4 s".
   std::string text(std::chrono::milliseconds wait) const;
+  // After a next() without a restart: a new line that says so where only the hour stands in the
+  // way; "" otherwise.
+  std::string refusal() const;
 
  private:
   RestartLimits limits_;

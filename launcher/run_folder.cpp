@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 #include "lib/format/checkpoint_folder.h"
 
 namespace scaletrain::launcher {
@@ -49,11 +49,8 @@ int next_attempt(const fs::path& output, int first_rank) {
   std::error_code absent;
   for (const fs::directory_entry& entry : fs::directory_iterator(output / "logs", absent)) {
     const std::string name = entry.path().filename();
-    int number = 0;
     if (!name.starts_with(kAttempt)) continue;
-    const char* const end = name.data() + name.size();
-    const auto [stop, error] = std::from_chars(name.data() + kAttempt.size(), end, number);
-    if (error == std::errc() && stop == end) highest = std::max(highest, number);
+    highest = std::max(highest, core::parse_number<int>(name.substr(kAttempt.size())).value_or(-1));
   }
   if (highest < 0) return 0;
   const fs::path newest = output / "logs" / fmt::format("{}{}", kAttempt, highest);

@@ -1,7 +1,5 @@
 #include "launcher/run_request.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <string_view>

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "launcher/run_status.h"
+#include "lib/core/json_text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -31,7 +32,7 @@ constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 bool show(const Json& status, const StatusArguments& arguments) {
   std::string text = status_text(status);
   if (arguments.as_json) {
-    text = status.dump(arguments.watch ? -1 : 1, ' ', false, Json::error_handler_t::replace) + "\n";
+    text = core::json_text(status, arguments.watch ? -1 : 1) + "\n";
   } else if (arguments.watch && isatty(STDOUT_FILENO) == 1) {
     text.insert(0, kClearScreen);
   }

@@ -182,13 +182,15 @@ class Group {
   void hear_signals() {
     while (const std::optional<int> signal = signals_.next()) {
       if (result_.stop_signal == 0) result_.stop_signal = *signal;
+      if (*signal == SIGINT) ++interrupts_;
       if (!stopping_) {
         const std::ptrdiff_t count = running();
         stop(options_.forwarded(*signal));
         core::log("{}: stopping {} workers, {:.1f} s for them to finish",
                   core::signal_name(*signal), count,
                   std::chrono::duration<double>(options_.grace).count());
-      } else if (*signal == SIGINT) {  // a person who is waiting
+      } else if (*signal == SIGINT && interrupts_ == 2) {  // a person who is waiting
+        core::log("SIGINT again: killing {} workers", running());
         kill_all();
       }
     }
@@ -352,6 +354,7 @@ class Group {
 
   GroupOptions options_;
   StopSignals& signals_;
+  int interrupts_ = 0;
   Consoles consoles_;
   std::size_t output_taken_ = 0, error_taken_ = 0;  // by the consoles, at the last look
   std::vector<Worker> workers_;

@@ -1,7 +1,5 @@
 #include "app/data/options.h"
 
-#include <sched.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -9,6 +7,7 @@
 #include <string_view>
 
 #include "lib/core/compressed_name.h"
+#include "lib/core/cores.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
 #include "lib/recipe/braces.h"
@@ -47,12 +46,7 @@ void add_threads_flag(CLI::App& command, int& threads, const std::string& of) {
       ->check(CLI::Range(1, kMaxThreads));
 }
 
-int resolve_threads(int threads) {
-  if (threads > 0) return threads;
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
-  return std::max(1, CPU_COUNT(&cores));
-}
+int resolve_threads(int threads) { return threads > 0 ? threads : core::usable_cores(); }
 
 void add_json_flag(CLI::App& command, bool& as_json) {
   command.add_flag("--json", as_json, "print one JSON object");

@@ -20,6 +20,8 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/core/json_text.h"
+
 namespace scaletrain::app {
 namespace {
 
@@ -152,8 +154,7 @@ ParquetCell cell_at(const arrow::Array& array, std::int64_t row) {
     if (bytes && bytes_at(*bytes, row) && !is_text(*bytes)) return cell_at(*bytes, row);
   }
   const Json json = json_at(array, row);
-  ParquetCell cell{ParquetCell::Kind::kJson,
-                   json.dump(-1, ' ', false, Json::error_handler_t::replace)};
+  ParquetCell cell{ParquetCell::Kind::kJson, core::json_text(json)};
   const bool fits =
       json.is_number_unsigned() ? json.get<std::uint64_t>() <= INT64_MAX : json.is_number_integer();
   if (fits || json.is_boolean()) {

@@ -7,12 +7,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <csignal>
 #include <string_view>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 #include "lib/dist/numeric_names.h"
 
 namespace scaletrain::app {
@@ -34,11 +34,8 @@ std::uint16_t port_of(int fd) {
 }
 
 int parse_fd(int argc, char** argv) {
-  int fd = -1;
   if (argc == 4 && std::string_view(argv[2]) == "--fd") {
-    const std::string_view text = argv[3];
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fd);
-    if (error == std::errc() && end == text.data() + text.size()) return fd;
+    if (const auto fd = core::parse_number<int>(argv[3])) return *fd;
   }
   throw core::UsageError("store", "a listening socket is needed", "scaletrain-worker store --fd N");
 }

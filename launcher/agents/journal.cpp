@@ -4,6 +4,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
@@ -22,8 +23,7 @@ void Journal::write(const char* event, const nlohmann::json& more) {
   if (!fd_) return;
   nlohmann::ordered_json record{{"time", core::unix_time()}, {"agent", agent_}, {"event", event}};
   for (const auto& [key, value] : more.items()) record[key] = value;
-  const std::string line =
-      record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const std::string line = core::json_text(record) + "\n";
   [[maybe_unused]] const ssize_t written = ::write(fd_.get(), line.data(), line.size());
 }
 

@@ -95,6 +95,8 @@ Verdict Leader::after_failure(const Failure& failure, milliseconds& wait, Steady
     verdict.again = true;
     verdict.text += "\n  " + restarts_.text(*next);
     wait = *next;
+  } else {
+    verdict.text += restarts_.refusal();
   }
   return verdict;
 }

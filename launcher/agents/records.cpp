@@ -4,6 +4,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
@@ -12,9 +13,7 @@ namespace {
 using RecordJson = nlohmann::json;
 
 // Other bytes than UTF-8 may stand in a worker's last lines.
-std::string line(const RecordJson& value) {
-  return value.dump(-1, ' ', false, RecordJson::error_handler_t::replace);
-}
+std::string line(const RecordJson& value) { return core::json_text(value); }
 
 RecordJson to_record(const LastRound& last) {
   return {{"generation", last.generation},

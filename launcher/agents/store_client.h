@@ -2,7 +2,7 @@
 //
 // The server is c10d's own, in `scaletrain-worker store`. What is spoken to it is its protocol,
 // with a time limit on every answer: c10d's client has none, and a launcher must notice a cut
-// network. tests/launcher/agents/store_client_test.py talks to LibTorch's server.
+// network. tests/dist/store_client_test.cpp talks to LibTorch's server.
 #pragma once
 
 #include <chrono>

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "launcher/devices.h"
 #include "launcher/doctor/machine.h"
 #include "launcher/doctor/network.h"
 #include "launcher/doctor/training.h"
+#include "launcher/gpus.h"
 
 namespace scaletrain::launcher {
 namespace {

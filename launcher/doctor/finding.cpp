@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
@@ -66,7 +67,7 @@ std::string to_json(const Findings& findings) {
                     {"remedy", finding.remedy}});
   }
   const nlohmann::ordered_json json{{"ok", !any_failed(findings)}, {"findings", list}};
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return core::json_text(json, 2) + "\n";
 }
 
 }  // namespace scaletrain::launcher

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/captured.h"
-#include "launcher/devices.h"
+#include "lib/core/cores.h"
 #include "lib/core/error.h"
 #include "lib/core/programs.h"
 
@@ -149,7 +149,7 @@ Findings check_training() {
   const char* const list = std::getenv("CUDA_VISIBLE_DEVICES");
   const std::optional<std::string> visible =
       list != nullptr ? std::optional<std::string>(list) : std::nullopt;
-  Findings findings = check_devices(driver, why, nodes, visible, count_cpus());
+  Findings findings = check_devices(driver, why, nodes, visible, core::usable_cores());
   const int gpus = driver ? static_cast<int>(visible_of(driver->gpus, visible).size()) : 0;
   const std::string worker = core::program_beside_us("scaletrain-worker");
   findings.push_back(check_worker(worker, gpus));

@@ -12,7 +12,6 @@
 #include <set>
 
 #include "launcher/batch_check.h"
-#include "launcher/devices.h"
 #include "launcher/explain/explanation.h"
 #include "launcher/explain/recipe_rows.h"
 #include "launcher/launch_command.h"
@@ -22,6 +21,8 @@
 #include "launcher/stop_signals.h"
 #include "launcher/streams.h"
 #include "launcher/torchrun/numa.h"
+#include "launcher/worker_threads.h"
+#include "lib/core/cores.h"
 #include "lib/core/error.h"
 #include "lib/core/programs.h"
 #include "lib/observe/secrets.h"
@@ -154,9 +155,9 @@ void explain_program(const Subject& subject, Explanation& explanation) {
   parse_signals("--signals-to-handle", subject.options.signals);
 }
 
-void explain_recipe(const Subject& subject, const Placement& placement, Explanation& explanation) {
-  const recipe::Recipe recipe = recipe::load_recipe(subject.options.path, subject.options.set);
-  check_batch(recipe.batch, placement);
+void explain_recipe(const Subject& subject, const recipe::Recipe& recipe,
+                    const Placement& placement, Explanation& explanation) {
+  check_batch(recipe, placement);
   const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, placement.world_size());
   explanation.recipe = recipe_rows(recipe::to_json(recipe),
                                    recipe::key_origins(subject.options.path, subject.options.set));
@@ -167,37 +168,39 @@ void explain_recipe(const Subject& subject, const Placement& placement, Explanat
        .from = "batch, nproc, nnodes"});
 }
 
-Explained omp_row(const Subject& subject, const Placement& placement) {
+Explained program_threads(const Placement& placement) {
   const char* const set = std::getenv("OMP_NUM_THREADS");
-  if (subject.program) {
-    if (set != nullptr) return {"OMP_NUM_THREADS", set, "environment"};
-    if (placement.nproc > 1) return {"OMP_NUM_THREADS", "1", "default with several workers"};
-    return {"OMP_NUM_THREADS", "not set", "default with one worker"};
-  }
-  const recipe::Recipe recipe = recipe::load_recipe(subject.options.path, subject.options.set);
-  if (recipe.threads > 0) {
-    return {"OMP_NUM_THREADS", std::to_string(recipe.threads), "the recipe's threads"};
-  }
-  return {"OMP_NUM_THREADS", std::to_string(std::max(1, count_cpus() / placement.nproc)),
-          "CPUs over workers"};
+  if (set != nullptr) return {"OMP_NUM_THREADS", set, "environment"};
+  if (placement.nproc > 1) return {"OMP_NUM_THREADS", "1", "default with several workers"};
+  return {"OMP_NUM_THREADS", "not set", "default with one worker"};
 }
 
-std::vector<Explained> worker_rows(const Subject& subject, const Placement& placement) {
+// Of the first worker; `recipe` is null for a program.
+std::vector<Explained> worker_rows(const Subject& subject, const Placement& placement,
+                                   const recipe::Recipe* recipe) {
   const core::WorkerEnv env = worker_env(placement, 0);
-  const auto number = [](int value) { return std::to_string(value); };
+  const auto number = [](std::int64_t value) { return std::to_string(value); };
+  const auto bound = bind_workers_here(subject.options.numa_binding, placement.nproc);
   std::vector<Explained> rows{
       {"RANK", number(env.rank), "node-rank x nproc"},
       {"WORLD_SIZE", number(env.world_size), "nnodes x nproc"},
       {"LOCAL_RANK", "0", "first worker"},
       {"LOCAL_WORLD_SIZE", number(env.local_world_size), "nproc"},
       {"MASTER_ADDR", env.master_addr, "master-addr"},
-      {"MASTER_PORT", env.master_port == 0 ? "a free one" : number(env.master_port), "master-port"},
-      omp_row(subject, placement)};
-  const auto cpus = bind_workers_here(subject.options.numa_binding, placement.nproc);
-  rows.push_back({"CPUs", cpu_list(cpus.empty() ? std::vector<int>{} : cpus[0]), "numa-binding"});
-  if (cpus.empty()) {
-    const std::set<int> all = allowed_cpus();
-    rows.back() = {"CPUs", cpu_list({all.begin(), all.end()}), "this process"};
+      {"MASTER_PORT", env.master_port == 0 ? "a free one" : number(env.master_port),
+       "master-port"}};
+  if (recipe == nullptr) {
+    rows.push_back(program_threads(placement));
+  } else {
+    const std::size_t cpus = bound.empty() ? 0 : bound[0].size();
+    rows.push_back({"OMP_NUM_THREADS", number(recipe_threads(*recipe, env.local_world_size, cpus)),
+                    recipe->threads > 0 ? "the recipe's threads" : "CPUs over workers"});
+  }
+  if (bound.empty()) {
+    const std::set<int> all = core::allowed_cpus();
+    rows.push_back({"CPUs", cpu_list({all.begin(), all.end()}), "this process"});
+  } else {
+    rows.push_back({"CPUs", cpu_list(bound[0]), "numa-binding"});
   }
   const char* const devices = std::getenv("CUDA_VISIBLE_DEVICES");
   rows.push_back({"CUDA_VISIBLE_DEVICES", devices != nullptr ? devices : "not set",
@@ -216,10 +219,12 @@ Explanation explain(const Subject& subject) {
   explanation.launch = launch_rows(subject);
   if (subject.program) {
     explain_program(subject, explanation);
+    explanation.worker = worker_rows(subject, placement, nullptr);
   } else {
-    explain_recipe(subject, placement, explanation);
+    const recipe::Recipe recipe = recipe::load_recipe(subject.options.path, subject.options.set);
+    explain_recipe(subject, recipe, placement, explanation);
+    explanation.worker = worker_rows(subject, placement, &recipe);
   }
-  explanation.worker = worker_rows(subject, placement);
   return explanation;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
@@ -54,7 +55,7 @@ std::string to_json(const Explanation& explanation) {
                                     {"recipe", rows_as_json(explanation.recipe)},
                                     {"worker", rows_as_json(explanation.worker)},
                                     {"notes", explanation.notes}};
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return core::json_text(json, 2) + "\n";
 }
 
 }  // namespace scaletrain::launcher

@@ -1,10 +1,10 @@
 #include "launcher/kubernetes/pod.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <string>
 
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -57,8 +57,7 @@ int status_for_operator(int status) {
   const bool worth_restart = status == static_cast<int>(core::ExitCode::kStorage) ||
                              status == static_cast<int>(core::ExitCode::kTemporary);
   const std::string text = pod_variable("SCALETRAIN_RETRY_STATUS");
-  int asked = 0;
-  std::from_chars(text.data(), text.data() + text.size(), asked);
+  const int asked = core::parse_number<int>(text).value_or(0);
   return worth_restart && asked >= 1 && asked <= 255 ? asked : status;
 }
 

@@ -18,6 +18,7 @@
 #include "launcher/queue/results.h"
 #include "launcher/queue/runner.h"
 #include "launcher/torchrun/numa.h"
+#include "lib/core/cores.h"
 #include "lib/core/error.h"
 #include "lib/core/lease.h"
 #include "lib/core/log.h"
@@ -135,7 +136,7 @@ int run_jobs(const QueueOptions& options, std::vector<QueuedJob> wanted, int npr
   }
   const std::vector<RunPlace> places =
       make_places(choose_devices(options.devices), nproc,
-                  parse_count("--jobs", options.jobs, 0, kMostJobs), allowed_cpus());
+                  parse_count("--jobs", options.jobs, 0, kMostJobs), core::allowed_cpus());
   return run_queue(jobs, places,
                    {.folder = fs::absolute(options.folder),
                     .launcher = core::program_beside_us("scaletrain"),

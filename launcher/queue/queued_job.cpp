@@ -8,6 +8,7 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -49,7 +50,7 @@ std::string to_json(const QueuedJob& job) {
                      {"starts", job.starts},
                      {"exit_code", job.exit_code},
                      {"devices", job.devices}};
-  return json.dump(2, ' ', false, JobJson::error_handler_t::replace) + "\n";
+  return core::json_text(json, 2) + "\n";
 }
 
 QueuedJob parse_job(const std::string& text, const std::string& file) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -180,7 +181,7 @@ std::string results_table(const std::vector<QueuedJob>& jobs, TableFormat format
   if (format == TableFormat::kCsv) return as_csv(cells_of(rows, ""));
   auto list = ResultJson::array();
   for (const ResultRow& row : rows) list.push_back(as_json(row));
-  return list.dump(2, ' ', false, ResultJson::error_handler_t::replace) + "\n";
+  return core::json_text(list, 2) + "\n";
 }
 
 }  // namespace scaletrain::launcher

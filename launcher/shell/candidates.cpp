@@ -1,6 +1,5 @@
 #include "launcher/shell/candidates.h"
 
-#include <algorithm>
 #include <map>
 
 #include "lib/recipe/load.h"

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string_view>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -87,10 +87,9 @@ class Expansion {
   }
 
   std::size_t number(std::string_view text) const {
-    std::size_t value = 0;
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || stop != text.data() + text.size() || text.size() > 9) refuse();
-    return value;
+    const auto value = core::parse_number<std::size_t>(text);
+    if (!value || text.size() > 9) refuse();
+    return *value;
   }
 
   const std::string& place_;

@@ -7,6 +7,7 @@
 #include "launcher/slurm/tool.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/core/subprocess.h"
 
@@ -26,8 +27,7 @@ std::filesystem::path record_file(const std::filesystem::path& run) { return run
 void write_job_record(const std::filesystem::path& run, const JobRecord& record) {
   core::system_disk().make_folders(run);
   const nlohmann::json json{{"job", record.job}, {"log", record.log}};
-  core::write_durably(core::system_disk(), record_file(run),
-                      json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  core::write_durably(core::system_disk(), record_file(run), core::json_text(json, 1) + "\n");
 }
 
 JobRecord read_job_record(const std::filesystem::path& run) {

@@ -5,11 +5,12 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 
-#include "launcher/devices.h"
+#include "launcher/gpus.h"
 #include "launcher/launch_command.h"
 #include "launcher/launch_options.h"
 #include "launcher/recipe_job.h"
 #include "launcher/slurm/task_placement.h"
+#include "lib/core/cores.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::launcher {
@@ -23,7 +24,7 @@ int run_task(const LaunchOptions& options) {
         "srun scaletrain worker RECIPE, or without Slurm: scaletrain launch RECIPE");
   }
   RunRequest request = run_to_launch(options);
-  const TaskView view{.gpus = count_gpus(), .cpus = count_cpus()};
+  const TaskView view{.gpus = count_gpus(), .cpus = core::usable_cores()};
   const Placement placement = place_task(*step, view, request.recipe.device == "cpu");
   RecipeJob job(std::move(request), placement, options);
   if (const std::optional<int> status = job.open_run_folder()) return *status;

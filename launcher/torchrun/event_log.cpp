@@ -1,7 +1,5 @@
 #include "launcher/torchrun/event_log.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -11,6 +11,7 @@
 #include "launcher/gpus.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -28,10 +29,7 @@ std::string first_line(const fs::path& path) {
 }
 
 int first_number(const fs::path& path, int otherwise) {
-  const std::string text = first_line(path);
-  int result = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), result);
-  return result;
+  return core::parse_number<int>(first_line(path)).value_or(otherwise);
 }
 
 std::set<int> common(const std::set<int>& a, const std::set<int>& b) {
@@ -47,9 +45,8 @@ class Topology {
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(sys_ / "devices/system/node", none)) {
       const std::string name = entry.path().filename();
-      int number = -1;
       if (!name.starts_with("node")) continue;
-      std::from_chars(name.data() + 4, name.data() + name.size(), number);
+      const int number = core::parse_number<int>(name.substr(4)).value_or(-1);
       const std::set<int> cpus =
           common(parse_cpu_list(first_line(entry.path() / "cpulist")), allowed);
       if (number >= 0 && !cpus.empty()) nodes_[number] = cpus;
@@ -199,17 +196,6 @@ std::string cpu_list(const std::vector<int>& cpus) {
   return result;
 }
 
-std::set<int> allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::set<int> result;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return result;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) result.insert(cpu);
-  }
-  return result;
-}
-
 std::vector<std::vector<int>> bind_workers(const std::string& mode, int workers,
                                            const std::vector<std::string>& gpus,
                                            const std::set<int>& allowed, const fs::path& sys) {
@@ -254,7 +240,7 @@ std::vector<std::vector<int>> bind_workers_here(const std::string& mode, int wor
   if (mode.empty()) return {};
   std::vector<std::string> pci;
   for (const Gpu& gpu : visible_gpus_here()) pci.push_back(gpu.pci);
-  return bind_workers(mode, workers, pci, allowed_cpus());
+  return bind_workers(mode, workers, pci, core::allowed_cpus());
 }
 
 }  // namespace scaletrain::launcher

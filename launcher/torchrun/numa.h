@@ -17,9 +17,6 @@ std::set<int> parse_cpu_list(const std::string& text);
 // {0, 1, 2, 4} as "0-2,4".
 std::string cpu_list(const std::vector<int>& cpus);
 
-// The CPUs that this process may run on.
-std::set<int> allowed_cpus();
-
 // The CPUs of each of `workers` local ranks, sorted. `mode`: node (all of the GPU's NUMA node),
 // socket (of every node of its socket), exclusive (the node's cores divided among its GPUs),
 // core-complex (cores that share the last cache). `gpus`: PCI addresses ("0000:dc:00.0") of the

@@ -49,6 +49,18 @@ class SystemFile : public DiskFile {
   int fd_;
 };
 
+// Where the path, or a folder above it, is a link to what is not there: mkdir only says EEXIST.
+void refuse_dead_link(const fs::path& path) {
+  std::error_code ignored;
+  for (fs::path part = path; part.has_relative_path(); part = part.parent_path()) {
+    if (!fs::is_symlink(part, ignored) || fs::exists(part, ignored)) continue;
+    throw StorageError(
+        part.string(),
+        "is a link to " + fs::read_symlink(part, ignored).string() + ", which does not exist",
+        "make that folder, or remove the link");
+  }
+}
+
 class SystemDisk : public Disk {
  public:
   std::unique_ptr<DiskFile> create(const fs::path& path, std::int64_t expected_bytes) override {
@@ -67,6 +79,7 @@ class SystemDisk : public Disk {
   void make_folders(const fs::path& path) override {
     std::error_code error;
     fs::create_directories(path, error);
+    if (error == std::errc::file_exists) refuse_dead_link(path);
     if (error) fail(path, "make the folder", error.value());
   }
 

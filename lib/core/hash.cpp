@@ -1,10 +1,12 @@
 #include "lib/core/hash.h"
 
-// The low-level functions are what keeps the launcher small (third_party/crypto).
+// The low-level functions are what keeps the launcher small (third_party/CMakeLists.txt).
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include <array>
 
 #include "lib/core/text.h"
 

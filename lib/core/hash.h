@@ -1,7 +1,6 @@
 // SHA-256 for what must be trusted, XXH3-64 for what must be fast.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>

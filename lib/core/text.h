@@ -1,10 +1,13 @@
-// Bytes as text.
+// Bytes as text, and text as numbers.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace scaletrain::core {
 
@@ -13,5 +16,15 @@ std::string hex(std::span<const std::byte> bytes);
 std::string hex(std::string_view bytes);
 
 bool is_utf8(const std::string& text);
+
+// The whole of `text` as a number, as std::from_chars reads it: without blanks and without a "+".
+template <class Number>
+std::optional<Number> parse_number(std::string_view text, int base = 10) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, base);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
 
 }  // namespace scaletrain::core

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -12,7 +11,9 @@
 #include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/text.h"
 
 namespace scaletrain::core {
 namespace {
@@ -24,13 +25,12 @@ std::optional<std::string> variable(const char* name) {
 }
 
 int parse(const char* name, std::string_view value, int low, int high) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number < low || number > high) {
+  const auto number = parse_number<int>(value);
+  if (!number || *number < low || *number > high) {
     throw UsageError(name, fmt::format("is \"{}\"", escape_control(value)),
                      fmt::format("an integer from {} to {} is needed", low, high));
   }
-  return number;
+  return *number;
 }
 
 int integer(const char* name, int low, int high, int otherwise) {
@@ -127,8 +127,7 @@ void write_error_file(const WorkerEnv& env, const std::string& message, int exit
                                {"step", step}};
     const nlohmann::json file{{"message", {{"message", message}, {"extraInfo", extra}}}};
     // Replaced: a message may quote bytes that are not UTF-8.
-    write_durably(system_disk(), env.error_file,
-                  file.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    write_durably(system_disk(), env.error_file, json_text(file));
   } catch (const std::exception& error) {
     warn("the error file was not written: {}", describe(error));
   }

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "lib/core/clock.h"
+#include "lib/core/json_text.h"
 #include "lib/observe/secrets.h"
 
 namespace scaletrain::observe {
@@ -148,8 +149,7 @@ std::string environment_json(const EnvironmentFacts& facts) {
   json["working_directory"] = here.string();
   json["git_commit"] = commit.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(commit);
   json["variables"] = telling_variables();
-  // Names of files and hosts may be any bytes: what is not UTF-8 is replaced, never an error.
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return core::json_text(json, 2) + "\n";
 }
 
 }  // namespace scaletrain::observe

@@ -3,26 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
+
+#include "lib/core/text.h"
 
 namespace scaletrain::recipe {
 namespace {
 
-bool to_number(const std::string& text, std::int64_t& number) {
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stopped == end && number >= 0 && text.size() <= 12;
+// Of at most 12 digits, else -1.
+std::int64_t to_number(const std::string& text) {
+  return text.size() > 12 ? -1 : core::parse_number<std::int64_t>(text).value_or(-1);
 }
 
 // "a..b" with the numbers in `text`.
 std::vector<std::string> expand_range(const std::string& text, std::size_t dots,
                                       std::string& mistake) {
   const std::string low = text.substr(0, dots);
-  std::int64_t first = 0;
-  std::int64_t last = 0;
+  const std::int64_t first = to_number(low);
+  const std::int64_t last = to_number(text.substr(dots + 2));
   std::vector<std::string> result;
-  if (!to_number(low, first) || !to_number(text.substr(dots + 2), last)) {
+  if (first < 0 || last < 0) {
     mistake = "\"{" + text + "}\" is not a range of two numbers";
   } else if (first > last) {
     mistake = "\"{" + text + "}\" counts down";

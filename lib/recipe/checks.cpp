@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <initializer_list>
 
 #include "lib/core/compressed_name.h"
 #include "lib/core/url.h"
-#include "lib/recipe/duration.h"
 #include "lib/recipe/lists.h"
 
 namespace scaletrain::recipe {
@@ -40,16 +38,6 @@ void check_mix(const Recipe& recipe, const Node& tree, Problems& problems) {
   problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device",
                fmt::format("{} is odd, and /mix mixes pairs of samples", recipe.batch.per_device),
                fmt::format("use {}", recipe.batch.per_device + 1));
-}
-
-void check_warmup(const Recipe& recipe, const Node& tree, Problems& problems) {
-  if (!recipe.schedule.warmup || recipe.schedule.warmup->unit != recipe.length.unit) return;
-  if (recipe.schedule.warmup->value <= recipe.length.value) return;
-  problems.add(written_at(tree, {"schedule", "warmup"}), "/schedule/warmup",
-               fmt::format("{} {} are longer than the training of {} {}",
-                           recipe.schedule.warmup->value, unit_name(recipe.length.unit),
-                           recipe.length.value, unit_name(recipe.length.unit)),
-               "make the warmup shorter, or the training longer");
 }
 
 void check_eval_resize(const Data& data, const Node& tree, Problems& problems) {
@@ -195,7 +183,6 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   }
   if (problems.none_under("/schedule") && problems.none_under("/epochs") &&
       problems.none_under("/steps")) {
-    check_warmup(recipe, tree, problems);
   }
   if (problems.none_under("/model") && problems.none_under("/data")) {
     check_image_size(recipe, tree, problems);

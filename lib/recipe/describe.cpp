@@ -94,7 +94,7 @@ TypePtr bad_samples(BadSamples& value) {
   keys->add("policy", choice(value.policy, {"fail", "skip"}),
             "end the run, or take other samples in their place and list them")
       .add("max_rate", number(value.max_rate, from(0).to(1)),
-           "part of the samples that may be skipped; more end the run")
+           "part of the samples that may be skipped, of 1,000 at least; more end the run")
       .set_short_for("policy");
   return keys;
 }
@@ -237,7 +237,8 @@ TypePtr checkpoint(Checkpoint& value) {
       .add("keep_last", integer(value.keep_last, from(1).to(kMostCount)),
            "so many of the newest are kept")
       .add("keep_best", integer(value.keep_best, from(0).to(kMostCount)),
-           "so many of the best by validation accuracy are kept")
+           "so many of those that were the best by validation accuracy when they were saved are "
+           "kept")
       .reserve({"best", "mirror"});
   return keys;
 }

@@ -2,13 +2,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::recipe {
 namespace {
 
 std::string dump(const nlohmann::json& value) {
-  return core::escape_control(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return core::escape_control(core::json_text(value));
 }
 
 }  // namespace

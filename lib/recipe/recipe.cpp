@@ -50,4 +50,11 @@ BatchPlan plan_batch(const Batch& batch, int world_size) {
                  : fmt::format("use {} or {}, or another number of ranks", below, above));
 }
 
+void check_lanes(std::int64_t lanes, int world_size) {
+  if (lanes % world_size == 0) return;
+  throw core::RecipeError("/data/lanes",
+                          fmt::format("{} is not a multiple of the {} ranks", lanes, world_size),
+                          "change one of them; another number of lanes is another order");
+}
+
 }  // namespace scaletrain::recipe

@@ -179,4 +179,7 @@ struct Recipe {
 // batch is not a multiple of per_device * world_size, naming the nearest sizes that would fit.
 BatchPlan plan_batch(const Batch& batch, int world_size);
 
+// Throws core::RecipeError where the lanes of the streamed order cannot be shared among the ranks.
+void check_lanes(std::int64_t lanes, int world_size);
+
 }  // namespace scaletrain::recipe

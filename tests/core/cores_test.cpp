@@ -16,6 +16,6 @@ TEST_CASE("a container's quota counts whole cores") {
 }
 
 TEST_CASE("at least one core is paid for, and no more than there are") {
-  CHECK(paid_cores(1) == 1);
-  CHECK(paid_cores(4) <= 4);
+  CHECK(usable_cores() >= 1);
+  CHECK(usable_cores() <= static_cast<int>(allowed_cpus().size()));
 }

@@ -42,6 +42,18 @@ TEST_CASE("replace_link points an existing link elsewhere") {
   CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
 }
 
+TEST_CASE("a folder below a link to nothing is refused with the link's name") {
+  const scaletrain::test::TemporaryFolder folder;
+  fs::create_symlink("absent", folder.path / "link");
+  CHECK(message_of([&] { system_disk().make_folders(folder.path / "link" / "logs"); }) ==
+        folder.file("link") +
+            ": is a link to absent, which does not exist\n"
+            "  make that folder, or remove the link");
+  fs::create_directory(folder.path / "absent");
+  system_disk().make_folders(folder.path / "link" / "logs");
+  CHECK(fs::exists(folder.path / "absent" / "logs"));
+}
+
 TEST_CASE("a folder that is not there is named with errno") {
   CHECK(message_of([] { write_durably(system_disk(), "/nowhere/at/all", "x"); }) ==
         "/nowhere/at/.all.tmp." + std::to_string(::getpid()) +

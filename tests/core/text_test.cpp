@@ -18,4 +18,13 @@ TEST_CASE("UTF-8 is told from other bytes") {
   CHECK_FALSE(is_utf8("\xe2\x82"));      // ends too soon
 }
 
+TEST_CASE("a number is the whole text") {
+  CHECK(parse_number<int>("-7") == -7);
+  CHECK(parse_number<unsigned>("ff", 16) == 255);
+  for (const char* const text : {"", " 1", "1 ", "+1", "1x", "0x1", "2147483648"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_number<int>(text).has_value());
+  }
+}
+
 }  // namespace scaletrain::core

@@ -58,19 +58,45 @@ FAIL_OFTEN = r"""
 """
 
 
+# Rank 1 ends in the way that is asked for; the others lose it, and `record` writes what they say.
+LOSE_A_RANK = r"""
+    import os, signal, sys, torch, torch.distributed as dist
+    from torch.distributed.elastic.multiprocessing.errors import record
+
+    @record
+    def main():
+        dist.init_process_group("gloo")
+        value = torch.ones(1)
+        dist.all_reduce(value)
+        if dist.get_rank() == 1:
+            {"kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+             "exit": lambda: sys.exit(3)}[sys.argv[1]]()
+        for _ in range(3):
+            dist.all_reduce(value)
+
+    main()
+"""
+
+
 class ForeignDdp(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="scaletrain-test-")
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def launch(self, script, *flags):
+    def launch(self, script, *flags, words=(), expect=0):
         path = self.folder / "script.py"
         path.write_text(textwrap.dedent(script))
-        done = subprocess.run([BIN / "scaletrain", "launch", *flags, "--", sys.executable, path],
-                              capture_output=True, text=True, timeout=LIMIT_S, cwd=self.folder)
-        self.assertEqual(0, done.returncode, done.stderr)
+        done = subprocess.run(
+            [BIN / "scaletrain", "launch", *flags, "--", sys.executable, path, *words],
+            capture_output=True, text=True, timeout=LIMIT_S, cwd=self.folder)
+        self.assertEqual(expect, done.returncode, done.stderr)
         return done
+
+    def test_the_rank_that_is_lost_is_named_not_those_that_lost_it(self):
+        for word, how in (("kill", "killed by SIGKILL"), ("exit", "exit code 3")):
+            done = self.launch(LOSE_A_RANK, "--nproc", "2", words=[word], expect=1)
+            self.assertIn(f"rank 1 failed first: {how}", done.stderr)
 
     def test_a_plain_ddp_script_trains(self):
         self.assertEqual("trained 2\n" * 2, self.launch(TRAIN, "--nproc", "2").stdout)

@@ -256,8 +256,10 @@ class Restarts(NodesTestCase):
     def test_a_budget_by_the_hour_ends_restarts(self):
         flags = ["--max-restarts", "9", "--restarts-per-hour", "2", "--restart-delay", "0s"]
         script = "echo x >>attempts$RANK; exit 1"
-        for status, _ in self.finish(*[self.shell(rank, script, flags=flags) for rank in range(2)]):
+        for status, err in self.finish(*[self.shell(rank, script, flags=flags)
+                                         for rank in range(2)]):
             self.assertEqual(1, status)
+            self.assertIn("not started again: 2 restarts in the last hour", err)
         self.assertEqual("x\n" * 3, (self.folder / "attempts0").read_text())
 
 

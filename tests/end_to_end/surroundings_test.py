@@ -69,7 +69,7 @@ class SurroundingsTest(support.RunTestCase):
         process.terminate()
         _, err = process.communicate(timeout=60)
         self.assertEqual(75, process.returncode, err)
-        self.assertIn("did not stop in time and were killed", err)
+        self.assertIn("were killed before they had finished", err)
         self.assert_nothing_left(process)
         (self.folder / "slow").unlink()
         newest = support.inspect(self.folder / "recipe")["step"]

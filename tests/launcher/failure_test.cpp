@@ -110,6 +110,22 @@ TEST_CASE("a rank that told its failure before the first was seen did not follow
   CHECK(first_failure(end, with_files)->followed);
 }
 
+TEST_CASE("a rank that lost its peer follows, however soon it told") {
+  const test::TemporaryFolder folder;
+  GroupEnd end;
+  end.workers = {ended(0, {.code = 1}, 10.4), ended(1, {.signal = SIGKILL}, 10.5),
+                 ended(2, {.code = 3}, 10.6)};
+  std::vector<WorkerPlan> with_files = plans(3);
+  const auto lost = R"({"message": "RuntimeError: Connection closed by peer", "timestamp": 10.1})";
+  with_files[0].error_file = folder.write("0.json", lost);
+  const Failure failure = first_failure(end, with_files).value();
+  CHECK(failure.rank == 1);
+  CHECK(failure.cause.empty());
+  CHECK(failure.others == std::vector<std::string>{"rank 2: exit code 3", "rank 0: exit code 1"});
+  end.workers.erase(end.workers.begin() + 1, end.workers.end());
+  CHECK(first_failure(end, with_files)->followed);  // the cause lies on another node
+}
+
 TEST_CASE("whole seconds in an error file are made exact by the time of the file") {
   const test::TemporaryFolder folder;
   const auto second = static_cast<std::int64_t>(core::unix_time());

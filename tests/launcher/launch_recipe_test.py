@@ -175,7 +175,8 @@ class Failing(RecipeTestCase):
             "rank 1 failed first: exit code 65 (local rank 1)\n"
             "  the last lines of its standard error:\n    | err 1\n    | boom\n"
             f"  its log: {log}\n  all logs: {log.parents[1]}\n"
-            f"  continue with: scaletrain resume {self.run_folder}\n",
+            f"  when that is put right, continue with: scaletrain resume {self.run_folder}"
+            " --nproc 2\n",
             re.sub(r"\(host [^,]+, local rank 1, pid \d+\)", "(local rank 1)", done.stderr))
         failure = json.loads((self.run_folder / "failure.json").read_text())
         self.assertEqual((1, 65, None, 0), tuple(
@@ -319,7 +320,7 @@ class Stopping(RecipeTestCase):
         for number, trap, code in ((signal.SIGTERM, "TERM", 75), (signal.SIGUSR2, "USR2", 75),
                                    (signal.SIGHUP, "TERM", 75), (signal.SIGINT, "INT", 130)):
             err = self.finish(self.stop(number, f"trap 'exit {code}' {trap};"), code)
-            self.assertIn(f"stopped; continue with: scaletrain resume {self.run_folder}\n", err)
+            self.assertIn(f"stopped; continue with: scaletrain resume {self.run_folder} --nproc 2\n", err)
             self.assertFalse((self.run_folder / "failure.json").exists())
             for rank in (0, 1):
                 (self.folder / f"ready{rank}").unlink()
@@ -328,13 +329,19 @@ class Stopping(RecipeTestCase):
         start = time.monotonic()
         err = self.finish(self.stop(signal.SIGTERM, "trap '' TERM;", "--grace", "200ms"), 75)
         self.assertLess(time.monotonic() - start, 20)
-        self.assertIn("2 workers did not stop in time and were killed\n", err)
+        self.assertIn("2 workers were killed before they had finished\n", err)
 
     def test_a_second_ctrl_c_is_130_at_once(self):
         process = self.stop(signal.SIGINT, "trap '' INT TERM;")
         self.assertIn("SIGINT: stopping", process.stderr.readline())
         process.send_signal(signal.SIGINT)
-        self.finish(process, 130)
+        self.assertIn("SIGINT again: killing 2 workers\n", self.finish(process, 130))
+
+    def test_one_ctrl_c_after_another_signal_lets_the_workers_save(self):
+        process = self.stop(signal.SIGTERM, "trap 'sleep 1; exit 75' TERM; trap '' INT;")
+        self.assertIn("SIGTERM: stopping", process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        self.assertNotIn("killed", self.finish(process, 75))
 
     def test_a_failure_while_stopping_is_still_a_failure(self):
         err = self.finish(self.stop(signal.SIGTERM, "trap 'exit 74' TERM;", "--max-restarts", "3"),

@@ -4,8 +4,9 @@
 
 #include <string>
 
-#include "launcher/devices.h"
+#include "launcher/gpus.h"
 #include "launcher/store_socket.h"
+#include "lib/core/cores.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::launcher {
@@ -107,8 +108,8 @@ TEST_CASE("wrong flags say what is allowed") {
 }
 
 TEST_CASE("cpu counts the CPUs that this process may use") {
-  CHECK(resolve_placement({.nproc = "cpu"}).nproc == count_cpus());
-  CHECK(count_cpus() >= 1);
+  CHECK(resolve_placement({.nproc = "cpu"}).nproc == core::usable_cores());
+  CHECK(core::usable_cores() >= 1);
 }
 
 TEST_CASE("a store listens on a free port; a fixed port that is taken is refused") {

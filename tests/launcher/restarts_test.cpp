@@ -50,6 +50,8 @@ TEST_CASE("so many restarts in any hour") {
   CHECK(restarts.next(kStart, minutes(2)).has_value());
   CHECK(restarts.next(kStart + minutes(30), minutes(2)).has_value());
   CHECK_FALSE(restarts.next(kStart + minutes(59), minutes(2)).has_value());
+  CHECK(restarts.refusal() ==
+        "\n  not started again: 2 restarts in the last hour, all of --restarts-per-hour");
   CHECK(restarts.next(kStart + minutes(61), minutes(2)).has_value());
   CHECK_FALSE(restarts.next(kStart + minutes(62), minutes(2)).has_value());
 }
@@ -58,6 +60,7 @@ TEST_CASE("restarts that were spent before count") {
   Restarts restarts({.most = 3}, 2);
   CHECK(restarts.next(kStart, minutes(2)).has_value());
   CHECK_FALSE(restarts.next(kStart, minutes(2)).has_value());
+  CHECK(restarts.refusal().empty());  // "restart 3 of 3" was said
 }
 
 }  // namespace

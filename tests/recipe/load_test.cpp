@@ -157,9 +157,6 @@ TEST_CASE("what must hold between keys is told where it is written") {
   CHECK(error_of(minimal_recipe("\"batch\": {\"global\": 100, \"per_device\": 32}")) ==
         "r.json:6: /batch/global: 100 is not a multiple of \"per_device\", which is 32\n"
         "  use 96 or 128");
-  CHECK(error_of(minimal_recipe("\"schedule\": {\"warmup\": {\"epochs\": 11}}")) ==
-        "r.json:6: /schedule/warmup: 11 epochs are longer than the training of 10 epochs\n"
-        "  make the warmup shorter, or the training longer");
   CHECK(error_of(minimal_recipe(), {"model.name=vit_tiny", "data.image_size=30"}) ==
         "r.json:2: /model/patch_size: 4 does not divide /data/image_size, which is 30\n"
         "  change one of them");
