@@ -24,12 +24,15 @@ struct TrainState {
   std::uint64_t order_digest = 0;
   int order_version = 0;
   double trained_s = 0;     // wall time of training so far
+  double seen_s = 0;        // as much of it as what comes every so many minutes was compared with
   double best_metric = -1;  // best validation top-1, -1: none yet
   std::int64_t best_step = -1;
   bool validation_due = false;            // a stop cut the validation of this step short
   int skipped_steps = 0;                  // steps left out as not finite
   std::int64_t skipped_samples = 0;       // left out as bad, all ranks
   std::int64_t set_samples = 0;           // of the training set; 0: not counted (streamed order)
+  std::string set_digest;                 // lib/data/set_digest.h; "": the set is not looked into
+  std::int64_t per_device = 0;            // samples of a micro-step, where the order depends on it
   std::vector<std::int64_t> shard_sizes;  // streamed order: samples by shard, -1: not known yet
   nlohmann::json schedule;  // {"step", "lr"}: a pure function of the step, for the reader
   nlohmann::json scaler;    // precision::Precision::state()

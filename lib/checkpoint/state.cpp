@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
-#include <system_error>
 
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 #include "lib/format/json_fields.h"
 
 namespace scaletrain::checkpoint {
@@ -21,13 +20,8 @@ constexpr int kStateFormat = 1;
 std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
 
 std::uint64_t parse_hex(const std::string& text, const std::string& place) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, 16);
-  if (error != std::errc() || stop != end) {
-    throw core::CheckpointError(place, "is not a hexadecimal number", "use another checkpoint");
-  }
-  return value;
+  if (const auto value = core::parse_number<std::uint64_t>(text, 16)) return *value;
+  throw core::CheckpointError(place, "is not a hexadecimal number", "use another checkpoint");
 }
 
 int small(format::JsonFields& fields, const std::string& key, int lowest) {
@@ -82,12 +76,15 @@ std::string render_state(const TrainState& state) {
       {"order_digest", hex(state.order_digest)},
       {"order_version", state.order_version},
       {"trained_s", state.trained_s},
+      {"seen_s", state.seen_s},
       {"best_metric", state.best_metric},
       {"best_step", state.best_step},
       {"validation_due", state.validation_due},
       {"skipped_steps", state.skipped_steps},
       {"skipped_samples", state.skipped_samples},
       {"set_samples", state.set_samples},
+      {"set_digest", state.set_digest},
+      {"per_device", state.per_device},
       {"shard_sizes", state.shard_sizes},
       {"schedule", state.schedule},
       {"scaler", state.scaler},
@@ -120,6 +117,7 @@ TrainState parse_state(std::string_view text, const std::string& place) {
   state.order_digest = parse_hex(fields.text("order_digest"), place + ": /order_digest");
   state.order_version = small(fields, "order_version", 0);
   state.trained_s = fields.number("trained_s");
+  state.seen_s = fields.has("seen_s") ? fields.number("seen_s") : state.trained_s;
   state.best_metric = fields.number("best_metric");
   state.best_step = fields.integer("best_step", -1);
   if (fields.has("validation_due")) {
@@ -133,6 +131,8 @@ TrainState parse_state(std::string_view text, const std::string& place) {
   state.skipped_steps = small(fields, "skipped_steps", 0);
   if (fields.has("skipped_samples")) state.skipped_samples = fields.integer("skipped_samples", 0);
   if (fields.has("set_samples")) state.set_samples = fields.integer("set_samples", 0);
+  if (fields.has("set_digest")) state.set_digest = fields.text("set_digest");
+  if (fields.has("per_device")) state.per_device = fields.integer("per_device", 0);
   if (fields.has("shard_sizes")) {
     state.shard_sizes = parse_sizes(fields.value("shard_sizes"), place + ": /shard_sizes");
   }

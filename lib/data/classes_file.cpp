@@ -6,6 +6,7 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/url.h"
 
 namespace scaletrain::data {
@@ -54,8 +55,7 @@ std::vector<std::string> read_classes_file(const std::string& path) {
 }
 
 std::string encode_classes(const std::vector<std::string>& classes, const std::string& place) {
-  std::string text =
-      nlohmann::json(classes).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  std::string text = core::json_text(nlohmann::json(classes), 1) + "\n";
   if (static_cast<std::int64_t>(text.size()) > kMaxBytes) {
     throw core::DataError(
         place, fmt::format("{} classes would take {} bytes", classes.size(), text.size()),

@@ -4,6 +4,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
+#include "lib/core/log.h"
 #include "lib/data/folder.h"
 #include "lib/data/kept_set.h"
 #include "lib/data/mixture.h"
@@ -20,12 +21,21 @@ void append_number(std::string& text, std::int64_t number) {
   }
 }
 
+std::shared_ptr<const Dataset> open_class_folders(const std::string& path, bool tells) {
+  LeftAlone left_alone;
+  std::shared_ptr<const Dataset> dataset = open_folder(path, &left_alone);
+  if (tells && !left_alone.empty()) {
+    core::warn("{}: no images, left alone: {}", path, shown_files(left_alone));
+  }
+  return dataset;
+}
+
 std::shared_ptr<const Dataset> open_one(const recipe::Source& source,
                                         const std::string& index_cache,
                                         const OpenOptions& options) {
   std::shared_ptr<const Dataset> dataset = source.folder.empty()
                                                ? open_shards(source.shards, index_cache, options)
-                                               : open_folder(source.folder);
+                                               : open_class_folders(source.folder, options.tells);
   if (!source.limit || *source.limit >= dataset->size()) return dataset;
   return std::make_shared<Subset>(std::move(dataset), *source.limit);
 }

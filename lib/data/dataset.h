@@ -70,6 +70,7 @@ struct OpenOptions {
   std::vector<std::int64_t> shard_sizes = {};
   // Where shards are; null: credentials and endpoint of the environment, no cache.
   std::shared_ptr<const storage::Stores> stores = nullptr;
+  bool tells = false;  // warns of the files that are left alone in each folder
 };
 
 // Opens `source`, building indexes that are missing or stale (checked by size and time). Throws

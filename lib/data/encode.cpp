@@ -4,11 +4,11 @@
 #include <png.h>
 #include <turbojpeg.h>
 
-#include <charconv>
 #include <stdexcept>
 #include <string_view>
 
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 #include "lib/data/jpeg_guard.h"
 #include "lib/format/rgb8.h"
 
@@ -95,12 +95,8 @@ Encoding parse_encoding(const std::string& text, const std::string& option) {
   constexpr std::string_view kJpegPrefix = "jpeg:";
   Encoding result;
   if (text.starts_with(kJpegPrefix)) {
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data() + kJpegPrefix.size(), end, result.quality);
-    if (parsed.ec == std::errc() && parsed.ptr == end && result.quality >= 1 &&
-        result.quality <= 100) {
-      return result;
-    }
+    result.quality = core::parse_number<int>(text.substr(kJpegPrefix.size())).value_or(0);
+    if (result.quality >= 1 && result.quality <= 100) return result;
   }
   throw core::UsageError(option, fmt::format("\"{}\" is not an encoding", text),
                          "use one of: jpeg:1 to jpeg:100, png, raw");

@@ -2,7 +2,7 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/format/tar_samples.h"
+#include "lib/format/tar.h"
 #include "lib/storage/storage.h"
 
 namespace scaletrain::data {
@@ -10,25 +10,18 @@ namespace {
 
 constexpr const char* kLayout = "a folder source holds one folder of images for each class";
 
-// The part after the last dot, lower-case; "" for a name without.
-std::string extension_of(const std::string& name) {
-  const std::size_t dot = name.rfind('.');
-  if (dot == std::string::npos) return "";
-  std::string extension = name.substr(dot + 1);
-  for (char& c : extension) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return extension;
-}
-
-std::vector<std::string> list_images(const std::string& folder) {
+std::vector<std::string> list_images(const std::string& folder, LeftAlone& left_alone) {
   std::vector<std::string> files;
   for (const auto& entry : storage::file_storage().list(folder)) {
     if (entry.name.starts_with('.')) continue;
     if (entry.folder) {
       throw core::DataError(folder + "/" + entry.name, "a folder inside a class's folder", kLayout);
     }
-    if (format::is_image_extension(extension_of(entry.name))) files.push_back(entry.name);
+    if (is_image_file(entry.name)) {
+      files.push_back(entry.name);
+    } else {
+      ++left_alone[file_extension(entry.name)];
+    }
   }
   if (files.empty())
     throw core::DataError(folder, "no .jpg, .jpeg, .png, .webp or .rgb8 in it", kLayout);
@@ -37,10 +30,14 @@ std::vector<std::string> list_images(const std::string& folder) {
 
 class FolderDataset : public Dataset {
  public:
-  explicit FolderDataset(std::string path) : path_(std::move(path)) {
+  FolderDataset(std::string path, LeftAlone& left_alone) : path_(std::move(path)) {
     for (const auto& entry : storage::file_storage().list(path_)) {
-      if (!entry.folder || entry.name.starts_with('.')) continue;
-      files_.push_back(list_images(path_ + "/" + entry.name));
+      if (entry.name.starts_with('.')) continue;
+      if (!entry.folder) {
+        ++left_alone[file_extension(entry.name)];
+        continue;
+      }
+      files_.push_back(list_images(path_ + "/" + entry.name, left_alone));
       classes_.push_back(entry.name);
       size_ += static_cast<std::int64_t>(files_.back().size());
     }
@@ -59,7 +56,7 @@ class FolderDataset : public Dataset {
     raw.label = shard;
     raw.shard = classes_[static_cast<std::size_t>(shard)];
     raw.key = files_[static_cast<std::size_t>(shard)][static_cast<std::size_t>(sample)];
-    raw.extension = extension_of(raw.key);
+    raw.extension = file_extension(raw.key).substr(1);
     raw.image =
         core::read_file(image_place(shard, raw), format::kMaxMemberBytes, core::ExitCode::kData);
   }
@@ -80,8 +77,9 @@ class FolderDataset : public Dataset {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> open_folder(const std::string& path) {
-  return std::make_shared<FolderDataset>(path);
+std::shared_ptr<const Dataset> open_folder(const std::string& path, LeftAlone* left_alone) {
+  LeftAlone ignored;
+  return std::make_shared<FolderDataset>(path, left_alone == nullptr ? ignored : *left_alone);
 }
 
 }  // namespace scaletrain::data

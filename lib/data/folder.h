@@ -5,12 +5,16 @@
 #include <string>
 
 #include "lib/data/dataset.h"
+#include "lib/data/folder_files.h"
 
 namespace scaletrain::data {
 
 // Class numbers follow the sub-folders' names, bytewise sorted; so do the files of a class. Files
 // that are no images by extension and names that start with a dot are left alone. Throws
 // core::DataError: no such folder, no class folder, a class without images, folders in a class.
-std::shared_ptr<const Dataset> open_folder(const std::string& path);
+//
+// Files that are left alone by their extension are added to `left_alone`, where that is given.
+std::shared_ptr<const Dataset> open_folder(const std::string& path,
+                                           LeftAlone* left_alone = nullptr);
 
 }  // namespace scaletrain::data

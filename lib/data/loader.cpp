@@ -1,12 +1,9 @@
 #include "lib/data/loader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "lib/core/error.h"
 #include "lib/data/make_order.h"
 #include "lib/data/order.h"
 #include "lib/data/read_ahead.h"
@@ -104,12 +101,7 @@ class TrainLoader::Impl {
   }
 
   std::shared_ptr<const Order> make_train_order(const LoaderOptions& options) const {
-    if (options.streamed && options.lanes % slice_.world_size != 0) {
-      throw core::RecipeError(
-          "/data/lanes",
-          fmt::format("{} is not a multiple of the {} ranks", options.lanes, slice_.world_size),
-          "change one of them; another number of lanes is another order");
-    }
+    if (options.streamed) recipe::check_lanes(options.lanes, slice_.world_size);
     return make_order(source_.dataset, {.seed = options.seed,
                                         .shuffle_shards = options.shuffle_shards,
                                         .samples_per_epoch = options.samples_per_epoch,

@@ -70,8 +70,9 @@ LoaderOptions loader_options(const recipe::Data& data);
 // micro-step m mod accumulate of a step.
 class TrainLoader {
  public:
-  // Starts the threads; buffers come from `pool` (pinned on a GPU machine), which must outlive the
-  // loader. Throws core::RecipeError for fewer samples than one global batch.
+  // Nothing is read before the first seek() or next(). Buffers come from `pool` (pinned on a GPU
+  // machine), which must outlive the loader. Throws core::RecipeError for fewer samples than one
+  // global batch.
   TrainLoader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options, RankSlice slice,
               core::BufferPool& pool);
   ~TrainLoader();  // stops and joins the threads
@@ -81,7 +82,7 @@ class TrainLoader {
   // offset of a damaged sample, again until seek().
   ImageBatch next();
 
-  // Continues with step `step` of `epoch`, both from 0; drops what was read ahead.
+  // Goes on reading ahead from step `step` of `epoch`, both from 0; drops what was read before.
   void seek(std::int64_t epoch, std::int64_t step);
 
   std::int64_t steps_per_epoch() const;  // floor(N / G)

@@ -50,16 +50,14 @@ ReadAhead::ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::int64_t sa
       job_of_(std::move(job_of)),
       prefetch_(static_cast<std::size_t>(std::max(prefetch, 1))),
       pool_(pool),
-      makers_(std::move(makers)) {
-  try {
-    for (const auto& maker : makers_) threads_.emplace_back([this, &maker] { work(*maker); });
-  } catch (...) {  // the system has no more threads
-    end_threads();
-    throw;
-  }
-}
+      makers_(std::move(makers)) {}
 
 ReadAhead::~ReadAhead() { end_threads(); }
+
+void ReadAhead::start_threads() {
+  if (!threads_.empty()) return;
+  for (const auto& maker : makers_) threads_.emplace_back([this, &maker] { work(*maker); });
+}
 
 void ReadAhead::end_threads() {
   {
@@ -72,6 +70,7 @@ void ReadAhead::end_threads() {
 
 std::optional<ImageBatch> ReadAhead::next() {
   const core::SteadyTime start = core::now();
+  start_threads();
   std::unique_lock lock(mutex_);
   batch_there_.wait(lock, [this] { return slots_.empty() ? ended_ : slots_.front()->ready(); });
   if (slots_.empty()) return std::nullopt;
@@ -92,6 +91,7 @@ void ReadAhead::seek(std::int64_t number) {
     next_number_ = number;
     ended_ = false;
   }
+  start_threads();
   work_there_.notify_all();
 }
 
@@ -120,25 +120,25 @@ std::optional<ReadAhead::Chunk> ReadAhead::claim() {
 
 bool ReadAhead::open_slot() {
   if (ended_ || slots_.size() == prefetch_) return false;
-  const std::optional<BatchJob> job = job_of_(next_number_);
-  if (!job) {
-    ended_ = true;
-    batch_there_.notify_all();
-    return false;
-  }
   const auto slot = std::make_shared<Slot>();
-  slot->job = *job;
-  const auto count = static_cast<std::size_t>(job->count);
-  const std::size_t pixel_bytes = count * sample_bytes_;
-  const std::size_t labels_at = (pixel_bytes + 63) / 64 * 64;
   try {
+    const std::optional<BatchJob> job = job_of_(next_number_);
+    if (!job) {
+      ended_ = true;
+      batch_there_.notify_all();
+      return false;
+    }
+    slot->job = *job;
+    const auto count = static_cast<std::size_t>(job->count);
+    const std::size_t pixel_bytes = count * sample_bytes_;
+    const std::size_t labels_at = (pixel_bytes + 63) / 64 * 64;
     slot->storage = pool_.take(labels_at + count * sizeof(std::int64_t));
     std::byte* const bytes = slot->storage.bytes().data();
     slot->pixels = {reinterpret_cast<std::uint8_t*>(bytes), pixel_bytes};
     slot->labels = {reinterpret_cast<std::int64_t*>(bytes + labels_at), count};
-  } catch (...) {  // no memory: told where the batch is asked for
+  } catch (...) {  // no memory, no threads: told where the batch is asked for
     slot->fail(0, std::current_exception());
-    slot->taken = slot->done = job->count;
+    slot->taken = slot->done = slot->job.count;
     batch_there_.notify_all();
   }
   slots_.push_back(slot);

@@ -40,26 +40,27 @@ class Maker {
 
 class ReadAhead {
  public:
-  // Batch number `number`, from 0; nullopt behind the last. A pure function, called with a lock
-  // held.
+  // Batch number `number`, from 0; nullopt behind the last. Called with a lock held.
   using JobOf = std::function<std::optional<BatchJob>(std::int64_t number)>;
 
-  // One thread for each of `makers`; a sample takes `sample_bytes`.
+  // One thread for each of `makers`, from the first seek() or next() on; a sample takes
+  // `sample_bytes`.
   ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::int64_t sample_bytes, JobOf job_of,
             int prefetch, core::BufferPool& pool);
   ~ReadAhead();  // joins the threads when they have finished the few samples at hand
 
   // The next batch, or nullopt at the end; one caller at a time. Throws what making the batch's
-  // first bad sample threw, again and again until seek().
+  // first bad sample, or planning it, threw, again and again until seek().
   std::optional<ImageBatch> next();
 
-  // Continues with batch `number`; drops what was read ahead.
+  // Goes on reading ahead from batch `number`; drops what was read before.
   void seek(std::int64_t number);
 
  private:
   struct Slot;
   struct Chunk;
 
+  void start_threads();
   void end_threads();
   void work(Maker& maker);
   std::optional<Chunk> claim();

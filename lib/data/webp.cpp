@@ -1,5 +1,4 @@
 // WebP through libwebp.
-#include <fmt/format.h>
 #include <webp/decode.h>
 
 #include <stdexcept>

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <system_error>
 
+#include "lib/core/text.h"
 #include "lib/format/checkpoint_folder.h"
 
 namespace scaletrain::format {
@@ -19,11 +19,8 @@ constexpr std::string_view kTemporary = ".tmp.";
 
 template <class Number>
 std::optional<Number> parse_digits(std::string_view text) {
-  Number value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < 0) return std::nullopt;
-  return value;
+  const auto value = core::parse_number<Number>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "lib/format/checkpoint_folder_remove.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>

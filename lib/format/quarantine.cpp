@@ -15,6 +15,8 @@ namespace scaletrain::format {
 namespace {
 
 constexpr std::int64_t kQuarantineVersion = 1;
+constexpr const char* kWriteAgain =
+    "remove the file, then write it again: scaletrain data check --repair";
 
 struct ByShard {
   bool operator()(const Quarantined& a, std::string_view b) const { return a.shard < b; }
@@ -25,7 +27,7 @@ void read_list(const nlohmann::json& list, bool with_keys, const std::string& pl
                const std::string& pointer, std::vector<Quarantined>& entries) {
   if (!list.is_array()) {
     throw core::CheckpointError(fmt::format("{}: {}", place, pointer), "is not an array",
-                                "write the list again: scaletrain data check --repair");
+                                kWriteAgain);
   }
   for (std::size_t i = 0; i < list.size(); ++i) {
     JsonFields fields(list[i], place, fmt::format("{}/{}", pointer, i));
@@ -36,7 +38,7 @@ void read_list(const nlohmann::json& list, bool with_keys, const std::string& pl
     fields.done();
     if (entry.shard.empty() || (with_keys && entry.key.empty())) {
       throw core::CheckpointError(fmt::format("{}: {}/{}", place, pointer, i), "names nothing",
-                                  "write the list again: scaletrain data check --repair");
+                                  kWriteAgain);
     }
     entries.push_back(std::move(entry));
   }
@@ -79,6 +81,22 @@ std::vector<std::string> Quarantine::keys_of(std::string_view shard) const {
     if (!entry.key.empty()) keys.push_back(entry.key);
   }
   return keys;
+}
+
+bool Quarantine::leaves_out(const Quarantined& entry) const {
+  const auto by_place = [](const Quarantined& a, const Quarantined& b) {
+    return std::tie(a.shard, a.key) < std::tie(b.shard, b.key);
+  };
+  return holds_shard(entry.shard) ||
+         std::binary_search(entries_.begin(), entries_.end(), entry, by_place);
+}
+
+Quarantine Quarantine::renewed(const std::set<std::string>& judged,
+                               std::vector<Quarantined> wrong) const {
+  for (const Quarantined& entry : entries_) {
+    if (!judged.contains(entry.shard)) wrong.push_back(entry);
+  }
+  return Quarantine(std::move(wrong));
 }
 
 std::string encode_quarantine(const Quarantine& quarantine) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,14 +32,21 @@ class Quarantine {
   // core::CheckpointError for a damaged one.
   static Quarantine beside(const std::filesystem::path& folder);
 
+  bool operator==(const Quarantine&) const = default;
+
   const std::vector<Quarantined>& entries() const { return entries_; }  // sorted, each once
   bool holds_shard(std::string_view shard) const;
   // The keys of one shard that are left out, sorted bytewise: what index_shard() takes.
   std::vector<std::string> keys_of(std::string_view shard) const;
+  // The entries of one shard, that of the whole shard first.
+  std::span<const Quarantined> of(std::string_view shard) const;
+  // Whether training leaves out what the entry names: itself, or the whole shard, is in the list.
+  bool leaves_out(const Quarantined& entry) const;
+
+  // The list after a check found `wrong` in shards: of those that it `judged`, nothing else stays.
+  Quarantine renewed(const std::set<std::string>& judged, std::vector<Quarantined> wrong) const;
 
  private:
-  std::span<const Quarantined> of(std::string_view shard) const;
-
   std::vector<Quarantined> entries_;
 };
 

@@ -8,6 +8,8 @@
 #include <immintrin.h>
 #endif
 
+#include "lib/core/text.h"
+
 namespace scaletrain::format {
 namespace {
 
@@ -159,12 +161,10 @@ PaxRecords parse_pax(std::string_view records) {
     if (key == "path" && !value.empty()) result.path = value;
     if (key.starts_with("GNU.sparse.")) result.sparse = true;
     if (key == "size") {
-      std::int64_t size = 0;
-      const auto number = std::from_chars(value.data(), value.data() + value.size(), size);
-      if (number.ec != std::errc() || number.ptr != value.data() + value.size() || size < 0) {
+      result.bytes = core::parse_number<std::int64_t>(value).value_or(-1);
+      if (result.bytes < 0) {
         throw std::invalid_argument("the size in its pax extended header is not a number");
       }
-      result.bytes = size;
     }
   }
   return result;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
+#include "lib/core/text.h"
 #include "lib/format/key_set.h"
 
 namespace scaletrain::format {
@@ -196,10 +196,8 @@ std::optional<std::int64_t> parse_label(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";  // as a file written by `echo` has it
   text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
   text = text.substr(0, text.find_last_not_of(kSpace) + 1);
-  std::int32_t label = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), label);
-  const bool whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-  return whole && label >= 0 ? std::optional<std::int64_t>(label) : std::nullopt;
+  const auto label = core::parse_number<std::int32_t>(text);
+  return label && *label >= 0 ? std::optional<std::int64_t>(*label) : std::nullopt;
 }
 
 bool is_image_extension(std::string_view extension) {

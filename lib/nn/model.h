@@ -4,6 +4,7 @@
 #include <torch/nn/module.h>
 
 #include <memory>
+#include <string>
 
 #include "lib/recipe/recipe.h"
 
@@ -13,6 +14,9 @@ class Model : public torch::nn::Module {
  public:
   // input [batch, 3, image_size, image_size] float, normalised -> logits [batch, num_classes].
   virtual torch::Tensor forward(const torch::Tensor& input) = 0;
+
+  // Whether weight decay is for the parameter of this name (lib/optim/optimizer.h).
+  virtual bool decays(const std::string& /*name*/) const { return true; }
 };
 
 // Builds and initialises the recipe's model on the CPU; the same `seed` gives the same parameters.

@@ -10,6 +10,7 @@
 #include <exception>
 #include <iterator>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "lib/core/clock.h"
@@ -32,6 +33,9 @@ constexpr std::chrono::milliseconds kPause{20};
 constexpr std::int64_t kTouchEveryS = 10;
 
 bool is_command(const std::string& path) { return core::url_scheme(path) == "pipe"; }
+
+// Whether the bytes that are kept come to be here, so that nobody tells their number before.
+bool is_made_here(const std::string& path) { return is_command(path) || core::is_compressed(path); }
 
 // "train-000000.tar.0123456789abcdef": a person may read it, and no two versions share it, nor does
 // what is kept decompressed with what is kept as it is.
@@ -142,10 +146,10 @@ class Cache::CachedObject : public Object {
   mutable std::atomic<std::int64_t> touched_s_ = 0;
 };
 
-Cache::Cache(std::filesystem::path folder, std::int64_t max_bytes, double patience_s)
+Cache::Cache(std::filesystem::path folder, std::int64_t max_bytes, double patience_s, int sharers)
     : folder_(std::move(folder), max_bytes),
       patience_s_(patience_s),
-      most_ahead_bytes_(max_bytes / 2) {}
+      most_ahead_bytes_(max_bytes / 2 / sharers) {}
 
 Cache::~Cache() {
   {
@@ -172,9 +176,10 @@ Cache::Version Cache::version_of(const Storage& origin, const std::string& path)
   Version version;
   if (!is_command(path)) version.source = origin.open(path)->identity();
   version.key = key_of(path, version.source);
-  const bool is_made_here = is_command(path) || core::is_compressed(path);
-  version.identity = is_made_here ? identity_of(fetch(origin, path, version)) : version.source;
+  const bool is_made = is_made_here(path);
+  version.identity = is_made ? identity_of(fetch(origin, path, version)) : version.source;
   const std::lock_guard lock(mutex_);
+  if (is_made) largest_made_bytes_ = std::max(largest_made_bytes_, version.identity.bytes);
   return versions_[path] = version;
 }
 
@@ -273,11 +278,20 @@ void Cache::check_once(const Storage& origin, const std::string& path, const Ver
 void Cache::prefetch(std::vector<Wanted> wanted) {
   const std::lock_guard lock(mutex_);
   wanted_.assign(std::make_move_iterator(wanted.begin()), std::make_move_iterator(wanted.end()));
-  ahead_bytes_ = 0;
-  while (fetchers_.size() < std::min(kFetchers, wanted_.size())) {
-    fetchers_.emplace_back([this] { fetch_ahead(); });
+  ahead_bytes_ = reserved_bytes_;
+  try {
+    while (fetchers_.size() < std::min(kFetchers, wanted_.size())) {
+      fetchers_.emplace_back([this] { fetch_ahead(); });
+    }
+  } catch (const std::system_error&) {  // no more threads: those that are there do it
   }
   wanted_there_.notify_all();
+}
+
+// What to set aside for an object whose size is told by the entry alone: as much as the largest of
+// that kind.
+std::int64_t Cache::reserve_for(const std::string& path) {
+  return is_made_here(path) && !versions_.contains(path) ? largest_made_bytes_ : 0;
 }
 
 void Cache::fetch_ahead() {
@@ -287,19 +301,32 @@ void Cache::fetch_ahead() {
     if (stop_) return;
     const Wanted next = std::move(wanted_.front());
     wanted_.pop_front();
+    const std::int64_t reserved = reserve_for(next.path);
+    if (ahead_bytes_ + reserved > most_ahead_bytes_) {
+      wanted_.clear();
+      continue;
+    }
+    ahead_bytes_ += reserved;
+    reserved_bytes_ += reserved;
+    lock.unlock();
+    std::optional<Version> version;
+    try {
+      version = version_of(*next.origin, next.path);
+    } catch (const std::exception&) {  // told to whoever opens it
+    }
+    lock.lock();
+    reserved_bytes_ -= reserved;
+    if (!version) continue;
+    ahead_bytes_ += version->identity.bytes - reserved;
+    if (ahead_bytes_ > most_ahead_bytes_) {
+      wanted_.clear();
+      continue;
+    }
     lock.unlock();
     try {
-      const Version version = version_of(*next.origin, next.path);
-      lock.lock();
-      ahead_bytes_ += version.identity.bytes;
-      if (ahead_bytes_ > most_ahead_bytes_) wanted_.clear();
-      const bool is_too_much = ahead_bytes_ > most_ahead_bytes_;
-      lock.unlock();
       // What another one writes already need not be waited for here.
-      if (!is_too_much && folder_.being_written(version.key) < 0) {
-        fetch(*next.origin, next.path, version);
-      }
-    } catch (const core::Error&) {  // told to whoever opens it
+      if (folder_.being_written(version->key) < 0) fetch(*next.origin, next.path, *version);
+    } catch (const std::exception&) {  // told to whoever opens it
     }
     lock.lock();
   }

@@ -29,9 +29,10 @@ namespace scaletrain::storage {
 
 class Cache {
  public:
-  // `patience_s`: how long another process may take without writing a byte. Throws
-  // core::StorageError where the folder cannot be made.
-  Cache(std::filesystem::path folder, std::int64_t max_bytes, double patience_s);
+  // `patience_s`: how long another process may take without writing a byte; `sharers`: how many
+  // processes of this job share the folder. Throws core::StorageError where the folder cannot be
+  // made.
+  Cache(std::filesystem::path folder, std::int64_t max_bytes, double patience_s, int sharers = 1);
   ~Cache();  // ends the fetching ahead
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
@@ -47,8 +48,8 @@ class Cache {
     std::string path;
   };
   // What will be opened next, in this order; replaces what was wanted before and is not begun. They
-  // are fetched by threads of the cache, as many as fit into half of it. A failure is left to who
-  // opens it.
+  // are fetched by threads of the cache, as many as fit into this process's share of half of it. A
+  // failure is left to who opens it.
   void prefetch(std::vector<Wanted> wanted);
 
  private:
@@ -69,6 +70,7 @@ class Cache {
   std::optional<CacheEntry> copy(const Storage& origin, const std::string& path,
                                  const Version& version, CacheFolder::Writer& writer);
   void check_once(const Storage& origin, const std::string& path, const Version& version);
+  std::int64_t reserve_for(const std::string& path);
   void fetch_ahead();
 
   CacheFolder folder_;
@@ -79,7 +81,9 @@ class Cache {
 
   std::condition_variable wanted_there_;
   std::deque<Wanted> wanted_;
-  std::int64_t ahead_bytes_ = 0;  // of what was fetched of the newest wanted
+  std::int64_t ahead_bytes_ = 0;     // of what was fetched of the newest wanted, and of:
+  std::int64_t reserved_bytes_ = 0;  // what is being fetched, of a size not known yet
+  std::int64_t largest_made_bytes_ = 0;
   std::int64_t most_ahead_bytes_;
   std::atomic<bool> stop_ = false;
   std::vector<std::thread> fetchers_;

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/text.h"
 
 namespace scaletrain::storage {
 namespace {
@@ -18,11 +18,8 @@ namespace {
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
 
 std::optional<std::int64_t> to_number(std::string_view text) {
-  std::int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stopped != end || number < 0) return std::nullopt;
-  return number;
+  const auto number = core::parse_number<std::int64_t>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 // The size in "bytes 0-0/1234" or "bytes */1234".

@@ -29,12 +29,13 @@ bool goes_through_cache(const std::string& path) {
 
 Stores::Stores() : Stores(recipe::Storage{}, std::nullopt) { unpacks_ = true; }
 
-Stores::Stores(const recipe::Storage& settings, const std::optional<recipe::Cache>& cache)
+Stores::Stores(const recipe::Storage& settings, const std::optional<recipe::Cache>& cache,
+               int sharers)
     : settings_(settings), caller_(std::make_unique<HttpCaller>(settings)) {
   if (!cache) return;
   // Longer than another process may be at one piece: what is slower is of no use.
   const double patience_s = settings.give_up_after_s + settings.stall_timeout_s + kPieceS;
-  cache_ = std::make_unique<Cache>(cache->folder, cache->max_bytes, patience_s);
+  cache_ = std::make_unique<Cache>(cache->folder, cache->max_bytes, patience_s, sharers);
   index_folder_ = cache->folder + "/index";
 }
 

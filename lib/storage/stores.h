@@ -22,8 +22,10 @@ class Stores {
   // Endpoint and credentials from the environment, no cache: for programs that go through shards
   // once. They decompress a compressed tar whenever they open it (open_unpacked).
   Stores();
-  // As the recipe says (/storage, /data/cache). Nothing is asked of a server before it is needed.
-  Stores(const recipe::Storage& settings, const std::optional<recipe::Cache>& cache);
+  // As the recipe says (/storage, /data/cache); `sharers` processes of the job share the cache.
+  // Nothing is asked of a server before it is needed.
+  Stores(const recipe::Storage& settings, const std::optional<recipe::Cache>& cache,
+         int sharers = 1);
   ~Stores();  // ends what is under way; objects and storages end with it
   Stores(const Stores&) = delete;
   Stores& operator=(const Stores&) = delete;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <span>
@@ -23,13 +22,21 @@ constexpr std::size_t kUnpackedPiece = 1 << 20;
 constexpr const char* kElsewhere = "name a folder with more room in TMPDIR";
 
 [[noreturn]] void fail_temporary(const std::string& folder, int error) {
-  throw core::StorageError(folder, core::errno_text(error), kElsewhere);
+  throw UnpackRoomError(folder, core::errno_text(error), kElsewhere);
+}
+
+[[noreturn]] void fail_for_room(const std::string& path, const std::string& folder,
+                                std::int64_t room) {
+  throw UnpackRoomError(
+      core::shown_path(path),
+      fmt::format("has more than {} bytes decompressed, half of what is free in {}", room, folder),
+      kElsewhere);
 }
 
 std::string temporary_folder() {
   std::error_code failed;
   std::string folder = std::filesystem::temp_directory_path(failed).string();
-  if (failed) throw core::StorageError("TMPDIR", failed.message(), kElsewhere);
+  if (failed) throw UnpackRoomError("TMPDIR", failed.message(), kElsewhere);
   return folder;
 }
 
@@ -57,13 +64,14 @@ std::unique_ptr<Object> open_unpacked(const Storage& origin, const std::string& 
   const auto packed = origin.stream(path);
   const std::string folder = temporary_folder();
   const core::Descriptor fd = nameless_file(folder);
-  const UnpackLimit most{
-      std::min(core::system_disk().free_bytes(folder) / 2, kMaxUnpackedBytes),
-      fmt::format("it is no shard, or too large for half of what is free in {}: {}", folder,
-                  kElsewhere)};
-  const auto unpacked = unpack(*packed, core::shown_path(path), most, packing);
+  const std::int64_t room = core::system_disk().free_bytes(folder) / 2;
+  const auto unpacked = unpack(*packed, core::shown_path(path),
+                               {kMaxUnpackedBytes, "it is no shard: write it in parts"}, packing);
   std::vector<std::byte> piece(kUnpackedPiece);
+  std::int64_t bytes = 0;
   while (const std::size_t got = unpacked->read(piece)) {
+    bytes += static_cast<std::int64_t>(got);
+    if (bytes > room) fail_for_room(path, folder, room);
     write_temporary(fd, std::span(piece).first(got), folder);
   }
   return file_storage().open(core::path_of(fd.get()));

@@ -11,9 +11,15 @@
 
 namespace scaletrain::storage {
 
+// Too little room below $TMPDIR, or nothing can be written there: this machine's fault, which tells
+// nothing about the file.
+struct UnpackRoomError : core::StorageError {
+  using StorageError::StorageError;
+};
+
 // Decompresses all of `path` before it returns. Throws what `origin` and unpack() throw, for more
-// than 16 GiB and more than half of what is free there too; core::StorageError where nothing can be
-// written. The identity is that of the new file.
+// than 16 GiB too; UnpackRoomError, for more than half of what is free there too. The identity is
+// that of the new file.
 std::unique_ptr<Object> open_unpacked(const Storage& origin, const std::string& path,
                                       Packing packing = Packing::kGzipOrZstd);
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::train {
@@ -38,8 +39,7 @@ void BadSamples::append(const data::BadSample& sample) {
   std::error_code ignored;
   std::filesystem::create_directories(file_.parent_path(), ignored);
   std::ofstream stream(file_, std::ios::app);
-  // Names are bytes; JSON is UTF-8.
-  stream << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  stream << core::json_text(line) << '\n';
   stream.flush();
   writable_ = stream.good();
   if (!writable_) core::warn("{}: cannot be written; bad samples are not listed", file_.string());

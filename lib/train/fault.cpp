@@ -5,7 +5,6 @@
 
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 
 namespace scaletrain::train {
 namespace {
@@ -61,31 +61,26 @@ class FaultyPool : public core::BufferPool {
   std::atomic<std::int64_t> taken_{0};
 };
 
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 }  // namespace
 
 std::optional<Fault> parse_fault(const std::string& text) {
   const std::string_view view = text;
   const auto at = view.find('@');
   const auto comma = view.find(',');
+  const bool has_rank = comma != std::string_view::npos;
   Fault fault;
   const auto kind = kind_of(view.substr(0, at));
-  bool good = kind.has_value() && at != std::string_view::npos;
-  if (good) good = read_number(view.substr(at + 1, comma - at - 1), fault.step);
-  if (good && comma != std::string_view::npos) {
-    fault.rank = 0;
-    good = read_number(view.substr(comma + 1), *fault.rank);
+  std::optional<std::int64_t> step;
+  if (at != std::string_view::npos) {
+    step = core::parse_number<std::int64_t>(view.substr(at + 1, comma - at - 1));
   }
-  if (!good) {
+  if (has_rank) fault.rank = core::parse_number<int>(view.substr(comma + 1));
+  if (!kind || !step || (has_rank && !fault.rank)) {
     throw core::UsageError("SCALETRAIN_FAULT", fmt::format("\"{}\" is no fault", text),
                            "use KIND@STEP or KIND@STEP,RANK; lib/train/fault.h lists the kinds");
   }
   fault.kind = *kind;
+  fault.step = *step;
   return fault;
 }
 

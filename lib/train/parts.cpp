@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
+#include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/url.h"
+#include "lib/data/set_digest.h"
 #include "lib/data/threads.h"
 #include "lib/dist/device.h"
 #include "lib/format/checkpoint_folder.h"
@@ -38,6 +40,14 @@ std::vector<at::Tensor> values(const std::map<std::string, at::Tensor>& named) {
   result.reserve(named.size());
   for (const auto& [name, tensor] : named) result.push_back(tensor);
   return result;
+}
+
+bool is_plain_and_local(const recipe::Source& source) {
+  return std::none_of(source.shards.begin(), source.shards.end(),
+                      [](const std::string& path) {
+                        return core::is_url(path) || core::is_compressed(path);
+                      }) &&
+         std::all_of(source.sources.begin(), source.sources.end(), is_plain_and_local);
 }
 
 // Days of training are not given up for a test that cannot be had.
@@ -72,7 +82,7 @@ Parts::Parts(const recipe::Recipe& recipe, const core::WorkerEnv& env,
   parallel = std::make_unique<parallel::DataParallel>(
       parameters, *group, same_ranks ? state.bucket_layout : parallel::BucketLayout{});
   describe_process(state, *group);
-  state.set_samples = count_samples(recipe);
+  describe_data(state, recipe);
   state.global_batch = batch.global;
 }
 
@@ -89,23 +99,26 @@ void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, 
                               .world_size = env.world_size,
                               .per_device = batch.per_device,
                               .accumulate = batch.accumulate};
-  const auto stores = std::make_shared<const storage::Stores>(recipe.storage, config.cache);
+  const auto stores =
+      std::make_shared<const storage::Stores>(recipe.storage, config.cache, env.local_world_size);
   train_set = data::open_dataset(config.train, config.index_cache,
                                  {.lazy = options.streamed,
                                   .shard_sizes = options.streamed ? state.shard_sizes : Sizes(),
-                                  .stores = stores});
+                                  .stores = stores,
+                                  .tells = env.rank == 0});
   train_loader = std::make_unique<data::TrainLoader>(train_set, options, slice, *pool);
   if (state.step_in_epoch >= train_loader->steps_per_epoch()) {  // the set was larger then
     ++state.epoch;
     state.step_in_epoch = 0;
   }
-  if (state.step > 0) train_loader->seek(state.epoch, state.step_in_epoch);
+  train_loader->seek(state.epoch, state.step_in_epoch);
   total_steps = length_steps(recipe, train_loader->steps_per_epoch());
 
   const auto open_eval = [&](const std::optional<recipe::Source>& source) {
     if (!source) return std::unique_ptr<data::EvalLoader>();
     return std::make_unique<data::EvalLoader>(
-        data::open_dataset(*source, config.index_cache, {.stores = stores}), options, slice, *pool);
+        data::open_dataset(*source, config.index_cache, {.stores = stores, .tells = env.rank == 0}),
+        options, slice, *pool);
   };
   val_loader = open_eval(config.val);
   test_loader = open_eval(config.test);
@@ -121,7 +134,8 @@ void Parts::build_model(const recipe::Recipe& recipe) {
   std::vector<optim::NamedParameter> named;
   for (const auto& item : model->named_parameters()) {
     parameters.push_back(item.value());
-    named.push_back({.name = item.key(), .tensor = item.value(), .decays = item.value().dim() > 1});
+    named.push_back(
+        {.name = item.key(), .tensor = item.value(), .decays = model->decays(item.key())});
   }
   loss = nn::make_loss(recipe.loss);
   precision = precision::make_precision(recipe.precision, group->device());
@@ -145,9 +159,18 @@ void Parts::warn_of_warmup(const recipe::Recipe& recipe) const {
       steps, total_steps);
 }
 
-// Counting a set that is opened as it is read would open all of it.
-std::int64_t Parts::count_samples(const recipe::Recipe& recipe) const {
-  return recipe.data.order == "streamed" ? 0 : train_set->size();
+// Counting a set that is opened as it is read would open all of it, and looking into a remote one
+// would fetch it.
+void Parts::describe_data(checkpoint::TrainState& now, const recipe::Recipe& recipe) const {
+  const bool streamed = recipe.data.order == "streamed";
+  now.set_samples = streamed ? 0 : train_set->size();
+  now.per_device = streamed ? batch.per_device : 0;
+  now.set_digest.clear();
+  if (streamed || group->rank() != 0 || !is_plain_and_local(recipe.data.train)) return;
+  try {
+    now.set_digest = data::set_digest(*train_set);
+  } catch (const core::Error&) {  // told where the sample is trained on
+  }
 }
 
 void Parts::restore(const recipe::Recipe& recipe, const std::filesystem::path& checkpoint) {
@@ -156,8 +179,9 @@ void Parts::restore(const recipe::Recipe& recipe, const std::filesystem::path& c
         "/batch",
         fmt::format("the global batch is {}, the checkpoint's was {}", batch.global,
                     state.global_batch),
-        fmt::format(R"(set {{"global": {}, "per_device": N}} with N a divisor for {} ranks)",
-                    state.global_batch, group->world_size()));
+        fmt::format("start {} ranks (--nproc), as it had, or set {{\"global\": {}, "
+                    "\"per_device\": N}} with N a divisor for {} ranks",
+                    state.world_size, state.global_batch, group->world_size()));
   }
   checkpoint::Contents contents;
   contents.model = model_tensors();
@@ -169,7 +193,7 @@ void Parts::restore(const recipe::Recipe& recipe, const std::filesystem::path& c
 
   checkpoint::TrainState now;
   describe_process(now, *group);
-  now.set_samples = count_samples(recipe);
+  describe_data(now, recipe);
   const std::vector<std::string> changed = differences(state, now);
   if (!changed.empty() && group->rank() == 0) {
     core::warn("not bit for bit as the run it continues: {}", fmt::join(changed, "; "));

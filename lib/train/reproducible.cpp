@@ -31,9 +31,15 @@ std::vector<std::string> differences(const checkpoint::TrainState& was,
   compare("CPU capability", was.cpu_capability, now.cpu_capability);
   compare("LibTorch", was.torch_version, now.torch_version);
   compare("data order version", was.order_version, now.order_version);
+  if (was.per_device > 0 && now.per_device > 0) {
+    compare("samples per device of the streamed order", was.per_device, now.per_device);
+  }
   // A set that was not counted, or not by the program that saved, tells nothing.
   if (was.set_samples > 0 && now.set_samples > 0) {
     compare("samples of the training set", was.set_samples, now.set_samples);
+  }
+  if (!was.set_digest.empty() && !now.set_digest.empty() && was.set_digest != now.set_digest) {
+    result.emplace_back("the training set holds other samples");
   }
   return result;
 }

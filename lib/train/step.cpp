@@ -1,6 +1,7 @@
 #include "lib/train/step.h"
 
 #include <ATen/Context.h>
+#include <ATen/ops/_foreach_copy.h>
 
 #include <cmath>
 #include <limits>
@@ -35,13 +36,19 @@ std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) 
 StepRunner::StepRunner(Parts& parts, const recipe::Recipe& recipe)
     : parts_(parts), seed_(recipe.seed), fault_(read_fault()) {
   if (recipe.clip) max_norm_ = recipe.clip->norm;
+  for (const at::Tensor& buffer : parts.model->buffers()) {
+    if (!buffer.is_floating_point()) continue;
+    statistics_.push_back(buffer);
+    kept_.push_back(buffer.clone());
+  }
 }
 
 at::Tensor StepRunner::forward(std::int64_t step, std::int64_t micro_step,
-                               const data::ImageBatch& images) {
+                               const data::ImageBatch& images, bool make_nan) {
   const dist::Group& group = *parts_.group;
   input::DeviceBatch batch = parts_.input->prepare(images);
   if (parts_.mixer) parts_.mixer->mix(batch, images.epoch, images.position);
+  if (make_nan) batch.images.fill_(std::numeric_limits<double>::quiet_NaN());
   reseed(group.device(), seed_, step, micro_step * group.world_size() + group.rank());
   return parts_.precision->forward(
       [&] { return parts_.loss->sum(parts_.model->forward(batch.images), batch.targets); });
@@ -60,14 +67,14 @@ StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
   std::optional<VoteExchange> exchange;
 
   parts_.parallel->zero_grad();
+  if (!kept_.empty()) at::_foreach_copy_(kept_, statistics_);
   for (std::int64_t micro_step = 0; micro_step < parts_.batch.accumulate; ++micro_step) {
     const bool last = micro_step + 1 == parts_.batch.accumulate;
     beat.enter(core::Phase::kData);
     const data::ImageBatch images = parts_.train_loader->next();
     beat.enter(core::Phase::kCompute);
     parts_.parallel->begin_micro_step(last);
-    at::Tensor loss = forward(step, micro_step, images);
-    if (make_nan) loss = loss * std::numeric_limits<double>::quiet_NaN();
+    const at::Tensor loss = forward(step, micro_step, images, make_nan);
 
     const auto loss_sum = loss.item<double>();
     own.loss_sum += loss_sum;
@@ -115,6 +122,8 @@ bool StepRunner::update(double lr, double& norm, bool finite) {
   if (finite) {
     if (max_norm_) optim::clip_grad_norm(gradients, norm_tensor, *max_norm_);
     parts_.optimizer->step(lr);
+  } else if (!kept_.empty()) {
+    at::_foreach_copy_(statistics_, kept_);  // forward may have put into them what is not finite
   }
   parts_.precision->update(finite);
   return finite;

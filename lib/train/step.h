@@ -35,8 +35,10 @@ class StepRunner {
   StepResult run(std::int64_t step, double lr, double trained_s);
 
  private:
-  // Forward of one micro-batch; returns its summed loss.
-  at::Tensor forward(std::int64_t step, std::int64_t micro_step, const data::ImageBatch& images);
+  // Forward of one micro-batch, of nothing but NaN where the fault asks for it; returns its summed
+  // loss.
+  at::Tensor forward(std::int64_t step, std::int64_t micro_step, const data::ImageBatch& images,
+                     bool make_nan);
   void backward(const at::Tensor& root);
   // Clips and updates where everything is finite; returns whether it was.
   bool update(double lr, double& norm, bool finite);
@@ -45,6 +47,7 @@ class StepRunner {
   std::uint64_t seed_;
   std::optional<double> max_norm_;
   std::optional<Fault> fault_;
+  std::vector<at::Tensor> statistics_, kept_;  // running ones of the model; from before the step
 };
 
 }  // namespace scaletrain::train

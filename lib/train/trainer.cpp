@@ -29,7 +29,7 @@ Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
       validate_every_(recipe_.validate_every, parts_.train_loader->steps_per_epoch()),
       save_every_(recipe_.checkpoint.every, parts_.train_loader->steps_per_epoch()),
       saved_step_(parts_.is_saved ? parts_.state.step : -1),
-      seconds_before_(parts_.state.trained_s) {}
+      seconds_before_(parts_.state.seen_s) {}
 
 core::ExitCode Trainer::run() {
   const checkpoint::TrainState& state = parts_.state;
@@ -53,6 +53,7 @@ StepResult Trainer::train_step() {
   StepResult result = steps_.run(parts_.state.step, lr, parts_.state.trained_s);
   const double seconds = core::seconds_since(start);
   count_step(result, seconds);
+  parts_.state.seen_s = result.trained_s;
   const bool last =
       parts_.state.step == parts_.total_steps || result.stop != core::StopReason::kNone;
   const bool due = last || log_every_.due(parts_.state.step, seconds_before_, result.trained_s);

@@ -19,12 +19,15 @@ TrainState make_state() {
           .order_digest = 0xfedcba9876543210,
           .order_version = 1,
           .trained_s = 0.1 + 0.2,
+          .seen_s = 0.25,
           .best_metric = 0.985,
           .best_step = 900,
           .validation_due = true,
           .skipped_steps = 2,
           .skipped_samples = 31,
           .set_samples = 1400,
+          .set_digest = "00ff",
+          .per_device = 16,
           .shard_sizes = {350, -1, 0},
           .schedule = {{"step", 1200}, {"lr", 0.001}},
           .scaler = {{"scale", 65536.0}},
@@ -60,11 +63,14 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.bucket_layout == state.bucket_layout);
   CHECK(read.skipped_samples == 31);
   CHECK(read.validation_due);
+  CHECK(read.seen_s == 0.25);
   CHECK(read.set_samples == 1400);
+  CHECK(read.per_device == 16);
+  CHECK(read.set_digest == "00ff");
   CHECK(read.shard_sizes == std::vector<std::int64_t>{350, -1, 0});
   CHECK(text.find("\"order_digest\":\"fedcba9876543210\"") != std::string::npos);
   CHECK(nlohmann::json::parse(text).at("format") == 1);
-  CHECK(nlohmann::json::parse(text).size() == 25);  // the 24 fields of TrainState, and format
+  CHECK(nlohmann::json::parse(text).size() == 28);  // the 24 fields of TrainState, and format
 }
 
 TEST_CASE("a field that is wrong, missing or unknown is named") {
@@ -93,11 +99,16 @@ TEST_CASE("a field that is wrong, missing or unknown is named") {
         "(manifest.json names it), or a newer one");
 }
 
-TEST_CASE("the state of a writer that knew of no skipped samples and shard sizes is read") {
-  const std::string text =
-      test::replaced(render_state(make_state()),
-                     "\"skipped_samples\":31,\"set_samples\":1400,\"shard_sizes\":[350,-1,0],", "");
+TEST_CASE("the state of a writer that knew less is read") {
+  std::string text = test::replaced(render_state(make_state()), "\"seen_s\":0.25,", "");
+  text = test::replaced(text,
+                        "\"skipped_samples\":31,\"set_samples\":1400,\"set_digest\":\"00ff\","
+                        "\"per_device\":16,"
+                        "\"shard_sizes\":[350,-1,0],",
+                        "");
   const TrainState state = parse_state(text, "state.json");
+  CHECK(state.seen_s == state.trained_s);
+  CHECK(state.per_device == 0);
   CHECK(state.skipped_samples == 0);
   CHECK(state.set_samples == 0);
   CHECK(state.shard_sizes.empty());

@@ -49,3 +49,15 @@ TEST_CASE("a folder without classes or images, or with folders too deep, is told
   CHECK(message_of([&] { open_folder(path + "/absent"); }) ==
         path + "/absent: No such file or directory (ENOENT)\n  check the path");
 }
+
+TEST_CASE("files that are no images are counted by their extension, as pack counts them") {
+  const TemporaryFolder folder;
+  for (const char* name : {"cat/1.webp", "cat/2.rgb8", "cat/3.JPEG", "cat/4.bmp", "cat/5.BMP",
+                           "cat/notes", "classes.json", ".hidden", "cat/.hidden.bmp"}) {
+    folder.write(name, "x");
+  }
+  LeftAlone left_alone{{".gif", 1}};
+  CHECK(open_folder(folder.path.string(), &left_alone)->size() == 3);
+  CHECK(left_alone == LeftAlone{{"", 1}, {".bmp", 2}, {".gif", 1}, {".json", 1}});
+  CHECK(shown_files(left_alone) == "1 without extension, 2 .bmp, 1 .gif, 1 .json");
+}

@@ -101,6 +101,19 @@ class DataOrderTest(support.RunTestCase):
         self.assertIn("warning: not bit for bit as the run it continues: samples of the training "
                       "set 159, was 160", self.result.stderr)
 
+    def test_a_resume_on_other_samples_says_so(self):
+        shards = write_shards(self.folder / "set", "train", [80, 80])
+        data = {"train": {"shards": shards}}
+        changes = {"steps": 8, "checkpoint": {"every": {"steps": 4}}}
+        self.launch("run", 1, data, env={"SCALETRAIN_FAULT": "kill@6"}, expect=137, **changes)
+        first, second = sorted((self.folder / "set").glob("*.tar"))
+        first.rename(self.folder / "swapped")
+        second.rename(first)
+        (self.folder / "swapped").rename(second)
+        self.launch("run", 1, data, flags=["--resume", "auto"], **changes)
+        self.assertIn("warning: not bit for bit as the run it continues: the training set holds "
+                      "other samples", self.result.stderr)
+
     def test_mixed_and_limited_sources(self):
         one = write_shards(self.folder / "one", "train", [60, 20])
         two = write_shards(self.folder / "two", "val", [40])

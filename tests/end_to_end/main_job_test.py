@@ -53,10 +53,12 @@ class MainJobTest(support.RunTestCase):
                     folder = self.folder / "images" / label
                     folder.mkdir(parents=True, exist_ok=True)
                     (folder / name).write_bytes(data)
+        (self.folder / "images/3/scan.bmp").write_bytes(b"BM")
         path = self.recipe(data={"train": {"folder": str(self.folder / "images")},
                                  "val": {"shards": str(support.DIGITS / "val-000000.tar")},
                                  "image_size": 16}, steps=None, epochs=6)
-        self.run_scaletrain("launch", "--nproc", 2, path)
+        done = self.run_scaletrain("launch", "--nproc", 2, path)
+        self.assertEqual(1, done.stderr.count("images: no images, left alone: 1 .bmp\n"))
         last = [r for r in support.records(self.folder / "recipe", "eval")][-1]
         self.assertGreater(last["top1"], 0.5)  # the labels agree: chance is 0.1
 

@@ -6,6 +6,8 @@ import signal
 import time
 import unittest
 
+import safetensors.torch
+
 from end_to_end import support
 
 
@@ -94,6 +96,14 @@ class StopTest(support.RunTestCase):
                                      env={"SCALETRAIN_FAULT": "nan@5,1"})
         self.assertIn("step 5 was left out on all ranks", result.stderr)
         self.assertEqual(support.records(self.folder / "recipe", "train")[-1]["step"], 20)
+
+    def test_a_step_that_is_left_out_leaves_nothing_in_batch_norm(self):
+        path = self.recipe(model={"name": "resnet18", "num_classes": 10}, steps=6)
+        self.run_scaletrain("launch", "--nproc", 1, path, env={"SCALETRAIN_FAULT": "nan@3,0"})
+        model = safetensors.torch.load_file(
+            self.folder / "recipe/checkpoints/latest/model.safetensors")
+        for name, tensor in model.items():
+            self.assertTrue(tensor.isfinite().all(), name)
 
     def test_divergence_exits_76_and_keeps_the_checkpoint(self):
         path = self.recipe(steps=100, checkpoint={"every": {"steps": 5}})

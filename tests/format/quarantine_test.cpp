@@ -63,16 +63,40 @@ TEST_CASE("the list beside shards is found, and none is an empty one") {
   CHECK(Quarantine::beside(folder.path).keys_of("a.tar") == std::vector<std::string>{"k"});
 }
 
+TEST_CASE("a renewed list holds what is wrong now, and what was not judged") {
+  const Quarantine old({{"a.tar", "", "cut"},
+                        {"b.tar", "k1", "no label"},
+                        {"b.tar", "k2", "no image"},
+                        {"c.tar", "k1", "no label"}});
+  CHECK(old.renewed({"a.tar", "b.tar"}, {{"b.tar", "k2", "two images"}, {"b.tar", "k3", "cut"}})
+            .entries() == std::vector<Quarantined>{{"b.tar", "k2", "two images"},
+                                                   {"b.tar", "k3", "cut"},
+                                                   {"c.tar", "k1", "no label"}});
+  CHECK(old.renewed({}, {}) == old);
+  CHECK(old.renewed({"a.tar", "b.tar", "c.tar"}, {}).entries().empty());
+}
+
+TEST_CASE("an entry is left out by itself, or with its shard") {
+  const Quarantine list({{"a.tar", "", "cut"}, {"b.tar", "k", "no label"}});
+  CHECK(list.leaves_out({"a.tar", "", "another problem"}));
+  CHECK(list.leaves_out({"a.tar", "any", ""}));
+  CHECK(list.leaves_out({"b.tar", "k", ""}));
+  CHECK(!list.leaves_out({"b.tar", "k2", ""}));
+  CHECK(!list.leaves_out({"b.tar", "", ""}));
+  CHECK(!list.leaves_out({"c.tar", "k", ""}));
+}
+
 TEST_CASE("a damaged list is refused, never taken for an empty one") {
   CHECK(refused("[]").starts_with("q.json: is not a JSON object"));
   CHECK(refused("{\"version\": 2}") == "q.json: is of version 2\n  version 1 is read here");
   CHECK(refused("{\"version\": 1, \"shards\": []}").starts_with("q.json: /samples: is missing"));
   CHECK(refused("{\"version\": 1, \"shards\": {}, \"samples\": []}") ==
-        "q.json: /shards: is not an array\n  write the list again: scaletrain data check --repair");
+        "q.json: /shards: is not an array\n"
+        "  remove the file, then write it again: scaletrain data check --repair");
   CHECK(refused("{\"version\": 1, \"shards\": [], \"samples\": [{\"shard\": \"a\", \"key\": \"\", "
                 "\"problem\": \"\"}]}") ==
         "q.json: /samples/0: names nothing\n"
-        "  write the list again: scaletrain data check --repair");
+        "  remove the file, then write it again: scaletrain data check --repair");
   CHECK(refused("{\"version\": 1, \"shards\": [{\"shard\": \"a\", \"problem\": \"\", \"x\": 1}], "
                 "\"samples\": []}")
             .starts_with("q.json: /shards/0/x: is not a key of this format"));

@@ -102,7 +102,7 @@ void print_losses(const recipe::Recipe& recipe, const std::string& weights,
   const auto loss = nn::make_loss(recipe.loss);
   std::vector<optim::NamedParameter> parameters;
   for (const auto& item : model->named_parameters()) {
-    parameters.push_back({item.key(), item.value(), item.value().dim() > 1});
+    parameters.push_back({item.key(), item.value(), model->decays(item.key())});
   }
   const auto optimizer = optim::make_optimizer(recipe.optimizer, parameters);
   for (std::int64_t step = 0; step < images.size(0); ++step) {

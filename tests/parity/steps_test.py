@@ -8,6 +8,7 @@ import os
 import tempfile
 import unittest
 
+import timm.optim
 import torch
 
 from parity.twins import NUM_CLASSES, Twin, images, peer_model
@@ -36,11 +37,9 @@ OPTIMIZERS = {
 
 
 def peer_losses(model, make_optimizer, batches, targets):
-    parameters = list(model.parameters())
-    optimizer = make_optimizer([
-        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": 0.05},
-        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
-    ])
+    optimizer = make_optimizer(timm.optim.param_groups_weight_decay(
+        model, weight_decay=0.05,
+        no_weight_decay_list=getattr(model, "no_weight_decay", lambda: ())()))
     criterion = torch.nn.CrossEntropyLoss(label_smoothing=LABEL_SMOOTHING)
     losses = []
     model.train()

@@ -19,7 +19,6 @@ TESTED_THROUGH |= {
     "lib/core/command_line.cpp": "tests/launcher/launch_test.py",
     "lib/core/version.cpp": "tests/launcher/launch_test.py",
     "lib/data/classes_file.cpp": "tests/data/shards_test.cpp",
-    "lib/data/read_ahead.cpp": "tests/data/loader_test.cpp",
     "lib/data/sample_maker.cpp": "tests/data/loader_test.cpp",
     "lib/dist/cuda_library.cpp": "tests/dist/device_test.cpp",
     "lib/observe/terminal.cpp": "tests/observe/progress_test.cpp",

@@ -305,6 +305,28 @@ TEST_CASE("what is wanted next is fetched ahead, as much as fits into half of th
   CHECK(f.origin.fetches == 4);
 }
 
+TEST_CASE("what is fetched ahead is this process's share, of objects of unknown size too") {
+  for (const std::string scheme : {"s3://b/", "pipe:cat "}) {
+    CAPTURE(scheme);
+    const Fixture f;
+    std::vector<Cache::Wanted> wanted;
+    for (int i = 0; i < 9; ++i) {
+      const std::string path = scheme + std::to_string(i);
+      f.origin.write(path, std::string(kMegabyte, 'x'));
+      if (i > 0) wanted.push_back({&f.origin, path});
+    }
+    {
+      Cache cache(f.folder.path, 9 * kMegabyte, kPatienceS, 2);
+      CHECK(f.open_and_read(cache, scheme + "0") == std::string(kMegabyte, 'x'));
+      cache.prefetch(wanted);
+      while (f.files(".data").size() < 3) std::this_thread::yield();
+      CHECK(f.open_and_read(cache, scheme + "0") == std::string(kMegabyte, 'x'));
+    }
+    CHECK(f.files(".data").size() == 3);
+    CHECK(f.origin.fetches == 3);
+  }
+}
+
 TEST_CASE("a folder that cannot be made is a storage error that names it") {
   CHECK(thrown_by([] {
           const Cache cache("/dev/null/cache", kMegabyte, kPatienceS);

@@ -23,6 +23,19 @@ TEST_CASE("the same process continues bit for bit; whatever differs is named wit
         std::vector<std::string>{"ranks 4, was 2", "CPU capability AVX512, was AVX2"});
 
   now = was;
+  now.per_device = 16;
+  CHECK(differences(was, now).empty());  // not told before
+  was.per_device = 32;
+  CHECK(differences(was, now) ==
+        std::vector<std::string>{"samples per device of the streamed order 16, was 32"});
+
+  now = was;
+  now.set_digest = "1";
+  CHECK(differences(was, now).empty());
+  was.set_digest = "2";
+  CHECK(differences(was, now) == std::vector<std::string>{"the training set holds other samples"});
+
+  now = was;
   now.set_samples = 1398;
   CHECK(differences(was, now).empty());  // not counted before
   was.set_samples = 1400;

@@ -4,7 +4,6 @@
 // Dosovitskiy et al., "An Image is Worth 16x16 Words", 2020, section 3.1; dropout as in its
 // appendix B.1: after every dense layer but the query-key-value product and the head, and after the
 // position embedding.
-#include <fmt/format.h>
 #include <torch/nn/functional/activation.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -139,6 +138,11 @@ class Vit : public Model {
     tokens = blocks_->forward(tokens);
     // The norm works token by token, and only the class token is read.
     return head_(norm_(tokens.select(1, 0)));
+  }
+
+  // As timm's no_weight_decay().
+  bool decays(const std::string& name) const override {
+    return name != "cls_token" && name != "pos_embed";
   }
 
  private:
