@@ -19,6 +19,7 @@
 #include "app/data/shard_set.h"
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/url.h"
 #include "lib/core/version.h"
 #include "lib/data/classes_file.h"
@@ -112,8 +113,7 @@ void run_card(const CardOptions& options) {
       {"samples", samples},
       {"classes", counts},
       {"shards", shards}};
-  const std::string text =
-      card.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  const std::string text = core::json_text(card, 1) + "\n";
   stores.of(path).write(path, text);
   print(options.as_json
             ? text

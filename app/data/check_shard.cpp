@@ -16,7 +16,10 @@
 #include "lib/core/hash.h"
 #include "lib/core/url.h"
 #include "lib/data/decode.h"
+#include "lib/data/stored_index.h"
+#include "lib/format/shard_index.h"
 #include "lib/format/tar_samples.h"
+#include "lib/storage/unpacked_file.h"
 
 namespace scaletrain::app {
 namespace {
@@ -97,10 +100,8 @@ void look_at_samples(const ShardFile& shard, const CheckRules& rules, ShardRepor
   std::unordered_map<std::string, int> uses;
   const auto take = [&](const format::TarGroup& group, const Finding& finding) {
     progress.add(1);
-    ++report.samples;
-    report.keys.push_back(core::xxh3_64(group.key));
+    report.samples.push_back({core::xxh3_64(group.key), finding.label});
     report.misnamed += finding.misnamed ? 1 : 0;
-    if (finding.label >= 0) ++report.labels[finding.label];
     if (!finding.problem.empty()) {
       report.problems.push_back({shard.name(), group.key, finding.problem});
     }
@@ -122,30 +123,78 @@ void look_at_samples(const ShardFile& shard, const CheckRules& rules, ShardRepor
   });
 }
 
+// The SHA-256 that a local shard's index holds, if the index is of this version of the shard.
+std::string indexed_hash(const std::string& path, const storage::Identity& version) {
+  if (core::is_url(path)) return "";
+  return format::recorded_sha256(data::index_path(path, ""), data::version_of(version));
+}
+
+void look_at_hash(const storage::Stores& stores, const std::string& path, const std::string& sha256,
+                  ShardReport& report) {
+  if (sha256.empty()) return;
+  if (const std::string found = hash_of(stores, path).sha256; found != sha256) {
+    report.problems.push_back(
+        {report.name, "", fmt::format("its SHA-256 is {}, and {} was recorded", found, sha256)});
+  }
+}
+
+// The shard's path stands in front of the text already.
+std::string without_path(const std::string& path, const core::Error& error) {
+  const std::string shown = core::shown_path(path), within = shown + ": ";
+  const std::string& place = error.place();
+  if (place == shown || place == path) return error.found();
+  return (place.starts_with(within) ? place.substr(within.size()) : place) + ": " + error.found();
+}
+
+// Whether the error is of the machine, or of what is at the path, rather than of a shard's bytes.
+bool is_of_machine(const core::Error& error, const std::string& path, bool was_opened) {
+  if (dynamic_cast<const storage::UnpackRoomError*>(&error) != nullptr) return true;
+  if (error.exit_code() == core::ExitCode::kStorage) return !core::is_url(path);
+  return error.exit_code() == core::ExitCode::kData && !was_opened;
+}
+
+bool is_still(const storage::Stores& stores, const std::string& path,
+              const storage::Identity& version) {
+  try {
+    return identity_of(stores, path) == version;
+  } catch (const core::DataError&) {
+    return false;
+  }
+}
+
+ShardReport unchecked(const std::string& path, Unchecked why) {
+  ShardReport report;
+  report.name = core::base_name(path);
+  report.unchecked = std::move(why);
+  return report;
+}
+
 }  // namespace
 
 ShardReport check_shard(const storage::Stores& stores, const std::string& path,
                         const std::string& sha256, const CheckRules& rules,
                         observe::WorkProgress& progress) {
   ShardReport report;
-  const std::string name = core::base_name(path), shown = core::shown_path(path) + ": ";
+  report.name = core::base_name(path);
+  std::optional<storage::Identity> version;
   try {
-    report.bytes = identity_of(stores, path).bytes;
-    if (!sha256.empty()) {
-      if (const std::string found = hash_of(stores, path).sha256; found != sha256) {
-        report.problems.push_back(
-            {name, "", fmt::format("its SHA-256 is {}, and {} was recorded", found, sha256)});
-      }
-    }
+    version = identity_of(stores, path);
+    report.bytes = version->bytes;
+    look_at_hash(stores, path, sha256.empty() ? indexed_hash(path, *version) : sha256, report);
     const ShardFile shard(stores, path);
     look_at_samples(shard, rules, report, progress);
   } catch (const core::Error& error) {
+    if (is_of_machine(error, path, version.has_value())) {
+      const bool absent = dynamic_cast<const storage::AbsentError*>(&error) != nullptr;
+      return unchecked(path,
+                       {without_path(path, error), error.remedy(), error.exit_code(), absent});
+    }
     if (error.exit_code() != core::ExitCode::kData) throw;
-    // "PATH: byte N" is the place of a damaged tar; the path is known.
-    const std::string& place = error.place();
-    report.problems.push_back(
-        {name, "",
-         (place.starts_with(shown) ? place.substr(shown.size()) + ": " : "") + error.found()});
+    report.problems.push_back({report.name, "", without_path(path, error)});
+  }
+  if (!report.problems.empty() && !is_still(stores, path, *version)) {
+    return unchecked(path, {"was replaced while it was read",
+                            "start again, and leave shards alone while they are read"});
   }
   return report;
 }

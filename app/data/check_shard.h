@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lib/core/error.h"
 #include "lib/format/quarantine.h"
 #include "lib/observe/work_progress.h"
 #include "lib/storage/stores.h"
@@ -18,17 +19,32 @@ struct CheckRules {
   int threads = 1;
 };
 
-struct ShardReport {
-  std::int64_t samples = 0, bytes = 0;
-  std::vector<format::Quarantined> problems;    // of samples, or of the whole shard
-  std::vector<std::uint64_t> keys;              // XXH3-64 of each, in file order
-  std::int64_t ignored = 0;                     // members that are no part of a sample
-  std::int64_t misnamed = 0;                    // images whose extension names another format
-  std::map<std::int64_t, std::int64_t> labels;  // samples by class
+// Why nothing is known of a shard: it is not there, or the machine failed.
+struct Unchecked {
+  std::string problem, remedy;
+  core::ExitCode code = core::ExitCode::kData;  // kStorage: a restart may help
+  bool absent = false;
 };
 
-// `sha256` is what the shard should have, "" where nobody says. Never throws core::DataError: what
-// is wrong is in the report.
+struct CheckedSample {
+  std::uint64_t key = 0;    // XXH3-64
+  std::int64_t label = -1;  // -1: none that is right
+};
+
+struct ShardReport {
+  std::string name;                           // without its folder
+  std::optional<Unchecked> unchecked;         // then nothing else is told
+  std::int64_t bytes = 0;                     // of the file
+  std::vector<format::Quarantined> problems;  // of samples, or of the whole shard
+  std::vector<CheckedSample> samples;         // in file order
+  std::int64_t ignored = 0;                   // members that are no part of a sample
+  std::int64_t misnamed = 0;                  // images whose extension names another format
+};
+
+// `sha256` is what the shard should have, "" for what its index holds, if it is of this version of
+// the shard. What is wrong is in the report, and so is why a shard cannot be checked: absent, not
+// readable, replaced meanwhile, no room to decompress it. Throws core::StorageError where a server
+// fails, which would fail for the other shards too.
 ShardReport check_shard(const storage::Stores& stores, const std::string& path,
                         const std::string& sha256, const CheckRules& rules,
                         observe::WorkProgress& progress);

@@ -163,13 +163,11 @@ class Report {
 
 void write_filtered(const DedupOptions& options, const ShardSet& set,
                     const std::vector<bool>& dropped, int threads) {
-  const std::vector<std::string> classes = shared_classes(set.stores(), set.paths());
-  check_classes(set.stores(), options.shards.folder, classes);
   ShardWriter writer(set.stores(), options.shards);
+  writer.claim_classes(shared_classes(set.stores(), set.paths()));
   copy_samples(set, threads,
                [&](std::uint32_t number) { return dropped[number] ? nullptr : &writer; });
   writer.finish();
-  keep_classes(set.stores(), options.shards.folder, classes);
 }
 
 void run_dedup(const DedupOptions& options) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +14,9 @@
 #include "app/data/shard_files.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/url.h"
+#include "lib/data/quarantine_lists.h"
+#include "lib/format/tar.h"
 
 namespace scaletrain::app {
 namespace {
@@ -57,8 +61,17 @@ void write_fields(const ShardFile& shard, const format::TarGroup& group,
 
 void run_get(const GetOptions& options) {
   const storage::Stores stores;
+  const std::vector<std::string> paths = resolve_shards(stores, options.paths);
+  const data::QuarantineLists quarantine(paths, stores);
   bool found = false;
-  for (const std::string& path : resolve_shards(stores, options.paths)) {
+  std::string left_out;  // the last shard that has it in quarantine
+  for (const std::string& path : paths) {
+    if (quarantine.holds_shard(path)) continue;
+    const std::vector<std::string> keys = quarantine.keys_of(path);
+    if (std::binary_search(keys.begin(), keys.end(), options.key)) {
+      left_out = path;
+      continue;
+    }
     const ShardFile shard(stores, path);
     shard.for_each_group([&](const format::TarGroup& group) {
       if (group.key != options.key) return true;
@@ -71,6 +84,12 @@ void run_get(const GetOptions& options) {
       return false;  // what is behind it may be damaged
     });
     if (found) return;
+  }
+  if (!left_out.empty()) {
+    throw core::DataError(
+        fmt::format("{}: {}", core::shown_path(left_out), format::shown_name(options.key)),
+        "is in quarantine.json and left out",
+        "see there what is wrong with it; tar -xf gets it all the same");
   }
   throw core::DataError(options.key, "no sample has this key", "scaletrain data ls lists the keys");
 }

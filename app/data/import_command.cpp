@@ -1,24 +1,30 @@
 #include "app/data/import_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "app/data/import_fields.h"
+#include "app/data/import_keys.h"
 #include "app/data/import_sources.h"
+#include "app/data/import_tars.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/pack_sources.h"
-#include "app/data/set_classes.h"
 #include "app/data/shard_writer.h"
+#include "app/data/unique_keys.h"
+#include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/format/key_set.h"
-#include "lib/format/tar.h"
 #include "lib/observe/work_progress.h"
 
 namespace scaletrain::app {
@@ -29,9 +35,43 @@ struct ImportOptions {
   std::vector<std::string> sources;
   ShardOptions shards;
   FieldNames fields;
+  bool prefix_keys = false;
   int threads = 0;
   bool as_json = false;
 };
+
+// The kinds that a flag is for, where it is not for all.
+struct KindFlag {
+  const char* name;
+  std::vector<std::string> kinds;
+};
+
+const std::vector<KindFlag>& kind_flags() {
+  static const std::vector<KindFlag> flags{
+      {"--image-field", {"lmdb", "parquet", "tar", "tfrecord"}},
+      {"--label-field", {"lmdb", "parquet", "tar", "tfrecord"}},
+      {"--first-class", {"idx", "lmdb", "parquet", "tar", "tfrecord"}},
+      {"--prefix-keys", {"lmdb", "tar"}},
+      {"--threads", {"folder"}},
+  };
+  return flags;
+}
+
+void refuse_flags_of_others(const CLI::App& command, const std::string& kind) {
+  for (const KindFlag& flag : kind_flags()) {
+    const bool is_used = std::find(flag.kinds.begin(), flag.kinds.end(), kind) != flag.kinds.end();
+    if (is_used || command.count(flag.name) == 0) continue;
+    throw core::UsageError(flag.name, fmt::format("is not for {}", kind),
+                           fmt::format("it is for: {}", fmt::join(flag.kinds, ", ")));
+  }
+}
+
+// What --prefix-keys puts before the keys of a file: "train-0" for train-0.tar.gz.
+std::string prefix_of(const std::string& source) {
+  const std::string name = core::tar_name(source);
+  const std::size_t tar = name.find(".tar");
+  return tar == 0 ? name : name.substr(0, tar);
+}
 
 ImportedSet import_all(const storage::Stores& stores, const ImportOptions& options,
                        const UseSample& use) {
@@ -40,7 +80,7 @@ ImportedSet import_all(const storage::Stores& stores, const ImportOptions& optio
       throw core::UsageError("data import idx", "two files are needed",
                              "scaletrain data import idx IMAGES LABELS --out FOLDER");
     }
-    import_idx(options.sources[0], options.sources[1], use);
+    import_idx(options.sources[0], options.sources[1], options.fields.first_class, use);
   }
   if (options.kind == "folder") {
     if (options.sources.size() != 1) {
@@ -50,12 +90,22 @@ ImportedSet import_all(const storage::Stores& stores, const ImportOptions& optio
     return import_folder(options.sources[0], resolve_threads(options.threads), use);
   }
   if (options.kind == "parquet") return import_parquet(options.sources, options.fields, use);
-  if (options.kind == "tfrecord") import_tfrecord(options.sources, options.fields, use);
-  for (const std::string& source : options.sources) {
-    if (options.kind == "lmdb") import_lmdb(source, use);
-    if (options.kind == "tar") import_tar(stores, source, use);
+  if (options.kind == "tfrecord") return import_tfrecord(options.sources, options.fields, use);
+  ImportedSet set;
+  std::optional<ImportedTars> tars;
+  if (options.kind == "tar") {
+    set.classes = tars.emplace(stores, options.sources).classes(options.fields.first_class);
   }
-  return {};
+  UniqueKeys prefixes;
+  for (const std::string& source : options.sources) {
+    const std::string prefix = options.prefix_keys ? prefixes.take(prefix_of(source)) : "";
+    const UseSample use_arranged = [&](ImportedSample sample) {
+      use(arranged(std::move(sample), options.fields, prefix));
+    };
+    if (options.kind == "lmdb") import_lmdb(source, use_arranged);
+    if (tars) tars->import(source, use_arranged, set);
+  }
+  return set;
 }
 
 void run_import(const ImportOptions& options) {
@@ -63,13 +113,10 @@ void run_import(const ImportOptions& options) {
   refuse_replaced_inputs(options.shards, options.sources);
   ShardWriter writer(stores, options.shards);
   observe::WorkProgress progress(STDERR_FILENO, "importing", 0);
-  format::KeySet keys;
+  ImportKeys keys;
   std::int64_t samples = 0;
   const ImportedSet set = import_all(stores, options, [&](const ImportedSample& sample) {
-    if (!keys.insert(sample.key)) {
-      throw core::DataError(format::shown_name(sample.key), "the key is used again",
-                            "the fields of a key must stand together, and keys must differ");
-    }
+    keys.insert(sample.key, sample.source);
     std::vector<WrittenField> fields;
     std::int64_t bytes = 0;
     for (const ImportedField& field : sample.fields) {
@@ -84,19 +131,25 @@ void run_import(const ImportOptions& options) {
     throw core::DataError(options.sources.front(), "holds no sample",
                           "name whole data sets of the kind that is given");
   }
-  check_classes(stores, options.shards.folder, set.classes);
+  writer.claim_classes(set.classes);
   const std::size_t shards = writer.finish().size();
-  keep_classes(stores, options.shards.folder, set.classes);
   if (writer.incomplete() > 0) {
     core::warn(
         "{} of {} samples are not one image with a class number: other programs read them, "
         "training here does not",
         writer.incomplete(), samples);
   }
+  if (set.lost_links > 0) {
+    core::warn("{} links to what is no earlier file of their tar are left out, the first: {}",
+               set.lost_links, set.first_lost_link);
+  }
   if (options.as_json) {
-    print_json({{"samples", samples}, {"shards", shards}, {"left_alone", set.left_alone}});
+    print_json({{"samples", samples},
+                {"shards", shards},
+                {"left_alone", set.left_alone},
+                {"lost_links", set.lost_links}});
   } else {
-    const std::string others = shown_files(set.left_alone);
+    const std::string others = data::shown_files(set.left_alone);
     print(fmt::format("imported {} samples into {} shards in {}{}\n", samples, shards,
                       options.shards.folder,
                       others.empty() ? "" : fmt::format("; no images, left alone: {}", others)));
@@ -126,19 +179,26 @@ void add_import_command(CLI::App& app, int& exit_status) {
       ->required();
   add_shard_flags(*command, options->shards);
   command->add_option("--image-field", options->fields.image,
-                      "the image's feature (default: image/encoded) or Parquet column (image, img, "
-                      "jpg or png)");
-  command->add_option(
-      "--label-field", options->fields.label,
-      "the label's feature (default: image/class/label) or Parquet column (label or "
-      "cls)");
+                      "the image's feature (default: image/encoded), Parquet column (image, img, "
+                      "jpg or png), or what follows the key in its name, such as input.jpg");
+  command->add_option("--label-field", options->fields.label,
+                      "the label's feature (default: image/class/label), Parquet column (label or "
+                      "cls), or what follows the key in its name (cls)");
   command
       ->add_option("--first-class", options->fields.first_class,
-                   "tfrecord, parquet: the lowest label, which becomes 0")
+                   "the lowest label, which becomes 0")
       ->capture_default_str();
+  command->add_flag("--prefix-keys", options->prefix_keys,
+                    "put the file's name before each key, where keys repeat from file to file");
   add_threads_flag(*command, options->threads, "threads that read a folder's files");
+  for (const KindFlag& flag : kind_flags()) {
+    CLI::Option* const option = command->get_option(flag.name);
+    option->description(
+        fmt::format("{}: {}", fmt::join(flag.kinds, ", "), option->get_description()));
+  }
   add_json_flag(*command, options->as_json);
-  command->callback([options, &exit_status] {
+  command->callback([options, command, &exit_status] {
+    refuse_flags_of_others(*command, options->kind);
     if (options->kind == "tar") {
       options->sources = resolve_shards(storage::Stores(), options->sources);
     }

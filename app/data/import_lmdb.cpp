@@ -8,6 +8,7 @@
 
 #include "app/data/import_sources.h"
 #include "lib/core/error.h"
+#include "lib/core/url.h"
 #include "lib/format/tar_samples.h"
 
 namespace scaletrain::app {
@@ -73,11 +74,12 @@ void import_lmdb(const std::string& path, const UseSample& use) {
       use(std::exchange(sample, ImportedSample()));
     }
     sample.key = std::move(parts->key);
+    sample.source = core::shown_path(path);
     sample.fields.push_back({std::move(parts->extension),
                              std::string(static_cast<const char*>(value.mv_data), value.mv_size)});
   }
   if (status != MDB_NOTFOUND) check_lmdb(path, status);
-  if (!sample.fields.empty()) use(sample);
+  if (!sample.fields.empty()) use(std::move(sample));
 }
 
 }  // namespace scaletrain::app

@@ -2,14 +2,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "app/data/image_kind.h"
+#include "app/data/import_fields.h"
 #include "app/data/import_sources.h"
 #include "app/data/unique_keys.h"
 #include "app/parquet/parquet_library.h"
@@ -105,13 +106,43 @@ struct ParquetClasses {
   bool in_text = false;  // labels are names, and not numbers
 };
 
+// `names` go with the labels that the files have: of the first `first_class` none is left. `place`
+// is where the labels are, "" where no file has any.
+void shift_names(ParquetClasses& classes, std::int64_t first_class, const std::string& place) {
+  const auto refuse = [&](const std::string& found, const std::string& remedy) {
+    throw core::UsageError("--first-class", found, remedy);
+  };
+  if (first_class == 0) return;
+  if (place.empty()) refuse("no file has a column of labels", "--label-field names it");
+  if (classes.in_text) {
+    refuse(fmt::format("the labels of {} are names, which are numbered from 0 on", place),
+           "leave it out");
+  }
+  if (classes.names.empty()) return;
+  if (first_class < 0) {
+    refuse(fmt::format("{} would leave the first labels without a name: {} names its classes from "
+                       "0 on",
+                       first_class, place),
+           "leave it out, and out of the files the samples without a label, which are -1 in "
+           "Hugging Face's datasets");
+  }
+  const auto count = static_cast<std::int64_t>(classes.names.size());
+  if (first_class >= count) {
+    refuse(fmt::format("{} leaves none of the {} classes that {} names", first_class, count, place),
+           "name the lowest label of the set");
+  }
+  classes.names.erase(classes.names.begin(), classes.names.begin() + first_class);
+}
+
 // Reads the labels, which Parquet keeps apart from the images, of every file.
 ParquetClasses find_classes(const std::vector<std::string>& paths, const FieldNames& fields) {
   ParquetClasses classes;
   std::set<std::string> texts;
+  std::string place;
   for (const std::string& path : paths) {
     const std::string label = label_column(path, ParquetFile(path).columns(), fields);
     if (label.empty()) continue;
+    if (place.empty()) place = fmt::format("\"{}\" of {}", label, path);
     ParquetFile file(path, {label});
     const std::vector<std::string> noted = noted_names(file.huggingface(), label);
     if (!noted.empty() && !classes.names.empty() && noted != classes.names) {
@@ -124,8 +155,9 @@ ParquetClasses find_classes(const std::vector<std::string>& paths, const FieldNa
       if (row[0].kind == Kind::kText) texts.insert(row[0].text);
     }
   }
-  if (texts.empty()) return classes;
-  return {{texts.begin(), texts.end()}, true};
+  if (!texts.empty()) classes = {{texts.begin(), texts.end()}, true};
+  shift_names(classes, fields.first_class, place);
+  return classes;
 }
 
 // The field's name up to the last dot: one that a tar's member may have.
@@ -152,7 +184,6 @@ class RowImport {
         label_(label_column(path_, columns, fields)),
         first_class_(fields.first_class),
         classes_(classes) {
-    for (char& c : key_) c = c == '.' ? '_' : c;
     std::set<std::string> stems;
     for (const std::string& column : columns_) {
       if (!stems.insert(field_stem(column)).second) {
@@ -201,15 +232,17 @@ class RowImport {
       const auto& names = classes_.names;
       return std::lower_bound(names.begin(), names.end(), cell.text) - names.begin();
     }
-    const std::int64_t label = cell.number - first_class_;
-    if (cell.kind != Kind::kNumber || classes_.in_text || label < 0 || label > INT32_MAX) {
-      throw core::DataError(
-          place,
-          fmt::format("its \"{}\" is no class: {}", label_,
-                      cell.kind == Kind::kNull ? "null" : format::shown_name(cell.text)),
-          "--label-field names another column, --first-class what to take off");
+    std::optional<std::int64_t> stored, label;
+    if (cell.kind == Kind::kNumber && !classes_.in_text) stored = cell.number;
+    if (stored) label = class_number(*stored, first_class_);
+    if (!label) {
+      const bool is_null = cell.kind == Kind::kNull;
+      throw core::DataError(place,
+                            fmt::format("its \"{}\" is no class: {}", label_,
+                                        is_null ? "null" : format::shown_name(cell.text)),
+                            label_remedy(is_null ? -1 : stored, first_class_));
     }
-    return label;
+    return *label;
   }
 
   static std::string extension_of(const ParquetCell& cell) {
@@ -234,15 +267,14 @@ ImportedSet import_parquet(const std::vector<std::string>& paths, const FieldNam
   UniqueKeys stems;  // as in Hive's layout, part-0.parquet in each folder
   for (const std::string& path : paths) {
     ParquetFile file(path);
-    const RowImport rows(path, stems.take(std::filesystem::path(path).filename().string()),
-                         file.columns(), names, classes);
+    const RowImport rows(path, stems.take(key_stem(path)), file.columns(), names, classes);
     std::vector<ParquetCell> row;
     for (std::int64_t number = 0; file.next(row); ++number) {
       use(rows.sample(number, std::move(row)));
       row.clear();
     }
   }
-  return {classes.names, {}};
+  return {.classes = classes.names};
 }
 
 }  // namespace scaletrain::app

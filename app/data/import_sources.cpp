@@ -6,23 +6,18 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
-#include <stdexcept>
 #include <utility>
 
 #include "app/data/image_kind.h"
+#include "app/data/import_fields.h"
 #include "app/data/in_order.h"
 #include "app/data/pack_sources.h"
-#include "app/data/unique_keys.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/url.h"
 #include "lib/data/encode.h"
 #include "lib/format/tar.h"
-#include "lib/format/tar_groups.h"
-#include "lib/format/tar_samples.h"
-#include "lib/format/tfrecord.h"
-#include "lib/storage/block_reader.h"
 #include "lib/storage/unpacked_file.h"
 
 namespace scaletrain::app {
@@ -103,28 +98,6 @@ class IdxFile {
   std::int64_t number_ = 0;
 };
 
-// A file, or what it holds where it is compressed.
-std::unique_ptr<storage::Object> open_source(const std::string& path,
-                                             const storage::Storage& files) {
-  return storage::is_packed(*files.stream(path), path)
-             ? storage::open_unpacked(files, path, storage::Packing::kAnyOrNone)
-             : files.open(path);
-}
-
-std::string label_of(const format::Feature& feature, std::int64_t first_class,
-                     const std::string& place, const std::string& name) {
-  std::int64_t label = -1;
-  if (feature.numbers.size() == 1) label = feature.numbers[0] - first_class;
-  if (feature.bytes.size() == 1) {
-    label = format::parse_label(feature.bytes[0]).value_or(-1) - first_class;
-  }
-  if (label < 0 || label > INT32_MAX) {
-    throw core::DataError(place, fmt::format("its \"{}\" is no class number", name),
-                          "--label-field names another, --first-class what to take off");
-  }
-  return std::to_string(label);
-}
-
 ImportedSample read_item(const PackItem& item) {
   std::string image = core::read_file(item.path, format::kMaxMemberBytes, core::ExitCode::kData);
   const std::string kind = image_kind(image);
@@ -135,72 +108,32 @@ ImportedSample read_item(const PackItem& item) {
   return {item.key, {{kind, std::move(image)}, {"cls", std::to_string(item.label)}}};
 }
 
-// The keys begin with `stem`.
-void import_records(const std::string& path, const std::string& stem, const FieldNames& names,
-                    const UseSample& use) {
-  const std::string image_name = names.image.empty() ? "image/encoded" : names.image;
-  const std::string label_name = names.label.empty() ? "image/class/label" : names.label;
-  const auto file = open_source(path, storage::file_storage());
-  std::int64_t number = 0;
-  const auto take = [&](std::string_view record) {
-    const std::string place = fmt::format("{}: record {}", path, number);
-    const auto refuse = [&](const std::string& found) {
-      throw core::DataError(place, found, "--image-field and --label-field name the features");
-    };
-    try {
-      const auto features = format::parse_example(record);
-      const auto image = features.find(image_name), label = features.find(label_name);
-      if (image == features.end() || image->second.bytes.size() != 1) {
-        refuse(fmt::format("has no \"{}\" with one image", image_name));
-      }
-      if (label == features.end()) refuse(fmt::format("has no \"{}\"", label_name));
-      const std::string kind = image_kind(image->second.bytes[0]);
-      if (kind.empty()) refuse("its image is in no known format");
-      std::string key = fmt::format("{}-{:08}", stem, number++);
-      for (char& c : key) c = c == '.' ? '_' : c;
-      use({key,
-           {{kind, std::string(image->second.bytes[0])},
-            {"cls", label_of(label->second, names.first_class, place, label_name)}}});
-    } catch (const std::invalid_argument& error) {
-      refuse(fmt::format("is no tf.train.Example: {}", error.what()));
-    }
-  };
-  format::for_each_record(
-      path, file->identity().bytes,
-      [&](std::int64_t offset, std::span<std::byte> out) { file->read(offset, out); }, take);
+}  // namespace
+
+std::unique_ptr<storage::Object> open_source(const std::string& path,
+                                             const storage::Storage& files) {
+  return storage::is_packed(*files.stream(path), path)
+             ? storage::open_unpacked(files, path, storage::Packing::kAnyOrNone)
+             : files.open(path);
 }
 
-}  // namespace
+std::string key_stem(const std::string& path) {
+  std::string stem = std::filesystem::path(path).filename().string();
+  for (char& c : stem) c = c == '.' ? '_' : c;
+  return stem;
+}
 
 ImportedSet import_folder(const std::string& path, int threads, const UseSample& use) {
   PackSource source = read_pack_source(path, {});
   in_order<ImportedSample>(
       std::ssize(source.items), threads,
       [&](std::int64_t i, int) { return read_item(source.items[static_cast<std::size_t>(i)]); },
-      [&](std::int64_t, const ImportedSample& sample) { use(sample); });
+      [&](std::int64_t, ImportedSample sample) { use(std::move(sample)); });
   return {std::move(source.classes), std::move(source.left_alone)};
 }
 
-void import_tar(const storage::Stores& stores, const std::string& path, const UseSample& use) {
-  const auto file = open_source(path, stores.of(path));
-  const storage::BlockReader pieces(*file);
-  const format::ReadAt read = [&](std::int64_t offset, std::span<std::byte> out) {
-    core::is_url(path) ? pieces.read(offset, out) : file->read(offset, out);
-  };
-  const std::string place = core::shown_path(path);
-  format::for_each_group(place, file->identity().bytes, read, [&](const format::TarGroup& group) {
-    ImportedSample sample{group.key, {}};
-    for (const format::TarField& field : group.fields) {
-      std::string bytes(static_cast<std::size_t>(field.member.bytes), '\0');
-      read(field.member.data, std::as_writable_bytes(std::span(bytes)));
-      sample.fields.push_back({field.extension, std::move(bytes)});
-    }
-    use(sample);
-    return true;
-  });
-}
-
-void import_idx(const std::string& images, const std::string& labels, const UseSample& use) {
+void import_idx(const std::string& images, const std::string& labels, std::int64_t first_class,
+                const UseSample& use) {
   IdxFile pixels(images, 3, 4), numbers(labels, 1, 1);
   const std::vector<std::int64_t>& sides = pixels.sides();
   const bool colours = sides.size() == 4;
@@ -217,19 +150,17 @@ void import_idx(const std::string& images, const std::string& labels, const UseS
     for (std::size_t k = 0; k < image.pixels.size(); ++k) {
       image.pixels[k] = static_cast<std::uint8_t>(values[k / repeat]);
     }
-    const auto label = static_cast<unsigned char>(numbers.next()[0]);
-    use({fmt::format("{:08}", i), {{"png", data::to_png(image)}, {"cls", std::to_string(label)}}});
+    const auto stored = static_cast<unsigned char>(numbers.next()[0]);
+    const auto label = class_number(stored, first_class);
+    if (!label) {
+      throw core::DataError(
+          fmt::format("{}: item {}", labels, i), fmt::format("its label is no class: {}", stored),
+          fmt::format("--first-class, {} here, is the lowest label", first_class));
+    }
+    use({fmt::format("{:08}", i), {{"png", data::to_png(image)}, {"cls", std::to_string(*label)}}});
   }
   pixels.expect_end();
   numbers.expect_end();
-}
-
-void import_tfrecord(const std::vector<std::string>& paths, const FieldNames& names,
-                     const UseSample& use) {
-  UniqueKeys stems;
-  for (const std::string& path : paths) {
-    import_records(path, stems.take(std::filesystem::path(path).filename().string()), names, use);
-  }
 }
 
 }  // namespace scaletrain::app

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,7 +14,9 @@
 #include "app/data/output.h"
 #include "app/data/shard_files.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/data/quarantine_lists.h"
 #include "lib/format/tar_samples.h"
 
 namespace scaletrain::app {
@@ -55,16 +58,21 @@ std::string json_line(const ShardFile& shard, const format::TarGroup& group) {
       {"key", group.key},
       {"label", label < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(label)},
       {"fields", fields}};
-  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return core::json_text(line);
 }
 
 void run_ls(const LsOptions& options) {
   std::string piece;
   const storage::Stores stores;
+  const std::vector<std::string> paths = resolve_shards(stores, options.paths);
+  const data::QuarantineLists quarantine(paths, stores);
   try {
-    for (const std::string& path : resolve_shards(stores, options.paths)) {
+    for (const std::string& path : paths) {
+      if (quarantine.holds_shard(path)) continue;
+      const std::vector<std::string> left_out = quarantine.keys_of(path);
       const ShardFile shard(stores, path);
       shard.for_each_group([&](const format::TarGroup& group) {
+        if (std::binary_search(left_out.begin(), left_out.end(), group.key)) return true;
         piece += (options.as_json ? json_line(shard, group) : text_line(shard, group)) + "\n";
         if (piece.size() >= kLsPieceBytes) print(std::exchange(piece, {}));
         return true;
@@ -81,8 +89,10 @@ void run_ls(const LsOptions& options) {
 
 void add_ls_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<LsOptions>();
-  CLI::App* const command = app.add_subcommand(
-      "ls", "list samples: shard, key, label, and the bytes of each field; whole or not");
+  CLI::App* const command = app.add_subcommand("ls",
+                                               "list samples: shard, key, label, and the bytes of "
+                                               "each field; whole or not, but not those in "
+                                               "quarantine");
   add_shards_argument(*command, options->paths);
   command->add_flag("--json", options->as_json, "print one JSON object for each sample");
   command->callback([options, &exit_status] {

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <optional>
 
 #include "lib/core/disk.h"
 #include "lib/storage/storage.h"
@@ -16,20 +15,6 @@ namespace scaletrain::app {
 namespace {
 
 constexpr std::string_view kMark = ".tmp.";
-
-// The process that `file`, as unfinished() names it, or the index of such a shard, belongs to.
-std::optional<pid_t> owner_of(std::string_view file) {
-  const std::size_t mark = file.rfind(kMark);
-  if (mark == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = file.substr(mark + kMark.size());
-  pid_t pid = 0;
-  const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), pid);
-  const std::string_view ending = rest.substr(static_cast<std::size_t>(parsed.ptr - rest.data()));
-  if (parsed.ec != std::errc() || pid <= 0 || (!ending.empty() && ending != ".idx")) {
-    return std::nullopt;
-  }
-  return pid;
-}
 
 }  // namespace
 
@@ -46,15 +31,26 @@ std::filesystem::path unfinished(const std::filesystem::path& path) {
   return path.parent_path() / fmt::format(".{}{}{}", path.filename().string(), kMark, ::getpid());
 }
 
+std::optional<Unfinished> parse_unfinished(std::string_view file) {
+  const std::size_t mark = file.rfind(kMark);
+  if (mark == std::string_view::npos || !file.starts_with('.')) return std::nullopt;
+  const std::string_view rest = file.substr(mark + kMark.size());
+  pid_t pid = 0;
+  const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), pid);
+  const std::string_view ending = rest.substr(static_cast<std::size_t>(parsed.ptr - rest.data()));
+  if (mark == 0 || parsed.ec != std::errc() || pid <= 0 || (!ending.empty() && ending != ".idx")) {
+    return std::nullopt;
+  }
+  return Unfinished{file.substr(1, mark - 1), pid};
+}
+
+bool is_alive(pid_t process) { return ::kill(process, 0) == 0 || errno == EPERM; }
+
 void remove_abandoned(const std::filesystem::path& folder, std::string_view name) {
   for (const auto& entry : storage::file_storage().list(folder.string())) {
-    const std::string_view file = entry.name;
-    const auto owner = owner_of(file);
-    if (!owner || !file.starts_with('.')) continue;
-    const std::string_view becomes = file.substr(1, file.rfind(kMark) - 1);
-    if (!is_numbered(becomes, name, {".tar", ".bin"})) continue;
-    const bool alive = ::kill(*owner, 0) == 0 || errno == EPERM;
-    if (!alive) core::system_disk().remove_all(folder / entry.name);
+    const auto left = parse_unfinished(entry.name);
+    if (!left || !is_numbered(left->becomes, name, {".tar", ".bin"})) continue;
+    if (!is_alive(left->owner)) core::system_disk().remove_all(folder / entry.name);
   }
 }
 

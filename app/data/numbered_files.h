@@ -2,8 +2,11 @@
 // which names new ones are written until all of them are whole.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,7 +19,19 @@ bool is_numbered(std::string_view file, std::string_view name,
 // Where this process writes what will be `path`: a hidden name in the same folder.
 std::filesystem::path unfinished(const std::filesystem::path& path);
 
-// Removes what processes that have ended, as by Ctrl-C, left in `folder` of a set `name`.
+// What unfinished() made of a file's name; `becomes` is a part of it.
+struct Unfinished {
+  std::string_view becomes;
+  pid_t owner = 0;
+};
+
+// nullopt for a file of another kind; the index of an unfinished shard is one of that shard.
+std::optional<Unfinished> parse_unfinished(std::string_view file);
+
+// Whether there is such a process on this machine.
+bool is_alive(pid_t process);
+
+// Removes what processes that have ended, as by SIGKILL, left in `folder` of a set `name`.
 void remove_abandoned(const std::filesystem::path& folder, std::string_view name);
 
 }  // namespace scaletrain::app

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 
 namespace scaletrain::app {
 
@@ -20,8 +21,6 @@ void print(std::string_view text) {
   }
 }
 
-void print_json(const nlohmann::ordered_json& json) {
-  print(json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
-}
+void print_json(const nlohmann::ordered_json& json) { print(core::json_text(json, 1) + "\n"); }
 
 }  // namespace scaletrain::app

@@ -49,11 +49,15 @@ struct PackedImage {
   std::string problem;
 };
 
-// Reads, and where asked for resizes and re-encodes; for one thread.
+// Reads, and where asked for tries, resizes and re-encodes; for one thread.
 class Packer {
  public:
   Packer(const PackOptions& options, std::optional<data::Encoding> encoding)
-      : resize_(options.resize), encoding_(encoding) {}
+      : resize_(options.resize),
+        skip_bad_(options.skip_bad),
+        encoding_(encoding),
+        // What is written anew has no EXIF that could say which side is up.
+        decoder_({.exif_orientation = encoding.has_value()}) {}
 
   PackedImage pack(const std::string& path) {
     PackedImage packed;
@@ -64,6 +68,7 @@ class Packer {
       if (packed.extension.empty()) {
         throw std::invalid_argument("its first bytes are those of no image format");
       }
+      if (!encoding_ && skip_bad_) decoder_.decode(file, image_);
       packed.bytes = encoding_ ? encode(file, packed.extension) : file;
     } catch (const core::Error& error) {
       packed.problem = error.found();
@@ -90,6 +95,7 @@ class Packer {
   }
 
   std::int64_t resize_;
+  bool skip_bad_;
   std::optional<data::Encoding> encoding_;
   data::Decoder decoder_;
   data::Resizer resizer_;
@@ -129,7 +135,7 @@ void report(const PackOptions& options, const PackSource& source,
             const std::vector<WrittenShard>& shards, const nlohmann::ordered_json& skipped) {
   const std::size_t samples = source.items.size() - skipped.size();
   if (!options.as_json) {
-    const std::string others = shown_files(source.left_alone);
+    const std::string others = data::shown_files(source.left_alone);
     print(fmt::format("packed {} samples of {} classes into {} shards in {}{}{}\n", samples,
                       source.classes.size(), shards.size(), options.shards.folder,
                       skipped.empty() ? "" : fmt::format("; skipped {}", skipped.size()),
@@ -165,6 +171,7 @@ void run_pack(const PackOptions& options) {
   for (int i = 0; i < threads; ++i) packers.push_back(std::make_unique<Packer>(options, encoding));
 
   ShardWriter writer(stores, options.shards);
+  writer.claim_classes(source.classes);
   observe::WorkProgress progress(STDERR_FILENO, "packing", count);
   nlohmann::ordered_json skipped = nlohmann::ordered_json::array();
   in_order<PackedImage>(
@@ -189,7 +196,6 @@ void run_pack(const PackOptions& options) {
         skipped.push_back({{"path", item.path}, {"problem", image.problem}});
       });
   const std::vector<WrittenShard>& shards = writer.finish();
-  keep_classes(stores, options.shards.folder, source.classes);
   report(options, source, shards, skipped);
 }
 
@@ -215,13 +221,14 @@ void add_pack_command(CLI::App& app, int& exit_status) {
                    "make the shorter side so many pixels where it is longer")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{65500}));
   command->add_option("--reencode", options->reencode,
-                      "write images as jpeg:QUALITY, png or raw; with --resize the default is "
-                      "jpeg:90, else files stay as they are");
+                      "write images as jpeg:QUALITY, png or raw, turned as EXIF says; with "
+                      "--resize the default is jpeg:90, else files stay as they are");
   command->add_option("--seed", options->seed, "of the order of the samples")
       ->capture_default_str();
   command->add_flag("--in-file-order", options->in_file_order,
                     "do not shuffle: sorted by path, or as in the list");
-  command->add_flag("--skip-bad", options->skip_bad, "leave out images that cannot be packed");
+  command->add_flag("--skip-bad", options->skip_bad,
+                    "decode every image, and leave out those that do not");
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);
   command->callback([options, &exit_status] {

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -14,9 +13,9 @@
 #include "app/data/unique_keys.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 #include "lib/format/sample_list.h"
 #include "lib/format/tar.h"
-#include "lib/format/tar_samples.h"
 #include "lib/storage/storage.h"
 
 namespace scaletrain::app {
@@ -32,15 +31,6 @@ struct NamedItem {
   std::string place;             // for messages
 };
 
-// With its dot and lower-case; "" for a name without.
-std::string extension_of(const std::string& name) {
-  std::string extension = fs::path(name).extension().string();
-  for (char& c : extension) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return extension;
-}
-
 // A folder with one folder of images for each class.
 class ClassFolders {
  public:
@@ -49,7 +39,7 @@ class ClassFolders {
     for (const auto& entry : storage::file_storage().list(root)) {
       if (entry.name.starts_with('.')) continue;
       if (!entry.folder) {
-        ++left_alone[extension_of(entry.name)];
+        ++left_alone[data::file_extension(entry.name)];
         continue;
       }
       const std::size_t before = items.size();
@@ -65,7 +55,7 @@ class ClassFolders {
 
   std::vector<NamedItem> items;
   std::vector<std::string> classes;
-  std::map<std::string, std::int64_t> left_alone;
+  data::LeftAlone left_alone;
 
  private:
   using Identity = std::pair<dev_t, ino_t>;
@@ -90,14 +80,13 @@ class ClassFolders {
     for (const auto& entry : storage::file_storage().list((root_ / inside).string())) {
       if (entry.name.starts_with('.')) continue;
       const fs::path path = inside / entry.name;
-      const std::string extension = extension_of(entry.name);
       if (entry.folder) {
         list(path, label);
-      } else if (!extension.empty() && format::is_image_extension(extension.substr(1))) {
+      } else if (data::is_image_file(entry.name)) {
         items.push_back({(root_ / path).string(), (path.parent_path() / path.stem()).string(),
                          label, (root_ / path).string()});
       } else {
-        ++left_alone[extension];
+        ++left_alone[data::file_extension(entry.name)];
       }
     }
     above_.pop_back();
@@ -123,10 +112,8 @@ std::vector<NamedItem> read_list(const std::string& source) {
 }
 
 std::int64_t number_or_minus_one(const std::string& text) {
-  std::int64_t number = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-  return whole && number >= 0 && number < kMaxNumberedClasses ? number : -1;
+  const std::int64_t number = core::parse_number<std::int64_t>(text).value_or(-1);
+  return number >= 0 && number < kMaxNumberedClasses ? number : -1;
 }
 
 // Whether a person would read it as a number, such as "-1", "1.0" or " 3".
@@ -192,15 +179,6 @@ std::string make_key(const std::string& wish) {
 }
 
 }  // namespace
-
-std::string shown_files(const std::map<std::string, std::int64_t>& left_alone) {
-  std::string text;
-  for (const auto& [extension, count] : left_alone) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count,
-                        extension.empty() ? "without extension" : format::shown_name(extension));
-  }
-  return text;
-}
 
 PackSource read_pack_source(const std::string& source, const std::vector<std::string>& classes) {
   std::error_code ignored;

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
+
+#include "lib/data/folder_files.h"
 
 namespace scaletrain::app {
 
@@ -17,12 +18,8 @@ struct PackItem {
 struct PackSource {
   std::vector<PackItem> items;       // sorted bytewise by path, or as in the list
   std::vector<std::string> classes;  // by label
-  // Files of a folder that are no images by their extension, by that (".bmp", or "").
-  std::map<std::string, std::int64_t> left_alone;
+  data::LeftAlone left_alone;        // of a folder
 };
-
-// "3 .bmp, 1 without extension".
-std::string shown_files(const std::map<std::string, std::int64_t>& left_alone);
 
 // `source` is a folder, or a file that ends in .csv, .jsonl or .ndjson, whose paths are relative to
 // the file's folder. `classes`, where not empty, gives the numbers of the classes; otherwise these

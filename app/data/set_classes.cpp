@@ -11,7 +11,19 @@
 namespace scaletrain::app {
 namespace {
 
-constexpr const char* kClassesFile = "classes.json";
+// False where the file is there already.
+bool put_if_absent(const storage::Storage& storage, const std::string& folder,
+                   const std::vector<std::string>& classes) {
+  const std::string path = file_in(folder, kClassesFile);
+  const std::string text = data::encode_classes(classes, core::shown_path(path));
+  try {
+    if (core::url_scheme(folder) != "gs") return storage.write_if_absent(path, text);
+  } catch (const core::StorageError&) {
+    if (core::is_url(folder)) throw;  // else a file system that may have no links
+  }
+  data::write_classes(folder, classes, storage);
+  return true;
+}
 
 }  // namespace
 
@@ -51,9 +63,11 @@ void check_classes(const storage::Stores& stores, const std::string& folder,
 
 void keep_classes(const storage::Stores& stores, const std::string& folder,
                   const std::vector<std::string>& classes) {
+  if (classes.empty()) return;
   const storage::Storage& storage = stores.of(folder);
-  if (classes.empty() || !data::read_classes(folder, storage).empty()) return;
-  data::write_classes(folder, classes, storage);
+  if (data::read_classes(folder, storage).empty() && put_if_absent(storage, folder, classes))
+    return;
+  check_classes(stores, folder, classes);
 }
 
 }  // namespace scaletrain::app

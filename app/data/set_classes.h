@@ -8,6 +8,8 @@
 
 namespace scaletrain::app {
 
+inline constexpr const char* kClassesFile = "classes.json";
+
 // The classes of all shards; empty where no folder of them has classes.json. Throws core::DataError
 // where two folders have different ones.
 std::vector<std::string> shared_classes(const storage::Stores& stores,
@@ -18,7 +20,10 @@ std::vector<std::string> shared_classes(const storage::Stores& stores,
 void check_classes(const storage::Stores& stores, const std::string& folder,
                    const std::vector<std::string>& classes);
 
-// Writes classes.json where there are classes and it is not there yet, after check_classes().
+// Writes classes.json where there are classes and it is not there yet, after check_classes(). Of
+// several commands that do so at once one makes the file; throws core::DataError in those that
+// have other classes than are there then. In a folder to be called before the shards get their
+// names; an object store of Google's has no such guard.
 void keep_classes(const storage::Stores& stores, const std::string& folder,
                   const std::vector<std::string>& classes);
 

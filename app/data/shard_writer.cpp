@@ -10,11 +10,16 @@
 #include <utility>
 
 #include "app/data/card.h"
+#include "app/data/class_claim.h"
+#include "app/data/folder_lock.h"
 #include "app/data/new_shard.h"
 #include "app/data/numbered_files.h"
+#include "app/data/set_classes.h"
 #include "app/data/shard_files.h"
+#include "app/data/stop.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/signals.h"
 #include "lib/core/url.h"
 #include "lib/format/quarantine.h"
 #include "lib/format/tar.h"
@@ -76,7 +81,7 @@ void check_room(const storage::Stores& stores, const ShardOptions& options) {
                            "choose another folder or --name");
   }
   if (!is_remote) {
-    core::system_disk().make_folders(options.folder);
+    options.folders->make(options.folder);
     remove_abandoned(options.folder, options.name);
   }
   if (!options.overwrite) refuse_shards_there(stores, options);
@@ -158,12 +163,24 @@ ShardWriter::ShardWriter(const storage::Stores& stores, const ShardOptions& opti
   if (options.name.empty() || options.name.find('/') != std::string::npos) {
     throw core::UsageError("--name", "is no file name", "as in --name train");
   }
+  core::install_stop_handlers();
   check_room(stores, options);
 }
 
 ShardWriter::~ShardWriter() = default;
 
+void ShardWriter::claim_classes(const std::vector<std::string>& classes) {
+  if (classes.empty()) return;
+  classes_ = classes;
+  if (core::is_url(options_.folder)) {
+    check_classes(stores_, options_.folder, classes);
+  } else {
+    claim_ = std::make_unique<ClassClaim>(stores_, options_.folder, classes);
+  }
+}
+
 void ShardWriter::add(std::string_view key, const std::vector<WrittenField>& fields) {
+  leave_if_stopped(options_.folder, core::is_url(options_.folder) ? written_.size() : 0);
   std::int64_t needed = 0;
   for (const WrittenField& field : fields) {
     if (static_cast<std::int64_t>(field.bytes.size()) > format::kMaxMemberBytes) {
@@ -205,15 +222,33 @@ void ShardWriter::close_shard() {
   open_.reset();
 }
 
+// The shards are in their places already.
+void ShardWriter::finish_in_store() {
+  try {
+    keep_classes(stores_, options_.folder, classes_);
+  } catch (const core::DataError& error) {
+    throw core::DataError(
+        error.place(), error.found(),
+        fmt::format("another command put it there in the meantime: remove the {} shards {}-*.tar "
+                    "that this one wrote, whose labels mean others",
+                    written_.size(), options_.name));
+  }
+}
+
 const std::vector<WrittenShard>& ShardWriter::finish() {
   close_shard();
-  if (core::is_url(options_.folder)) return written_;
+  if (core::is_url(options_.folder)) {
+    finish_in_store();
+    return written_;
+  }
   core::Disk& disk = core::system_disk();
+  const core::Descriptor lock = lock_folder(options_.folder);
+  // What another program put there in the meantime.
+  if (!options_.overwrite) refuse_shards_there(stores_, options_);
+  keep_classes(stores_, options_.folder, classes_);
   if (options_.overwrite) {
     forget_old_shards(stores_, options_);
     for (const std::string& path : shards_there(stores_, options_)) disk.remove_all(path);
-  } else {
-    refuse_shards_there(stores_, options_);  // what another program put there in the meantime
   }
   for (const auto& shard : whole_) shard->publish();
   disk.sync_folder(options_.folder);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/data/new_folders.h"
 #include "lib/storage/stores.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming)
@@ -18,6 +19,7 @@ class App;
 
 namespace scaletrain::app {
 
+class ClassClaim;
 class NewShard;
 
 struct ShardOptions {
@@ -26,6 +28,8 @@ struct ShardOptions {
   std::string shard_bytes;             // "256MB", "1GiB"; "" is the default
   std::int64_t samples_per_shard = 0;  // 0: no such limit
   bool overwrite = false;
+  // What the command makes for its shards, whichever of its writers is the first.
+  std::shared_ptr<NewFolders> folders = std::make_shared<NewFolders>();
 };
 
 // --name, --shard-bytes, --samples-per-shard, --overwrite.
@@ -50,21 +54,28 @@ struct WrittenField {
 
 class ShardWriter {
  public:
-  // Makes the folder. Throws core::UsageError where shards of this name are there already, unless
-  // `overwrite` says to replace them, which an object store does not allow. `stores` must outlive
-  // it.
+  // Makes the folder; add() hears from now on who asks the process to stop (lib/core/signals.h).
+  // Throws core::UsageError where shards of this name are there already, unless `overwrite` says to
+  // replace them, which an object store does not allow. `stores` must outlive it.
   ShardWriter(const storage::Stores& stores, const ShardOptions& options);
   ~ShardWriter();  // what was not finished disappears
 
+  // The classes of the labels, for classes.json: to be called as soon as they are known, and before
+  // finish(). Throws core::DataError where the folder has others, or another command is writing
+  // shards of others there.
+  void claim_classes(const std::vector<std::string>& classes);
+
   // Appends one sample. A shard ends before the sample that would take it over its bytes or count.
+  // Throws core::Error where a stop was asked for.
   void add(std::string_view key, const std::vector<WrittenField>& fields);
 
   // Ends the shard that is being written: what may fail of the last one.
   void close_shard();
 
-  // Ends the last shard, removes older ones of this name with their indexes and what is told of
-  // them, and puts the new ones there. The shards in order. Throws core::UsageError for shards that
-  // another program put there in the meantime.
+  // Ends the last shard, writes classes.json where it is not there, removes older shards of this
+  // name with their indexes and what is told of them, and puts the new ones there. The shards in
+  // order. Throws core::UsageError for shards that another program put there in the meantime,
+  // core::DataError for other classes.
   const std::vector<WrittenShard>& finish();
 
   // Samples without an image or a class number, or with two images, which training cannot use.
@@ -73,9 +84,13 @@ class ShardWriter {
  private:
   struct Open;
 
+  void finish_in_store();
+
   const storage::Stores& stores_;
   ShardOptions options_;
   std::int64_t limit_;
+  std::vector<std::string> classes_;
+  std::unique_ptr<ClassClaim> claim_;
   std::unique_ptr<Open> open_;
   std::vector<std::unique_ptr<NewShard>> whole_;
   std::vector<WrittenShard> written_;

@@ -25,6 +25,7 @@
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/core/log.h"
+#include "lib/format/tar.h"
 
 namespace scaletrain::app {
 namespace {
@@ -60,15 +61,39 @@ class Grouping {
     }
   }
 
-  std::uint64_t group_of(const std::string& key, ContentHash hash) const {
+  std::uint64_t group_of(const std::string& key, ContentHash hash) {
+    if (!has_expression_) return hash.high;
+    ++keys_;
     std::smatch match;
-    if (!has_expression_ || !std::regex_search(key, match, pattern_)) return hash.high;
+    if (!std::regex_search(key, match, pattern_)) {
+      if (unmatched_++ == 0) first_unmatched_ = format::shown_name(key);
+      return hash.high;
+    }
     return core::xxh3_64(match[match.size() > 1 ? 1 : 0].str());
+  }
+
+  // After the last sample. Throws core::UsageError where the expression matches no key, and warns
+  // where it does not match all of them.
+  void check_matches() const {
+    if (unmatched_ == 0) return;
+    if (unmatched_ == keys_) {
+      throw core::UsageError(
+          "--group-by",
+          fmt::format("matches 0 of {} keys; the first is {}", keys_, first_unmatched_),
+          "write an expression that is found in the keys: scaletrain data ls "
+          "lists them");
+    }
+    core::warn(
+        "--group-by does not match {} of {} keys, whose samples are groups of their own; the "
+        "first: {}",
+        unmatched_, keys_, first_unmatched_);
   }
 
  private:
   std::regex pattern_;
   bool has_expression_;
+  std::int64_t keys_ = 0, unmatched_ = 0;
+  std::string first_unmatched_;  // for messages
 };
 
 // An image that is in more than one of the parts.
@@ -137,9 +162,7 @@ bool run_leak_check(const SplitOptions& options) {
   return leaks.empty();
 }
 
-// The part of every sample.
-struct Plan {
-  std::vector<std::uint8_t> parts;
+struct Plan : SplitPlan {
   std::size_t leaks = 0;
 };
 
@@ -154,16 +177,16 @@ void check_parts(const std::vector<std::uint8_t>& parts, const std::vector<doubl
 }
 
 Plan make_plan(const SplitOptions& options, const ShardSet& set, int threads) {
-  const Grouping grouping(options.group_by);
+  Grouping grouping(options.group_by);
   std::vector<SplitSample> to_divide;
   const HashedSamples samples =
       hash_samples(set, threads, [&](const FoundSample& sample, ContentHash hash) {
         to_divide.push_back(
             {grouping.group_of(sample.group.key, hash), sample.label, sample.number});
       });
+  grouping.check_matches();
   const std::vector<double> shares{1 - options.val - options.test, options.val, options.test};
-  Plan plan;
-  plan.parts = plan_split(std::move(to_divide), shares, options.seed);
+  Plan plan{plan_split(std::move(to_divide), shares, options.seed)};
   check_parts(plan.parts, shares);
   const std::vector<Leak> leaks =
       find_leaks(samples.hashes, [&](std::uint32_t number) { return plan.parts[number]; });
@@ -197,6 +220,7 @@ void run_split(const SplitOptions& options) {
   for (const char* const part : kParts) {
     writers.push_back(std::make_unique<ShardWriter>(stores, options_of(options, part)));
   }
+  writers.front()->claim_classes(classes);  // for all three: it is the first to be finished
   copy_samples(set, threads,
                [&](std::uint32_t number) { return writers[plan.parts[number]].get(); });
   // All are whole before one is put there.
@@ -210,8 +234,9 @@ void run_split(const SplitOptions& options) {
     report[kParts[part]] = {{"samples", count}, {"shards", written}};
     text += fmt::format("{}: {} samples in {} shards\n", kParts[part], count, written);
   }
-  keep_classes(stores, options.shards.folder, classes);
+  report["groups"] = plan.groups;
   report["leaks"] = plan.leaks;
+  if (!options.group_by.empty()) text += fmt::format("{} groups\n", plan.groups);
   if (options.as_json) {
     print_json(report);
   } else {

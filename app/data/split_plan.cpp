@@ -84,15 +84,16 @@ std::map<std::uint32_t, std::vector<double>> quotas(const std::vector<SplitSampl
 
 }  // namespace
 
-std::vector<std::uint8_t> plan_split(std::vector<SplitSample> samples,
-                                     const std::vector<double>& shares, std::uint64_t seed) {
+SplitPlan plan_split(std::vector<SplitSample> samples, const std::vector<double>& shares,
+                     std::uint64_t seed) {
   std::sort(samples.begin(), samples.end(), [](const SplitSample& a, const SplitSample& b) {
     return std::tie(a.group, a.number) < std::tie(b.group, b.number);
   });
   // What each part still wants of each class.
   std::map<std::uint32_t, std::vector<double>> wanted = quotas(samples, shares, seed);
-  std::vector<std::uint8_t> result(samples.size());
-  for (const Group& group : make_groups(samples, seed)) {
+  const std::vector<Group> groups = make_groups(samples, seed);
+  SplitPlan result{std::vector<std::uint8_t>(samples.size()), groups.size()};
+  for (const Group& group : groups) {
     const auto members = std::span(samples).subspan(group.begin, group.count);
     std::vector<double> need(shares.size());
     for (const SplitSample& sample : members) {
@@ -101,7 +102,7 @@ std::vector<std::uint8_t> plan_split(std::vector<SplitSample> samples,
     }
     const auto part = std::max_element(need.begin(), need.end()) - need.begin();
     for (const SplitSample& sample : members) {
-      result[sample.number] = static_cast<std::uint8_t>(part);
+      result.parts[sample.number] = static_cast<std::uint8_t>(part);
       wanted.at(sample.label)[static_cast<std::size_t>(part)] -= 1;
     }
   }

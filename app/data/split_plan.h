@@ -1,6 +1,7 @@
 // Which part of a split every sample goes to.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,12 +14,17 @@ struct SplitSample {
   std::uint32_t number = 0;  // of the sample: 0 and up, each once
 };
 
-// The part (0 ..) of every sample by its number: `shares` sum to 1, and each class is divided by
+struct SplitPlan {
+  std::vector<std::uint8_t> parts;  // of every sample by its number, 0 and up
+  std::size_t groups = 0;
+};
+
+// Divides the samples: `shares` sum to 1, and each class is divided by
 // them as well as whole groups allow; with groups of one sample each count is right to the sample,
 // and so are the parts of the whole set, however small the classes are. A function of the samples,
 // whatever their order, the shares and the seed. Beside the samples it takes 13 bytes for each at
 // most.
-std::vector<std::uint8_t> plan_split(std::vector<SplitSample> samples,
-                                     const std::vector<double>& shares, std::uint64_t seed);
+SplitPlan plan_split(std::vector<SplitSample> samples, const std::vector<double>& shares,
+                     std::uint64_t seed);
 
 }  // namespace scaletrain::app

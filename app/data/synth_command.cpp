@@ -65,6 +65,7 @@ void run_synth(const SynthOptions& options) {
   for (data::Image& image : images) image.reshape(size.width, size.height);
 
   ShardWriter writer(stores, options.shards);
+  writer.claim_classes(classes);
   observe::WorkProgress progress(STDERR_FILENO, "drawing", options.samples);
   in_order<std::string>(
       options.samples, threads,
@@ -79,7 +80,6 @@ void run_synth(const SynthOptions& options) {
                    {{encoding.extension(), file}, {"cls", std::to_string(i % options.classes)}});
       });
   const std::size_t shards = writer.finish().size();
-  keep_classes(stores, options.shards.folder, classes);
   if (options.as_json) {
     print_json({{"samples", options.samples}, {"classes", classes}, {"shards", shards}});
   } else {

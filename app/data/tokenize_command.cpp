@@ -14,12 +14,15 @@
 #include <vector>
 
 #include "app/data/in_order.h"
+#include "app/data/new_folders.h"
 #include "app/data/numbered_files.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
+#include "app/data/stop.h"
 #include "app/data/tokenizer.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/signals.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/token_file.h"
@@ -64,7 +67,8 @@ class TokenWriter {
  public:
   TokenWriter(const TokenizeOptions& options, int token_bytes)
       : options_(options), token_bytes_(token_bytes) {
-    core::system_disk().make_folders(options.folder);
+    core::install_stop_handlers();
+    folders_.make(options.folder);
     remove_abandoned(options.folder, options.name);
     if (const auto there = files_there(); !there.empty() && !options.overwrite) {
       throw core::UsageError(there.front().string(), "is there already",
@@ -80,6 +84,7 @@ class TokenWriter {
   TokenWriter& operator=(const TokenWriter&) = delete;
 
   void add(std::span<const std::uint32_t> tokens) {
+    leave_if_stopped(options_.folder);
     while (!tokens.empty()) {
       const std::int64_t room = options_.tokens_per_file - static_cast<std::int64_t>(held_.size());
       const auto part = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(room)));
@@ -131,6 +136,7 @@ class TokenWriter {
   }
 
   const TokenizeOptions& options_;
+  NewFolders folders_;
   int token_bytes_;
   std::vector<std::uint32_t> held_;
   nlohmann::ordered_json files_ = nlohmann::ordered_json::array();

@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import os
+import shutil
 import subprocess
 import tarfile
 import unittest
@@ -12,19 +13,11 @@ import unittest
 import lmdb
 import numpy
 import tfrecord
-import webdataset
 import zstandard
 from PIL import Image
 
 from tools_support import (PROGRAM, FolderTest, class_folders, data, picture, read_bytes,
-                           read_json, write_tar)
-
-
-def samples_of(folder):
-    """[(key, {extension: bytes})] by webdataset."""
-    shards = sorted(glob.glob(os.path.join(folder, "*.tar")))
-    return [(s["__key__"], {k: v for k, v in s.items() if not k.startswith("__")})
-            for s in webdataset.WebDataset(shards, shardshuffle=False)]
+                           read_json, samples_of, write_tar)
 
 
 class Import(FolderTest):
@@ -82,6 +75,31 @@ class Import(FolderTest):
         self.assertIn('set.tfrecord: record 0: has no "pixels" with one image',
                       data("import", "tfrecord", path, "--image-field", "pixels", "--out",
                            self.path("no"), code=65))
+
+    def test_names_in_records_are_the_classes(self):
+        def imported(*classes):
+            """The names in classes.json, and the warnings."""
+            writer = tfrecord.TFRecordWriter(self.path("set.tfrecord"))
+            for i, (label, name) in enumerate(classes):
+                features = {"image/encoded": (picture(i), "byte"), "image/class/label": (label, "int")}
+                if name:
+                    features["image/class/text"] = (name.encode(), "byte")
+                writer.write(features)
+            writer.close()
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            done = subprocess.run([PROGRAM, "data", "import", "tfrecord", self.path("set.tfrecord"),
+                                   "--out", self.path("out"), "--first-class", "1"],
+                                  capture_output=True, text=True, timeout=60, check=True)
+            names = self.path("out", "classes.json")
+            return read_json(names) if os.path.exists(names) else None, done.stderr
+
+        self.assertEqual((["tench, Tinca", "shark"], ""),
+                         imported((2, "shark"), (1, "tench, Tinca"), (2, "shark")))
+        self.assertEqual((None, ""), imported((1, None), (2, None)))
+        for classes in ([(1, "tench"), (3, "shark"), (3, "shark")], [(1, "tench"), (3, "shark"), (2, None)],
+                        [(1, "tench"), (2, "shark"), (3, "eel"), (2, "ray")]):
+            self.assertEqual((None, 'warning: not every class from 0 to 2 has one "image/class/text": '
+                                    "no classes.json is written\n"), imported(*classes))
 
     def test_idx(self):
         random = numpy.random.default_rng(3)

@@ -9,18 +9,11 @@ import unittest
 
 import pyarrow
 import pyarrow.parquet
-import webdataset
 
-from tools_support import PROGRAM, FolderTest, data, picture, read_bytes, read_json
+from tools_support import (PROGRAM, FolderTest, data, picture, read_bytes, read_json,
+                           samples_of)
 
 IMAGE = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
-
-
-def samples_of(folder):
-    """[(key, {extension: bytes})] by webdataset."""
-    shards = sorted(glob.glob(os.path.join(folder, "*.tar")))
-    return [(s["__key__"], {k: v for k, v in s.items() if not k.startswith("__")})
-            for s in webdataset.WebDataset(shards, shardshuffle=False)]
 
 
 class Parquet(FolderTest):
@@ -72,6 +65,57 @@ class Parquet(FolderTest):
         self.assertEqual(expected, self.imported(*paths))
         self.assertEqual(["cat", "dog", "emu"], read_json(self.path("out", "classes.json")))
         data("check", self.path("out"))
+
+    def put_noted(self, labels, names, name="a.parquet"):
+        """A file as Hugging Face's datasets write it."""
+        table = pyarrow.table({"image": [picture(i) for i in range(len(labels))],
+                               "label": pyarrow.array(labels, pyarrow.int64())})
+        note = {"info": {"features": {"label": {"names": names, "_type": "ClassLabel"}}}}
+        pyarrow.parquet.write_table(
+            table.replace_schema_metadata({"huggingface": json.dumps(note)}), self.path(name))
+        return self.path(name)
+
+    def test_names_are_shifted_with_the_labels(self):
+        path = self.put_noted([1, 2, 3, 1], ["background", "cat", "dog", "emu"])
+        self.assertEqual([b"0", b"1", b"2", b"0"], [fields["cls"] for _, fields in self.imported(
+            path, "--first-class", 1)])
+        self.assertEqual(["cat", "dog", "emu"], read_json(self.path("out", "classes.json")))
+
+    def test_a_first_class_that_does_not_fit_the_labels_is_refused(self):
+        noted = self.put_noted([0, 1], ["cat", "dog"])
+        named = self.put("names.parquet", {"image": [picture(1)], "label": ["cat"]})
+        bare = self.put("bare.parquet", {"image": [picture(1)]})
+        for path, first, text in (
+                (noted, 2, f'2 leaves none of the 2 classes that "label" of {noted} names\n'
+                           "  name the lowest label of the set"),
+                (noted, -1, f'-1 would leave the first labels without a name: "label" of {noted} '
+                            "names its classes from 0 on\n  leave it out, and out of the files the "
+                            "samples without a label, which are -1 in Hugging Face's datasets"),
+                (named, 1, f'the labels of "label" of {named} are names, which are numbered from 0 '
+                           "on\n  leave it out"),
+                (bare, 1, "no file has a column of labels\n  --label-field names it")):
+            self.assertEqual(f"--first-class: {text}\n", data(
+                "import", "parquet", path, "--first-class", first, "--out", self.path("no"), code=2))
+
+    def test_a_row_without_a_label_is_refused_alike(self):
+        """Hugging Face's -1, and null: no hint leads to a wrong class."""
+        for labels, shown, flags in (([0, -1], "-1", []), ([0, None], "null", []),
+                                     ([1, -1], "-1", ["--first-class", 1])):
+            path = self.put_noted(labels, ["cat", "dog"])
+            self.assertEqual(
+                f'{path}: row 1: its "label" is no class: {shown}\n  a sample without a label (null, '
+                "or -1 in Hugging Face's datasets) cannot be imported: leave it out of the file; "
+                "--label-field names another\n", self.refused(path, *flags))
+        path = self.put_noted([1, 0], ["cat", "dog"])
+        self.assertEqual(f'{path}: row 1: its "label" is no class: 0\n  --first-class, 1 here, is the '
+                         "lowest label; --label-field names another\n",
+                         self.refused(path, "--first-class", 1))
+
+    def test_names_that_differ_in_dots_only(self):
+        paths = [self.put(name, {"image": [picture(1)], "label": [0]})
+                 for name in ("a.b.parquet", "a_b.parquet")]
+        self.assertEqual(["a_b_parquet-00000000", "a_b_parquet-2-00000000"],
+                         [key for key, _ in self.imported(*paths)])
 
     def test_files_of_one_name_in_several_folders(self):
         """As Hive lays them out."""

@@ -6,9 +6,11 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
 import zstandard
@@ -139,8 +141,10 @@ class Read(RemoteTest):
         self.assertIn("train-000009.tar: HTTP 404, NoSuchKey", text)
         self.assertIn("no .tar in it", data("ls", f"s3://{self.bucket}/none", code=65))
         report = data_json("check", self.remote + "/train-{000002..000003}.tar", code=65)
-        self.assertEqual([("train-000003.tar", "")],
-                         [(p["shard"], p["key"]) for p in report["folders"][0]["problems"]])
+        folder, = report["folders"]
+        self.assertEqual(([], ["train-000003.tar"]),
+                         (folder["problems"], [shard["shard"] for shard in folder["unchecked"]]))
+        self.assertIn("HTTP 404, NoSuchKey", folder["unchecked"][0]["problem"])
 
     def test_a_shard_is_read_in_large_pieces(self):
         local = self.shards(600)
@@ -198,6 +202,18 @@ class Read(RemoteTest):
         problem, = report["folders"][0]["problems"]
         self.assertRegex(problem["problem"], "^its SHA-256 is [0-9a-f]{64}, and [0-9a-f]{64} was")
 
+    def test_a_shard_that_was_put_right_leaves_an_empty_list(self):
+        local = self.shards()
+        wrong = write_tar(os.path.join(local, "wrong.tar"), [("k.jpg", b"text"), ("k.cls", b"1")])
+        self.upload(local)
+        data("check", "--repair", self.remote)
+        write_tar(wrong, [("k.jpg", picture(1)), ("k.cls", b"1")])
+        self.upload(local)
+        self.assertIn("41 samples, 0 wrong; quarantine.json was written, 1 entries dropped\n",
+                      data("check", "--repair", self.remote))
+        self.assertEqual({"version": 1, "shards": [], "samples": []},
+                         json.loads(self.stored("quarantine.json")))
+
 
 class Write(RemoteTest):
     def test_what_is_written_is_what_a_folder_would_hold(self):
@@ -246,6 +262,32 @@ class Write(RemoteTest):
         self.assertIn("train-000000.tar: was put there by another writer", text)
         self.assertEqual(b"other", self.stored("train-000000.tar"))
         self.assertNotIn(swift_server.SECRET, text)
+
+    def test_of_two_lists_of_classes_one_stays(self):
+        def be_quicker(number, head):
+            if head.startswith(b"PUT") and b"classes.json " in head.split(b"\r\n")[0]:
+                swift.put(f"/{self.bucket}/a%20b/classes.json", b'["other"]')
+        proxy.set_fault(be_quicker)
+        text = data("synth", self.remote, "--samples", 5, "--size", 16, code=65)
+        self.assertIn("classes.json: has other classes than the new shards\n  another command put "
+                      "it there in the meantime: remove the 1 shards train-*.tar", text)
+        self.assertEqual(b'["other"]', self.stored("classes.json"))
+
+    def test_a_command_that_is_stopped_tells_what_is_there(self):
+        process = subprocess.Popen(
+            [PROGRAM, "data", "synth", self.remote, "--samples", str(1 << 40), "--size", "16",
+             "--samples-per-shard", "10"], stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + 60
+        while swift.request("GET", f"/{self.bucket}/a%20b/train-000001.tar.idx")[0] != 200:
+            self.assertLess(time.monotonic(), end)
+        process.send_signal(signal.SIGTERM)
+        text = process.communicate(timeout=60)[1]
+        self.assertEqual(75, process.returncode)
+        written = int(re.fullmatch(
+            rf"stopped: the first (\d+) shards are in {re.escape(self.remote)}\n  remove them before "
+            "you begin again, or choose another --name\n", text)[1])
+        self.assertGreaterEqual(written, 2)
+        data("check", f"{self.remote}/train-{{000000..{written - 1:06d}}}.tar")
 
 
 class Faults(RemoteTest):

@@ -1,4 +1,5 @@
 """What the tests of `scaletrain data` share: run a command, pictures and tars to try it on."""
+import glob
 import io
 import json
 import os
@@ -51,6 +52,15 @@ def class_folders(folder, classes=("cat", "dog", "emu"), each=10):
             with open(os.path.join(folder, path), "wb") as file:
                 file.write(files[path])
     return files
+
+
+def samples_of(folder):
+    """[(key, {extension: bytes})] of its shards, by webdataset."""
+    import webdataset  # here, since it takes seconds to load
+
+    shards = sorted(glob.glob(os.path.join(folder, "*.tar")))
+    return [(s["__key__"], {k: v for k, v in s.items() if not k.startswith("__")})
+            for s in webdataset.WebDataset(shards, shardshuffle=False)]
 
 
 def read_bytes(path):

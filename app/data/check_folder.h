@@ -1,0 +1,37 @@
+// Everything that is wrong with the shards of one folder, and what its quarantine.json makes of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/data/check_shard.h"
+#include "lib/format/quarantine.h"
+#include "lib/storage/stores.h"
+
+namespace scaletrain::app {
+
+struct UncheckedShard {
+  std::string shard;
+  Unchecked why;
+};
+
+struct FolderReport {
+  std::string folder;
+  std::vector<format::Quarantined> problems;  // that quarantine.json did not name before
+  std::vector<UncheckedShard> unchecked;
+  std::vector<format::Quarantined> stale;  // what it named before and is not wrong any more
+  std::vector<std::string> warnings;
+  std::int64_t bytes = 0;                                  // of the shards
+  std::int64_t samples = 0;                                // that training sees, as the list is now
+  std::int64_t left_out_shards = 0, left_out_samples = 0;  // by the list; samples of other shards
+  bool rewritten = false, removed = false;                 // the list, by a repair
+};
+
+// Checks `shards`, which are all in `folder`. With `repair` quarantine.json then holds what is
+// wrong with them now, and what it held of shards that were not looked at or could not be checked;
+// it is removed where that is nothing. Where images are not decoded, nothing is taken out of it.
+FolderReport check_folder(const storage::Stores& stores, const std::string& folder,
+                          const std::vector<std::string>& shards, CheckRules rules, bool repair);
+
+}  // namespace scaletrain::app

@@ -1,0 +1,123 @@
+#include "app/data/import_fields.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "app/data/image_kind.h"
+#include "lib/core/error.h"
+#include "lib/core/text.h"
+#include "lib/format/tar.h"
+#include "lib/format/tar_samples.h"
+
+namespace scaletrain::app {
+namespace {
+
+constexpr const char* kOther = "other.";  // before the extension of a field that gave way
+
+std::string place_of(const ImportedSample& sample) {
+  return fmt::format("{}: {}", sample.source, format::shown_name(sample.key));
+}
+
+// "Input.JPG" and ".input.jpg" are the field input.jpg: extensions are lower-case.
+std::string extension_of(std::string_view asked) {
+  std::string extension(asked.substr(asked.starts_with('.') ? 1 : 0));
+  for (char& c : extension) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return extension;
+}
+
+ImportedField& field_of(ImportedSample& sample, const std::string& asked, const char* flag) {
+  const std::string extension = extension_of(asked);
+  const auto found =
+      std::find_if(sample.fields.begin(), sample.fields.end(),
+                   [&](const ImportedField& field) { return field.extension == extension; });
+  if (found != sample.fields.end()) return *found;
+  std::vector<std::string> there;
+  for (const ImportedField& field : sample.fields) {
+    there.push_back(format::shown_name(field.extension));
+  }
+  throw core::DataError(place_of(sample), fmt::format("has no .{}", format::shown_name(extension)),
+                        fmt::format("{} names one of its fields: {}", flag, fmt::join(there, " ")));
+}
+
+void choose_image(ImportedSample& sample, const std::string& asked) {
+  ImportedField& image = field_of(sample, asked, "--image-field");
+  const std::string kind = image_kind(image.bytes);
+  if (kind.empty()) {
+    throw core::DataError(
+        place_of(sample),
+        fmt::format("its .{} is in no known image format", format::shown_name(image.extension)),
+        "--image-field names what follows the key in the image's name");
+  }
+  for (ImportedField& field : sample.fields) {
+    if (&field != &image && format::is_image_extension(field.extension)) {
+      field.extension.insert(0, kOther);
+    }
+  }
+  image.extension = kind;
+}
+
+void choose_label(ImportedSample& sample, const std::string& asked) {
+  ImportedField& label = field_of(sample, asked, "--label-field");
+  for (ImportedField& field : sample.fields) {
+    if (&field != &label && field.extension == "cls") field.extension.insert(0, kOther);
+  }
+  label.extension = "cls";
+}
+
+void shift_label(const ImportedSample& sample, std::string& text, std::int64_t first_class) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  std::string_view number = text;
+  number.remove_prefix(std::min(number.find_first_not_of(kSpace), number.size()));
+  number = number.substr(0, number.find_last_not_of(kSpace) + 1);
+  const auto label = core::parse_number<std::int64_t>(number);
+  const auto shifted = label ? class_number(*label, first_class) : std::nullopt;
+  if (!shifted) {
+    throw core::DataError(place_of(sample),
+                          fmt::format("its label is no class: \"{}\"", format::shown_name(text)),
+                          label_remedy(label, first_class));
+  }
+  text = std::to_string(*shifted);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> class_number(std::int64_t label, std::int64_t first_class) {
+  std::int64_t shifted = 0;
+  if (__builtin_sub_overflow(label, first_class, &shifted)) return std::nullopt;
+  if (shifted < 0 || shifted > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+  return shifted;
+}
+
+std::string label_remedy(std::optional<std::int64_t> label, std::int64_t first_class) {
+  if (!label) return "--label-field names another";
+  if (*label < 0) {
+    return "a sample without a label (null, or -1 in Hugging Face's datasets) cannot be imported: "
+           "leave it out of the file; --label-field names another";
+  }
+  return fmt::format("--first-class, {} here, is the lowest label; --label-field names another",
+                     first_class);
+}
+
+ImportedSample arranged(ImportedSample sample, const FieldNames& names, const std::string& prefix) {
+  if (!names.image.empty()) choose_image(sample, names.image);
+  if (!names.label.empty()) choose_label(sample, names.label);
+  if (names.first_class != 0) {
+    for (ImportedField& field : sample.fields) {
+      if (field.extension == "cls") shift_label(sample, field.bytes, names.first_class);
+    }
+  }
+  if (!prefix.empty()) {
+    const bool is_here = sample.key.starts_with("./");
+    sample.key = fmt::format("{}/{}", prefix, sample.key.substr(is_here ? 2 : 0));
+  }
+  return sample;
+}
+
+}  // namespace scaletrain::app

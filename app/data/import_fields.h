@@ -1,0 +1,26 @@
+// What the flags of `scaletrain data import` make of labels and of members' names.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "app/data/import_sources.h"
+
+namespace scaletrain::app {
+
+// `label` with `first_class` taken off; nullopt for what is no class number then.
+std::optional<std::int64_t> class_number(std::int64_t label, std::int64_t first_class);
+
+// What to do about a label that is none: `label` as stored, -1 for one that is missing, nullopt for
+// one that is no number.
+std::string label_remedy(std::optional<std::int64_t> label, std::int64_t first_class);
+
+// A sample whose fields came by their names, KEY.EXTENSION. The field `names.image` becomes the
+// image, with the extension of the format it is in, and `names.label` becomes "cls"; another image,
+// or "cls", beside it becomes "other.EXTENSION". The number in "cls" is shifted by
+// `names.first_class`. A `prefix` that is not empty stands before the key, with a slash. Throws
+// core::DataError: no such field, bytes that are no image, a label that is no class number.
+ImportedSample arranged(ImportedSample sample, const FieldNames& names, const std::string& prefix);
+
+}  // namespace scaletrain::app

@@ -1,0 +1,26 @@
+#include "app/data/import_tars.h"
+
+#include <algorithm>
+
+#include "app/data/set_classes.h"
+
+namespace scaletrain::app {
+
+ImportedTars::ImportedTars(const storage::Stores& stores, const std::vector<std::string>& paths)
+    : stores_(stores), quarantine_(paths, stores), classes_(shared_classes(stores, paths)) {}
+
+void ImportedTars::import(const std::string& path, const UseSample& use, ImportedSet& set) const {
+  if (quarantine_.holds_shard(path)) return;
+  const std::vector<std::string> left_out = quarantine_.keys_of(path);
+  const auto use_sound = [&](const ImportedSample& sample) {
+    if (!std::binary_search(left_out.begin(), left_out.end(), sample.key)) use(sample);
+  };
+  import_tar(stores_, path, use_sound, set);
+}
+
+std::vector<std::string> ImportedTars::classes(std::int64_t first_class) const {
+  if (first_class < 0 || first_class >= std::ssize(classes_)) return {};
+  return {classes_.begin() + first_class, classes_.end()};
+}
+
+}  // namespace scaletrain::app

@@ -1,0 +1,26 @@
+#include "app/data/new_folders.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <ranges>
+
+#include "lib/core/disk.h"
+
+namespace scaletrain::app {
+
+NewFolders::~NewFolders() {
+  for (const auto& folder : std::views::reverse(made_)) ::rmdir(folder.c_str());
+}
+
+void NewFolders::make(const std::filesystem::path& folder) {
+  constexpr mode_t kAsUmaskSays = 0777;
+  std::filesystem::path above;
+  for (const std::filesystem::path& part : folder) {
+    above /= part;
+    if (!part.empty() && ::mkdir(above.c_str(), kAsUmaskSays) == 0) made_.push_back(above);
+  }
+  core::system_disk().make_folders(folder);  // which says what is wrong with it
+}
+
+}  // namespace scaletrain::app

@@ -1,0 +1,122 @@
+"""`scaletrain data import tar`: links, and keys that come again."""
+import io
+import os
+import subprocess
+import tarfile
+import unittest
+
+import lmdb
+
+from tools_support import (PROGRAM, FolderTest, data, data_json, picture, read_bytes, samples_of,
+                           write_tar)
+
+
+class Links(FolderTest):
+    def imported(self, *arguments):
+        """(samples, warnings)"""
+        done = subprocess.run([PROGRAM, "data", "import", "tar", *arguments, "--out",
+                               self.path("out"), "--overwrite"], capture_output=True, text=True,
+                              timeout=60, check=True)
+        return samples_of(self.path("out")), done.stderr
+
+    def test_hard_links_of_gnu_tar_are_files(self):
+        """A label file that many pictures share, and a picture of two names."""
+        long = "d" * 90 + "/" + "e" * 90  # a target that no header block holds
+        for stem in ("", long + "/"):
+            os.makedirs(self.path("in", stem), exist_ok=True)
+            for i in range(3):
+                self.write(f"in/{stem}{i}.jpg", picture(i))
+            os.link(self.path(f"in/{stem}0.jpg"), self.path(f"in/{stem}3.jpg"))
+            self.write(f"in/{stem}0.cls", b"7")
+            for i in range(1, 4):
+                os.link(self.path(f"in/{stem}0.cls"), self.path(f"in/{stem}{i}.cls"))
+        for style in ("gnu", "posix", "ustar"):
+            names = [] if style == "ustar" else ["./" + long]
+            files = [f"{folder}/{i}.{e}" for folder in [".", *names]
+                     for i in range(4) for e in ("jpg", "cls")]
+            subprocess.run(["tar", f"--format={style}", "-cf", self.path("a.tar"), *files],
+                           cwd=self.path("in"), check=True, timeout=60)
+            with tarfile.open(self.path("a.tar")) as tar:
+                self.assertTrue(any(member.islnk() for member in tar))
+            expected = [(f"{folder}/{i}", {"jpg": picture(i % 3), "cls": b"7"})
+                        for folder in [".", *names] for i in range(4)]
+            self.assertEqual((expected, ""), self.imported(self.path("a.tar")))
+            data("check", self.path("out"))
+
+    def test_other_links_are_counted(self):
+        with tarfile.open(self.path("a.tar"), "w") as tar:
+            def add(name, kind, content):
+                info = tarfile.TarInfo(name)
+                info.type = kind
+                if kind == tarfile.REGTYPE:
+                    info.size = len(content)
+                    tar.addfile(info, io.BytesIO(content))
+                else:
+                    info.linkname = content
+                    tar.addfile(info)
+            add("0.jpg", tarfile.REGTYPE, picture(0))
+            add("0.cls", tarfile.REGTYPE, b"0")
+            add("1.jpg", tarfile.REGTYPE, picture(1))
+            add("1.cls", tarfile.SYMTYPE, "0.cls")
+            add("2.jpg", tarfile.LNKTYPE, "3.jpg")  # it comes later
+            add("2.cls", tarfile.LNKTYPE, "nowhere.cls")
+            add("3.jpg", tarfile.REGTYPE, picture(3))
+            add("3.cls", tarfile.LNKTYPE, "0.cls")
+            add("latest", tarfile.SYMTYPE, "3.jpg")  # no part of a sample
+        samples, warnings = self.imported(self.path("a.tar"))
+        self.assertEqual([("0", {"jpg": picture(0), "cls": b"0"}), ("1", {"jpg": picture(1)}),
+                          ("3", {"jpg": picture(3), "cls": b"0"})], samples)
+        self.assertIn("warning: 3 links to what is no earlier file of their tar are left out, the "
+                      f"first: {self.path('a.tar')}: 1.cls -> 0.cls\n", warnings)
+        report = data_json("import", "tar", self.path("a.tar"), "--out", self.path("json"))
+        self.assertEqual(3, report["lost_links"])
+
+
+class Keys(FolderTest):
+    def setUp(self):
+        super().setUp()
+        for name in ("a", "b"):
+            write_tar(self.path(f"{name}.tar"), [
+                (f"./{i:05d}.{e}", c) for i in range(3)
+                for e, c in (("jpg", picture(i + ord(name))), ("cls", b"1"))])
+        self.tars = [self.path("a.tar"), self.path("b.tar")]
+
+    def test_both_files_of_a_key_are_named(self):
+        path = write_tar(self.path("0.tar"), [("x.jpg", picture(1)), ("x.cls", b"1")])
+        self.assertEqual(
+            f"{self.tars[1]}: ./00000: the key is used again, {self.tars[0]} has it first\n"
+            "  where keys repeat from file to file, --prefix-keys puts the file's name before each\n",
+            data("import", "tar", path, *self.tars, "--out", self.path("no"), code=65))
+
+    def test_in_one_file_too(self):
+        path = write_tar(self.path("c.tar"), [("0.jpg", picture(0)), ("1.jpg", picture(1)),
+                                              ("0.cls", b"1"), ("1.cls", b"1")])
+        self.assertEqual(
+            f"{path}: 0: the key is used again after another sample\n"
+            "  the fields of a key must stand next to one another, and keys must differ: write the "
+            "file again, sorted by name\n",
+            data("import", "tar", path, "--out", self.path("no"), code=65))
+
+    def test_the_files_name_before_keys(self):
+        self.write("more/a.tar", read_bytes(self.tars[0]))
+        data("import", "tar", *self.tars, self.path("more/a.tar"), "--out", self.path("out"),
+             "--prefix-keys")
+        self.assertEqual([f"{name}/{i:05d}" for name in ("a", "b", "a-2") for i in range(3)],
+                         [key for key, _ in samples_of(self.path("out"))])
+        data("check", self.path("out"))
+
+    def test_of_lmdb(self):
+        for name in ("a", "b"):
+            with lmdb.open(self.path(name), map_size=1 << 20) as environment:
+                with environment.begin(write=True) as transaction:
+                    transaction.put(b"0.jpg", picture(ord(name)))
+                    transaction.put(b"0.cls", b"0")
+        sources = [self.path("a"), self.path("b")]
+        self.assertIn(f"{sources[1]}: 0: the key is used again, {sources[0]} has it first",
+                      data("import", "lmdb", *sources, "--out", self.path("no"), code=65))
+        data("import", "lmdb", *sources, "--out", self.path("out"), "--prefix-keys")
+        self.assertEqual(["a/0", "b/0"], [key for key, _ in samples_of(self.path("out"))])
+
+
+if __name__ == "__main__":
+    unittest.main()
