@@ -120,6 +120,7 @@ void add_list_warnings(const std::vector<std::string>& absent, bool repair, Fold
   }
   if (!absent.empty()) {
     std::vector<std::string> names;
+    names.reserve(absent.size());
     for (const std::string& shard : absent) names.push_back(format::shown_name(shard));
     const std::size_t shown = std::min(names.size(), kMostNames);
     report.warnings.push_back(fmt::format(

@@ -3,14 +3,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <ranges>
+#include <algorithm>
 
 #include "lib/core/disk.h"
 
 namespace scaletrain::app {
 
 NewFolders::~NewFolders() {
-  for (const auto& folder : std::views::reverse(made_)) ::rmdir(folder.c_str());
+  std::for_each(made_.rbegin(), made_.rend(),
+                [](const std::filesystem::path& folder) { ::rmdir(folder.c_str()); });
 }
 
 void NewFolders::make(const std::filesystem::path& folder) {
