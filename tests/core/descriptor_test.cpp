@@ -66,10 +66,23 @@ TEST_CASE("appending makes the file and keeps what it has") {
                        StorageError);
 }
 
+// What `body` throws where nothing can be opened; sanitizers need that themselves to look at it.
+template <class Body>
+std::string refusal_of(const Body& body) {
+  try {
+    const NoDescriptors none;
+    body();
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
 TEST_CASE("too many open files are said, with what to do") {
-  const NoDescriptors none;
-  CHECK_THROWS_WITH_AS(make_pipe(), doctest::Contains("ulimit -n"), InternalError);
-  CHECK_THROWS_WITH_AS(make_memory_file("test"), doctest::Contains("memfd of test"), InternalError);
+  CHECK(refusal_of([] { make_pipe(); }).starts_with("pipe: Too many open files (EMFILE)"));
+  const std::string refusal = refusal_of([] { make_memory_file("test"); });
+  CHECK(refusal.starts_with("memfd of test: Too many open files (EMFILE)"));
+  CHECK(refusal.find("ulimit -n") != std::string::npos);
 }
 
 }  // namespace
