@@ -1,7 +1,6 @@
 #include "lib/data/stored_index.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 

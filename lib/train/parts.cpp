@@ -81,9 +81,11 @@ Parts::Parts(const recipe::Recipe& recipe, const core::WorkerEnv& env,
   const bool same_ranks = state.world_size == group->world_size();
   parallel = std::make_unique<parallel::DataParallel>(
       parameters, *group, same_ranks ? state.bucket_layout : parallel::BucketLayout{});
+  const checkpoint::TrainState was = state;
   describe_process(state, *group);
-  describe_data(state, recipe);
+  describe_data(recipe);
   state.global_batch = batch.global;
+  if (resume) warn_of_differences(was);
 }
 
 void Parts::open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device) {
@@ -161,14 +163,14 @@ void Parts::warn_of_warmup(const recipe::Recipe& recipe) const {
 
 // Counting a set that is opened as it is read would open all of it, and looking into a remote one
 // would fetch it.
-void Parts::describe_data(checkpoint::TrainState& now, const recipe::Recipe& recipe) const {
+void Parts::describe_data(const recipe::Recipe& recipe) {
   const bool streamed = recipe.data.order == "streamed";
-  now.set_samples = streamed ? 0 : train_set->size();
-  now.per_device = streamed ? batch.per_device : 0;
-  now.set_digest.clear();
+  state.set_samples = streamed ? 0 : train_set->size();
+  state.per_device = streamed ? batch.per_device : 0;
+  state.set_digest.clear();
   if (streamed || group->rank() != 0 || !is_plain_and_local(recipe.data.train)) return;
   try {
-    now.set_digest = data::set_digest(*train_set);
+    state.set_digest = data::set_digest(*train_set);
   } catch (const core::Error&) {  // told where the sample is trained on
   }
 }
@@ -190,11 +192,11 @@ void Parts::restore(const recipe::Recipe& recipe, const std::filesystem::path& c
   replicate(*group, values(contents.optimizer), "optimizer state");
   precision->load_state(state.scaler);
   look_into_folder(recipe, checkpoint);
+}
 
-  checkpoint::TrainState now;
-  describe_process(now, *group);
-  describe_data(now, recipe);
-  const std::vector<std::string> changed = differences(state, now);
+// From the run that is continued, whose state was `was`.
+void Parts::warn_of_differences(const checkpoint::TrainState& was) const {
+  const std::vector<std::string> changed = differences(was, state);
   if (!changed.empty() && group->rank() == 0) {
     core::warn("not bit for bit as the run it continues: {}", fmt::join(changed, "; "));
   }

@@ -77,7 +77,8 @@ struct Parts {
   void open_data(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device);
   void build_model(const recipe::Recipe& recipe);
   void warn_of_warmup(const recipe::Recipe& recipe) const;
-  void describe_data(checkpoint::TrainState& now, const recipe::Recipe& recipe) const;
+  void describe_data(const recipe::Recipe& recipe);
+  void warn_of_differences(const checkpoint::TrainState& was) const;
   void restore(const recipe::Recipe& recipe, const std::filesystem::path& checkpoint);
   void look_into_folder(const recipe::Recipe& recipe, const std::filesystem::path& checkpoint);
 };

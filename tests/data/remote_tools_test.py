@@ -253,21 +253,22 @@ class Write(RemoteTest):
         whole = f"bytes=0-{len(self.stored('train-000000.tar')) - 1}\r".encode()
         self.assertFalse(any(whole in head for head in heads), "the shard is not read through")
 
+    def be_quicker(self, name, content):
+        """What the next command puts there as `name`, another has put there just before."""
+        def put_first(number, head):
+            if head.startswith(b"PUT") and f"{name} ".encode() in head.split(b"\r\n")[0]:
+                swift.put(f"/{self.bucket}/a%20b/{name}", content)
+        proxy.set_fault(put_first)
+
     def test_of_two_writers_one_wins(self):
-        def be_quicker(number, head):
-            if head.startswith(b"PUT") and b"train-000000.tar " in head.split(b"\r\n")[0]:
-                swift.put(f"/{self.bucket}/a%20b/train-000000.tar", b"other")
-        proxy.set_fault(be_quicker)
+        self.be_quicker("train-000000.tar", b"other")
         text = data("synth", self.remote, "--samples", 5, "--size", 16, code=2)
         self.assertIn("train-000000.tar: was put there by another writer", text)
         self.assertEqual(b"other", self.stored("train-000000.tar"))
         self.assertNotIn(swift_server.SECRET, text)
 
     def test_of_two_lists_of_classes_one_stays(self):
-        def be_quicker(number, head):
-            if head.startswith(b"PUT") and b"classes.json " in head.split(b"\r\n")[0]:
-                swift.put(f"/{self.bucket}/a%20b/classes.json", b'["other"]')
-        proxy.set_fault(be_quicker)
+        self.be_quicker("classes.json", b'["other"]')
         text = data("synth", self.remote, "--samples", 5, "--size", 16, code=65)
         self.assertIn("classes.json: has other classes than the new shards\n  another command put "
                       "it there in the meantime: remove the 1 shards train-*.tar", text)

@@ -89,6 +89,8 @@ class ResumeChangedTest(support.RunTestCase):
                       "set 320, was 1400", result.stderr)
         state = json.loads((self.folder / "recipe/checkpoints/latest/state.json").read_text())
         self.assertEqual((2, 5), (state["epoch"], state["step_in_epoch"]))
+        # What comes every so many minutes has not seen the last step: the next run's first does.
+        self.assertTrue(0 < state["seen_s"] < state["trained_s"])
         epochs = {r["step"]: r["epoch"] for r in support.records(self.folder / "recipe", "train")}
         self.assertEqual([0, 1, 1, 2], [epochs[step] for step in (30, 31, 40, 41)])
 
