@@ -15,19 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/checkpoint_command.h"
-#include "launcher/doctor/doctor_command.h"
-#include "launcher/explain/explain_command.h"
-#include "launcher/kubernetes/k8s_command.h"
-#include "launcher/kubernetes/pod.h"
-#include "launcher/launch_command.h"
-#include "launcher/program_line.h"
-#include "launcher/queue/queue_command.h"
-#include "launcher/recipe_command.h"
-#include "launcher/shell/shell_commands.h"
-#include "launcher/slurm/slurm_command.h"
-#include "launcher/slurm/worker_command.h"
-#include "launcher/status_command.h"
+#include "launcher/commands/commands.h"
+#include "launcher/commands/program_line.h"
+#include "launcher/place/pod.h"
 #include "lib/core/command_line.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"

@@ -10,13 +10,13 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages=(ca-certificates ccache cmake g++ git libarchive-dev libcli11-dev libcurl4-openssl-dev
-  libdeflate-dev libgloo-dev libjpeg62-turbo-dev liblmdb-dev libpng-dev libsentencepiece-dev
-  libssl-dev libturbojpeg0-dev libwebp-dev libxxhash-dev mold ninja-build nlohmann-json3-dev python3
+  libdeflate-dev libgloo-dev libjpeg62-turbo-dev liblmdb-dev libpcre2-dev libpng-dev
+  libsentencepiece-dev libssl-dev libturbojpeg0-dev libutf8proc-dev libwebp-dev libxxhash-dev mold ninja-build nlohmann-json3-dev python3
   python3-venv)
 requirements=(-r scripts/requirements.txt)
 if [ "${1:-}" = --tests ]; then
   shift
-  packages+=(clang-14 clang-format-14 clang-tidy-14 doctest-dev fish groff-base iproute2
+  packages+=(bible-kjv bible-kjv-text clang-14 clang-format-14 clang-tidy-14 doctest-dev fish groff-base iproute2
     libclang-rt-14-dev man-db munge shellcheck slurm-wlm strace zsh)
   requirements+=(-r scripts/requirements-test.txt)
   with_tests=ON

@@ -1,5 +1,3 @@
-#include "app/data/bench_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/data/commands.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "lib/core/buffer.h"
@@ -19,8 +18,8 @@
 #include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
-#include "lib/data/dataset.h"
-#include "lib/data/loader.h"
+#include "lib/data/loader/image_stream.h"
+#include "lib/data/set/open_dataset.h"
 #include "lib/recipe/lists.h"
 #include "lib/recipe/load.h"
 #include "lib/storage/stores.h"
@@ -79,12 +78,13 @@ Run run_loader(const recipe::Data& data, const std::shared_ptr<const data::Datas
   const std::int64_t samples =
       options.samples_per_epoch > 0 ? options.samples_per_epoch : dataset->size();
   const auto pool = core::make_host_pool();
-  data::TrainLoader loader(dataset, options, {.per_device = std::min(kBatch, samples)}, *pool);
-  for (int i = 0; i < options.prefetch; ++i) loader.next();  // buffers and caches are warm then
+  const auto loader =
+      data::train_images(dataset, options, {.per_device = std::min(kBatch, samples)}, *pool);
+  for (int i = 0; i < options.prefetch; ++i) loader->next();  // buffers and caches are warm then
   Run run;
   const core::SteadyTime start = core::now();
   while (core::seconds_since(start) < seconds || run.images == 0) {
-    const data::ImageBatch batch = loader.next();
+    const data::Batch batch = *loader->next();
     run.images += batch.count;
     run.stages += batch.stages;
   }

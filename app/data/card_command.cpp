@@ -1,5 +1,3 @@
-#include "app/data/card_command.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "app/data/card.h"
+#include "app/data/commands.h"
 #include "app/data/data_stats.h"
 #include "app/data/in_order.h"
 #include "app/data/options.h"
@@ -22,7 +21,7 @@
 #include "lib/core/json_text.h"
 #include "lib/core/url.h"
 #include "lib/core/version.h"
-#include "lib/data/classes_file.h"
+#include "lib/data/set/classes_file.h"
 #include "lib/format/hashed_file.h"
 #include "lib/observe/work_progress.h"
 

@@ -1,5 +1,3 @@
-#include "app/data/check_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "app/data/check_folder.h"
+#include "app/data/commands.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/shard_files.h"

@@ -21,7 +21,7 @@
 #include "lib/core/log.h"
 #include "lib/core/text.h"
 #include "lib/core/url.h"
-#include "lib/data/classes_file.h"
+#include "lib/data/set/classes_file.h"
 #include "lib/format/tar.h"
 
 namespace scaletrain::app {

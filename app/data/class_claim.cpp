@@ -10,7 +10,7 @@
 #include "app/data/set_classes.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/data/classes_file.h"
+#include "lib/data/set/classes_file.h"
 #include "lib/storage/storage.h"
 
 namespace scaletrain::app {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/data/image.h"
+#include "lib/data/image/image.h"
 
 namespace scaletrain::app {
 

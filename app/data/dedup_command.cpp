@@ -1,5 +1,3 @@
-#include "app/data/dedup_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/data/commands.h"
 #include "app/data/copy_samples.h"
 #include "app/data/near_hash.h"
 #include "app/data/options.h"
@@ -21,8 +20,8 @@
 #include "app/data/shard_writer.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
-#include "lib/data/decode.h"
-#include "lib/data/near_sets.h"
+#include "lib/data/image/decode.h"
+#include "lib/data/set/near_sets.h"
 #include "lib/format/tar.h"
 
 namespace scaletrain::app {

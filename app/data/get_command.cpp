@@ -1,5 +1,3 @@
-#include "app/data/get_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "app/data/commands.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/shard_files.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
-#include "lib/data/quarantine_lists.h"
+#include "lib/data/set/quarantine_lists.h"
 #include "lib/format/tar.h"
 
 namespace scaletrain::app {

@@ -1,5 +1,3 @@
-#include "app/data/import_command.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/data/commands.h"
 #include "app/data/import_fields.h"
 #include "app/data/import_keys.h"
 #include "app/data/import_sources.h"

@@ -16,7 +16,7 @@
 #include "app/data/pack_sources.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/data/encode.h"
+#include "lib/data/image/encode.h"
 #include "lib/format/tar.h"
 #include "lib/storage/unpacked_file.h"
 

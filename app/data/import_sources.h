@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/data/folder_files.h"
+#include "lib/data/set/folder_files.h"
 #include "lib/storage/stores.h"
 
 namespace scaletrain::app {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/data/import_sources.h"
-#include "lib/data/quarantine_lists.h"
+#include "lib/data/set/quarantine_lists.h"
 #include "lib/storage/stores.h"
 
 namespace scaletrain::app {

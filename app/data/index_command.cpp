@@ -1,5 +1,3 @@
-#include "app/data/index_command.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/data/commands.h"
 #include "app/data/in_order.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
@@ -17,7 +16,7 @@
 #include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
-#include "lib/data/stored_index.h"
+#include "lib/data/set/stored_index.h"
 #include "lib/observe/work_progress.h"
 
 namespace scaletrain::app {

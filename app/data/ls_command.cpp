@@ -1,5 +1,3 @@
-#include "app/data/ls_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,13 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "app/data/commands.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
-#include "lib/data/quarantine_lists.h"
+#include "lib/data/set/quarantine_lists.h"
 #include "lib/format/tar_samples.h"
 
 namespace scaletrain::app {
@@ -31,14 +30,14 @@ struct LsOptions {
 };
 
 // The class number, -1 where there is none.
-std::int64_t label_of(const ShardFile& shard, const format::TarGroup& group) {
+std::int64_t listed_label(const ShardFile& shard, const format::TarGroup& group) {
   const format::TarField* const field = group.find("cls");
   if (field == nullptr || field->member.bytes > kMaxShownLabelBytes) return -1;
   return format::parse_label(shard.read(field->member)).value_or(-1);
 }
 
 std::string text_line(const ShardFile& shard, const format::TarGroup& group) {
-  const std::int64_t label = label_of(shard, group);
+  const std::int64_t label = listed_label(shard, group);
   std::string line = fmt::format("{}\t{}\t{}\t", shard.name(), core::escape_control(group.key),
                                  label < 0 ? "-" : std::to_string(label));
   for (std::size_t i = 0; i < group.fields.size(); ++i) {
@@ -52,7 +51,7 @@ std::string text_line(const ShardFile& shard, const format::TarGroup& group) {
 std::string json_line(const ShardFile& shard, const format::TarGroup& group) {
   nlohmann::ordered_json fields = nlohmann::ordered_json::object();
   for (const format::TarField& field : group.fields) fields[field.extension] = field.member.bytes;
-  const std::int64_t label = label_of(shard, group);
+  const std::int64_t label = listed_label(shard, group);
   const nlohmann::ordered_json line = {
       {"shard", shard.place()},
       {"key", group.key},

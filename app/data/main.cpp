@@ -8,19 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/data/bench_command.h"
-#include "app/data/card_command.h"
-#include "app/data/check_command.h"
-#include "app/data/dedup_command.h"
-#include "app/data/get_command.h"
-#include "app/data/import_command.h"
-#include "app/data/index_command.h"
-#include "app/data/ls_command.h"
-#include "app/data/pack_command.h"
-#include "app/data/split_command.h"
-#include "app/data/stats_command.h"
-#include "app/data/synth_command.h"
-#include "app/data/tokenize_command.h"
+#include "app/data/commands.h"
 #include "lib/core/command_line.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -29,8 +17,6 @@ namespace {
 
 using scaletrain::core::ExitCode;
 
-// Each adds its command to the app, to run in its callback; it prints to standard output, sets the
-// exit status, or throws core::Error.
 constexpr std::array kCommands{
     scaletrain::app::add_pack_command,   scaletrain::app::add_index_command,
     scaletrain::app::add_check_command,  scaletrain::app::add_ls_command,

@@ -1,10 +1,10 @@
-// A perceptual hash: images that look alike have hashes that are near (lib/data/near_sets.h).
+// A perceptual hash: images that look alike have hashes that are near (lib/data/set/near_sets.h).
 #pragma once
 
 #include <cstdint>
 
-#include "lib/data/image.h"
-#include "lib/data/resize.h"
+#include "lib/data/image/image.h"
+#include "lib/data/image/resize.h"
 
 namespace scaletrain::app {
 

@@ -12,7 +12,7 @@
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/core/url.h"
-#include "lib/data/stored_index.h"
+#include "lib/data/set/stored_index.h"
 #include "lib/format/shard_index.h"
 
 namespace scaletrain::app {

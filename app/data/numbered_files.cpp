@@ -49,7 +49,7 @@ bool is_alive(pid_t process) { return ::kill(process, 0) == 0 || errno == EPERM;
 void remove_abandoned(const std::filesystem::path& folder, std::string_view name) {
   for (const auto& entry : storage::file_storage().list(folder.string())) {
     const auto left = parse_unfinished(entry.name);
-    if (!left || !is_numbered(left->becomes, name, {".tar", ".bin"})) continue;
+    if (!left || !is_numbered(left->becomes, name, {".tar", ".bin", ".bin.mask"})) continue;
     if (!is_alive(left->owner)) core::system_disk().remove_all(folder / entry.name);
   }
 }

@@ -1,5 +1,3 @@
-#include "app/data/pack_command.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/data/commands.h"
 #include "app/data/image_kind.h"
 #include "app/data/in_order.h"
 #include "app/data/options.h"
@@ -24,10 +23,10 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/philox.h"
-#include "lib/data/classes_file.h"
-#include "lib/data/decode.h"
-#include "lib/data/encode.h"
-#include "lib/data/resize.h"
+#include "lib/data/image/decode.h"
+#include "lib/data/image/encode.h"
+#include "lib/data/image/resize.h"
+#include "lib/data/set/classes_file.h"
 #include "lib/format/tar.h"
 #include "lib/observe/work_progress.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/data/folder_files.h"
+#include "lib/data/set/folder_files.h"
 
 namespace scaletrain::app {
 

@@ -6,7 +6,7 @@
 #include "app/data/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
-#include "lib/data/classes_file.h"
+#include "lib/data/set/classes_file.h"
 
 namespace scaletrain::app {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "app/data/in_order.h"
 #include "app/data/shard_files.h"
-#include "lib/data/quarantine_lists.h"
+#include "lib/data/set/quarantine_lists.h"
 #include "lib/observe/work_progress.h"
 
 namespace scaletrain::app {

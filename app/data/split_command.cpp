@@ -1,5 +1,3 @@
-#include "app/data/split_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/data/commands.h"
 #include "app/data/copy_samples.h"
 #include "app/data/options.h"
 #include "app/data/output.h"

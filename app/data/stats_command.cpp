@@ -1,5 +1,3 @@
-#include "app/data/stats_command.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/data/commands.h"
 #include "app/data/data_stats.h"
 #include "app/data/image_kind.h"
 #include "app/data/in_order.h"
@@ -24,9 +23,9 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
-#include "lib/data/decode.h"
-#include "lib/data/encode.h"
-#include "lib/data/resize.h"
+#include "lib/data/image/decode.h"
+#include "lib/data/image/encode.h"
+#include "lib/data/image/resize.h"
 #include "lib/format/tar.h"
 #include "lib/observe/work_progress.h"
 

@@ -1,5 +1,3 @@
-#include "app/data/synth_command.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/data/commands.h"
 #include "app/data/in_order.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
@@ -17,7 +16,7 @@
 #include "app/data/shapes.h"
 #include "app/data/shard_writer.h"
 #include "lib/core/error.h"
-#include "lib/data/encode.h"
+#include "lib/data/image/encode.h"
 #include "lib/observe/work_progress.h"
 
 namespace scaletrain::app {

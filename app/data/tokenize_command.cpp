@@ -1,188 +1,89 @@
-#include "app/data/tokenize_command.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
+#include "app/data/commands.h"
+#include "app/data/documents.h"
 #include "app/data/in_order.h"
-#include "app/data/new_folders.h"
-#include "app/data/numbered_files.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
-#include "app/data/stop.h"
-#include "app/data/tokenizer.h"
-#include "lib/core/disk.h"
+#include "app/data/token_writer.h"
+#include "app/tokenizer/tokenizer.h"
 #include "lib/core/error.h"
-#include "lib/core/signals.h"
-#include "lib/format/hashed_file.h"
-#include "lib/format/json_fields.h"
-#include "lib/format/token_file.h"
+#include "lib/format/token_card.h"
 #include "lib/observe/work_progress.h"
-#include "lib/storage/storage.h"
 
 namespace scaletrain::app {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::int64_t kMaxTextBytes = std::int64_t{8} << 30;
-
 struct TokenizeOptions {
   std::vector<std::string> texts;
-  std::string folder, name = "train", tokenizer = "bytes", layout = "raw";
+  std::string folder, name = "train", tokenizer = "bytes", end_of_text, layout = "raw";
+  DocumentFields fields;
   std::int64_t tokens_per_file = 100'000'000;
   bool overwrite = false, as_json = false;
   int threads = 0;
 };
 
-// The documents of a file: every line's "text" in .jsonl, else the whole file.
-std::vector<std::string> documents_of(const std::string& path) {
-  const std::string text = core::read_file(path, kMaxTextBytes, core::ExitCode::kData);
-  if (!path.ends_with(".jsonl")) return {text};
-  std::vector<std::string> documents;
-  std::string_view rest = text;
-  for (std::int64_t line = 1; !rest.empty(); ++line) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view row = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (row.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const std::string place = fmt::format("{}:{}", path, line);
-    const nlohmann::json object = format::parse_object(row, place);
-    documents.push_back(format::JsonFields(object, place).text("text"));
-  }
-  return documents;
+// The prompt and the text are tokenized apart, as a model that is given the prompt meets them.
+EncodedDocument encode(const Tokenizer& tokenizer, const Document& document) {
+  EncodedDocument encoded;
+  if (!document.prompt.empty()) encoded.tokens = tokenizer.encode(document.prompt);
+  encoded.prompt = encoded.tokens.size();
+  encoded.prompt_bytes = static_cast<std::int64_t>(document.prompt.size());
+  encoded.text_bytes = static_cast<std::int64_t>(document.text.size());
+  const std::vector<std::uint32_t> text = tokenizer.encode(document.text);
+  encoded.tokens.insert(encoded.tokens.end(), text.begin(), text.end());
+  encoded.tokens.push_back(tokenizer.end_of_text());
+  return encoded;
 }
 
-// Files of tokens, each of at most so many, that a document may run across.
-class TokenWriter {
- public:
-  TokenWriter(const TokenizeOptions& options, int token_bytes)
-      : options_(options), token_bytes_(token_bytes) {
-    core::install_stop_handlers();
-    folders_.make(options.folder);
-    remove_abandoned(options.folder, options.name);
-    if (const auto there = files_there(); !there.empty() && !options.overwrite) {
-      throw core::UsageError(there.front().string(), "is there already",
-                             "choose another folder or --name, or replace it with --overwrite");
-    }
-    refuse_existing(storage::file_storage(), report_path().string(), options.overwrite);
-  }
-  ~TokenWriter() {  // what was not put in its place disappears
-    std::error_code ignored;
-    for (std::size_t i = 0; i <= files_.size(); ++i) fs::remove(unfinished(path_of(i)), ignored);
-  }
-  TokenWriter(const TokenWriter&) = delete;
-  TokenWriter& operator=(const TokenWriter&) = delete;
-
-  void add(std::span<const std::uint32_t> tokens) {
-    leave_if_stopped(options_.folder);
-    while (!tokens.empty()) {
-      const std::int64_t room = options_.tokens_per_file - static_cast<std::int64_t>(held_.size());
-      const auto part = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(room)));
-      held_.insert(held_.end(), part.begin(), part.end());
-      tokens = tokens.subspan(part.size());
-      if (static_cast<std::int64_t>(held_.size()) == options_.tokens_per_file) flush();
-    }
-  }
-
-  fs::path report_path() const {
-    return fs::path(options_.folder) / (options_.name + ".tokens.json");
-  }
-
-  // Replaces older files by the new ones, which are whole now: name and tokens of each.
-  const nlohmann::ordered_json& finish() {
-    if (!held_.empty() || files_.empty()) flush();
-    core::Disk& disk = core::system_disk();
-    disk.remove_all(report_path());
-    for (const fs::path& path : files_there()) disk.remove_all(path);
-    for (std::size_t i = 0; i < files_.size(); ++i) disk.rename(unfinished(path_of(i)), path_of(i));
-    disk.sync_folder(options_.folder);
-    return files_;
-  }
-
- private:
-  fs::path path_of(std::size_t number) const {
-    return fs::path(options_.folder) / fmt::format("{}-{:06}.bin", options_.name, number);
-  }
-
-  std::vector<fs::path> files_there() const {
-    std::vector<fs::path> files;
-    for (const auto& entry : storage::file_storage().list(options_.folder)) {
-      if (is_numbered(entry.name, options_.name, {".bin"})) {
-        files.push_back(fs::path(options_.folder) / entry.name);
-      }
-    }
-    return files;
-  }
-
-  void flush() {
-    const auto count = static_cast<std::int64_t>(held_.size());
-    const fs::path path = path_of(files_.size());
-    const std::string header =
-        options_.layout == "llmc" ? format::llmc_header(count, token_bytes_) : "";
-    format::write_hashed(core::system_disk(), unfinished(path),
-                         header + format::encode_tokens(held_, token_bytes_));
-    files_.push_back({{"name", path.filename().string()}, {"tokens", count}});
-    held_.clear();
-  }
-
-  const TokenizeOptions& options_;
-  NewFolders folders_;
-  int token_bytes_;
-  std::vector<std::uint32_t> held_;
-  nlohmann::ordered_json files_ = nlohmann::ordered_json::array();
-};
+// Tokens of 16 bits where they fit.
+std::int64_t token_bytes_of(const Tokenizer& tokenizer, const std::string& layout) {
+  if (tokenizer.vocab_size() <= std::numeric_limits<std::uint16_t>::max() + 1U) return 2;
+  if (layout != "raw") return 4;
+  throw core::UsageError(
+      "--layout",
+      fmt::format("raw has tokens of 16 bits, and the tokenizer has {}", tokenizer.vocab_size()),
+      "choose --layout llmc");
+}
 
 void run_tokenize(const TokenizeOptions& options) {
-  const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(options.tokenizer);
-  const int token_bytes =
-      tokenizer->vocab_size() <= std::numeric_limits<std::uint16_t>::max() + 1U ? 2 : 4;
-  if (token_bytes == 4 && options.layout == "raw") {
-    throw core::UsageError(
-        "--layout",
-        fmt::format("raw has tokens of 16 bits, and the tokenizer has {}", tokenizer->vocab_size()),
-        "choose --layout llmc");
-  }
-  TokenWriter writer(options, token_bytes);
-  std::int64_t documents = 0, tokens = 0;
+  const std::unique_ptr<Tokenizer> tokenizer =
+      make_tokenizer(options.tokenizer, options.end_of_text);
+  TokenWriter writer({.folder = options.folder,
+                      .name = options.name,
+                      .layout = options.layout,
+                      .token_bytes = token_bytes_of(*tokenizer, options.layout),
+                      .tokens_per_file = options.tokens_per_file,
+                      .overwrite = options.overwrite});
   observe::WorkProgress progress(STDERR_FILENO, "tokenizing documents", 0);
   for (const std::string& path : options.texts) {
-    const std::vector<std::string> texts = documents_of(path);
-    in_order<std::vector<std::uint32_t>>(
-        static_cast<std::int64_t>(texts.size()), resolve_threads(options.threads),
-        [&](std::int64_t i, int) { return tokenizer->encode(texts[static_cast<std::size_t>(i)]); },
-        [&](std::int64_t i, std::vector<std::uint32_t> encoded) {
-          encoded.push_back(tokenizer->end_of_text());
+    const std::vector<Document> documents =
+        read_documents(path, options.fields, tokenizer->takes_any_bytes());
+    in_order<EncodedDocument>(
+        static_cast<std::int64_t>(documents.size()), resolve_threads(options.threads),
+        [&](std::int64_t i, int) {
+          return encode(*tokenizer, documents[static_cast<std::size_t>(i)]);
+        },
+        [&](std::int64_t, const EncodedDocument& encoded) {
           writer.add(encoded);
-          ++documents;
-          tokens += static_cast<std::int64_t>(encoded.size());
-          progress.add(1, static_cast<std::int64_t>(texts[static_cast<std::size_t>(i)].size()));
+          progress.add(1, encoded.prompt_bytes + encoded.text_bytes);
         });
   }
-  const nlohmann::ordered_json report = {{"version", 1},
-                                         {"tokenizer", tokenizer->name()},
-                                         {"vocab_size", tokenizer->vocab_size()},
-                                         {"end_of_text", tokenizer->end_of_text()},
-                                         {"layout", options.layout},
-                                         {"token_bytes", token_bytes},
-                                         {"documents", documents},
-                                         {"tokens", tokens},
-                                         {"files", writer.finish()}};
-  core::write_durably(core::system_disk(), writer.report_path(), report.dump(1) + "\n");
+  const format::TokenCard card = writer.finish({.tokenizer = tokenizer->name(),
+                                                .vocab_size = tokenizer->vocab_size(),
+                                                .end_of_text = tokenizer->end_of_text()});
   if (options.as_json) {
-    print_json(report);
+    print_json(format::token_card_json(card));
   } else {
-    print(fmt::format("{} documents, {} tokens in {} files in {}\n", documents, tokens,
-                      report["files"].size(), options.folder));
+    print(fmt::format("{} documents, {} tokens in {} files in {}\n", card.documents, card.tokens,
+                      card.files.size(), options.folder));
   }
 }
 
@@ -195,14 +96,19 @@ void add_tokenize_command(CLI::App& app, int& exit_status) {
       app.add_subcommand("tokenize", "turn text into files of tokens for language models");
   command
       ->add_option("TEXT", options->texts,
-                   "files: each a document, or .jsonl with a document in \"text\" a line")
+                   "files: each a document, or .jsonl with a document a line")
       ->required();
   command->add_option("--out", options->folder, "the folder of the files")->required();
   command->add_option("--name", options->name, "files are NAME-000000.bin and so on")
       ->capture_default_str();
-  command
-      ->add_option("--tokenizer", options->tokenizer, "bytes, or the path of a SentencePiece model")
+  command->add_option("--tokenizer", options->tokenizer, kTokenizers)->capture_default_str();
+  command->add_option("--text-field", options->fields.text, "the text of a line of a .jsonl")
       ->capture_default_str();
+  command->add_option("--prompt-field", options->fields.prompt,
+                      "what stands before the text and carries no loss: written to masks beside "
+                      "the files");
+  command->add_option("--end-of-text", options->end_of_text,
+                      "the token that ends a document, for a tokenizer.json that does not say");
   command->add_option("--layout", options->layout, "raw (nanoGPT) or llmc")
       ->check(CLI::IsMember({"raw", "llmc"}))
       ->capture_default_str();

@@ -45,7 +45,8 @@ int run_loopback(int argc, char** argv) {
                            "scaletrain-worker loopback cpu|cuda");
   }
   const core::WorkerEnv env = core::read_worker_env();
-  const at::Device device = dist::choose_device(wanted, env.local_rank);
+  const at::Device device =
+      dist::choose_device(wanted, {.rank = env.local_rank, .ranks = env.local_world_size});
   const core::SteadyTime start = core::now();
   dist::Group group(env, device, kPatience);
   const double connect_s = core::seconds_since(start);

@@ -20,6 +20,7 @@
 #include "lib/core/log.h"
 #include "lib/core/signals.h"
 #include "lib/core/worker_env.h"
+#include "lib/dist/out_of_memory.h"
 #include "lib/observe/terminal.h"
 #include "lib/recipe/load.h"
 #include "lib/train/trainer.h"
@@ -35,7 +36,7 @@ std::unique_ptr<core::Error> translate(const std::exception& error, int rank) {
       torch_error != nullptr ? torch_error->what_without_backtrace() : core::describe(error);
   const bool memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
                       dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-                      text.find("can't allocate memory") != std::string::npos;
+                      dist::tells_out_of_memory(text);
   if (memory) {
     return std::make_unique<core::OutOfMemoryError>(
         place, text, "make /batch/per_device smaller and /batch/accumulate larger");

@@ -1,4 +1,4 @@
-// Tells newcomers where a job has gone.
+// Shows newcomers where a job has gone.
 //
 // After the leader was lost another agent leads, at an address that nobody has named on a command
 // line. A launcher that is started again on the host of --rdzv-endpoint then leads there, alone;
@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "launcher/agents/endpoint.h"
 #include "launcher/agents/key_store.h"
 #include "launcher/agents/records.h"
 #include "launcher/agents/roster.h"
+#include "launcher/place/endpoint.h"
 
 namespace scaletrain::launcher {
 

@@ -9,7 +9,7 @@
 
 namespace scaletrain::launcher {
 
-// How a round ended on one node: it told, or it was lost.
+// How a round ended on one node: it reported, or it was lost.
 struct NodeEnd {
   int node = 0;
   std::string host;
@@ -34,7 +34,8 @@ struct Judgement {
 
 // `ends` in the order in which the store received them, lost nodes last. The cause is the node
 // that was lost before any failure was reported; else the first failure that did not only follow
-// another (launcher/failure.h); else a lost node; else a signal; else the first of the followers.
+// another (launcher/workers/failure.h); else a lost node; else a signal; else the first of the
+// followers.
 Judgement judge(const std::vector<NodeEnd>& ends);
 
 }  // namespace scaletrain::launcher

@@ -21,6 +21,8 @@ constexpr milliseconds kFarewell{5000};
 // A holder that shows so many more signs of life keeps its rank.
 constexpr std::int64_t kBeatsToKeep = 2;
 constexpr std::size_t kCandidates = 16;
+// The leader shows all what is awaited when it takes so long.
+constexpr milliseconds kTellAfter{5000};
 
 double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -195,6 +197,7 @@ void Leader::watch_beats(SteadyTime now) {
     Peer& peer = *watched[i];
     if (beats[i] != peer.beat) {
       peer.beat = beats[i];
+      peer.silence = parse<AgentBeat>(peer.beat).silence;
       ++peer.beats;
       peer.alive = now;
     } else if (now - peer.alive >= options_.timing.lost_after) {
@@ -221,16 +224,25 @@ int Leader::nodes_that_fit(int most) const {
   return 0;
 }
 
+// How many of the last round have come to this leader, who did not lead it.
+int Leader::came_back() const {
+  return static_cast<int>(
+      std::count_if(roster_.peers().begin(), roster_.peers().end(), [&](const Peer& peer) {
+        return peer.lost.empty() && peer.join.last.same_round(options_.last);
+      }));
+}
+
 // After a change of the leader: more than half of the last round must be here, so that no other
 // part of it can go on as well. The store's node, which would decide a tie, is the one that is
 // gone.
 bool Leader::has_quorum() const {
-  if (options_.last.nodes == 0) return true;
-  const auto came =
-      std::count_if(roster_.peers().begin(), roster_.peers().end(), [&](const Peer& peer) {
-        return peer.lost.empty() && peer.join.last.same_round(options_.last);
-      });
-  return 2 * came > options_.last.nodes;
+  return options_.last.nodes == 0 || 2 * came_back() > options_.last.nodes;
+}
+
+// Whether all who are left of the last round are here: the last call is for others.
+bool Leader::nobody_is_missing() const {
+  if (board_.nodes > 0) return true;  // it led that round, and knows who was lost
+  return options_.last.nodes > 0 && came_back() >= options_.last.nodes - 1;
 }
 
 void Leader::try_to_form(SteadyTime now) {
@@ -240,12 +252,16 @@ void Leader::try_to_form(SteadyTime now) {
   const int nodes = own == nullptr || !has_quorum() ? 0 : nodes_that_fit(roster_.present());
   if (nodes == 0) {
     enough_since_ = {};
-    if (now >= join_until_) conclude(time_out(), milliseconds(0), now);
-    return;
+    if (now >= join_until_) return conclude(time_out(), milliseconds(0), now);
+  } else {
+    if (enough_since_ == SteadyTime{}) enough_since_ = now;
+    const bool all = nodes == options_.terms.max_nodes || nobody_is_missing();
+    if (all || now - enough_since_ >= options_.timing.last_call) return form(nodes, now);
   }
-  if (enough_since_ == SteadyTime{}) enough_since_ = now;
-  const bool all = nodes == options_.terms.max_nodes;
-  if (all || now - enough_since_ >= options_.timing.last_call) form(nodes, now);
+  if (board_.reason.empty() && now - form_from_ >= kTellAfter) {
+    board_.reason = awaited(nodes);
+    show();
+  }
 }
 
 void Leader::form(int nodes, SteadyTime now) {
@@ -253,6 +269,7 @@ void Leader::form(int nodes, SteadyTime now) {
   board_.nodes = nodes;
   board_.phase = Phase::kFormed;
   board_.reason.clear();
+  board_.failed = false;
   board_.plan.clear();
   board_.candidates.clear();
   options_.last = {};
@@ -260,6 +277,7 @@ void Leader::form(int nodes, SteadyTime now) {
   enough_since_ = {};
   round_start_ = now;
   roster_.rank(nodes, options_.agent);
+  board_.one_host = roster_.on_one_host();
   for (const Peer* const peer : roster_.members()) {
     store_.set("place/" + peer->agent(),
                to_line(Place{.round = board_.round, .rank = peer->rank, .refused = ""}));
@@ -282,22 +300,24 @@ void Leader::watch_round(SteadyTime now) {
       continue;
     }
     all_ended = all_ended && peer.ended();
-    if (!peer.lost.empty()) return stop_round(fmt::format("{}: {}", named(peer), peer.lost));
+    if (!peer.lost.empty()) return stop_round(fmt::format("{}: {}", named(peer), peer.lost), true);
     if (peer.report && peer.report->outcome != Outcome::kSucceeded) {
-      return stop_round(fmt::format("{}: its workers ended", named(peer)));
+      return stop_round(fmt::format("{}: its workers ended", named(peer)),
+                        peer.report->outcome == Outcome::kFailed);
     }
   }
-  if (all_ended) return stop_round("all workers are done");
+  if (all_ended) return stop_round("all workers are done", false);
   if (waiting != nullptr && board_.phase == Phase::kRunning &&
       now - waiting->joined >= options_.timing.last_call &&
       nodes_that_fit(roster_.present()) > board_.nodes) {
-    stop_round(fmt::format("{} joins", named(*waiting)));
+    stop_round(fmt::format("{} joins", named(*waiting)), false);
   }
 }
 
-void Leader::stop_round(const std::string& reason) {
+void Leader::stop_round(const std::string& reason, bool failed) {
   board_.phase = Phase::kStopping;
   board_.reason = reason;
+  board_.failed = failed;
   journal_.write("stop", {{"round", board_.round}, {"reason", reason}});
   show();
 }
@@ -308,10 +328,21 @@ void Leader::show() {
   shown_ = false;
 }
 
+// Of the nodes that have not ended; 0 where there is none.
+milliseconds Leader::job_silence() const {
+  std::optional<milliseconds> shortest;
+  for (const Peer& peer : roster_.peers()) {
+    if (!peer.in_round() || peer.ended()) continue;
+    shortest = std::min(peer.silence, shortest.value_or(peer.silence));
+  }
+  return shortest.value_or(milliseconds(0));
+}
+
 void Leader::give_pulse(SteadyTime now) {
   if (shown_ && now < next_pulse_) return;
   next_pulse_ = now + options_.timing.beat_every;
-  store_.set("pulse", fmt::format("{} {}", ++pulse_, version_));
+  store_.set("pulse",
+             to_line(Pulse{.count = ++pulse_, .version = version_, .silence = job_silence()}));
   shown_ = true;
 }
 

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "launcher/agents/endpoint.h"
 #include "launcher/agents/journal.h"
 #include "launcher/agents/key_store.h"
 #include "launcher/agents/records.h"
 #include "launcher/agents/roster.h"
-#include "launcher/agents/timing.h"
-#include "launcher/restarts.h"
+#include "launcher/flags/timing.h"
+#include "launcher/place/endpoint.h"
+#include "launcher/workers/restarts.h"
 
 namespace scaletrain::launcher {
 
@@ -59,17 +59,22 @@ class Leader {
   void lose(Peer& peer, const std::string& why);
   void try_to_form(core::SteadyTime now);
   int nodes_that_fit(int most) const;
+  int came_back() const;
   bool has_quorum() const;
+  bool nobody_is_missing() const;
   void form(int nodes, core::SteadyTime now);
   void watch_round(core::SteadyTime now);
-  void stop_round(const std::string& reason);
+  void stop_round(const std::string& reason, bool failed);
   void try_to_judge(core::SteadyTime now);
   void conclude(Verdict verdict, std::chrono::milliseconds wait, core::SteadyTime now);
   Verdict after_failure(const Failure& failure, std::chrono::milliseconds& wait,
                         core::SteadyTime now);
   Verdict time_out() const;
+  std::string awaited(int nodes) const;
+  std::string missing_text() const;
   bool may_go_on() const;
   void show();
+  std::chrono::milliseconds job_silence() const;
   void give_pulse(core::SteadyTime now);
 
   struct Claim {  // on a fixed rank that another agent holds, which may be dead

@@ -106,11 +106,7 @@ Verdict Leader::time_out() const {
   std::string text = fmt::format("rendezvous: {} of {} nodes came within {:g} s", roster_.present(),
                                  options_.terms.nnodes,
                                  std::chrono::duration<double>(timing.join_timeout).count());
-  if (options_.terms.fixed_ranks) text += "; missing: " + roster_.missing_nodes();
-  if (!has_quorum()) {
-    text += fmt::format("; more than half of the {} nodes of the last round must come",
-                        options_.last.nodes);
-  }
+  text += missing_text();
   text +=
       "\n  look at the launchers of the missing nodes, and check that every node was started "
       "with the same --nnodes and address";
@@ -119,6 +115,27 @@ Verdict Leader::time_out() const {
           .code = static_cast<int>(core::ExitCode::kTemporary),
           .text = std::move(text),
           .failure = {}};
+}
+
+// What a round that could begin with `nodes` nodes, or with none yet, waits for.
+std::string Leader::awaited(int nodes) const {
+  std::string text =
+      fmt::format("waiting: {} of {} nodes are here", roster_.present(), options_.terms.nnodes);
+  if (nodes > 0) {
+    return text + fmt::format("; the last call for more is {:g} s",
+                              std::chrono::duration<double>(options_.timing.last_call).count());
+  }
+  return text + missing_text();
+}
+
+std::string Leader::missing_text() const {
+  if (!has_quorum()) {
+    return fmt::format("; more than half of the {} nodes of the last round must come",
+                       options_.last.nodes);
+  }
+  if (options_.terms.fixed_ranks) return "; missing: " + roster_.missing_nodes();
+  if (roster_.present() < options_.terms.min_nodes) return "";
+  return fmt::format("; the batch does not divide among the ranks of {} nodes", roster_.present());
 }
 
 void Leader::conclude(Verdict verdict, milliseconds wait, SteadyTime now) {
@@ -137,6 +154,7 @@ void Leader::conclude(Verdict verdict, milliseconds wait, SteadyTime now) {
     form_from_ = now + wait;
     join_until_ = form_from_ + options_.timing.join_timeout;
     board_.phase = Phase::kJoining;
+    board_.reason.clear();
   } else {
     board_.phase = Phase::kOver;
     over_since_ = now;

@@ -7,6 +7,7 @@
 #include <array>
 #include <thread>
 
+#include "launcher/agents/store_client.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
@@ -31,13 +32,20 @@ std::optional<core::ExitStatus> end_of(const core::Process& server, int signal_f
 
 }  // namespace
 
-Meeting::Meeting(std::vector<Endpoint> endpoints, const std::string& local_addr, JobTerms terms,
-                 AgentTiming timing, bool may_lead)
+Meeting::Meeting(std::vector<Endpoint> endpoints, const std::string& local_addr, std::string agent,
+                 JobTerms terms, AgentTiming timing, bool may_lead, Connect connect)
     : endpoints_(std::move(endpoints)),
+      agent_(std::move(agent)),
       terms_(std::move(terms)),
       timing_(timing),
       may_lead_(may_lead),
+      connect_(std::move(connect)),
       addresses_(local_addr.empty() ? own_addresses() : std::vector{local_addr}) {
+  if (!connect_) {
+    connect_ = [patience = timing.lost_after](const Endpoint& endpoint) {
+      return std::make_unique<StoreClient>(endpoint, kConnect, patience);
+    };
+  }
   if (!may_lead_) return;
   if (terms_.fixed_ranks) {  // node 0 need not know its own name
     own_endpoint_ = endpoints_.front();
@@ -48,37 +56,34 @@ Meeting::Meeting(std::vector<Endpoint> endpoints, const std::string& local_addr,
     });
     if (own != endpoints_.end()) own_endpoint_ = *own;
     first_endpoint_is_own_ = own == endpoints_.begin();
-  }
-  if (own_endpoint_) {
-    port_ = own_endpoint_->port;
-    if (local_addr.empty()) {
-      std::erase(addresses_, own_endpoint_->host);
-      addresses_.insert(addresses_.begin(), own_endpoint_->host);
-    }
-  } else {
     reserved_ = reserve_port();
-    port_ = reserved_.port;
+  }
+  if (own_endpoint_ && local_addr.empty()) {
+    std::erase(addresses_, own_endpoint_->host);
+    addresses_.insert(addresses_.begin(), own_endpoint_->host);
   }
 }
 
-void Meeting::begin_again(const Board& board, const LastRound& last, SteadyTime now) {
+void Meeting::begin_again(const Board& board, const LastRound& last, const std::string& pulse,
+                          SteadyTime now) {
   candidates_ = board.candidates;
   last_ = last;
   generation_ = board.generation;
+  pulse_ = pulse;
   lost_at_ = now;
-  if (may_lead_ && !own_endpoint_ && !reserved_.fd) {
-    reserved_ = reserve_port();
-    port_ = reserved_.port;
-  }
+  if (may_lead_ && !terms_.fixed_ranks && !reserved_.fd) reserved_ = reserve_port();
 }
 
 std::optional<Met> Meeting::try_once(SteadyTime now, int signal_fd) {
   asked_.clear();
-  const int least = last_.nodes == 0 ? 0 : generation_ + 1;
-  if (std::optional<Met> met = ask_candidates(candidates_.size(), least)) return met;
+  own_endpoint_taken_ = false;
   const bool fixed_leader = terms_.fixed_ranks && may_lead_;
   if (!fixed_leader) {
-    if (std::optional<Met> met = ask_endpoints(least)) return met;
+    const auto wanted = [this](const Hello& hello, KeyStore& store) {
+      return leads_the_job(hello, store);
+    };
+    if (std::optional<Met> met = ask_candidates(candidates_.size(), wanted)) return met;
+    if (std::optional<Met> met = ask_endpoints(wanted)) return met;
   }
   if (is_turn(now)) return host(signal_fd);
   return std::nullopt;
@@ -86,34 +91,56 @@ std::optional<Met> Meeting::try_once(SteadyTime now, int signal_fd) {
 
 std::optional<Met> Meeting::ask_before(int generation) {
   asked_.clear();
-  const auto before = static_cast<std::size_t>(std::max(0, last_.rank));
-  if (std::optional<Met> met = ask_candidates(before, generation)) return met;
-  return ask_endpoints(generation + 1);
+  // By its name: agents of one host have its endpoint in common, so what leads at another's address
+  // may be this agent itself.
+  const auto wanted = [&](const Hello& hello, KeyStore& store) {
+    return is_old_leader(hello, store) || hello.generation > generation ||
+           (hello.generation == generation && turn_of(hello.agent) < turn_of(agent_));
+  };
+  if (std::optional<Met> met = ask_candidates(turn_of(agent_), wanted)) return met;
+  return ask_endpoints(wanted);
 }
 
-// The first `count` agents of the last round, this one left out.
-std::optional<Met> Meeting::ask_candidates(std::size_t count, int least) {
+// Its place among the candidates of the last round; after all of them where it is none.
+std::size_t Meeting::turn_of(const std::string& agent) const {
+  const auto found = std::find_if(candidates_.begin(), candidates_.end(),
+                                  [&](const Candidate& one) { return one.agent == agent; });
+  return static_cast<std::size_t>(found - candidates_.begin());
+}
+
+bool Meeting::leads_the_job(const Hello& hello, KeyStore& store) const {
+  return last_.nodes == 0 || hello.generation > generation_ || is_old_leader(hello, store);
+}
+
+// The leader of the last round again: only the connection to it was lost, unless it stands still.
+bool Meeting::is_old_leader(const Hello& hello, KeyStore& store) const {
+  return !candidates_.empty() && hello.agent == candidates_.front().agent &&
+         hello.generation == generation_ && store.get("pulse") != pulse_;
+}
+
+// The first `count` agents of the last round.
+std::optional<Met> Meeting::ask_candidates(std::size_t count, const Wanted& wanted) {
   for (std::size_t rank = 0; rank < std::min(count, candidates_.size()); ++rank) {
-    if (static_cast<int>(rank) == last_.rank) continue;
-    for (const std::string& address : candidates_[rank].addresses) {
-      const Endpoint endpoint{.host = address, .port = candidates_[rank].port};
-      if (std::optional<Met> met = ask(endpoint, least)) return met;
+    const Candidate& candidate = candidates_[rank];
+    if (candidate.agent == agent_) continue;
+    for (const std::string& address : candidate.addresses) {
+      if (auto met = ask({.host = address, .port = candidate.port}, wanted)) return met;
     }
   }
   return std::nullopt;
 }
 
-std::optional<Met> Meeting::ask_endpoints(int least) {
+std::optional<Met> Meeting::ask_endpoints(const Wanted& wanted) {
   for (const Endpoint& endpoint : endpoints_) {
-    if (std::optional<Met> met = ask(endpoint, least)) return met;
+    if (std::optional<Met> met = ask(endpoint, wanted)) return met;
   }
   return std::nullopt;
 }
 
-std::optional<Met> Meeting::ask(const Endpoint& endpoint, int least, bool follow) {
+std::optional<Met> Meeting::ask(const Endpoint& endpoint, const Wanted& wanted, bool follow) {
   if (!asked_.insert(to_text(endpoint)).second) return std::nullopt;
   try {
-    auto store = std::make_unique<StoreClient>(endpoint, kConnect, timing_.lost_after);
+    std::unique_ptr<KeyStore> store = connect_(endpoint);
     const SteadyTime end = core::now() + kHelloPatience;
     std::optional<Hello> hello = read_hello(*store, terms_);
     while (!hello && core::now() < end) {
@@ -126,15 +153,14 @@ std::optional<Met> Meeting::ask(const Endpoint& endpoint, int least, bool follow
     }
     if (const std::optional<std::string> moved = store->get("moved")) {
       why_ = fmt::format("the store at {}: the job has moved from there", to_text(endpoint));
+      own_endpoint_taken_ = own_endpoint_taken_ || is_own_endpoint(endpoint);
       if (!follow) return std::nullopt;
-      return ask_moved(endpoint, parse<Candidate>(*moved), std::max(least, hello->generation + 1));
+      return ask_moved(endpoint, parse<Candidate>(*moved), hello->generation, wanted);
     }
-    // The leader of the last round again: only the connection to it was lost.
-    const bool same = !candidates_.empty() && hello->agent == candidates_.front().agent &&
-                      hello->generation == generation_;
-    if (hello->generation < least && !same) {
-      why_ = fmt::format("the store at {}: its leader was not part of the last round",
+    if (!wanted(*hello, *store)) {
+      why_ = fmt::format("the store at {}: its leader stands still, or was not part of the round",
                          to_text(endpoint));
+      own_endpoint_taken_ = own_endpoint_taken_ || is_own_endpoint(endpoint);
       return std::nullopt;
     }
     return Met{.store = std::move(store),
@@ -147,14 +173,23 @@ std::optional<Met> Meeting::ask(const Endpoint& endpoint, int least, bool follow
   }
 }
 
-std::optional<Met> Meeting::ask_moved(const Endpoint& from, const Candidate& moved, int least) {
+// Where the store of an earlier `generation` says that the job is.
+std::optional<Met> Meeting::ask_moved(const Endpoint& from, const Candidate& moved, int generation,
+                                      const Wanted& wanted) {
+  const auto later = [&](const Hello& hello, KeyStore& store) {
+    return hello.generation > generation && wanted(hello, store);
+  };
   for (const std::string& address : moved.addresses) {
-    if (auto met = ask({.host = address, .port = moved.port}, least, false)) {
-      met->own_store_told = own_endpoint_ && to_text(from) == to_text(*own_endpoint_);
+    if (auto met = ask({.host = address, .port = moved.port}, later, false)) {
+      met->through_own_store = is_own_endpoint(from);
       return met;
     }
   }
   return std::nullopt;
+}
+
+bool Meeting::is_own_endpoint(const Endpoint& endpoint) const {
+  return own_endpoint_ && to_text(endpoint) == to_text(*own_endpoint_);
 }
 
 bool Meeting::is_turn(SteadyTime now) const {
@@ -169,14 +204,16 @@ std::optional<Met> Meeting::host(int signal_fd) {
   Placement place;
   place.nnodes = terms_.max_nodes;
   place.master_addr = addresses_.empty() ? "127.0.0.1" : addresses_.front();
-  place.master_port = port_;
-  const bool fixed = own_endpoint_.has_value();
+  // Those of the last round find an heir elsewhere too, newcomers know of endpoints only.
+  const bool elsewhere = !own_endpoint_ || (own_endpoint_taken_ && last_.nodes > 0);
+  place.master_port = elsewhere ? reserved_.port : own_endpoint_->port;
   StoreSocket socket;
   try {
-    socket = fixed ? listen_for_store(place) : start_listening(std::move(reserved_));
+    socket = elsewhere ? start_listening(std::move(reserved_)) : listen_for_store(place);
   } catch (const core::UsageError&) {
     if (terms_.fixed_ranks) throw;
-    why_ = fmt::format("port {} is taken on this host", port_);  // by another agent of this host?
+    if (elsewhere) reserved_ = reserve_port();
+    why_ = fmt::format("port {} is taken on this host", place.master_port);  // by another agent?
     return std::nullopt;
   }
   core::Process server = core::Process::spawn(store_server(socket.fd.get()));
@@ -193,8 +230,7 @@ std::optional<Met> Meeting::host(int signal_fd) {
           "the store", fmt::format("the process that serves it ended: {}", core::to_text(*end)),
           "its own message, if it left one, stands above");
     }
-    if (!fixed) reserved_ = reserve_port();
-    if (!fixed) port_ = reserved_.port;
+    if (elsewhere) reserved_ = reserve_port();
     return std::nullopt;
   }
   return Met{.store = std::move(store),

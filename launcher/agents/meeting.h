@@ -2,77 +2,95 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "launcher/agents/endpoint.h"
+#include "launcher/agents/key_store.h"
 #include "launcher/agents/member.h"
-#include "launcher/agents/store_client.h"
-#include "launcher/placement.h"
-#include "launcher/store_socket.h"
+#include "launcher/place/endpoint.h"
+#include "launcher/place/placement.h"
+#include "launcher/place/store_socket.h"
 #include "lib/core/subprocess.h"
 
 namespace scaletrain::launcher {
 
 // A store that was found, and the process that serves it where it is this agent's own.
 struct Met {
-  std::unique_ptr<StoreClient> store;
+  std::unique_ptr<KeyStore> store;
   std::optional<core::Process> server;
   Endpoint endpoint;
-  int generation = 0;           // of the leader, or to be
-  bool own_store_told = false;  // found through this agent's own store, which others may ask too
+  int generation = 0;              // of the leader, or to be
+  bool through_own_store = false;  // found through this agent's own store, which others may ask too
 };
 
 class Meeting {
  public:
-  // `local_addr`: the one address to be known by, "": all of this host's. `may_lead`: of a static
-  // job node 0, else every agent.
-  Meeting(std::vector<Endpoint> endpoints, const std::string& local_addr, JobTerms terms,
-          AgentTiming timing, bool may_lead);
+  // Connects to a store that may be there; throws StoreLost.
+  using Connect = std::function<std::unique_ptr<KeyStore>(const Endpoint&)>;
 
-  // Where this agent would host the store, for its join record.
+  // `agent`: its own name. `local_addr`: the one address to be known by, "": all of this host's.
+  // `may_lead`: of a static job node 0, else every agent.
+  Meeting(std::vector<Endpoint> endpoints, const std::string& local_addr, std::string agent,
+          JobTerms terms, AgentTiming timing, bool may_lead, Connect connect = {});
+
+  // Where this agent would host the store if the endpoint of its host is another's by then, for its
+  // join record.
   const std::vector<std::string>& addresses() const { return addresses_; }
-  int port() const { return port_; }
+  int port() const { return reserved_.port; }
 
-  // After the leader was lost: `board` and `last` are of the round that it led.
-  void begin_again(const Board& board, const LastRound& last, core::SteadyTime now);
+  // After the leader was lost: `board` and `last` are of the round that it led, and `pulse` is its
+  // last sign of life.
+  void begin_again(const Board& board, const LastRound& last, const std::string& pulse,
+                   core::SteadyTime now);
 
   // Asks everywhere once, and hosts the store where it is this agent's turn. nullopt: nobody is
   // there yet, and why() says what was tried. Throws core::UsageError where a store is another
   // job's, or the port to host one on is taken, and core::InternalError where its own ends at once.
   // A signal in `signal_fd` ends the wait for its own store.
   std::optional<Met> try_once(core::SteadyTime now, int signal_fd);
-  // For a leader of `generation` that has no round yet: the store of another that goes before, by
-  // its generation or, of the same, because its turn came first.
+  // For a leader of `generation` that has no round yet: the store of another leader that goes
+  // before, by its generation or, of the same, because its turn came first.
   std::optional<Met> ask_before(int generation);
   const std::string& why() const { return why_; }
   // Whether try_once would host the store now if it finds none.
   bool is_turn(core::SteadyTime now) const;
 
  private:
-  // `least`: no store of an earlier generation will do. `follow`: nor one that says where the
-  // leader is instead (launcher/agents/beacon.h), which is asked then.
-  std::optional<Met> ask(const Endpoint& endpoint, int least, bool follow = true);
-  std::optional<Met> ask_moved(const Endpoint& from, const Candidate& moved, int least);
-  std::optional<Met> ask_candidates(std::size_t count, int least);
-  std::optional<Met> ask_endpoints(int least);
+  // Whether the leader of a store is one to join.
+  using Wanted = std::function<bool(const Hello&, KeyStore&)>;
+
+  // `follow`: where the store says that the job is elsewhere (launcher/agents/beacon.h), that one
+  // is asked.
+  std::optional<Met> ask(const Endpoint& endpoint, const Wanted& wanted, bool follow = true);
+  std::optional<Met> ask_moved(const Endpoint& from, const Candidate& moved, int generation,
+                               const Wanted& wanted);
+  std::optional<Met> ask_candidates(std::size_t count, const Wanted& wanted);
+  std::optional<Met> ask_endpoints(const Wanted& wanted);
+  bool leads_the_job(const Hello& hello, KeyStore& store) const;
+  bool is_old_leader(const Hello& hello, KeyStore& store) const;
+  std::size_t turn_of(const std::string& agent) const;
+  bool is_own_endpoint(const Endpoint& endpoint) const;
   std::optional<Met> host(int signal_fd);
 
   std::vector<Endpoint> endpoints_;
+  std::string agent_;
   JobTerms terms_;
   AgentTiming timing_;
   bool may_lead_;
+  Connect connect_;
   std::optional<Endpoint> own_endpoint_;
   bool first_endpoint_is_own_ = false;
   std::vector<std::string> addresses_;
-  StoreSocket reserved_;  // bound, not listening: the port to host a store on
-  int port_ = 0;
+  bool own_endpoint_taken_ = false;    // by a leader that is not to be followed
+  StoreSocket reserved_;               // bound, not listening: a port to host a store on
   std::vector<Candidate> candidates_;  // of the last round
   LastRound last_;
   int generation_ = 0;
+  std::string pulse_;  // the last of the leader that was lost
   core::SteadyTime lost_at_{};
   std::set<std::string> asked_;  // in this round of questions: a host that is gone costs a second
   std::string why_;

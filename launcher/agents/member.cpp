@@ -41,7 +41,8 @@ Member::Member(Join join, const JobTerms& terms, AgentTiming timing, KeyStore& s
       pulse_seen_(now),
       last_step_(now) {
   join_.proof = proof_of("agent", terms.name, terms.token);
-  store_.set("beat/" + join_.candidate.agent, std::to_string(++beat_));
+  join_.recipe = terms.recipe;
+  store_.set("beat/" + join_.candidate.agent, to_line(AgentBeat{.count = ++beat_}));
   store_.set("place/" + join_.candidate.agent, to_line(Place{}));  // what was of it before is over
   say({.leaves = "", .heard = "", .join = join_, .report = {}});
   journal_.write("joining", {{"node", join_.node}});
@@ -52,15 +53,17 @@ void Member::step(SteadyTime now) {
   last_step_ = now;
   if (now >= next_beat_) {
     next_beat_ = now + timing_.beat_every;
-    store_.set("beat/" + join_.candidate.agent, std::to_string(++beat_));
+    store_.set("beat/" + join_.candidate.agent,
+               to_line(AgentBeat{.count = ++beat_, .silence = silence_}));
   }
   const std::string pulse = store_.get("pulse").value_or("");
   if (pulse != pulse_) {
     pulse_ = pulse;
     pulse_seen_ = now;
-    const std::string version = pulse.substr(pulse.find(' ') + 1);
-    if (version != version_) read_board();
-    version_ = version;
+    const auto read = parse<Pulse>(pulse);
+    job_silence_ = read.silence;
+    if (read.version != version_) read_board();
+    version_ = read.version;
   } else if (now - pulse_seen_ >= timing_.lost_after) {
     throw StoreLost("the node with the store",
                     fmt::format("nothing was heard of its launcher for {:g} s",

@@ -4,6 +4,7 @@
 // to the clock that it is given.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <optional>
 #include <string>
@@ -28,13 +29,20 @@ class Member {
   void report(const Report& report);
   void leave();
 
+  // How long no worker of this node has beaten; the leader hears it with the next sign of life.
+  void tell_silence(std::chrono::milliseconds silence) { silence_ = silence; }
+  // How long no worker of the round's nodes has beaten, as the leader said last.
+  std::chrono::milliseconds job_silence() const { return job_silence_; }
+
   const Board& board() const { return board_; }
   // This node's number in the board's round; nullopt: it has none (yet).
   std::optional<int> rank() const;
   // The verdicts that came since this agent joined, the oldest first; taken by the caller.
   std::deque<Verdict>& verdicts() { return verdicts_; }
-  // What a next leader is to be told of the round under way.
+  // What this agent sends a next leader about the round under way.
   LastRound last_round() const;
+  // The leader's last sign of life.
+  const std::string& pulse() const { return pulse_; }
 
  private:
   void say(const Message& message);
@@ -49,7 +57,9 @@ class Member {
   std::deque<Verdict> verdicts_;
   int verdicts_read_ = -1;  // -1: not known how many there were before
   std::int64_t beat_ = 0;
-  std::string pulse_, version_;
+  std::chrono::milliseconds silence_{0}, job_silence_{0};
+  std::string pulse_;
+  std::int64_t version_ = 0;
   core::SteadyTime next_beat_, pulse_seen_, last_step_;
 };
 

@@ -2,21 +2,24 @@
 //
 // Keys: `hello` (whose store this is), `inbox` (a counter) and `inbox/N` (messages to the leader,
 // in the order of their arrival), `beat/AGENT` (a sign of life), `place/AGENT` (its rank, or a
-// refusal), `pulse` (the leader's sign of life and the board's version), `board` (where the job
-// stands), `verdict/N`. The leader alone writes hello, place, pulse, board and verdict. `moved`
-// (where the leader of the job is) is left by that leader in a store that is not its own.
+// refusal), `pulse` (the leader's sign of life), `board` (where the job stands), `verdict/N`. The
+// leader alone writes hello, place, pulse, board and verdict. `moved` (where the leader of the job
+// is) is left by that leader in a store that is not its own.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "launcher/failure.h"
+#include "launcher/workers/failure.h"
+#include "lib/recipe/agreed.h"
 
 namespace scaletrain::launcher {
 
-// What tells one job from another. A store's and an agent's proof differ, so that neither can be
-// repeated as the other.
+// What distinguishes one job from another. A store's and an agent's proof differ, so that neither
+// can be repeated as the other.
 std::string proof_of(const std::string& role, const std::string& job, const std::string& token);
 
 struct Hello {
@@ -49,7 +52,9 @@ struct Join {
   std::string proof, nnodes;  // --nnodes as all must give it
   int node = -1;              // the rank that it must have; -1: any
   int nproc = 1;
+  std::string network{};  // launchers with the same one reach each other by loopback
   LastRound last;
+  recipe::AgreedValues recipe{};  // empty for a program
 };
 
 enum class Outcome { kSucceeded, kFailed, kStopped };
@@ -72,6 +77,18 @@ struct Message {
   std::optional<Report> report;
 };
 
+// Signs of life, of an agent and of the leader: numbers in a line, since all are read every second.
+// `silence`: how long no worker has beaten, of the agent's node and of all nodes of the round.
+struct AgentBeat {
+  std::int64_t count = 0;
+  std::chrono::milliseconds silence{0};
+};
+struct Pulse {
+  std::int64_t count = 0;
+  std::int64_t version = 0;  // of the board
+  std::chrono::milliseconds silence{0};
+};
+
 enum class Phase { kJoining, kFormed, kRunning, kStopping, kOver };
 
 struct Board {
@@ -83,8 +100,10 @@ struct Board {
   int restart = 0;
   std::string store_host;             // "": where the leader's store was found
   int store_port = 0;                 // of the workers' store, from kRunning on
-  std::string plan;                   // launcher/job.h, from kRunning on
-  std::string reason{};               // from kStopping on
+  std::string plan;                   // launcher/jobs/job.h, from kRunning on
+  bool one_host = false;              // all nodes of the round are launchers of one host
+  std::string reason{};               // from kStopping on; kJoining: what is awaited
+  bool failed = false;                // kStopping: workers of a node have failed or are lost
   std::vector<Candidate> candidates;  // the first agents of the round, by rank
 };
 
@@ -99,31 +118,17 @@ struct Verdict {
   int round = 0;
   bool again = false;
   int code = 0;
-  std::string text;  // what every node tells
+  std::string text;  // what every node logs
   std::optional<Failure> failure;
 };
 
-// One record as one line. `parse` throws core::InternalError for what is no such record: another
-// version of this program, or a stranger.
-std::string to_line(const Hello& record);
-std::string to_line(const Candidate& record);
-std::string to_line(const Message& record);
-std::string to_line(const Board& record);
-std::string to_line(const Place& record);
-std::string to_line(const Verdict& record);
+// One record as one line: of Hello, Candidate, Message, AgentBeat, Pulse, Board, Place and Verdict.
+template <class Record>
+std::string to_line(const Record& record);
+
+// Throws core::InternalError for what is no such record: another version of this program, or a
+// stranger.
 template <class Record>
 Record parse(const std::string& line);
-template <>
-Hello parse<Hello>(const std::string& line);
-template <>
-Candidate parse<Candidate>(const std::string& line);
-template <>
-Message parse<Message>(const std::string& line);
-template <>
-Board parse<Board>(const std::string& line);
-template <>
-Place parse<Place>(const std::string& line);
-template <>
-Verdict parse<Verdict>(const std::string& line);
 
 }  // namespace scaletrain::launcher

@@ -26,6 +26,9 @@ std::string Roster::refusal(const Join& join) const {
     return fmt::format("it was started with {} workers a node, and the job with {}", join.nproc,
                        terms_.nproc);
   }
+  if (const auto difference = recipe::first_difference(join.recipe, terms_.recipe)) {
+    return fmt::format("its recipe is not the job's: {}", *difference);
+  }
   if (terms_.fixed_ranks && (join.node < 0 || join.node >= terms_.max_nodes)) {
     return fmt::format("there is no node {} of {}", join.node, terms_.max_nodes);
   }
@@ -88,6 +91,13 @@ std::vector<const Peer*> Roster::members() const {
   std::sort(result.begin(), result.end(),
             [](const Peer* a, const Peer* b) { return a->rank < b->rank; });
   return result;
+}
+
+bool Roster::on_one_host() const {
+  const std::vector<const Peer*> all = members();
+  return std::all_of(all.begin(), all.end(), [&](const Peer* peer) {
+    return !peer->join.network.empty() && peer->join.network == all.front()->join.network;
+  });
 }
 
 std::string Roster::missing_nodes() const {

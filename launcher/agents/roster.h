@@ -13,9 +13,10 @@ namespace scaletrain::launcher {
 
 struct Peer {
   Join join;
-  std::string beat;          // its last sign of life
-  std::int64_t beats = 0;    // how many were seen
-  core::SteadyTime alive{};  // when the last was seen
+  std::string beat;                      // its last sign of life
+  std::int64_t beats = 0;                // how many were seen
+  core::SteadyTime alive{};              // when the last was seen
+  std::chrono::milliseconds silence{0};  // how long none of its workers had beaten then
   core::SteadyTime joined{};
   int rank = -1;     // of its node in the round under way; -1: it waits
   std::string lost;  // why it is gone; "": it is there
@@ -36,6 +37,7 @@ struct JobTerms {
   int min_nodes = 1, max_nodes = 1;
   int nproc = 1;
   bool fixed_ranks = false;  // every agent brings its own: --node-rank
+  recipe::AgreedValues recipe{};
 
   bool elastic() const { return min_nodes < max_nodes; }
 };
@@ -45,7 +47,7 @@ class Roster {
   explicit Roster(JobTerms terms) : terms_(std::move(terms)) {}
 
   // Why `join` cannot be part of the job, "" where it can: another job, another token, other
-  // numbers, a node that is there already.
+  // numbers, another recipe, a node that is there already.
   std::string refusal(const Join& join) const;
   void add(const Join& join, core::SteadyTime now);
   Peer* find(const std::string& agent);
@@ -63,6 +65,8 @@ class Roster {
   void rank(int nodes, const std::string& leader);
   // The members of the round by rank.
   std::vector<const Peer*> members() const;
+  // Whether the members are launchers of one host.
+  bool on_one_host() const;
   // "node 1, node 3" of fixed ranks that nobody brought.
   std::string missing_nodes() const;
 

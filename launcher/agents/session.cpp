@@ -19,8 +19,8 @@ Session::Session(std::unique_ptr<KeyStore> store, const Join& join, const JobTer
                  const AgentTiming& timing, std::optional<Leader::Options> leader, Journal& journal)
     : store_(std::move(store)), changes_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!changes_) {
-    throw core::InternalError("eventfd", core::errno_text(errno),
-                              "raise the limit of open files: ulimit -n");
+    throw core::Error(core::ExitCode::kMemory, "eventfd", core::errno_text(errno),
+                      "raise the limit of open files: ulimit -n");
   }
   const core::SteadyTime now = core::now();
   if (leader) leader_.emplace(std::move(*leader), *store_, journal, now);
@@ -59,14 +59,22 @@ void Session::run() {
 void Session::step() {
   const core::SteadyTime now = core::now();
   if (leader_) leader_->step(now);
+  member_->tell_silence(own_silence_);
   member_->step(now);
+  job_silence_ = member_->job_silence();
   const Board& board = member_->board();
   finished_ = leader_ && leader_->finished(now);
-  std::string seen = fmt::format("{} {} {} {} {}", board.round, static_cast<int>(board.phase),
-                                 board.verdicts, member_->rank().value_or(-1), finished_);
+  std::string seen =
+      fmt::format("{} {} {} {} {} {}", board.round, static_cast<int>(board.phase), board.verdicts,
+                  member_->rank().value_or(-1), finished_, board.reason);
   if (seen == seen_) return;
   seen_ = std::move(seen);
   tell_change();
+}
+
+std::chrono::milliseconds Session::exchange_silence(std::chrono::milliseconds own) {
+  own_silence_ = own;
+  return job_silence_;
 }
 
 void Session::tell_change() {
@@ -85,6 +93,7 @@ Session::View Session::view() {
   return {.board = member_->board(),
           .rank = member_->rank(),
           .last = member_->last_round(),
+          .pulse = member_->pulse(),
           .leads = leader_.has_value(),
           .finished = finished_,
           .lost = lost_};
@@ -115,6 +124,7 @@ void Session::say(const Say& words) {
 }
 
 void Session::report(const Report& report) {
+  own_silence_ = std::chrono::milliseconds(0);  // until the next workers are watched
   say([&] { member_->report(report); });
 }
 

@@ -2,6 +2,8 @@
 // store) going, while the main thread starts and watches the workers.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -29,6 +31,7 @@ class Session {
     Board board;
     std::optional<int> rank;  // of this node in the board's round
     LastRound last;
+    std::string pulse;  // the leader's last sign of life
     bool leads = false;
     bool finished = false;  // a leader that may go
     std::string lost;       // why the store is lost; "": it is there
@@ -45,6 +48,11 @@ class Session {
   void report(const Report& report);
   void publish(const Endpoint& workers_store, const std::string& plan);
   void leave();
+
+  // A SilenceExchange (launcher/workers/hang_watch.h) that waits for nothing: sends how long no
+  // worker of this node has beaten, and returns how long none of the job's has, as the leader said
+  // last.
+  std::chrono::milliseconds exchange_silence(std::chrono::milliseconds own);
 
  private:
   void run();
@@ -63,6 +71,8 @@ class Session {
   std::string lost_, seen_;
   std::exception_ptr error_;
   bool finished_ = false;
+  std::atomic<std::chrono::milliseconds> own_silence_{std::chrono::milliseconds(0)};
+  std::atomic<std::chrono::milliseconds> job_silence_{std::chrono::milliseconds(0)};
   std::thread thread_;
 };
 

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/agents/endpoint.h"
 #include "launcher/agents/key_store.h"
+#include "launcher/place/endpoint.h"
 #include "lib/core/clock.h"
 #include "lib/core/descriptor.h"
 

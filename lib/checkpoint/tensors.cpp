@@ -81,13 +81,29 @@ std::int64_t HostTensors::bytes() const {
   return static_cast<std::int64_t>(bytes);
 }
 
-format::FileEntry HostTensors::write(core::Disk& disk, const std::filesystem::path& path) const {
+format::FileEntry HostTensors::write(core::Disk& disk, const std::filesystem::path& path,
+                                     std::optional<std::int64_t> step) const {
   std::vector<format::TensorBytes> described;
   for (const auto& [name, tensor] : tensors_) {
     described.push_back(
         {name, dtype_name(name, tensor.scalar_type()), tensor.sizes().vec(), bytes_of(tensor)});
   }
-  return format::write_safetensors(disk, path, std::move(described), {{"format", "pt"}});
+  std::map<std::string, std::string> metadata{{"format", "pt"}};
+  if (step) metadata["step"] = std::to_string(*step);
+  return format::write_safetensors(disk, path, std::move(described), metadata);
+}
+
+void HostTensors::refuse(format::NotFinite what, std::int64_t step) const {
+  for (const auto& [name, tensor] : tensors_) {
+    const auto found =
+        format::find_not_finite(dtype_name(name, tensor.scalar_type()), bytes_of(tensor), what);
+    if (!found) continue;
+    throw core::DivergedError(
+        fmt::format("step {}", step),
+        fmt::format("the tensor \"{}\" is not finite at its element {}", name, *found),
+        "nothing is saved, the checkpoints from before are kept: lower the learning rate, lengthen "
+        "the warmup or clip the gradients");
+  }
 }
 
 TensorSource::TensorSource(const std::filesystem::path& path, const Tensors& wanted) : file_(path) {
@@ -121,9 +137,10 @@ TensorSource::TensorSource(const std::filesystem::path& path, const Tensors& wan
   }
 }
 
-void TensorSource::copy_to(const Tensors& tensors) const {
+void TensorSource::copy_to(const Tensors& tensors, const Progress& progress) const {
   const at::NoGradGuard no_grad;
   for (const format::TensorInfo& info : file_.tensors()) {
+    progress();
     const at::Tensor& target = tensors.at(info.name);
     if (target.device().is_cpu() && target.is_contiguous()) {
       file_.read(info, bytes_of(target));

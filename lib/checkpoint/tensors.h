@@ -4,16 +4,22 @@
 #include <ATen/core/Tensor.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/core/disk.h"
 #include "lib/format/safetensors.h"
+#include "lib/format/tensor_values.h"
 
 namespace scaletrain::checkpoint {
 
 using Tensors = std::map<std::string, at::Tensor>;
+
+// Called before each tensor that is read: a long read shows that it goes on.
+using Progress = std::function<void()>;
 
 // Tensors of any device and layout as plain bytes: those of a contiguous CPU tensor are not copied,
 // so the tensors must not change while this lives.
@@ -22,7 +28,13 @@ class HostTensors {
   explicit HostTensors(const Tensors& tensors);
 
   std::int64_t bytes() const;
-  format::FileEntry write(core::Disk& disk, const std::filesystem::path& path) const;
+  // Notes `step` beside the tensors, so that a file of another step is told.
+  format::FileEntry write(core::Disk& disk, const std::filesystem::path& path,
+                          std::optional<std::int64_t> step = std::nullopt) const;
+
+  // Throws core::DivergedError naming the first tensor that holds such a value: a checkpoint of it
+  // would take the place of one that can be used.
+  void refuse(format::NotFinite what, std::int64_t step) const;
 
  private:
   Tensors tensors_;
@@ -36,7 +48,8 @@ class TensorSource {
   TensorSource(const std::filesystem::path& path, const Tensors& wanted);
 
   // Copies the file's values into `tensors`, those it was compared with.
-  void copy_to(const Tensors& tensors) const;
+  void copy_to(
+      const Tensors& tensors, const Progress& progress = [] {}) const;
 
  private:
   format::SafetensorsFile file_;

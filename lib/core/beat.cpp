@@ -30,7 +30,7 @@ std::int64_t now_ns() {
 }
 
 [[noreturn]] void refuse_memory(const char* what) {
-  throw InternalError(what, errno_text(errno), "check memory and ulimit -n");
+  throw Error(ExitCode::kMemory, what, errno_text(errno), "check memory and ulimit -n");
 }
 
 void* map_page(int fd, int protection) {
@@ -47,11 +47,13 @@ struct RecentCollective {
   std::array<std::atomic<std::uint64_t>, kNameWords> words;
 };
 
-// One writer, the worker; all zero at first.
+// The worker writes, but for `peer_lost`; all zero at first.
 struct BeatPage {
   alignas(64) std::atomic<std::uint64_t> count;
   std::atomic<std::uint32_t> phase;
   std::atomic<std::int64_t> step, total_steps, collectives;
+  std::atomic<std::int64_t> open;  // collectives that are entered and not complete
+  std::atomic<std::uint32_t> peer_lost;
   std::atomic<std::int32_t> stack_signal;
   std::atomic<std::uint32_t> stacks;
   std::array<RecentCollective, kRecent> recent;
@@ -120,14 +122,19 @@ void Beat::set_total_steps(std::int64_t steps) { impl_->page->total_steps = step
 
 void Beat::name_next(const char* name) { impl_->next_name = name; }
 
-void Beat::enter_collective(const char* kind) {
+std::int64_t Beat::step() const { return impl_->page->step; }
+
+bool Beat::peer_is_lost() const { return impl_->page->peer_lost != 0; }
+
+const char* Beat::enter_collective(const char* kind) {
   impl_->book(static_cast<Phase>(impl_->phase.load()));  // up to here it was this rank's own time
   impl_->in_collective = true;
   BeatPage& page = *impl_->page;
-  const char* const named = impl_->next_name.exchange(nullptr);
+  const char* name = impl_->next_name.exchange(nullptr);
+  if (name == nullptr) name = "gradients";  // only the Reducer's have none
   std::string text = kind;
   text += ' ';
-  text += named != nullptr ? named : "gradients";  // only the Reducer's have no name
+  text += name;
   text.resize(kNameWords * sizeof(std::uint64_t));
 
   const std::int64_t number = page.collectives.load(std::memory_order_relaxed) + 1;
@@ -141,7 +148,13 @@ void Beat::enter_collective(const char* kind) {
   }
   recent.number = number;
   page.collectives = number;
-  page.phase = static_cast<std::uint32_t>(Phase::kCollective);
+  ++page.open;
+  impl_->beat();
+  return name;
+}
+
+void Beat::complete_collective() {
+  --impl_->page->open;
   impl_->beat();
 }
 
@@ -162,6 +175,12 @@ Descriptor make_beat_file() {
   return fd;
 }
 
+void report_peer_lost(int fd) {
+  auto* const page = static_cast<BeatPage*>(map_page(fd, PROT_READ | PROT_WRITE));
+  page->peer_lost = 1;
+  munmap(page, kPageBytes);
+}
+
 BeatReader::BeatReader(int fd)
     : fd_(fd), page_(static_cast<const BeatPage*>(map_page(fd, PROT_READ))) {}
 
@@ -174,7 +193,7 @@ BeatReader::~BeatReader() {
 
 BeatState BeatReader::state() const {
   return {.count = page_->count.load(std::memory_order_acquire),
-          .phase = static_cast<Phase>(page_->phase.load()),
+          .phase = page_->open > 0 ? Phase::kCollective : static_cast<Phase>(page_->phase.load()),
           .step = page_->step,
           .total_steps = page_->total_steps,
           .collectives = page_->collectives,

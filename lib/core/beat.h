@@ -1,4 +1,4 @@
-// What a worker is doing, told to the launcher through memory that both share: no lock, no system
+// What a worker is doing, shown to the launcher in memory that both share: no lock, no system
 // call, and a few nanoseconds each time.
 //
 // The launcher makes a file without a name for each of its workers (make_beat_file), which vanishes
@@ -38,7 +38,7 @@ struct BeatPage;  // the shared page
 class Beat {
  public:
   Beat();                     // nobody reads it
-  explicit Beat(int fd);      // the launcher's file. Throws core::InternalError.
+  explicit Beat(int fd);      // the launcher's file. Throws core::Error of kMemory.
   void offer_stacks(int fd);  // from now on the launcher may ask for stacks, written to `fd`
 
   // One thread at a time: the one that trains.
@@ -47,9 +47,18 @@ class Beat {
   void set_total_steps(std::int64_t steps);  // of the run
   void name_next(const char* name);          // of the next collective; stays valid until then
 
-  // A collective is entered, "all-reduce" or "broadcast"; from any thread.
-  void enter_collective(const char* kind);
-  void leave_collective();  // back in the phase before; entering another phase leaves it too
+  std::int64_t step() const;  // of the last begin_step
+
+  // A collective is entered, "all-reduce" or "broadcast"; from any thread. Returns its name. The
+  // launcher sees this rank in it until complete_collective() is called, which is later
+  // than the training thread's return from it where a device's queue does the waiting.
+  const char* enter_collective(const char* kind);
+  void complete_collective();  // one that was entered; from any thread
+  // For the times below: back in the phase before; entering another phase leaves it too.
+  void leave_collective();
+
+  // Whether the launcher has reported that a rank of the job is gone (report_peer_lost).
+  bool peer_is_lost() const;
 
   // Seconds spent in each phase since the last call. What follows the last collective that was
   // entered in a phase is time in that collective.
@@ -65,7 +74,7 @@ struct BeatState {
   std::uint64_t count = 0;  // changes with every beat
   Phase phase = Phase::kStarting;
   std::int64_t step = 0;         // 0: none yet
-  std::int64_t total_steps = 0;  // 0: not told
+  std::int64_t total_steps = 0;  // 0: not known
   std::int64_t collectives = 0;  // entered so far
   int stack_signal = 0;          // that makes a thread write its stack; 0: none does
   std::uint32_t stacks = 0;      // written so far
@@ -76,12 +85,16 @@ struct BeatCollective {
   std::int64_t step = 0;
 };
 
-// An empty file for one worker. Throws core::InternalError.
+// An empty file for one worker. Throws core::Error of kMemory.
 Descriptor make_beat_file();
+
+// Reports to the worker that beats in the file `fd` that another rank is gone: what it still waits
+// for does not come. Throws core::InternalError.
+void report_peer_lost(int fd);
 
 class BeatReader {
  public:
-  explicit BeatReader(int fd);  // stays the caller's. Throws core::InternalError.
+  explicit BeatReader(int fd);  // stays the caller's. Throws core::Error of kMemory.
   ~BeatReader();
   BeatReader(BeatReader&& other) noexcept;
   BeatReader& operator=(BeatReader&&) = delete;

@@ -10,11 +10,16 @@
 #include "lib/core/error.h"
 
 namespace scaletrain::core {
+namespace {
+
+constexpr const char* kFilesRemedy = "raise the limit of open files: ulimit -n";
+
+}  // namespace
 
 Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw InternalError("pipe", errno_text(errno), "raise the limit of open files: ulimit -n");
+    throw Error(ExitCode::kMemory, "pipe", errno_text(errno), kFilesRemedy);
   }
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
@@ -27,8 +32,8 @@ Descriptor make_memory_file(const char* label, std::string_view bytes) {
     if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   if (!fd || !bytes.empty()) {
-    throw InternalError(fmt::format("memfd of {}", label), errno_text(errno),
-                        "check memory and ulimit -n");
+    throw Error(ExitCode::kMemory, fmt::format("memfd of {}", label), errno_text(errno),
+                "check memory and ulimit -n");
   }
   return fd;
 }
@@ -37,10 +42,16 @@ std::string path_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
 Descriptor open_to_append(const std::string& path, const char* remedy) {
   Descriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  const bool exhausted = errno == EMFILE || errno == ENFILE;
+  if (!fd && exhausted) throw Error(ExitCode::kMemory, path, errno_text(errno), kFilesRemedy);
   if (!fd) throw StorageError(path, errno_text(errno), remedy);
   return fd;
 }
 
-Descriptor open_nothing() { return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+Descriptor open_nothing() {
+  Descriptor fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!fd) throw Error(ExitCode::kMemory, "/dev/null", errno_text(errno), kFilesRemedy);
+  return fd;
+}
 
 }  // namespace scaletrain::core

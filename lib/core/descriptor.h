@@ -36,20 +36,21 @@ struct Pipe {
   Descriptor read, write;
 };
 
-// Throws InternalError when there are too many open files.
+// Throws Error of kMemory when there are too many open files.
 Pipe make_pipe();
 
 // A file in memory that holds `bytes` and is gone with its last descriptor; `label` is for /proc.
-// Throws InternalError when there is no memory for it.
+// Throws Error of kMemory when there is no memory for it.
 Descriptor make_memory_file(const char* label, std::string_view bytes = {});
 
 // The path under which this process, and a child that inherits it, can open `fd` anew.
 std::string path_of(int fd);
 
-// The file, made if it is not there, for writing at its end. Throws StorageError with `remedy`.
+// The file, made if it is not there, for writing at its end. Throws StorageError with `remedy`, or
+// Error of kMemory when there are too many open files.
 Descriptor open_to_append(const std::string& path, const char* remedy);
 
-// /dev/null, for a child that is to read nothing.
+// /dev/null, for a child that is to read nothing. Throws as make_pipe.
 Descriptor open_nothing();
 
 }  // namespace scaletrain::core

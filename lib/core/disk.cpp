@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "lib/core/read_faults.h"
+
 namespace scaletrain::core {
 namespace {
 
@@ -157,7 +159,10 @@ std::string read_file(const fs::path& path, std::int64_t max_bytes, ExitCode cod
   };
   // O_NONBLOCK: opening a FIFO that nobody writes must not wait.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) refuse(fmt::format("cannot be read: {}", errno_text(errno)), "check the path");
+  if (fd < 0) {
+    throw_read_fault(path, errno);
+    refuse(fmt::format("cannot be read: {}", errno_text(errno)), "check the path");
+  }
   struct stat status = {};
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(fd);
@@ -176,6 +181,7 @@ std::string read_file(const fs::path& path, std::int64_t max_bytes, ExitCode cod
     if (count < 0) {
       const int error = errno;
       ::close(fd);
+      throw_read_fault(path, error);
       refuse(fmt::format("cannot be read: {}", errno_text(error)), "check the disk");
     }
     if (count == 0) break;  // it shrank meanwhile

@@ -52,7 +52,7 @@ void replace_link(Disk& disk, const std::filesystem::path& target,
                   const std::filesystem::path& link);
 
 // The bytes of a regular file of at most `max_bytes`. Throws core::Error of `code` naming path and
-// reason: absent, not a regular file, unreadable, too large.
+// reason: absent, not a regular file, too large; of a fault of the machine as throw_read_fault.
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes, ExitCode code);
 
 }  // namespace scaletrain::core

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <new>
+#include <system_error>
 
 namespace scaletrain::core {
 
@@ -30,6 +31,15 @@ std::string describe(const std::exception& error) {
 ExitCode exit_code_of(const std::exception& error) {
   if (const auto* ours = dynamic_cast<const Error*>(&error)) return ours->exit_code();
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return ExitCode::kMemory;
+  // A thread that cannot be started, a folder that cannot be opened.
+  if (const auto* of_system = dynamic_cast<const std::system_error*>(&error)) {
+    const std::error_condition found = of_system->code().default_error_condition();
+    if (found == std::errc::resource_unavailable_try_again ||
+        found == std::errc::not_enough_memory || found == std::errc::too_many_files_open ||
+        found == std::errc::too_many_files_open_in_system) {
+      return ExitCode::kMemory;
+    }
+  }
   return ExitCode::kFailure;
 }
 

@@ -16,7 +16,7 @@ enum class ExitCode : int {
   kFailure = 1,        // a foreign program failed, or an error of our own
   kUsage = 2,          // the command or the recipe is wrong, a fixed port is in use
   kData = 65,          // bad or missing data or checkpoint
-  kMemory = 71,        // out of device or host memory
+  kMemory = 71,        // out of device or host memory, open files or processes
   kStorage = 74,       // output not writable, disk full; worth a restart
   kTemporary = 75,     // stopped, lost a peer, hang, rendezvous timed out; worth a restart
   kDiverged = 76,      // loss or gradients not finite

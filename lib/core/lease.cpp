@@ -2,9 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
@@ -16,6 +17,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/descriptor.h"
 #include "lib/core/error.h"
+#include "lib/core/host_name.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::core {
@@ -33,11 +35,6 @@ struct Owner {
 std::string read_small(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-std::string this_host() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
 std::string this_boot() {
@@ -85,7 +82,7 @@ std::optional<Owner> parse(const std::string& text) {
 
 // Whether the owner lives, where that can be seen from here.
 std::optional<bool> lives(const Owner& owner) {
-  if (owner.host != this_host() || owner.boot_id != this_boot() ||
+  if (owner.host != host_name() || owner.boot_id != this_boot() ||
       owner.pid_namespace != this_pid_namespace()) {
     return std::nullopt;
   }
@@ -116,7 +113,7 @@ void watch(const std::filesystem::path& file, const std::string& text, milliseco
 
 // A complete file beside `file`, to be linked or renamed to it.
 std::filesystem::path write_beside(const std::filesystem::path& file, const std::string& text) {
-  std::filesystem::path temporary = file.string() + fmt::format(".{}.{}", this_host(), getpid());
+  std::filesystem::path temporary = file.string() + fmt::format(".{}.{}", host_name(), getpid());
   const Descriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!fd || write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     const int error = errno;
@@ -144,12 +141,19 @@ bool create(const std::filesystem::path& file, const std::string& text) {
 // owner's lease puts it back.
 void take_away(const std::filesystem::path& file, const std::string& stale) {
   const std::filesystem::path aside =
-      file.string() + fmt::format(".stale.{}.{}", this_host(), getpid());
+      file.string() + fmt::format(".stale.{}.{}", host_name(), getpid());
   if (rename(file.c_str(), aside.c_str()) != 0) return;  // another observer was first
   if (read_small(aside) != stale && link(aside.c_str(), file.c_str()) != 0) {
     warn("{}: could not be put back: {}", file.string(), errno_text(errno));
   }
   unlink(aside.c_str());
+}
+
+// Whether `fd` is the folder that has this name now.
+bool is_folder(int fd, const std::filesystem::path& folder) {
+  struct stat held = {}, named = {};
+  return fstat(fd, &held) == 0 && stat(folder.c_str(), &named) == 0 &&
+         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
 }  // namespace
@@ -171,6 +175,7 @@ std::optional<LeaseView> view_lease(const std::filesystem::path& file) {
 Lease::Lease(std::filesystem::path file, int attempt, milliseconds stale_after)
     : file_(std::move(file)), attempt_(attempt) {
   written_ = text();
+  hold_folder();
   while (!create(file_, written_)) {
     const std::string found = read_small(file_);
     const std::optional<Owner> owner = parse(found);
@@ -181,6 +186,17 @@ Lease::Lease(std::filesystem::path file, int attempt, milliseconds stale_after)
   }
 }
 
+// Throws UsageError where another process of this machine holds it. A file system without locks
+// leaves it at the file.
+void Lease::hold_folder() {
+  const std::filesystem::path folder = file_.has_parent_path() ? file_.parent_path() : ".";
+  if (is_folder(folder_.get(), folder)) return;
+  folder_ = Descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder_ && flock(folder_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    refuse(file_, read_small(file_));
+  }
+}
+
 Lease::~Lease() {
   if (read_small(file_) == written_) unlink(file_.c_str());
 }
@@ -188,6 +204,16 @@ Lease::~Lease() {
 bool Lease::beat() {
   const std::string seen = read_small(file_);
   if (!seen.empty() && seen != written_) return false;
+  std::error_code unknown;
+  if (!std::filesystem::exists(file_, unknown) && !unknown) {
+    warn("{}: was removed while its job runs: it is written anew", file_.string());
+    std::filesystem::create_directories(file_.parent_path(), unknown);
+  }
+  try {
+    hold_folder();
+  } catch (const UsageError&) {
+    return false;
+  }
   ++beat_;
   const std::string next = text();
   try {
@@ -200,7 +226,7 @@ bool Lease::beat() {
 }
 
 std::string Lease::text() const {
-  const nlohmann::ordered_json json{{"host", this_host()},
+  const nlohmann::ordered_json json{{"host", host_name()},
                                     {"boot_id", this_boot()},
                                     {"pid_namespace", this_pid_namespace()},
                                     {"pid", getpid()},

@@ -6,12 +6,18 @@
 // may share the first two) is judged at once: its process lives or not. Any other is stale when it
 // has not changed for `stale_after`, by the observer's own steady clock, so that two machines'
 // clocks are never compared. The folder may be shared over a network.
+//
+// The owner also holds a lock on the folder itself, which ends with its process: it refuses others
+// of this machine while the file is not there, because somebody removed it. The next beat writes it
+// anew, and the folder with it.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
+
+#include "lib/core/descriptor.h"
 
 namespace scaletrain::core {
 
@@ -46,8 +52,10 @@ class Lease {
 
  private:
   std::string text() const;
+  void hold_folder();
 
   std::filesystem::path file_;
+  Descriptor folder_;  // locked
   int attempt_;
   long beat_ = 0;
   std::string written_;  // what the file holds while it is ours

@@ -37,4 +37,10 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
   return best;
 }
 
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+  constexpr std::size_t kLongest = 100;
+  const std::string near = name.size() > kLongest ? "" : nearest(name, known);
+  return near.empty() ? "" : "did you mean \"" + near + "\"?";
+}
+
 }  // namespace scaletrain::core

@@ -29,6 +29,11 @@ enum class DrawPurpose : std::uint32_t {
   kTools = 100,  // of scaletrain-data
 };
 
+// Goes up whenever the same seed gives other numbers to a purpose: a run that is continued across
+// it is not continued bit for bit. 1: initial parameters were drawn in the order of a model's
+// layers, dropout in the order of a pass; 2: each parameter by its name, dropout by unit.
+inline constexpr int kRandomVersion = 2;
+
 // A sequence of draws for one (seed, purpose, epoch, position).
 class Philox {
  public:

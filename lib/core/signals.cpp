@@ -28,7 +28,8 @@ void install_stop_handlers() {
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGTERM, SIGUSR2, SIGINT}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGTERM, SIGUSR1, SIGUSR2, SIGINT})
+    ::sigaction(signal, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 }
 

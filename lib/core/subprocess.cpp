@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -22,6 +24,13 @@ namespace scaletrain::core {
 namespace {
 
 constexpr std::chrono::milliseconds kReapPatience{10'000}, kReapLook{1};
+
+constexpr const char* kProcessRemedy = "raise the limits of processes (ulimit -u) or of memory";
+
+// Whether the machine had no more of something, rather than the request being wrong.
+bool is_exhaustion(int error) {
+  return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
+}
 
 // NAME=VALUE of the environment with `variables` on top.
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& variables) {
@@ -70,6 +79,10 @@ void become(const SpawnRequest& request, char* const* arguments, char* const* en
             const std::vector<unsigned long>& cpus, pid_t parent) {
   if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
   if (getppid() != parent) _exit(1);  // it died before the death signal was set
+  if (request.told >= 0) {
+    const pid_t number = getpid();
+    [[maybe_unused]] const ssize_t written = write(request.told, &number, sizeof number);
+  }
   if (!cpus.empty() &&
       syscall(SYS_sched_setaffinity, 0, cpus.size() * sizeof(unsigned long), cpus.data()) != 0) {
     return;
@@ -97,6 +110,23 @@ std::string to_text(const ExitStatus& status) {
   return fmt::format("exit code {}", status.code);
 }
 
+pid_t fork_process(const std::string& name, int cgroup) {
+  pid_t pid = -1;
+  if (cgroup >= 0) {
+    clone_args arguments{};
+    arguments.flags = CLONE_INTO_CGROUP;
+    arguments.exit_signal = SIGCHLD;
+    arguments.cgroup = static_cast<std::uint64_t>(cgroup);
+    pid = static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof arguments));
+  }
+  if (pid < 0) pid = fork();
+  if (pid < 0) {
+    throw Error(ExitCode::kMemory, name, "cannot start a process: " + errno_text(errno),
+                kProcessRemedy);
+  }
+  return pid;
+}
+
 Process Process::spawn(const SpawnRequest& request) {
   std::vector<std::string> argument_texts = request.arguments;
   std::vector<std::string> variable_texts = merged_environment(request.variables);
@@ -107,11 +137,7 @@ Process Process::spawn(const SpawnRequest& request) {
   // The write end closes on a successful exec; otherwise it brings the child's errno.
   Pipe pipe = make_pipe();
   const pid_t parent = getpid();
-  const pid_t pid = fork();
-  if (pid < 0) {
-    throw InternalError(request.arguments[0], "cannot start a process: " + errno_text(errno),
-                        "raise the limits of processes (ulimit -u) or of memory");
-  }
+  const pid_t pid = fork_process(request.arguments[0], request.cgroup);
   if (pid == 0) {
     become(request, arguments.data(), environment.data(), cpus, parent);
     const int error = errno;
@@ -124,8 +150,9 @@ Process Process::spawn(const SpawnRequest& request) {
     const int reason = errno;
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
-    throw InternalError(request.arguments[0], "cannot watch a process: " + errno_text(reason),
-                        "a kernel from 5.4 on and a free file descriptor are needed");
+    throw Error(reason == ENOSYS ? ExitCode::kFailure : ExitCode::kMemory, request.arguments[0],
+                "cannot watch a process: " + errno_text(reason),
+                "a kernel from 5.4 on and a free file descriptor are needed");
   }
   Process child(pid, std::move(pidfd));
   pipe.write.reset();
@@ -134,6 +161,10 @@ Process Process::spawn(const SpawnRequest& request) {
   do {
     count = read(pipe.read.get(), &error, sizeof error);
   } while (count < 0 && errno == EINTR);
+  if (count == sizeof error && is_exhaustion(error)) {
+    throw Error(ExitCode::kMemory, request.arguments[0], "cannot be executed: " + errno_text(error),
+                kProcessRemedy);
+  }
   if (count == sizeof error) {
     throw UsageError(request.arguments[0], "cannot be executed: " + errno_text(error),
                      "name an executable file");

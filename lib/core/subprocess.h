@@ -39,13 +39,19 @@ struct SpawnRequest {
                                                    // is 0, 1, 2 or equal to ours
   std::vector<int> cpus{};             // the child may run on these only; empty: as this process
   std::vector<int> ignored_signals{};  // by the child, from its first instruction on
+  int told = -1;    // a pipe: the child writes its number, a pid_t, before the program runs
+  int cgroup = -1;  // the folder of the cgroup (v2) that the child starts in, if the kernel lets it
 };
+
+// fork(2), into `cgroup` where it is one and the kernel lets us. Throws InternalError, for a child
+// called `name`, where the system refuses a process.
+pid_t fork_process(const std::string& name, int cgroup = -1);
 
 class Process {
  public:
   // Starts a child with signals unblocked. Descriptors that close on exec and are not in the
   // request do not reach it. Throws core::UsageError where the program cannot be executed and
-  // core::InternalError where the system refuses a process, both naming the program and errno.
+  // core::Error of kMemory where the system refuses a process, both naming the program and errno.
   static Process spawn(const SpawnRequest& request);
 
   Process(Process&&) noexcept = default;

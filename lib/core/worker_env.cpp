@@ -1,7 +1,9 @@
 #include "lib/core/worker_env.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -56,6 +58,15 @@ void require_all_or_none() {
   }
 }
 
+void write_verdict(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return warn("the verdict was not written: {}", errno_text(errno));
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
 }  // namespace
 
 WorkerEnv read_worker_env() {
@@ -80,6 +91,9 @@ WorkerEnv read_worker_env() {
   env.lifeline_fd = descriptor("SCALETRAIN_LIFELINE_FD");
   env.console_fd = descriptor("SCALETRAIN_CONSOLE_FD");
   env.beat_fd = descriptor("SCALETRAIN_BEAT_FD");
+  env.verdict_fd = descriptor("SCALETRAIN_VERDICT_FD");
+  env.one_host = variable("SCALETRAIN_ONE_HOST") == "1";
+  env.resume_command = variable("SCALETRAIN_RESUME").value_or("");
   env.attempt = integer("SCALETRAIN_ATTEMPT", 0, kMaxInt, 0);
   return env;
 }
@@ -108,16 +122,18 @@ std::map<std::string, std::string> worker_variables(const WorkerEnv& env) {
       {"TORCHELASTIC_SIGNALS_TO_HANDLE", env.signals},
       {"SCALETRAIN_ATTEMPT", text(env.attempt)},
   };
+  if (env.one_host) result["SCALETRAIN_ONE_HOST"] = "1";
+  if (!env.resume_command.empty()) result["SCALETRAIN_RESUME"] = env.resume_command;
   if (env.store_fd) result["SCALETRAIN_STORE_FD"] = text(*env.store_fd);
   if (env.lifeline_fd) result["SCALETRAIN_LIFELINE_FD"] = text(*env.lifeline_fd);
   if (env.console_fd) result["SCALETRAIN_CONSOLE_FD"] = text(*env.console_fd);
   if (env.beat_fd) result["SCALETRAIN_BEAT_FD"] = text(*env.beat_fd);
+  if (env.verdict_fd) result["SCALETRAIN_VERDICT_FD"] = text(*env.verdict_fd);
   return result;
 }
 
 void write_error_file(const WorkerEnv& env, const std::string& message, int exit_code,
                       std::int64_t step) {
-  if (env.error_file.empty()) return;
   try {
     const double time = unix_time();  // torchrun's field has whole seconds; "time" the rest
     const nlohmann::json extra{{"py_callstack", ""},
@@ -126,8 +142,9 @@ void write_error_file(const WorkerEnv& env, const std::string& message, int exit
                                {"exit_code", exit_code},
                                {"step", step}};
     const nlohmann::json file{{"message", {{"message", message}, {"extraInfo", extra}}}};
-    // Replaced: a message may quote bytes that are not UTF-8.
-    write_durably(system_disk(), env.error_file, json_text(file));
+    const std::string text = json_text(file);  // bytes that are not UTF-8 are replaced
+    if (env.verdict_fd) write_verdict(*env.verdict_fd, text);
+    if (!env.error_file.empty()) write_durably(system_disk(), env.error_file, text);
   } catch (const std::exception& error) {
     warn("the error file was not written: {}", describe(error));
   }

@@ -30,6 +30,9 @@ struct WorkerEnv {
   std::optional<int> lifeline_fd;  // SCALETRAIN_LIFELINE_FD: end of file means the launcher died
   std::optional<int> console_fd;   // SCALETRAIN_CONSOLE_FD: the launcher's standard error
   std::optional<int> beat_fd;      // SCALETRAIN_BEAT_FD: where it beats (lib/core/beat.h)
+  std::optional<int> verdict_fd;   // SCALETRAIN_VERDICT_FD: a file in memory for its cause
+  bool one_host = false;           // SCALETRAIN_ONE_HOST: all nodes are launchers of this host
+  std::string resume_command;      // SCALETRAIN_RESUME: what a person types to go on
   int attempt = 0;                 // SCALETRAIN_ATTEMPT: number of the attempt in the run's folder
 };
 
@@ -45,9 +48,9 @@ WorkerEnv read_worker_env();
 // TORCHELASTIC_SIGNALS_TO_HANDLE) and ours.
 std::map<std::string, std::string> worker_variables(const WorkerEnv& env);
 
-// Writes torchrun's error-file JSON to env.error_file, with `exit_code`, `step` (-1: none) and
-// `time` (Unix seconds with a fraction) in extraInfo; does nothing where there is no file, and
-// never throws.
+// Writes torchrun's error-file JSON to env.verdict_fd, which no full disk keeps from the launcher,
+// and to env.error_file, with `exit_code`, `step` (-1: none) and `time` (Unix seconds with a
+// fraction) in extraInfo; leaves out what there is not, and never throws.
 void write_error_file(const WorkerEnv& env, const std::string& message, int exit_code,
                       std::int64_t step);
 

@@ -6,13 +6,16 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
-#include "lib/dist/beating.h"
+#include "lib/dist/watched.h"
 
 namespace {
 
-namespace core = scaletrain::core;
-using scaletrain::dist::Beating;
+using scaletrain::dist::CollectiveListener;
 using scaletrain::dist::CudaLibrary;
+using scaletrain::dist::Watched;
+
+// Our watch (lib/dist/collective_watch.h) judges first.
+constexpr std::chrono::minutes kLater{1};
 
 int device_count() { return c10::cuda::device_count(); }
 
@@ -22,13 +25,19 @@ std::string device_name(c10::DeviceIndex device) {
   return at::cuda::getDeviceProperties(device)->name;
 }
 
+int compute_capability(c10::DeviceIndex device) {
+  const cudaDeviceProp& properties = *at::cuda::getDeviceProperties(device);
+  return 10 * properties.major + properties.minor;
+}
+
 c10::intrusive_ptr<c10d::Backend> make_nccl(c10::intrusive_ptr<c10d::Store> store, int rank,
                                             int world_size, c10::DeviceIndex device,
-                                            std::chrono::milliseconds timeout, core::Beat beat) {
+                                            std::chrono::milliseconds timeout,
+                                            std::shared_ptr<CollectiveListener> listener) {
   auto options = c10d::ProcessGroupNCCL::Options::create();
-  options->timeout = timeout;
-  auto group = c10::make_intrusive<Beating<c10d::ProcessGroupNCCL>>(
-      std::move(beat), std::move(store), rank, world_size, std::move(options));
+  options->timeout = timeout + kLater;
+  auto group = c10::make_intrusive<Watched<c10d::ProcessGroupNCCL>>(
+      std::move(listener), std::move(store), rank, world_size, std::move(options));
   // Connects now, so that a rank that cannot is told here and not in the middle of the first step.
   group->eagerConnectSingleDevice(at::Device(at::kCUDA, device));
   return group;
@@ -40,6 +49,7 @@ extern "C" const CudaLibrary* scaletrain_cuda_library() {
   static constexpr CudaLibrary kLibrary{.device_count = device_count,
                                         .set_device = set_device,
                                         .device_name = device_name,
+                                        .compute_capability = compute_capability,
                                         .make_nccl = make_nccl};
   return &kLibrary;
 }

@@ -6,9 +6,8 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
-
-#include "lib/core/beat.h"
 
 namespace c10d {
 class Backend;
@@ -17,16 +16,19 @@ class Store;
 
 namespace scaletrain::dist {
 
+class CollectiveListener;
+
 // What the library offers. What LibTorch's device-independent interfaces reach once the library is
 // open (streams, pinned memory, statistics) is not repeated here.
 struct CudaLibrary {
   int (*device_count)();  // 0 without a driver or a visible device
   void (*set_device)(c10::DeviceIndex device);
   std::string (*device_name)(c10::DeviceIndex device);
+  int (*compute_capability)(c10::DeviceIndex device);  // 80 for 8.0
   c10::intrusive_ptr<c10d::Backend> (*make_nccl)(c10::intrusive_ptr<c10d::Store> store, int rank,
                                                  int world_size, c10::DeviceIndex device,
                                                  std::chrono::milliseconds timeout,
-                                                 core::Beat beat);
+                                                 std::shared_ptr<CollectiveListener> listener);
 };
 
 // Opens the library that lies beside the program, once. Throws core::UsageError when it is not

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -23,31 +24,18 @@ bool driver_present() {
   return std::filesystem::exists("/dev/nvidiactl", ignored);
 }
 
-at::Device cuda_device(int count, int local_rank) {
-  if (local_rank >= count) {
-    throw core::UsageError(
-        "/device",
-        fmt::format("local rank {} needs a device of its own; CUDA shows {} on this node",
-                    local_rank, count),
-        count == 0 ? R"(use "device": "cpu", or check nvidia-smi and CUDA_VISIBLE_DEVICES)"
-                   : fmt::format(R"(use --nproc {} or less, or "device": "cpu")", count));
-  }
-  const auto index = static_cast<c10::DeviceIndex>(local_rank);
-  cuda_library().set_device(index);
-  return {at::kCUDA, index};
-}
-
-at::Device automatic_device(int local_rank) {
-  if (!driver_present()) return at::kCPU;
+// How many devices CUDA shows; for "auto" none, with a warning, where it cannot be used.
+int count_devices(bool automatic) {
+  if (!automatic) return cuda_library().device_count();
+  if (!driver_present()) return 0;
   std::string trouble = "CUDA shows none: check nvidia-smi and CUDA_VISIBLE_DEVICES";
   try {
-    const int count = cuda_library().device_count();
-    if (count > 0) return cuda_device(count, local_rank);
+    if (const int count = cuda_library().device_count(); count > 0) return count;
   } catch (const core::UsageError& error) {
     trouble = error.found();
   }
   core::warn("the machine has NVIDIA devices, but training uses the CPU: {}", trouble);
-  return at::kCPU;
+  return 0;
 }
 
 class PinnedPool : public core::BufferPool {
@@ -62,21 +50,51 @@ class PinnedPool : public core::BufferPool {
 
 }  // namespace
 
-at::Device choose_device(const std::string& wanted, int local_rank) {
+at::Device choose_device(const std::string& wanted, LocalRank local) {
   if (wanted == "cpu") return at::kCPU;
-  if (wanted == "cuda") return cuda_device(cuda_library().device_count(), local_rank);
-  return automatic_device(local_rank);
+  const std::optional<int> number = cuda_number(wanted, count_devices(wanted == "auto"), local);
+  if (!number) return at::kCPU;
+  const auto index = static_cast<c10::DeviceIndex>(*number);
+  cuda_library().set_device(index);
+  // lib/dist/collective_watch.h aborts and tells; LibTorch's own watch would end the process.
+  constexpr int kReplace = 1;
+  ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", kReplace);
+  return {at::kCUDA, index};
 }
 
-// What torch.use_deterministic_algorithms and its notes on reproducibility ask for.
-void make_deterministic() {
+std::optional<int> cuda_number(const std::string& wanted, int count, LocalRank local) {
+  if (local.rank < count) return local.rank;
+  if (count > 0 && shares_device()) return local.rank % count;
+  if (wanted == "auto" && count == 0) return std::nullopt;
+  throw core::UsageError(
+      "/device",
+      fmt::format("local rank {} of {} needs a device of its own; CUDA shows {} on this node",
+                  local.rank, local.ranks, count),
+      count == 0 ? R"(use "device": "cpu", or check nvidia-smi and CUDA_VISIBLE_DEVICES)"
+                 : fmt::format(R"(use --nproc {} or less, or "device": "cpu")", count));
+}
+
+bool shares_device() {
+  const char* const wanted = std::getenv("SCALETRAIN_SHARE_DEVICE");
+  return wanted != nullptr && std::string_view(wanted) == "1";
+}
+
+// What torch.use_deterministic_algorithms and its notes on reproducibility ask for; memory that is
+// written before it is read need not be filled too.
+void choose_kernels(bool deterministic) {
+  at::Context& context = at::globalContext();
+  context.setBenchmarkCuDNN(!deterministic);
+  if (!deterministic) return;
   constexpr int kKeep = 0;
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", kKeep);  // read when cuBLAS makes its first handle
-  at::Context& context = at::globalContext();
   context.setDeterministicAlgorithms(true, /*warn_only=*/false);
+  context.setDeterministicFillUninitializedMemory(false);
   context.setDeterministicCuDNN(true);
-  context.setBenchmarkCuDNN(false);
   context.setSDPUseMemEfficient(false);  // its backward adds in any order
+}
+
+int compute_capability(at::Device device) {
+  return device.is_cuda() ? cuda_library().compute_capability(device.index()) : 0;
 }
 
 std::string device_name(at::Device device) {

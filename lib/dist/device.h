@@ -5,20 +5,40 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "lib/core/buffer.h"
 
 namespace scaletrain::dist {
 
-// The device for a recipe's /device on the rank number `local_rank` of its node: "cpu"; "cuda",
-// made current; "auto": CUDA where the machine has NVIDIA devices. Throws core::UsageError where
-// CUDA is asked for and cannot be used, or where the node has fewer devices than ranks.
-at::Device choose_device(const std::string& wanted, int local_rank);
+// A rank among those of its node.
+struct LocalRank {
+  int rank = 0;
+  int ranks = 1;
+};
 
-// From now on operations on CUDA devices give the same bits in every run; one that LibTorch has no
-// such kernel for throws. Before the first of them, while no other thread reads the environment.
-void make_deterministic();
+// The device for a recipe's /device: "cpu"; "cuda", made current; "auto": CUDA where the machine
+// has NVIDIA devices. Throws core::UsageError where CUDA is asked for and cannot be used, or where
+// the node has devices, but fewer than ranks.
+at::Device choose_device(const std::string& wanted, LocalRank local);
+
+// The number of the CUDA device for "cuda" or "auto" where CUDA shows `count` of them; nullopt: the
+// CPU, which only "auto" may have, and only where there is none. Throws as choose_device does.
+std::optional<int> cuda_number(const std::string& wanted, int count, LocalRank local);
+
+// Whether the ranks of a node share its devices, for tests on a machine with one: the variable
+// SCALETRAIN_SHARE_DEVICE is 1. NCCL refuses that, so their group is Gloo's.
+bool shares_device();
+
+// How LibTorch chooses among its kernels for CUDA devices from now on. `deterministic`: operations
+// give the same bits in every run, and one that has no such kernel throws; otherwise cuDNN tries
+// its kernels for each new shape and takes the fastest. Before the first of them, while no other
+// thread reads the environment.
+void choose_kernels(bool deterministic);
+
+// 80 for a CUDA device's compute capability 8.0; 0 for a CPU.
+int compute_capability(at::Device device);
 
 // "cpu", or the name that the driver gives the device.
 std::string device_name(at::Device device);

@@ -1,21 +1,30 @@
 #include "lib/dist/group.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <gloo/common/error.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <future>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include "lib/core/call_every.h"
 #include "lib/core/error.h"
-#include "lib/dist/beating.h"
+#include "lib/core/local_address.h"
+#include "lib/core/log.h"
+#include "lib/dist/collective_watch.h"
 #include "lib/dist/cuda_library.h"
-#include "lib/dist/foreign_text.h"
-#include "lib/dist/local_address.h"
+#include "lib/dist/device.h"
+#include "lib/dist/lost_peer.h"
 #include "lib/dist/store.h"
+#include "lib/dist/watched.h"
 
 namespace scaletrain::dist {
 namespace {
@@ -26,23 +35,45 @@ using c10d::ProcessGroup;
 // make at once for few ranks, and grows with the square of their number.
 constexpr int kLazyConnectionRanks = 16;
 
-c10::intrusive_ptr<c10d::Backend> make_gloo(c10::intrusive_ptr<c10d::Store> store,
-                                            const core::WorkerEnv& env,
-                                            std::chrono::milliseconds timeout,
-                                            const core::Beat& beat) {
-  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(
-      local_address(env), env.world_size >= kLazyConnectionRanks));
-  return c10::make_intrusive<Beating<c10d::ProcessGroupGloo>>(beat, std::move(store), env.rank,
-                                                              env.world_size, std::move(options));
+constexpr std::chrono::milliseconds kLookEvery{50};
+constexpr std::chrono::seconds kShutDownLimit{30};
+
+using GlooDevices = std::vector<std::shared_ptr<gloo::transport::Device>>;
+
+bool uses_nccl(at::Device device) { return device.is_cuda() && !shares_device(); }
+
+GlooDevices open_gloo_devices(const core::WorkerEnv& env) {
+  return {c10d::ProcessGroupGloo::createDeviceForHostname(core::local_address(env),
+                                                          env.world_size >= kLazyConnectionRanks)};
 }
 
-[[noreturn]] void throw_lost(int rank, const std::string& what, const std::exception& cause) {
-  throw core::StoppedError(
-      fmt::format("rank {}", rank),
-      fmt::format("{} not completed: a peer was lost or time was up ({})", what,
-                  foreign_text(cause)),
-      "the rank that failed first tells why in its own log; resume from the newest checkpoint");
+c10::intrusive_ptr<c10d::Backend> make_gloo(c10::intrusive_ptr<c10d::Store> store, int rank,
+                                            int world_size, const GlooDevices& devices,
+                                            std::chrono::milliseconds timeout,
+                                            std::shared_ptr<CollectiveListener> listener) {
+  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+  options->devices = devices;
+  return c10::make_intrusive<Watched<c10d::ProcessGroupGloo>>(std::move(listener), std::move(store),
+                                                              rank, world_size, std::move(options));
+}
+
+// Those that a group's backend has open.
+GlooDevices gloo_devices(ProcessGroup& group, at::Device device) {
+  const auto backend = group.getBackend(device.type());
+  return static_cast<c10d::ProcessGroupGloo&>(*backend).getOptions()->devices;
+}
+
+// A process whose thread does not come back from a wait has no other way.
+void leave(const core::WorkerEnv& env, const core::Beat& beat, const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const core::Error& error) {
+    const int status = static_cast<int>(error.exit_code());
+    core::log_line(error.what());
+    core::write_error_file(env, error.what(), status, beat.step() - 1);
+    std::fflush(nullptr);
+    ::_exit(status);
+  }
 }
 
 // Runs `body`, which only talks to the peers: whatever it throws means that this failed.
@@ -59,13 +90,28 @@ auto talk(int rank, const char* name, const Body& body) {
 
 }  // namespace
 
+std::chrono::milliseconds patience_for_peers(const core::WorkerEnv& env) {
+  // Nobody else would see a hang.
+  constexpr std::chrono::minutes kUnwatched{15};
+  // As good as none: milliseconds must fit into c10d's int.
+  constexpr std::chrono::hours kNone{24 * 24};
+  if (env.beat_fd) return kNone;
+  return kUnwatched;
+}
+
 class Pending::Impl {
  public:
-  Impl(int rank, const char* name, core::Beat beat, c10::intrusive_ptr<c10d::Work> work)
-      : rank_(rank), name_(name), beat_(std::move(beat)), work_(std::move(work)) {}
+  Impl(int rank, const char* name, core::Beat beat, std::shared_ptr<CollectiveWatch> watch,
+       c10::intrusive_ptr<c10d::Work> work)
+      : rank_(rank),
+        name_(name),
+        beat_(std::move(beat)),
+        watch_(std::move(watch)),
+        work_(std::move(work)) {}
 
   void wait() {
     talk(rank_, name_.c_str(), [&] { work_->wait(); });
+    watch_->check();
     beat_.leave_collective();
   }
 
@@ -73,6 +119,7 @@ class Pending::Impl {
   int rank_;
   std::string name_;
   core::Beat beat_;
+  std::shared_ptr<CollectiveWatch> watch_;
   c10::intrusive_ptr<c10d::Work> work_;
 };
 
@@ -81,48 +128,92 @@ void Pending::wait() {
 }
 
 Group::Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout,
-             core::Beat beat)
-    : rank_(env.rank), world_size_(env.world_size), device_(device), beat_(std::move(beat)) {
+             core::Beat beat, std::vector<Claim> claims)
+    : rank_(env.rank),
+      world_size_(env.world_size),
+      job_rank_(env.rank),
+      device_(device),
+      timeout_(timeout),
+      beat_(std::move(beat)) {
   if (world_size_ == 1) return;
   store_ = open_store(env, timeout);
-  await_all_ranks(*store_, env, timeout);
-  talk(rank_, "connect", [&] {
-    auto group_store = c10::make_intrusive<c10d::PrefixStore>("group", store_);
-    process_group_ = c10::make_intrusive<ProcessGroup>(group_store, rank_, world_size_);
-    const bool cuda = device.is_cuda();
-    const auto kind = cuda ? ProcessGroup::BackendType::NCCL : ProcessGroup::BackendType::GLOO;
-    process_group_->setDefaultBackend(kind);
-    process_group_->setBackend(device.type(), kind,
-                               cuda ? cuda_library().make_nccl(group_store, rank_, world_size_,
-                                                               device.index(), timeout, beat_)
-                                    : make_gloo(group_store, env, timeout, beat_));
-  });
+  claims.push_back({.field = "the kind of device",
+                    .value = c10::DeviceTypeName(device.type(), /*lower_case=*/true),
+                    .code = core::ExitCode::kUsage,
+                    .remedy = R"(ask for one kind: "device": "cpu" or "cuda")"});
+  agree("joining", claims);
+  watch_ = std::make_shared<CollectiveWatch>(
+      CollectiveWatch::Options{
+          .rank = rank_,
+          .limit = uses_nccl(device) ? timeout : std::chrono::milliseconds(0),
+          .leave = [env, heard = beat_](const auto& failure) { leave(env, heard, failure); }},
+      beat_);
+  watching_ = core::call_every(kLookEvery, [watch = watch_] { watch->look(core::now()); });
+  connect("connect", uses_nccl(device) ? GlooDevices() : open_gloo_devices(env));
 }
 
-Group::~Group() = default;
+Group::Group(const Group& parent, const std::vector<int>& ranks, const std::string& name)
+    : rank_(static_cast<int>(std::find(ranks.begin(), ranks.end(), parent.rank_) - ranks.begin())),
+      world_size_(static_cast<int>(ranks.size())),
+      job_rank_(parent.job_rank_),
+      device_(parent.device_),
+      timeout_(parent.timeout_),
+      beat_(parent.beat_),
+      watch_(parent.watch_) {
+  if (world_size_ == 1) return;
+  // Keys of its own: Gloo's groups that share them wait for each other.
+  store_ = c10::make_intrusive<c10d::PrefixStore>(name, parent.store_);
+  // The parent's devices, so that no further thread listens.
+  connect(name.c_str(),
+          uses_nccl(device_) ? GlooDevices() : gloo_devices(*parent.process_group_, device_));
+}
+
+Group::~Group() {
+  if (watch_) watch_->remove_abort(this);  // which holds the group
+}
+
+void Group::connect(const char* name, const GlooDevices& devices) {
+  watch_->begin("connect", name);
+  talk(job_rank_, name, [&] {
+    auto store = c10::make_intrusive<c10d::PrefixStore>("group", store_);
+    process_group_ = c10::make_intrusive<ProcessGroup>(store, rank_, world_size_);
+    const bool nccl = uses_nccl(device_);
+    const auto kind = nccl ? ProcessGroup::BackendType::NCCL : ProcessGroup::BackendType::GLOO;
+    process_group_->setDefaultBackend(kind);
+    process_group_->setBackend(
+        device_.type(), kind,
+        nccl
+            ? cuda_library().make_nccl(store, rank_, world_size_, device_.index(), timeout_, watch_)
+            : make_gloo(store, rank_, world_size_, devices, timeout_, watch_));
+  });
+  watch_->end();
+  watch_->add_abort(this, [group = process_group_] { group->abort(); });
+}
 
 namespace {
 
-Pending all_reduce(ProcessGroup* group, int rank, core::Beat& beat, at::Tensor tensor,
+Pending all_reduce(ProcessGroup* group, int rank, core::Beat& beat,
+                   const std::shared_ptr<CollectiveWatch>& watch, at::Tensor tensor,
                    const char* name, c10d::ReduceOp::RedOpType operation) {
   if (group == nullptr) return Pending();
   beat.name_next(name);
   c10d::AllreduceOptions options;
   options.reduceOp = operation;
   std::vector<at::Tensor> tensors{std::move(tensor)};
-  return Pending(std::make_shared<Pending::Impl>(
-      rank, name, beat, talk(rank, name, [&] { return group->allreduce(tensors, options); })));
+  return Pending(std::make_shared<Pending::Impl>(rank, name, beat, watch, talk(rank, name, [&] {
+                                                   return group->allreduce(tensors, options);
+                                                 })));
 }
 
 }  // namespace
 
 Pending Group::all_reduce_sum(at::Tensor tensor, const char* name) {
-  return all_reduce(process_group_.get(), rank_, beat_, std::move(tensor), name,
+  return all_reduce(process_group_.get(), job_rank_, beat_, watch_, std::move(tensor), name,
                     c10d::ReduceOp::RedOpType::SUM);
 }
 
 Pending Group::all_reduce_max(at::Tensor tensor, const char* name) {
-  return all_reduce(process_group_.get(), rank_, beat_, std::move(tensor), name,
+  return all_reduce(process_group_.get(), job_rank_, beat_, watch_, std::move(tensor), name,
                     c10d::ReduceOp::RedOpType::MAX);
 }
 
@@ -133,8 +224,27 @@ Pending Group::broadcast(at::Tensor tensor, int root, const char* name) {
   options.rootRank = root;
   std::vector<at::Tensor> tensors{std::move(tensor)};
   return Pending(std::make_shared<Pending::Impl>(
-      rank_, name, beat_,
-      talk(rank_, name, [&] { return process_group_->broadcast(tensors, options); })));
+      job_rank_, name, beat_, watch_,
+      talk(job_rank_, name, [&] { return process_group_->broadcast(tensors, options); })));
+}
+
+std::vector<at::Tensor> Group::gather(at::Tensor tensor, int root, const char* name) {
+  if (!process_group_) return {std::move(tensor)};
+  beat_.name_next(name);
+  c10d::GatherOptions options;
+  options.rootRank = root;
+  std::vector<std::vector<at::Tensor>> gathered;
+  if (rank_ == root) {
+    gathered.emplace_back();
+    for (int i = 0; i < world_size_; ++i) gathered.front().push_back(at::empty_like(tensor));
+  }
+  std::vector<at::Tensor> tensors{std::move(tensor)};
+  Pending(std::make_shared<Pending::Impl>(
+              job_rank_, name, beat_, watch_,
+              talk(job_rank_, name,
+                   [&] { return process_group_->gather(gathered, tensors, options); })))
+      .wait();
+  return gathered.empty() ? std::vector<at::Tensor>() : std::move(gathered.front());
 }
 
 std::string Group::broadcast_text(std::string text, int root, const char* name) {
@@ -142,12 +252,12 @@ std::string Group::broadcast_text(std::string text, int root, const char* name) 
   at::Tensor size = at::zeros({1}, at::kLong).fill_(static_cast<std::int64_t>(text.size()));
   size = size.to(device_);
   broadcast(size, root, name).wait();
-  text.resize(static_cast<std::size_t>(size.item<std::int64_t>()));
+  text.resize(static_cast<std::size_t>(to_host(size).item<std::int64_t>()));
   if (text.empty()) return text;
   at::Tensor host = at::from_blob(text.data(), {static_cast<std::int64_t>(text.size())}, at::kByte);
   at::Tensor bytes = host.to(device_);
   broadcast(bytes, root, name).wait();
-  host.copy_(bytes);
+  host.copy_(to_host(bytes));
   return text;
 }
 
@@ -155,12 +265,45 @@ void Group::barrier(const char* name) {
   if (!process_group_) return;
   const at::Tensor token = at::zeros({1}, at::TensorOptions(at::kFloat).device(device_));
   all_reduce_sum(token, name).wait();
-  token.cpu();  // on a device wait() only orders the queues; this waits for the peers
+  to_host(token);  // on a device wait() only orders the queues; this waits for the peers
+}
+
+at::Tensor Group::to_host(const at::Tensor& tensor) {
+  at::Tensor host = tensor.cpu();
+  check();
+  return host;
+}
+
+void Group::check() {
+  if (watch_) watch_->check();
+}
+
+void Group::end(const char* name) {
+  barrier(name);
+  shut_down();
+}
+
+void Group::shut_down() {
+  if (!process_group_) return;
+  std::packaged_task<void()> task([group = process_group_] { group->shutdown(); });
+  const std::future<void> done = task.get_future();
+  std::thread thread(std::move(task));
+  if (done.wait_for(kShutDownLimit) == std::future_status::ready) {
+    thread.join();
+  } else {
+    core::warn("the communicator was not shut down within {} s", kShutDownLimit.count());
+    thread.detach();  // the process ends with it
+  }
+}
+
+void Group::agree(const char* name, const std::vector<Claim>& claims) {
+  if (!store_) return;
+  dist::agree(*store_, {.rank = rank_, .world_size = world_size_}, name, claims, timeout_);
 }
 
 bool Group::stop_was_told(bool own) {
   if (!store_) return own;
-  return talk(rank_, "stop", [&] {
+  return talk(job_rank_, "stop", [&] {
     if (own) store_->set("stop", "1");
     return own || store_->check({"stop"});
   });

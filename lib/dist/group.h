@@ -7,19 +7,32 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "lib/core/beat.h"
 #include "lib/core/worker_env.h"
+#include "lib/dist/agreement.h"
 
 namespace c10d {
 class Store;
 class ProcessGroup;
 }  // namespace c10d
+namespace gloo::transport {
+class Device;
+}  // namespace gloo::transport
 
 namespace scaletrain::dist {
 
-// A collective under way. wait() returns when this rank may use the tensor; throws
-// core::StoppedError naming the collective when a peer is lost or time is up.
+class CollectiveWatch;
+
+// How long a rank waits for the others, in collectives too. Where our launcher watches the beats it
+// judges who hangs (--hang-timeout), and waiting for a rank that beats is no fault: no limit.
+std::chrono::milliseconds patience_for_peers(const core::WorkerEnv& env);
+
+// A collective under way. wait() returns when this rank may use the tensor, on a device when what
+// is queued from then on may; throws core::StoppedError naming the collective when a peer is lost
+// or time is up.
 class Pending {
  public:
   class Impl;
@@ -35,10 +48,15 @@ class Group {
   // Joins the store at MASTER_ADDR:MASTER_PORT (rank 0 hosts it, on env.store_fd where given,
   // unless env.use_agent_store) and builds the process group: Gloo for a CPU, NCCL for a CUDA
   // device. With one rank nothing is opened and every collective is the identity. Throws
-  // core::StoppedError when not all ranks arrive within `timeout`, naming who is missing. A
-  // collective has `timeout` too; each one that is entered is told to `beat`.
+  // core::StoppedError when not all ranks arrive within `timeout`, naming who is missing, and what
+  // agree() throws for `claims` or another kind of device. A collective has `timeout` too; each one
+  // that is entered is told to `beat`.
   Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout,
-        core::Beat beat = core::Beat());
+        core::Beat beat = core::Beat(), std::vector<Claim> claims = {});
+  // The group of these ranks of `parent`, this rank among them, in this order; `name` is given to
+  // no other group of any of them. Each of them calls it at once. With one rank nothing is opened.
+  // The parent must outlive it. Throws core::StoppedError when not all connect within its timeout.
+  Group(const Group& parent, const std::vector<int>& ranks, const std::string& name);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -51,23 +69,46 @@ class Group {
   Pending all_reduce_sum(at::Tensor tensor, const char* name);
   Pending all_reduce_max(at::Tensor tensor, const char* name);
   Pending broadcast(at::Tensor tensor, int root, const char* name);
+  // `tensor` of each rank in their order on `root`, nothing on the others.
+  std::vector<at::Tensor> gather(at::Tensor tensor, int root, const char* name);
   // `text` of `root` on every rank.
   std::string broadcast_text(std::string text, int root, const char* name);
   void barrier(const char* name);
 
-  // Tells the other ranks through the store that this one was asked to stop, where `own` says so,
-  // and hears it from them: nobody has to wait for anybody. True where any rank has told it.
+  // Compares `claims` with the other ranks' (lib/dist/agreement.h). Every rank calls it with the
+  // same `name`, once for each.
+  void agree(const char* name, const std::vector<Claim>& claims);
+  // The values of `tensor` on the host. Throws core::StoppedError where a collective failed before:
+  // on a device they may be anything then.
+  at::Tensor to_host(const at::Tensor& tensor);
+  void check();  // the same for what was read otherwise
+
+  // A barrier after which no collective follows; then the communicator is shut down.
+  void end(const char* name);
+  void shut_down();  // the communicator, where a barrier was
+
+  // Tells the group's other ranks through the store that this one was asked to stop, where `own`
+  // says so, and hears it from them: nobody has to wait for anybody. True where any rank has told
+  // it.
   bool stop_was_told(bool own);
 
   // c10d's group for the Reducer; null with one rank.
   const c10::intrusive_ptr<c10d::ProcessGroup>& process_group() const { return process_group_; }
 
  private:
+  // Connects this rank to the others of its group; `devices` are Gloo's.
+  void connect(const char* name,
+               const std::vector<std::shared_ptr<gloo::transport::Device>>& devices);
+
   int rank_, world_size_;
+  int job_rank_;  // for messages
   at::Device device_;
+  std::chrono::milliseconds timeout_;
   core::Beat beat_;
   c10::intrusive_ptr<c10d::Store> store_;
+  std::shared_ptr<CollectiveWatch> watch_;  // of all groups of this rank; null in a job of one
   c10::intrusive_ptr<c10d::ProcessGroup> process_group_;
+  std::jthread watching_;
 };
 
 // For a catch block around what uses the group without its name, such as backward(): a lost peer or

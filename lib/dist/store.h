@@ -17,10 +17,4 @@ namespace scaletrain::dist {
 c10::intrusive_ptr<c10d::Store> open_store(const core::WorkerEnv& env,
                                            std::chrono::milliseconds timeout);
 
-// Returns when every rank has called it; rank 0 looks, the others hear the verdict, so it costs
-// each rank two messages. Throws core::StoppedError naming the ranks that did not come within
-// `timeout`.
-void await_all_ranks(c10d::Store& store, const core::WorkerEnv& env,
-                     std::chrono::milliseconds timeout);
-
 }  // namespace scaletrain::dist

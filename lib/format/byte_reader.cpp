@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/core/read_faults.h"
 
 namespace scaletrain::format {
 
@@ -16,6 +17,7 @@ ByteReader::ByteReader(std::filesystem::path path) : path_(std::move(path)) {
   // O_NONBLOCK: opening a FIFO that nobody writes must not wait.
   fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd_ < 0) {
+    core::throw_read_fault(path_, errno);
     throw core::CheckpointError(path_.string(), "cannot be read: " + core::errno_text(errno),
                                 "check the path");
   }
@@ -35,6 +37,7 @@ void ByteReader::read(std::int64_t position, std::span<std::byte> out) const {
     const ssize_t count = ::pread(fd_, out.data(), out.size(), position);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
+      core::throw_read_fault(path_, errno);
       throw core::CheckpointError(path_.string(), "cannot be read: " + core::errno_text(errno),
                                   "check the disk");
     }

@@ -10,7 +10,8 @@ namespace scaletrain::format {
 
 class ByteReader {
  public:
-  // Throws core::CheckpointError: absent, unreadable, not a regular file.
+  // Throws core::CheckpointError: absent, not a regular file; as core::throw_read_fault of the
+  // machine's faults, which read() does too.
   explicit ByteReader(std::filesystem::path path);
   ~ByteReader();
   ByteReader(const ByteReader&) = delete;

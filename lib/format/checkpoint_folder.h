@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "lib/core/disk.h"
+#include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/hashed_file.h"
+#include "lib/format/train_state.h"
 
 namespace scaletrain::format {
 
@@ -25,9 +27,6 @@ struct Manifest {
   std::int64_t step = 0;
   FileEntries files = {};
 };
-
-// "step-00001200".
-std::string checkpoint_name(std::int64_t step);
 
 // Writes one checkpoint so that it is either whole or absent: a temporary folder
 // "step-N.tmp.PID", `write_files` puts every file into it (each synced) and returns their entries,
@@ -43,12 +42,31 @@ std::filesystem::path publish_checkpoint(
     std::int64_t expected_bytes,
     const std::function<FileEntries(const std::filesystem::path& folder)>& write_files);
 
-// Reads manifest.json. Throws core::CheckpointError: absent, malformed, of a newer format.
+// Reads manifest.json. Throws core::CheckpointError: absent, malformed, of a newer format. Here and
+// below a fault of the machine (EIO, no descriptors) is what core::throw_read_fault throws of it.
 Manifest read_manifest(const std::filesystem::path& checkpoint);
+
+// Throws core::CheckpointError where the manifest does not name the file.
+void require_listed(const std::filesystem::path& checkpoint, const Manifest& manifest,
+                    const std::string& name);
+
+// A small file of a checkpoint. Throws core::CheckpointError where the manifest does not name it,
+// or says another checksum.
+std::string read_listed_file(const std::filesystem::path& checkpoint, const Manifest& manifest,
+                             const std::string& name);
+
+// state.json of a checkpoint. Throws core::CheckpointError where it makes no sense by itself, or
+// contradicts its checksum, the manifest's step or that of the folder's name.
+TrainState read_state(const std::filesystem::path& checkpoint);
 
 // Checks that every file of the manifest is there with its size and SHA-256, and no other file.
 // Throws core::CheckpointError naming the file, both sums and what to do.
 Manifest verify_checkpoint(const std::filesystem::path& checkpoint);
+
+// verify_checkpoint, and whether the contents make sense: the state beside manifest, folder's name,
+// recipe and tensors, and no tensor that is not finite. Throws core::CheckpointError naming file
+// and field or tensor. All that resumes from a checkpoint calls it.
+Manifest check_checkpoint(const std::filesystem::path& checkpoint);
 
 // Steps of the checkpoints in a run's "checkpoints" folder, ascending; temporary folders left out.
 std::vector<std::int64_t> list_checkpoints(const std::filesystem::path& checkpoints);
@@ -62,24 +80,17 @@ struct CheckpointsAt {
   std::vector<std::filesystem::path> folders;  // newest first
 };
 
-// `path` is a checkpoint folder, latest or best; a run folder; or its checkpoints folder. Throws
+// `path` is a checkpoint folder; latest or best, which mean the newest and the best whatever the
+// links of these names point to; a run folder; or its checkpoints folder. Throws
 // core::CheckpointError for a file, and for a checkpoint that is not there.
 CheckpointsAt checkpoints_at(const std::filesystem::path& path);
 
-// What `scaletrain resume PATH` means: the checkpoint to load, verified. For a run folder: the
-// newest that verifies, damaged ones reported through `report`; core::CheckpointError when there
-// are checkpoints and none verifies. For an explicit checkpoint: that one or core::CheckpointError.
+// What `scaletrain resume PATH` means: the checkpoint to load, checked. For a run folder: the
+// newest that is whole, damaged ones reported through `report`; core::CheckpointError when there
+// are checkpoints and none is whole. For an explicit checkpoint: that one or core::CheckpointError.
 // nullopt: a run folder without any checkpoint, or nothing at all at `path`.
 std::optional<std::filesystem::path> find_checkpoint(
     const std::filesystem::path& path, const std::function<void(const std::string&)>& report);
-
-// To be called after `newest` was published: removes what dead processes left, the checkpoints of
-// later steps (training went back behind them), and those that neither are among the last
-// `keep_last` nor in `keep`. `newest` stays, and is read back before anything is removed: when it
-// does not verify, core::StorageError and nothing is lost.
-void retain_checkpoints(core::Disk& disk, const std::filesystem::path& checkpoints,
-                        std::int64_t newest, std::int64_t keep_last,
-                        const std::vector<std::int64_t>& keep);
 
 // SHA-256 over the tensors of model.safetensors in bytewise order of names: name, NUL, dtype, NUL,
 // dimensions joined by commas, NUL, data.

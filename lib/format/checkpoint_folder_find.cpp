@@ -4,19 +4,15 @@
 #include <system_error>
 
 #include "lib/core/error.h"
+#include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_links.h"
 #include "lib/format/checkpoint_folder_names.h"
 
 namespace scaletrain::format {
 namespace {
 
 namespace fs = std::filesystem;
-
-// "runs/a/" and "." have no name of their own.
-std::string name_of(const fs::path& path) {
-  const fs::path whole = fs::absolute(path).lexically_normal();
-  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
-}
 
 bool names_one_checkpoint(const fs::path& path) {
   const std::string name = name_of(path);
@@ -25,18 +21,36 @@ bool names_one_checkpoint(const fs::path& path) {
          fs::exists(path / kManifestName, absent);
 }
 
+// The checkpoint that latest or best means, by what the checkpoints themselves say: the links may
+// be behind. nullopt for another name, and where no checkpoint lies beside it that could be meant.
+std::optional<fs::path> meant_by_link(const fs::path& path) {
+  const std::string name = name_of(path);
+  const fs::path checkpoints = fs::absolute(path / "..").lexically_normal();
+  if (name == "latest") {
+    const std::vector<std::int64_t> steps = list_checkpoints(checkpoints);
+    if (!steps.empty()) return checkpoint_path(checkpoints, steps.back());
+  } else if (name == "best") {
+    const Survey survey = survey_checkpoints(checkpoints);
+    if (survey.states.empty()) return std::nullopt;
+    const std::vector<RankedStep>& bests = survey.states.rbegin()->second.best_steps;
+    if (!bests.empty()) return checkpoint_path(checkpoints, bests.front().step);
+  }
+  return std::nullopt;
+}
+
 // Where a link such as latest points; the path itself where it is no link.
 fs::path follow(const fs::path& path) {
   const fs::path link = path.has_filename() ? path : path.parent_path();
-  if (!fs::is_symlink(link)) return path;
-  return link.parent_path() / fs::read_symlink(link);
+  std::error_code no_link;
+  const fs::path target = fs::read_symlink(link, no_link);
+  return no_link ? path : link.parent_path() / target;
 }
 
 }  // namespace
 
 std::vector<std::int64_t> list_checkpoints(const fs::path& checkpoints) {
   std::vector<std::int64_t> steps;
-  for (const std::string& name : names_in(checkpoints)) {
+  for (const std::string& name : core::names_in(checkpoints)) {
     if (const auto step = step_of_name(name)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
@@ -46,13 +60,17 @@ std::vector<std::int64_t> list_checkpoints(const fs::path& checkpoints) {
 
 fs::path checkpoint_path(const fs::path& checkpoints, std::int64_t step) {
   const fs::path path = checkpoints / checkpoint_name(step);
-  return fs::exists(path) ? path : fs::path(path.string() + kOldSuffix);
+  const fs::path old = path.string() + kOldSuffix;
+  // Of what cannot be looked at, the reading says why.
+  std::error_code unknown;
+  const bool is_gone = fs::status(path, unknown).type() == fs::file_type::not_found;
+  return is_gone && fs::exists(old, unknown) ? old : path;
 }
 
 CheckpointsAt checkpoints_at(const fs::path& path) {
   if (names_one_checkpoint(path)) {
-    const fs::path folder = follow(path);
-    if (!fs::is_directory(folder)) {
+    const fs::path folder = meant_by_link(path).value_or(follow(path));
+    if (core::type_at(folder) != fs::file_type::directory) {
       throw core::CheckpointError(
           path.string(),
           folder == path ? "there is no such checkpoint"
@@ -61,7 +79,8 @@ CheckpointsAt checkpoints_at(const fs::path& path) {
     }
     return {true, {folder}};
   }
-  if (fs::exists(path) && !fs::is_directory(path)) {
+  const fs::file_type type = core::type_at(path);
+  if (type != fs::file_type::directory && type != fs::file_type::not_found) {
     throw core::CheckpointError(path.string(), "is a file, not a checkpoint's folder",
                                 "name the folder of a checkpoint or of a run");
   }
@@ -79,10 +98,11 @@ std::optional<fs::path> find_checkpoint(const fs::path& path,
   const CheckpointsAt found = checkpoints_at(path);
   for (const fs::path& folder : found.folders) {
     try {
-      verify_checkpoint(folder);
+      check_checkpoint(folder);
       return folder;
     } catch (const core::Error& error) {
-      if (found.is_one) throw;
+      // One that cannot be read now may be the best that there is: nothing goes on behind it.
+      if (found.is_one || error.exit_code() != core::ExitCode::kData) throw;
       report(error.what());
     }
   }

@@ -7,6 +7,7 @@
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/core/log.h"
+#include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/json_fields.h"
@@ -16,13 +17,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRemedy =
-    "use another checkpoint; `scaletrain checkpoint verify RUN` tells which are whole";
+// The names of manifest.json.
+constexpr const char* kFormatKey = "format";
+constexpr const char* kProgramKey = "program";
+constexpr const char* kStepKey = "step";
+constexpr const char* kFilesKey = "files";
+constexpr const char* kBytesKey = "bytes";    // of a file
+constexpr const char* kSha256Key = "sha256";  // of a file
+constexpr const char* kSealKey = "manifest_sha256";
 
 // The end of a manifest whose text before it is `body`: the manifest's own checksum, so that a
 // flipped bit in it is found too.
 std::string seal(std::string_view body) {
-  return fmt::format(",\n \"manifest_sha256\": \"{}\"\n}}\n", core::Sha256().update(body).hex());
+  return fmt::format(",\n \"{}\": \"{}\"\n}}\n", kSealKey, core::Sha256().update(body).hex());
 }
 
 void check_seal(const std::string& text, const fs::path& path) {
@@ -40,7 +47,7 @@ void check_seal(const std::string& text, const fs::path& path) {
   throw core::CheckpointError(path.string(),
                               fmt::format("has the SHA-256 {} where {} is written", sum(expected),
                                           sum(text.substr(body_bytes))),
-                              kRemedy);
+                              kOtherCheckpoint);
 }
 
 // A name that stays inside the checkpoint's folder.
@@ -49,26 +56,31 @@ bool is_plain(const std::string& name) {
          name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
+[[noreturn]] void refuse_sum(const fs::path& path, const std::string& found,
+                             const FileEntry& entry) {
+  throw core::CheckpointError(
+      path.string(), fmt::format("has the SHA-256 {}, its manifest says {}", found, entry.sha256),
+      kOtherCheckpoint);
+}
+
 void verify_file(const fs::path& path, const FileEntry& entry) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);
-  if (!fs::exists(status)) throw core::CheckpointError(path.string(), "is missing", kRemedy);
+  if (status.type() == fs::file_type::not_found) {
+    throw core::CheckpointError(path.string(), "is missing", kOtherCheckpoint);
+  }
+  if (error) core::throw_read_fault(path, error.value());
   if (!fs::is_regular_file(status)) {
-    throw core::CheckpointError(path.string(), "is not a regular file", kRemedy);
+    throw core::CheckpointError(path.string(), "is not a regular file", kOtherCheckpoint);
   }
   const std::uintmax_t bytes = fs::file_size(path, error);
   if (!error && bytes != static_cast<std::uintmax_t>(entry.bytes)) {
     throw core::CheckpointError(
         path.string(), fmt::format("has {} bytes, its manifest says {}", bytes, entry.bytes),
-        kRemedy);
+        kOtherCheckpoint);
   }
   const FileEntry found = hash_file(path);
-  if (found.sha256 != entry.sha256) {
-    throw core::CheckpointError(
-        path.string(),
-        fmt::format("has the SHA-256 {}, its manifest says {}", found.sha256, entry.sha256),
-        kRemedy);
-  }
+  if (found.sha256 != entry.sha256) refuse_sum(path, found.sha256, entry);
 }
 
 }  // namespace
@@ -76,12 +88,12 @@ void verify_file(const fs::path& path, const FileEntry& entry) {
 std::string render_manifest(const Manifest& manifest) {
   nlohmann::ordered_json files = nlohmann::ordered_json::object();
   for (const auto& [name, entry] : manifest.files) {
-    files[name] = {{"bytes", entry.bytes}, {"sha256", entry.sha256}};
+    files[name] = {{kBytesKey, entry.bytes}, {kSha256Key, entry.sha256}};
   }
-  const nlohmann::ordered_json json = {{"format", manifest.format},
-                                       {"program", manifest.program},
-                                       {"step", manifest.step},
-                                       {"files", files}};
+  const nlohmann::ordered_json json = {{kFormatKey, manifest.format},
+                                       {kProgramKey, manifest.program},
+                                       {kStepKey, manifest.step},
+                                       {kFilesKey, files}};
   std::string body = json.dump(1);
   body.resize(body.size() - 2);  // newline and }
   return body + seal(body);
@@ -89,18 +101,18 @@ std::string render_manifest(const Manifest& manifest) {
 
 Manifest read_manifest(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kManifestName;
-  std::error_code error;
-  if (!fs::exists(path, error)) {
+  if (core::type_at(path) == fs::file_type::not_found) {
     throw core::CheckpointError(checkpoint.string(),
-                                "has no manifest.json: it is not a whole checkpoint", kRemedy);
+                                "has no manifest.json: it is not a whole checkpoint",
+                                kOtherCheckpoint);
   }
   constexpr std::int64_t kMaxBytes = 1 << 20;
   const std::string text = core::read_file(path, kMaxBytes, core::ExitCode::kData);
   const nlohmann::json json = parse_object(text, path.string());
   JsonFields fields(json, path.string());
   Manifest manifest;
-  const std::int64_t format = fields.integer("format", 1);
-  manifest.program = fields.text("program");
+  const std::int64_t format = fields.integer(kFormatKey, 1);
+  manifest.program = fields.text(kProgramKey);
   // Before the checksum: how a newer format seals its manifest is not known here.
   if (format > kCheckpointFormat) {
     throw core::CheckpointError(
@@ -110,12 +122,13 @@ Manifest read_manifest(const fs::path& checkpoint) {
         "use that program, or a newer one");
   }
   check_seal(text, path);
-  fields.text("manifest_sha256");
-  manifest.step = fields.integer("step", 0);
-  const nlohmann::json& files = fields.value("files");
+  fields.text(kSealKey);
+  manifest.step = fields.integer(kStepKey, 0);
+  const nlohmann::json& files = fields.value(kFilesKey);
   fields.done();
+  const std::string files_pointer = std::string("/") + kFilesKey;
   // Throws where it is no object.
-  [[maybe_unused]] const JsonFields checked(files, path.string(), "/files");
+  [[maybe_unused]] const JsonFields checked(files, path.string(), files_pointer);
   for (const auto& item : files.items()) {
     const std::string& name = item.key();
     if (!is_plain(name)) {
@@ -123,16 +136,33 @@ Manifest read_manifest(const fs::path& checkpoint) {
                                   fmt::format("names the file \"{}\"", core::escape_control(name)),
                                   "a file of a checkpoint lies in its folder: do not use this one");
     }
-    JsonFields entry(item.value(), path.string(), "/files/" + name);
-    manifest.files[name] = {entry.integer("bytes", 0), entry.text("sha256")};
+    JsonFields entry(item.value(), path.string(), fmt::format("{}/{}", files_pointer, name));
+    manifest.files[name] = {entry.integer(kBytesKey, 0), entry.text(kSha256Key)};
     entry.done();
   }
   return manifest;
 }
 
+void require_listed(const fs::path& checkpoint, const Manifest& manifest, const std::string& name) {
+  if (manifest.files.contains(name)) return;
+  throw core::CheckpointError((checkpoint / kManifestName).string(),
+                              fmt::format("names no {}", name), kOtherCheckpoint);
+}
+
+std::string read_listed_file(const fs::path& checkpoint, const Manifest& manifest,
+                             const std::string& name) {
+  constexpr std::int64_t kMaxBytes = 64 << 20;
+  require_listed(checkpoint, manifest, name);
+  std::string text = core::read_file(checkpoint / name, kMaxBytes, core::ExitCode::kData);
+  const FileEntry& entry = manifest.files.at(name);
+  const std::string sum = core::Sha256().update(text).hex();
+  if (sum != entry.sha256) refuse_sum(checkpoint / name, sum, entry);
+  return text;
+}
+
 Manifest verify_checkpoint(const fs::path& checkpoint) {
   Manifest manifest = read_manifest(checkpoint);
-  for (const std::string& name : names_in(checkpoint)) {
+  for (const std::string& name : core::names_in(checkpoint)) {
     if (name != kManifestName && manifest.files.count(name) == 0) {
       throw core::CheckpointError((checkpoint / name).string(), "is not in the manifest",
                                   "move it out of the checkpoint's folder");

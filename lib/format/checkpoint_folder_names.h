@@ -1,25 +1,35 @@
-// How the folders of a run's checkpoints are called.
+// How the folders of a run's checkpoints and their files are called.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace scaletrain::format {
 
 inline constexpr const char* kManifestName = "manifest.json";
+inline constexpr const char* kModelFile = "model.safetensors";
+inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
+inline constexpr const char* kStateFile = "state.json";
+inline constexpr const char* kClassesFile = "classes.json";
+inline constexpr const char* kRecipeFile = "recipe.json";
 inline constexpr const char* kOldSuffix = ".old";
+
+// What to do about a checkpoint that is damaged or makes no sense.
+inline constexpr const char* kOtherCheckpoint =
+    "use another checkpoint; `scaletrain checkpoint verify RUN` tells which are whole";
+
+// The last name of a path, of "runs/a/" and "." too.
+std::string name_of(const std::filesystem::path& path);
+
+// "step-00001200".
+std::string checkpoint_name(std::int64_t step);
 
 // The step of "step-N" and "step-N.old"; nullopt for any other name.
 std::optional<std::int64_t> step_of_name(const std::string& name);
 
-// "NAME.tmp.PID" of this process, and the PID of such a name.
+// "NAME.tmp.PID" of this process (lib/core/left_overs.h).
 std::string temporary_name(const std::string& name);
-std::optional<int> pid_of_temporary(const std::string& name);
-
-// Names of what lies in `folder`, sorted; none where it is absent.
-std::vector<std::string> names_in(const std::filesystem::path& folder);
 
 }  // namespace scaletrain::format

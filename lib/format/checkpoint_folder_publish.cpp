@@ -14,19 +14,20 @@ namespace fs = std::filesystem;
 
 using WriteFiles = std::function<FileEntries(const fs::path& folder)>;
 
-bool verifies(const fs::path& checkpoint) {
+// Absent counts as damaged; one that could not be read does not.
+bool is_damaged(const fs::path& checkpoint) {
   try {
     verify_checkpoint(checkpoint);
-    return true;
-  } catch (const core::Error&) {
     return false;
+  } catch (const core::Error& error) {
+    return error.exit_code() == core::ExitCode::kData;
   }
 }
 
 // Takes the name away from an earlier checkpoint of the same step, which stays to be found until
 // the new one has the name.
 void set_aside(core::Disk& disk, const fs::path& checkpoint, const fs::path& old) {
-  if (!verifies(checkpoint)) return remove_folder(disk, checkpoint);
+  if (is_damaged(checkpoint)) return remove_folder(disk, checkpoint);
   remove_folder(disk, old);
   disk.rename(checkpoint, old);
 }

@@ -1,13 +1,13 @@
 #include "lib/format/checkpoint_folder_remove.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <set>
+#include <system_error>
 
 #include "lib/core/error.h"
+#include "lib/core/left_overs.h"
+#include "lib/core/log.h"
+#include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
 
@@ -19,23 +19,19 @@ namespace fs = std::filesystem;
 // A process writes one checkpoint at a time and removes afterwards, so its own folders are
 // left-overs too: of an attempt that failed, or of another process that had its number.
 void remove_leftovers(core::Disk& disk, const fs::path& checkpoints) {
-  for (const std::string& name : names_in(checkpoints)) {
-    const auto pid = pid_of_temporary(name);
-    if (!pid) continue;
-    const bool alive = *pid != ::getpid() && (::kill(*pid, 0) == 0 || errno == EPERM);
-    if (!alive) disk.remove_all(checkpoints / name);
-  }
+  core::remove_left_overs(disk, checkpoints);
   // A cut after a checkpoint was replaced leaves the one before, which nothing needs any more.
   for (const std::int64_t step : list_checkpoints(checkpoints)) {
     const fs::path path = checkpoints / checkpoint_name(step);
-    if (fs::exists(path)) remove_folder(disk, path.string() + kOldSuffix);
+    std::error_code unknown;
+    if (fs::exists(path, unknown)) remove_folder(disk, path.string() + kOldSuffix);
   }
 }
 
 }  // namespace
 
 void remove_folder(core::Disk& disk, const fs::path& folder) {
-  if (!fs::exists(folder)) return;
+  if (core::type_at(folder) == fs::file_type::not_found) return;
   const fs::path removed =
       folder.parent_path() / temporary_name(folder.filename().string() + ".removed");
   disk.remove_all(removed);
@@ -43,10 +39,16 @@ void remove_folder(core::Disk& disk, const fs::path& folder) {
   disk.remove_all(removed);
 }
 
-void retain_checkpoints(core::Disk& disk, const fs::path& checkpoints, std::int64_t newest,
-                        std::int64_t keep_last, const std::vector<std::int64_t>& keep) {
-  remove_leftovers(disk, checkpoints);
-  const std::vector<std::int64_t> steps = list_checkpoints(checkpoints);
+void retain_checkpoints(core::Disk& disk, const fs::path& checkpoints, const Survey& survey,
+                        std::int64_t newest, std::int64_t keep_last,
+                        const std::vector<std::int64_t>& keep) {
+  try {
+    remove_leftovers(disk, checkpoints);
+  } catch (const core::Error& error) {
+    core::warn("{}: {}; what was left over stays", error.place(), error.found());
+  }
+  std::vector<std::int64_t> steps;
+  for (const auto& [step, state] : survey.states) steps.push_back(step);
   std::set<std::int64_t> kept(keep.begin(), keep.end());
   kept.insert(newest);
   const auto after_newest = std::upper_bound(steps.begin(), steps.end(), newest);
@@ -61,6 +63,9 @@ void retain_checkpoints(core::Disk& disk, const fs::path& checkpoints, std::int6
   try {
     verify_checkpoint(checkpoint_path(checkpoints, newest));
   } catch (const core::Error& error) {
+    if (error.exit_code() != core::ExitCode::kData) {
+      return core::warn("{}: {}; no earlier checkpoint is removed", error.place(), error.found());
+    }
     throw core::StorageError(error.place(), error.found(),
                              "the disk did not keep what was just written, so no earlier "
                              "checkpoint was removed: check it, or choose another /output");

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/format/safetensors_header.h"
 
 namespace scaletrain::format {
 namespace {
@@ -28,18 +27,6 @@ bool looks_like_pickle(std::span<const std::byte, kLengthBytes> start) {
 }
 
 }  // namespace
-
-std::int64_t dtype_bytes(std::string_view dtype) {
-  static constexpr std::array<std::pair<std::string_view, std::int64_t>, 19> kDtypes{{
-      {"BOOL", 1},    {"U8", 1},          {"I8", 1},          {"F8_E4M3", 1}, {"F8_E5M2", 1},
-      {"F8_E8M0", 1}, {"F8_E4M3FNUZ", 1}, {"F8_E5M2FNUZ", 1}, {"I16", 2},     {"U16", 2},
-      {"F16", 2},     {"BF16", 2},        {"I32", 4},         {"U32", 4},     {"F32", 4},
-      {"I64", 8},     {"U64", 8},         {"F64", 8},         {"C64", 8},
-  }};
-  const auto* found = std::find_if(kDtypes.begin(), kDtypes.end(),
-                                   [&](const auto& entry) { return entry.first == dtype; });
-  return found == kDtypes.end() ? 0 : found->second;
-}
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
   if (file_.bytes() < kLengthBytes) {

@@ -12,16 +12,9 @@
 #include "lib/core/disk.h"
 #include "lib/format/byte_reader.h"
 #include "lib/format/hashed_file.h"
+#include "lib/format/safetensors_header.h"
 
 namespace scaletrain::format {
-
-// One tensor as the file describes it.
-struct TensorInfo {
-  std::string name;
-  std::string dtype;  // "F32", "BF16", "F16", "F64", "I64", "I32", "U8", "BOOL", ...
-  std::vector<std::int64_t> shape;
-  std::int64_t begin = 0, end = 0;  // bytes, from the start of the file
-};
 
 // A tensor to be written: contiguous bytes that live until write_safetensors returns.
 struct TensorBytes {
@@ -30,9 +23,6 @@ struct TensorBytes {
   std::vector<std::int64_t> shape;
   std::span<const std::byte> bytes;
 };
-
-// Bytes of one element of `dtype`; 0 for an unknown one.
-std::int64_t dtype_bytes(std::string_view dtype);
 
 // Writes `metadata` as __metadata__, then the tensors: those with the largest elements first, and
 // by name among equals, so that each begins at a multiple of its element; the first at a multiple

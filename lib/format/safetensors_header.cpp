@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -207,6 +208,18 @@ std::string check_ranges(const std::vector<TensorInfo>& tensors, std::int64_t da
 }
 
 }  // namespace
+
+std::int64_t dtype_bytes(std::string_view dtype) {
+  static constexpr std::array<std::pair<std::string_view, std::int64_t>, 19> kDtypes{{
+      {"BOOL", 1},    {"U8", 1},          {"I8", 1},          {"F8_E4M3", 1}, {"F8_E5M2", 1},
+      {"F8_E8M0", 1}, {"F8_E4M3FNUZ", 1}, {"F8_E5M2FNUZ", 1}, {"I16", 2},     {"U16", 2},
+      {"F16", 2},     {"BF16", 2},        {"I32", 4},         {"U32", 4},     {"F32", 4},
+      {"I64", 8},     {"U64", 8},         {"F64", 8},         {"C64", 8},
+  }};
+  const auto* found = std::find_if(kDtypes.begin(), kDtypes.end(),
+                                   [&](const auto& entry) { return entry.first == dtype; });
+  return found == kDtypes.end() ? 0 : found->second;
+}
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::int64_t data_bytes,
                                            const std::string& place) {

@@ -7,14 +7,23 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/format/safetensors.h"
-
 namespace scaletrain::format {
+
+// One tensor as the file describes it.
+struct TensorInfo {
+  std::string name;
+  std::string dtype;  // "F32", "BF16", "F16", "F64", "I64", "I32", "U8", "BOOL", ...
+  std::vector<std::int64_t> shape;
+  std::int64_t begin = 0, end = 0;  // bytes, from the start of the file
+};
 
 struct SafetensorsHeader {
   std::vector<TensorInfo> tensors;  // by name; begin and end from the start of the data
   std::map<std::string, std::string> metadata;
 };
+
+// Bytes of one element of `dtype`; 0 for an unknown one.
+std::int64_t dtype_bytes(std::string_view dtype);
 
 // Parses the header of a file `place` with `data_bytes` bytes behind it. Throws
 // core::CheckpointError naming the rule that is broken.

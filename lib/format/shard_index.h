@@ -1,5 +1,5 @@
 // SHARD.tar.idx: where the samples of a tar shard are and what their labels are, 16 bytes a sample
-// (docs/formats/index.md). It belongs to one version of the shard, told by size and time.
+// (docs/formats/index.md). It belongs to one version of the shard, known by size and time.
 #pragma once
 
 #include <cstddef>

@@ -136,6 +136,10 @@ std::vector<TokenRun> find_tokens(const std::string& name, std::int64_t file_byt
   return runs;
 }
 
+std::int64_t windows_of(const TokenRun& run, std::int64_t context) {
+  return std::max<std::int64_t>(run.count - 1, 0) / context;
+}
+
 void widen_tokens(std::span<const std::byte> bytes, std::int64_t token_bytes,
                   std::span<std::int64_t> tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -27,9 +27,13 @@ struct TokenRun {
 
 // The runs of a file, a .tar's in the order of its members. `raw_bytes`, 2 or 4, is the width of a
 // .bin without a header. Throws core::DataError naming file and byte: another extension, a header
-// that is damaged or tells more than the file has, a file that ends inside a token.
+// that is damaged or claims more than the file has, a file that ends inside a token.
 std::vector<TokenRun> find_tokens(const std::string& name, std::int64_t file_bytes,
                                   std::int64_t raw_bytes, const ReadAt& read);
+
+// Windows of `context` tokens and one more in a run, each begun at the last token of the one
+// before.
+std::int64_t windows_of(const TokenRun& run, std::int64_t context);
 
 // The tokens of a run's bytes.
 void widen_tokens(std::span<const std::byte> bytes, std::int64_t token_bytes,

@@ -2,19 +2,17 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/Stream.h>
 
-#include <array>
-#include <memory>
 #include <optional>
 
-#include "lib/core/buffer.h"
-#include "lib/data/loader.h"
+#include "lib/data/loader/batch.h"
+#include "lib/input/normalize.h"
+#include "lib/input/transfer.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::input {
 
-struct DeviceBatch {
+struct ImageTensors {
   at::Tensor images;   // [count, 3, size, size] float, (value / 255 - mean) / std, channels last
   at::Tensor targets;  // [count] int64; mixed: [count, classes] float shares
 };
@@ -23,21 +21,15 @@ class ImageInput {
  public:
   ImageInput(const recipe::Normalize& normalize, std::int64_t image_size, at::Device device);
 
-  // The batch's bytes are not needed any more when it returns.
-  DeviceBatch prepare(const data::ImageBatch& batch) const;
+  // Queues work only. The batch may be destroyed when it returns (lib/input/transfer.h).
+  ImageTensors prepare(const data::Batch& batch) const;
 
  private:
-  using ChannelTable = std::array<float, 256>;  // the normalised value of each byte
-
-  at::Tensor normalize_on_cpu(const data::ImageBatch& batch) const;
-  at::Tensor normalize_on_device(const at::Tensor& bytes) const;
-
   std::int64_t image_size_;
   at::Device device_;
-  std::array<ChannelTable, 3> tables_;  // used on a CPU
-  at::Tensor scale_, shift_;            // used on a device
-  // One for all copies: LibTorch keeps the memory of freed tensors for the stream they came from.
-  std::optional<c10::Stream> copies_;  // used on a device
+  TableNormalizer normalize_on_cpu_;
+  std::optional<KernelNormalizer> normalize_on_device_;
+  Transfer transfer_;
 };
 
 }  // namespace scaletrain::input

@@ -3,7 +3,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/lerp.h>
-#include <ATen/ops/one_hot.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -28,25 +28,33 @@ data::Box draw_box(core::Philox& draws, double share, std::int64_t size) {
   return {range(x), range(y)};
 }
 
-// [pairs] of one number of each.
-template <class Number>
-at::Tensor column(const std::vector<PairMix>& pairs, at::Device device, const Number& number) {
-  at::Tensor host = at::empty({static_cast<std::int64_t>(pairs.size())}, at::kFloat);
-  auto* out = host.mutable_data_ptr<float>();
-  for (const PairMix& pair : pairs) *out++ = static_cast<float>(number(pair));
-  return host.to(device);
+// What the device is told of each pair, as one block: [pairs, kColumns] floats.
+enum Column : std::int64_t { kTop, kBottom, kLeft, kRight, kBeside, kOwn, kColumns };
+
+// On its way to `device` when this returns: from pinned memory nothing waits for the copy.
+at::Tensor send(const std::vector<PairMix>& pairs, at::Device device) {
+  const auto count = static_cast<std::int64_t>(pairs.size());
+  const at::Tensor host =
+      at::empty({count, kColumns}, at::TensorOptions(at::kFloat).pinned_memory(device.is_cuda()));
+  auto* row = host.mutable_data_ptr<float>();
+  for (const PairMix& pair : pairs) {
+    const data::Box& box = pair.box;
+    row[kTop] = static_cast<float>(box.y.begin);
+    row[kBottom] = static_cast<float>(box.y.begin + box.y.size);
+    row[kLeft] = static_cast<float>(box.x.begin);
+    row[kRight] = static_cast<float>(box.x.begin + box.x.size);
+    row[kBeside] = box.x.size * box.y.size > 0 ? 1.0F : static_cast<float>(pair.own);
+    row[kOwn] = static_cast<float>(pair.own);
+    row += kColumns;
+  }
+  return host.to(device, /*non_blocking=*/true);
 }
 
-// Whether each of 0..size-1 lies in the range that `range` gives: [pairs, size] bool.
-template <class RangeOf>
-at::Tensor inside(const std::vector<PairMix>& pairs, std::int64_t size, at::Device device,
-                  const RangeOf& range) {
-  const at::Tensor places = at::arange(size, at::TensorOptions(at::kFloat).device(device));
-  const at::Tensor begin =
-      column(pairs, device, [&](const PairMix& pair) { return range(pair).begin; });
-  const at::Tensor end = column(
-      pairs, device, [&](const PairMix& pair) { return range(pair).begin + range(pair).size; });
-  return places.ge(begin.unsqueeze(1)).logical_and_(places.lt(end.unsqueeze(1)));
+// Whether each of 0..size-1 lies in the range from column `begin` to column `end`: [pairs, size]
+// bool.
+at::Tensor inside(const at::Tensor& sent, std::int64_t size, Column begin, Column end) {
+  const at::Tensor places = at::arange(size, sent.options());
+  return places.ge(sent.narrow(1, begin, 1)).bitwise_and_(places.lt(sent.narrow(1, end, 1)));
 }
 
 // What each sample of [2 * pairs, ...] is mixed with.
@@ -75,23 +83,19 @@ PairMix draw_pair(const recipe::Mix& mix, std::int64_t size, std::uint64_t seed,
   return {.own = 1 - cut / static_cast<double>(size * size), .box = box};
 }
 
-void Mixer::mix(DeviceBatch& batch, std::int64_t epoch, std::int64_t position) const {
-  const at::Device device = batch.images.device();
+void Mixer::mix(ImageTensors& batch, std::int64_t epoch, std::int64_t position) const {
   const std::int64_t size = batch.images.size(2);
   std::vector<PairMix> pairs;
   for (std::int64_t i = 0; i < batch.images.size(0); i += 2) {
     pairs.push_back(draw_pair(mix_, size, seed_, epoch, (position + i) / 2));
   }
+  const at::Tensor sent = send(pairs, batch.images.device());
   // A pixel's share of itself: 0 in a box, 1 beside it, `own` where there is none.
   const at::Tensor in_box =
-      inside(pairs, size, device, [](const PairMix& pair) { return pair.box.y; })
+      inside(sent, size, kTop, kBottom)
           .unsqueeze(2)
-          .logical_and(inside(pairs, size, device, [](const PairMix& pair) {
-                         return pair.box.x;
-                       }).unsqueeze(1));  // [pairs, height, width]
-  const at::Tensor beside = column(pairs, device, [](const PairMix& pair) {
-    return pair.box.x.size * pair.box.y.size > 0 ? 1.0 : pair.own;
-  });
+          .bitwise_and(inside(sent, size, kLeft, kRight).unsqueeze(1));  // [pairs, height, width]
+  const at::Tensor beside = sent.select(1, kBeside);
   const at::Tensor share = beside.view({-1, 1, 1})
                                .expand_as(in_box)
                                .masked_fill(in_box, 0)
@@ -100,10 +104,10 @@ void Mixer::mix(DeviceBatch& batch, std::int64_t epoch, std::int64_t position) c
   const at::Tensor pixels = batch.images.permute({0, 2, 3, 1});
   batch.images = at::lerp(partners(pixels), pixels, share).permute({0, 3, 1, 2});
 
-  const at::Tensor own = column(pairs, device, [](const PairMix& pair) { return pair.own; })
-                             .repeat_interleave(2)
-                             .unsqueeze(1);
-  const at::Tensor classes = at::one_hot(batch.targets, num_classes_).to(at::kFloat);
+  const at::Tensor own = sent.select(1, kOwn).repeat_interleave(2).unsqueeze(1);
+  // at::one_hot looks at the targets' values on a CPU.
+  const at::Tensor classes = at::zeros({batch.targets.size(0), num_classes_}, sent.options())
+                                 .scatter_(1, batch.targets.unsqueeze(1), 1);
   batch.targets = at::lerp(partners(classes), classes, own);
 }
 

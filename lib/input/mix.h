@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "lib/data/view.h"
+#include "lib/data/image/view.h"
 #include "lib/input/images.h"
 #include "lib/recipe/recipe.h"
 
@@ -30,7 +30,7 @@ class Mixer {
 
   // Of a training batch whose first sample stands at `position`; both position and count are even.
   // Its targets become shares of the classes.
-  void mix(DeviceBatch& batch, std::int64_t epoch, std::int64_t position) const;
+  void mix(ImageTensors& batch, std::int64_t epoch, std::int64_t position) const;
 
  private:
   recipe::Mix mix_;

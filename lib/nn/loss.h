@@ -19,4 +19,8 @@ class Loss {
 
 std::unique_ptr<Loss> make_loss(const recipe::Loss& loss);
 
+// The same without label smoothing: what evaluation reports, which recipes with another smoothing
+// share.
+std::unique_ptr<Loss> make_plain_loss(recipe::Loss loss);
+
 }  // namespace scaletrain::nn

@@ -18,4 +18,9 @@ std::unique_ptr<Loss> make_loss(const recipe::Loss& loss) {
   return registry.find(loss.name)(loss);
 }
 
+std::unique_ptr<Loss> make_plain_loss(recipe::Loss loss) {
+  loss.label_smoothing = 0;
+  return make_loss(loss);
+}
+
 }  // namespace scaletrain::nn

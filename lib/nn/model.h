@@ -1,25 +1,50 @@
 // Models by name. A model is single-device code: it never sees rank, precision or optimizer.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <torch/nn/module.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lib/recipe/recipe.h"
+#include "lib/units/unit.h"
 
 namespace scaletrain::nn {
 
 class Model : public torch::nn::Module {
  public:
-  // input [batch, 3, image_size, image_size] float, normalised -> logits [batch, num_classes].
-  virtual torch::Tensor forward(const torch::Tensor& input) = 0;
+  // What the model is made of, in order: a stem, blocks, a head. They refer to this model, which
+  // outlives them, and together they name each of its parameters and buffers.
+  //
+  // The first gets the input: images [batch, 3, image_size, image_size] float, normalised, or
+  // tokens [batch, length] int64. The last returns logits, [batch, num_classes] or [batch, length,
+  // vocabulary].
+  virtual std::vector<units::Unit> units() = 0;
+
+  // The units' fold.
+  at::Tensor forward(const at::Tensor& input);
+
+  // Fills `logical`, the whole of the parameter `name` as a plain fp32 tensor on the CPU, with what
+  // it starts from, drawn from `generator` alone. make_model() calls it once for each parameter.
+  // Unless a model says otherwise, its layers do (nn::Layer). Throws core::InternalError for a
+  // parameter that no layer has.
+  virtual void initialise(const std::string& name, const at::Tensor& logical,
+                          at::Generator generator) const;
 
   // Whether weight decay is for the parameter of this name (lib/optim/optimizer.h).
   virtual bool decays(const std::string& /*name*/) const { return true; }
+
+ protected:
+  // A unit whose tensors are those of the modules `paths` ("layer1.0") and the model's own tensors
+  // of these names ("cls_token").
+  units::Unit unit(std::string name, const std::vector<std::string>& paths,
+                   std::function<units::Flow(units::Flow, const units::Context&)> run) const;
 };
 
-// Builds and initialises the recipe's model on the CPU; the same `seed` gives the same parameters.
+// Builds and initialises the recipe's model on the CPU. What a parameter starts from is a function
+// of `seed` and its name: it depends neither on other parameters nor on how a layout cuts it.
 // `image_size` is /data/image_size.
 std::shared_ptr<Model> make_model(const recipe::Model& model, std::int64_t image_size,
                                   std::uint64_t seed);

@@ -1,6 +1,10 @@
+#include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Context.h>
 
+#include <limits>
+
+#include "lib/core/hash.h"
+#include "lib/core/philox.h"
 #include "lib/core/registry.h"
 #include "lib/nn/model.h"
 
@@ -26,30 +30,44 @@ const core::Registry<Factory>& registry() {
   return result;
 }
 
-// LibTorch's layers draw from the process's generator: seeds it, and puts it back as it was.
-class SeededGenerator {
+// LibTorch's layers draw from the process's generator as they are made: puts it back as it was.
+class UntouchedGenerator {
  public:
-  explicit SeededGenerator(std::uint64_t seed)
+  UntouchedGenerator()
       : generator_(at::globalContext().defaultGenerator(at::kCPU)),
-        before_(generator_.get_state()) {
-    generator_.set_current_seed(seed);
-  }
-  ~SeededGenerator() { generator_.set_state(before_); }
-  SeededGenerator(const SeededGenerator&) = delete;
-  SeededGenerator& operator=(const SeededGenerator&) = delete;
+        before_(generator_.get_state()) {}
+  ~UntouchedGenerator() { generator_.set_state(before_); }
+  UntouchedGenerator(const UntouchedGenerator&) = delete;
+  UntouchedGenerator& operator=(const UntouchedGenerator&) = delete;
 
  private:
   at::Generator generator_;
   at::Tensor before_;
 };
 
+// Of the parameter `name`. A tensor that the model's rule leaves out stays not a number, which ends
+// training at its first step.
+at::Tensor initial_value(const Model& model, const std::string& name, at::IntArrayRef shape,
+                         std::uint64_t seed) {
+  core::Philox draw(seed, core::DrawPurpose::kInit, 0, core::xxh3_64(name));
+  const at::Tensor logical = at::full(shape, std::numeric_limits<float>::quiet_NaN());
+  model.initialise(name, logical, at::detail::createCPUGenerator(draw.next_u64()));
+  return logical;
+}
+
 }  // namespace
 
 std::shared_ptr<Model> make_model(const recipe::Model& model, std::int64_t image_size,
                                   std::uint64_t seed) {
   const Factory factory = registry().find(model.name);
-  const SeededGenerator seeded(seed);
-  return factory(model, image_size);
+  const UntouchedGenerator untouched;
+  std::shared_ptr<Model> made = factory(model, image_size);
+  const at::NoGradGuard no_grad;
+  for (const auto& item : made->named_parameters()) {
+    at::Tensor parameter = item.value();
+    parameter.copy_(initial_value(*made, item.key(), parameter.sizes(), seed));
+  }
+  return made;
 }
 
 }  // namespace scaletrain::nn

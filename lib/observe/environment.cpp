@@ -88,17 +88,17 @@ nlohmann::ordered_json command_without_secrets(const std::vector<std::string>& c
   return shown;
 }
 
-nlohmann::ordered_json telling_variables() {
+nlohmann::ordered_json shown_variables() {
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) continue;
     const std::string name = text.substr(0, equals);
-    const bool telling = std::any_of(
+    const bool is_shown = std::any_of(
         kVariablePrefixes.begin(), kVariablePrefixes.end(),
         [&name](std::string_view prefix) { return name.compare(0, prefix.size(), prefix) == 0; });
-    if (telling && !is_secret(name)) variables[name] = without_secrets(text.substr(equals + 1));
+    if (is_shown && !is_secret(name)) variables[name] = without_secrets(text.substr(equals + 1));
   }
   return variables;
 }
@@ -148,7 +148,7 @@ std::string environment_json(const EnvironmentFacts& facts) {
   json["memory_bytes"] = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   json["working_directory"] = here.string();
   json["git_commit"] = commit.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(commit);
-  json["variables"] = telling_variables();
+  json["variables"] = shown_variables();
   return core::json_text(json, 2) + "\n";
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -49,13 +50,16 @@ std::string to_json_line(const TrainRecord& record, double time) {
 }
 
 std::string to_json_line(const EvalRecord& record, double time) {
-  return nlohmann::ordered_json{{"event", "eval"},       {"attempt", record.attempt},
-                                {"split", record.split}, {"step", record.step},
-                                {"epoch", record.epoch}, {"loss", record.loss},
-                                {"top1", record.top1},   {"top5", record.top5},
-                                {"count", record.count}, {"skipped", record.skipped},
-                                {"time", time}}
-      .dump();
+  nlohmann::ordered_json line{{"event", "eval"},
+                              {"attempt", record.attempt},
+                              {"split", record.split},
+                              {"step", record.step},
+                              {"epoch", record.epoch}};
+  for (const recipe::Measured& one : record.measures) line[one.measure->name] = one.value;
+  line["count"] = record.count;
+  line["skipped"] = record.skipped;
+  line["time"] = time;
+  return line.dump();
 }
 
 std::string to_json_line(const StragglerRecord& record, double time) {
@@ -70,17 +74,28 @@ std::string to_json_line(const StragglerRecord& record, double time) {
       .dump();
 }
 
-MetricsWriter::MetricsWriter(std::filesystem::path file) : file_(std::move(file)) {
-  fd_ = open(file_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (fd_ < 0) {
-    report(errno);
-    return;
-  }
-  torn_ = ends_inside_a_line(fd_);
+MetricsWriter::MetricsWriter(std::filesystem::path file) : file_(std::move(file)) { open_file(); }
+
+void MetricsWriter::open_file() {
+  core::Descriptor fd(open(file_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd) return report(errno);
+  torn_ = ends_inside_a_line(fd.get());
+  fd_ = std::move(fd);
 }
 
-MetricsWriter::~MetricsWriter() {
-  if (fd_ >= 0) close(fd_);
+// The name may be gone, or another file's that somebody put there.
+void MetricsWriter::keep_file() {
+  struct stat held = {}, named = {};
+  const bool is_there = stat(file_.c_str(), &named) == 0;
+  if (!is_there && errno != ENOENT) return;
+  if (is_there && fstat(fd_.get(), &held) == 0 && held.st_ino == named.st_ino &&
+      held.st_dev == named.st_dev) {
+    return;
+  }
+  if (!is_there) core::warn("{}: was removed while it is written: it begins anew", file_.string());
+  std::error_code ignored;
+  std::filesystem::create_directories(file_.parent_path(), ignored);
+  open_file();
 }
 
 void MetricsWriter::write(const TrainRecord& record) {
@@ -96,12 +111,13 @@ void MetricsWriter::write(const StragglerRecord& record) {
 }
 
 void MetricsWriter::append(std::string line) {
-  if (fd_ < 0) return;
+  if (!fd_) return;
+  keep_file();
   if (torn_) line.insert(0, 1, '\n');
   line += '\n';
   ssize_t written = 0;
   do {
-    written = ::write(fd_, line.data(), line.size());
+    written = ::write(fd_.get(), line.data(), line.size());
   } while (written < 0 && errno == EINTR);
   if (written < 0) {
     report(errno);

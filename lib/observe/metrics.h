@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "lib/core/descriptor.h"
 #include "lib/observe/stragglers.h"
+#include "lib/recipe/task.h"
 
 namespace scaletrain::observe {
 
@@ -36,9 +39,10 @@ struct EvalRecord {
   int attempt = 0;
   std::string split;  // "val" or "test"
   std::int64_t step = 0, epoch = 0;
-  double loss = 0, top1 = 0, top5 = 0;  // top1, top5 in 0..1
-  std::int64_t count = 0;               // over all ranks
-  std::int64_t skipped = 0;             // bad samples that are not in count
+  std::vector<recipe::Measured> measures;  // a field each
+  std::int64_t count = 0;                  // targets, over all ranks
+  std::string counted;                     // what they are, for a person: "samples"
+  std::int64_t skipped = 0;                // bad samples that are not in count
 };
 
 // {"event":"straggler", ...}: once an attempt for each rank
@@ -55,13 +59,11 @@ std::string to_json_line(const StragglerRecord& record, double time);
 
 // Appends to RUN/metrics.jsonl, one write(2) a line; a torn last line of a killed run is ended with
 // a newline first. A file that cannot be opened or written is reported once and never stops the
-// training; later lines are still tried, since a full disk may be emptied.
+// training; later lines are still tried, since a full disk may be emptied. One that was removed is
+// warned about and begun anew, with its folder.
 class MetricsWriter {
  public:
   explicit MetricsWriter(std::filesystem::path file);
-  ~MetricsWriter();
-  MetricsWriter(const MetricsWriter&) = delete;
-  MetricsWriter& operator=(const MetricsWriter&) = delete;
 
   void write(const TrainRecord& record);  // adds "time"
   void write(const EvalRecord& record);
@@ -69,9 +71,11 @@ class MetricsWriter {
 
  private:
   void append(std::string line);
+  void open_file();
+  void keep_file();
   void report(int error);
   std::filesystem::path file_;
-  int fd_ = -1;
+  core::Descriptor fd_;
   bool torn_ = false;  // the file ends inside a line
   bool reported_ = false;
 };

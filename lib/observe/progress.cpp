@@ -23,7 +23,7 @@ Progress::~Progress() {
   try {
     draw();
     offer(fd_, "\n", kLineWaitMs);
-  } catch (const std::exception&) {  // out of memory for a line: nothing to tell it with
+  } catch (const std::exception&) {  // out of memory for a line: nothing to report it with
   }
 }
 

@@ -20,9 +20,11 @@ struct Field {
 std::string epoch_text(std::int64_t step, ProgressGoal goal) {
   if (goal.steps_per_epoch <= 0) return "";
   // An epoch is counted from 1 for a person, and a step belongs to the epoch that it ends.
-  const std::int64_t epoch = (std::max<std::int64_t>(step, 1) - 1) / goal.steps_per_epoch + 1;
+  const std::int64_t place = std::max<std::int64_t>(step + goal.epoch_shift, 1);
+  const std::int64_t epoch = (place - 1) / goal.steps_per_epoch + 1;
   if (goal.total_steps <= 0) return fmt::format("epoch {}", epoch);
-  const std::int64_t epochs = (goal.total_steps + goal.steps_per_epoch - 1) / goal.steps_per_epoch;
+  const std::int64_t end = goal.total_steps + goal.epoch_shift;
+  const std::int64_t epochs = (end + goal.steps_per_epoch - 1) / goal.steps_per_epoch;
   return fmt::format("epoch {}/{}", epoch, epochs);
 }
 
@@ -79,9 +81,17 @@ std::string train_text(const ProgressState& state, ProgressGoal goal) {
 
 std::string eval_text(const EvalRecord& record, ProgressGoal goal) {
   const std::string epoch = epoch_text(record.step, goal);
-  return fmt::format("{}: top-1 {:.2f} %, top-5 {:.2f} %, loss {:.4f} ({} samples, {}{})",
-                     record.split, 100 * record.top1, 100 * record.top5, record.loss, record.count,
-                     epoch.empty() ? "" : epoch + ", ", step_text(record.step, goal));
+  return fmt::format("{}: {} ({} {}, {}{})", record.split, measures_text(record.measures),
+                     record.count, record.counted, epoch.empty() ? "" : epoch + ", ",
+                     step_text(record.step, goal));
+}
+
+std::string measures_text(const std::vector<recipe::Measured>& measures) {
+  std::string text;
+  for (const auto& [measure, value] : measures) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", measure->label, measure->text(value));
+  }
+  return text;
 }
 
 std::string bar(double done, int width) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "lib/observe/metrics.h"
 
@@ -11,6 +12,7 @@ namespace scaletrain::observe {
 struct ProgressGoal {
   std::int64_t total_steps = 0;  // 0: not known (a length in minutes)
   std::int64_t steps_per_epoch = 0;
+  std::int64_t epoch_shift = 0;  // steps and this: so many steps of epochs as they are now
 };
 
 // Where a run is; what is below 0 is not known yet and left out.
@@ -32,6 +34,9 @@ std::string train_text(const ProgressState& state, ProgressGoal goal);
 
 // "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, epoch 10/10, step 430/430)"
 std::string eval_text(const EvalRecord& record, ProgressGoal goal);
+
+// "top-1 98.50 %, loss 0.0812"
+std::string measures_text(const std::vector<recipe::Measured>& measures);
 
 // "[=====>    ]" of `width` columns, `done` from 0 to 1.
 std::string bar(double done, int width);

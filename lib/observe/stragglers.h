@@ -31,7 +31,7 @@ class Stragglers {
   static constexpr double kLeastLoss = 5e-3;  // seconds a step; less is noise
 
   // The times of all ranks in one more window; always of the same number of ranks. The result: the
-  // ranks that have now been slow for kWindows windows, each told once.
+  // ranks that have now been slow for kWindows windows, each reported once.
   std::vector<Straggler> add(std::span<const OwnTimes> ranks);
 
  private:

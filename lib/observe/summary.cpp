@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "lib/core/log.h"
-#include "lib/core/shell_word.h"
 #include "lib/observe/progress_text.h"
 
 namespace scaletrain::observe {
@@ -16,6 +15,19 @@ std::string row(std::string_view name, std::string_view text) {
   return fmt::format("  {:<12} {}\n", name, text);
 }
 
+std::string test_name(const RunSummary::Test& test) {
+  return "test " + test.measures.front().measure->label;
+}
+
+std::string test_text(const RunSummary::Test& test, std::int64_t last_step) {
+  const recipe::Measured& first = test.measures.front();
+  std::string text = first.measure->text(first.value);
+  const std::string others = measures_text({test.measures.begin() + 1, test.measures.end()});
+  if (!others.empty()) text += ", " + others;
+  const std::string of_step = test.step == last_step ? "" : fmt::format(", step {}", test.step);
+  return fmt::format("{} ({} {}{})", text, test.count, test.counted, of_step);
+}
+
 }  // namespace
 
 std::string summary_text(const RunSummary& summary) {
@@ -24,14 +36,11 @@ std::string summary_text(const RunSummary& summary) {
                   summary.stopped.empty() ? "done" : "stopped by " + summary.stopped, summary.step,
                   format_duration(summary.trained_s), summary.samples_per_s);
   if (summary.best) {
-    text += row("best top-1", fmt::format("{:.2f} % on val at step {}", 100 * summary.best->top1,
-                                          summary.best->step));
+    const auto& [measure, value] = summary.best->measured;
+    text += row("best " + measure->label,
+                fmt::format("{} on val at step {}", measure->text(value), summary.best->step));
   }
-  if (summary.test) {
-    text += row("test top-1",
-                fmt::format("{:.2f} %, top-5 {:.2f} % ({} samples)", 100 * summary.test->top1,
-                            100 * summary.test->top5, summary.test->count));
-  }
+  if (summary.test) text += row(test_name(*summary.test), test_text(*summary.test, summary.step));
   if (summary.skipped_steps > 0) {
     text += row("skipped", fmt::format("{} steps whose loss or gradients were not finite",
                                        summary.skipped_steps));
@@ -43,7 +52,7 @@ std::string summary_text(const RunSummary& summary) {
   }
   if (summary.checkpoint.empty()) return text + row("checkpoint", "none was saved");
   text += row("checkpoint", core::escape_control(summary.checkpoint));
-  text += row("resume", "scaletrain resume " + core::escape_control(core::shell_word(summary.run)));
+  text += row("resume", core::escape_control(summary.resume));
   return text;
 }
 

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "lib/recipe/task.h"
 
 namespace scaletrain::observe {
 
@@ -17,25 +20,28 @@ struct RunSummary {
   std::int64_t skipped_samples = 0;  // left out as bad; they are listed in RUN/bad_samples
 
   struct Best {
-    double top1 = 0;  // 0..1
+    recipe::Measured measured;
     std::int64_t step = 0;
   };
   struct Test {
-    double top1 = 0, top5 = 0;  // 0..1
+    std::vector<recipe::Measured> measures;
     std::int64_t count = 0;
+    std::string counted;    // what they are: "samples"
+    std::int64_t step = 0;  // of the model that was tested
   };
   std::optional<Best> best;  // of the validations, none yet: nullopt
   std::optional<Test> test;
 
   std::string checkpoint;  // newest saved one, empty: none
   std::string run;         // the run's folder, as a person would type it
+  std::string resume;      // the command to go on with
 };
 
 // A few lines, each with its newline:
 //
 //   digits-resnet18: done, 430 steps in 1m 23s, 512 samples/s
 //     best top-1   99.00 % on val at step 387
-//     test top-1   98.48 %, top-5 100.00 % (197 samples)
+//     test top-1   98.48 %, top-5 100.00 %, loss 0.0812 (197 samples, step 387)
 //     checkpoint   runs/digits-resnet18/checkpoints/step-00000430
 //     resume       scaletrain resume runs/digits-resnet18
 std::string summary_text(const RunSummary& summary);

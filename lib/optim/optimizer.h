@@ -6,28 +6,29 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/recipe/recipe.h"
+#include "lib/units/named_parameter.h"
 
 namespace scaletrain::optim {
 
-struct NamedParameter {
-  std::string name;
-  at::Tensor tensor;  // its .grad() holds the gradient
-  // Whether the model wants weight decay on it. Norms and biases (at most one dimension) are left
-  // out in any case, unless the recipe's decay_norm_and_bias puts every parameter in.
-  bool decays = true;
-};
+// Parameters whose logical tensor has at most one dimension (norms and biases) get no weight decay,
+// whatever they say, unless the recipe's decay_norm_and_bias puts every parameter in.
+using units::NamedParameter;
 
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // One update with the gradients as they are, at learning rate `lr`. Throws core::InternalError
-  // naming a parameter without a gradient.
-  virtual void step(double lr) = 0;
+  // One update with the gradients as they are, at learning rate `lr`. `found_inf`, a 0-dim float on
+  // the parameters' device, is 1 where a gradient is not finite: then parameters and state stay as
+  // they are, bit for bit, which the kernels see for themselves; otherwise it is 0. Throws
+  // core::InternalError naming a parameter without a gradient.
+  virtual void step(double lr, const std::optional<at::Tensor>& found_inf) = 0;
+  void step(double lr) { step(lr, std::nullopt); }
 
   // State tensors by name, "exp_avg/PARAMETER" and so on; the optimizer's own tensors, so that
   // copying into them restores the state. Complete before the first step.

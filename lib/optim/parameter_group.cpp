@@ -7,10 +7,19 @@
 #include "lib/core/error.h"
 
 namespace scaletrain::optim {
+namespace {
+
+// The bytes of a dense tensor as one dimension.
+at::Tensor flat_view(const at::Tensor& tensor) {
+  return tensor.detach().as_strided({tensor.numel()}, {1});
+}
+
+}  // namespace
 
 void ParameterGroup::add(const NamedParameter& parameter) {
   names_.push_back(parameter.name);
   parameters_.push_back(parameter.tensor);
+  flat_parameters_.push_back(flat_view(parameter.tensor));
 }
 
 std::vector<at::Tensor> ParameterGroup::flat_gradients() const {
@@ -25,32 +34,24 @@ std::vector<at::Tensor> ParameterGroup::flat_gradients() const {
     if (gradient.strides() != parameters_[i].strides()) {
       gradient = at::empty_like(parameters_[i].detach()).copy_(gradient);
     }
-    gradients.push_back(std::move(gradient));
+    gradients.push_back(flat_view(gradient));
   }
-  return flat_views(gradients);
+  return gradients;
 }
 
-std::vector<at::Tensor> ParameterGroup::flat_views(const std::vector<at::Tensor>& tensors) {
-  std::vector<at::Tensor> flat;
-  flat.reserve(tensors.size());
-  for (const at::Tensor& tensor : tensors) {
-    flat.push_back(tensor.detach().as_strided({tensor.numel()}, {1}));
+GroupState ParameterGroup::make_state() const {
+  GroupState state;
+  for (const at::Tensor& parameter : parameters_) {
+    state.tensors.push_back(at::zeros_like(parameter.detach()));
+    state.flat.push_back(flat_view(state.tensors.back()));
   }
-  return flat;
-}
-
-std::vector<at::Tensor> ParameterGroup::make_state() const {
-  std::vector<at::Tensor> state;
-  state.reserve(parameters_.size());
-  for (const at::Tensor& parameter : parameters_)
-    state.push_back(at::zeros_like(parameter.detach()));
   return state;
 }
 
-void ParameterGroup::name_state(const char* kind, const std::vector<at::Tensor>& state,
+void ParameterGroup::name_state(const char* kind, const GroupState& state,
                                 std::map<std::string, at::Tensor>& named) const {
-  for (std::size_t i = 0; i < state.size(); ++i) {
-    named.emplace(fmt::format("{}/{}", kind, names_[i]), state[i]);
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    named.emplace(fmt::format("{}/{}", kind, names_[i]), state.tensors[i]);
   }
 }
 
@@ -59,7 +60,7 @@ std::vector<ParameterGroup> split_by_decay(const recipe::Optimizer& config,
   ParameterGroup decayed(config.weight_decay), plain(0);
   for (const NamedParameter& parameter : parameters) {
     const bool decays =
-        config.decay_norm_and_bias || (parameter.decays && parameter.tensor.dim() > 1);
+        config.decay_norm_and_bias || (parameter.decays && parameter.dimensions() > 1);
     (decays ? decayed : plain).add(parameter);
   }
   std::vector<ParameterGroup> groups;

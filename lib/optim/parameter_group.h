@@ -14,6 +14,11 @@
 
 namespace scaletrain::optim {
 
+// The state of one kind for each parameter of a group, and the same bytes as a kernel takes them.
+struct GroupState {
+  std::vector<at::Tensor> tensors, flat;
+};
+
 class ParameterGroup {
  public:
   explicit ParameterGroup(double weight_decay) : weight_decay_(weight_decay) {}
@@ -21,25 +26,22 @@ class ParameterGroup {
 
   bool empty() const { return parameters_.empty(); }
   double weight_decay() const { return weight_decay_; }
-  std::vector<at::Tensor> flat_parameters() const { return flat_views(parameters_); }
+  const std::vector<at::Tensor>& flat_parameters() const { return flat_parameters_; }
 
   // The gradients, each in its parameter's memory layout. Throws core::InternalError naming a
   // parameter without one.
   std::vector<at::Tensor> flat_gradients() const;
 
-  // The bytes of dense tensors as one dimension each.
-  static std::vector<at::Tensor> flat_views(const std::vector<at::Tensor>& tensors);
-
   // One zero tensor for each parameter, in its layout.
-  std::vector<at::Tensor> make_state() const;
+  GroupState make_state() const;
   // Adds `state` to `named` under "KIND/PARAMETER".
-  void name_state(const char* kind, const std::vector<at::Tensor>& state,
+  void name_state(const char* kind, const GroupState& state,
                   std::map<std::string, at::Tensor>& named) const;
 
  private:
   double weight_decay_;
   std::vector<std::string> names_;
-  std::vector<at::Tensor> parameters_;
+  std::vector<at::Tensor> parameters_, flat_parameters_;
 };
 
 // The parameters with weight decay and those without; a group may be missing, never empty.

@@ -2,8 +2,6 @@
 
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
-#include "lib/parallel/layout.h"
-
 namespace scaletrain::parallel {
 namespace {
 

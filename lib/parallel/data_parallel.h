@@ -10,21 +10,13 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "lib/dist/group.h"
+#include "lib/parallel/layout.h"
 
 namespace scaletrain::parallel {
-
-// Parameter numbers of each bucket, the first one to be exchanged first. From 3 ranks on it decides
-// the order of sums, so a bit-exact resume builds the Reducer with the layout of the run it
-// continues.
-using BucketLayout = std::vector<std::vector<std::int64_t>>;
-
-// The layout of a fresh run.
-BucketLayout make_layout(const std::vector<at::Tensor>& parameters);
 
 class DataParallel {
  public:

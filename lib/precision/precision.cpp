@@ -7,12 +7,12 @@
 namespace scaletrain::precision {
 
 #define SCALETRAIN_PRECISION(name, ...) \
-  std::unique_ptr<Precision> make_##name(const recipe::Component&, at::Device);
+  std::unique_ptr<Precision> make_##name(const recipe::Component&, const Hardware&);
 #include "lib/recipe/precisions.def"
 
 namespace {
 
-using Factory = std::unique_ptr<Precision> (*)(const recipe::Component&, at::Device);
+using Factory = std::unique_ptr<Precision> (*)(const recipe::Component&, const Hardware&);
 
 const core::Registry<Factory>& registry() {
   static const core::Registry<Factory> filled = [] {
@@ -30,8 +30,9 @@ nlohmann::json Precision::state() const { return nlohmann::json::object(); }
 
 void Precision::load_state(const nlohmann::json& /*state*/) {}
 
-std::unique_ptr<Precision> make_precision(const recipe::Component& precision, at::Device device) {
-  return registry().find(precision.name)(precision, device);
+std::unique_ptr<Precision> make_precision(const recipe::Component& precision,
+                                          const Hardware& hardware) {
+  return registry().find(precision.name)(precision, hardware);
 }
 
 }  // namespace scaletrain::precision

@@ -1,4 +1,4 @@
-// The numbers a step computes with: fp32, or bf16 by autocast with fp32 parameters.
+// The numbers a step computes with: fp32, tf32, or bf16 by autocast with fp32 parameters.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,6 +12,16 @@
 
 namespace scaletrain::precision {
 
+// Whether this CPU has as much of AVX-512 as oneDNN's bf16 needs.
+bool has_avx512();
+
+// What a precision runs on.
+struct Hardware {
+  at::Device device = at::kCPU;
+  int compute_capability = 0;  // of a CUDA device, 80 for 8.0
+  bool avx512 = has_avx512();  // of the CPU
+};
+
 class Precision {
  public:
   virtual ~Precision() = default;
@@ -23,18 +33,20 @@ class Precision {
   virtual at::Tensor scale(const at::Tensor& loss) { return loss; }
   // Divides gradients by the loss scale, if there is one.
   virtual void unscale(const std::vector<at::Tensor>& gradients) { (void)gradients; }
-  // Told once a step whether it was finite on all ranks.
-  virtual void update(bool finite) { (void)finite; }
+  // Called once a step; `found_inf`, a 0-dim float on the device, is 1 where it was not finite on
+  // all ranks, otherwise 0.
+  virtual void update(const at::Tensor& found_inf) { (void)found_inf; }
 
   // State of the gradient scaler for a checkpoint; {} where there is none.
   virtual nlohmann::json state() const;
   virtual void load_state(const nlohmann::json& state);
 };
 
-// Whether LibTorch has bf16 for it that is faster than fp32; on a CPU it needs AVX-512.
-bool multiplies_bf16(at::Device device);
+// Whether it has bf16 that is faster than fp32: AVX-512 on a CPU, a compute capability of 8.0.
+bool multiplies_bf16(const Hardware& hardware);
 
-// bf16 on a device without it is fp32, with a warning.
-std::unique_ptr<Precision> make_precision(const recipe::Component& precision, at::Device device);
+// What the hardware lacks is fp32, with a warning.
+std::unique_ptr<Precision> make_precision(const recipe::Component& precision,
+                                          const Hardware& hardware);
 
 }  // namespace scaletrain::precision

@@ -7,7 +7,7 @@
 
 namespace scaletrain::recipe {
 
-// Tells `problems` about it; `tree` is where `recipe` was read from.
+// Adds to `problems` what does not; `tree` is where `recipe` was read from.
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -8,6 +8,7 @@
 
 #include "lib/core/lookup.h"
 #include "lib/recipe/json_text.h"
+#include "lib/recipe/paths.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -16,13 +17,20 @@ namespace {
 TypePtr option_type(Component::Value& value, const Option& option) {
   if (auto* whole = std::get_if<std::int64_t>(&value)) return integer(*whole, option.range);
   if (auto* real = std::get_if<double>(&value)) return number(*real, option.range);
-  if (auto* text = std::get_if<std::string>(&value)) return choice(*text, option.allowed);
+  if (auto* text = std::get_if<std::string>(&value)) {
+    return option.is_path() ? path(*text) : choice(*text, option.allowed);
+  }
   return flag(std::get<bool>(value));
 }
 
 void add_row_keys(Object& keys, Component& value, const Row& row) {
   for (const Option& option : row.options) {
-    keys.add(option.key, option_type(value.options.at(option.key), option), option.help);
+    TypePtr type = option_type(value.options.at(option.key), option);
+    if (option.is_path()) {
+      keys.require(option.key, std::move(type), option.help);
+    } else {
+      keys.add(option.key, std::move(type), option.help);
+    }
   }
 }
 
@@ -41,10 +49,9 @@ class Name : public Type {
     if (name == nullptr) return;
     const Row* const row = list_.find(*name);
     if (row != nullptr) return choose(value_, *row);
-    const std::string near = name->size() > 100 ? "" : core::nearest(*name, list_.names());
-    problems.add(
-        node, pointer, fmt::format("{} is not {}", in_quotes(*name), list_.kind),
-        "use " + phrase() + (near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+    const std::string near = core::did_you_mean(*name, list_.names());
+    problems.add(node, pointer, fmt::format("{} is not {}", in_quotes(*name), list_.kind),
+                 near.empty() ? "use " + phrase() : near);
   }
   Json write() const override { return value_.name.empty() ? Json() : Json(value_.name); }
   Json schema() const override { return {{"enum", list_.names()}}; }
@@ -74,7 +81,7 @@ class ComponentType : public Type {
                             *this);
     }
     const Node* const name = whole.member("name");
-    // The row's keys can only be told when the row is known.
+    // The row's keys are known only where the row is.
     bool is_known = name == nullptr && !value_.name.empty();
     if (name != nullptr) {
       // A text has no /name.
@@ -131,7 +138,7 @@ class ComponentType : public Type {
     } else {
       keys.add("name", std::move(name), help);
     }
-    common_(keys);
+    common_(keys, list_.find(value_.name));
   }
 
   void describe_keys(Object& keys, bool name_is_required) const {

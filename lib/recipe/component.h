@@ -10,12 +10,13 @@
 
 namespace scaletrain::recipe {
 
-// Adds the keys that every row of a list has: lr of an optimizer.
-using CommonKeys = std::function<void(Object&)>;
+// Adds the keys that every row of a list has: lr of an optimizer. The row is nullptr where it is
+// not known.
+using CommonKeys = std::function<void(Object&, const Row*)>;
 
 // `value.name` before reading is the default; where it is empty, the name is required.
 TypePtr component(
-    Component& value, const List& list, CommonKeys common = [](Object&) {});
+    Component& value, const List& list, CommonKeys common = [](Object&, const Row*) {});
 
 // A list of them, without common keys; a text is short for the list of that name.
 TypePtr components(std::vector<Component>& value, const List& list,

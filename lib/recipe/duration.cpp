@@ -54,6 +54,12 @@ class UnitKey : public Type {
 
 }  // namespace
 
+const Units& any_unit() {
+  static const Units units{Duration::Unit::kSteps, Duration::Unit::kEpochs,
+                           Duration::Unit::kMinutes};
+  return units;
+}
+
 std::string unit_name(Duration::Unit unit) {
   switch (unit) {
     case Duration::Unit::kSteps:

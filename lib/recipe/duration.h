@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "lib/recipe/object.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 
 using Units = std::vector<Duration::Unit>;
+
+const Units& any_unit();
 
 // "steps", "epochs" or "minutes".
 std::string unit_name(Duration::Unit unit);

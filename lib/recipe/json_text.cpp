@@ -15,7 +15,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-// Walks over the text and tells how far the parser has read; nlohmann/json gives no positions.
+// Walks over the text and counts how far the parser has read; nlohmann/json gives no positions.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;

@@ -16,6 +16,8 @@ namespace scaletrain::recipe {
   Option {                                                            \
 #key, std::string{standard }, {}, help, { standard, __VA_ARGS__ } \
   }
+#define KEY_FILE(key, help) \
+  Option { #key, std::string{}, {}, help }
 #define KEY_DIVIDES(key, other) \
   Rule { Rule::Kind::kDivides, #key, #other }
 #define KEY_DIVIDES_IMAGE_SIZE(key) \
@@ -24,6 +26,8 @@ namespace scaletrain::recipe {
   Rule { Rule::Kind::kCoversImageSize, #key, "" }
 #define HAS_BATCH_NORM \
   Rule { Rule::Kind::kBatchNorm }
+#define FOR_TASK(name) \
+  ForTask { #name }
 #define KEY_AT_MOST(key, other) \
   Rule { Rule::Kind::kAtMost, #key, #other }
 #define KEY_NEEDS_ABOVE_ZERO(key, other) \
@@ -101,11 +105,12 @@ bool Row::has_rule(Rule::Kind kind) const {
 }
 
 Row::Row(std::string row_name, std::string row_help,
-         std::initializer_list<std::variant<Option, Rule>> keys_and_rules)
+         std::initializer_list<std::variant<Option, Rule, ForTask>> items)
     : name(std::move(row_name)), help(std::move(row_help)) {
-  for (const auto& item : keys_and_rules) {
+  for (const auto& item : items) {
     if (const auto* option = std::get_if<Option>(&item)) options.push_back(*option);
     if (const auto* rule = std::get_if<Rule>(&item)) rules.push_back(*rule);
+    if (const auto* learned = std::get_if<ForTask>(&item)) task = learned->name;
   }
 }
 

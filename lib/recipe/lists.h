@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/recipe/range.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 
@@ -17,7 +17,9 @@ struct Option {
   Component::Value standard;
   Range range;  // of a number
   std::string help;
-  std::vector<std::string> allowed = {};  // of a text
+  std::vector<std::string> allowed = {};  // of a text; none: it is the path of a file, required
+
+  bool is_path() const { return std::holds_alternative<std::string>(standard) && allowed.empty(); }
 };
 
 // What must hold between two keys of one row, between one and the image size, of the batch where
@@ -39,11 +41,17 @@ struct Rule {
 
 inline constexpr std::int64_t kBatchNormStride = 32;
 
+// What a model learns: a task of lib/recipe/tasks.def.
+struct ForTask {
+  std::string name;
+};
+
 struct Row {
   Row(std::string row_name, std::string row_help,
-      std::initializer_list<std::variant<Option, Rule>> keys_and_rules);
+      std::initializer_list<std::variant<Option, Rule, ForTask>> items);
 
   std::string name, help;
+  std::string task = "image_classification";  // of a model
   std::vector<Option> options;
   std::vector<Rule> rules;
 

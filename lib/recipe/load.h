@@ -40,6 +40,10 @@ std::map<std::string, std::string> key_origins(const std::filesystem::path& path
 // model's own) are not among them.
 std::vector<std::pair<std::string, std::string>> settable_keys();
 
+// Every key that differing_keys may name, as "optimizer.lr", and those of the objects above them;
+// those of every thing chosen by name are among them.
+std::vector<std::string> all_keys();
+
 // The JSON Schema (draft 2020-12) of a recipe.
 std::string json_schema();
 

@@ -25,7 +25,7 @@ std::vector<std::string> split_at_dots(const std::string& path) {
 }
 
 // The value of a --set: JSON, otherwise text. Lists, objects and quoted texts are meant as JSON, so
-// their mistakes are told rather than taken as text.
+// their mistakes are reported rather than taken as text.
 Node parse_value(const std::string& text, const std::shared_ptr<const SourceText>& source) {
   const bool is_meant_as_json =
       !text.empty() && (text[0] == '{' || text[0] == '[' || text[0] == '"');

@@ -52,4 +52,14 @@ std::string child_pointer(const std::string& pointer, std::string_view key) {
   return result;
 }
 
+const Node& written_at(const Node& tree, std::initializer_list<const char*> path) {
+  const Node* node = &tree;
+  for (const char* key : path) {
+    const Node* const next = node->member(key);
+    if (next == nullptr) break;
+    node = next;
+  }
+  return *node;
+}
+
 }  // namespace scaletrain::recipe

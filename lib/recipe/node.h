@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -46,5 +47,8 @@ std::string in_quotes(std::string_view text, std::size_t most_bytes = 80);
 
 // `pointer` + "/" + `key`, escaped as RFC 6901 says.
 std::string child_pointer(const std::string& pointer, std::string_view key);
+
+// The node at `path` below `tree`, or the deepest one on the way that is written down.
+const Node& written_at(const Node& tree, std::initializer_list<const char*> path);
 
 }  // namespace scaletrain::recipe

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "lib/core/lookup.h"
 
@@ -26,6 +27,11 @@ Object& Object::at_most_one(std::vector<std::string> names) {
 
 Object& Object::exactly_one(std::vector<std::string> names) {
   groups_.push_back({std::move(names), true});
+  return *this;
+}
+
+Object& Object::at_least_one(std::vector<std::string> names) {
+  some_of_ = std::move(names);
   return *this;
 }
 
@@ -72,18 +78,24 @@ void Object::read_members(const Node& node, const std::string& pointer, Problems
 }
 
 void Object::check_groups(const Node& node, const std::string& pointer, Problems& problems) const {
+  const auto is_there = [&](const std::string& name) { return node.member(name) != nullptr; };
+  const auto add_none_of = [&](const std::vector<std::string>& names) {
+    problems.add(node, pointer, fmt::format("none of \"{}\" is there", fmt::join(names, "\", \"")),
+                 "add one of them");
+  };
+  if (!some_of_.empty() && std::none_of(some_of_.begin(), some_of_.end(), is_there)) {
+    add_none_of(some_of_);
+  }
   for (const Group& group : groups_) {
     std::vector<std::string> present;
-    for (const std::string& name : group.names) {
-      if (node.member(name) != nullptr) present.push_back(name);
-    }
-    const std::string names = fmt::format("\"{}\"", fmt::join(group.names, "\", \""));
+    std::copy_if(group.names.begin(), group.names.end(), std::back_inserter(present), is_there);
     if (present.size() > 1) {
       problems.add_at_key(*node.member(present.back()), child_pointer(pointer, present.back()),
                           fmt::format("excludes \"{}\"", present.front()),
-                          fmt::format("use one of: {}; null removes an inherited key", names));
+                          fmt::format("use one of: \"{}\"; null removes an inherited key",
+                                      fmt::join(group.names, "\", \"")));
     } else if (present.empty() && group.needed) {
-      problems.add(node, pointer, fmt::format("none of {} is there", names), "add one of them");
+      add_none_of(group.names);
     }
   }
 }
@@ -96,10 +108,9 @@ void Object::refuse_key(const Node& value, const std::string& pointer, const std
   }
   std::vector<std::string> known;
   for (const Field& field : fields_) known.push_back(field.name);
-  const std::string near = name.size() > 100 ? "" : core::nearest(name, known);
+  const std::string near = core::did_you_mean(name, known);
   problems.add_at_key(value, pointer, in_quotes(name) + " is not a key here",
-                      fmt::format("use one of: {}{}", fmt::join(known, ", "),
-                                  near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+                      near.empty() ? fmt::format("use one of: {}", fmt::join(known, ", ")) : near);
 }
 
 Json Object::write() const {
@@ -132,6 +143,7 @@ Json Object::schema() const {
     if (!group.needed) choices.push_back({{"not", {{"anyOf", choices}}}});
     result["oneOf"] = std::move(choices);  // no object has two groups
   }
+  for (const std::string& name : some_of_) result["anyOf"].push_back({{"required", {name}}});
   result["additionalProperties"] = false;
   if (short_for_.empty()) return result;
   return {{"anyOf", {field(short_for_)->type->schema(), result}}};

@@ -33,6 +33,7 @@ class Object : public Type {
   Object& require(std::string name, TypePtr type, std::string help);
   Object& at_most_one(std::vector<std::string> names);
   Object& exactly_one(std::vector<std::string> names);
+  Object& at_least_one(std::vector<std::string> names);
   // Names with a meaning to come.
   Object& reserve(std::vector<std::string> names);
   // A text stands for {key: text}.
@@ -64,6 +65,7 @@ class Object : public Type {
   std::string short_for_;
   std::vector<Field> fields_;
   std::vector<Group> groups_;
+  std::vector<std::string> some_of_;  // at_least_one
   std::vector<std::string> reserved_;
 };
 

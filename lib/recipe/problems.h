@@ -1,4 +1,4 @@
-// Every mistake of a recipe, gathered and then told at once.
+// Every mistake of a recipe, gathered and then reported at once.
 #pragma once
 
 #include <string>

@@ -70,6 +70,20 @@ void add_keys(const Object& object, const std::string& prefix,
   }
 }
 
+void add_all_keys(const Object& object, const std::string& prefix, std::vector<std::string>& keys) {
+  for (const Field& field : object.fields()) {
+    keys.push_back(prefix + field.name);
+    const Object* const below = field.type->object();
+    if (below == nullptr) continue;
+    const std::string inner = prefix + field.name + ".";
+    add_all_keys(*below, inner, keys);
+    if (field.type->list() == nullptr) continue;
+    for (const Row& item : field.type->list()->rows) {
+      for (const Option& option : item.options) keys.push_back(inner + option.key);
+    }
+  }
+}
+
 std::string list_section(const List& list) {
   std::string text = fmt::format("\n## Where {} is chosen\n", list.kind);
   for (const Row& item : list.rows) {
@@ -100,6 +114,13 @@ std::vector<std::pair<std::string, std::string>> settable_keys() {
   Recipe recipe = blank_recipe();
   std::vector<std::pair<std::string, std::string>> result;
   add_keys(*describe(recipe), "", result);
+  return result;
+}
+
+std::vector<std::string> all_keys() {
+  Recipe recipe = blank_recipe();
+  std::vector<std::string> result;
+  add_all_keys(*describe(recipe), "", result);
   return result;
 }
 

@@ -120,7 +120,7 @@ class Choice : public Type {
     }
     value_ = *text;
   }
-  Json write() const override { return value_; }
+  Json write() const override { return value_.empty() ? Json() : Json(value_); }
   Json schema() const override { return {{"enum", allowed_}}; }
   std::string phrase() const override {
     return fmt::format("one of: \"{}\"", fmt::join(allowed_, "\", \""));

@@ -10,6 +10,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/url.h"
+#include "lib/recipe/lists.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -30,6 +31,17 @@ struct Missing {
   std::string pointer, path, reason;
 };
 
+void collect(const Model& model, std::vector<Missing>& missing) {
+  const Row* const row = models().find(model.name);
+  if (row == nullptr) return;
+  for (const Option& option : row->options) {
+    if (!option.is_path()) continue;
+    const std::string& path = model.text(option.key);
+    std::string reason = fault(path, false);
+    if (!reason.empty()) missing.push_back({"/model/" + option.key, path, std::move(reason)});
+  }
+}
+
 void collect(const Source& source, const std::string& pointer, std::vector<Missing>& missing) {
   const auto look_at = [&](const std::string& path, const char* key, bool is_folder) {
     if (core::is_url(path)) return;
@@ -37,6 +49,7 @@ void collect(const Source& source, const std::string& pointer, std::vector<Missi
     if (!reason.empty()) missing.push_back({pointer + key, path, std::move(reason)});
   };
   for (const std::string& shard : source.shards) look_at(shard, "/shards", false);
+  for (const std::string& file : source.tokens) look_at(file, "/tokens", false);
   if (!source.folder.empty()) look_at(source.folder, "/folder", true);
   for (std::size_t i = 0; i < source.sources.size(); ++i) {
     collect(source.sources[i], fmt::format("{}/sources/{}", pointer, i), missing);
@@ -47,6 +60,7 @@ void collect(const Source& source, const std::string& pointer, std::vector<Missi
 
 void check_sources(const Recipe& recipe) {
   std::vector<Missing> missing;
+  collect(recipe.model, missing);
   collect(recipe.data.train, "/data/train", missing);
   if (recipe.data.val) collect(*recipe.data.val, "/data/val", missing);
   if (recipe.data.test) collect(*recipe.data.test, "/data/test", missing);

@@ -29,7 +29,7 @@ class Type {
   Type& operator=(const Type&) = delete;
   virtual ~Type() = default;
 
-  // Takes over the value of `node`, or tells `problems` why it cannot be.
+  // Takes over the value of `node`, or adds to `problems` why it cannot be.
   virtual void read(const Node& node, const std::string& pointer, Problems& problems) = 0;
 
   // The bound value; null where there is none.
@@ -68,7 +68,7 @@ TypePtr ignored_text(std::string phrase);
 void add_wrong_type(Problems& problems, const Node& node, const std::string& pointer,
                     const std::string& noun, const Type& type);
 
-// The text of `node`; nullptr, with the mistake told, when it is none, is empty or has control
+// The text of `node`; nullptr, with the mistake reported, when it is none, is empty or has control
 // characters.
 const std::string* read_text(const Node& node, const std::string& pointer, const Type& type,
                              Problems& problems);

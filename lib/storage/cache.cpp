@@ -34,7 +34,7 @@ constexpr std::int64_t kTouchEveryS = 10;
 
 bool is_command(const std::string& path) { return core::url_scheme(path) == "pipe"; }
 
-// Whether the bytes that are kept come to be here, so that nobody tells their number before.
+// Whether the bytes that are kept come to be here, so that nobody knows their number before.
 bool is_made_here(const std::string& path) { return is_command(path) || core::is_compressed(path); }
 
 // "train-000000.tar.0123456789abcdef": a person may read it, and no two versions share it, nor does
@@ -288,7 +288,7 @@ void Cache::prefetch(std::vector<Wanted> wanted) {
   wanted_there_.notify_all();
 }
 
-// What to set aside for an object whose size is told by the entry alone: as much as the largest of
+// What to set aside for an object whose size only the entry shows: as much as the largest of
 // that kind.
 std::int64_t Cache::reserve_for(const std::string& path) {
   return is_made_here(path) && !versions_.contains(path) ? largest_made_bytes_ : 0;
@@ -312,7 +312,7 @@ void Cache::fetch_ahead() {
     std::optional<Version> version;
     try {
       version = version_of(*next.origin, next.path);
-    } catch (const std::exception&) {  // told to whoever opens it
+    } catch (const std::exception&) {  // whoever opens it gets it
     }
     lock.lock();
     reserved_bytes_ -= reserved;
@@ -326,7 +326,7 @@ void Cache::fetch_ahead() {
     try {
       // What another one writes already need not be waited for here.
       if (folder_.being_written(version->key) < 0) fetch(*next.origin, next.path, *version);
-    } catch (const std::exception&) {  // told to whoever opens it
+    } catch (const std::exception&) {  // whoever opens it gets it
     }
     lock.lock();
   }

@@ -2,7 +2,7 @@
 //
 // An entry belongs to one version of an object (path, size, ETag), so one that was replaced is
 // fetched anew. It is fetched once, whoever asks first; its MD5 is compared with what the server
-// tells, and its own hash before the first read of every process. The least recently used entries
+// says, and its own hash before the first read of every process. The least recently used entries
 // are removed where there is no room; a reader whose entry is removed fetches it again.
 //
 // A compressed tar (lib/core/compressed_name.h), local or remote, is kept decompressed.
@@ -56,7 +56,7 @@ class Cache {
   class CachedObject;
 
   // Which entry an object is, and what it is like. Of a command (pipe:) and of a compressed tar
-  // only the entry itself tells.
+  // only the entry itself shows it.
   struct Version {
     std::string key;
     Identity source;    // of the object at its origin; of a command nothing

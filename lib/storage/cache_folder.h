@@ -4,7 +4,7 @@
 // KEY.data holds the bytes; KEY.json, written after it and removed before it, says that they are
 // whole and what their hash is. KEY.part is being written by the process that has it locked; the
 // lock goes with the process, so a part that nobody has locked was left behind. Nothing is synced:
-// after a crash of the machine the hash tells what was lost, and it is fetched again.
+// after a crash of the machine the hash shows what was lost, and it is fetched again.
 #pragma once
 
 #include <cstdint>

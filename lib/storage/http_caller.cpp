@@ -10,6 +10,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/log.h"
+#include "lib/core/url.h"
 #include "lib/storage/aws_settings.h"
 #include "lib/storage/xml.h"
 
@@ -39,6 +40,16 @@ std::string status_text(const HttpResponse& response) {
   const std::string text = error_text(response);
   return text.empty() ? fmt::format("HTTP {}", response.status)
                       : fmt::format("HTTP {}, {}", response.status, text);
+}
+
+// "bytes 0-9 at http://127.0.0.1:9000".
+std::string asked_text(const HttpRequest& request) {
+  const std::string server =
+      request.url.substr(0, request.url.find('/', request.url.find("//") + 2));
+  const auto range = request.headers.find("Range");
+  std::string text = range == request.headers.end() ? request.method : range->second;
+  std::replace(text.begin(), text.end(), '=', ' ');
+  return fmt::format("{} at {}", text, core::shown_path(server));
 }
 
 [[noreturn]] void refuse(const HttpCall& call, const HttpResponse& response) {
@@ -85,21 +96,22 @@ HttpCaller::HttpCaller(const recipe::Storage& settings)
 
 HttpResponse HttpCaller::call(const HttpCall& call) const {
   const core::SteadyTime start = core::now();
+  const auto fault = [&call](const HttpResponse& response) {
+    return call.fault && is_success(response.status) ? call.fault(response) : std::string();
+  };
   bool has_renewed = false;
   for (int failures = 0;; ++failures) {
+    const HttpRequest request = call.make();
     std::string trouble;
     std::string retry_after;
     try {
-      HttpResponse response = client_.perform(call.make());
+      HttpResponse response = client_.perform(request, fault);
       const auto& expected = call.expected;
-      if (std::find(expected.begin(), expected.end(), response.status) != expected.end()) {
+      if (is_success(response.status) ||
+          std::find(expected.begin(), expected.end(), response.status) != expected.end()) {
         return response;
       }
-      if (is_success(response.status)) {
-        trouble = call.fault ? call.fault(response) : "";
-        if (trouble.empty()) return response;
-      } else if (is_about_credentials(response.status) && call.renew && !has_renewed &&
-                 call.renew()) {
+      if (is_about_credentials(response.status) && call.renew && !has_renewed && call.renew()) {
         has_renewed = true;
         continue;
       } else if (may_pass(response.status)) {
@@ -117,11 +129,13 @@ HttpResponse HttpCaller::call(const HttpCall& call) const {
     if (!wait(failures, core::seconds_since(start), retry_after)) {
       throw core::StorageError(
           call.place,
-          fmt::format("{}; given up after {} tries in {:.1f} s", trouble, failures + 1,
-                      core::seconds_since(start)),
+          fmt::format("{}: {}; given up after {} tries in {:.1f} s", asked_text(request), trouble,
+                      failures + 1, core::seconds_since(start)),
           "check the object store and the network; /storage/give_up_after_s sets the patience");
     }
-    if (failures >= kSilentFailures) core::warn("{}: {}; trying again", call.place, trouble);
+    if (failures >= kSilentFailures) {
+      core::warn("{}: {}: {}; trying again", call.place, asked_text(request), trouble);
+    }
   }
 }
 

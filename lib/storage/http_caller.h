@@ -17,18 +17,11 @@
 
 namespace scaletrain::storage {
 
-// 401, 403: a person must act, yet a restart with new credentials helps.
-struct ForbiddenError : core::StorageError {
-  using StorageError::StorageError;
-};
-
 struct HttpCall {
   std::string place;                       // for messages: shown_path()
   std::function<HttpRequest()> make = {};  // called anew for every try
   std::vector<long> expected = {};         // statuses that are answers: 404, 412, ...
-  // What is wrong with a 2xx answer, so that it must not be used and is asked for again; "" for
-  // nothing.
-  std::function<std::string(const HttpResponse&)> fault = {};
+  HttpClient::Fault fault = {};            // of a 2xx answer, which is asked for again then
   // Whether there are other credentials than before, after an answer 400, 401 or 403.
   std::function<bool()> renew = {};
   std::string forbidden_remedy = {};

@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <array>
@@ -89,6 +90,16 @@ int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<Transfer*>(context)->cancelled ? 1 : 0;
 }
 
+// The request was sent, and what came begins with no status line: it is from somewhere else, such
+// as the rest of a body that was longer than its header said.
+bool is_no_http(CURLcode code, CURL* handle) {
+  long sent_bytes = 0;
+  long status = 0;
+  curl_easy_getinfo(handle, CURLINFO_REQUEST_SIZE, &sent_bytes);
+  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+  return code == CURLE_UNSUPPORTED_PROTOCOL && sent_bytes > 0 && status == 0;
+}
+
 // What another try cannot mend.
 bool is_hopeless(CURLcode code) {
   constexpr std::array<CURLcode, 6> kHopeless{
@@ -113,6 +124,14 @@ class HttpClient::Connection {
   ~Connection() { curl_easy_cleanup(handle_); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+
+  // Nothing has come since the last answer: neither its end nor bytes that belong to no answer.
+  bool is_quiet() const {
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    curl_easy_getinfo(handle_, CURLINFO_ACTIVESOCKET, &socket);
+    pollfd look{socket, POLLIN, 0};  // where none is open the number is negative: nothing to see
+    return ::poll(&look, 1, 0) == 0;
+  }
 
   HttpResponse perform(const HttpRequest& request, const Timeouts& timeouts,
                        const std::string& ca_file, const std::atomic<bool>& cancelled) {
@@ -155,6 +174,7 @@ class HttpClient::Connection {
 
     const CURLcode code = curl_easy_perform(handle_);
     curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &transfer.response.status);
+    if (is_no_http(code, handle_)) throw TransferError("what came is no HTTP answer", false);
     if (code != CURLE_OK && !transfer.response.too_long) {
       throw TransferError(cancelled ? "the program is ending" : text_of(code, timeouts),
                           is_hopeless(code));
@@ -186,15 +206,19 @@ std::unique_ptr<HttpClient::Connection> HttpClient::take() const {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (started != CURLE_OK) throw TransferError("libcurl cannot be started", true);
   const std::lock_guard lock(mutex_);
-  if (idle_.empty()) return std::make_unique<Connection>();
-  auto connection = std::move(idle_.back());
-  idle_.pop_back();
-  return connection;
+  while (!idle_.empty()) {
+    auto connection = std::move(idle_.back());
+    idle_.pop_back();
+    if (connection->is_quiet()) return connection;
+  }
+  return std::make_unique<Connection>();
 }
 
-HttpResponse HttpClient::perform(const HttpRequest& request) const {
+HttpResponse HttpClient::perform(const HttpRequest& request, const Fault& fault) const {
   auto connection = take();
   HttpResponse response = connection->perform(request, timeouts_, ca_file_, cancelled_);
+  const std::string found = fault(response);
+  if (!found.empty()) throw TransferError(found, false);  // and the connection is closed
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(connection));
   return response;

@@ -1,8 +1,10 @@
-// One HTTP request over libcurl, tried once. Connections are kept for the next request.
+// One HTTP request over libcurl, tried once. A connection is kept for the next request where its
+// answer was sound.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,8 +36,8 @@ struct HttpResponse {
   std::string header(const std::string& lower_case_name) const;
 };
 
-// No whole answer came: no connection, cut, stalled, cancelled. Worth another try unless
-// `hopeless`.
+// No sound answer came: no connection, cut, stalled, cancelled, no HTTP, not what was asked for.
+// Worth another try unless `hopeless`.
 struct TransferError : std::runtime_error {
   TransferError(const std::string& text, bool is_hopeless)
       : std::runtime_error(text), hopeless(is_hopeless) {}
@@ -54,8 +56,11 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Any thread, several at once. Throws TransferError.
-  HttpResponse perform(const HttpRequest& request) const;
+  // What is wrong with an answer, so that nothing of it may be used; "" for nothing.
+  using Fault = std::function<std::string(const HttpResponse&)>;
+
+  // Any thread, several at once. Throws TransferError, for an answer that `fault` refuses too.
+  HttpResponse perform(const HttpRequest& request, const Fault& fault) const;
 
   // Every request under way, and every later one, ends with a TransferError.
   void cancel() { cancelled_ = true; }

@@ -52,11 +52,11 @@ class RemoteObject : public Object {
     std::array<std::byte, 1> first{};
     HttpCall call = call_for(0, first);
     call.expected = {416};  // the answer for an object without a byte
-    call.fault = [](const HttpResponse& response) {
-      if (response.status == 206 && !size_of(response.header("content-range"))) {
-        return "the answer has no size in \"Content-Range\"" + shown_range(response);
-      }
-      return std::string();
+    call.fault = [&first](const HttpResponse& response) -> std::string {
+      if (response.status != 206) return "";
+      const auto size = size_of(response.header("content-range"));
+      if (!size) return "the answer has no size in \"Content-Range\"" + shown_range(response);
+      return fault_of(response, fmt::format("bytes 0-0/{}", *size), first);
     };
     const HttpResponse response = caller_.call(call);
     if (response.status == 206 || response.status == 416) {
@@ -84,16 +84,10 @@ class RemoteObject : public Object {
     if (out.empty()) return;
     HttpCall call = call_for(offset, out);
     const std::string range = fmt::format("bytes {}-{}/{}", offset, end - 1, identity_.bytes);
-    call.fault = [this, &range, &out](const HttpResponse& response) -> std::string {
+    call.fault = [this, &range, &out](const HttpResponse& response) {
       if (response.status != 206) fail_without_ranges();
       check_version(response);
-      if (response.header("content-range") != range) {
-        return fmt::format("{} were asked for{}", range, shown_range(response));
-      }
-      if (response.too_long || response.received != out.size()) {
-        return fmt::format("{} of {} bytes came", response.received, out.size());
-      }
-      return "";
+      return fault_of(response, range, out);
     };
     caller_.call(call);
   }
@@ -131,6 +125,18 @@ class RemoteObject : public Object {
   [[noreturn]] void fail_without_ranges() const {
     throw core::DataError(path_.place, "the server sends whole objects only, no ranges",
                           "use a server that knows \"Range\", or pipe:curl URL with /data/cache");
+  }
+
+  static std::string fault_of(const HttpResponse& response, const std::string& range,
+                              std::span<const std::byte> out) {
+    if (response.header("content-range") != range) {
+      return fmt::format("{} were asked for{}", range, shown_range(response));
+    }
+    if (response.too_long) return fmt::format("more than {} bytes came", out.size());
+    if (response.received != out.size()) {
+      return fmt::format("{} of {} bytes came", response.received, out.size());
+    }
+    return "";
   }
 
   static std::string shown_range(const HttpResponse& response) {

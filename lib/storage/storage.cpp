@@ -8,7 +8,6 @@
 
 #include "lib/core/error.h"
 #include "lib/core/url.h"
-#include "lib/storage/http_caller.h"
 
 namespace scaletrain::storage {
 namespace {
@@ -52,16 +51,20 @@ std::unique_ptr<Stream> stream_of(std::unique_ptr<const Object> object) {
   return std::make_unique<ObjectStream>(std::move(object));
 }
 
+std::unique_ptr<Object> open_if_there(const Storage& storage, const std::string& path) {
+  try {
+    return storage.open(path);
+  } catch (const AbsentError&) {
+    return nullptr;
+  } catch (const ForbiddenError&) {  // S3's answer for what is absent where listing is forbidden
+    return nullptr;
+  }
+}
+
 std::optional<std::string> read_if_there(const Storage& storage, const std::string& path,
                                          std::int64_t max_bytes) {
-  std::unique_ptr<Object> object;
-  try {
-    object = storage.open(path);
-  } catch (const AbsentError&) {
-    return std::nullopt;
-  } catch (const ForbiddenError&) {  // S3's answer for what is absent where listing is forbidden
-    return std::nullopt;
-  }
+  const std::unique_ptr<Object> object = open_if_there(storage, path);
+  if (object == nullptr) return std::nullopt;
   const std::int64_t bytes = object->identity().bytes;
   if (bytes > max_bytes) {
     throw core::DataError(core::shown_path(path), fmt::format("has {} bytes", bytes),

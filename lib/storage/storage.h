@@ -1,5 +1,5 @@
 // Where bytes live, by path: read a range, list, write, write-if-absent. The data path knows only
-// this interface; which storage a path needs is told by Stores (lib/storage/stores.h).
+// this interface; which storage a path needs, Stores knows (lib/storage/stores.h).
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace scaletrain::storage {
 
-// What tells one version of an object from another without reading it.
+// What differs between two versions of an object, known without reading it.
 struct Identity {
   std::int64_t bytes = 0;
-  std::int64_t mtime_ns = 0;  // since 1970; 0 where the storage does not tell
+  std::int64_t mtime_ns = 0;  // since 1970; 0 where the storage does not say
   std::string etag = {};      // of a remote object, as the server wrote it; "" for a file
-  std::string md5 = {};       // in hexadecimal, where the server tells
+  std::string md5 = {};       // in hexadecimal, where the server says
 
   bool operator==(const Identity&) const = default;
 };
@@ -46,6 +46,11 @@ class Stream {
 // There is nothing at the path.
 struct AbsentError : core::DataError {
   using DataError::DataError;
+};
+
+// 401, 403: a person must act, yet a restart with new credentials helps.
+struct ForbiddenError : core::StorageError {
+  using StorageError::StorageError;
 };
 
 // Errors name the path (core::shown_path). What is not there (AbsentError), or a file that may not
@@ -77,7 +82,11 @@ class Storage {
 // The bytes of `object` from the front, asked for in large pieces.
 std::unique_ptr<Stream> stream_of(std::unique_ptr<const Object> object);
 
-// A small object whole; nullopt where there is none, or where a server does not tell us whether
+// An object opened; nullptr where there is none, or where a server does not say whether there
+// is. What is there and cannot be opened is an error.
+std::unique_ptr<Object> open_if_there(const Storage& storage, const std::string& path);
+
+// A small object whole; nullopt where there is none, or where a server does not say whether
 // there is. What is there and cannot be read is an error; core::DataError for more than
 // `max_bytes`.
 std::optional<std::string> read_if_there(const Storage& storage, const std::string& path,

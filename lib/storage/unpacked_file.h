@@ -11,7 +11,7 @@
 
 namespace scaletrain::storage {
 
-// Too little room below $TMPDIR, or nothing can be written there: this machine's fault, which tells
+// Too little room below $TMPDIR, or nothing can be written there: this machine's fault, which says
 // nothing about the file.
 struct UnpackRoomError : core::StorageError {
   using StorageError::StorageError;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/data/bad_sample.h"
+#include "lib/data/loader/bad_sample.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::train {

@@ -12,15 +12,20 @@ bool crossed(double before, double now, double period) {
   return std::floor(now / period) > std::floor(before / period);
 }
 
+bool crossed_by(std::int64_t step, double period) {
+  const auto now = static_cast<double>(step);
+  return crossed(now - 1, now, period);
+}
+
 }  // namespace
 
 bool Cadence::due(std::int64_t step, double seconds_before, double seconds) const {
-  const auto now = static_cast<double>(step);
   switch (every_.unit) {
     case recipe::Duration::Unit::kSteps:
-      return crossed(now - 1, now, every_.value);
+      return crossed_by(step, every_.value);
     case recipe::Duration::Unit::kEpochs:
-      return crossed(now - 1, now, every_.value * static_cast<double>(steps_per_epoch_));
+      return crossed_by(step + length_.epoch_shift,
+                        every_.value * static_cast<double>(length_.steps_per_epoch));
     case recipe::Duration::Unit::kMinutes:
       return crossed(seconds_before, seconds, every_.value * kSecondsPerMinute);
   }

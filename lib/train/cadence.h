@@ -4,13 +4,13 @@
 #include <cstdint>
 
 #include "lib/recipe/recipe.h"
+#include "lib/train/length.h"
 
 namespace scaletrain::train {
 
 class Cadence {
  public:
-  Cadence(recipe::Duration every, std::int64_t steps_per_epoch)
-      : every_(every), steps_per_epoch_(steps_per_epoch) {}
+  Cadence(recipe::Duration every, const Length& length) : every_(every), length_(length) {}
 
   // Whether something is due after optimizer step `step` (from 1), which ended when training had
   // taken `seconds`, the step before it at `seconds_before`.
@@ -18,7 +18,7 @@ class Cadence {
 
  private:
   recipe::Duration every_;
-  std::int64_t steps_per_epoch_;
+  Length length_;
 };
 
 }  // namespace scaletrain::train

@@ -1,20 +1,19 @@
 #include "lib/train/evaluate.h"
 
-#include <ATen/ops/topk.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
-#include <algorithm>
-
 #include "lib/core/clock.h"
+#include "lib/train/buffers.h"
 
 namespace scaletrain::train {
 namespace {
 
-constexpr std::int64_t kTop = 5;
 constexpr double kAskEveryS = 0.5;  // whether another rank was asked to stop
 
-// Where in the exchanged sums what is.
-enum Slot : std::int64_t { kLoss, kTop1, kTop5, kCount, kSkipped, kTerminate, kInterrupt, kSlots };
+// What is summed up beside the task's sums.
+enum Slot : std::int64_t { kSkipped, kTerminate, kInterrupt, kSlots };
 
 // Whether evaluation shall end now; asks the other ranks now and then.
 class StopCheck {
@@ -33,61 +32,55 @@ class StopCheck {
   core::SteadyTime asked_ = core::now();
 };
 
-// Adds the batch's loss, hits at 1 and at 5, and count to `sums` [kSlots] double.
-void add_batch(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& loss_sum,
-               at::Tensor& sums) {
-  const std::int64_t top = std::min(kTop, logits.size(1));
-  const at::Tensor best = std::get<1>(logits.topk(top, 1));  // [count, top], best first
-  const at::Tensor hits = best.eq(targets.unsqueeze(1));
-  sums[kLoss].add_(loss_sum);
-  sums[kTop1].add_(hits.narrow(1, 0, 1).sum());
-  sums[kTop5].add_(hits.sum());
-  sums[kCount].add_(targets.size(0));
+// Adds up this rank's batches; whether it was cut short.
+bool add_up(Run& run, task::Split split, at::Tensor& sums, EvalResult& result) {
+  data::BatchStream& stream = *run.sets.stream(split);
+  stream.seek({});
+  StopCheck stops(*run.group);
+  while (!stops()) {
+    const auto batch = stream.next();
+    if (!batch) return false;
+    run.beat.enter(core::Phase::kValidating);
+    result.bad_samples.insert(result.bad_samples.end(), batch->skipped.begin(),
+                              batch->skipped.end());
+    if (batch->count == 0) continue;  // all of them were bad
+    sums.add_(run.engine->evaluate(run.task->prepare(*batch, /*training=*/false)));
+  }
+  return true;
 }
 
 }  // namespace
 
-EvalResult evaluate(nn::Model& model, const nn::Loss& loss, precision::Precision& precision,
-                    const input::ImageInput& input, data::EvalLoader& loader, dist::Group& group,
-                    core::Beat& beat) {
+EvalResult evaluate(Run& run, task::Split split) {
   const at::NoGradGuard no_grad;
-  model.eval();
-  loader.rewind();
-  at::Tensor sums = at::zeros({kSlots}, at::TensorOptions(at::kDouble).device(group.device()));
+  const NamedTensors own = run.learner.buffers();
+  KeptTensors kept(values(own));
+  for (const auto& [name, mean] : mean_over_ranks(*run.group, own)) own.at(name).copy_(mean);
+  run.learner.model->eval();
+
+  const auto doubles = at::TensorOptions(at::kDouble).device(run.group->device());
+  const std::int64_t sum_count = run.task->sum_count();
+  at::Tensor sums = at::zeros({sum_count}, doubles), slots = at::zeros({kSlots}, doubles);
   EvalResult result;
-  StopCheck stops(group);
-  bool cut_short = false;
-  while (!(cut_short = stops())) {
-    const auto images = loader.next();
-    if (!images) break;
-    beat.enter(core::Phase::kValidating);
-    result.bad_samples.insert(result.bad_samples.end(), images->skipped.begin(),
-                              images->skipped.end());
-    if (images->count == 0) continue;  // all of them were bad
-    const input::DeviceBatch batch = input.prepare(*images);
-    at::Tensor logits;
-    const at::Tensor loss_sum = precision.forward([&] {
-      logits = model.forward(batch.images);
-      return loss.sum(logits, batch.targets);
-    });
-    add_batch(logits.to(at::kFloat), batch.targets, loss_sum, sums);
-  }
-  model.train();
-  sums[kSkipped].add_(static_cast<double>(result.bad_samples.size()));
+  const bool cut_short = add_up(run, split, sums, result);
+  run.learner.model->train();
+  kept.put_back();
+
+  slots[kSkipped].add_(static_cast<double>(result.bad_samples.size()));
   if (cut_short && core::stop_reason() != core::StopReason::kNone) {
-    sums[core::stop_reason() == core::StopReason::kInterrupt ? kInterrupt : kTerminate].add_(1);
+    slots[core::stop_reason() == core::StopReason::kInterrupt ? kInterrupt : kTerminate].add_(1);
   }
-  group.all_reduce_sum(sums, "evaluation sums").wait();
-  const at::Tensor host = sums.cpu();
-  const auto* const totals = host.const_data_ptr<double>();
-  const double count = std::max(totals[kCount], 1.0);
-  result.loss = totals[kLoss] / count;
-  result.top1 = totals[kTop1] / count;
-  result.top5 = totals[kTop5] / count;
-  result.count = static_cast<std::int64_t>(totals[kCount]);
-  result.skipped = static_cast<std::int64_t>(totals[kSkipped]);
-  if (totals[kTerminate] > 0) result.stop = core::StopReason::kTerminate;
-  if (totals[kInterrupt] > 0) result.stop = core::StopReason::kInterrupt;
+  const at::Tensor all = at::cat({sums, slots});
+  run.group->all_reduce_sum(all, "evaluation sums").wait();
+  const at::Tensor host = run.group->to_host(all);
+  const std::span<const double> totals(host.const_data_ptr<double>(),
+                                       static_cast<std::size_t>(sum_count + kSlots));
+  const auto count = static_cast<std::size_t>(sum_count);
+  result.measures = run.task->finish(split, totals.first(count));
+  result.count = static_cast<std::int64_t>(totals[task::Task::kTargets]);
+  result.skipped = static_cast<std::int64_t>(totals[count + kSkipped]);
+  if (totals[count + kTerminate] > 0) result.stop = core::StopReason::kTerminate;
+  if (totals[count + kInterrupt] > 0) result.stop = core::StopReason::kInterrupt;
   return result;
 }
 

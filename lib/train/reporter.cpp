@@ -7,82 +7,107 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/disk.h"
+#include "lib/core/log.h"
+#include "lib/core/shell_word.h"
 #include "lib/core/version.h"
 #include "lib/dist/device.h"
 #include "lib/observe/environment.h"
 #include "lib/observe/terminal.h"
 #include "lib/recipe/load.h"
+#include "lib/train/beating_disk.h"
 
 namespace scaletrain::train {
 namespace {
 
 constexpr int kSummaryWaitMs = 2000;  // for a console that nobody reads
 
+// Of the last step before `state`.
+std::int64_t last_epoch(const format::TrainState& state) {
+  return state.step_in_epoch > 0 ? state.epoch : state.epoch - 1;
+}
+
 }  // namespace
 
-Reporter::Reporter(const recipe::Recipe& recipe, const core::WorkerEnv& env, Parts& parts,
+Reporter::Reporter(Run& run, const core::WorkerEnv& env,
                    const std::optional<std::filesystem::path>& resume)
-    : recipe_(recipe),
+    : run_(run),
       attempt_(env.attempt),
-      parts_(parts),
       console_fd_(env.console_fd.value_or(STDERR_FILENO)),
-      checkpoint_(resume.value_or("").string()) {
+      checkpoint_(resume.value_or("").string()),
+      resume_command_(env.resume_command.empty()
+                          ? "scaletrain resume " + core::shell_word(run.recipe.output)
+                          : env.resume_command) {
   if (env.rank != 0) return;
-  const std::filesystem::path run = recipe.output;
+  const std::filesystem::path folder = run.recipe.output;
   observe::EnvironmentFacts facts;
   facts.versions = {{"scaletrain", core::version()}, {"torch", TORCH_VERSION}};
-  facts.devices = {dist::device_name(parts.group->device())};
+  facts.devices = {dist::device_name(run.group->device())};
   facts.world_size = env.world_size;
   facts.command = observe::command_line(::getppid());
-  core::system_disk().make_folders(run);
-  core::write_durably(core::system_disk(), run / "environment.json",
-                      observe::environment_json(facts));
-  // Of a new run the launcher has written it.
-  if (resume) {
-    core::write_durably(core::system_disk(), run / "recipe.json", recipe::to_json(recipe));
+  BeatingDisk disk(core::system_disk(), run.beat);
+  disk.make_folders(folder);
+  files_ = {{folder / "environment.json", observe::environment_json(facts)},
+            {folder / "recipe.json", recipe::to_json(run.recipe)}};
+  for (const auto& [path, text] : files_) {
+    // Of a new run the launcher has written the recipe.
+    if (resume || path.filename() != "recipe.json") core::write_durably(disk, path, text);
   }
-  metrics_ = std::make_unique<observe::MetricsWriter>(run / "metrics.jsonl");
+  metrics_ = std::make_unique<observe::MetricsWriter>(folder / "metrics.jsonl");
   progress_ = std::make_unique<observe::Progress>(
-      console_fd_, observe::ProgressGoal{.total_steps = parts.total_steps,
-                                         .steps_per_epoch = parts.train_loader->steps_per_epoch()});
+      console_fd_, observe::ProgressGoal{.total_steps = run.length.total_steps,
+                                         .steps_per_epoch = run.length.steps_per_epoch,
+                                         .epoch_shift = run.length.epoch_shift});
 }
 
 Reporter::~Reporter() = default;
 
-void Reporter::step(const StepResult& result, double lr, double seconds, bool first, bool due) {
-  const checkpoint::TrainState& state = parts_.state;
+void Reporter::step(const StepResult& result, double seconds, bool first, bool due) {
   ++window_steps_;
   ++own_steps_;
   window_s_ += seconds;
   own_s_ += seconds;
-  window_data_s_ += result.data_s;
-  window_stages_ += result.stages;
+  window_data_s_ += result.facts.data_s;
+  window_stages_ += result.facts.stages;
   if (first || due) {
     const auto steps = static_cast<double>(window_steps_);
     const double samples =
-        steps * static_cast<double>(parts_.batch.per_device * parts_.batch.accumulate);
+        steps * static_cast<double>(run_.batch.per_device * run_.batch.accumulate);
     at::Tensor slowest = at::empty({6}, at::kDouble);
     auto* const values = slowest.mutable_data_ptr<double>();
     values[0] = window_data_s_ / steps;
     values[1] = (window_s_ - window_data_s_) / steps;
-    values[2] = static_cast<double>(dist::peak_memory_bytes(parts_.group->device()));
+    values[2] = static_cast<double>(dist::peak_memory_bytes(run_.group->device()));
     values[3] = window_stages_.read_s / samples;
     values[4] = window_stages_.decode_s / samples;
     values[5] = window_stages_.augment_s / samples;
-    slowest = slowest.to(parts_.group->device());
-    parts_.group->all_reduce_max(slowest, "slowest rank").wait();
+    slowest = slowest.to(run_.group->device());
+    run_.group->all_reduce_max(slowest, "slowest rank").wait();
     if (speaks()) {
-      const at::Tensor host = slowest.cpu();
-      const auto* const worst = host.const_data_ptr<double>();
-      const observe::TrainRecord record{
-          .attempt = attempt_,
-          .step = state.step,
-          .epoch = last_epoch(),
-          .samples = state.samples,
+      const at::Tensor host = run_.group->to_host(slowest);
+      const observe::TrainRecord line = record(result, host.const_data_ptr<double>());
+      keep_files();
+      metrics_->write(line);
+      progress_->train(line);
+    }
+    window_steps_ = 0;
+    window_s_ = window_data_s_ = 0;
+    window_stages_ = {};
+  }
+  if (speaks()) progress_->tick(result.facts.step + 1, result.loss, result.facts.lr);
+}
+
+// Of the window that ends here; `worst`: the slowest rank's values in it.
+observe::TrainRecord Reporter::record(const StepResult& result, const double* worst) const {
+  const format::TrainState& state = run_.state;
+  const std::int64_t step = result.facts.step + 1;
+  return {.attempt = attempt_,
+          .step = step,
+          .epoch = (result.facts.step + run_.length.epoch_shift) / run_.length.steps_per_epoch,
+          .samples = step * run_.batch.global,
           .loss = result.loss,
-          .lr = lr,
+          .lr = result.facts.lr,
           .grad_norm = result.grad_norm,
-          .samples_per_s = steps * static_cast<double>(parts_.batch.global) / window_s_,
+          .samples_per_s = static_cast<double>(window_steps_ * run_.batch.global) / window_s_,
           .data_time = worst[0],
           .compute_time = worst[1],
           .read_time = worst[3],
@@ -91,36 +116,43 @@ void Reporter::step(const StepResult& result, double lr, double seconds, bool fi
           .memory_bytes = static_cast<std::int64_t>(worst[2]),
           .order_digest = state.order_digest,
           .skipped_samples = state.skipped_samples};
-      metrics_->write(record);
-      progress_->train(record);
+}
+
+// Somebody may have removed them, or the whole folder.
+void Reporter::keep_files() {
+  try {
+    for (const auto& [path, text] : files_) {
+      std::error_code unknown;
+      if (std::filesystem::exists(path, unknown) || unknown) continue;
+      core::warn("{}: was removed while the run goes on: it is written again", path.string());
+      BeatingDisk disk(core::system_disk(), run_.beat);
+      disk.make_folders(path.parent_path());
+      core::write_durably(disk, path, text);
     }
-    window_steps_ = 0;
-    window_s_ = window_data_s_ = 0;
-    window_stages_ = {};
+  } catch (const core::StorageError& error) {
+    core::warn("{}: {}", error.place(), error.found());
+    files_.clear();
   }
-  if (speaks()) progress_->tick(state.step, result.loss, lr);
 }
 
-std::int64_t Reporter::last_epoch() const {
-  return parts_.state.step_in_epoch > 0 ? parts_.state.epoch : parts_.state.epoch - 1;
-}
-
-void Reporter::eval(const std::string& split, const EvalResult& result) {
+void Reporter::eval(const std::string& split, const EvalResult& result,
+                    const format::TrainState& model) {
   if (!speaks()) return;
   const observe::EvalRecord record{.attempt = attempt_,
                                    .split = split,
-                                   .step = parts_.state.step,
-                                   .epoch = last_epoch(),
-                                   .loss = result.loss,
-                                   .top1 = result.top1,
-                                   .top5 = result.top5,
+                                   .step = model.step,
+                                   .epoch = last_epoch(model),
+                                   .measures = result.measures,
                                    .count = result.count,
+                                   .counted = run_.task->row().counted,
                                    .skipped = result.skipped};
   metrics_->write(record);
   progress_->eval(record);
   if (split == "test") {
-    test_ =
-        observe::RunSummary::Test{.top1 = result.top1, .top5 = result.top5, .count = result.count};
+    test_ = observe::RunSummary::Test{.measures = result.measures,
+                                      .count = result.count,
+                                      .counted = record.counted,
+                                      .step = model.step};
   }
 }
 
@@ -135,7 +167,7 @@ void Reporter::skipped(const StepResult& result) {
   if (!speaks()) return;
   progress_->note(
       fmt::format("warning: step {} was left out on all ranks: loss {}, gradient norm {}",
-                  parts_.state.step, result.loss, result.grad_norm));
+                  result.facts.step + 1, result.loss, result.grad_norm));
 }
 
 void Reporter::straggler(const observe::Straggler& slow) {
@@ -145,36 +177,43 @@ void Reporter::straggler(const observe::Straggler& slow) {
       "the median rank's is {:.4f} s",
       slow.rank, slow.phase, slow.seconds, slow.median));
   metrics_->write(
-      observe::StragglerRecord{.attempt = attempt_, .step = parts_.state.step, .slow = slow});
+      observe::StragglerRecord{.attempt = attempt_, .step = run_.state.step, .slow = slow});
 }
 
 void Reporter::finished() {
   if (!speaks()) return;
-  nlohmann::json file{{"step", parts_.state.step}, {"epoch", parts_.state.epoch}};
-  if (test_) file["test_top1"] = test_->top1;
-  core::write_durably(core::system_disk(), std::filesystem::path(recipe_.output) / "finished.json",
+  nlohmann::ordered_json file{{"step", run_.state.step}, {"epoch", run_.state.epoch}};
+  if (test_) {
+    for (const auto& [measure, value] : test_->measures) file["test_" + measure->name] = value;
+    file["test_step"] = test_->step;
+  }
+  BeatingDisk disk(core::system_disk(), run_.beat);
+  core::write_durably(disk, std::filesystem::path(run_.recipe.output) / "finished.json",
                       file.dump(2) + "\n");
 }
 
 void Reporter::summary(const std::string& stopped) {
   if (!speaks()) return;
   progress_.reset();  // ends the bar's line
-  const checkpoint::TrainState& state = parts_.state;
+  const format::TrainState& state = run_.state;
   observe::RunSummary summary{
-      .name = recipe_.name,
+      .name = run_.recipe.name,
       .stopped = stopped,
       .step = state.step,
       .trained_s = state.trained_s,
       .samples_per_s =
-          own_s_ > 0 ? static_cast<double>(own_steps_ * parts_.batch.global) / own_s_ : 0,
+          own_s_ > 0 ? static_cast<double>(own_steps_ * run_.batch.global) / own_s_ : 0,
       .skipped_steps = state.skipped_steps,
       .skipped_samples = state.skipped_samples,
       .best = std::nullopt,
       .test = test_,
       .checkpoint = checkpoint_,
-      .run = recipe_.output};
+      .run = run_.recipe.output,
+      .resume = resume_command_};
   if (state.best_step >= 0) {
-    summary.best = observe::RunSummary::Best{.top1 = state.best_metric, .step = state.best_step};
+    const std::string& metric = run_.recipe.checkpoint.best.metric;
+    summary.best = observe::RunSummary::Best{
+        .measured = {run_.task->row().measure(metric), state.best_metric}, .step = state.best_step};
   }
   observe::offer(console_fd_, observe::summary_text(summary), kSummaryWaitMs);
 }

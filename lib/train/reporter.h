@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,10 +13,8 @@
 #include "lib/observe/progress.h"
 #include "lib/observe/stragglers.h"
 #include "lib/observe/summary.h"
-#include "lib/recipe/recipe.h"
-#include "lib/train/cadence.h"
 #include "lib/train/evaluate.h"
-#include "lib/train/parts.h"
+#include "lib/train/run.h"
 #include "lib/train/step.h"
 
 namespace scaletrain::train {
@@ -24,14 +23,16 @@ class Reporter {
  public:
   // Rank 0 writes environment.json into the run's folder, and for a run that goes on from the
   // checkpoint `resume` recipe.json anew: what is trained now, all of which could be loaded.
-  Reporter(const recipe::Recipe& recipe, const core::WorkerEnv& env, Parts& parts,
+  Reporter(Run& run, const core::WorkerEnv& env,
            const std::optional<std::filesystem::path>& resume);
   ~Reporter();
 
-  // After every step; `state` already counts it. `first`: the first step of this process, which is
-  // always recorded. Collective where a record is due: every rank calls it.
-  void step(const StepResult& result, double lr, double seconds, bool first, bool due);
-  void eval(const std::string& split, const EvalResult& result);
+  // After every step, when its result is known; the run's state counts that. `first`: the first
+  // step of this process, which is always recorded. Collective where a record is due: every rank
+  // calls it.
+  void step(const StepResult& result, double seconds, bool first, bool due);
+  // `model`: where training stood with the model that was looked at.
+  void eval(const std::string& split, const EvalResult& result, const format::TrainState& model);
   void saved(const std::filesystem::path& checkpoint, double seconds);
   void skipped(const StepResult& result);
   void straggler(const observe::Straggler& slow);
@@ -42,14 +43,15 @@ class Reporter {
 
  private:
   bool speaks() const { return progress_ != nullptr; }
-  std::int64_t last_epoch() const;  // of the step just done
+  observe::TrainRecord record(const StepResult& result, const double* worst) const;
+  void keep_files();
 
-  const recipe::Recipe& recipe_;
+  Run& run_;
   int attempt_;
-  Parts& parts_;
   std::unique_ptr<observe::MetricsWriter> metrics_;
   std::unique_ptr<observe::Progress> progress_;
   int console_fd_;
+  std::map<std::filesystem::path, std::string> files_;  // that stay in the run's folder, whole
 
   // Since the line before.
   std::int64_t window_steps_ = 0;
@@ -59,6 +61,7 @@ class Reporter {
   std::int64_t own_steps_ = 0;
   double own_s_ = 0;
   std::string checkpoint_;
+  std::string resume_command_;
   std::optional<observe::RunSummary::Test> test_;
 };
 

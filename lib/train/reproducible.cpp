@@ -5,13 +5,15 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
-#include "lib/data/order.h"
+#include "lib/core/philox.h"
+#include "lib/data/order/order.h"
 #include "lib/dist/device.h"
 
 namespace scaletrain::train {
 
 void describe_process(checkpoint::TrainState& state, const dist::Group& group) {
   state.order_version = data::kOrderVersion;
+  state.random_version = core::kRandomVersion;
   state.world_size = group.world_size();
   state.threads = at::get_num_threads();
   state.cpu_capability = at::get_cpu_capability();
@@ -31,6 +33,7 @@ std::vector<std::string> differences(const checkpoint::TrainState& was,
   compare("CPU capability", was.cpu_capability, now.cpu_capability);
   compare("LibTorch", was.torch_version, now.torch_version);
   compare("data order version", was.order_version, now.order_version);
+  compare("version of the random numbers", was.random_version, now.random_version);
   if (was.per_device > 0 && now.per_device > 0) {
     compare("samples per device of the streamed order", was.per_device, now.per_device);
   }
@@ -38,7 +41,10 @@ std::vector<std::string> differences(const checkpoint::TrainState& was,
   if (was.set_samples > 0 && now.set_samples > 0) {
     compare("samples of the training set", was.set_samples, now.set_samples);
   }
-  if (!was.set_digest.empty() && !now.set_digest.empty() && was.set_digest != now.set_digest) {
+  const auto is_other = [](const std::string& before, const std::string& after) {
+    return !before.empty() && !after.empty() && before != after;
+  };
+  if (is_other(was.set_digest, now.set_digest) || is_other(was.index_digest, now.index_digest)) {
     result.emplace_back("the training set holds other samples");
   }
   return result;

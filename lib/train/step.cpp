@@ -1,26 +1,21 @@
 #include "lib/train/step.h"
 
-#include <ATen/Context.h>
-#include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
 
+#include <algorithm>
 #include <cmath>
+#include <deque>
+#include <iterator>
 #include <limits>
+#include <span>
+#include <utility>
 
-#include "lib/core/philox.h"
 #include "lib/optim/clip.h"
 #include "lib/train/vote.h"
 
 namespace scaletrain::train {
 namespace {
-
-// Dropout's masks depend on (seed, step, micro-step, rank) and on nothing before, so that no
-// generator state has to be saved.
-void reseed(at::Device device, std::uint64_t seed, std::int64_t step, std::int64_t stream) {
-  core::Philox draw(seed, core::DrawPurpose::kDropout, static_cast<std::uint64_t>(step),
-                    static_cast<std::uint64_t>(stream));
-  at::Generator generator = at::globalContext().defaultGenerator(device);
-  generator.set_current_seed(draw.next_u64());
-}
 
 std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
   std::vector<at::Tensor> result;
@@ -31,102 +26,141 @@ std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) 
   return result;
 }
 
-}  // namespace
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-StepRunner::StepRunner(Parts& parts, const recipe::Recipe& recipe)
-    : parts_(parts), seed_(recipe.seed), fault_(read_fault()) {
-  if (recipe.clip) max_norm_ = recipe.clip->norm;
-  for (const at::Tensor& buffer : parts.model->buffers()) {
-    if (!buffer.is_floating_point()) continue;
-    statistics_.push_back(buffer);
-    kept_.push_back(buffer.clone());
-  }
-}
-
-at::Tensor StepRunner::forward(std::int64_t step, std::int64_t micro_step,
-                               const data::ImageBatch& images, bool make_nan) {
-  const dist::Group& group = *parts_.group;
-  input::DeviceBatch batch = parts_.input->prepare(images);
-  if (parts_.mixer) parts_.mixer->mix(batch, images.epoch, images.position);
-  if (make_nan) batch.images.fill_(std::numeric_limits<double>::quiet_NaN());
-  reseed(group.device(), seed_, step, micro_step * group.world_size() + group.rank());
-  return parts_.precision->forward(
-      [&] { return parts_.loss->sum(parts_.model->forward(batch.images), batch.targets); });
-}
-
-StepResult StepRunner::run(std::int64_t step, double lr, double trained_s) {
-  dist::Group& group = *parts_.group;
-  // Backward starts from the sum over the micro-batch. Divided by the global batch, and multiplied
-  // by the ranks to undo the Reducer's mean, the gradients are those of the global mean.
-  const double weight = group.world_size() / static_cast<double>(parts_.batch.global);
-  core::Beat& beat = parts_.beat;
-  beat.begin_step(step + 1);
-  const bool make_nan = commit_fault(fault_, step + 1, group.rank());
+std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> outcome) {
+  if (!outcome) return std::nullopt;
+  const std::span<const double> sums(outcome->sums);
+  const auto [loss_sum, vote] = read_votes(sums.first(VoteExchange::kSize));
   StepResult result;
-  Vote own{.stop = core::stop_reason(), .trained_s = trained_s};
-  std::optional<VoteExchange> exchange;
-
-  parts_.parallel->zero_grad();
-  if (!kept_.empty()) at::_foreach_copy_(kept_, statistics_);
-  for (std::int64_t micro_step = 0; micro_step < parts_.batch.accumulate; ++micro_step) {
-    const bool last = micro_step + 1 == parts_.batch.accumulate;
-    beat.enter(core::Phase::kData);
-    const data::ImageBatch images = parts_.train_loader->next();
-    beat.enter(core::Phase::kCompute);
-    parts_.parallel->begin_micro_step(last);
-    const at::Tensor loss = forward(step, micro_step, images, make_nan);
-
-    const auto loss_sum = loss.item<double>();
-    own.loss_sum += loss_sum;
-    own.targets += static_cast<double>(images.count);
-    own.finite = own.finite && std::isfinite(loss_sum);
-    own.digest += images.digest;
-    own.skipped += static_cast<std::int64_t>(images.skipped.size());
-    result.data_s += images.wait_s;
-    result.stages += images.stages;
-    result.bad_samples.insert(result.bad_samples.end(), images.skipped.begin(),
-                              images.skipped.end());
-    if (last) exchange.emplace(group, own);
-
-    const at::Tensor root = parts_.precision->scale(loss * weight);
-    parts_.parallel->prepare_backward(root);
-    backward(root);
-  }
-
-  beat.enter(core::Phase::kCollective);
-  const Vote all = exchange->result();
-  beat.enter(core::Phase::kCompute);
-  result.loss = all.loss_sum / all.targets;
-  result.stop = all.stop;
-  result.digest = all.digest;
-  result.skipped = all.skipped;
-  result.trained_s = all.trained_s;
-  result.finite = update(lr, result.grad_norm, all.finite);
+  result.facts = std::move(outcome->facts);
+  result.loss = loss_sum / std::max(vote.targets, 1.0);
+  result.grad_norm = sums.back();
+  result.finite = std::isfinite(loss_sum) && std::isfinite(result.grad_norm);
+  result.stop = vote.stop;
+  result.digest = vote.digest;
+  result.trained_s = vote.trained_s;
+  result.skipped = vote.skipped;
   return result;
 }
 
-void StepRunner::backward(const at::Tensor& root) {
-  try {
-    root.backward();
-  } catch (const std::exception&) {
-    dist::rethrow_as_stopped(parts_.group->rank(), "the gradients were");
-  }
+at::Tensor weight_on(at::Device device, double value) {
+  return at::full({}, value, at::TensorOptions(at::kFloat).device(device));
 }
 
-bool StepRunner::update(double lr, double& norm, bool finite) {
-  const std::vector<at::Tensor> gradients = gradients_of(parts_.parameters);
-  parts_.precision->unscale(gradients);
-  const at::Tensor norm_tensor = optim::grad_norm(gradients);
-  norm = norm_tensor.item<double>();
-  finite = finite && std::isfinite(norm);
-  if (finite) {
-    if (max_norm_) optim::clip_grad_norm(gradients, norm_tensor, *max_norm_);
-    parts_.optimizer->step(lr);
-  } else if (!kept_.empty()) {
-    at::_foreach_copy_(statistics_, kept_);  // forward may have put into them what is not finite
+}  // namespace
+
+// The step's micro-batches, with what the host learns from them.
+class StepRunner::Batches : public engine::MicroBatches {
+ public:
+  Batches(StepParts& parts, bool make_nan, StepFacts& facts, Vote& vote)
+      : parts_(parts), make_nan_(make_nan), facts_(facts), vote_(vote) {}
+
+  std::int64_t count() const override { return parts_.batch.accumulate; }
+
+  // Reads all of them, for who must know their targets first.
+  std::int64_t read_all() {
+    std::int64_t targets = 0;
+    while (static_cast<std::int64_t>(read_.size()) < count()) {
+      read_.push_back(read());
+      targets += read_.back().targets;
+    }
+    return targets;
   }
-  parts_.precision->update(finite);
-  return finite;
+
+  task::Example next() override {
+    if (read_.empty()) read_.push_back(read());
+    const data::Batch batch = std::move(read_.front());
+    read_.pop_front();
+    parts_.beat.enter(core::Phase::kCompute);
+    task::Example example = parts_.task.prepare(batch, /*training=*/true);
+    if (make_nan_ && example.input.is_floating_point()) {
+      example.input.fill_(kNan);
+    }
+    return example;
+  }
+
+ private:
+  data::Batch read() {
+    parts_.beat.enter(core::Phase::kData);
+    data::Batch batch = *parts_.batches.next();  // training has no end
+    vote_.targets += static_cast<double>(batch.targets);
+    vote_.digest += batch.digest;
+    vote_.skipped += static_cast<std::int64_t>(batch.skipped.size());
+    facts_.data_s += batch.wait_s;
+    facts_.stages += batch.stages;
+    std::move(batch.skipped.begin(), batch.skipped.end(), std::back_inserter(facts_.bad_samples));
+    return batch;
+  }
+
+  StepParts& parts_;
+  bool make_nan_;
+  StepFacts& facts_;
+  Vote& vote_;
+  std::deque<data::Batch> read_;
+};
+
+StepRunner::StepRunner(StepParts parts, bool late)
+    : parts_(std::move(parts)),
+      fault_(read_fault()),
+      buffers_(parts_.buffers),
+      outcomes_(parts_.group, late) {
+  const std::int64_t targets = parts_.task.fixed_targets(parts_.batch.global);
+  if (targets == 0) return;
+  fixed_weight_ =
+      weight_on(parts_.group.device(), parts_.group.world_size() / static_cast<double>(targets));
 }
+
+StepRunner::StepRunner(StepParts parts)
+    : StepRunner(std::move(parts), !parts.group.device().is_cpu()) {}
+
+at::Tensor StepRunner::weight(Batches& batches) {
+  if (fixed_weight_.defined()) return fixed_weight_;
+  at::Tensor targets = at::full({}, static_cast<double>(batches.read_all()),
+                                at::TensorOptions(at::kDouble).device(parts_.group.device()));
+  parts_.beat.enter(core::Phase::kCollective);
+  parts_.group.all_reduce_sum(targets, "targets").wait();
+  // Of a batch without any target the sum of losses is 0, and stays it.
+  return (parts_.group.world_size() / targets.clamp_min(1)).to(at::kFloat);
+}
+
+void StepRunner::run(std::int64_t step, double lr, double trained_s) {
+  core::Beat& beat = parts_.beat;
+  beat.begin_step(step + 1);
+  const bool make_nan = commit_fault(fault_, step + 1, parts_.group.rank());
+  StepFacts facts{.step = step, .lr = lr};
+  Vote own{.stop = core::stop_reason(), .trained_s = trained_s};
+  std::optional<VoteExchange> exchange;
+  Batches batches(parts_, make_nan, facts, own);
+
+  buffers_.keep();
+  at::Tensor loss_weight = weight(batches);
+  if (make_nan) loss_weight = loss_weight * kNan;
+  parts_.engine.run(step, batches, loss_weight, [&](const at::Tensor& loss_sum) {
+    exchange.emplace(parts_.group, own, make_nan ? loss_sum * kNan : loss_sum);
+  });
+
+  beat.enter(core::Phase::kCollective);
+  const at::Tensor& votes = exchange->sums();
+  beat.enter(core::Phase::kCompute);
+  const at::Tensor norm = update(lr, votes);
+  outcomes_.push(at::cat({votes, norm.to(at::kDouble).view({1})}), std::move(facts));
+}
+
+at::Tensor StepRunner::update(double lr, const at::Tensor& votes) {
+  const std::vector<at::Tensor> gradients = gradients_of(parts_.parameters);
+  parts_.precision.unscale(gradients);
+  const at::Tensor norm = optim::grad_norm(gradients);
+  parts_.group.check();  // what an aborted collective has left is no gradient
+  const at::Tensor found_inf = optim::not_finite({loss_among(votes), norm});
+  if (parts_.clip) optim::clip_grad_norm(gradients, norm, parts_.clip->norm);
+  parts_.optimizer.step(lr, found_inf);
+  buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
+  parts_.precision.update(found_inf);
+  return norm;
+}
+
+std::optional<StepResult> StepRunner::next() { return result_of(outcomes_.next()); }
+std::optional<StepResult> StepRunner::drain() { return result_of(outcomes_.drain()); }
 
 }  // namespace scaletrain::train

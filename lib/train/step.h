@@ -5,49 +5,87 @@
 #include <optional>
 #include <vector>
 
+#include "lib/core/beat.h"
 #include "lib/core/signals.h"
+#include "lib/data/loader/batch_stream.h"
+#include "lib/dist/group.h"
+#include "lib/engine/engine.h"
+#include "lib/optim/optimizer.h"
+#include "lib/precision/precision.h"
 #include "lib/recipe/recipe.h"
+#include "lib/task/task.h"
+#include "lib/train/buffers.h"
 #include "lib/train/fault.h"
-#include "lib/train/parts.h"
+#include "lib/train/outcomes.h"
 
 namespace scaletrain::train {
 
+// What the host knows of a step when that is queued; this rank's alone but for the first two.
+struct StepFacts {
+  std::int64_t step = 0;  // from 0
+  double lr = 0;
+  double data_s = 0;  // wait for data
+  data::StageTimes stages = {};
+  std::vector<data::BadSample> bad_samples = {};
+};
+
+// What came of a step; all but `facts` is the same on all ranks.
 struct StepResult {
-  double loss = 0;       // mean over the global batch
+  StepFacts facts;
+  double loss = 0;       // mean over the global batch's targets
   double grad_norm = 0;  // before clipping
   bool finite = true;    // false: the step was left out, on all ranks
   core::StopReason stop = core::StopReason::kNone;
   std::uint64_t digest = 0;  // of the global batch
   double trained_s = 0;      // rank 0's clock at the step's beginning
   std::int64_t skipped = 0;  // bad samples of all ranks
-  // This rank's alone.
-  double data_s = 0;  // wait for data
-  data::StageTimes stages;
-  std::vector<data::BadSample> bad_samples;
+};
+
+// What a step uses; all of it outlives the runner.
+struct StepParts {
+  dist::Group& group;
+  core::Beat& beat;
+  data::BatchStream& batches;
+  const task::Task& task;
+  engine::Engine& engine;
+  precision::Precision& precision;
+  optim::Optimizer& optimizer;
+  std::vector<at::Tensor> parameters;
+  std::vector<at::Tensor> buffers;  // the model's
+  recipe::BatchPlan batch;
+  std::optional<recipe::Clip> clip;
 };
 
 class StepRunner {
  public:
-  StepRunner(Parts& parts, const recipe::Recipe& recipe);
+  // `late`: what comes of a step is known when the next one is queued, as on a device; for tests on
+  // a CPU too.
+  StepRunner(StepParts parts, bool late);
+  explicit StepRunner(StepParts parts);
 
-  // Step number `step` (from 0) at learning rate `lr`; `trained_s` is this rank's training time.
-  // All fields of the result but this rank's own are the same on all ranks.
-  StepResult run(std::int64_t step, double lr, double trained_s);
+  // Queues step number `step` (from 0) at learning rate `lr`, on a CPU runs it; `trained_s` is this
+  // rank's training time. Reads no value of a tensor.
+  void run(std::int64_t step, double lr, double trained_s);
+
+  // The oldest step's result that is due, each once: on a CPU of the step that was run last, on a
+  // device of the one before it. nullopt: none is.
+  std::optional<StepResult> next();
+  // The oldest, due or not: called until it is nullopt before a save, an evaluation and a stop.
+  std::optional<StepResult> drain();
 
  private:
-  // Forward of one micro-batch, of nothing but NaN where the fault asks for it; returns its summed
-  // loss.
-  at::Tensor forward(std::int64_t step, std::int64_t micro_step, const data::ImageBatch& images,
-                     bool make_nan);
-  void backward(const at::Tensor& root);
-  // Clips and updates where everything is finite; returns whether it was.
-  bool update(double lr, double& norm, bool finite);
+  class Batches;
+  // What each loss is multiplied by: divided by the global batch's targets, and multiplied by the
+  // ranks to undo the Reducer's mean, the gradients are those of the global mean.
+  at::Tensor weight(Batches& batches);
+  // Clips and updates where everything is finite, `votes` among it; the gradients' norm.
+  at::Tensor update(double lr, const at::Tensor& votes);
 
-  Parts& parts_;
-  std::uint64_t seed_;
-  std::optional<double> max_norm_;
+  StepParts parts_;
   std::optional<Fault> fault_;
-  std::vector<at::Tensor> statistics_, kept_;  // running ones of the model; from before the step
+  KeptTensors buffers_;      // the model's, from before the step
+  at::Tensor fixed_weight_;  // of a task with the same targets in every batch
+  Outcomes<StepFacts> outcomes_;
 };
 
 }  // namespace scaletrain::train

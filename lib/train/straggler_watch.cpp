@@ -22,7 +22,7 @@ std::vector<observe::Straggler> StragglerWatch::step() {
   own[2] = a_step(core::Phase::kSaving);
   all = all.to(group_.device());
   group_.all_reduce_sum(all, "times of ranks").wait();
-  const at::Tensor host = all.cpu();
+  const at::Tensor host = group_.to_host(all);
   const auto* value = host.const_data_ptr<double>();
   std::vector<observe::OwnTimes> ranks;
   ranks.reserve(static_cast<std::size_t>(group_.world_size()));

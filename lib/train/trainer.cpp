@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "lib/checkpoint/checkpoint.h"
@@ -9,132 +10,169 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/train/beating_disk.h"
+#include "lib/train/build.h"
+#include "lib/train/ranking.h"
+#include "lib/train/snapshot.h"
 
 namespace scaletrain::train {
 namespace {
 
 constexpr int kMaxSkippedInARow = 10;  // then training has diverged
 
+StepParts step_parts(Run& run) {
+  return {.group = *run.group,
+          .beat = run.beat,
+          .batches = *run.sets.train.stream,
+          .task = *run.task,
+          .engine = *run.engine,
+          .precision = *run.learner.precision,
+          .optimizer = *run.learner.optimizer,
+          .parameters = run.learner.parameters,
+          .buffers = run.learner.model->buffers(),
+          .batch = run.batch,
+          .clip = run.recipe.clip};
+}
+
 }  // namespace
 
 Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, core::Beat beat)
-    : recipe_(std::move(recipe)),
-      parts_(recipe_, env, resume, std::move(beat)),
-      reporter_(recipe_, env, parts_, resume),
-      bad_samples_(recipe_, env.rank),
-      steps_(parts_, recipe_),
-      stragglers_(*parts_.group, parts_.beat),
-      log_every_(recipe_.log_every, parts_.train_loader->steps_per_epoch()),
-      validate_every_(recipe_.validate_every, parts_.train_loader->steps_per_epoch()),
-      save_every_(recipe_.checkpoint.every, parts_.train_loader->steps_per_epoch()),
-      saved_step_(parts_.is_saved ? parts_.state.step : -1),
-      seconds_before_(parts_.state.seen_s) {}
+    : run_(build_run(std::move(recipe), env, resume, std::move(beat))),
+      best_by_(best_measure(run_->recipe)),
+      reporter_(*run_, env, resume),
+      bad_samples_(run_->recipe, env.rank),
+      steps_(step_parts(*run_)),
+      stragglers_(*run_->group, run_->beat),
+      log_every_(run_->recipe.log_every, run_->length),
+      validate_every_(run_->recipe.validate_every, run_->length),
+      save_every_(run_->recipe.checkpoint.every, run_->length),
+      saved_step_(run_->is_saved ? run_->state.step : -1),
+      seconds_(run_->state.seen_s) {}
 
 core::ExitCode Trainer::run() {
-  const checkpoint::TrainState& state = parts_.state;
+  const format::TrainState& state = run_->state;
   if (state.validation_due && validate_saved()) save();
-  while (state.step < parts_.total_steps && stop_ == core::StopReason::kNone) {
-    const StepResult result = train_step();
-    const bool last = state.step == parts_.total_steps;
-    const bool best =
-        (last || validate_every_.due(state.step, seconds_before_, result.trained_s)) && validate();
-    const bool due = save_every_.due(state.step, seconds_before_, result.trained_s);
-    if (due || (best && recipe_.checkpoint.keep_best > 0)) save();
-    seconds_before_ = result.trained_s;
-    if (result.stop != core::StopReason::kNone) stop_ = result.stop;
+  while (state.step < run_->length.total_steps && stop_ == core::StopReason::kNone) {
+    const double before = seconds_;
+    train_step();
+    const bool last = state.step == run_->length.total_steps;
+    const bool validates = last || validate_every_.due(state.step, before, seconds_);
+    const bool saves = save_every_.due(state.step, before, seconds_);
+    if (validates || saves) drain();
+    const bool best = validates && validate();
+    if (saves || best) save();
   }
+  drain();
   return stop_ == core::StopReason::kNone ? finish() : stop();
 }
 
-StepResult Trainer::train_step() {
+void Trainer::train_step() {
+  format::TrainState& state = run_->state;
   const core::SteadyTime start = core::now();
-  const double lr = parts_.schedule->lr(parts_.state.step);
-  StepResult result = steps_.run(parts_.state.step, lr, parts_.state.trained_s);
-  const double seconds = core::seconds_since(start);
-  count_step(result, seconds);
-  parts_.state.seen_s = result.trained_s;
-  const bool last =
-      parts_.state.step == parts_.total_steps || result.stop != core::StopReason::kNone;
-  const bool due = last || log_every_.due(parts_.state.step, seconds_before_, result.trained_s);
-  reporter_.step(result, lr, seconds, std::exchange(first_, false), due);
-  for (const observe::Straggler& slow : stragglers_.step()) reporter_.straggler(slow);
-  return result;
-}
-
-void Trainer::count_step(const StepResult& result, double seconds) {
-  checkpoint::TrainState& state = parts_.state;
+  steps_.run(state.step, run_->lr(), state.trained_s);
+  const std::optional<StepResult> result = steps_.next();
+  busy_s_ += core::seconds_since(start);
   ++state.step;
-  if (++state.step_in_epoch == parts_.train_loader->steps_per_epoch()) {
+  if (++state.step_in_epoch == run_->length.steps_per_epoch) {
     state.step_in_epoch = 0;
     ++state.epoch;
   }
-  state.samples += parts_.batch.global;
-  state.order_digest += result.digest;
-  state.trained_s += seconds;
-  state.skipped_samples += result.skipped;
-  bad_samples_.record(result.bad_samples);
-  if (result.skipped > 0) bad_samples_.check("train", state.skipped_samples, state.samples);
-  if (result.finite) {
-    skipped_in_a_row_ = 0;
-    return;
-  }
-  ++state.skipped_steps;
-  reporter_.skipped(result);
-  if (++skipped_in_a_row_ == kMaxSkippedInARow) {
-    throw core::DivergedError(
-        fmt::format("step {}", state.step),
-        fmt::format("loss or gradients were not finite in {} steps in a row", kMaxSkippedInARow),
-        "lower the learning rate, lengthen the warmup or clip the gradients; the checkpoints from "
-        "before are kept");
+  state.samples += run_->batch.global;
+  if (result) collect(*result);
+}
+
+void Trainer::drain() {
+  for (;;) {
+    const core::SteadyTime start = core::now();
+    const std::optional<StepResult> result = steps_.drain();
+    busy_s_ += core::seconds_since(start);
+    if (!result) return;
+    collect(*result);
   }
 }
 
-std::optional<EvalResult> Trainer::evaluate(const std::string& split, data::EvalLoader& loader) {
-  parts_.beat.enter(core::Phase::kValidating);
-  EvalResult result = parts_.evaluate(loader);
+void Trainer::collect(const StepResult& result) {
+  format::TrainState& state = run_->state;
+  const double seconds = std::exchange(busy_s_, 0);
+  const double seconds_before = std::exchange(seconds_, result.trained_s);
+  state.seen_s = result.trained_s;
+  state.order_digest += result.digest;
+  state.trained_s += seconds;
+  state.skipped_samples += result.skipped;
+  if (result.stop != core::StopReason::kNone) stop_ = result.stop;
+  bad_samples_.record(result.facts.bad_samples);
+  if (result.skipped > 0) bad_samples_.check("train", state.skipped_samples, state.samples);
+
+  const std::int64_t step = result.facts.step + 1;
+  const bool last = step == run_->length.total_steps || result.stop != core::StopReason::kNone;
+  const bool due = last || log_every_.due(step, seconds_before, seconds_);
+  if (!result.finite) count_skipped(result);
+  reporter_.step(result, seconds, std::exchange(first_, false), due);
+  for (const observe::Straggler& slow : stragglers_.step()) reporter_.straggler(slow);
+  if (result.finite) skipped_in_a_row_ = 0;
+}
+
+void Trainer::count_skipped(const StepResult& result) {
+  ++run_->state.skipped_steps;
+  reporter_.skipped(result);
+  if (++skipped_in_a_row_ < kMaxSkippedInARow) return;
+  throw core::DivergedError(
+      fmt::format("step {}", result.facts.step + 1),
+      fmt::format("loss or gradients were not finite in {} steps in a row", kMaxSkippedInARow),
+      "lower the learning rate, lengthen the warmup or clip the gradients; the checkpoints from "
+      "before are kept");
+}
+
+std::optional<EvalResult> Trainer::measure(task::Split split, const format::TrainState& model) {
+  run_->beat.enter(core::Phase::kValidating);
+  EvalResult result = evaluate(*run_, split);
   bad_samples_.record(result.bad_samples);
   if (result.stop != core::StopReason::kNone) {
     stop_ = result.stop;
     return std::nullopt;
   }
-  reporter_.eval(split, result);
-  bad_samples_.check(split, result.skipped, result.skipped + result.count);
+  reporter_.eval(task::name_of(split), result, model);
+  bad_samples_.check(task::name_of(split), result.skipped, result.skipped + result.count);
   return result;
 }
 
 bool Trainer::validate() {
-  if (!parts_.val_loader || validated_step_ == parts_.state.step) return false;
-  const std::optional<EvalResult> result = evaluate("val", *parts_.val_loader);
-  checkpoint::TrainState& state = parts_.state;
+  if (run_->sets.val.stream == nullptr || validated_step_ == run_->state.step) return false;
+  const std::optional<EvalResult> result = measure(task::Split::kVal, run_->state);
+  format::TrainState& state = run_->state;
   state.validation_due = !result;  // then the run that goes on does it
   if (!result) return false;
   validated_step_ = state.step;
-  const bool best = result->top1 > state.best_metric;
-  if (best) {
-    state.best_metric = result->top1;
+  const std::optional<double> value = value_of(best_by_, result->measures);
+  if (!value) {
+    throw core::RecipeError("/checkpoint/best/metric",
+                            fmt::format("{} is not known of data.val", best_by_.name),
+                            "choose another metric");
+  }
+  if (!std::isfinite(*value)) return false;  // nothing is the best by that
+  if (state.best_step < 0 || best_by_.better_than(*value, state.best_metric)) {
+    state.best_metric = *value;
     state.best_step = state.step;
   }
-  return best;
+  return rank(state.best_steps, {state.step, *value}, best_by_, run_->recipe.checkpoint.keep_best);
 }
 
 bool Trainer::validate_saved() {
-  if (!validate() || recipe_.checkpoint.keep_best == 0) return false;
-  saved_step_ = -1;  // its checkpoint does not say yet that it is the best
+  if (!validate()) return false;
+  saved_step_ = -1;  // its checkpoint does not say yet that it is among the best
   return true;
 }
 
 void Trainer::save() {
-  const std::int64_t step = parts_.state.step;
+  const std::int64_t step = run_->state.step;
   if (std::exchange(saved_step_, step) == step) return;
-  parts_.beat.enter(core::Phase::kSaving);
-  parts_.gather_shard_sizes(recipe_);
-  if (parts_.group->rank() != 0) return;
+  run_->beat.enter(core::Phase::kSaving);
+  const checkpoint::Contents contents = snapshot(*run_);
+  if (run_->group->rank() != 0) return;
   const core::SteadyTime start = core::now();
-  const checkpoint::Contents contents = parts_.contents(recipe_);
-  BeatingDisk disk(core::system_disk(), parts_.beat);
-  const std::filesystem::path path = checkpoint::save(
-      disk, recipe_.output, contents, recipe_.checkpoint.keep_last, recipe_.checkpoint.keep_best);
+  BeatingDisk disk(core::system_disk(), run_->beat);
+  const std::filesystem::path path =
+      checkpoint::save(disk, run_->recipe.output, contents, run_->recipe.checkpoint.keep_last);
   reporter_.saved(path, core::seconds_since(start));
 }
 
@@ -144,26 +182,26 @@ core::ExitCode Trainer::finish() {
   validate_saved();
   if (stop_ != core::StopReason::kNone) return stop();
   save();
-  if (parts_.test_loader) {
-    const checkpoint::TrainState& state = parts_.state;
-    if (state.best_step >= 0 && state.best_step != state.step && recipe_.checkpoint.keep_best > 0) {
-      parts_.load_best_model(recipe_);
+  if (run_->sets.test.stream != nullptr) {
+    const std::vector<format::RankedStep>& best = run_->state.best_steps;
+    const bool is_last = best.empty() || best.front().step == run_->state.step;
+    if (!measure(task::Split::kTest, is_last ? run_->state : load_best_model(*run_))) {
+      return stop();
     }
-    if (!evaluate("test", *parts_.test_loader)) return stop();
   }
   reporter_.finished();
   reporter_.summary("");
-  parts_.beat.enter(core::Phase::kWaiting);
-  parts_.group->barrier("the end");
+  run_->beat.enter(core::Phase::kWaiting);
+  run_->group->end("the end");
   return core::ExitCode::kOk;
 }
 
 core::ExitCode Trainer::stop() {
   save();
   const bool interrupted = stop_ == core::StopReason::kInterrupt;
-  reporter_.summary(interrupted ? "SIGINT" : "SIGTERM or SIGUSR2");
-  parts_.beat.enter(core::Phase::kWaiting);
-  parts_.group->barrier("the stop");
+  reporter_.summary(interrupted ? "SIGINT" : "SIGTERM, SIGUSR1 or SIGUSR2");
+  run_->beat.enter(core::Phase::kWaiting);
+  run_->group->end("the stop");
   return interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary;
 }
 

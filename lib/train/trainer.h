@@ -3,15 +3,16 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
-#include <string>
 
 #include "lib/core/worker_env.h"
 #include "lib/recipe/recipe.h"
 #include "lib/train/bad_samples.h"
 #include "lib/train/cadence.h"
-#include "lib/train/parts.h"
+#include "lib/train/evaluate.h"
 #include "lib/train/reporter.h"
+#include "lib/train/run.h"
 #include "lib/train/step.h"
 #include "lib/train/straggler_watch.h"
 
@@ -28,21 +29,23 @@ class Trainer {
   core::ExitCode run();
 
   // Optimizer steps done, for the report of a failure.
-  std::int64_t step() const { return parts_.state.step; }
+  std::int64_t step() const { return run_->state.step; }
 
  private:
-  StepResult train_step();
-  void count_step(const StepResult& result, double seconds);
-  // nullopt where a stop cut it short.
-  std::optional<EvalResult> evaluate(const std::string& split, data::EvalLoader& loader);
-  bool validate();        // whether this is the best so far
+  void train_step();                       // queues a step, and counts what has come of others
+  void collect(const StepResult& result);  // counts a step whose result is known
+  void drain();                            // the same of all that were queued
+  void count_skipped(const StepResult& result);
+  // nullopt where a stop cut it short. `model` is where training stood with the model at hand.
+  std::optional<EvalResult> measure(task::Split split, const format::TrainState& model);
+  bool validate();        // whether this is among the best that are kept
   bool validate_saved();  // the same at a step that may be saved: whether to save it again
   void save();
   core::ExitCode finish();
   core::ExitCode stop();
 
-  recipe::Recipe recipe_;
-  Parts parts_;
+  std::unique_ptr<Run> run_;
+  const recipe::Measure best_by_;  // what chooses the best checkpoint
   Reporter reporter_;
   BadSamples bad_samples_;
   StepRunner steps_;
@@ -52,7 +55,8 @@ class Trainer {
   int skipped_in_a_row_ = 0;
   core::StopReason stop_ = core::StopReason::kNone;  // on which all ranks have agreed
   bool first_ = true;
-  double seconds_before_ = 0;
+  double seconds_ = 0;  // training time by rank 0's clock, of the newest step whose result is known
+  double busy_s_ = 0;   // spent on steps since the newest result was known
 };
 
 }  // namespace scaletrain::train

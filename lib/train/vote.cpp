@@ -1,6 +1,8 @@
 #include "lib/train/vote.h"
 
-#include <ATen/ops/empty.h>
+#include <array>
+
+#include "lib/dist/send.h"
 
 namespace scaletrain::train {
 namespace {
@@ -10,7 +12,6 @@ namespace {
 enum Slot : std::int64_t {
   kLossSum,
   kTargets,
-  kNotFinite,
   kTerminate,
   kInterrupt,
   kDigestLow,
@@ -19,42 +20,45 @@ enum Slot : std::int64_t {
   kTrained,
   kSlots
 };
+static_assert(kSlots == VoteExchange::kSize);
 
 constexpr std::uint64_t kLowHalf = 0xFFFFFFFF;
 
 }  // namespace
 
-VoteExchange::VoteExchange(dist::Group& group, const Vote& own)
-    : sums_(at::empty({kSlots}, at::kDouble)) {
-  auto* const slots = sums_.mutable_data_ptr<double>();
-  slots[kLossSum] = own.loss_sum;
+VoteExchange::VoteExchange(dist::Group& group, const Vote& own, const at::Tensor& loss_sum) {
+  std::array<double, kSlots> slots{};
   slots[kTargets] = own.targets;
-  slots[kNotFinite] = own.finite ? 0 : 1;
   slots[kTerminate] = own.stop == core::StopReason::kTerminate ? 1 : 0;
   slots[kInterrupt] = own.stop == core::StopReason::kInterrupt ? 1 : 0;
   slots[kDigestLow] = static_cast<double>(own.digest & kLowHalf);
   slots[kDigestHigh] = static_cast<double>(own.digest >> 32);
   slots[kSkipped] = static_cast<double>(own.skipped);
   slots[kTrained] = group.rank() == 0 ? own.trained_s : 0;
-  sums_ = sums_.to(group.device());
+  sums_ = dist::send(slots, group.device());
+  sums_.select(0, kLossSum).copy_(loss_sum);
   pending_ = group.all_reduce_sum(sums_, "vote");
 }
 
-Vote VoteExchange::result() {
+const at::Tensor& VoteExchange::sums() {
   pending_.wait();
-  const at::Tensor host = sums_.cpu();
-  const auto* const slots = host.const_data_ptr<double>();
-  Vote vote;
-  vote.loss_sum = slots[kLossSum];
-  vote.targets = slots[kTargets];
-  vote.finite = slots[kNotFinite] == 0;
-  if (slots[kTerminate] > 0) vote.stop = core::StopReason::kTerminate;
-  if (slots[kInterrupt] > 0) vote.stop = core::StopReason::kInterrupt;
-  vote.digest = static_cast<std::uint64_t>(slots[kDigestLow]) +
-                (static_cast<std::uint64_t>(slots[kDigestHigh]) << 32);
-  vote.skipped = static_cast<std::int64_t>(slots[kSkipped]);
-  vote.trained_s = slots[kTrained];
-  return vote;
+  return sums_;
 }
+
+Voted read_votes(std::span<const double> sums) {
+  Voted voted;
+  voted.loss_sum = sums[kLossSum];
+  Vote& vote = voted.vote;
+  vote.targets = sums[kTargets];
+  if (sums[kTerminate] > 0) vote.stop = core::StopReason::kTerminate;
+  if (sums[kInterrupt] > 0) vote.stop = core::StopReason::kInterrupt;
+  vote.digest = static_cast<std::uint64_t>(sums[kDigestLow]) +
+                (static_cast<std::uint64_t>(sums[kDigestHigh]) << 32);
+  vote.skipped = static_cast<std::int64_t>(sums[kSkipped]);
+  vote.trained_s = sums[kTrained];
+  return voted;
+}
+
+at::Tensor loss_among(const at::Tensor& sums) { return sums.select(0, kLossSum); }
 
 }  // namespace scaletrain::train

@@ -1,20 +1,19 @@
-// What all ranks must know alike after a step: one small all-reduce, under way during backward.
+// What all ranks must know alike of a step: one small all-reduce, under way during backward.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 
 #include "lib/core/signals.h"
 #include "lib/dist/group.h"
 
 namespace scaletrain::train {
 
-// One rank's word on a step; sums over the ranks after the exchange.
+// What the host of one rank knows of a step; sums over the ranks after the exchange.
 struct Vote {
-  double loss_sum = 0;  // over the targets of the step's micro-batches
-  double targets = 0;
-  bool finite = true;                               // of all ranks
+  double targets = 0;                               // of the step's micro-batches
   core::StopReason stop = core::StopReason::kNone;  // the strongest that any rank heard
   std::uint64_t digest = 0;                         // sum of sample digests modulo 2^64
   std::int64_t skipped = 0;                         // bad samples
@@ -23,14 +22,27 @@ struct Vote {
 
 class VoteExchange {
  public:
-  // Starts the exchange; every rank calls it at the same point of a step.
-  VoteExchange(dist::Group& group, const Vote& own);
-  // Waits; the result is the same on all ranks.
-  Vote result();
+  // Starts the exchange of `own` and of `loss_sum`, a 0-dim double on the group's device; every
+  // rank calls it at the same point of a step. Only queues work.
+  VoteExchange(dist::Group& group, const Vote& own, const at::Tensor& loss_sum);
+
+  // The sums over the ranks, kSize doubles on the device, when the exchange is over.
+  const at::Tensor& sums();
+
+  static constexpr std::int64_t kSize = 8;
 
  private:
   at::Tensor sums_;
   dist::Pending pending_;
 };
+
+// What the sums say, the same on all ranks.
+struct Voted {
+  double loss_sum = 0;
+  Vote vote;
+};
+Voted read_votes(std::span<const double> sums);
+// The sum of losses among them; not finite where that of any rank was not.
+at::Tensor loss_among(const at::Tensor& sums);
 
 }  // namespace scaletrain::train

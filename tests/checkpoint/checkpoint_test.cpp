@@ -37,21 +37,24 @@ Contents make_contents(std::int64_t step) {
   contents.optimizer = {{"exp_avg/fc.weight", at::full({2, 3}, value + 1, at::kFloat)},
                         {"step/fc.weight", at::full({}, value, at::kDouble)}};
   contents.state.step = step;
-  contents.state.best_step = step;
-  contents.state.schedule = nlohmann::json::object();
-  contents.state.scaler = nlohmann::json::object();
   contents.state.random = {{"seed", "00000000000004d2"}};
   contents.classes = {"zero", "\xc3\xa9"};
   contents.recipe = "{\"name\": \"test\"}\n";
   return contents;
 }
 
-fs::path save_step(const fs::path& run, std::int64_t step, std::int64_t best_step,
-                   std::int64_t keep_last, std::int64_t keep_best,
-                   core::Disk& disk = core::system_disk()) {
+using Steps = std::vector<std::int64_t>;
+
+// `bests`: the best first.
+fs::path save_step(const fs::path& run, std::int64_t step, const Steps& bests,
+                   std::int64_t keep_last, core::Disk& disk = core::system_disk()) {
   Contents contents = make_contents(step);
-  contents.state.best_step = best_step;
-  return save(disk, run, contents, keep_last, keep_best);
+  if (!bests.empty()) {
+    contents.state.best_step = bests.front();
+    contents.state.best_metric = 0.5;
+  }
+  for (const std::int64_t best : bests) contents.state.best_steps.push_back({best, 0.5});
+  return save(disk, run, contents, keep_last);
 }
 
 bool same(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b) {
@@ -63,19 +66,19 @@ bool same(const std::map<std::string, at::Tensor>& a, const std::map<std::string
   return true;
 }
 
-using Steps = std::vector<std::int64_t>;
-
 }  // namespace
 
 TEST_CASE("what is saved is loaded, bit for bit, into tensors of any layout") {
   const test::TemporaryFolder run;
   const Contents saved = make_contents(7);
-  const fs::path path = save(core::system_disk(), run.path, saved, 1, 1);
+  const fs::path path = save(core::system_disk(), run.path, saved, 1);
   CHECK(path == run.path / "checkpoints" / "step-00000007");
   CHECK_NOTHROW(format::verify_checkpoint(path));
   Contents loaded = make_contents(99);
   const at::Tensor weight = loaded.model.at("fc.weight");
-  load(path, loaded);
+  std::size_t looks = 0;  // while it is read
+  load(path, loaded, [&] { ++looks; });
+  CHECK(looks == saved.model.size() + saved.optimizer.size());
   CHECK(same(loaded.model, saved.model));
   CHECK(same(loaded.optimizer, saved.optimizer));
   CHECK(weight.data_ptr() == loaded.model.at("fc.weight").data_ptr());  // filled, not replaced
@@ -90,13 +93,35 @@ TEST_CASE("what is saved is loaded, bit for bit, into tensors of any layout") {
   CHECK(same(model, saved.model));
 }
 
+TEST_CASE("each rank's buffers are a file of their own, where there are any") {
+  const test::TemporaryFolder run;
+  Contents contents = make_contents(1);
+  std::map<std::string, at::Tensor> loaded{{"mean", at::full({3, 2}, 5.0, at::kFloat)}};
+  const fs::path without = save(core::system_disk(), run.path, contents, 2);
+  CHECK(!fs::exists(without / "buffers.safetensors"));
+  load_buffers(without, loaded);
+  CHECK(at::equal(loaded.at("mean"), at::full({3, 2}, 5.0)));
+
+  contents.state.step = 2;
+  contents.buffers = {{"mean", at::arange(6, at::kFloat).view({3, 2})}};
+  const fs::path with = save(core::system_disk(), run.path, contents, 2);
+  CHECK(format::verify_checkpoint(with).files.contains("buffers.safetensors"));
+  load_buffers(with, loaded);
+  CHECK(same(loaded, contents.buffers));
+  loaded["mean"] = at::zeros({4, 2});
+  CHECK(test::message_of<core::CheckpointError>([&] { load_buffers(with, loaded); }) ==
+        (with / "buffers.safetensors").string() +
+            ": does not fit: tensors 1 of another shape (mean: [3, 2] instead of [4, 2])\n  resume "
+            "with the recipe that the checkpoint was made with (its recipe.json)");
+}
+
 TEST_CASE("saving does not change the tensors and the file says what it is") {
   const test::TemporaryFolder run;
   const Contents contents = make_contents(3);
-  const fs::path path = save(core::system_disk(), run.path, contents, 1, 1);
+  const fs::path path = save(core::system_disk(), run.path, contents, 1);
   CHECK(same(contents.model, make_contents(3).model));
   const format::SafetensorsFile file(path / "model.safetensors");
-  CHECK(file.metadata() == std::map<std::string, std::string>{{"format", "pt"}});
+  CHECK(file.metadata() == std::map<std::string, std::string>{{"format", "pt"}, {"step", "3"}});
   std::vector<std::string> dtypes;
   for (const auto& tensor : file.tensors()) dtypes.push_back(tensor.name + " " + tensor.dtype);
   CHECK(dtypes == std::vector<std::string>{"bf16 BF16", "conv.weight F32", "fc.weight F32",
@@ -107,7 +132,7 @@ TEST_CASE("saving does not change the tensors and the file says what it is") {
 TEST_CASE(
     "a load names the first three tensors of each kind that do not fit, and changes nothing") {
   const test::TemporaryFolder run;
-  const fs::path path = save_step(run.path, 1, 1, 1, 1);
+  const fs::path path = save_step(run.path, 1, {1}, 1);
   Contents other = make_contents(2);
   for (const char* name : {"bf16", "fc.weight", "half", "mask"}) other.model.erase(name);
   for (const char* name : {"d", "c", "b", "a"}) other.model[name] = at::zeros({1});
@@ -132,34 +157,51 @@ TEST_CASE(
 TEST_CASE("the last and the best checkpoints stay, with links to the newest and the best") {
   const test::TemporaryFolder run;
   const fs::path checkpoints = run.path / "checkpoints";
-  save_step(run.path, 10, -1, 2, 1);
+  save_step(run.path, 10, {}, 2);
   CHECK(!fs::exists(fs::symlink_status(checkpoints / "best")));
-  save_step(run.path, 20, 20, 2, 1);
-  save_step(run.path, 30, 30, 2, 1);
+  save_step(run.path, 20, {20}, 2);
+  save_step(run.path, 30, {30}, 2);
   CHECK(fs::read_symlink(checkpoints / "best") == "step-00000030");
-  for (const std::int64_t step : {40, 50, 60}) save_step(run.path, step, 30, 2, 1);
+  for (const std::int64_t step : {40, 50, 60}) save_step(run.path, step, {30}, 2);
   CHECK(format::list_checkpoints(checkpoints) == Steps{30, 50, 60});
   CHECK(fs::read_symlink(checkpoints / "latest") == "step-00000060");
   CHECK(fs::read_symlink(checkpoints / "best") == "step-00000030");
-  save_step(run.path, 70, 70, 1, 2);
-  save_step(run.path, 80, 70, 1, 2);
+  save_step(run.path, 70, {70, 30}, 1);
+  save_step(run.path, 80, {70, 30}, 1);
   CHECK(format::list_checkpoints(checkpoints) == Steps{30, 70, 80});
   CHECK(fs::read_symlink(checkpoints / "best") == "step-00000070");
-  save_step(run.path, 90, 70, 1, 0);
+  save_step(run.path, 90, {}, 1);
   CHECK(format::list_checkpoints(checkpoints) == Steps{90});
+  CHECK(!fs::exists(fs::symlink_status(checkpoints / "best")));
 }
 
 TEST_CASE("training that went back leaves the later checkpoints, and their best, behind") {
   const test::TemporaryFolder run;
   const fs::path checkpoints = run.path / "checkpoints";
-  for (const std::int64_t step : {10, 20, 30}) save_step(run.path, step, step, 5, 1);
-  save_step(run.path, 15, 10, 5, 1);
+  for (const std::int64_t step : {10, 20, 30}) save_step(run.path, step, {step}, 5);
+  save_step(run.path, 15, {10}, 5);
   CHECK(format::list_checkpoints(checkpoints) == Steps{10, 15});
   CHECK(fs::read_symlink(checkpoints / "latest") == "step-00000015");
   CHECK(fs::read_symlink(checkpoints / "best") == "step-00000010");
-  save_step(run.path, 5, -1, 5, 1);
+  save_step(run.path, 5, {}, 5);
   CHECK(format::list_checkpoints(checkpoints) == Steps{5});
   CHECK(!fs::exists(fs::symlink_status(checkpoints / "best")));
+}
+
+TEST_CASE("a best checkpoint whose state cannot be read stays, and so does its link") {
+  const test::TemporaryFolder run;
+  const fs::path checkpoints = run.path / "checkpoints";
+  save_step(run.path, 10, {10}, 1);
+  const fs::path state = checkpoints / "step-00000010" / "state.json";
+  fs::rename(state, run.path / "state");
+  fs::create_symlink("state.json", state);  // as of a disk that fails: it cannot be opened
+  save_step(run.path, 20, {10}, 1);
+  CHECK(format::list_checkpoints(checkpoints) == Steps{10, 20});
+  CHECK(fs::read_symlink(checkpoints / "best") == "step-00000010");
+  fs::rename(run.path / "state", state);  // the disk works again
+  save_step(run.path, 30, {10}, 1);
+  CHECK(format::list_checkpoints(checkpoints) == Steps{10, 30});
+  CHECK(fs::read_symlink(checkpoints / "best") == "step-00000010");
 }
 
 TEST_CASE("after a cut at any operation of a save, a whole checkpoint loads") {
@@ -175,10 +217,10 @@ TEST_CASE("after a cut at any operation of a save, a whole checkpoint loads") {
       test::CrashDisk disk(folder.path);
       disk.make_folders(run);
       disk.sync_folder(folder.path);
-      save_step(run, 1, 1, 1, 1, disk);
+      save_step(run, 1, {1}, 1, disk);
       disk.cut_after(operations);
       try {
-        save_step(run, 2, 2, 1, 1, disk);
+        save_step(run, 2, {2}, 1, disk);
         done = true;
       } catch (const test::PowerCut&) {
         done = false;
@@ -202,16 +244,16 @@ TEST_CASE("after a cut at any operation of a save, a whole checkpoint loads") {
 TEST_CASE("a full disk loses no checkpoint") {
   const test::TemporaryFolder run;
   test::CrashDisk disk(run.path);
-  const fs::path first = save_step(run.path, 1, 1, 1, 1, disk);
+  const fs::path first = save_step(run.path, 1, {1}, 1, disk);
   disk.before = [](const std::string& operation, const fs::path& path) {
     if (operation == "write" && path.filename() == "optimizer.safetensors") {
       throw core::StorageError(path.string(), "cannot write: No space left on device (ENOSPC)");
     }
   };
-  CHECK_THROWS_AS(save_step(run.path, 2, 2, 1, 1, disk), core::StorageError);
+  CHECK_THROWS_AS(save_step(run.path, 2, {2}, 1, disk), core::StorageError);
   CHECK(format::list_checkpoints(run.path / "checkpoints") == Steps{1});
   CHECK_NOTHROW(format::verify_checkpoint(first));
   CHECK(fs::read_symlink(run.path / "checkpoints" / "latest") == "step-00000001");
   disk.before = nullptr;
-  CHECK_NOTHROW(save_step(run.path, 2, 2, 1, 1, disk));
+  CHECK_NOTHROW(save_step(run.path, 2, {2}, 1, disk));
 }

@@ -13,6 +13,7 @@ using scaletrain::core::Beat;
 using scaletrain::core::BeatReader;
 using scaletrain::core::make_beat_file;
 using scaletrain::core::Phase;
+using scaletrain::core::report_peer_lost;
 
 namespace {
 
@@ -29,7 +30,7 @@ TEST_CASE("a fresh file is a worker that is starting and has not beaten") {
   CHECK(state.stack_signal == 0);
 }
 
-TEST_CASE("the launcher sees what the worker tells, and that it told something") {
+TEST_CASE("the launcher sees what the worker shows, and that it showed something") {
   const auto file = make_beat_file();
   const BeatReader reader(file.get());
   Beat beat(file.get());
@@ -75,6 +76,30 @@ TEST_CASE("collectives are numbered from 1 and known by name and step for a whil
   for (int i = 0; i < 100; ++i) beat.enter_collective("all-reduce");
   CHECK_FALSE(reader.collective(1).has_value());
   CHECK(reader.collective(102).value().name == "gradients");
+}
+
+TEST_CASE("a rank is seen in a collective until it is complete") {
+  const auto file = make_beat_file();
+  const BeatReader reader(file.get());
+  Beat beat(file.get());
+  beat.enter(Phase::kCompute);
+  CHECK(std::string_view(beat.enter_collective("all-reduce")) == "gradients");
+  beat.leave_collective();  // a wait that only queues more work for a device
+  beat.enter(Phase::kData);
+  CHECK(reader.state().phase == Phase::kCollective);
+  const auto before = reader.state().count;
+  beat.complete_collective();
+  CHECK(reader.state().phase == Phase::kData);
+  CHECK(reader.state().count > before);
+}
+
+TEST_CASE("the launcher reports to a worker that a peer is gone") {
+  const auto file = make_beat_file();
+  const Beat beat(file.get()), nobodys;
+  CHECK_FALSE(beat.peer_is_lost());
+  report_peer_lost(file.get());
+  CHECK(beat.peer_is_lost());
+  CHECK_FALSE(nobodys.peer_is_lost());
 }
 
 TEST_CASE("a long name is cut") {

@@ -72,7 +72,8 @@ std::string refusal_of(const Body& body) {
   try {
     const NoDescriptors none;
     body();
-  } catch (const InternalError& error) {
+  } catch (const Error& error) {
+    CHECK(error.exit_code() == ExitCode::kMemory);
     return error.what();
   }
   return "nothing was thrown";
@@ -83,6 +84,10 @@ TEST_CASE("too many open files are said, with what to do") {
   const std::string refusal = refusal_of([] { make_memory_file("test"); });
   CHECK(refusal.starts_with("memfd of test: Too many open files (EMFILE)"));
   CHECK(refusal.find("ulimit -n") != std::string::npos);
+  CHECK(refusal_of([] { open_nothing(); }).starts_with("/dev/null: Too many open files (EMFILE)"));
+  CHECK(refusal_of([] {
+          open_to_append("/tmp/a", "move it");
+        }).starts_with("/tmp/a: Too many open files (EMFILE)\n  raise the limit"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <new>
+#include <system_error>
 
 using namespace scaletrain::core;  // NOLINT(google-build-using-namespace)
 
@@ -30,6 +31,10 @@ TEST_CASE("every kind of error has the exit code of the table") {
 TEST_CASE("foreign exceptions have a text and a code too") {
   CHECK(exit_code_of(std::bad_alloc()) == ExitCode::kMemory);
   CHECK(describe(std::bad_alloc()) == "out of memory on the host");
+  for (const int error : {EAGAIN, ENOMEM, EMFILE, ENFILE}) {
+    CHECK(exit_code_of(std::system_error(error, std::generic_category())) == ExitCode::kMemory);
+  }
+  CHECK(exit_code_of(std::system_error(EACCES, std::system_category())) == ExitCode::kFailure);
   CHECK(exit_code_of(std::runtime_error("x")) == ExitCode::kFailure);
   CHECK(describe(std::runtime_error("x")) == "x");
 }

@@ -174,6 +174,41 @@ TEST_CASE("an owner whose lease was taken hears it, and leaves the new lease alo
   CHECK(read(folder.file("lease.json")).at("host") == "elsewhere");
 }
 
+TEST_CASE("a lease that somebody removed is refused to others and written anew by its owner") {
+  const test::TemporaryFolder folder;
+  Lease first(folder.file("lease.json"), 3);
+  std::filesystem::remove(folder.path / "lease.json");
+  std::string text;
+  try {
+    const Lease second(folder.file("lease.json"), 0);
+  } catch (const UsageError& error) {
+    text = error.what();
+  }
+  CHECK(text == folder.path.string() +
+                    ": belongs to another running job\n"
+                    "  stop that job first, or give this one another folder: --set output=FOLDER");
+  CHECK_FALSE(std::filesystem::exists(folder.path / "lease.json"));
+  CHECK(first.beat());
+  CHECK(read(folder.file("lease.json")).at("attempt") == 3);
+}
+
+TEST_CASE("a lease whose folder was removed makes and holds it anew, unless another has it") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path run = folder.path / "run";
+  std::filesystem::create_directory(run);
+  Lease first(run / "lease.json", 3);
+  std::filesystem::remove_all(run);
+  CHECK(first.beat());
+  std::filesystem::remove(run / "lease.json");
+  CHECK_THROWS_AS(Lease(run / "lease.json", 0), UsageError);
+  CHECK(first.beat());
+  std::filesystem::remove_all(run);
+  std::filesystem::create_directory(run);
+  const Lease second(run / "lease.json", 4);
+  CHECK_FALSE(first.beat());
+  CHECK(read(run / "lease.json").at("attempt") == 4);
+}
+
 TEST_CASE("a folder that does not exist is a storage error") {
   CHECK_THROWS_AS(Lease("/no/such/folder/lease.json", 0), StorageError);
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+using scaletrain::core::did_you_mean;
 using scaletrain::core::edit_distance;
 using scaletrain::core::nearest;
 
@@ -18,4 +19,11 @@ TEST_CASE("nearest names what was meant, or nothing") {
   CHECK(nearest("optimiser", {"optimizer", "output"}) == "optimizer");
   CHECK(nearest("zebra", {"optimizer", "output"}).empty());
   CHECK(nearest("x", {"lr"}).empty());
+}
+
+TEST_CASE("did_you_mean asks for the near name, and for nothing otherwise") {
+  CHECK(did_you_mean("bf61", {"bf16", "fp32"}) == "did you mean \"bf16\"?");
+  CHECK(did_you_mean("zebra", {"bf16", "fp32"}).empty());
+  // 101 letters, one of them wrong.
+  CHECK(did_you_mean(std::string(100, 'a') + "c", {std::string(100, 'a') + "b"}).empty());
 }

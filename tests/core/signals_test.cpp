@@ -32,6 +32,8 @@ TEST_CASE("a stop is remembered with its first reason") {
   CHECK(status_of([] { return heard(); }) == static_cast<int>(StopReason::kNone));
   CHECK(status_of([] { return ::raise(SIGTERM) + heard(); }) ==
         static_cast<int>(StopReason::kTerminate));
+  CHECK(status_of([] { return ::raise(SIGUSR1) + heard(); }) ==
+        static_cast<int>(StopReason::kTerminate));
   CHECK(status_of([] { return ::raise(SIGUSR2) + ::raise(SIGUSR2) + heard(); }) ==
         static_cast<int>(StopReason::kTerminate));
   CHECK(status_of([] { return ::raise(SIGINT) + ::raise(SIGTERM) + heard(); }) ==

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "lib/core/descriptor.h"
 #include "lib/core/error.h"
 
 using namespace scaletrain::core;  // NOLINT(google-build-using-namespace)
@@ -66,6 +67,8 @@ TEST_CASE("what worker_variables writes, read_worker_env reads") {
   written.use_agent_store = true;
   written.lifeline_fd = 7;
   written.attempt = 2;
+  written.one_host = true;
+  written.resume_command = "scaletrain resume run --nproc 2";
   const Environment environment(worker_variables(written));
   const WorkerEnv read = read_worker_env();
   CHECK(worker_variables(read) == worker_variables(written));
@@ -87,6 +90,17 @@ TEST_CASE("a rank outside the world is refused") {
   env.master_port = 1;
   const Environment environment(worker_variables(env));
   CHECK(message() == "RANK: is \"2\"\n  an integer from 0 to 1 is needed");
+}
+
+TEST_CASE("the verdict is the error file in memory, whatever the disk says") {
+  WorkerEnv env;
+  const Descriptor memory = make_memory_file("test");
+  env.verdict_fd = memory.get();
+  env.error_file = "/dev/full/error.json";
+  write_error_file(env, "disk full", 74, 40);
+  const auto file = nlohmann::json::parse(std::ifstream(path_of(memory.get())));
+  CHECK(file["message"]["message"] == "disk full");
+  CHECK(file["message"]["extraInfo"]["exit_code"] == 74);
 }
 
 TEST_CASE("the error file is what torchrun reads") {

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "lib/core/disk.h"
-#include "lib/data/auto_augment_policy.h"
-#include "lib/data/dataset.h"
-#include "lib/data/decode.h"
-#include "lib/data/loader.h"
-#include "lib/data/magnitudes.h"
-#include "lib/data/repeated_order.h"
-#include "lib/data/transform.h"
+#include "lib/data/augment/auto_augment_policy.h"
+#include "lib/data/augment/magnitudes.h"
+#include "lib/data/augment/transform.h"
+#include "lib/data/image/decode.h"
+#include "lib/data/loader/image_stream.h"
+#include "lib/data/order/repeated_order.h"
+#include "lib/data/set/open_dataset.h"
 #include "lib/recipe/load.h"
 
 using namespace scaletrain;  // NOLINT(google-build-using-namespace)
@@ -81,9 +81,9 @@ void evaluate(const Arguments& arguments) {
   options.eval_resize = std::stoll(arguments.at(1));
   options.eval_filter = arguments.at(2);
   const auto pool = core::make_host_pool();
-  data::EvalLoader loader(dataset, options, {.per_device = 4}, *pool);
-  while (const auto batch = loader.next()) {
-    std::fwrite(batch->pixels.data(), 1, batch->pixels.size(), stdout);
+  const auto loader = data::eval_images(dataset, options, {.per_device = 4}, *pool);
+  while (const auto batch = loader->next()) {
+    std::fwrite(data::pixels_of(*batch).data(), 1, data::pixels_of(*batch).size(), stdout);
   }
 }
 

@@ -113,7 +113,7 @@ class AugmentTest(unittest.TestCase):
         self.check("rotate", 21, lambda i: auto_augment.rotate(i, 21, **kwargs), 2, "bilinear")
 
     def test_the_values_of_torchvisions_magnitudes(self):
-        # Those that tests/data/magnitudes_test.cpp has are at magnitude 9 of RandAugment.
+        # Those that tests/data/augment/magnitudes_test.cpp has are at magnitude 9 of RandAugment.
         space = autoaugment.RandAugment()._augmentation_space(31, (662, 331))
         at_9 = {name: values[9].item() for name, (values, _) in space.items() if values.ndim > 0}
         self.assertAlmostEqual(at_9["ShearX"], 0.09, places=6)

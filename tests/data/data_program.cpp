@@ -1,13 +1,15 @@
 // What the Python tests ask of the data module:
 //   data_program samples SHARD...      a line "SHARD KEY LABEL SHA-256-OF-IMAGE" for each sample
 //   data_program read SHARD...         seconds to read all samples, as a loader's thread reads one
-//   data_program windows CONTEXT FILE...   a line "FILE TOKEN TOKEN ..." for each window
+//   data_program windows CONTEXT FILE...   a line "FILE TOKEN ... -> TARGET ..." for
+//                                      each window
 //   data_program content RECIPE RANKS THREADS FIRST STEPS   a line "EPOCH POSITION LABEL HASH" for
 //                                      each sample of STEPS steps from FIRST on, as all ranks get
 //                                      it
 //   data_program scale SAMPLES FOLDER SHARDS   opens so many sparse shards of SAMPLES samples with
 //                                      real indexes, which it makes in FOLDER, and looks samples up
 // and, with pixels on standard output:
+//   data_program pixels RECIPE RANKS THREADS FIRST STEPS   those of the samples of `content`
 //   data_program fit SIZE FILE...      each image, fitted to SIZE
 //   data_program view SIZE FILTER X Y WIDTH HEIGHT FILE    the box, resized to SIZE
 //   data_program op NAME VALUE SAMPLING FILE               the image after one operation
@@ -28,18 +30,18 @@
 #include "lib/core/disk.h"
 #include "lib/core/hash.h"
 #include "lib/core/philox.h"
-#include "lib/data/dataset.h"
-#include "lib/data/decode.h"
-#include "lib/data/filter_name.h"
-#include "lib/data/loader.h"
-#include "lib/data/ops/blur.h"
-#include "lib/data/ops/colour.h"
-#include "lib/data/ops/image_op.h"
-#include "lib/data/ops/mirror.h"
-#include "lib/data/order.h"
-#include "lib/data/resize.h"
-#include "lib/data/sampling_name.h"
-#include "lib/data/token_set.h"
+#include "lib/data/augment/ops/blur.h"
+#include "lib/data/augment/ops/colour.h"
+#include "lib/data/augment/ops/image_op.h"
+#include "lib/data/augment/ops/mirror.h"
+#include "lib/data/augment/sampling_name.h"
+#include "lib/data/image/decode.h"
+#include "lib/data/image/filter_name.h"
+#include "lib/data/image/resize.h"
+#include "lib/data/loader/image_stream.h"
+#include "lib/data/order/order.h"
+#include "lib/data/set/open_dataset.h"
+#include "lib/data/set/token_set.h"
 #include "lib/format/shard_index.h"
 #include "lib/recipe/load.h"
 #include "lib/storage/storage.h"
@@ -139,36 +141,46 @@ void print_read_time(const std::vector<std::string>& shards) {
 
 void print_windows(std::int64_t context, const std::vector<std::string>& files) {
   const data::TokenSet set(files, {.context = context});
-  std::vector<std::int64_t> tokens(static_cast<std::size_t>(context) + 1);
+  std::vector<std::int64_t> tokens(static_cast<std::size_t>(context)), targets = tokens;
   for (std::size_t file = 0; file < files.size(); ++file) {
     for (std::int64_t i = 0; i < set.window_counts()[file]; ++i) {
-      set.read(static_cast<std::int64_t>(file), i, tokens);
-      fmt::print("{} {}\n", set.name(static_cast<std::int64_t>(file)), fmt::join(tokens, " "));
+      set.read(static_cast<std::int64_t>(file), i, tokens, targets);
+      fmt::print("{} {} -> {}\n", set.name(static_cast<std::int64_t>(file)), fmt::join(tokens, " "),
+                 fmt::join(targets, " "));
     }
   }
+}
+
+using BatchPrinter = void (*)(const data::Batch& batch);
+
+void print_lines(const data::Batch& batch) {
+  const std::size_t bytes = data::pixels_of(batch).size() / data::labels_of(batch).size();
+  for (std::size_t sample = 0; sample < data::labels_of(batch).size(); ++sample) {
+    const auto pixels = std::as_bytes(data::pixels_of(batch).subspan(sample * bytes, bytes));
+    fmt::print("{} {} {} {:016x}\n", batch.epoch,
+               batch.position + static_cast<std::int64_t>(sample), data::labels_of(batch)[sample],
+               core::xxh3_64(pixels));
+  }
+}
+
+void print_batch_pixels(const data::Batch& batch) {
+  std::fwrite(data::pixels_of(batch).data(), 1, data::pixels_of(batch).size(), stdout);
 }
 
 void print_content_of_rank(const recipe::Recipe& recipe, const data::LoaderOptions& options,
-                           const data::RankSlice& slice, std::int64_t first, std::int64_t steps) {
+                           const data::RankSlice& slice, std::int64_t first, std::int64_t steps,
+                           BatchPrinter print) {
   const auto stores = std::make_shared<const storage::Stores>(recipe.storage, recipe.data.cache);
   const auto pool = core::make_host_pool();
-  data::TrainLoader loader(data::open_dataset(recipe.data.train, recipe.data.index_cache,
-                                              {.lazy = options.streamed, .stores = stores}),
-                           options, slice, *pool);
-  loader.seek(first / loader.steps_per_epoch(), first % loader.steps_per_epoch());
-  for (std::int64_t i = 0; i < steps * slice.accumulate; ++i) {
-    const data::ImageBatch batch = loader.next();
-    const std::size_t bytes = batch.pixels.size() / batch.labels.size();
-    for (std::size_t sample = 0; sample < batch.labels.size(); ++sample) {
-      const auto pixels = std::as_bytes(batch.pixels.subspan(sample * bytes, bytes));
-      fmt::print("{} {} {} {:016x}\n", batch.epoch,
-                 batch.position + static_cast<std::int64_t>(sample), batch.labels[sample],
-                 core::xxh3_64(pixels));
-    }
-  }
+  const auto loader =
+      data::train_images(data::open_dataset(recipe.data.train, recipe.data.index_cache,
+                                            {.lazy = options.streamed, .stores = stores}),
+                         options, slice, *pool);
+  loader->seek({first / loader->steps_per_epoch(), first % loader->steps_per_epoch()});
+  for (std::int64_t i = 0; i < steps * slice.accumulate; ++i) print(*loader->next());
 }
 
-void print_content(const std::vector<std::string>& arguments) {
+void print_content(const std::vector<std::string>& arguments, BatchPrinter print) {
   const recipe::Recipe recipe = recipe::load_recipe(arguments.at(0));
   const int ranks = std::stoi(arguments.at(1));
   const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, ranks);
@@ -182,7 +194,7 @@ void print_content(const std::vector<std::string>& arguments) {
                            .world_size = ranks,
                            .per_device = plan.per_device,
                            .accumulate = plan.accumulate},
-                          std::stoll(arguments.at(3)), std::stoll(arguments.at(4)));
+                          std::stoll(arguments.at(3)), std::stoll(arguments.at(4)), print);
   }
 }
 
@@ -261,7 +273,8 @@ int main(int count, char** values) {
     if (command == "samples") return print_samples(arguments), 0;
     if (command == "read") return print_read_time(arguments), 0;
     if (command == "op") return print_op(arguments), 0;
-    if (command == "content") return print_content(arguments), 0;
+    if (command == "content") return print_content(arguments, print_lines), 0;
+    if (command == "pixels") return print_content(arguments, print_batch_pixels), 0;
     const std::int64_t size = std::stoll(arguments.at(0));
     arguments.erase(arguments.begin());
     if (command == "windows") print_windows(size, arguments);

@@ -1,4 +1,5 @@
 """An HTTP proxy in front of a server that answers wrongly when a test says so."""
+import random
 import re
 import socket
 import socketserver
@@ -7,12 +8,22 @@ import threading
 import time
 
 REFUSALS = {
-    "500": b"HTTP/1.1 500 Internal Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-    "503": b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-    "403": b"HTTP/1.1 403 Forbidden\r\nContent-Length: 40\r\nConnection: close\r\n\r\n"
+    "500": b"HTTP/1.1 500 Internal Error\r\nContent-Length: 0\r\n\r\n",
+    "503": b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\n\r\n",
+    "429": b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n",
+    "403": b"HTTP/1.1 403 Forbidden\r\nContent-Length: 40\r\n\r\n"
            b"<Error><Code>ExpiredToken</Code></Error>",
 }
-FAULTS = (*REFUSALS, "delay", "reset", "short", "range", "flip", "stall")
+# Of every answer, whatever it is of. "long": a body longer than its header says; "garbage": bytes
+# behind a sound one; "empty": none at all.
+PASSING = ("500", "503", "429", "delay", "pause", "reset", "short", "long", "garbage", "range",
+           "empty")
+
+
+def mixed(share, kinds=PASSING, seed=1):
+    """A fault for this share of the requests, of all kinds alike."""
+    draws = random.Random(seed)
+    return lambda number, head: draws.choice(kinds) if draws.random() < share else None
 
 
 def receive_message(reader):
@@ -63,20 +74,23 @@ class FaultProxy(socketserver.ThreadingTCPServer):
 
 
 class Handler(socketserver.StreamRequestHandler):
-    """One request a connection."""
+    """The requests of one connection, which is kept where the fault does not end it."""
 
     def handle(self):
         try:
-            head, body = receive_message(self.rfile)
-            if head:
-                self.answer(self.server.next_fault(head), head, body)
+            while (message := receive_message(self.rfile))[0]:
+                if not self.answer(self.server.next_fault(message[0]), *message):
+                    return
         except OSError:
             pass  # the client has gone
 
     def answer(self, fault, head, body):
+        """Whether the connection goes on."""
         if fault in REFUSALS:
             self.wfile.write(REFUSALS[fault])
-            return
+            return True
+        if fault == "empty":
+            return False
         if fault == "delay":
             time.sleep(0.3)
         head, body = self.ask_server(head, body)
@@ -85,24 +99,32 @@ class Handler(socketserver.StreamRequestHandler):
             head = re.sub(rb"(?i)content-range: bytes \d+-", b"Content-Range: bytes 1-", head)
         if fault == "flip" and body:
             body = body[:half] + bytes([body[half] ^ 1]) + body[half + 1:]
+        if fault == "long":
+            head = re.sub(rb"(?i)(content-length:) *(\d+)",
+                          lambda m: b"%s %d" % (m[1], max(0, int(m[2]) - 5)), head)
+        if fault == "garbage":
+            body += b"garbage"
         self.wfile.write(head)
         if fault in ("short", "reset"):
             self.wfile.write(body[:half])
             if fault == "reset":
                 self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.request.close()
-        elif fault == "stall":
+            return False
+        if fault == "stall":
             for begin in range(0, len(body), 1024):
                 self.wfile.write(body[begin:begin + 1024])
-                self.wfile.flush()
                 time.sleep(1)
-        else:
-            self.wfile.write(body)
+            return True
+        self.wfile.write(body[:half])
+        if fault == "pause":
+            time.sleep(0.5)
+        self.wfile.write(body[half:])
+        return True
 
     def ask_server(self, head, body):
         with socket.create_connection(("127.0.0.1", self.server.server_port), timeout=60) as server:
             server.sendall(head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + body)
             with server.makefile("rb") as reader:
                 head, body = receive_message(reader)
-        head = re.sub(rb"(?i)\r\nconnection: [^\r]*", b"", head)
-        return head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), body
+        return re.sub(rb"(?i)\r\nconnection: [^\r]*", b"", head), body

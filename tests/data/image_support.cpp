@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "lib/data/resize.h"
+#include "lib/data/image/resize.h"
 
 namespace scaletrain::data {
 

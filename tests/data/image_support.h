@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "lib/core/philox.h"
-#include "lib/data/image.h"
-#include "lib/data/transform.h"
-#include "lib/data/view.h"
+#include "lib/data/augment/transform.h"
+#include "lib/data/image/image.h"
+#include "lib/data/image/view.h"
 #include "lib/recipe/recipe.h"
 #include "tests/format/tar_support.h"
 #include "tests/temporary_folder.h"

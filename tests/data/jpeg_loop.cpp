@@ -12,9 +12,9 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/data/dataset.h"
-#include "lib/data/order.h"
-#include "lib/data/transform.h"
+#include "lib/data/augment/transform.h"
+#include "lib/data/order/order.h"
+#include "lib/data/set/open_dataset.h"
 #include "lib/recipe/lists.h"
 
 using namespace scaletrain;  // NOLINT(google-build-using-namespace)

@@ -167,13 +167,14 @@ class FaultTest(StoreTestCase):
     """Rows 26 and 45 of the fault list: the same bytes, or one clear error and exit 74."""
 
     def test_faults_that_pass_do_not_change_a_byte(self):
-        for fault in ("delay", "500", "503", "reset", "short", "range"):
+        for fault in ("delay", "500", "503", "reset", "short", "range", "long", "empty"):
             with self.subTest(fault):
                 # All but every third request.
                 proxy.set_fault(lambda number, head, fault=fault: fault if number % 3 else None)
                 self.assertEqual(self.run_program("get", "s3://bucket/set/large.tar"), OBJECT)
-                # Nine pieces, each tried three times; or ten requests with six of them late.
-                self.assertEqual(proxy.faults, 6 if fault == "delay" else 2 * 9)
+                # Nine pieces, each tried three times; or ten requests with six of them late. On a
+                # busy machine a sound answer may stall too.
+                self.assertGreaterEqual(proxy.faults, 6 if fault == "delay" else 2 * 9)
 
     def test_a_flipped_byte_is_noticed_by_the_cache(self):
         # The first piece of the first copy.
@@ -191,7 +192,8 @@ class FaultTest(StoreTestCase):
                 proxy.set_fault(lambda number, head, fault=fault: fault if number else None)
                 error = self.run_program("get", "s3://bucket/set/large.tar", expect=74,
                                          give_up_after_s=0.5)
-                self.assertIn("s3://bucket/set/large.tar", error)
+                self.assertRegex(
+                    error, rf"s3://bucket/set/large.tar: bytes \d+-\d+ at {proxy.url}: ")
                 self.assertIn(word, error)
                 self.assertIn("given up after", error)
 

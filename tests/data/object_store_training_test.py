@@ -146,6 +146,19 @@ class ObjectStoreTrainingTest(support.RunTestCase):
             self.assertEqual(self.train(f"faults-{fault}", "s3://digits/set", cache=CACHE_BYTES), local)
             self.assertGreater(proxy.faults, 0)
 
+    def test_the_same_bits_through_mixed_faults(self):
+        local = self.train("local", support.DIGITS)
+        for share in (0.01, 0.05, 0.2):
+            with self.subTest(share):
+                proxy.set_fault(fault_proxy.mixed(share))
+                self.assertEqual(self.train(f"mixed-{share}", "s3://digits/set"), local)
+                self.assertGreater(proxy.faults, 0)
+        # What has a checksum may come damaged too.
+        mixed = fault_proxy.mixed(0.5, (*fault_proxy.PASSING, "flip", "stall"))
+        proxy.set_fault(lambda number, head: mixed(number, head) if is_of_a_whole_shard(head) else None)
+        self.assertEqual(self.train("cached", "s3://digits/set", cache=CACHE_BYTES), local)
+        self.assertGreater(proxy.faults, 3)
+
     def test_a_store_that_goes_away_is_one_error_and_74(self):
         for fault, word in (("503", "HTTP 503"), ("403", "HTTP 403, ExpiredToken")):
             with self.subTest(fault):

@@ -302,6 +302,27 @@ class Faults(RemoteTest):
             self.assertEqual(sound, data("check", "--json", self.remote))
             self.assertGreater(proxy.faults, 0)
 
+    def test_mixed_faults_change_nothing(self):
+        local, split = self.path("packed"), self.path("split")
+        flags = ["--samples-per-shard", 3]
+        class_folders(self.path("pictures"), each=10)
+        data("pack", self.path("pictures"), local, *flags)
+        data("split", local, "--val", 0.25, "--out", split)
+        data("pack", self.path("pictures"), f"s3://{self.bucket}/sound", *flags)
+        sound = data_json("check", f"s3://{self.bucket}/sound")["folders"][0]
+        for share in (0.01, 0.05, 0.2):
+            packed, parts = (f"s3://{self.bucket}/{name}-{share}" for name in ("packed", "split"))
+            with self.subTest(share):
+                proxy.set_fault(fault_proxy.mixed(share))
+                data("pack", self.path("pictures"), packed, *flags)
+                data("split", packed, "--val", 0.25, "--out", parts)
+                self.assertEqual({**sound, "folder": packed}, data_json("check", packed)["folders"][0])
+                self.assertGreater(proxy.faults, 0)
+                for folder, remote in ((local, packed), (split, parts)):
+                    for path in glob.glob(os.path.join(folder, "*.tar")):
+                        stored = swift.request("GET", f"/{remote[5:]}/{os.path.basename(path)}")
+                        self.assertEqual((200, read_bytes(path)), stored, path)
+
     def test_refused_access_is_told_at_once_and_without_secrets(self):
         self.upload(self.shards())
         for after in (0, 6):

@@ -44,6 +44,59 @@ class Tokenize(FolderTest):
         self.assertEqual([t for text in texts for t in (*text.encode(), END)], tokens)
         self.assertEqual(-(-len(tokens) // 1000), len(self.files()))
 
+    def test_the_card_counts_the_bytes_of_text_in_each_file(self):
+        texts = ["a" * 30, "b" * 45, ""]
+        paths = [self.write(f"{i}.txt", text) for i, text in enumerate(texts)]
+        report = data_json("tokenize", *paths, "--out", self.path("out"), "--tokens-per-file", 25)
+        # 31 + 46 + 1 tokens; bytes are tokens but for the three ends, at 30, 76 and 77.
+        self.assertEqual([(25, 25), (25, 24), (25, 25), (3, 1)],
+                         [(f["tokens"], f["text_bytes"]) for f in report["files"]])
+        self.assertFalse(any("without_loss" in f for f in report["files"]))
+        self.assertEqual([], glob.glob(self.path("out", "*.mask")))
+
+    def test_prompts_carry_no_loss(self):
+        rows = [("What is it? ", "It is."), ("", "Hm."), ("Once more: ", "")]
+        path = self.write("chat.jsonl", "\n".join(
+            json.dumps({"prompt": prompt, "answer": answer}) for prompt, answer in rows))
+        flags = ["--prompt-field", "prompt", "--text-field", "answer", "--out", self.path("out")]
+        report = data_json("tokenize", path, *flags, "--tokens-per-file", 20)
+        expected = [(t, part) for prompt, answer in rows for part, tokens in
+                    ((1, prompt.encode()), (0, (*answer.encode(), END))) for t in tokens]
+        self.assertEqual(35, len(expected))
+        for number, (begin, end) in enumerate([(0, 20), (20, 35)]):
+            file = self.files()[number]
+            self.assertEqual([t for t, _ in expected[begin:end]],
+                             numpy.fromfile(file, dtype="<u2").tolist())
+            mask = read_bytes(file + ".mask")
+            self.assertEqual(b"stmask1\n" + (end - begin).to_bytes(8, "little"), mask[:16])
+            bits = numpy.unpackbits(numpy.frombuffer(mask[16:], dtype=numpy.uint8),
+                                    bitorder="little")
+            self.assertEqual([part for _, part in expected[begin:end]], bits[:end - begin].tolist())
+            self.assertEqual(sum(bits), report["files"][number]["without_loss"])
+        data("tokenize", path, "--text-field", "answer", "--out", self.path("out"), "--overwrite")
+        self.assertEqual([], glob.glob(self.path("out", "*.mask")))
+        self.assertEqual(1, len(self.files()))
+
+    def test_fields_that_are_not_there(self):
+        path = self.write("chat.jsonl", '{"text": "a"}\n')
+        self.assertIn("chat.jsonl:1: /question: is missing", data(
+            "tokenize", path, "--prompt-field", "question", "--out", self.path("no"), code=65))
+        self.assertIn("is no .jsonl and has no fields", data(
+            "tokenize", self.write("a.txt", "a"), "--prompt-field", "q", "--out", self.path("no"),
+            code=2))
+        self.assertFalse(os.path.exists(self.path("no")))
+
+    def test_what_is_no_tokenizer_is_told_what_is(self):
+        path = self.write("a.txt", "abc")
+        for what in ["byte", "gpt2", self.path("none.model")]:
+            with self.subTest(what):
+                message = data("tokenize", path, "--tokenizer", what, "--out", self.path("no"),
+                               code=65)
+                for kind in ["bytes", "SentencePiece", "tokenizer.json", "vocab.json"]:
+                    self.assertIn(kind, message)
+        for kind in ["bytes", "SentencePiece", "tokenizer.json", "vocab.json"]:
+            self.assertIn(kind, data("tokenize", "--help"))
+
     def test_sentencepiece_models(self):
         text = (ROOT / "README.md").read_text(encoding="utf-8")
         source = self.write("readme.txt", text)

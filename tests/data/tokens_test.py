@@ -15,9 +15,11 @@ PROGRAM = pathlib.Path(os.environ.get("SCALETRAIN_BIN", ROOT / "build/release/bi
 CONTEXT = 64
 
 
-def windows(tokens):
+def windows(tokens, without_loss=()):
     """What nanoGPT would take at 0, CONTEXT, 2 CONTEXT, ...: x, and y one further."""
-    return [tokens[i:i + CONTEXT + 1].tolist()
+    targets = tokens.astype(numpy.int64)
+    targets[list(without_loss)] = -100
+    return [(tokens[i:i + CONTEXT].tolist(), targets[i + 1:i + CONTEXT + 1].tolist())
             for i in range(0, len(tokens) - CONTEXT, CONTEXT)]
 
 
@@ -39,9 +41,10 @@ class TokensTest(unittest.TestCase):
     def check(self, file, expected):
         out = subprocess.run([PROGRAM, "windows", str(CONTEXT), file], check=True, text=True,
                              capture_output=True).stdout
-        lines = [line.split() for line in out.splitlines()]
+        lines = [line.split(" ", 1) for line in out.splitlines()]
         self.assertEqual({line[0] for line in lines}, {file.name})
-        self.assertEqual([[int(word) for word in line[1:]] for line in lines], expected)
+        self.assertEqual([tuple([int(word) for word in part.split()] for part in line[1].split("->"))
+                          for line in lines], expected)
 
     def test_nanogpt(self):
         file = self.folder / "train.bin"
@@ -55,6 +58,16 @@ class TokensTest(unittest.TestCase):
         file = self.folder / "llama3.bin"
         file.write_bytes(llmc_header(20240801, 7, len(self.wide)) + self.wide.tobytes())
         self.check(file, windows(self.wide))
+
+    def test_a_mask_that_numpy_packed(self):
+        file = self.folder / "train.bin"
+        self.narrow.tofile(file)
+        marked = numpy.random.default_rng(8).random(len(self.narrow)) < 0.3
+        count = numpy.array([len(marked)], dtype="<u8")
+        mask = self.folder / "train.bin.mask"
+        mask.write_bytes(b"stmask1\n" + count.tobytes() +
+                         numpy.packbits(marked, bitorder="little").tobytes())
+        self.check(file, windows(self.narrow, numpy.flatnonzero(marked)))
 
     def test_npy_alone_and_in_a_tar(self):
         file = self.folder / "a.npy"

@@ -45,7 +45,7 @@ class ViewTest(unittest.TestCase):
             yield left, top, left + w, top + h
 
     def test_a_part_that_is_not_shrunk_differs_by_one_at_most(self):
-        # By nothing from our own whole picture (tests/data/jpeg_test.cpp); another build of libjpeg
+        # By nothing from our own whole picture (tests/data/image/jpeg_test.cpp); another build of libjpeg
         # may round by one.
         for subsampling in (0, 1, 2):
             for progressive in (False, True):
@@ -60,7 +60,7 @@ class ViewTest(unittest.TestCase):
                             self.assertLessEqual(difference.max(), 1)
 
     def test_a_shrunk_view_is_within_its_tolerance(self):
-        # Stated in lib/data/decode.h. A box of 4, 8 and 16 times the size is decoded at 1/2, 1/4
+        # Stated in lib/data/image/decode.h. A box of 4, 8 and 16 times the size is decoded at 1/2, 1/4
         # and 1/8.
         path = self.folder / "photograph.jpg"
         pictures.photograph(1280, 960).save(path, quality=90)

@@ -42,6 +42,26 @@ TEST_CASE("sums, maxima and broadcasts reach every rank") {
   }
 }
 
+TEST_CASE("what each rank has is gathered on the root alone, in their order") {
+  for (const int root : {0, 2}) {
+    const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
+      dist::Group group(env, at::kCPU, kTimeout);
+      std::string text;
+      for (const at::ScalarType type : {at::kFloat, at::kLong, at::kBool}) {
+        const auto own = at::full({2, 2}, env.rank, type);
+        for (const at::Tensor& one : group.gather(own, root, "own")) {
+          text += fmt::format("{} ", one[1][1].item<double>());
+        }
+      }
+      return text;
+    });
+    for (int rank = 0; rank < 3; ++rank) {
+      CHECK(results[rank].text == (rank == root ? "0 1 2 0 1 2 0 1 1 " : ""));
+      CHECK(results[rank].status == 0);
+    }
+  }
+}
+
 TEST_CASE("a text of the root is the text of all, also an empty and a long one") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     dist::Group group(env, at::kCPU, kTimeout);
@@ -65,7 +85,23 @@ TEST_CASE("one rank opens nothing and every collective is the identity") {
   group.barrier("end");
   CHECK(five.item<float>() == 5);
   CHECK(group.broadcast_text("text", 0, "text") == "text");
+  CHECK(group.gather(five, 0, "five").front().is_same(five));
   CHECK(!group.process_group());
+}
+
+TEST_CASE(
+    "a rank waits for its peers without a limit where a launcher watches, else a quarter hour") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& given) {
+    core::WorkerEnv env = given;
+    const auto unwatched = dist::patience_for_peers(env);
+    env.beat_fd = 0;  // some descriptor
+    const auto patience = dist::patience_for_peers(env);
+    dist::Group group(env, at::kCPU, patience);  // c10d's arithmetic takes it, too
+    const at::Tensor sum = at::ones({1});
+    group.all_reduce_sum(sum, "sum").wait();
+    return fmt::format("{} {} {}", unwatched == 15min, patience > 500h, sum.item<float>());
+  });
+  check_all_said(results, "true true 2");
 }
 
 TEST_CASE("ranks that do not come are named, on every rank") {

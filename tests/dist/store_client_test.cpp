@@ -8,7 +8,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <vector>
 
-#include "launcher/store_socket.h"
+#include "launcher/place/store_socket.h"
 
 namespace scaletrain::launcher {
 namespace {

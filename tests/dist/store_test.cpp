@@ -7,6 +7,7 @@
 
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include "lib/dist/agreement.h"
 #include "lib/dist/foreign_text.h"
 #include "lib/dist/numeric_names.h"
 #include "tests/dist/ranks.h"
@@ -42,7 +43,7 @@ TEST_CASE("a store of the launcher serves two attempts, and the second does not 
         for (env.restart_count = 0; env.restart_count < 2; ++env.restart_count) {
           auto store = dist::open_store(env, 10s);
           seen += store->check({"left behind"}) ? "old " : "new ";
-          dist::await_all_ranks(*store, env, 10s);
+          dist::agree(*store, {.rank = env.rank, .world_size = env.world_size}, "all", {}, 10s);
           store->set("left behind", "1");
         }
         if (write(ends[1], "x", 1) != 1) return "no pipe";

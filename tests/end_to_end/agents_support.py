@@ -1,6 +1,7 @@
-"""Agents of an elastic job, each on a host of its own in network namespaces."""
+"""Agents of an elastic job, on hosts in network namespaces or all on this machine."""
 
 import collections
+import socket
 import subprocess
 import time
 
@@ -16,7 +17,13 @@ WORKER = ("echo $MASTER_PORT $RANK >>$OUT.new.$$; mv $OUT.new.$$ $OUT/$MASTER_PO
           "while [ ! -e $OUT/done ]; do sleep 0.05; done")
 
 
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
 class AgentsTestCase(LaunchTestCase):
+    HOSTS = 4  # 0: this machine, by its loopback address
     NNODES = "2:4"
     FLAGS = ["--heartbeat-timeout", "3s", "--last-call", "1s", "--join-timeout", "60s",
              "--grace", "2s"]
@@ -25,15 +32,18 @@ class AgentsTestCase(LaunchTestCase):
     def setUp(self):
         super().setUp()
         (self.folder / "out").mkdir()
-        self.hosts = Hosts(self, 4)
-        self.endpoints = ",".join(f"{address}:{PORT}" for address in self.hosts.addresses)
+        if self.HOSTS:
+            self.hosts = Hosts(self, self.HOSTS)
+            self.endpoints = ",".join(f"{address}:{PORT}" for address in self.hosts.addresses)
+        else:
+            self.endpoints = f"127.0.0.1:{free_port()}"
 
     def agent(self, host, *words, flags=()):
         words = words or ("--", "sh", "-c", WORKER)
+        command = [SCALETRAIN, "launch", "--nnodes", self.NNODES, "--rdzv-endpoint", self.endpoints,
+                   "--rdzv-backend", "c10d", *self.FLAGS, *flags, *map(str, words)]
         process = subprocess.Popen(
-            self.hosts.command(host, SCALETRAIN, "launch", "--nnodes", self.NNODES,
-                               "--rdzv-endpoint", self.endpoints, "--rdzv-backend", "c10d",
-                               *self.FLAGS, *flags, *words),
+            self.hosts.command(host, *command) if self.HOSTS else command,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             cwd=self.folder, env=self.environment({"OUT": str(self.folder / "out"), **self.ENV}))
         self.addCleanup(process.communicate, timeout=RECOVERY_S)

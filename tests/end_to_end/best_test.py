@@ -1,6 +1,7 @@
 """The best checkpoint: chosen by validation, kept, tested at the end, and what if it is not there."""
 
 import json
+import os
 import unittest
 
 from end_to_end import support
@@ -26,6 +27,37 @@ class BestTest(support.RunTestCase):
         self.assertEqual(30, self.state("recipe", "best")["best_step"])
         self.assertEqual(found[30], self.state("recipe", "latest")["best_metric"])
 
+    def test_the_k_best_are_kept_and_the_test_says_which_it_tested(self):
+        # No validation after the first one is better, and equals stay behind the earlier.
+        run = self.folder / "recipe"
+        recipe = self.recipe(**{**BEST_FIRST, "steps": 20, "checkpoint":
+                                {"every": {"steps": 1000}, "keep_last": 1, "keep_best": 2}})
+        self.run_scaletrain("launch", recipe, env={"SCALETRAIN_FAULT": "kill@14"}, expect=137)
+        top1 = {r["step"]: r["top1"] for r in support.records(run, "eval")}
+        self.assertEqual(top1[4], top1[8], "the learning rate is too high for this test")
+        saved = sorted(path.name for path in (run / "checkpoints").iterdir())
+        self.assertEqual(["best", "latest", "step-00000004", "step-00000008"], saved)
+        result = self.run_scaletrain("resume", run)
+        saved = sorted(path.name for path in (run / "checkpoints").glob("step-*"))
+        self.assertEqual(["step-00000004", "step-00000008", "step-00000020"], saved)
+        self.assertEqual([[4, top1[4]], [8, top1[8]]], self.state("recipe", "latest")["best_steps"])
+        (test,) = [r for r in support.records(run, "eval") if r["split"] == "test"]
+        self.assertEqual((4, 0), (test["step"], test["epoch"]))
+        finished = json.loads((run / "finished.json").read_text())
+        self.assertEqual((20, 4), (finished["step"], finished["test_step"]))
+        self.assertRegex(result.stderr, r"test top-1 .*, step 4\)")
+
+    def test_a_later_validation_that_is_better_than_the_worst_is_kept(self):
+        run = self.folder / "recipe"
+        self.run_scaletrain("launch", self.recipe(
+            steps=36, optimizer={"name": "adamw", "lr": 0.002}, validate={"every": {"steps": 4}},
+            checkpoint={"every": {"steps": 1000}, "keep_last": 1, "keep_best": 3}))
+        top1 = {r["step"]: r["top1"] for r in support.records(run, "eval") if r["split"] == "val"}
+        best = sorted(top1, key=lambda step: (-top1[step], step))[:3]
+        self.assertEqual(best, [step for step, _ in self.state("recipe", "latest")["best_steps"]])
+        kept = {int(path.name[5:]) for path in (run / "checkpoints").glob("step-*")}
+        self.assertEqual({*best, 36}, kept)
+
     def stop_behind_best(self, name="recipe", **changes):
         """A run that was killed after step 8 and whose best checkpoint is that of step 4."""
         recipe = self.recipe(name, **{**BEST_FIRST, **changes})
@@ -43,6 +75,36 @@ class BestTest(support.RunTestCase):
         self.assertIn("warning: " + str(weights), result.stderr)
         self.assertIn("the last model is tested, not the best", result.stderr)
         self.assertIn("test top-1", result.stderr)
+
+    def test_one_that_cannot_be_read_at_the_end_may_be_the_next_time(self):
+        self.stop_behind_best()
+        unread = "checkpoints/step-00000004/model.safetensors"
+        result = self.run_scaletrain("resume", self.folder / "recipe", expect=74,
+                                     env={**self.faulty_libc(), "FAULTY_READ": unread})
+        self.assertIn(f"{unread}: cannot be read: Input/output error (EIO)", result.stderr)
+        result = self.run_scaletrain("resume", self.folder / "recipe")
+        self.assertNotIn("the last model is tested", result.stderr)
+        self.assertEqual(4, self.state("recipe", "best")["step"])
+
+    def test_a_state_that_cannot_be_read_in_a_save_loses_nothing(self):
+        self.stop_behind_best()
+        unread = "checkpoints/step-00000004/state.json"
+        result = self.run_scaletrain("resume", self.folder / "recipe", expect=74,
+                                     env={**self.faulty_libc(), "FAULTY_READ": unread})
+        self.assertIn("the checkpoint of step 4 is kept", result.stderr)
+        self.assertEqual(4, self.state("recipe", "best")["step"])
+
+    def test_links_that_a_killed_save_left_behind_are_put_right(self):
+        recipe = self.stop_behind_best()
+        checkpoints = self.folder / "recipe/checkpoints"
+        for link in ("latest", "best"):
+            (checkpoints / link).unlink()
+        (checkpoints / "latest").symlink_to("step-00000004")
+        # Killed again before a save of its own.
+        self.run_scaletrain("launch", "--resume", "auto", recipe,
+                            env={"SCALETRAIN_FAULT": "kill@10"}, expect=137)
+        self.assertEqual(("step-00000008", "step-00000004"),
+                         tuple(os.readlink(checkpoints / link) for link in ("latest", "best")))
 
     def test_in_another_folder_the_best_is_chosen_anew(self):
         self.stop_behind_best()

@@ -1,14 +1,8 @@
 """A run killed with SIGKILL and resumed, again and again, ends as the run that was left alone."""
 
-import os
-import random
-import signal
 import unittest
 
-from end_to_end import support
-
-KILLS = ["launcher", "rank", "all", "launcher while saving", "all while saving"]
-
+from end_to_end import killed_runs, support
 
 # Running statistics in buffers; random masks and two moments for every parameter.
 RESNET = {
@@ -23,88 +17,19 @@ TRANSFORMER = {
 }
 
 
-class ResumeTest(support.RunTestCase):
-    def check(self, ranks, steps, parts, kills=KILLS):
-        changes = {
-            **parts,
-            "batch": {"per_device": 4},
-            "steps": steps,
-            "schedule": {"warmup": {"steps": 4}, "decay": "cosine"},
-            "checkpoint": {"every": {"steps": 4}, "keep_last": 2},
-        }
-        flags = ["launch", "--nproc", ranks]
-        alone = self.recipe("alone", **changes)
-        self.run_scaletrain(*flags, alone)
-        killed = self.recipe("killed", **changes)
-
-        seed = random.randrange(1 << 30)
-        print(f"kill moments drawn with seed {seed}")
-        moments = random.Random(seed)
-        for number, kill in enumerate(kills):
-            unfinished = self.unfinished()  # of the kill before
-            process = self.start(*flags, "--resume", "auto", killed)
-            # The first kill comes behind the first checkpoint, so that there is one to go on from.
-            least = 6 if number == 0 else 1
-            self.wait_for_moment(process, kill, moments.randint(least, least + 5), unfinished)
-            self.kill(process, kill, moments)
-            process.communicate(timeout=60)
-            self.assert_nothing_left(process)
-        self.run_scaletrain(*flags, "--resume", "auto", killed)
-
-        self.assertEqual(support.inspect(self.folder / "alone")["model_digest"],
-                         support.inspect(self.folder / "killed")["model_digest"])
-        for field in ("loss", "grad_norm", "lr", "order_digest", "samples"):
-            self.assertEqual(self.chain("alone", field), self.chain("killed", field), field)
-        attempts = {record["attempt"] for record in support.records(self.folder / "killed", "train")}
-        self.assertGreater(len(attempts), 1, "no attempt went on from another's checkpoint")
-
-    def chain(self, run, field):
-        return [(r["step"], r[field]) for r in support.records(self.folder / run, "train")]
-
-    def unfinished(self):
-        """The checkpoints that are being written, or were when a process was killed."""
-        return set((self.folder / "killed").glob("checkpoints/*.tmp.*"))
-
-    def wait_for_moment(self, process, kill, more, unfinished):
-        """`more` lines of metrics after the start, or the middle of a save."""
-        run = self.folder / "killed"
-        if kill.endswith("saving"):
-            support.wait_until(
-                lambda: process.poll() is not None or self.unfinished() - unfinished,
-                "a checkpoint that is being written")
-            return
-        before = self.lines(run)
-        support.wait_until(lambda: process.poll() is not None or self.lines(run) >= before + more,
-                           f"{more} more steps")
-
-    @staticmethod
-    def lines(run):
-        metrics = run / "metrics.jsonl"
-        return metrics.read_bytes().count(b"\n") if metrics.exists() else 0
-
-    def kill(self, process, kill, moments):
-        everyone = support.pids_with(process.marker)
-        workers = sorted(set(everyone) - {process.pid})
-        victims = {"launcher": [process.pid], "rank": [moments.choice(workers or [process.pid])],
-                   "all": everyone}[kill.split(" while")[0]]
-        for pid in victims:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-
+class ResumeTest(killed_runs.KilledRunTestCase):
     def test_two_ranks_of_a_convolutional_network(self):
         if support.LONG:
-            self.check(2, 60, RESNET)
+            self.check_killed_run(2, 60, RESNET)
         else:
-            self.check(2, 16, RESNET, ["rank", "all while saving"])
+            self.check_killed_run(2, 16, RESNET, ["rank", "all while saving"])
 
     def test_four_ranks_of_a_transformer(self):
-        self.check(4, 60, TRANSFORMER)
+        self.check_killed_run(4, 60, TRANSFORMER)
 
     @unittest.skipUnless(support.LONG, "four ranks of a ResNet: the long form")
     def test_four_ranks_of_a_convolutional_network(self):
-        self.check(4, 60, RESNET)
+        self.check_killed_run(4, 60, RESNET)
 
 
 if __name__ == "__main__":

@@ -36,13 +36,16 @@ class SlurmBatch(slurm_support.ClusterTestCase):
     def long_recipe(self, name="recipe"):
         return self.recipe(name, steps=STEPS, threads=1, log={"every": {"steps": 5}})
 
-    def scaletrain(self, *words):
-        """`scaletrain WORDS` in the cluster; its output."""
+    def in_cluster(self, *words, expect=0):
+        """`scaletrain WORDS` in the cluster."""
         done = subprocess.run(
             self.cluster.command(SCALETRAIN, *words), cwd=self.folder, env=self.cluster.environment,
             stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
-        return done.stdout
+        self.assertEqual(expect, done.returncode, done.stdout + done.stderr)
+        return done
+
+    def scaletrain(self, *words):
+        return self.in_cluster(*words).stdout
 
     def submit(self, *words):
         job = self.scaletrain("slurm", *words, "--submit").strip()
@@ -129,11 +132,15 @@ class SlurmBatch(slurm_support.ClusterTestCase):
     def test_a_cancelled_job_has_saved_and_does_not_come_back(self):
         job = self.submit_and_stop_workers()
         self.assertIn("RUNNING", self.scaletrain("slurm", "status", self.run_folder))
+        second = self.in_cluster("slurm", self.folder / "recipe.json", "--submit", expect=2)
+        self.assertIn(f"job {job} of this run is RUNNING\n", second.stderr)
         self.scaletrain("slurm", "cancel", self.run_folder)
         self.wait_for_state(job, "CANCELLED")
         wait_until(lambda: list((self.run_folder / "checkpoints").glob("step-*")), "a checkpoint")
         wait_until(lambda: not slurm_support.workers_in(self.folder), "the workers to leave")
         self.assertEqual(("CANCELLED", "0"), (self.show(job)["JobState"], self.show(job)["Restarts"]))
+        self.assertIn(f"job {job} has ended already",
+                      self.in_cluster("slurm", "cancel", self.run_folder).stderr)
 
     def test_the_tasks_of_an_array_are_runs_of_their_own(self):
         for number in (0, 3):
@@ -187,6 +194,7 @@ class SlurmBatch(slurm_support.ClusterTestCase):
                                   "--sbatch", f"comment={name}")
                 shown = self.cluster.run("squeue", "--noheader", "--jobs", job, "--format=%j\n%k")
                 self.assertEqual(f"{name}\n{name}\n", shown)
+                (self.run_folder / "slurm.json").unlink()  # of a run whose job waits there is one
         self.assertFalse((self.folder / "canary").exists())
 
 

@@ -21,8 +21,8 @@ class StopTest(support.RunTestCase):
                            "the first steps")
         return path, process
 
-    def check_stop(self, number, status, to_all=False):
-        path, process = self.start_long()
+    def check_stop(self, number, status, to_all=False, run="run"):
+        path, process = self.start_long(run)
         # As Slurm does it: to the workers too, and more than once.
         for pid in 2 * support.pids_with(process.marker) if to_all else [process.pid]:
             try:
@@ -32,22 +32,23 @@ class StopTest(support.RunTestCase):
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, status, err)
         self.assertEqual(1, err.count("stopping 2 workers"), err)
-        self.assertEqual(1, len(list((self.folder / "run/checkpoints").glob("step-*"))))
+        self.assertEqual(1, len(list((self.folder / run / "checkpoints").glob("step-*"))))
         self.assert_nothing_left(process)
-        saved = support.inspect(self.folder / "run")
-        last = support.records(self.folder / "run", "train")[-1]
+        saved = support.inspect(self.folder / run)
+        last = support.records(self.folder / run, "train")[-1]
         self.assertEqual(saved["step"], last["step"])
         self.assertIn("scaletrain resume", err)
-        more = self.run_scaletrain("resume", self.folder / "run", "--nproc", 2,
+        more = self.run_scaletrain("resume", self.folder / run, "--nproc", 2,
                                    "--set", f"steps={saved['step'] + 5}", "--allow", "steps")
-        self.assertEqual(support.records(self.folder / "run", "train")[-1]["step"],
+        self.assertEqual(support.records(self.folder / run, "train")[-1]["step"],
                          saved["step"] + 5, more.stderr)
 
     def test_sigterm_saves_and_exits_75(self):
         self.check_stop(signal.SIGTERM, 75)
 
-    def test_sigusr2_to_everybody_twice_saves_once_and_exits_75(self):
-        self.check_stop(signal.SIGUSR2, 75, to_all=True)
+    def test_sigusr1_or_2_to_everybody_twice_saves_once_and_exits_75(self):
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            self.check_stop(number, 75, to_all=True, run=number.name)
 
     def test_ctrl_c_saves_and_exits_130(self):
         self.check_stop(signal.SIGINT, 130)

@@ -1,5 +1,6 @@
 """What the end-to-end tests share: the programs, the digits, runs and what they leave behind."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -87,6 +88,14 @@ class RunTestCase(unittest.TestCase):
         self.assert_nothing_left(process)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
+    def faulty_libc(self):
+        """The variables that put tests/end_to_end/faulty_libc.c under a run."""
+        library = self.folder / "faulty_libc.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library,
+                        pathlib.Path(__file__).parent / "faulty_libc.c", "-ldl"], check=True)
+        return {"LD_PRELOAD": str(library), "FAULTY_CLOCK": str(self.folder / "clock"),
+                "FAULTY_FSYNC": str(self.folder / "slow")}
+
     def assert_nothing_left(self, process, within_s=10):
         deadline = time.monotonic() + within_s
         while pids_with(process.marker):
@@ -106,6 +115,14 @@ def pids_with(marker):
         except OSError:
             continue  # it has gone meanwhile
     return found
+
+
+def command_line(pid):
+    """The command line of a process, b"" of one that has gone meanwhile."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def records(run, event):
@@ -128,6 +145,19 @@ def inspect(path):
     result = subprocess.run([SCALETRAIN, "checkpoint", "inspect", path, "--json"],
                             check=True, capture_output=True, text=True)
     return json.loads(result.stdout)
+
+
+def seal(checkpoint):
+    """Writes the manifest of a checkpoint anew, so that changed files have the right checksums."""
+    path = checkpoint / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["manifest_sha256"]
+    for name, entry in manifest["files"].items():
+        data = (checkpoint / name).read_bytes()
+        entry.update(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+    body = json.dumps(manifest)[:-1]
+    path.write_text(body + ',\n "manifest_sha256": "' + hashlib.sha256(body.encode()).hexdigest()
+                    + '"\n}\n')
 
 
 def wait_until(condition, what, timeout_s=120):

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import pathlib
 import pty
 import shutil
 import signal
@@ -16,14 +15,6 @@ WORKER = support.BIN / "scaletrain-worker"
 
 
 class SurroundingsTest(support.RunTestCase):
-    def faulty_libc(self):
-        """The variables that put tests/end_to_end/faulty_libc.c under a run."""
-        library = self.folder / "faulty_libc.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", library,
-                        pathlib.Path(__file__).parent / "faulty_libc.c", "-ldl"], check=True)
-        return {"LD_PRELOAD": str(library), "FAULTY_CLOCK": str(self.folder / "clock"),
-                "FAULTY_FSYNC": str(self.folder / "slow")}
-
     def steps_done(self, run="recipe"):
         metrics = self.folder / run / "metrics.jsonl"
         return len(support.records(metrics.parent, "train")) if metrics.exists() else 0
@@ -145,11 +136,53 @@ class SurroundingsTest(support.RunTestCase):
         process.communicate(timeout=60)
         self.assert_nothing_left(process)
 
+    def test_what_is_removed_in_mid_run_is_warned_about_and_written_again(self):
+        run = self.folder / "recipe"
+        process = self.start_slow(steps=100, checkpoint={"every": {"steps": 10}})
+        self.wait_for_steps(3)
+        files = [run / name for name in ("metrics.jsonl", "recipe.json", "environment.json")]
+        recipe = files[1].read_text()
+        for file in files:
+            file.unlink()
+        support.wait_until(lambda: all(file.exists() for file in files), "the files")
+        self.assertEqual(recipe, files[1].read_text())
+        support.wait_until(lambda: not shutil.rmtree(run, ignore_errors=True) and not run.exists(),
+                           "the folder to be gone")
+        _, err = process.communicate(timeout=support.TIMEOUT_S)
+        self.assertEqual(0, process.returncode, err)
+        for file in files:
+            self.assertGreaterEqual(err.count(f"warning: {file}: was removed while"), 2, err)
+        self.assertEqual(100, support.records(run, "train")[-1]["step"])
+        self.assertEqual(recipe, files[1].read_text())
+        self.run_scaletrain("checkpoint", "verify", run)
+        self.assertTrue((run / "finished.json").exists())
+
+    def test_a_launcher_without_descriptors_or_processes_is_71(self):
+        codes = {}
+        for files in range(6, 40, 3):
+            done = subprocess.run(
+                ["sh", "-c", f"ulimit -n {files}; exec \"$@\"", "sh", support.SCALETRAIN, "launch",
+                 "--nproc", "4", "--", "true"], stdin=subprocess.DEVNULL, capture_output=True,
+                text=True, timeout=support.TIMEOUT_S, check=False)
+            codes.setdefault(done.returncode, []).append((files, done.stderr))
+        self.assertEqual({0, 71}, set(codes), codes)
+        for _, err in codes[71]:
+            self.assertRegex(err, r"EMFILE|Too many open files|free file descriptor")
+        if shutil.which("strace"):
+            for call in (("clone",), ("execve", "-P", "/bin/true")):
+                done = subprocess.run(
+                    ["strace", "-f", "-o", "/dev/null", "-e", f"trace={call[0]}", *call[1:], "-e",
+                     f"inject={call[0]}:error=EAGAIN", support.SCALETRAIN, "launch", "--",
+                     "/bin/true"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                    timeout=support.TIMEOUT_S, check=False)
+                self.assertEqual(71, done.returncode, done.stderr)
+                self.assertIn("ulimit -u", done.stderr)
+
     def test_memory_that_is_not_there_is_71_and_descriptors_are_named(self):
         hungry = {"name": "mlp", "num_classes": 10, "hidden": 60000, "layers": 2}
         for limit, status, text, changes in (
                 ("-v 6000000", 71, "make /batch/per_device smaller", {"model": hungry}),
-                ("-n 63", 1, "open files: at most 63 are allowed", {}), ("-n 64", 0, "", {}),
+                ("-n 63", 71, "open files: at most 63 are allowed", {}), ("-n 64", 0, "", {}),
                 ("-Sn 20", 0, "", {})):  # may be raised
             path = self.recipe("run" + limit.replace(" ", ""), steps=2, **changes)
             done = subprocess.run(

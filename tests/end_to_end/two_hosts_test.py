@@ -3,15 +3,18 @@ hosts."""
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 import unittest
 import unittest.mock
 
+from end_to_end.agents_support import free_port
 from end_to_end.hosts import Hosts, skip_unless_available
-from end_to_end.support import (SCALETRAIN, TIMEOUT_S, RunTestCase, pids_with, records,
+from end_to_end.support import (DIGITS, SCALETRAIN, TIMEOUT_S, RunTestCase, pids_with, records,
                                 wait_until)
 
 PORT = "29533"
@@ -36,16 +39,17 @@ class TwoHosts(RunTestCase):
         super().setUp()
         self.hosts = Hosts(self, 2, v6=self.V6)
 
-    def start_node(self, node, *arguments):
+    def start_node(self, node, *arguments, grace="5s", env=None):
         """`scaletrain launch` for two nodes on host number `node`."""
         marker = f"{self.id()}-{os.getpid()}-{node}"
         process = subprocess.Popen(
             self.hosts.command(node, SCALETRAIN, "launch", "--nnodes", "2", "--node-rank", node,
                                "--nproc", "1", "--master-addr", self.hosts.addresses[0],
-                               "--master-port", PORT, "--grace", "5s", *arguments),
+                               "--master-port", PORT, "--grace", grace, *arguments),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             cwd=self.folder,
-            env={**os.environ, "GLOO_SOCKET_IFNAME": "wire", "SCALETRAIN_TEST_MARKER": marker})
+            env={**os.environ, "GLOO_SOCKET_IFNAME": "wire", "SCALETRAIN_TEST_MARKER": marker,
+                 **(env or {})})
         process.marker = f"SCALETRAIN_TEST_MARKER={marker}"
         self.addCleanup(self._end, process)
         return process
@@ -65,6 +69,30 @@ class TwoHosts(RunTestCase):
         self.assertEqual(losses[0], losses[1])
         self.assertEqual(8, len(losses[0]))
 
+    def test_a_launcher_with_another_recipe_is_refused_with_the_key(self):
+        recipe = self.recipe()
+        nodes = [self.start_node(0, recipe), self.start_node(1, recipe, "--set", "optimizer.lr=0.5")]
+        _, err = nodes[1].communicate(timeout=TIMEOUT_S)
+        self.assertEqual(2, nodes[1].returncode, err)
+        self.assertIn("refuses this node: its recipe is not the job's: optimizer.lr is 0.5, "
+                      "not 0.05\n", err)
+        for pid in pids_with(nodes[0].marker):
+            os.kill(pid, signal.SIGTERM)
+        self.finish(nodes[:1])
+        self.assertEqual(75, nodes[0].returncode)
+
+    def test_hosts_may_have_the_same_shards_in_other_places(self):
+        (self.folder / "copy").mkdir()
+        for shard in DIGITS.glob("*.tar"):
+            shutil.copy(shard, self.folder / "copy")
+        recipe = self.recipe(steps=2)
+        text = recipe.read_text().replace(str(DIGITS), str(self.folder / "copy"))
+        (self.folder / "there").mkdir()
+        there = self.folder / "there/recipe.json"
+        there.write_text(text)
+        for (_, err), status in self.finish([self.start_node(0, recipe), self.start_node(1, there)]):
+            self.assertEqual(0, status, err)
+
     def test_a_foreign_program_meets(self):
         script = self.folder / "ddp.py"
         script.write_text(textwrap.dedent(DDP))
@@ -73,6 +101,19 @@ class TwoHosts(RunTestCase):
         for node, ((out, err), status) in enumerate(results):
             self.assertEqual(0, status, err)
             self.assertIn(f"rank {node} of node {node}: 3.0", out)
+
+    def test_a_save_longer_than_the_hang_timeout_is_no_hang_while_it_beats(self):
+        recipe = self.recipe(steps=6, log={"every": {"steps": 1}})
+        slow = self.folder / "slow"
+        nodes = [self.start_node(node, "--hang-timeout", "3s", recipe, env=self.faulty_libc())
+                 for node in range(2)]
+        wait_until(lambda: (self.folder / "recipe/metrics.jsonl").exists(), "the first step")
+        slow.touch()  # from now on each sync takes 2 s, and another rank waits for all of them
+        wait_until(lambda: list(self.folder.glob("recipe/checkpoints/*.tmp.*")), "the save")
+        start = time.monotonic()
+        for (out, err), status in self.finish(nodes):
+            self.assertEqual(0, status, f"{out}\n{err}")
+        self.assertGreater(time.monotonic() - start, 8)  # longer than a silent rank has
 
     def test_a_rank_that_dies_on_one_host_stops_the_other(self):
         recipe = self.recipe(steps=100000, log={"every": {"steps": 1}})
@@ -89,6 +130,22 @@ class TwoHosts(RunTestCase):
         self.assertEqual((1, 1, "SIGKILL"), tuple(failure[key] for key in ("node", "rank", "signal")))
         self.assertEqual([], [pid for node in nodes for pid in pids_with(node.marker)])
 
+    def test_a_rank_does_not_wait_in_a_collective_for_a_host_that_is_gone(self):
+        # Nothing closes the connections to it. Without the launcher's word the rank would wait for
+        # the group's time, deaf to SIGTERM, and be killed when the grace is over.
+        recipe = self.recipe(steps=100000, log={"every": {"steps": 1}})
+        nodes = [self.start_node(node, "--heartbeat-timeout", "3s", recipe, grace="90s")
+                 for node in range(2)]
+        metrics = self.folder / "recipe/metrics.jsonl"
+        wait_until(lambda: metrics.exists() and records(metrics.parent, "train"), "a step")
+        self.hosts.cut(1)
+        start = time.monotonic()
+        ((_, err), status), = self.finish(nodes[:1])
+        self.assertEqual(75, status, err)
+        self.assertLess(time.monotonic() - start, 60)
+        self.assertIn("(the launcher tells that a rank is gone)",
+                      (self.folder / "recipe/logs/attempt_0/0/stderr.log").read_text())
+
     def test_a_hang_on_one_host_is_the_verdict_on_both(self):
         recipe = self.recipe()
         with unittest.mock.patch.dict(os.environ, SCALETRAIN_FAULT="spin@7,1"):
@@ -100,8 +157,50 @@ class TwoHosts(RunTestCase):
         self.assertEqual((1, 1, 75), tuple(failure[key] for key in ("node", "rank", "exit_code")))
 
 
+    def test_an_address_that_is_loopback_on_one_host_is_refused_before_workers_start(self):
+        recipe = self.recipe()
+        nodes = [self.start_node(node, "--master-addr", address, recipe)
+                 for node, address in enumerate(("127.0.0.2", self.hosts.addresses[0]))]
+        for (_, err), status in self.finish(nodes):
+            self.assertEqual(2, status, err)
+            self.assertIn("MASTER_ADDR: \"127.0.0.2\" is a loopback address on node 0", err)
+        self.assertEqual([], list((self.folder / "recipe/logs").glob("attempt_*")))
+
+
 class TwoHostsOfIPv6Only(TwoHosts):
     V6 = True
+
+
+class TwoLaunchersOfOneHost(RunTestCase):
+    def start_node(self, node, port, *arguments):
+        return self.start("launch", "--nnodes", 2, "--node-rank", node, "--master-addr", "127.0.0.1",
+                          "--master-port", port, *arguments)
+
+    def test_they_meet_at_the_loopback_address_and_say_how_to_go_on(self):
+        self.run_scaletrain("launch", "--nproc", 2, self.recipe("alone", steps=8, threads=1))
+        apart = self.recipe("apart", steps=8, threads=1)
+        port = free_port()
+        for node in [self.start_node(node, port, apart) for node in range(2)]:
+            out, err = node.communicate(timeout=TIMEOUT_S)
+            self.assertEqual(0, node.returncode, f"{out}\n{err}")
+        losses = [[record["loss"] for record in records(self.folder / name, "train")]
+                  for name in ("alone", "apart")]
+        self.assertEqual(losses[0], losses[1])
+
+        recipe = self.recipe(steps=100000)
+        nodes = [self.start_node(node, port, recipe) for node in range(2)]
+        metrics = self.folder / "recipe/metrics.jsonl"
+        wait_until(lambda: metrics.exists() and records(metrics.parent, "train"), "a step")
+        nodes[1].send_signal(signal.SIGTERM)
+        for number, node in enumerate(nodes):
+            _, err = node.communicate(timeout=TIMEOUT_S)
+            self.assertEqual(75, node.returncode, err)
+            if number == 1:
+                self.assertIn(f"continue with: scaletrain resume {metrics.parent} --nnodes 2 --nproc 1 "
+                              f"--node-rank 1 --master-addr 127.0.0.1 --master-port {port}\n", err)
+            else:
+                self.assertIn(f"scaletrain resume {metrics.parent} --nnodes 2 --nproc 1 --node-rank 0",
+                              err)
 
 
 if __name__ == "__main__":

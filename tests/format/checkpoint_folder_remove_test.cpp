@@ -1,8 +1,11 @@
+#include "lib/format/checkpoint_folder_remove.h"
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "tests/format/checkpoint_support.h"
@@ -16,17 +19,25 @@ namespace {
 
 void publish_step(const fs::path& checkpoints, std::int64_t step) {
   core::Disk& disk = core::system_disk();
-  publish_checkpoint(disk, checkpoints, {.program = "test", .step = step}, 1,
-                     [&](const fs::path& folder) {
-                       return FileEntries{{"a", write_hashed(disk, folder / "a", "a")}};
-                     });
+  publish_checkpoint(
+      disk, checkpoints, {.program = "test", .step = step}, 1, [&](const fs::path& folder) {
+        return FileEntries{
+            {"a", write_hashed(disk, folder / "a", "a")},
+            {"state.json", write_hashed(disk, folder / "state.json", test::state_text(step))}};
+      });
+}
+
+void retain(const fs::path& checkpoints, std::int64_t newest, std::int64_t keep_last,
+            const std::vector<std::int64_t>& keep) {
+  retain_checkpoints(core::system_disk(), checkpoints, survey_checkpoints(checkpoints), newest,
+                     keep_last, keep);
 }
 
 std::vector<std::int64_t> retained(const std::vector<std::int64_t>& steps, std::int64_t newest,
                                    std::int64_t keep_last, const std::vector<std::int64_t>& keep) {
   const test::TemporaryFolder run;
   for (const std::int64_t step : steps) publish_step(run.path, step);
-  retain_checkpoints(core::system_disk(), run.path, newest, keep_last, keep);
+  retain(run.path, newest, keep_last, keep);
   return list_checkpoints(run.path);
 }
 
@@ -46,6 +57,33 @@ TEST_CASE("checkpoints of later steps go: training went back behind them") {
   CHECK(retained({10, 20, 30, 40}, 20, 1, {}) == Steps{20});
 }
 
+TEST_CASE("what could not be read stays, whichever step it is of") {
+  const test::TemporaryFolder run;
+  for (const std::int64_t step : {1, 2, 3, 4, 5, 6}) publish_step(run.path, step);
+  const auto state_of = [&](std::int64_t step) {
+    return run.path / checkpoint_name(step) / "state.json";
+  };
+  fs::remove(state_of(2));
+  fs::create_symlink("state.json", state_of(2));  // as of a disk that fails: it cannot be opened
+  test::write_bytes(state_of(3), "{");
+  fs::remove(state_of(6));
+  retain(run.path, 5, 1, {});
+  CHECK(list_checkpoints(run.path) == Steps{2, 3, 5, 6});
+}
+
+TEST_CASE("a folder that cannot be listed or read back loses no checkpoint") {
+  const test::TemporaryFolder run;
+  const fs::path folder = run.path / "checkpoints", kept = run.path / "kept";
+  for (const std::int64_t step : {1, 2, 3}) publish_step(folder, step);
+  const Survey survey = survey_checkpoints(folder);
+  fs::rename(folder, kept);
+  fs::create_symlink("checkpoints", folder);  // to itself: as of a disk that fails
+  CHECK_NOTHROW(retain_checkpoints(core::system_disk(), folder, survey, 3, 1, {}));
+  fs::remove(folder);
+  fs::rename(kept, folder);
+  CHECK(list_checkpoints(folder) == Steps{1, 2, 3});
+}
+
 TEST_CASE("what dead processes and this one left is removed, what another writes is not") {
   const test::TemporaryFolder run;
   publish_step(run.path, 1);
@@ -57,8 +95,8 @@ TEST_CASE("what dead processes and this one left is removed, what another writes
   const std::string alive = fmt::format("step-00000004.tmp.{}", ::getppid());
   for (const std::string& name : {dead, own, alive}) fs::create_directory(run.path / name);
   fs::create_symlink("step-00000001", run.path / fmt::format(".latest.tmp.{}", child));
-  retain_checkpoints(core::system_disk(), run.path, 1, 1, {});
-  CHECK(names_in(run.path) == std::vector<std::string>{"step-00000001", alive});
+  retain(run.path, 1, 1, {});
+  CHECK(core::names_in(run.path) == std::vector<std::string>{"step-00000001", alive});
 }
 
 TEST_CASE("nothing is removed when the newest does not verify") {
@@ -66,8 +104,8 @@ TEST_CASE("nothing is removed when the newest does not verify") {
   publish_step(run.path, 1);
   publish_step(run.path, 2);
   test::write_bytes(run.path / "step-00000002" / "a", "b");
-  const std::string message = test::message_of<core::StorageError>(
-      [&] { retain_checkpoints(core::system_disk(), run.path, 2, 1, {}); });
+  const std::string message =
+      test::message_of<core::StorageError>([&] { retain(run.path, 2, 1, {}); });
   CHECK(message == (run.path / "step-00000002" / "a").string() +
                        fmt::format(": has the SHA-256 {}, its manifest says {}\n  the disk did not "
                                    "keep what was just written, so no earlier checkpoint was "

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/safetensors.h"
 #include "tests/format/checkpoint_support.h"
@@ -30,8 +31,6 @@ fs::path publish(const fs::path& run, std::int64_t step, const std::string& text
       });
 }
 
-void ignore(const std::string& /*damage*/) {}
-
 void damage(const fs::path& checkpoint) {
   test::write_bytes(checkpoint / "model.safetensors", "WEIGHTS");
 }
@@ -55,13 +54,13 @@ TEST_CASE("a published checkpoint has its name, its manifest and its files, and 
   // printf weights | sha256sum
   CHECK(manifest.files.at("model.safetensors").sha256 ==
         "9a129038d9a00aed0cf6a7ea059ca50a813449061ab87848cf1a13eafdf33b2c");
-  CHECK(names_in(run.path / "checkpoints") == std::vector<std::string>{"step-00001200"});
+  CHECK(core::names_in(run.path / "checkpoints") == std::vector<std::string>{"step-00001200"});
 }
 
 TEST_CASE("a flipped byte anywhere in any file is refused, naming the file and both sums") {
   const test::TemporaryFolder run;
   const fs::path checkpoint = publish(run.path, 1);
-  for (const std::string& name : names_in(checkpoint)) {
+  for (const std::string& name : core::names_in(checkpoint)) {
     const std::string bytes = test::read_bytes(checkpoint / name);
     for (std::size_t hundredth = 0; hundredth < 100; ++hundredth) {
       std::string flipped = bytes;
@@ -106,51 +105,14 @@ TEST_CASE("a truncated, empty, missing or extra file is refused") {
                                            "checkpoint's folder");
 }
 
-TEST_CASE("a checkpoint without files of its own process is found by run, folder, link and name") {
+TEST_CASE("a checkpoint is called step-N.old only where that is what there is") {
   const test::TemporaryFolder run;
-  CHECK(find_checkpoint(run.path, ignore) == std::nullopt);
-  CHECK(find_checkpoint(run.path / "absent", ignore) == std::nullopt);
-  const fs::path first = publish(run.path, 1);
-  const fs::path second = publish(run.path, 2);
-  fs::create_symlink("step-00000001", run.path / "checkpoints" / "best");
-  CHECK(find_checkpoint(run.path, ignore) == second);
-  CHECK(find_checkpoint(run.path.string() + "/", ignore)->lexically_normal() == second);
-  CHECK(find_checkpoint(run.path / "checkpoints", ignore) == second);
-  CHECK(find_checkpoint(run.path / "checkpoints" / "best", ignore) == first);
-  CHECK(find_checkpoint(run.path.string() + "/checkpoints/best/", ignore) == first);
-  CHECK(find_checkpoint(first, ignore) == first);
-  fs::rename(first, run.path / "kept");
-  CHECK(find_checkpoint(run.path / "kept", ignore) == run.path / "kept");
-  CHECK(message_of<core::CheckpointError>([&] { find_checkpoint(first, ignore); }) ==
-        first.string() +
-            ": there is no such checkpoint\n  name the run's folder to use its newest checkpoint");
-  const fs::path best = run.path / "checkpoints" / "best";
-  CHECK(message_of<core::CheckpointError>([&] { find_checkpoint(best, ignore); }) ==
-        best.string() + ": points to " + first.string() +
-            ", which is not there\n  name the run's folder to use its newest checkpoint");
-  CHECK(
-      message_of<core::CheckpointError>(
-          [&] { find_checkpoint(second / "manifest.json", ignore); }) ==
-      (second / "manifest.json").string() +
-          ": is a file, not a checkpoint's folder\n  name the folder of a checkpoint or of a run");
-}
-
-TEST_CASE("a damaged checkpoint of a run is reported and the one before is taken") {
-  const test::TemporaryFolder run;
-  const fs::path first = publish(run.path, 1);
-  const fs::path second = publish(run.path, 2);
-  damage(second);
-  std::vector<std::string> reports;
-  const auto report = [&](const std::string& text) { reports.push_back(text); };
-  CHECK(find_checkpoint(run.path, report) == first);
-  CHECK(reports == std::vector<std::string>{error_of_verify(second)});
-  CHECK(message_of<core::CheckpointError>([&] { find_checkpoint(second, report); }) ==
-        error_of_verify(second));
-  damage(first);
-  CHECK(message_of<core::CheckpointError>([&] { find_checkpoint(run.path, ignore); }) ==
-        run.path.string() +
-            ": has 2 checkpoints, and none of them is whole\n  start afresh in another /output, or "
-            "bring a checkpoint back from a copy");
+  const fs::path checkpoints = run.path / "checkpoints";
+  CHECK(checkpoint_path(checkpoints, 7) == checkpoints / "step-00000007");
+  const fs::path published = publish(run.path, 7);
+  CHECK(checkpoint_path(checkpoints, 7) == published);
+  fs::rename(published, published.string() + kOldSuffix);
+  CHECK(checkpoint_path(checkpoints, 7) == checkpoints / "step-00000007.old");
 }
 
 TEST_CASE("a checkpoint of the same step is replaced, whether it was whole or damaged") {
@@ -161,7 +123,7 @@ TEST_CASE("a checkpoint of the same step is replaced, whether it was whole or da
   damage(checkpoint);
   publish(run.path, 1, "third");
   CHECK(test::read_bytes(checkpoint / "model.safetensors") == "third");
-  CHECK(names_in(run.path / "checkpoints") == std::vector<std::string>{"step-00000001"});
+  CHECK(core::names_in(run.path / "checkpoints") == std::vector<std::string>{"step-00000001"});
 }
 
 TEST_CASE("too little free space is told before anything is written") {
@@ -173,7 +135,7 @@ TEST_CASE("too little free space is told before anything is written") {
         checkpoints.string() +
             ": the checkpoint of step 7 needs 1200 bytes, 1199 are free\n  free space on this "
             "disk, keep fewer checkpoints (/checkpoint/keep_last) or choose another /output");
-  CHECK(names_in(checkpoints).empty());
+  CHECK(core::names_in(checkpoints).empty());
   disk.free = 1200;
   CHECK_NOTHROW(publish(run.path, 7, "weights", disk));
 }
@@ -216,7 +178,7 @@ TEST_CASE("a disk that keeps failing leaves the earlier checkpoint and no tempor
               ": ENOSPC (the checkpoint of step 2 needs 1200 bytes, 5000 are free)\n  free some "
               "space");
     CHECK(failures == 2);
-    CHECK(names_in(run.path / "checkpoints") == std::vector<std::string>{"step-00000001"});
+    CHECK(core::names_in(run.path / "checkpoints") == std::vector<std::string>{"step-00000001"});
     CHECK_NOTHROW(verify_checkpoint(first));
   }
 }

@@ -1,15 +1,80 @@
 // What the tests of checkpoints share: a folder that goes away, and the text of an error.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <string_view>
 
+#include "lib/format/checkpoint_folder.h"
+#include "lib/format/safetensors.h"
+#include "lib/format/train_state.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::test {
+
+// state.json of a run that has done `step` steps.
+inline std::string state_text(std::int64_t step) {
+  format::TrainState state;
+  state.step = step;
+  return format::render_state(state);
+}
+
+inline constexpr const char* kWeightName = "fc.weight";
+
+// A checkpoint of a model with two weights, trained by AdamW. Tests change parts of it.
+struct Sensible {
+  explicit Sensible(std::int64_t step)
+      : updates(static_cast<float>(step)), noted_step(std::to_string(step)) {
+    state.step = step;
+  }
+
+  format::TrainState state;
+  std::array<float, 2> weights{0.5F, -1}, average{};
+  float updates;
+  std::int64_t batches = 4;
+  std::string noted_step;  // beside the tensors
+  std::string classes = "[\"zero\", \"one\"]", recipe = "{\"name\": \"test\"}";
+
+  format::FileEntries write(core::Disk& disk, const std::filesystem::path& folder) const {
+    const auto text = [&](const char* name, const std::string& bytes) {
+      return std::pair(name, format::write_hashed(disk, folder / name, bytes));
+    };
+    const auto tensors = [&](const char* name, std::vector<format::TensorBytes> described) {
+      return std::pair(name, format::write_safetensors(disk, folder / name, std::move(described),
+                                                       {{"step", noted_step}}));
+    };
+    return {
+        text("state.json", format::render_state(state)), text("classes.json", classes),
+        text("recipe.json", recipe),
+        tensors("model.safetensors", {{kWeightName, "F32", {2}, std::as_bytes(std::span(weights))},
+                                      {"norm.num_batches_tracked", "I64", {}, as_bytes(batches)}}),
+        tensors("optimizer.safetensors", {{"step", "F32", {}, as_bytes(updates)},
+                                          {std::string("exp_avg/") + kWeightName,
+                                           "F32",
+                                           {2},
+                                           std::as_bytes(std::span(average))}})};
+  }
+
+  template <class Value>
+  static std::span<const std::byte> as_bytes(const Value& value) {
+    return std::as_bytes(std::span(&value, 1));
+  }
+};
+
+inline std::filesystem::path publish(const std::filesystem::path& run, const Sensible& contents,
+                                     std::int64_t step) {
+  core::Disk& disk = core::system_disk();
+  return format::publish_checkpoint(
+      disk, run / "checkpoints", {.program = "test", .step = step}, 1000,
+      [&](const std::filesystem::path& folder) { return contents.write(disk, folder); });
+}
+
+inline std::filesystem::path publish_sensible(const std::filesystem::path& run, std::int64_t step) {
+  return publish(run, Sensible(step), step);
+}
 
 // what() of the Error that `body` throws; any other exception passes on.
 template <class Error, class Body>

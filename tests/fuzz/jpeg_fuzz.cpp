@@ -8,8 +8,8 @@
 #include <memory>
 #include <stdexcept>
 
-#include "lib/data/jpeg.h"
-#include "lib/data/jpeg_guard.h"
+#include "lib/data/image/jpeg.h"
+#include "lib/data/image/jpeg_guard.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

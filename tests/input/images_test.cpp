@@ -4,8 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
-#include <vector>
+#include <span>
+
+#include "lib/core/buffer.h"
+#include "lib/data/loader/image_stream.h"
 
 namespace {
 
@@ -13,20 +17,22 @@ using namespace scaletrain;
 
 TEST_CASE("bytes become normalised floats in channels-last layout, labels are copied") {
   constexpr std::int64_t kSize = 5, kCount = 3;
-  std::vector<std::uint8_t> pixels(kCount * kSize * kSize * 3);
+  const auto pool = core::make_host_pool();
+  data::Batch batch;
+  batch.columns = data::Columns(
+      {{data::Element::kUint8, kSize * kSize * 3}, {data::Element::kInt64, 1}}, kCount, *pool);
+  batch.count = kCount;
+  const std::span<std::uint8_t> pixels = data::pixels_of(batch);
   std::iota(pixels.begin(), pixels.end(), std::uint8_t{0});
   pixels.back() = 255;
-  std::vector<std::int64_t> labels{4, 0, 9};
-  data::ImageBatch batch;
-  batch.pixels = pixels;
-  batch.labels = labels;
-  batch.count = kCount;
+  const std::span<std::int64_t> labels = data::labels_of(batch);
+  std::copy_n(std::array<std::int64_t, 3>{4, 0, 9}.begin(), 3, labels.begin());
   recipe::Normalize normalize;
   normalize.mean = {0.5, 0.25, 0.0};
   normalize.std = {0.5, 1.0, 2.0};
 
   const input::ImageInput input(normalize, kSize, at::kCPU);
-  const input::DeviceBatch result = input.prepare(batch);
+  const input::ImageTensors result = input.prepare(batch);
 
   const at::Tensor mean = at::tensor({0.5, 0.25, 0.0}).view({1, 3, 1, 1});
   const at::Tensor std = at::tensor({0.5, 1.0, 2.0}).view({1, 3, 1, 1});

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include "tests/count_reads.h"
+
 namespace {
 
 using namespace scaletrain;
@@ -11,7 +13,7 @@ using input::PairMix;
 
 constexpr std::int64_t kSize = 16, kCount = 8, kClasses = 5;
 
-input::DeviceBatch random_batch() {
+input::ImageTensors random_batch() {
   at::manual_seed(3);
   return {.images = at::rand({kCount, kSize, kSize, 3}).permute({0, 3, 1, 2}),
           .targets = at::tensor({0, 1, 2, 3, 4, 4, 0, 2}, at::kLong)};
@@ -22,8 +24,8 @@ input::DeviceBatch random_batch() {
 TEST_CASE("a pair is averaged or exchanges a box, and its targets follow") {
   for (const recipe::Mix& mix : {recipe::Mix{.mixup = 0.8}, recipe::Mix{.cutmix = 1.0},
                                  recipe::Mix{.mixup = 0.2, .cutmix = 1.0, .probability = 0.7}}) {
-    const input::DeviceBatch before = random_batch();
-    input::DeviceBatch batch = random_batch();
+    const input::ImageTensors before = random_batch();
+    input::ImageTensors batch = random_batch();
     input::Mixer(mix, kClasses, 9).mix(batch, 2, 40);
     CHECK(batch.images.is_contiguous(at::MemoryFormat::ChannelsLast));
     const at::Tensor one_hot = at::one_hot(before.targets, kClasses).to(at::kFloat);
@@ -75,9 +77,22 @@ TEST_CASE("a pair's draw is that of seed, epoch and pair, and of the recipe's pr
 }
 
 TEST_CASE("without probability nothing is mixed, and targets are plain shares") {
-  const input::DeviceBatch before = random_batch();
-  input::DeviceBatch batch = random_batch();
+  const input::ImageTensors before = random_batch();
+  input::ImageTensors batch = random_batch();
   input::Mixer({.mixup = 1, .probability = 0}, kClasses, 9).mix(batch, 0, 0);
   CHECK(at::equal(batch.images, before.images));
   CHECK(at::equal(batch.targets, at::one_hot(before.targets, kClasses).to(at::kFloat)));
+}
+
+TEST_CASE("mixing reads no value of a batch") {
+  input::ImageTensors batch = random_batch();
+  const input::Mixer mixer({.mixup = 0.2, .cutmix = 1.0}, kClasses, 9);
+  CHECK(testing::count_reads([&] { mixer.mix(batch, 2, 40); }) == 0);
+}
+
+TEST_CASE("a device is sent one block for a batch") {
+  input::ImageTensors batch = random_batch();
+  const input::Mixer mixer({.mixup = 0.2, .cutmix = 1.0}, kClasses, 9);
+  // The block, and one within an operator of LibTorch's.
+  CHECK(testing::count_calls("aten::to", [&] { mixer.mix(batch, 2, 40); }) == 2);
 }

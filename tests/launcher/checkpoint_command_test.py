@@ -16,6 +16,9 @@ import numpy
 import safetensors
 import safetensors.numpy
 
+from launcher import checkpoint_support
+from launcher.checkpoint_support import sha256, state_of, write_manifest
+
 PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "scaletrain"
 VERIFY_REMEDY = "use another checkpoint; `scaletrain checkpoint verify RUN` tells which are whole"
 
@@ -25,35 +28,22 @@ def run(*arguments):
                           stderr=subprocess.PIPE, text=True, timeout=60)
 
 
-def sha256(data):
-    return hashlib.sha256(data).hexdigest()
-
-
 def tensors_of(step):
     return {"fc.weight": numpy.full((3, 2), step, numpy.float32),
             "norm.num_batches_tracked": numpy.array(step, numpy.int64),
             "a": numpy.arange(5, dtype=numpy.uint8)}
 
 
-def write_manifest(folder, step):
-    files = {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path.read_bytes())}
-             for path in folder.iterdir() if path.name != "manifest.json"}
-    text = json.dumps({"format": 1, "program": "scaletrain 0.1.0", "step": step, "files": files})
-    body = text[:-1]
-    (folder / "manifest.json").write_text(
-        body + ',\n "manifest_sha256": "' + sha256(body.encode()) + '"\n}\n')
+def state_with_best(step, **changes):
+    return state_of(step, **{"best_metric": 0.5, "best_step": 10, **changes})
 
 
-def write_checkpoint(run_folder, step):
-    folder = run_folder / "checkpoints" / f"step-{step:08}"
-    folder.mkdir(parents=True)
-    safetensors.numpy.save_file(tensors_of(step), folder / "model.safetensors", {"format": "pt"})
-    safetensors.numpy.save_file({"exp_avg/fc.weight": numpy.zeros((3, 2), numpy.float32)},
-                                folder / "optimizer.safetensors")
-    state = {"step": step, "epoch": 2, "world_size": 4, "best_metric": 0.5, "best_step": 10}
-    (folder / "state.json").write_text(json.dumps(state))
-    write_manifest(folder, step)
-    return folder
+def write_checkpoint(run_folder, step, **tensors):
+    return checkpoint_support.write_checkpoint(
+        run_folder, state_with_best(step), '{"name": "test", "steps": 30}',
+        **{"model": safetensors.numpy.save(tensors_of(step), {"format": "pt"}),
+           "optimizer": safetensors.numpy.save(
+               {"exp_avg/fc.weight": numpy.zeros((3, 2), numpy.float32)}), **tensors})
 
 
 class CheckpointCommand(unittest.TestCase):
@@ -146,6 +136,54 @@ class CheckpointCommand(unittest.TestCase):
         self.assertEqual(0, run("verify", folders[10]).returncode)
         self.assertEqual(65, run("verify", folders[20]).returncode)
 
+    def test_verify_and_inspect_refuse_what_makes_no_sense(self):
+        folder = write_checkpoint(self.folder, 20)
+        nan = numpy.array([[1, 2], [3, numpy.nan], [5, 6]], numpy.float32)
+        for file, content, error in [
+                ("state.json", b"{}", "state.json: /format: is missing"),
+                ("state.json", json.dumps(state_with_best(20, best_step=-1)).encode(),
+                 "state.json: /best_metric: is 0.5, and the best step is -1"),
+                ("state.json", json.dumps(state_with_best(20, samples=-1)).encode(),
+                 "state.json: /samples: is -1"),
+                ("state.json", json.dumps(state_with_best(40)).encode(),
+                 "state.json: /step: is 40, and manifest.json says 20"),
+                ("recipe.json", b'{"steps": 19}',
+                 "state.json: /step: is 20 in a training of 19 steps"),
+                ("classes.json", b"{}", "classes.json: is not a list of names"),
+                ("optimizer.safetensors",
+                 safetensors.numpy.save({"step": numpy.array(30.5, numpy.float32)}),
+                 'optimizer.safetensors: the tensor "step" counts 30.5 updates, and state.json says '
+                 "20 (20 steps, 0 left out)"),
+                ("model.safetensors", safetensors.numpy.save({"fc.weight": nan}),
+                 'model.safetensors: the tensor "fc.weight" is not finite at its element 3'),
+                ("model.safetensors",
+                 safetensors.numpy.save({"fc.weight": numpy.zeros(3)}, {"step": "10"}),
+                 'model.safetensors: holds tensors of step "10", and state.json says 20')]:
+            with self.subTest(error):
+                whole = (folder / file).read_bytes()
+                (folder / file).write_bytes(content)
+                write_manifest(folder, 20)
+                done = run("verify", self.folder)
+                self.assertEqual((65, f"damaged  {folder}\n         {folder}/{error}\n"),
+                                 (done.returncode, done.stdout))
+                done = run("inspect", folder)
+                self.assertEqual((65, ""), (done.returncode, done.stdout))
+                self.assertIn(error, done.stderr)
+                (folder / file).write_bytes(whole)
+        write_manifest(folder, 20)
+        self.assertEqual(0, run("verify", self.folder).returncode)
+
+    def test_what_cannot_be_read_is_not_called_damaged(self):
+        write_checkpoint(self.folder, 10)
+        unread = self.folder / "checkpoints" / "step-00000020"
+        unread.symlink_to(unread.name)
+        done = run("verify", self.folder)
+        self.assertEqual(74, done.returncode)
+        self.assertIn(f"unread   {unread}\n         {unread}/manifest.json: cannot be read: Too many "
+                      "levels of symbolic links (ELOOP)\n", done.stdout)
+        done = run("inspect", self.folder)  # what is newest cannot be said
+        self.assertEqual((74, ""), (done.returncode, done.stdout))
+
     def test_where_there_is_none(self):
         for command in ("inspect", "verify"):
             for path in (self.folder, self.folder / "absent"):
@@ -217,10 +255,7 @@ STRICTER = {
 
 def write_hostile(run_folder, data):
     """A checkpoint with `data` as its model, whole but for that."""
-    folder = write_checkpoint(run_folder, 1)
-    (folder / "model.safetensors").write_bytes(data)
-    write_manifest(folder, 1)
-    return folder
+    return write_checkpoint(run_folder, 10, model=data, optimizer=file_of({}))
 
 
 # Prints the status and the peak memory in KiB of a command. A process of its own: a child's peak

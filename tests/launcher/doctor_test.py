@@ -35,7 +35,7 @@ class Doctor(LaunchTestCase):
 
     def test_this_machine(self):
         found = self.findings("--output", self.folder / "runs")
-        self.assertLessEqual({"CPUs", "GPUs", "loopback", "port 29500", "localhost", "host name",
+        self.assertLessEqual({"load", "CPUs", "GPUs", "loopback", "port 29500", "localhost", "host name",
                               "disk", "disk space", "open files", "processes", "locked memory",
                               "shared memory", "clock"}, set(found))
         for name in ("CPUs", "loopback", "localhost", "disk"):

@@ -1,14 +1,13 @@
 """scaletrain launch RECIPE and resume: checks, the run's folder, restarts; the worker is a script."""
 
-import hashlib
 import json
 import os
 import re
-import signal
 import socket
-import time
+import subprocess
 import unittest
 
+from launcher import checkpoint_support
 from launcher.launch_support import LIMIT_S, LaunchTestCase
 
 # A worker that notes how it was called and then does what the test asks.
@@ -18,10 +17,6 @@ cat "$3" >"$TEST_FOLDER/recipe$RANK"
 env >"$TEST_FOLDER/env$RANK"
 echo out $RANK; echo err $RANK >&2
 """
-
-
-def sha256(text):
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class RecipeTestCase(LaunchTestCase):
@@ -57,19 +52,10 @@ class RecipeTestCase(LaunchTestCase):
         return path.read_text().splitlines() if path.exists() else []
 
     def checkpoint(self, step, run=None):
-        """A checkpoint folder as bytes: whole, with the run's recipe."""
-        folder = (run or self.run_folder) / "checkpoints" / f"step-{step:08d}"
-        folder.mkdir(parents=True)
-        files = {"state.json": "{}", "recipe.json": (self.run_folder / "recipe.json").read_text()}
-        for name, text in files.items():
-            (folder / name).write_text(text)
-        body = json.dumps({
-            "format": 1, "program": "test", "step": step,
-            "files": {name: {"bytes": len(text), "sha256": sha256(text)}
-                      for name, text in files.items()}})[:-1]
-        (folder / "manifest.json").write_text(
-            body + f',\n "manifest_sha256": "{sha256(body)}"\n}}\n')
-        return folder
+        """A whole checkpoint with the run's recipe."""
+        return checkpoint_support.write_checkpoint(
+            run or self.run_folder, checkpoint_support.state_of(step),
+            (self.run_folder / "recipe.json").read_text())
 
     def a_run(self, *steps):
         """A run that was started before and has checkpoints."""
@@ -117,6 +103,43 @@ class Launching(RecipeTestCase):
         self.assertEqual(0.5, recipe["optimizer"]["lr"])
         self.assertIn("OMP_NUM_THREADS=3\n", (self.folder / "env0").read_text())
 
+    def variable(self, name, rank=0):
+        """What the worker was given, None where it was not set."""
+        lines = (self.folder / f"env{rank}").read_text().splitlines()
+        return dict(line.split("=", 1) for line in lines if "=" in line).get(name)
+
+    def test_threads_that_share_cores_wait_without_turning_unless_the_user_says(self):
+        self.script()
+        for number, (env, expected) in enumerate((({}, "PASSIVE"),
+                                                  ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE"))):
+            self.run_launcher("launch", "--worker", self.worker, self.recipe(
+                threads=1 + os.cpu_count(), output=str(self.folder / f"run{number}")), env=env)
+            self.assertEqual(expected, self.variable("OMP_WAIT_POLICY"))
+
+    def test_the_launchers_of_one_machine_know_that_they_share_its_cores(self):
+        self.script()
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        nodes = [self.start("launch", "--worker", self.worker, "--nnodes", 2, "--node-rank", node,
+                            "--master-addr", "127.0.0.1", "--master-port", port, self.recipe())
+                 for node in (0, 1)]
+        for rank, node in enumerate(nodes):
+            _, err = node.communicate(timeout=LIMIT_S)
+            self.assertEqual(0, node.returncode, err)
+            self.assertEqual("PASSIVE", self.variable("OMP_WAIT_POLICY", rank))
+
+    def test_keys_that_do_nothing_are_warned_about(self):
+        self.script()
+        done = self.launch("--set", "data.train.shards=https://h/a.tar", "--set",
+                           "storage.give_up_after_s=60", "--hang-timeout", "1m",
+                           self.recipe(validate={"every": {"steps": 2}}))
+        self.assertEqual([
+            f"warning: {self.folder}/recipe.json:1: /validate: does nothing: there is no data.val to "
+            "look at",
+            "warning: /storage/give_up_after_s: 60 s are not reached: --hang-timeout ends the run "
+            "after 60 s without a beat; make one shorter or the other longer"],
+            done.stderr.splitlines())
+
     def test_a_missing_shard_starts_nothing(self):
         self.script()
         self.shard.unlink()
@@ -152,18 +175,38 @@ class Launching(RecipeTestCase):
         self.script("touch \"$TEST_FOLDER/started\"; exec sleep 1000\n")
         first = self.start("launch", "--worker", self.worker, self.recipe())
         self.wait_for_files("started")
-        second = self.start("launch", "--worker", self.worker, self.recipe())
-        _, err = second.communicate(timeout=LIMIT_S)
-        self.assertEqual(2, second.returncode)
-        self.assertEqual(
-            f"{self.run_folder}: belongs to the running job with pid {first.pid} on host "
-            f"{socket.gethostname()}\n  stop that job first, or give this one another folder: "
-            "--set output=FOLDER\n", err)
+        lease = self.run_folder / "lease.json"
+        for owner, remove in ((f"the running job with pid {first.pid} on host "
+                               f"{socket.gethostname()}", False), ("another running job", True)):
+            if remove:
+                lease.unlink()
+            second = self.start("launch", "--worker", self.worker, self.recipe())
+            _, err = second.communicate(timeout=LIMIT_S)
+            self.assertEqual(2, second.returncode)
+            self.assertEqual(
+                f"{self.run_folder}: belongs to {owner}\n  stop that job first, or give this one "
+                "another folder: --set output=FOLDER\n", err)
         first.kill()
         first.wait(LIMIT_S)
         self.assert_nothing_left()
         self.script()
         self.launch(self.recipe())  # the lease of the dead is no obstacle
+
+    def test_a_start_removes_what_the_killed_left_half_written(self):
+        dead = subprocess.Popen(["true"])
+        dead.wait()
+        left = [self.run_folder / f".recipe.json.tmp.{dead.pid}",
+                self.run_folder / f"checkpoints/.best.tmp.{dead.pid}",
+                self.run_folder / f"checkpoints/step-00000004.removed.tmp.{dead.pid}/model"]
+        living = self.run_folder / f".recipe.json.tmp.{os.getpid()}"
+        for path in [*left, living]:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        self.script()
+        self.launch(self.recipe())
+        self.assertEqual([], [path for path in left if path.exists()])
+        self.assertEqual([], list((self.run_folder / "checkpoints").iterdir()))
+        self.assertTrue(living.exists())
 
 
 class Failing(RecipeTestCase):
@@ -273,6 +316,15 @@ class Resuming(RecipeTestCase):
                                            expect=2).stderr)
         self.assertEqual(text, self.launch("--resume", "auto", *changes, self.recipe(),
                                            expect=2).stderr)
+        for key, near in (("optimizer.lrr", 'did you mean "optimizer.lr"?'),
+                          ("/optimizer/beta3", 'did you mean "optimizer.beta1"?'),
+                          ("everything", "scaletrain recipe reference names all of them")):
+            self.assertEqual(f'--allow: "{key}" is no key of a recipe\n  {near}\n', self.launch(
+                *changes, "--allow", key, self.run_folder, command="resume", expect=2).stderr)
+        # Of another optimizer every key differs: the optimizer is what to allow.
+        self.assertTrue(self.launch("--set", 'optimizer={"name": "adamw", "lr": 0.1}', "--set",
+                                    "seed=2", self.run_folder, command="resume", expect=2)
+                        .stderr.endswith("give --allow optimizer --allow seed\n"))
         self.launch(*changes, "--allow", "optimizer", "--allow", "seed", self.run_folder,
                     command="resume")
         self.assertEqual(0.2, json.loads((self.folder / "recipe0").read_text())["optimizer"]["lr"])
@@ -282,12 +334,12 @@ class Resuming(RecipeTestCase):
 
     def test_a_finished_run_says_so(self):
         self.a_run(3)
-        (self.run_folder / "finished.json").write_text('{"step": 10, "epoch": 2, "test_top1": 0.5}')
+        (self.run_folder / "finished.json").write_text('{"step": 10, "epoch": 2, "test_top1": 0.5, "test_step": 4}')
         for arguments in (("resume", self.run_folder),
                           ("launch", "--resume", "auto", self.recipe())):
             done = self.launch(*arguments[1:], command=arguments[0])
             self.assertEqual(f"{self.run_folder}: this run is finished: step 10, epoch 2, test "
-                             "top-1 0.5000\n", done.stderr)
+                             "top-1 0.5000 of step 4\n", done.stderr)
         self.assertEqual([], self.called())
         self.launch("--set", "steps=20", "--allow", "steps", self.run_folder, command="resume")
         self.assertEqual(1, len(self.called()))
@@ -300,59 +352,6 @@ class Resuming(RecipeTestCase):
         done = self.launch(self.folder, command="resume", expect=65)
         self.assertEqual(f"{self.folder}: is neither a run's folder nor a checkpoint\n  name a "
                          "run's folder, one of its checkpoints, or latest\n", done.stderr)
-
-
-class Stopping(RecipeTestCase):
-    def stop(self, number, body, *flags):
-        self.script(body + "touch \"$TEST_FOLDER/ready$RANK\"; while :; do sleep 0.05; done\n")
-        process = self.start("launch", "--worker", self.worker, "--nproc", 2, *flags, self.recipe())
-        self.wait_for_files("ready0", "ready1")
-        process.send_signal(number)
-        return process
-
-    def finish(self, process, expect):
-        _, err = process.communicate(timeout=LIMIT_S)
-        self.assertEqual(expect, process.returncode, err)
-        self.assert_nothing_left()
-        return err
-
-    def test_saved_and_stopped_is_75_or_130(self):
-        for number, trap, code in ((signal.SIGTERM, "TERM", 75), (signal.SIGUSR2, "USR2", 75),
-                                   (signal.SIGHUP, "TERM", 75), (signal.SIGINT, "INT", 130)):
-            err = self.finish(self.stop(number, f"trap 'exit {code}' {trap};"), code)
-            self.assertIn(f"stopped; continue with: scaletrain resume {self.run_folder} --nproc 2\n", err)
-            self.assertFalse((self.run_folder / "failure.json").exists())
-            for rank in (0, 1):
-                (self.folder / f"ready{rank}").unlink()
-
-    def test_workers_that_do_not_save_in_time_are_killed(self):
-        start = time.monotonic()
-        err = self.finish(self.stop(signal.SIGTERM, "trap '' TERM;", "--grace", "200ms"), 75)
-        self.assertLess(time.monotonic() - start, 20)
-        self.assertIn("2 workers were killed before they had finished\n", err)
-
-    def test_a_second_ctrl_c_is_130_at_once(self):
-        process = self.stop(signal.SIGINT, "trap '' INT TERM;")
-        self.assertIn("SIGINT: stopping", process.stderr.readline())
-        process.send_signal(signal.SIGINT)
-        self.assertIn("SIGINT again: killing 2 workers\n", self.finish(process, 130))
-
-    def test_one_ctrl_c_after_another_signal_lets_the_workers_save(self):
-        process = self.stop(signal.SIGTERM, "trap 'sleep 1; exit 75' TERM; trap '' INT;")
-        self.assertIn("SIGTERM: stopping", process.stderr.readline())
-        process.send_signal(signal.SIGINT)
-        self.assertNotIn("killed", self.finish(process, 75))
-
-    def test_a_failure_while_stopping_is_still_a_failure(self):
-        err = self.finish(self.stop(signal.SIGTERM, "trap 'exit 74' TERM;", "--max-restarts", "3"),
-                          74)
-        self.assertIn("failed first: exit code 74", err)
-        self.assertNotIn("starting again", err)
-
-    def test_a_killed_launcher_takes_its_workers_with_it(self):
-        process = self.stop(signal.SIGKILL, "")
-        process.wait(LIMIT_S)
-        self.assert_nothing_left()
 
 
 if __name__ == "__main__":

@@ -235,7 +235,7 @@ class Signals(LaunchTestCase):
 
     def test_signals_are_forwarded_and_end_with_1(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
-                       signal.SIGUSR2):
+                       signal.SIGUSR1, signal.SIGUSR2):
             name = number.name[3:]
             process = self.started(f"trap 'touch {name}$RANK; exit 9' {name};" + self.WORKER)
             process.send_signal(number)

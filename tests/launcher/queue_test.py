@@ -281,7 +281,8 @@ class Sweep(QueueTestCase):
         # Numbers jobs from 101 on; what squeue says of job N is in the file of that name.
         self.stand_in("sbatch", 'cd "$TEST_FOLDER"; n=$(($(cat number || echo 100) + 1));'
                                 'cp "$2" script$n; echo $n | tee number; echo PENDING >$n')
-        env = self.stand_in("squeue", 'cat "$TEST_FOLDER/${3#--jobs=}"')
+        env = self.stand_in("squeue", 'cat "$TEST_FOLDER/${3#--jobs=}" ||'
+                                      "{ echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1; }")
         recipe, = self.recipes("base")
         words = [recipe, "optimizer.lr=[1e-1,2e-1]"]
         out, _ = self.queue(*words, "--slurm=--nodes 2 --print", command="sweep", env=env)

@@ -49,6 +49,14 @@ class CheckTest(unittest.TestCase):
                          "ok: r: global batch 256 = 32 per device x 4 accumulated x 2 ranks\n")
         self.assertEqual(done.returncode, 0)
 
+    def test_keys_that_do_nothing_are_warned_about(self):
+        self.write(json.dumps({**MINIMAL, "validate": {"every": {"epochs": 1}}}))
+        done = recipe("check", "r.json", "--set", "data.lanes=8", cwd=self.folder)
+        self.assertEqual(["warning: --set data.lanes: /data/lanes: does nothing in the indexed order",
+                          "warning: r.json:1: /validate: does nothing: there is no data.val to look at"],
+                         done.stderr.splitlines())
+        self.assertEqual(0, done.returncode)
+
     def test_all_mistakes_at_once(self):
         self.write('{\n"model": {"name": "mlp", "num_classes": 10},\n'
                    '"data": {"train": {"shards": "a.tar"}},\n'
@@ -60,7 +68,7 @@ class CheckTest(unittest.TestCase):
         self.assertIn('r.json:4: /optimizer/lr: "fast" is not a number', lines[0])
         self.assertEqual(lines[1], "  use a number above 0 and at most 1000")
         self.assertEqual(lines[2], 'r.json:6: /sede: "sede" is not a key here')
-        self.assertTrue(lines[3].endswith('did you mean "seed"?'), lines[3])
+        self.assertEqual(lines[3], '  did you mean "seed"?')
         self.assertEqual(lines[4], "--set batch.per_device: 0 is out of range")
         self.assertEqual(lines[5], "  use an integer from 1 to 1048576")
         self.assertEqual(done.returncode, 2)
@@ -146,6 +154,8 @@ class SchemaTest(unittest.TestCase):
             (("checkpoint",), {"every": {"steps": 1, "epochs": 1}}, False),
             (("checkpoint",), {"every": {"minutes": 1}}, True),
             (("clip",), {}, False), (("clip",), {"norm": 1}, True),
+            (("mix",), {}, False), (("mix",), {"probability": 0.5}, False),
+            (("mix",), {"cutmix": 1}, True), (("mix",), {"mixup": 0, "cutmix": 0}, True),
             (("optimizer", "lr"), 0, False), (("optimizer", "beta1"), 0.5, False),
         ]
         for path, value, right in cases:

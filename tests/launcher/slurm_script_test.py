@@ -158,6 +158,47 @@ class SlurmScript(ScriptTestCase):
         self.assertIn(f'"log": "{self.folder}/slurm-77.out"', record)
         self.assertFalse((self.folder / "canary").exists())
 
+    def slurm_with(self, state="", error=""):
+        """PATH with an sbatch, a scancel, and a squeue that tells `state` or fails with `error`."""
+        path = self.stand_ins("sbatch", "scancel")
+        squeue = self.folder / "stand-ins" / "squeue"
+        squeue.write_text(f"#!/bin/bash\necho '{error}' >&2; echo '{state}'; exit {int(bool(error))}\n")
+        squeue.chmod(0o755)
+        return {"PATH": path, "TEST_FOLDER": str(self.folder)}
+
+    def job_record(self):
+        record = self.run_folder / "slurm.json"
+        self.run_folder.mkdir(exist_ok=True)
+        record.write_text('{"job": "5", "log": "log"}')
+        return record
+
+    def test_a_run_with_a_job_in_the_queue_is_not_submitted_again(self):
+        record, recipe = self.job_record(), self.recipe()
+        for state in ("PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUE_HOLD"):
+            done = self.slurm(recipe, "--submit", expect=2, env=self.slurm_with(state))
+            self.assertEqual(
+                f"{self.run_folder}: job 5 of this run is {state}\n  wait for it, or end it first: "
+                f"scaletrain slurm cancel {self.run_folder}\n", done.stderr)
+        done = self.slurm(recipe, "--submit", expect=2, env=self.slurm_with(error="busy"))
+        self.assertIn("squeue: exit code 1: busy\n  whether the run's job still runs is not known",
+                      done.stderr)
+        self.assertEqual([], self.called_with())
+        self.assertIn('"5"', record.read_text())
+        for env in (self.slurm_with("COMPLETED"), self.slurm_with("CANCELLED"),
+                    self.slurm_with(error="slurm_load_jobs error: Invalid job id specified")):
+            self.slurm(recipe, "--submit", env=env)
+            self.assertEqual("sbatch", self.called_with()[0])
+            self.job_record()
+
+    def test_cancelling_what_has_ended_says_so(self):
+        self.job_record()
+        for state in ("COMPLETED", "TIMEOUT"):
+            done = self.slurm("cancel", self.run_folder, env=self.slurm_with(state))
+            self.assertEqual("job 5 has ended already: nothing is cancelled\n", done.stderr)
+        self.assertEqual([], self.called_with())
+        self.slurm("cancel", self.run_folder, env=self.slurm_with("RUNNING"))
+        self.assertEqual(["scancel", "5"], self.called_with())
+
     def test_without_slurm_submitting_says_so(self):
         done = self.slurm(self.recipe(), "--submit", expect=2, env={"PATH": "/nonexistent"})
         self.assertIn("sbatch: is not on PATH", done.stderr)

@@ -1,3 +1,4 @@
+#include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
 #include <stdexcept>
@@ -14,6 +15,22 @@ TEST_CASE("every row of losses.def makes a loss") {
     recipe::Loss loss;
     loss.name = name;
     CHECK(make_loss(loss) != nullptr);
+  }
+}
+
+TEST_CASE("what evaluation reports is without label smoothing, of every loss") {
+  const at::Tensor logits = at::randn({4, 3}), targets = at::arange(4).remainder(3);
+  for (const char* name : {
+#define SCALETRAIN_LOSS(name, ...) #name,
+#include "lib/recipe/losses.def"
+       }) {
+    recipe::Loss plain;
+    plain.name = name;
+    recipe::Loss smoothed = plain;
+    smoothed.label_smoothing = 0.1;
+    const at::Tensor expected = make_loss(plain)->sum(logits, targets);
+    CHECK(at::equal(make_plain_loss(smoothed)->sum(logits, targets), expected));
+    CHECK(!at::equal(make_loss(smoothed)->sum(logits, targets), expected));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "tests/observe/measures.h"
 #include "tests/observe/observe_support.h"
 #include "tests/temporary_folder.h"
 
@@ -48,10 +49,14 @@ std::vector<std::string> lines_without_time(const std::string& text) {
 }
 
 constexpr const char* kEvalStart =
-    R"({"event":"eval","attempt":0,"split":"val","step":43,"epoch":0,"loss":0.5,"top1":0.985,)"
-    R"("top5":1.0,"count":200,"skipped":2)";
-const EvalRecord kEval{
-    .split = "val", .step = 43, .loss = 0.5, .top1 = 0.985, .top5 = 1, .count = 200, .skipped = 2};
+    R"({"event":"eval","attempt":0,"split":"val","step":43,"epoch":0,"top1":0.985,"top5":1.0,)"
+    R"("loss":0.5,"count":200,"skipped":2)";
+const EvalRecord kEval{.split = "val",
+                       .step = 43,
+                       .measures = image_measures(0.985, 1, 0.5),
+                       .count = 200,
+                       .counted = "samples",
+                       .skipped = 2};
 
 }  // namespace
 
@@ -121,6 +126,37 @@ TEST_CASE("a writer that writes nothing leaves a torn line as it is") {
   write_text(file, "{\"event\"");
   { const MetricsWriter writer(file); }
   CHECK(read_text(file) == "{\"event\"");
+}
+
+TEST_CASE("a file or folder that is removed meanwhile is warned about and begins anew") {
+  const CapturedStderr captured;
+  const test::TemporaryFolder folder;
+  const auto file = folder.path / "run" / "metrics.jsonl";
+  std::filesystem::create_directory(folder.path / "run");
+  MetricsWriter writer(file);
+  writer.write(kEval);
+  std::filesystem::remove(file);
+  writer.write(kEval);
+  CHECK(lines_without_time(read_text(file)) == std::vector<std::string>{kEvalStart});
+  std::filesystem::remove_all(folder.path / "run");
+  writer.write(kEval);
+  writer.write(kEval);
+  CHECK(lines_without_time(read_text(file)) == std::vector<std::string>{kEvalStart, kEvalStart});
+  const std::string warning =
+      "warning: " + file.string() + ": was removed while it is written: it begins anew\n";
+  CHECK(captured.text() == warning + warning);
+}
+
+TEST_CASE("a file that another replaced goes on in the new one") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path / "metrics.jsonl";
+  MetricsWriter writer(file);
+  writer.write(kEval);
+  write_text(folder.path / "other", R"({"event":"tra)");
+  std::filesystem::rename(folder.path / "other", file);
+  writer.write(kEval);
+  CHECK(lines_without_time(read_text(file)) ==
+        std::vector<std::string>{R"({"event":"tra)", kEvalStart});
 }
 
 TEST_CASE("a full disk is reported once and never stops the training") {

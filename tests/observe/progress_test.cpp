@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "tests/observe/measures.h"
 #include "tests/observe/observe_support.h"
 
 namespace scaletrain::observe {
@@ -21,8 +22,12 @@ const TrainRecord kTrain{.step = 10,
                          .samples_per_s = 512,
                          .data_time = 0.01,
                          .compute_time = 0.09};
-const EvalRecord kEvaluated{
-    .split = "val", .step = 43, .epoch = 0, .loss = 0.5, .top1 = 0.9, .top5 = 1, .count = 200};
+const EvalRecord kEvaluated{.split = "val",
+                            .step = 43,
+                            .epoch = 0,
+                            .measures = image_measures(0.9, 1, 0.5),
+                            .count = 200,
+                            .counted = "samples"};
 constexpr const char* kEvalLine =
     "val: top-1 90.00 %, top-5 100.00 %, loss 0.5000 (200 samples, step 43)";
 

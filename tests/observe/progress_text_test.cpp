@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/observe/measures.h"
+
 namespace scaletrain::observe {
 
 namespace {
@@ -28,6 +30,13 @@ TEST_CASE("a line leaves out what is not known yet") {
   CHECK(train_text({.step = 1, .loss = 2.3, .lr = 1e-5}, {}) == "step 1  loss 2.3000  lr 1e-05");
   CHECK(train_text({.step = 44, .loss = 2.3, .lr = 1e-5}, {.steps_per_epoch = 43}) ==
         "epoch 2  step 44  loss 2.3000  lr 1e-05");
+}
+
+TEST_CASE("of a run whose epochs had another length, the epoch is the one of now") {
+  // After step 25, half way in epoch 3, an epoch has 8 steps instead of 10.
+  const ProgressGoal goal{.total_steps = 36, .steps_per_epoch = 8, .epoch_shift = 21 - 25};
+  CHECK(train_text({.step = 28}, goal) == "epoch 3/4  step 28/36  loss 0.0000  lr 0");
+  CHECK(train_text({.step = 29}, goal) == "epoch 4/4  step 29/36  loss 0.0000  lr 0");
 }
 
 TEST_CASE("a step belongs to the epoch that it ends, and a broken last epoch counts") {
@@ -76,18 +85,24 @@ TEST_CASE("a bar never has more columns than the terminal") {
   }
 }
 
-TEST_CASE("an evaluation says split, accuracy, loss, count and where") {
+TEST_CASE("an evaluation says split, measures, count and where") {
   const EvalRecord record{.split = "val",
                           .step = 430,
                           .epoch = 9,
-                          .loss = 0.08124,
-                          .top1 = 0.985,
-                          .top5 = 1,
-                          .count = 200};
+                          .measures = image_measures(0.985, 1, 0.08124),
+                          .count = 200,
+                          .counted = "samples"};
   CHECK(eval_text(record, kTextGoal) ==
         "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, epoch 10/10, step 430/430)");
   CHECK(eval_text(record, {}) ==
         "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, step 430)");
+  const EvalRecord text{.split = "test",
+                        .step = 8,
+                        .measures = {measured("language_modelling", "loss", 1.5),
+                                     measured("language_modelling", "perplexity", 4.4817)},
+                        .count = 4096,
+                        .counted = "tokens"};
+  CHECK(eval_text(text, {}) == "test: loss 1.5000, perplexity 4.4817 (4096 tokens, step 8)");
 }
 
 TEST_CASE("a duration has two units at most") {

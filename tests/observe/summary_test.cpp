@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/observe/measures.h"
+
 namespace scaletrain::observe {
 
 namespace {
@@ -12,10 +14,15 @@ RunSummary a_finished_run() {
           .step = 430,
           .trained_s = 83,
           .samples_per_s = 512.3,
-          .best = RunSummary::Best{.top1 = 0.99, .step = 387},
-          .test = RunSummary::Test{.top1 = 0.98477, .top5 = 1, .count = 197},
+          .best = RunSummary::Best{.measured = measured("image_classification", "top1", 0.99),
+                                   .step = 387},
+          .test = RunSummary::Test{.measures = image_measures(0.98477, 1, 0.0812),
+                                   .count = 197,
+                                   .counted = "samples",
+                                   .step = 387},
           .checkpoint = "runs/digits-resnet18/checkpoints/step-00000430",
-          .run = "runs/digits-resnet18"};
+          .run = "runs/digits-resnet18",
+          .resume = "scaletrain resume runs/digits-resnet18 --nproc 2"};
 }
 
 }  // namespace
@@ -24,9 +31,9 @@ TEST_CASE("the summary of a finished run") {
   CHECK(summary_text(a_finished_run()) ==
         "digits-resnet18: done, 430 steps in 1m 23s, 512 samples/s\n"
         "  best top-1   99.00 % on val at step 387\n"
-        "  test top-1   98.48 %, top-5 100.00 % (197 samples)\n"
+        "  test top-1   98.48 %, top-5 100.00 %, loss 0.0812 (197 samples, step 387)\n"
         "  checkpoint   runs/digits-resnet18/checkpoints/step-00000430\n"
-        "  resume       scaletrain resume runs/digits-resnet18\n");
+        "  resume       scaletrain resume runs/digits-resnet18 --nproc 2\n");
 }
 
 TEST_CASE("the summary of a run that was stopped before its first validation") {
@@ -43,7 +50,7 @@ TEST_CASE("the summary of a run that was stopped before its first validation") {
         "  skipped      2 steps whose loss or gradients were not finite\n"
         "  bad samples  31 were skipped: runs/digits-resnet18/bad_samples\n"
         "  checkpoint   runs/digits-resnet18/checkpoints/step-00000012\n"
-        "  resume       scaletrain resume runs/digits-resnet18\n");
+        "  resume       scaletrain resume runs/digits-resnet18 --nproc 2\n");
 }
 
 TEST_CASE("without a checkpoint there is nothing to resume") {
@@ -62,11 +69,11 @@ TEST_CASE("the command that resumes can be pasted, and names cannot change the t
   summary.best.reset();
   summary.test.reset();
   summary.checkpoint = "my runs/it's/checkpoints/step-00000430";
-  summary.run = "my runs/it's";
+  summary.resume = "scaletrain resume 'my runs/it'\\''s'\x1b";
   CHECK(summary_text(summary) ==
         "a\\x1b[2J: done, 430 steps in 1m 23s, 512 samples/s\n"
         "  checkpoint   my runs/it's/checkpoints/step-00000430\n"
-        "  resume       scaletrain resume 'my runs/it'\\''s'\n");
+        "  resume       scaletrain resume 'my runs/it'\\''s'\\x1b\n");
 }
 
 }  // namespace scaletrain::observe

@@ -35,6 +35,22 @@ TEST_CASE("gradients that are views of one block and in other layouts are clippe
   CHECK(at::allclose(block, at::full({16}, 0.5)));
 }
 
+TEST_CASE("not_finite is 1 where any value is not finite") {
+  const at::Tensor one = at::ones({}), large = at::full({}, 1e300, at::kDouble);
+  const at::Tensor nan = at::full({}, std::nan("")), inf = at::full({}, -HUGE_VAL, at::kDouble);
+  const auto told = [](const std::vector<at::Tensor>& values) {
+    const at::Tensor result = optim::not_finite(values);
+    CHECK(result.dim() == 0);
+    CHECK((result.scalar_type() == at::kFloat));
+    return result.item<float>();
+  };
+  CHECK(told({one}) == 0);
+  CHECK(told({large, one, one}) == 0);
+  CHECK(told({nan}) == 1);
+  CHECK(told({inf, one}) == 1);
+  CHECK(told({one, large, nan}) == 1);
+}
+
 TEST_CASE("a norm that is not finite is told") {
   const at::Tensor bad = at::full({2}, std::nan(""));
   CHECK(std::isnan(optim::grad_norm({bad, at::ones({2})}).item<double>()));

@@ -1,7 +1,11 @@
 #include "lib/optim/optimizer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 #include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
 
 #include "lib/core/error.h"
 #include "lib/recipe/lists.h"
@@ -100,6 +104,19 @@ TEST_CASE("weight decay leaves out norms, biases and what the model excludes, un
   }
 }
 
+TEST_CASE("a piece in one dimension decays as its logical tensor does") {
+  recipe::Optimizer config = sgd(0);
+  config.weight_decay = 0.1;
+  const at::Tensor piece = parameter({3}, 1.0), bias = parameter({3}, 1.0);
+  const auto optimizer = optim::make_optimizer(
+      config, {{.name = "weight", .tensor = piece, .shape = {2, 3}, .begin = 3},
+               {.name = "bias", .tensor = bias, .shape = {6}, .begin = 3}});
+  for (const at::Tensor& p : {piece, bias}) set_gradient(p, 0);
+  optimizer->step(0.5);
+  CHECK(first(piece) == doctest::Approx(0.95));  // 1 - 0.5 * 0.1
+  CHECK(first(bias) == doctest::Approx(1.0));
+}
+
 struct Training {
   at::Tensor weight, bias;
   std::unique_ptr<optim::Optimizer> optimizer;
@@ -109,12 +126,14 @@ struct Training {
         bias(parameter({3}, 0.1)),
         optimizer(optim::make_optimizer(config, {{"weight", weight}, {"bias", bias}})) {}
 
-  void run(int begin, int end) {
+  void run(int begin, int end) { run_told(begin, end, std::nullopt); }
+
+  void run_told(int begin, int end, const std::optional<at::Tensor>& found_inf) {
     for (int step = begin; step < end; ++step) {
       auto generator = at::make_generator<at::CPUGeneratorImpl>(static_cast<std::uint64_t>(step));
       weight.mutable_grad() = at::randn(weight.sizes(), generator);
       bias.mutable_grad() = at::randn(bias.sizes(), generator);
-      optimizer->step(0.01);
+      optimizer->step(0.01, found_inf);
     }
   }
 };
@@ -189,6 +208,69 @@ TEST_CASE("every row of optimizers.def makes an optimizer that goes downhill") {
     weight.mutable_grad() = at::ones({3});
     optimizer->step(0.1);
     CHECK(weight.lt(1).all().item<bool>());
+  }
+}
+
+// Parameters and state, copied.
+std::map<std::string, at::Tensor> everything(Training& training) {
+  std::map<std::string, at::Tensor> result = training.optimizer->state();
+  result["weight"] = training.weight.detach();
+  result["bias"] = training.bias.detach();
+  for (auto& [name, tensor] : result) tensor = tensor.clone();
+  return result;
+}
+
+bool same(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b) {
+  if (a.size() != b.size()) return false;
+  for (const auto& [name, tensor] : a) {
+    if (!at::equal(tensor, b.at(name))) return false;
+  }
+  return true;
+}
+
+TEST_CASE("every optimizer leaves a step out, its count too, where found_inf says so") {
+  for (const recipe::Row& row : recipe::optimizers().rows) {
+    CAPTURE(row.name);
+    recipe::Optimizer config;
+    recipe::choose(config, row);
+    config.weight_decay = 0.05;
+    Training plain(config), told(config);
+    const auto finite_step = [&](int step) {
+      plain.run(step, step + 1);
+      told.run_told(step, step + 1, at::zeros({}));
+      CHECK(same(everything(plain), everything(told)));
+    };
+    finite_step(0);
+    finite_step(1);
+    const auto before = everything(told);
+    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), HUGE_VAL, 1.0}) {
+      set_gradient(told.weight, 1.0);
+      set_gradient(told.bias, bad);
+      told.optimizer->step(0.01, at::ones({}));
+      CHECK(same(before, everything(told)));
+    }
+    finite_step(2);  // goes on as if nothing had been
+  }
+}
+
+int views_made = 0;
+
+TEST_CASE("a step makes views of the gradients alone: the others stay as they are") {
+  const at::Tensor weight = parameter({4, 4}, 1.0), bias = parameter({4}, 1.0);
+  for (const recipe::Optimizer& config : {sgd(0.9), adamw()}) {
+    CAPTURE(config.name);
+    const auto optimizer = optim::make_optimizer(config, {{"weight", weight}, {"bias", bias}});
+    set_gradient(weight, 0.5);
+    set_gradient(bias, 0.5);
+    views_made = 0;
+    const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(
+        [](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
+          views_made += std::string_view(function.name()) == "aten::as_strided" ? 1 : 0;
+          return nullptr;
+        }));
+    optimizer->step(0.1);
+    at::removeCallback(handle);
+    CHECK(views_made == 2);
   }
 }
 

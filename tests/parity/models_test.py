@@ -5,24 +5,9 @@ import unittest
 
 import torch
 
-from parity.twins import Twin, images, peer_model
+from parity.twins import Twin, disturb, images, peer_model
 
 MODELS = ["resnet18", "resnet34", "resnet50", "vit_tiny"]
-
-
-def disturb(state, generator):
-    """Moves every tensor away from its initial value, as training does: norms and biases too."""
-    result = {}
-    for name, value in state.items():
-        if name.endswith("num_batches_tracked"):
-            result[name] = torch.tensor(17)
-        elif name.endswith("running_var"):
-            result[name] = value * (0.5 + torch.rand(value.shape, generator=generator))
-        else:
-            noise = torch.randn(value.shape, generator=generator)
-            scale = 0.1 if value.dim() < 2 else 0.1 * value.std().item()
-            result[name] = value + scale * noise
-    return result
 
 
 class ModelsTest(unittest.TestCase):

@@ -2,10 +2,13 @@
 // tests beside this file compare. Tensors go in and out as safetensors.
 //
 //   parity_program init   RECIPE OUT                  the initial parameters and buffers
-//   parity_program logits RECIPE WEIGHTS INPUT OUT    eval mode; INPUT holds "images", OUT "logits"
-//   parity_program train  RECIPE WEIGHTS BATCHES      one optimizer step for each of the "images"
+//   parity_program logits RECIPE WEIGHTS INPUT OUT    eval mode; INPUT holds "inputs", OUT "logits"
+//   parity_program gradients RECIPE WEIGHTS BATCH OUT of the mean loss over "inputs", "targets"
+//   parity_program train  RECIPE WEIGHTS BATCHES      one optimizer step for each of the "inputs"
 //                                                     [steps, batch, ...] and "targets", in the
-//                                                     type of the images; prints a mean loss a line
+//                                                     type of the inputs; prints a mean loss a
+//                                                     line; a step is left out where "found_inf" is
+//                                                     1
 //   parity_program mix    RECIPE INPUT OUT            the recipe's mix of "images" and "targets",
 //   at
 //                                                     position 0 of epoch 0; OUT has "pairs" too:
@@ -16,6 +19,7 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -90,35 +94,57 @@ void write_logits(const recipe::Recipe& recipe, const std::string& weights,
   const auto model = model_with(recipe, weights);
   model->eval();
   const at::NoGradGuard no_grad;
-  write_tensors(out, {{"logits", model->forward(read_tensors(input).at("images"))}});
+  write_tensors(out, {{"logits", model->forward(read_tensors(input).at("inputs"))}});
+}
+
+// Over all targets: one for each sample, or for each token.
+at::Tensor mean_loss(nn::Model& model, const nn::Loss& loss, const at::Tensor& inputs,
+                     const at::Tensor& targets) {
+  const at::Tensor logits = model.forward(inputs);
+  return loss.sum(logits.flatten(0, -2), targets.flatten()) / targets.numel();
+}
+
+void write_gradients(const recipe::Recipe& recipe, const std::string& weights,
+                     const std::string& batch, const std::string& out) {
+  const auto model = model_with(recipe, weights);
+  const Tensors data = read_tensors(batch);
+  mean_loss(*model, *nn::make_loss(recipe.loss), data.at("inputs"), data.at("targets")).backward();
+  Tensors gradients;
+  for (const auto& item : model->named_parameters()) {
+    gradients.emplace(item.key(), item.value().grad());
+  }
+  write_tensors(out, std::move(gradients));
 }
 
 void print_losses(const recipe::Recipe& recipe, const std::string& weights,
                   const std::string& batches) {
   const auto model = model_with(recipe, weights);
   const Tensors data = read_tensors(batches);
-  const at::Tensor &images = data.at("images"), &targets = data.at("targets");
-  model->to(images.scalar_type());
+  const at::Tensor &inputs = data.at("inputs"), &targets = data.at("targets");
+  if (inputs.is_floating_point()) model->to(inputs.scalar_type());
   const auto loss = nn::make_loss(recipe.loss);
   std::vector<optim::NamedParameter> parameters;
   for (const auto& item : model->named_parameters()) {
-    parameters.push_back({item.key(), item.value(), model->decays(item.key())});
+    parameters.push_back(
+        {.name = item.key(), .tensor = item.value(), .decays = model->decays(item.key())});
   }
   const auto optimizer = optim::make_optimizer(recipe.optimizer, parameters);
-  for (std::int64_t step = 0; step < images.size(0); ++step) {
-    const at::Tensor mean =
-        loss->sum(model->forward(images[step]), targets[step]) / targets.size(1);
+  const auto found_inf = data.find("found_inf");
+  for (std::int64_t step = 0; step < inputs.size(0); ++step) {
+    const at::Tensor mean = mean_loss(*model, *loss, inputs[step], targets[step]);
     model->zero_grad();
     mean.backward();
-    optimizer->step(recipe.optimizer.lr);
+    optimizer->step(recipe.optimizer.lr, found_inf != data.end()
+                                             ? std::make_optional(found_inf->second[step])
+                                             : std::nullopt);
     fmt::print("{:.9g}\n", mean.item<double>());
   }
 }
 
 void write_mixed(const recipe::Recipe& recipe, const std::string& input, const std::string& out) {
   const Tensors data = read_tensors(input);
-  input::DeviceBatch batch{.images = data.at("images").contiguous(at::MemoryFormat::ChannelsLast),
-                           .targets = data.at("targets")};
+  input::ImageTensors batch{.images = data.at("images").contiguous(at::MemoryFormat::ChannelsLast),
+                            .targets = data.at("targets")};
   const std::int64_t count = batch.images.size(0), size = batch.images.size(2);
   std::vector<double> pairs;
   for (std::int64_t pair = 0; pair < count / 2; ++pair) {
@@ -141,6 +167,8 @@ void run(const std::vector<std::string>& arguments) {
     write_tensors(arguments[2], state_of(*initial_model(recipe::load_recipe(arguments[1]))));
   } else if (command == "logits" && arguments.size() == 5) {
     write_logits(recipe::load_recipe(arguments[1]), arguments[2], arguments[3], arguments[4]);
+  } else if (command == "gradients" && arguments.size() == 5) {
+    write_gradients(recipe::load_recipe(arguments[1]), arguments[2], arguments[3], arguments[4]);
   } else if (command == "train" && arguments.size() == 4) {
     print_losses(recipe::load_recipe(arguments[1]), arguments[2], arguments[3]);
   } else if (command == "mix" && arguments.size() == 4) {

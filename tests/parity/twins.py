@@ -30,13 +30,17 @@ class Twin:
         self.folder = pathlib.Path(folder)
         recipe = {
             "seed": 1234,
-            "model": {"name": model, "num_classes": NUM_CLASSES, **(options or {})},
-            "data": {"train": {"shards": "unused.tar"}, "image_size": IMAGE_SIZE},
+            "model": {"name": model, **(options or {})},
             "epochs": 1,
             "precision": "fp32",
             "optimizer": {"name": "sgd", "lr": 0.1},
             "output": "unused",
         }
+        if model == "gpt2":
+            recipe["data"] = {"train": {"tokens": "unused.bin"}, "context": 8}
+        else:
+            recipe["model"].setdefault("num_classes", NUM_CLASSES)
+            recipe["data"] = {"train": {"shards": "unused.tar"}, "image_size": IMAGE_SIZE}
         recipe.update(sections)
         self.recipe = self.folder / "recipe.json"
         self.recipe.write_text(json.dumps(recipe))
@@ -46,16 +50,25 @@ class Twin:
         self._run("init", self.recipe, out)
         return load_file(out)
 
-    def logits(self, state, images):
+    def logits(self, state, inputs):
+        """inputs: images, or tokens of a language model."""
         out = self.folder / "logits.safetensors"
         self._run("logits", self.recipe, self._save("weights", state),
-                  self._save("input", {"images": images}), out)
+                  self._save("input", {"inputs": inputs}), out)
         return load_file(out)["logits"]
 
-    def losses(self, state, images, targets):
-        """The loss of each step; images [steps, batch, 3, size, size], targets [steps, batch]."""
+    def gradients(self, state, inputs, targets):
+        """Of the mean loss over one batch, by the parameters' names."""
+        out = self.folder / "gradients.safetensors"
+        self._run("gradients", self.recipe, self._save("weights", state),
+                  self._save("batch", {"inputs": inputs, "targets": targets}), out)
+        return load_file(out)
+
+    def losses(self, state, inputs, targets, **more):
+        """The loss of each step; inputs [steps, batch, ...], targets [steps, batch, ...];
+        `more`: further tensors of the program's batches."""
         text = self._run("train", self.recipe, self._save("weights", state),
-                         self._save("batches", {"images": images, "targets": targets}))
+                         self._save("batches", {"inputs": inputs, "targets": targets, **more}))
         return [float(line) for line in text.splitlines()]
 
     def mixed(self, images, targets):
@@ -78,6 +91,21 @@ class Twin:
         if done.returncode != 0:
             raise AssertionError(f"parity_program ended with {done.returncode}: {done.stderr}")
         return done.stdout
+
+
+def disturb(state, generator):
+    """Moves every tensor away from its initial value, as training does: norms and biases too."""
+    result = {}
+    for name, value in state.items():
+        if name.endswith("num_batches_tracked"):
+            result[name] = torch.tensor(17)
+        elif name.endswith("running_var"):
+            result[name] = value * (0.5 + torch.rand(value.shape, generator=generator))
+        else:
+            noise = torch.randn(value.shape, generator=generator)
+            scale = 0.1 if value.dim() < 2 else 0.1 * value.std().item()
+            result[name] = value + scale * noise
+    return result
 
 
 def images(generator, *batch):

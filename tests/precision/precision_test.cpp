@@ -1,29 +1,34 @@
 #include "lib/precision/precision.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "lib/core/log.h"
 #include "lib/recipe/lists.h"
 
 namespace {
 
 using namespace scaletrain;
 
-std::unique_ptr<precision::Precision> make(const std::string& name) {
+std::unique_ptr<precision::Precision> make(const std::string& name,
+                                           const precision::Hardware& hardware = {}) {
   recipe::Component config;
   config.name = name;
-  return precision::make_precision(config, at::kCPU);
+  return precision::make_precision(config, hardware);
 }
 
-const bool kHasBf16 = precision::multiplies_bf16(at::kCPU);
+precision::Hardware gpu(int compute_capability) { return {{at::kCUDA, 0}, compute_capability}; }
 
-TEST_CASE("bf16 multiplies matrices in bf16, keeps parameters and their gradients in fp32" *
-          doctest::skip(!kHasBf16)) {
+// Without AVX-512 LibTorch's bf16 is slow, not wrong: a CPU that claims to have it serves any test.
+precision::Hardware cpu(bool avx512) { return {.device = at::kCPU, .avx512 = avx512}; }
+
+TEST_CASE("bf16 multiplies matrices in bf16, keeps parameters and their gradients in fp32") {
   const at::Tensor weight = at::randn({4, 4}).requires_grad_(true);
-  const auto bf16 = make("bf16");
+  const auto bf16 = make("bf16", cpu(true));
   at::ScalarType inside = at::kFloat;
   const at::Tensor loss = bf16->forward([&] {
     const at::Tensor product = at::mm(at::ones({2, 4}), weight);
@@ -38,12 +43,50 @@ TEST_CASE("bf16 multiplies matrices in bf16, keeps parameters and their gradient
   CHECK(at::equal(weight.grad(), at::full({4, 4}, 2.0)));
 }
 
-TEST_CASE("bf16 is fp32 where LibTorch would go through the numbers one by one" *
-          doctest::skip(kHasBf16)) {
-  const at::Tensor product = make("bf16")->forward([] {
+TEST_CASE("bf16 is fp32 where LibTorch would go through the numbers one by one") {
+  const at::Tensor product = make("bf16", cpu(false))->forward([] {
     return at::mm(at::ones({2, 4}), at::ones({4, 4}));
   });
   CHECK((product.scalar_type() == at::kFloat));
+}
+
+TEST_CASE("bf16 on a GPU needs compute capability 8.0, and is fp32 before") {
+  for (const int capability : {70, 75, 80, 90, 100}) {
+    CAPTURE(capability);
+    bool in_autocast = false;
+    make("bf16", gpu(capability))->forward([&] {
+      in_autocast = at::autocast::is_autocast_enabled(at::kCUDA);
+      return at::ones({1});
+    });
+    CHECK(in_autocast == (capability >= 80));
+  }
+}
+
+TEST_CASE("a GPU's products are TF32 where the recipe asks for it and the GPU has it") {
+  const auto allowed = [] {
+    return std::pair(at::globalContext().allowTF32CuDNN(), at::globalContext().allowTF32CuBLAS());
+  };
+  make("tf32", gpu(80));
+  CHECK(allowed() == std::pair(true, true));
+  make("fp32", gpu(80));
+  CHECK(allowed() == std::pair(false, false));
+  make("tf32", gpu(90));
+  CHECK(allowed() == std::pair(true, true));
+  make("tf32", gpu(75));
+  CHECK(allowed() == std::pair(false, false));
+}
+
+TEST_CASE("tf32 on a CPU is fp32, and says so once") {
+  std::vector<std::string> said;
+  core::set_warning_listener([&](const std::string& line) { said.push_back(line); });
+  const auto tf32 = make("tf32");
+  const at::Tensor product = tf32->forward([] {
+    return at::mm(at::ones({2, 4}), at::ones({4, 4}));
+  });
+  core::set_warning_listener({});
+  CHECK((product.scalar_type() == at::kFloat));
+  REQUIRE(said.size() == 1);
+  CHECK(said.front().find("a CPU has no TF32: fp32 is used") != std::string::npos);
 }
 
 TEST_CASE("fp32 leaves the numbers alone") {
@@ -55,7 +98,7 @@ TEST_CASE("fp32 leaves the numbers alone") {
 
 TEST_CASE("bf16 sees what the optimizer wrote since the last forward") {
   const at::Tensor weight = at::ones({1, 1}).requires_grad_(true);
-  const auto bf16 = make("bf16");
+  const auto bf16 = make("bf16", cpu(true));
   const auto product = [&] {
     return bf16->forward([&] {
                  return at::mm(at::ones({1, 1}), weight).to(at::kFloat);
@@ -68,18 +111,18 @@ TEST_CASE("bf16 sees what the optimizer wrote since the last forward") {
 }
 
 TEST_CASE("autocast ends with the forward, also when that throws") {
-  const auto bf16 = make("bf16");
+  const auto bf16 = make("bf16", cpu(true));
   CHECK_THROWS_AS(bf16->forward([]() -> at::Tensor { throw std::runtime_error("no"); }),
                   std::runtime_error);
   CHECK(!at::autocast::is_autocast_enabled(at::kCPU));
 }
 
-TEST_CASE("neither has state to save") {
-  for (const char* name : {"fp32", "bf16"}) {
+TEST_CASE("none has state to save") {
+  for (const char* name : {"fp32", "bf16", "tf32"}) {
     const auto precision = make(name);
     CHECK(precision->state() == nlohmann::json::object());
     precision->load_state(precision->state());
-    precision->update(true);
+    precision->update(at::zeros({}));
   }
 }
 

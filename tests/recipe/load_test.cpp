@@ -115,9 +115,9 @@ TEST_CASE("all mistakes are told at once, in the order of their lines") {
   "ema": {}
 })") ==
         R"(r.json:2: /model/name: "resnet81" is not a model
-  use one of: resnet18, resnet34, resnet50, vit_tiny, mlp; did you mean "resnet18"?
+  did you mean "resnet18"?
 r.json:3: /data/train/folder: excludes "shards"
-  use one of: "shards", "folder", "sources"; null removes an inherited key
+  use one of: "shards", "folder", "tokens", "sources"; null removes an inherited key
 r.json:3: /data/image_size: 4 is out of range
   use an integer from 8 to 4096
 r.json:4: /steps: excludes "epochs"
@@ -129,7 +129,7 @@ r.json:5: /optimizer/beta1: 1 is out of range
 r.json:5: /optimizer/learning_rate: "learning_rate" is not a key here
   use one of: name, lr, weight_decay, decay_norm_and_bias, lr_base_batch, beta1, beta2, eps
 r.json:6: /presicion: "presicion" is not a key here
-  use one of: $schema, version, extends, name, seed, model, data, batch, epochs, steps, precision, optimizer, schedule, loss, mix, clip, validate, checkpoint, storage, log, threads, deterministic, device, output; did you mean "precision"?
+  did you mean "precision"?
 r.json:7: /loss/label_smoothing: "lots" is not a number
   use a number of at least 0 and below 1
 r.json:8: /ema: is reserved: not available in this version
@@ -139,11 +139,11 @@ r.json:8: /ema: is reserved: not available in this version
 TEST_CASE("an empty object is told everything that it lacks") {
   CHECK(error_of("{}") ==
         "r.json:1: \"model\" is missing\n"
-        "  add \"model\": a model, one of: resnet18, resnet34, resnet50, vit_tiny, mlp (what is "
-        "trained)\n"
+        "  add \"model\": a model, one of: resnet18, resnet34, resnet50, vit_tiny, mlp, gpt2, "
+        "torchscript (what is trained)\n"
         "r.json:1: \"data\" is missing\n"
         "  add \"data\": an object with keys of: train, val, test, image_size, eval_resize, "
-        "eval_filter, threads, prefetch, "
+        "eval_filter, context, token_bytes, threads, prefetch, "
         "shuffle_shards, order, lanes, samples_per_epoch, bad_samples, index_cache, cache, "
         "normalize, "
         "exif_orientation (what it is trained on)\n"
@@ -157,9 +157,6 @@ TEST_CASE("what must hold between keys is told where it is written") {
   CHECK(error_of(minimal_recipe("\"batch\": {\"global\": 100, \"per_device\": 32}")) ==
         "r.json:6: /batch/global: 100 is not a multiple of \"per_device\", which is 32\n"
         "  use 96 or 128");
-  CHECK(error_of(minimal_recipe(), {"model.name=vit_tiny", "data.image_size=30"}) ==
-        "r.json:2: /model/patch_size: 4 does not divide /data/image_size, which is 30\n"
-        "  change one of them");
   CHECK(error_of(minimal_recipe(), {"model={\"name\": \"vit_tiny\", \"num_classes\": 2, "
                                     "\"heads\": 5}"}) ==
         "--set model: /model/heads: 5 does not divide \"dim\", which is 192\n"
@@ -209,8 +206,7 @@ TEST_CASE("an override of null goes back to the default") {
 TEST_CASE("mistakes of overrides name the override") {
   CHECK(error_of(minimal_recipe(), {"optimizer.lrr=1"}) ==
         "--set optimizer.lrr: \"lrr\" is not a key here\n"
-        "  use one of: name, lr, weight_decay, decay_norm_and_bias, lr_base_batch, momentum, "
-        "nesterov; did you mean \"lr\"?");
+        "  did you mean \"lr\"?");
   CHECK(error_of(minimal_recipe(), {"optimizer.lr=NaN"}) ==
         "--set optimizer.lr: \"NaN\" is not a number\n  use a number above 0 and at most 1000");
   CHECK(error_of(minimal_recipe(), {"clip={\"nrm\": 1}"}) ==
@@ -218,7 +214,7 @@ TEST_CASE("mistakes of overrides name the override") {
         "  add \"norm\": a number above 0 and at most 1000000 (largest L2 norm of all gradients as "
         "one vector)\n"
         "--set clip: /clip/nrm: \"nrm\" is not a key here\n"
-        "  use one of: norm; did you mean \"norm\"?");
+        "  did you mean \"norm\"?");
   CHECK(error_of(minimal_recipe(), {"optimizer"}) ==
         "--set optimizer: is not KEY=VALUE\n  write for instance --set optimizer.lr=0.1");
   CHECK(error_of(minimal_recipe(), {"seed.x=1"}).find("--set seed.x: /seed:") == 0);
@@ -248,13 +244,8 @@ TEST_CASE("extends merges as RFC 7396 says, relative to its file, and keeps plac
   CHECK_FALSE(recipe.clip.has_value());
 
   (void)folder.write("base/a.json", minimal_recipe("\"sed\": 3"));
-  CHECK(load_error_of(top) ==
-        (folder.path / "base/a.json").string() +
-            ":6: /sed: \"sed\" is not a key here\n  use one of: $schema, version, extends, name, "
-            "seed, model, data, batch, epochs, steps, precision, optimizer, schedule, loss, mix, "
-            "clip, validate, checkpoint, storage, log, threads, deterministic, device, output; did "
-            "you mean "
-            "\"seed\"?");
+  CHECK(load_error_of(top) == (folder.path / "base/a.json").string() +
+                                  ":6: /sed: \"sed\" is not a key here\n  did you mean \"seed\"?");
 }
 
 TEST_CASE("extends of itself, of nothing and of a number are told") {
@@ -286,6 +277,13 @@ TEST_CASE("wrong values of fault 40 are each refused with what is allowed") {
   check("[8]", "a list is not an integer" + use);
   check("{}", "an object is not an integer" + use);
   check("1e3", "1000.0 is not an integer" + use);
+}
+
+TEST_CASE("a name that is near to none is told all of them") {
+  CHECK(error_of(minimal_recipe(), {"clip={\"norm\": 1, \"everything\": 2}"}) ==
+        "--set clip: /clip/everything: \"everything\" is not a key here\n  use one of: norm");
+  CHECK(error_of(minimal_recipe(), {"precision=wide"}) ==
+        "--set precision: \"wide\" is not a precision\n  use one of: fp32, bf16, tf32");
 }
 
 TEST_CASE("a key misspelled in any object is told with the right one") {

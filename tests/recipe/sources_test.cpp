@@ -39,4 +39,19 @@ TEST_CASE("check_sources passes what is there and names everything that is not")
   CHECK_THROWS_WITH_AS(check_sources(recipe), one.c_str(), core::DataError);
 }
 
+TEST_CASE("check_sources looks at a model's file") {
+  const test::TemporaryFolder folder;
+  Recipe recipe;
+  recipe.model.name = "torchscript";
+  recipe.model.options["file"] = folder.write("model.pt", "x");
+  CHECK_NOTHROW(check_sources(recipe));
+  const std::string absent = folder.path.string() + "/absent.pt";
+  recipe.model.options["file"] = absent;
+  const std::string expected =
+      "/model/file: " + absent +
+      ": No such file or directory (ENOENT)\n  make the files, or correct the path; paths are "
+      "relative to the working directory";
+  CHECK_THROWS_WITH_AS(check_sources(recipe), expected.c_str(), core::DataError);
+}
+
 }  // namespace scaletrain::recipe

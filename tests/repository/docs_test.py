@@ -86,10 +86,17 @@ class Documents(unittest.TestCase):
         else:
             self.assertIsNone(failure := run_block(code, folder, programs), f"\n{code}{failure}")
 
+    def test_every_file_that_architecture_names_is_there(self):
+        text = tracked.text(pathlib.Path("docs/architecture.md"))
+        named = re.findall(r"`((?:lib|app|launcher)/[\w/.]+)`", text)
+        self.assertGreater(len(named), 60)
+        self.assertEqual([], [path for path in named if not (tracked.ROOT / path).is_file()])
+
     def test_every_link_leads_somewhere(self):
         broken = []
         for path in documents():
-            for target in LINK.findall(tracked.text(path)):
+            prose = re.sub(r"^ *```.*?^ *```", "", tracked.text(path), flags=re.M | re.S)
+            for target in LINK.findall(prose):
                 if not (tracked.ROOT / path.parent / target).exists():
                     broken.append(f"{path}: {target}")
         self.assertEqual([], broken)

@@ -1,20 +1,31 @@
-"""The module order of lib/: an include never points back up, and only to what CMake declares."""
+"""The order of lib/'s modules and of the launcher's folders: an include never points back up, in lib
+only to what CMake declares, and no files include each other in a circle."""
 import pathlib
 import re
 import unittest
 
 import tracked
 
-ORDER = ["core", "recipe", "format", "storage", "data", "observe", "dist", "input", "nn",
-         "precision", "optim", "parallel", "checkpoint", "train"]
+ORDER = ["core", "recipe", "format", "storage", "data", "observe", "dist", "units", "input", "nn",
+         "precision", "optim", "parallel", "checkpoint", "task", "engine", "train"]
 TORCH_FREE = ORDER[:ORDER.index("dist")]
 # What one of these needs from another arrives as a value from train.
 STRANGERS = ["input", "nn", "precision", "optim", "parallel", "checkpoint"]
 LAUNCHER_MAY_USE = ["core", "recipe", "format", "observe"]
+# The launcher's folders; "": cli and main, which know all. Commands that have a folder know the
+# common ones in commands/, and no other command but where the order of these says so.
+LAUNCHER_ORDER = ["platform", "flags", "place", "output", "workers", "agents", "jobs", "commands",
+                  "commands/slurm", "commands/queue", "commands/doctor", "commands/explain",
+                  "commands/kubernetes", "commands/shell", ""]
+LAUNCHER_STRANGERS = ["commands/queue", "commands/doctor", "commands/explain",
+                      "commands/kubernetes", "commands/shell"]
 # libscaletrain_cuda.so implements an interface of dist and is opened by it: nothing includes it.
 CUDA_MAY_USE = ["core", "dist", "cuda"]
 # The precompiled header belongs to the build, not to a module.
 NO_MODULE = ["torch_pch"]
+
+# The folders of lib/data, each knows those before it.
+DATA_ROOMS = ["image", "augment", "order", "set", "loader"]
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
@@ -25,6 +36,61 @@ def module_of(path):
     """("lib", module), ("launcher", "") or ("app", "") of a path."""
     parts = pathlib.PurePosixPath(path).parts
     return (parts[0], parts[1]) if parts[0] == "lib" else (parts[0], "")
+
+
+def launcher_folder(path):
+    """"commands/slurm" of launcher/commands/slurm/tool.h, "" of launcher/cli.h."""
+    return "/".join(pathlib.PurePosixPath(path).parts[1:-1])
+
+
+def fault_in_launcher(path, included):
+    folder, used = launcher_folder(path), launcher_folder(included)
+    for name in (folder, used):
+        if name not in LAUNCHER_ORDER:
+            return f"launcher/{name} has no place in the order of folders"
+    if LAUNCHER_ORDER.index(used) > LAUNCHER_ORDER.index(folder):
+        return f"points back up: {folder} comes before {used or 'cli'}"
+    if folder != used and folder in LAUNCHER_STRANGERS and used in LAUNCHER_STRANGERS:
+        return f"{folder} and {used} do not know each other"
+    return None
+
+
+def room_faults(files, rooms):
+    """Includes in lib/MODULE/ROOM/ of a room that comes later in `rooms`."""
+    found = []
+    for path, text in sorted(files.items()):
+        module, room = path.split("/")[1:3]
+        for match in INCLUDE.finditer(text):
+            used = match[2].split("/")
+            if used[:2] == ["lib", module] and rooms.index(used[2]) > rooms.index(room):
+                found.append(f"{path}: {match[2]}: points back up: {room} comes before {used[2]}")
+    return found
+
+
+def units_of(files):
+    """files: path -> text. A header and its source are one unit: unit -> units that it includes."""
+    units = {}
+    for path, text in files.items():
+        unit = path.rsplit(".", 1)[0]
+        used = {match[2].rsplit(".", 1)[0] for match in INCLUDE.finditer(text) if match[1] == '"'}
+        units.setdefault(unit, set()).update(used - {unit})
+    return units
+
+
+def circles(units):
+    """units: name -> names that it knows. Each set of names that reach one another, sorted."""
+    reached = {}
+    for start in units:
+        seen, waiting = set(), [start]
+        while waiting:
+            for name in units.get(waiting.pop(), ()):
+                if name not in seen:
+                    seen.add(name)
+                    waiting.append(name)
+        reached[start] = seen
+    found = {tuple(sorted(other for other in reached[name] if name in reached.get(other, ())))
+             for name in units if name in reached[name]}
+    return sorted(found)
 
 
 def reachable(module, dependencies):
@@ -75,7 +141,9 @@ def fault(path, quote, included, dependencies):
         allowed = (LAUNCHER_MAY_USE if top == "launcher" else
                    TORCH_FREE if path.startswith("app/data/") else ORDER)
         return None if used in allowed else f"{top} may use {', '.join(allowed)} of lib only"
-    return None if used_top == top else f"{top} does not know {used_top}"
+    if used_top != top:
+        return f"{top} does not know {used_top}"
+    return fault_in_launcher(path, included) if top == "launcher" else None
 
 
 def faults(files, dependencies):
@@ -98,13 +166,33 @@ def declared_dependencies():
     return dependencies
 
 
+def sources(*folders):
+    """path -> text of all C++ files below `folders`."""
+    paths = tracked.files(*(f"{folder}/*.{ending}" for folder in folders for ending in ("h", "cpp")))
+    return {path.as_posix(): tracked.text(path) for path in paths}
+
+
 class Layers(unittest.TestCase):
     def test_no_include_points_back_up(self):
-        paths = tracked.files("lib/*.h", "lib/*.cpp", "launcher/*.h", "launcher/*.cpp",
-                                         "app/*.h", "app/*.cpp")
-        self.assertGreater(len(paths), 50)
-        files = {path.as_posix(): tracked.text(path) for path in paths}
+        files = sources("lib", "launcher", "app")
+        self.assertGreater(len(files), 50)
         self.assertEqual("", "\n".join(faults(files, declared_dependencies())))
+
+    def test_no_files_include_each_other_in_a_circle(self):
+        for folder in ("lib", "launcher"):
+            units = units_of(sources(folder))
+            self.assertGreater(len(units), 50)
+            self.assertEqual([], circles(units), folder)
+
+    def test_the_rooms_of_data_are_one_way(self):
+        files = sources("lib/data")
+        rooms = {path.split("/")[2] for path in files}
+        self.assertEqual(set(DATA_ROOMS), rooms)
+        self.assertEqual("", "\n".join(room_faults(files, DATA_ROOMS)))
+
+    def test_every_folder_of_the_launcher_has_its_place(self):
+        folders = {launcher_folder(path) for path in sources("launcher")}
+        self.assertEqual(set(LAUNCHER_ORDER), folders)
 
     def test_every_folder_of_lib_has_its_place(self):
         folders = {path.parts[1] for path in tracked.files("lib/*/*")}
@@ -127,12 +215,15 @@ class TheCheckItself(unittest.TestCase):
         self.assertEqual(expected, faults({path: text}, self.DEPENDENCIES))
 
     def test_right_includes(self):
-        self.check("lib/data/loader.cpp", '#include "lib/data/loader.h"', [])
+        self.check("lib/data/loader.cpp", '#include "lib/data/loader/image_stream.h"', [])
         self.check("lib/data/loader.cpp", '#include "lib/core/error.h"', [])
         self.check("lib/optim/sgd.cpp", "#include <ATen/ATen.h>", [])
         self.check("lib/train/loop.cpp", '#include "lib/nn/model.h"', [])
         self.check("lib/cuda/a.cpp", '#include "lib/dist/group.h"', [])
         self.check("launcher/main.cpp", '#include "lib/recipe/load.h"', [])
+        self.check("launcher/cli.cpp", '#include "launcher/commands/queue/grid.h"', [])
+        self.check("launcher/commands/queue/grid.cpp", '#include "launcher/commands/slurm/tool.h"', [])
+        self.check("launcher/jobs/job.cpp", '#include "launcher/workers/failure.h"', [])
         self.check("app/worker/main.cpp", '#include "lib/train/loop.h"', [])
         self.check("app/data/main.cpp", '#include "lib/observe/progress.h"', [])
 
@@ -149,14 +240,26 @@ class TheCheckItself(unittest.TestCase):
                  "torch/types.h: this part is built without LibTorch"),
                 ("launcher/a.cpp", "#include <c10/util/Exception.h>",
                  "c10/util/Exception.h: this part is built without LibTorch"),
-                ("launcher/a.cpp", '#include "lib/data/loader.h"',
-                 "lib/data/loader.h: launcher may use core, recipe, format, observe of lib only"),
+                ("launcher/a.cpp", '#include "lib/data/loader/image_stream.h"',
+                 "lib/data/loader/image_stream.h: launcher may use core, recipe, format, observe of lib only"),
                 ("lib/train/a.cpp", '#include "launcher/cli.h"',
                  "launcher/cli.h: lib does not know launcher"),
                 ("lib/cuda/a.cpp", '#include "lib/nn/model.h"',
                  "lib/nn/model.h: cuda implements what dist declares, nothing else"),
                 ("lib/dist/a.cpp", '#include "lib/cuda/a.h"',
                  "lib/cuda/a.h: lib/cuda has no place in the order of modules"),
+                ("launcher/workers/a.cpp", '#include "launcher/jobs/job.h"',
+                 "launcher/jobs/job.h: points back up: workers comes before jobs"),
+                ("launcher/jobs/a.cpp", '#include "launcher/cli.h"',
+                 "launcher/cli.h: points back up: jobs comes before cli"),
+                ("launcher/commands/a.cpp", '#include "launcher/commands/slurm/tool.h"',
+                 "launcher/commands/slurm/tool.h: points back up: commands comes before "
+                 "commands/slurm"),
+                ("launcher/commands/shell/a.cpp", '#include "launcher/commands/queue/grid.h"',
+                 "launcher/commands/queue/grid.h: commands/shell and commands/queue do not know "
+                 "each other"),
+                ("launcher/jobs/a.cpp", '#include "launcher/tools/a.h"',
+                 "launcher/tools/a.h: launcher/tools has no place in the order of folders"),
                 ("app/a.cpp", '#include "launcher/cli.h"',
                  "launcher/cli.h: app does not know launcher"),
                 ("app/data/a.cpp", "#include <ATen/ATen.h>",
@@ -169,6 +272,26 @@ class TheCheckItself(unittest.TestCase):
                 ("lib/data/a.cpp", '#include "lib/utils/a.h"',
                  "lib/utils/a.h: lib/utils has no place in the order of modules")]:
             self.check(path, line, [f"{path}:2: {reason}"])
+
+    def test_a_room_that_comes_later_is_found(self):
+        files = {"lib/data/set/a.h": '#include "lib/data/order/b.h"\n#include "lib/core/c.h"\n',
+                 "lib/data/order/b.cpp": '#include "lib/data/order/b.h"\n'}
+        self.assertEqual([], room_faults(files, DATA_ROOMS))
+        files["lib/data/order/b.cpp"] += '#include "lib/data/set/a.h"\n'
+        self.assertEqual(["lib/data/order/b.cpp: lib/data/set/a.h: points back up: order comes "
+                          "before set"], room_faults(files, DATA_ROOMS))
+
+    def test_a_circle_is_found_whole_and_once(self):
+        files = {"launcher/a.h": '#include "launcher/b.h"\n',
+                 "launcher/b.cpp": '#include "launcher/b.h"\n#include "launcher/c.h"\n',
+                 "launcher/c.cpp": '  # include "launcher/a.h"\n#include <vector>\n',
+                 "launcher/d.h": '#include "launcher/a.h"\n#include "lib/core/error.h"\n',
+                 "launcher/e.cpp": '#include "launcher/f.h"\n',
+                 "launcher/f.cpp": '#include "launcher/e.h"\n'}
+        self.assertEqual([("launcher/a", "launcher/b", "launcher/c"),
+                          ("launcher/e", "launcher/f")], circles(units_of(files)))
+        del files["launcher/c.cpp"], files["launcher/f.cpp"]
+        self.assertEqual([], circles(units_of(files)))
 
 
 if __name__ == "__main__":

@@ -12,14 +12,16 @@ CODE = ["*.cpp", "*.h", "*.py", "*.sh", "*.cmake", "*CMakeLists.txt"]
 
 # Parts that are tested through what they are a part of: source -> that test.
 TESTED_THROUGH = {f"lib/recipe/{part}.cpp": "tests/recipe/load_test.cpp" for part in [
-    "component", "describe", "duration", "lists", "node", "object", "paths", "problems"]}
+    "checks", "component", "describe", "duration", "lists", "node", "object", "paths", "problems"]}
+TESTED_THROUGH |= {f"lib/recipe/sections/{part}.cpp": "tests/recipe/load_test.cpp" for part in [
+    "checkpoint", "clip", "loss", "optimizer", "schedule"]}
 TESTED_THROUGH |= {f"lib/train/{part}.cpp": "tests/end_to_end/resume_test.py" for part in [
-    "evaluate", "parts", "replicate", "reporter", "step", "straggler_watch", "trainer"]}
+    "build", "replicate", "reporter", "run", "straggler_watch", "trainer"]}
 TESTED_THROUGH |= {
     "lib/core/command_line.cpp": "tests/launcher/launch_test.py",
     "lib/core/version.cpp": "tests/launcher/launch_test.py",
-    "lib/data/classes_file.cpp": "tests/data/shards_test.cpp",
-    "lib/data/sample_maker.cpp": "tests/data/loader_test.cpp",
+    "lib/data/set/classes_file.cpp": "tests/data/set/shards_test.cpp",
+    "lib/data/loader/sample_maker.cpp": "tests/data/loader/image_stream_test.cpp",
     "lib/dist/cuda_library.cpp": "tests/dist/device_test.cpp",
     "lib/observe/terminal.cpp": "tests/observe/progress_test.cpp",
     "lib/optim/parameter_group.cpp": "tests/optim/optimizer_test.cpp",

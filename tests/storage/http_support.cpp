@@ -125,7 +125,7 @@ void HttpServer::serve_connection(int fd) {
     const std::size_t body_at = answer.find("\r\n\r\n") + 4;
     const std::size_t promised = answer.find("Content-Length: ");
     const bool is_whole = promised != std::string::npos &&
-                          std::stoull(answer.substr(promised + 16)) == answer.size() - body_at;
+                          std::stoull(answer.substr(promised + 16)) <= answer.size() - body_at;
     if (!is_whole) {
       ::shutdown(fd, SHUT_RDWR);
       return;

@@ -27,7 +27,8 @@ struct SeenRequest {
 class HttpServer {
  public:
   // `answer` gives the whole answer with its status line; "" closes the connection, kStall leaves
-  // it open, and what is shorter than its Content-Length is cut. Called by one thread at a time.
+  // it open, what is shorter than its Content-Length is cut, and what is longer stays open. Called
+  // by one thread at a time.
   static constexpr const char* kStall = "stall";
   explicit HttpServer(std::function<std::string(const SeenRequest&)> answer);
   ~HttpServer();

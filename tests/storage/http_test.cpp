@@ -53,8 +53,9 @@ TEST_CASE("an empty object has no range") {
 }
 
 TEST_CASE("what may pass is asked for again until it is whole") {
-  for (const std::string fault : {"500 Oops", "503 Slow Down", "429 Too Many Requests",
-                                  "408 Request Timeout", "cut", "closed", "wrong range"}) {
+  for (const std::string fault :
+       {"500 Oops", "503 Slow Down", "429 Too Many Requests", "408 Request Timeout", "cut",
+        "closed", "wrong range", "short header", "no HTTP"}) {
     int failures = 3;
     const Site site([&failures, &fault](const SeenRequest& request) -> std::string {
       std::string answer = sound(request);
@@ -64,6 +65,8 @@ TEST_CASE("what may pass is asked for again until it is whole") {
       if (fault == "wrong range") {
         return answer.replace(answer.find("bytes 2-8"), 9, "bytes 1-7");
       }
+      if (fault == "short header") return answer.replace(answer.find("Length: 7"), 9, "Length: 5");
+      if (fault == "no HTTP") return "78" + answer;
       return http_answer(fault, "", "<Error><Code>Slow</Code></Error>");
     });
     CHECK_MESSAGE(read_text(*site.open(), 2, 7) == "2345678", fault);
@@ -71,7 +74,36 @@ TEST_CASE("what may pass is asked for again until it is whole") {
   }
 }
 
-TEST_CASE("what does not pass is an error that names URL, reason and tries") {
+TEST_CASE("a connection with bytes that belong to no answer is not used again") {
+  std::string object(100'000, 'x');  // libcurl reads past the end of what is smaller
+  for (const bool header_is_short : {false, true}) {
+    int longer = header_is_short ? 1 : 4;
+    const Site site([&](const SeenRequest& request) {
+      std::string answer = object_answer(request, object);
+      if (request.header("range") == "bytes=0-0" || longer-- <= 0) return answer;
+      return header_is_short ? answer.replace(answer.find("Length: 50000"), 13, "Length: 49990")
+                             : answer + "yyy";
+    });
+    const auto opened = site.open();
+    for (const std::int64_t offset : {0, 20'000, 50'000}) {
+      CHECK(read_text(*opened, offset, 50'000) == std::string(50'000, 'x'));
+    }
+    // A short body is asked for again, a sound one with more behind it is not.
+    CHECK(site.server.count() == (header_is_short ? 5 : 4));
+  }
+}
+
+TEST_CASE("an answer to the opening that is not of the first byte is asked for again") {
+  int failures = 2;
+  const Site site([&failures](const SeenRequest& request) {
+    std::string answer = sound(request);
+    return failures-- > 0 ? answer.replace(answer.find("bytes 0-0"), 9, "bytes 1-1") : answer;
+  });
+  CHECK(site.open()->identity().bytes == 10);
+  CHECK(site.server.count() == 3);
+}
+
+TEST_CASE("what does not pass is an error that names URL, range, server, reason and tries") {
   scaletrain::recipe::Storage settings = quick_settings();
   settings.give_up_after_s = 0;
   const Site site(
@@ -85,8 +117,8 @@ TEST_CASE("what does not pass is an error that names URL, reason and tries") {
       settings);
   const auto object = site.open();
   CHECK(thrown_by([&] { read_text(*object, 0, 5); }) ==
-        "74 " + site.server.url() +
-            "/a.tar: HTTP 503, SlowDown: Reduce your rate; given up after 1 tries in 0.0 s\n"
+        "74 " + site.server.url() + "/a.tar: bytes 0-4 at " + site.server.url() +
+            ": HTTP 503, SlowDown: Reduce your rate; given up after 1 tries in 0.0 s\n"
             "  check the object store and the network; /storage/give_up_after_s sets the patience");
 }
 
@@ -97,7 +129,8 @@ TEST_CASE("a server that is not there is asked again, then given up") {
   std::string url;
   { url = HttpServer(sound).url(); }
   const std::string text = thrown_by([&] { make_http_storage(caller)->open(url + "/a.tar"); });
-  CHECK(text.starts_with("74 " + url + "/a.tar: Couldn't connect to server; given up after "));
+  CHECK(text.starts_with("74 " + url + "/a.tar: bytes 0-0 at " + url +
+                         ": Couldn't connect to server; given up after "));
 }
 
 TEST_CASE("a stalled transfer ends, and is tried again") {

@@ -10,8 +10,8 @@ using scaletrain::train::Cadence;
 namespace {
 
 // The steps of 1..20 after which something is due, with 8 steps an epoch and 9 seconds a step.
-std::vector<int> due_steps(Duration::Unit unit, double value) {
-  const Cadence cadence({unit, value}, 8);
+std::vector<int> due_steps(Duration::Unit unit, double value, std::int64_t epoch_shift = 0) {
+  const Cadence cadence({unit, value}, {.steps_per_epoch = 8, .epoch_shift = epoch_shift});
   std::vector<int> result;
   for (int step = 1; step <= 20; ++step) {
     if (cadence.due(step, 9.0 * (step - 1), 9.0 * step)) result.push_back(step);
@@ -23,6 +23,12 @@ std::vector<int> due_steps(Duration::Unit unit, double value) {
 
 TEST_CASE("every so many steps") {
   CHECK(due_steps(Duration::Unit::kSteps, 7) == std::vector<int>{7, 14});
+}
+
+TEST_CASE("of a run whose epochs had another length, where they end now") {
+  // Step 3 stands for place 1 of its epoch of 8, so that it ends with step 10.
+  CHECK(due_steps(Duration::Unit::kEpochs, 1, -2) == std::vector<int>{2, 10, 18});
+  CHECK(due_steps(Duration::Unit::kSteps, 7, -2) == std::vector<int>{7, 14});
 }
 
 TEST_CASE("every so many epochs, also parts of one") {

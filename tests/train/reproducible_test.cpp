@@ -23,6 +23,13 @@ TEST_CASE("the same process continues bit for bit; whatever differs is named wit
         std::vector<std::string>{"ranks 4, was 2", "CPU capability AVX512, was AVX2"});
 
   now = was;
+  now.order_version = 1;
+  now.random_version = 2;
+  CHECK(differences(was, now) ==
+        std::vector<std::string>{"data order version 1, was 0",
+                                 "version of the random numbers 2, was 1"});
+
+  now = was;
   now.per_device = 16;
   CHECK(differences(was, now).empty());  // not told before
   was.per_device = 32;
@@ -33,6 +40,12 @@ TEST_CASE("the same process continues bit for bit; whatever differs is named wit
   now.set_digest = "1";
   CHECK(differences(was, now).empty());
   was.set_digest = "2";
+  CHECK(differences(was, now) == std::vector<std::string>{"the training set holds other samples"});
+
+  now = was;
+  now.index_digest = "1";
+  CHECK(differences(was, now).empty());
+  was.index_digest = "2";
   CHECK(differences(was, now) == std::vector<std::string>{"the training set holds other samples"});
 
   now = was;

@@ -1,14 +1,19 @@
 // Fully connected layers over the flattened image.
+#include <ATen/ATen.h>
 #include <fmt/format.h>
-#include <torch/nn/functional/dropout.h>
-#include <torch/nn/modules/linear.h>
 
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "lib/nn/layers/linear.h"
 #include "lib/nn/model.h"
 
 namespace scaletrain::nn {
 namespace {
+
+using units::Context;
+using units::Flow;
 
 class Mlp : public Model {
  public:
@@ -16,25 +21,33 @@ class Mlp : public Model {
     std::int64_t features = 3 * image_size * image_size;
     for (std::int64_t i = 0; i < model.integer("layers"); ++i) {
       const std::int64_t width = model.integer("hidden");
-      hidden_.emplace_back(
-          register_module(fmt::format("fc{}", i + 1), torch::nn::Linear(features, width)));
+      hidden_.push_back(
+          register_module(fmt::format("fc{}", i + 1), std::make_shared<Linear>(features, width)));
       features = width;
     }
-    head_ = register_module("head", torch::nn::Linear(features, model.num_classes));
+    head_ = register_module("head", std::make_shared<Linear>(features, model.num_classes));
   }
 
-  torch::Tensor forward(const torch::Tensor& input) override {
-    torch::Tensor output = input.flatten(1);
-    for (auto& layer : hidden_) {
-      output = at::dropout(layer(output).relu_(), dropout_, is_training());
+  std::vector<units::Unit> units() override {
+    std::vector<units::Unit> result;
+    result.reserve(hidden_.size() + 1);
+    for (std::size_t i = 0; i < hidden_.size(); ++i) {
+      const std::string name = fmt::format("fc{}", i + 1);
+      result.push_back(unit(name, {name}, [this, i](const Flow& input, const Context&) -> Flow {
+        const at::Tensor output = hidden_[i]->forward(input[0].flatten(1)).relu_();
+        return {at::dropout(output, dropout_, is_training())};
+      }));
     }
-    return head_(output);
+    result.push_back(unit("head", {"head"}, [this](const Flow& input, const Context&) -> Flow {
+      return {head_->forward(input[0])};
+    }));
+    return result;
   }
 
  private:
   double dropout_;
-  std::vector<torch::nn::Linear> hidden_;
-  torch::nn::Linear head_{nullptr};
+  std::vector<std::shared_ptr<Linear>> hidden_;
+  std::shared_ptr<Linear> head_;
 };
 
 }  // namespace

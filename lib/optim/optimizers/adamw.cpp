@@ -11,8 +11,8 @@ namespace scaletrain::optim {
 namespace {
 
 struct Moments {
-  std::vector<at::Tensor> average;          // of the gradient
-  std::vector<at::Tensor> squared_average;  // of its square
+  GroupState average;          // of the gradient
+  GroupState squared_average;  // of its square
 };
 
 class AdamW : public Optimizer {
@@ -30,20 +30,21 @@ class AdamW : public Optimizer {
     steps_ = at::zeros({}, at::TensorOptions(at::kFloat).device(device));
   }
 
-  void step(double lr) override {
+  using Optimizer::step;
+  void step(double lr, const std::optional<at::Tensor>& found_inf) override {
     const at::NoGradGuard no_grad;
     steps_.add_(1);
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      const std::vector<at::Tensor> parameters = groups_[i].flat_parameters();
+      const std::vector<at::Tensor>& parameters = groups_[i].flat_parameters();
       // The kernel wants a count for each parameter; they all count the same steps.
       const std::vector<at::Tensor> steps(parameters.size(), steps_);
-      at::_fused_adamw_(parameters, groups_[i].flat_gradients(),
-                        ParameterGroup::flat_views(moments_[i].average),
-                        ParameterGroup::flat_views(moments_[i].squared_average),
+      at::_fused_adamw_(parameters, groups_[i].flat_gradients(), moments_[i].average.flat,
+                        moments_[i].squared_average.flat,
                         /*max_exp_avg_sqs=*/{}, steps, lr, beta1_, beta2_,
                         groups_[i].weight_decay(), eps_, /*amsgrad=*/false,
-                        /*maximize=*/false);
+                        /*maximize=*/false, /*grad_scale=*/{}, found_inf);
     }
+    if (found_inf) steps_.sub_(*found_inf);  // a step that was left out is not counted
   }
 
   std::map<std::string, at::Tensor> state() override {

@@ -17,19 +17,20 @@ class Sgd : public Optimizer {
         nesterov_(config.flag("nesterov")),
         groups_(split_by_decay(config, parameters)) {
     for (const ParameterGroup& group : groups_) {
-      velocities_.push_back(momentum_ > 0 ? group.make_state() : std::vector<at::Tensor>());
+      velocities_.push_back(momentum_ > 0 ? group.make_state() : GroupState());
     }
   }
 
-  void step(double lr) override {
+  using Optimizer::step;
+  void step(double lr, const std::optional<at::Tensor>& found_inf) override {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       // PyTorch's first step copies the gradient into v; from v = 0 the general formula gives the
       // same, and then the first step after a resume is no special case.
       at::_fused_sgd_(groups_[i].flat_parameters(), groups_[i].flat_gradients(),
-                      ParameterGroup::flat_views(velocities_[i]), groups_[i].weight_decay(),
-                      momentum_, lr, /*dampening=*/0, nesterov_,
-                      /*maximize=*/false, /*is_first_step=*/false);
+                      velocities_[i].flat, groups_[i].weight_decay(), momentum_, lr,
+                      /*dampening=*/0, nesterov_,
+                      /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, found_inf);
     }
   }
 
@@ -45,7 +46,7 @@ class Sgd : public Optimizer {
   double momentum_;
   bool nesterov_;
   std::vector<ParameterGroup> groups_;
-  std::vector<std::vector<at::Tensor>> velocities_;  // of each group; empty without momentum
+  std::vector<GroupState> velocities_;  // of each group; empty without momentum
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Autocast to bfloat16: matrix products and convolutions in bf16, sums and losses in fp32;
 // parameters, gradients and optimizer state stay fp32. bf16 has fp32's range, so no loss scale is
 // needed. On a CPU without AVX-512, for which oneDNN has no bf16, LibTorch would go through the
-// numbers one by one, many times slower than in fp32: there it is fp32, and says so.
+// numbers one by one, many times slower than in fp32, and a GPU before compute capability 8.0 has
+// no units for bf16: there it is fp32, and says so.
 #include <ATen/autocast_mode.h>
 
 #include "lib/core/log.h"
@@ -51,20 +52,26 @@ class Bf16 : public Precision {
 
 }  // namespace
 
-bool multiplies_bf16(at::Device device) {
-  return !device.is_cpu() ||
-         (__builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
-          __builtin_cpu_supports("avx512dq") != 0);
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+         __builtin_cpu_supports("avx512dq") != 0;
 }
 
-std::unique_ptr<Precision> make_fp32(const recipe::Component& config, at::Device device);
+bool multiplies_bf16(const Hardware& hardware) {
+  return hardware.device.is_cpu() ? hardware.avx512 : hardware.compute_capability >= 80;
+}
 
-std::unique_ptr<Precision> make_bf16(const recipe::Component& config, at::Device device) {
-  if (!multiplies_bf16(device)) {
+std::unique_ptr<Precision> make_fp32(const recipe::Component& config, const Hardware& hardware);
+
+std::unique_ptr<Precision> make_bf16(const recipe::Component& config, const Hardware& hardware) {
+  if (multiplies_bf16(hardware)) return std::make_unique<Bf16>(hardware.device.type());
+  if (hardware.device.is_cpu()) {
     core::warn("this CPU has no AVX-512 and LibTorch no fast bf16 without it: fp32 is used");
-    return make_fp32(config, device);
+  } else {
+    core::warn("this GPU has compute capability {}.{} and bf16 needs 8.0: fp32 is used",
+               hardware.compute_capability / 10, hardware.compute_capability % 10);
   }
-  return std::make_unique<Bf16>(device.type());
+  return make_fp32(config, hardware);
 }
 
 }  // namespace scaletrain::precision

@@ -14,8 +14,9 @@ class Fp32 : public Precision {
 
 }  // namespace
 
-std::unique_ptr<Precision> make_fp32(const recipe::Component& /*config*/, at::Device device) {
-  if (device.is_cuda()) {
+std::unique_ptr<Precision> make_fp32(const recipe::Component& /*config*/,
+                                     const Hardware& hardware) {
+  if (hardware.device.is_cuda()) {
     at::globalContext().setAllowTF32CuDNN(false);
     at::globalContext().setAllowTF32CuBLAS(false);
   }

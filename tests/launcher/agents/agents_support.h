@@ -95,6 +95,7 @@ struct Cluster {
         .nnodes = terms.nnodes,
         .node = node,
         .nproc = terms.nproc,
+        .network = network,
         .last = last};
     return join_as(join, terms);
   }
@@ -157,6 +158,7 @@ struct Cluster {
   JobTerms terms;
   AgentTiming timing;
   std::function<bool(int)> fits = [](int) { return true; };
+  std::string network = "host";  // of those who join from now on
   std::shared_ptr<Table> table = std::make_shared<Table>();
   Journal journal;
   core::SteadyTime now = core::SteadyTime{} + std::chrono::hours(1);

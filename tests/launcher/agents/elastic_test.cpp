@@ -136,6 +136,57 @@ TEST_CASE("a leader that takes over waits for more than half of the last round")
   CHECK(cluster.leader->board().generation == 2);
 }
 
+TEST_CASE("those who are left of a round go on without another last call") {
+  Cluster cluster = running_nodes(3);
+  cluster.agents[2]->frozen = true;
+  cluster.run(milliseconds(11'000));
+  cluster.report_all(Outcome::kStopped);
+  CHECK(cluster.leader->board().phase == Phase::kFormed);
+  CHECK(cluster.leader->board().nodes == 2);
+}
+
+TEST_CASE("an heir to whom all but the lost leader come waits for no last call") {
+  const LastRound last{.generation = 1, .round = 3, .rank = 1, .nodes = 3};
+  Cluster cluster(elastic_terms(1, 4));
+  cluster.lead("b", -1, 2, last);
+  cluster.run(milliseconds(100));
+  CHECK(cluster.leader->board().phase == Phase::kJoining);
+  cluster.join("c", -1, last);
+  cluster.run(milliseconds(100));
+  CHECK(cluster.leader->board().phase == Phase::kFormed);
+  CHECK(cluster.leader->board().nodes == 2);
+}
+
+TEST_CASE("all are told once what is awaited") {
+  const LastRound last{.generation = 1, .round = 3, .rank = 1, .nodes = 4};
+  const LastRound none;
+  for (const auto& [round, least, fits, text] :
+       {std::tuple(none, 3, true, "waiting: 2 of 3:4 nodes are here"),
+        std::tuple(none, 1, true,
+                   "waiting: 2 of 1:4 nodes are here; the last call for more is 30 s"),
+        std::tuple(none, 2, false,
+                   "waiting: 2 of 2:4 nodes are here; the batch does not divide among the ranks of "
+                   "2 nodes"),
+        std::tuple(last, 1, true,
+                   "waiting: 2 of 1:4 nodes are here; more than half of the 4 nodes of the last "
+                   "round must come")}) {
+    Cluster cluster(elastic_terms(least, 4));
+    cluster.timing.last_call = milliseconds(30'000);
+    cluster.fits = [fits = fits](int) { return fits; };
+    cluster.lead("a", -1, 2, round);
+    cluster.join("b", -1, round);
+    cluster.run(milliseconds(4900));
+    CHECK(cluster.agents[1]->member->board().reason == "");
+    cluster.run(milliseconds(300));
+    CHECK(cluster.agents[1]->member->board().reason == text);
+    cluster.join("c");
+    cluster.run(milliseconds(10'000));
+    if (cluster.leader->board().phase == Phase::kJoining) {
+      CHECK(cluster.agents[1]->member->board().reason == text);
+    }
+  }
+}
+
 TEST_CASE("a leader to which too few of the last round come gives up and says so") {
   const LastRound last{.generation = 1, .round = 3, .rank = 1, .nodes = 4};
   Cluster cluster(elastic_terms(1, 4));

@@ -20,6 +20,19 @@ Cluster running(int nodes, RestartLimits limits = {}) {
   return cluster;
 }
 
+TEST_CASE("a round knows whether its nodes are launchers of one host") {
+  for (const auto& [second, one_host] :
+       {std::pair("host", true), std::pair("other", false), std::pair("", false)}) {
+    Cluster cluster(fixed_terms(2));
+    cluster.lead("a0");
+    cluster.network = second;
+    cluster.join("a1", 1);
+    cluster.run(milliseconds(300));
+    CHECK(cluster.leader->board().nodes == 2);
+    CHECK(cluster.leader->board().one_host == one_host);
+  }
+}
+
 TEST_CASE("fixed nodes form a round when all are there, in the order of their numbers") {
   Cluster cluster(fixed_terms(3));
   cluster.lead("a0");
@@ -102,6 +115,25 @@ TEST_CASE("a failure that was reported before a node fell silent is the cause") 
   CHECK(cluster.agents[0]->verdicts.at(0).code == 3);
 }
 
+TEST_CASE("the job is silent for as long as all nodes are whose workers run") {
+  Cluster cluster = running(3);
+  const auto tell = [&](std::size_t agent, int silence_ms) {
+    cluster.agents[agent]->member->tell_silence(milliseconds(silence_ms));
+  };
+  const auto heard = [&] {
+    cluster.run(milliseconds(2500));  // a beat and a pulse are a second apart at most
+    return cluster.agents[2]->member->job_silence();
+  };
+  tell(0, 7000);
+  tell(1, 9000);
+  tell(2, 8000);
+  CHECK(heard() == milliseconds(7000));
+  tell(0, 10);  // one rank beats
+  CHECK(heard() == milliseconds(10));
+  cluster.report(*cluster.agents[0], Outcome::kSucceeded);  // its workers have ended
+  CHECK(heard() == milliseconds(8000));
+}
+
 TEST_CASE("nobody is lost because this machine stood still") {
   Cluster cluster = running(2);
   cluster.now += std::chrono::minutes(5);
@@ -154,7 +186,9 @@ TEST_CASE("a signal that one launcher heard stops the job with its status") {
 }
 
 TEST_CASE("strangers are refused with the reason") {
-  Cluster cluster(fixed_terms(2));
+  JobTerms own = fixed_terms(2);
+  own.recipe = {{"optimizer.lr", "0.05"}, {"seed", "1"}};
+  Cluster cluster(own);
   cluster.lead("a0");
   const Join good{.candidate = {.agent = "x", .host = "h", .addresses = {}, .port = 1},
                   .proof = "",
@@ -162,9 +196,10 @@ TEST_CASE("strangers are refused with the reason") {
                   .node = 1,
                   .nproc = 2,
                   .last = {}};
-  JobTerms other_job = cluster.terms, other_token = cluster.terms;
+  JobTerms other_job = cluster.terms, other_token = cluster.terms, other_recipe = cluster.terms;
   other_job.name = "other";
   other_token.token = "secret";
+  other_recipe.recipe = {{"optimizer.lr", "0.5"}, {"seed", "1"}};
   Join other_nodes = good, other_nproc = good, other_rank = good;
   other_nodes.nnodes = "3";
   other_nproc.nproc = 4;
@@ -184,6 +219,8 @@ TEST_CASE("strangers are refused with the reason") {
   CHECK(refused(other_nproc, cluster.terms) ==
         start + "it was started with 4 workers a node, and the job with 2");
   CHECK(refused(other_rank, cluster.terms) == start + "there is no node 7 of 2");
+  CHECK(refused(good, other_recipe) ==
+        start + "its recipe is not the job's: optimizer.lr is 0.5, not 0.05");
   CHECK(cluster.leader->board().phase == Phase::kJoining);
   CHECK(refused(good, cluster.terms).empty());
   CHECK(cluster.leader->board().phase == Phase::kFormed);

@@ -16,7 +16,8 @@ TEST_CASE("a join comes back as it was written") {
       .nnodes = "2:4",
       .node = 3,
       .nproc = 8,
-      .last = {.generation = 1, .round = 2, .rank = 3, .nodes = 4}};
+      .last = {.generation = 1, .round = 2, .rank = 3, .nodes = 4},
+      .recipe = {{"optimizer.lr", "0.1"}}};
   const Join read =
       parse<Message>(to_line(Message{.leaves = "", .heard = "", .join = join, .report = {}}))
           .join.value();
@@ -28,6 +29,7 @@ TEST_CASE("a join comes back as it was written") {
   CHECK(read.nproc == 8);
   CHECK(read.last.same_round(join.last));
   CHECK(read.last.rank == 3);
+  CHECK(read.recipe == join.recipe);
 }
 
 TEST_CASE("a verdict comes back with its failure, whatever bytes stand in the last lines") {
@@ -50,6 +52,20 @@ TEST_CASE("a verdict comes back with its failure, whatever bytes stand in the la
   CHECK(read.failure->last_lines == std::vector<std::string>{"a\xef\xbf\xbd\n", "b"});
   CHECK(read.failure->hang == verdict.failure->hang);
   CHECK(read.failure->hang_lines == verdict.failure->hang_lines);
+}
+
+TEST_CASE("signs of life come back, and say nothing of a silence where they do not") {
+  using std::chrono::milliseconds;
+  const auto beat = parse<AgentBeat>(to_line(AgentBeat{.count = 7, .silence = milliseconds(250)}));
+  CHECK(beat.count == 7);
+  CHECK(beat.silence == milliseconds(250));
+  const auto pulse =
+      parse<Pulse>(to_line(Pulse{.count = 3, .version = 4, .silence = milliseconds(1500)}));
+  CHECK(pulse.count == 3);
+  CHECK(pulse.version == 4);
+  CHECK(pulse.silence == milliseconds(1500));
+  CHECK(parse<AgentBeat>("8").silence == milliseconds(0));
+  CHECK(parse<Pulse>("").version == 0);
 }
 
 TEST_CASE("a report without a failure has none") {
@@ -81,6 +97,8 @@ TEST_CASE("a board comes back as it was written") {
   board.store_host = "10.0.0.7";
   board.store_port = 5;
   board.plan = "plan";
+  board.one_host = true;
+  board.failed = true;
   board.candidates = {{.agent = "a", .host = "h", .addresses = {"10.0.0.1"}, .port = 7}};
   const auto read = parse<Board>(to_line(board));
   CHECK(read.phase == Phase::kRunning);
@@ -90,6 +108,8 @@ TEST_CASE("a board comes back as it was written") {
   CHECK(read.store_host == "10.0.0.7");
   CHECK(read.store_port == 5);
   CHECK(read.plan == "plan");
+  CHECK(read.one_host);
+  CHECK(read.failed);
   REQUIRE(read.candidates.size() == 1);
   CHECK(read.candidates[0].addresses == board.candidates[0].addresses);
 }

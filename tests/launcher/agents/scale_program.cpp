@@ -17,7 +17,7 @@
 #include "launcher/agents/leader.h"
 #include "launcher/agents/member.h"
 #include "launcher/agents/store_client.h"
-#include "launcher/store_socket.h"
+#include "launcher/place/store_socket.h"
 #include "lib/core/subprocess.h"
 
 namespace scaletrain::launcher {

@@ -1,0 +1,40 @@
+// The commands of `scaletrain data`, each in the file of its name.
+//
+// Each adds its command to `app`, to run in its callback: it prints to standard output and sets
+// `exit_status`, which is 0 before, or throws core::Error.
+#pragma once
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace scaletrain::app {
+
+// `bench RECIPE|SHARD...`: images a second of each stage, and what limits.
+void add_bench_command(CLI::App& app, int& exit_status);
+// `card PATH...`: where a set of shards comes from and what is in it.
+void add_card_command(CLI::App& app, int& exit_status);
+// `check PATH...`: everything that is wrong with shards, at once.
+void add_check_command(CLI::App& app, int& exit_status);
+// `dedup PATH...`: images that are there more than once, exactly or nearly.
+void add_dedup_command(CLI::App& app, int& exit_status);
+// `get KEY PATH...`: one sample out of shards.
+void add_get_command(CLI::App& app, int& exit_status);
+// `import KIND SRC... OUT`: data sets of other formats to shards.
+void add_import_command(CLI::App& app, int& exit_status);
+// `index PATH... [--hash]`: writes the indexes of shards.
+void add_index_command(CLI::App& app, int& exit_status);
+// `ls PATH...`: the samples of shards.
+void add_ls_command(CLI::App& app, int& exit_status);
+// `pack SRC OUT`: a folder of class folders, or a list, to shards.
+void add_pack_command(CLI::App& app, int& exit_status);
+// `split PATH... --out FOLDER`: shards to training, validation and test shards.
+void add_split_command(CLI::App& app, int& exit_status);
+// `stats PATH...`: what is in shards: classes, sizes, formats, pixels.
+void add_stats_command(CLI::App& app, int& exit_status);
+// `synth OUT`: labelled pictures of shapes, for trials without data.
+void add_synth_command(CLI::App& app, int& exit_status);
+// `tokenize TEXT... --out FOLDER`: text to files of tokens.
+void add_tokenize_command(CLI::App& app, int& exit_status);
+
+}  // namespace scaletrain::app

@@ -1,0 +1,60 @@
+// Files of tokens NAME-000000.bin and on, each of at most so many, that a document may run across;
+// with masks beside them where tokens carry no loss, and the card NAME.tokens.json.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/data/new_folders.h"
+#include "lib/format/token_card.h"
+
+namespace scaletrain::app {
+
+// The tokens of a document, with the one that ends it.
+struct EncodedDocument {
+  std::vector<std::uint32_t> tokens;
+  std::size_t prompt = 0;         // of them, in front: without loss
+  std::int64_t prompt_bytes = 0;  // of the text that became them
+  std::int64_t text_bytes = 0;    // and the others
+};
+
+struct TokenFiles {
+  std::string folder, name, layout;
+  std::int64_t token_bytes = 2, tokens_per_file = 0;
+  bool overwrite = false;
+};
+
+class TokenWriter {
+ public:
+  // Throws core::UsageError where there are files of this name and `overwrite` is not set.
+  explicit TokenWriter(TokenFiles files);
+  ~TokenWriter();  // what was not put in its place disappears
+  TokenWriter(const TokenWriter&) = delete;
+  TokenWriter& operator=(const TokenWriter&) = delete;
+
+  void add(const EncodedDocument& document);
+
+  // Replaces older files by the new ones, which are whole now, and writes `card` with the layout,
+  // the numbers and the files filled in; returns it.
+  format::TokenCard finish(format::TokenCard card);
+
+ private:
+  std::filesystem::path path_of(std::size_t number) const;
+  std::filesystem::path card_path() const;
+  std::vector<std::filesystem::path> files_there() const;
+  void add_part(const EncodedDocument& document, std::size_t begin, std::size_t end);
+  void flush();
+
+  TokenFiles files_;
+  NewFolders folders_;
+  std::vector<std::uint32_t> held_;
+  std::vector<std::uint8_t> without_loss_;  // of each held token
+  std::int64_t held_text_bytes_ = 0;
+  std::int64_t documents_ = 0, tokens_ = 0;
+  std::vector<format::TokenCard::File> written_;
+};
+
+}  // namespace scaletrain::app

@@ -1,0 +1,51 @@
+// Byte-pair encoding of one piece of text: of all neighbours that may be merged the pair of the
+// lowest rank is, the leftmost first, until there is none (Sennrich et al., "Neural Machine
+// Translation of Rare Words with Subword Units", 2016, section 3.2).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace scaletrain::app {
+
+using Vocabulary = std::unordered_map<std::string, std::uint32_t>;
+using Merges = std::vector<std::pair<std::string, std::string>>;  // by rank
+
+struct BpeOptions {
+  bool byte_level = false;     // what is merged at first are bytes; otherwise characters
+  bool byte_fallback = false;  // an unknown character becomes tokens "<0x00>" to "<0xFF>"
+  bool whole_words = false;    // a piece that is a token is that token, whatever the merges say
+  std::optional<std::uint32_t> unknown{};  // for what has no token; otherwise it is left out
+  bool fuse_unknown = false;               // one for several in a row
+};
+
+class Bpe {
+ public:
+  // The strings of `vocabulary` and `merges` are text, also where they are of bytes. Throws
+  // core::DataError naming `place`: a merge of what is no token, a byte without a token.
+  Bpe(Vocabulary vocabulary, const Merges& merges, const BpeOptions& options,
+      const std::string& place);
+
+  // Appends the tokens of `piece`, UTF-8; any thread.
+  void encode(std::string_view piece, std::vector<std::uint32_t>& tokens) const;
+
+ private:
+  struct Merge {
+    std::uint32_t rank, token;
+  };
+  std::vector<std::uint32_t> first_symbols(std::string_view piece) const;
+  void add_character(std::string_view character, bool& was_unknown,
+                     std::vector<std::uint32_t>& symbols) const;
+
+  Vocabulary vocabulary_;
+  BpeOptions options_;
+  std::unordered_map<std::uint64_t, Merge> merges_;  // by left << 32 | right
+  std::vector<std::uint32_t> bytes_;                 // the token of each, where all have one
+};
+
+}  // namespace scaletrain::app

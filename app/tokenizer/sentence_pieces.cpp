@@ -1,0 +1,55 @@
+#include "app/tokenizer/sentence_pieces.h"
+
+#include <fmt/format.h>
+#include <sentencepiece_processor.h>
+
+#include "lib/core/error.h"
+#include "lib/format/hashed_file.h"
+
+namespace scaletrain::app {
+namespace {
+
+class PieceTokenizer : public Tokenizer {
+ public:
+  explicit PieceTokenizer(const std::filesystem::path& path)
+      : name_(fmt::format("{} {}", path.filename().string(), format::hash_file(path).sha256)) {
+    if (const auto status = processor_.Load(path.string()); !status.ok()) {
+      throw core::DataError(path.string(),
+                            fmt::format("is no SentencePiece model: {}", status.ToString()),
+                            "name a .model file, a tokenizer.json, a folder with vocab.json and "
+                            "merges.txt, or bytes");
+    }
+    if (processor_.eos_id() < 0) {
+      throw core::DataError(path.string(), "has no end-of-sentence token to end documents with",
+                            "train the model with one");
+    }
+  }
+
+  std::vector<std::uint32_t> encode(std::string_view text) const override {
+    std::vector<int> ids;
+    if (const auto status = processor_.Encode({text.data(), text.size()}, &ids); !status.ok()) {
+      throw core::DataError("SentencePiece", status.ToString(), "check the text");
+    }
+    return {ids.begin(), ids.end()};
+  }
+  bool takes_any_bytes() const override { return true; }  // what is not UTF-8 becomes U+FFFD
+  std::uint32_t vocab_size() const override {
+    return static_cast<std::uint32_t>(processor_.GetPieceSize());
+  }
+  std::uint32_t end_of_text() const override {
+    return static_cast<std::uint32_t>(processor_.eos_id());
+  }
+  std::string name() const override { return name_; }
+
+ private:
+  std::string name_;
+  sentencepiece::SentencePieceProcessor processor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> load_sentence_pieces(const std::filesystem::path& path) {
+  return std::make_unique<PieceTokenizer>(path);
+}
+
+}  // namespace scaletrain::app

@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "launcher/commands/commands.h"
+#include "lib/core/error.h"
+#include "lib/core/json_text.h"
+#include "lib/core/log.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/format/safetensors.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kNone = "there is no checkpoint in it";
+constexpr const char* kNoneRemedy = "name a run's folder, its checkpoints folder or one checkpoint";
+
+struct CheckpointArguments {
+  std::string path;
+  bool as_json = false;
+};
+
+void add_arguments(CLI::App& command, CheckpointArguments& arguments) {
+  command
+      .add_option("path", arguments.path, "a checkpoint, a run's folder, its latest or its best")
+      ->required();
+  command.add_flag("--json", arguments.as_json, "print one JSON object");
+}
+
+// Names in a file may hold bytes that are not UTF-8 or that would change the terminal.
+std::string dump(const Json& json) { return core::json_text(json, 1) + "\n"; }
+
+Json describe_tensors(const fs::path& checkpoint, const format::Manifest& manifest) {
+  Json tensors = Json::array();
+  for (const auto& [file, entry] : manifest.files) {
+    if (!file.ends_with(".safetensors")) continue;
+    const format::SafetensorsFile opened(checkpoint / file);
+    for (const format::TensorInfo& tensor : opened.tensors()) {
+      tensors.push_back({{"name", tensor.name},
+                         {"dtype", tensor.dtype},
+                         {"shape", tensor.shape},
+                         {"bytes", tensor.end - tensor.begin},
+                         {"file", file}});
+    }
+  }
+  return tensors;
+}
+
+Json describe_checkpoint(const fs::path& checkpoint) {
+  const format::Manifest manifest = format::read_manifest(checkpoint);
+  const format::TrainState state = format::read_state(checkpoint);
+  Json files = Json::array();
+  for (const auto& [name, entry] : manifest.files) {
+    files.push_back({{"name", name}, {"bytes", entry.bytes}, {"sha256", entry.sha256}});
+  }
+  return {{"path", checkpoint.string()},
+          {"program", manifest.program},
+          {"format", manifest.format},
+          {"step", manifest.step},
+          {"epoch", state.epoch},
+          {"world_size", state.world_size},
+          {"best_metric", state.best_metric},
+          {"best_step", state.best_step},
+          {"model_digest", format::model_digest(checkpoint)},
+          {"tensors", describe_tensors(checkpoint, manifest)},
+          {"files", files}};
+}
+
+// The same for a person.
+std::string as_text(const Json& checkpoint) {
+  std::string text;
+  for (const char* key : {"path", "program", "step", "epoch", "world_size", "model_digest"}) {
+    const Json& value = checkpoint.at(key);
+    const std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
+    text += fmt::format("{:<14}{}\n", key, core::escape_control(shown));
+  }
+  text += "\nfiles\n";
+  for (const Json& file : checkpoint.at("files")) {
+    text += fmt::format("  {:>13}  {}  {}\n", file.at("bytes").get<std::int64_t>(),
+                        core::escape_control(file.at("sha256").get<std::string>()),
+                        core::escape_control(file.at("name").get<std::string>()));
+  }
+  text += "\ntensors\n";
+  for (const Json& tensor : checkpoint.at("tensors")) {
+    text += fmt::format("  {:<5} {:<20} {}: {}\n", tensor.at("dtype").get<std::string>(),
+                        tensor.at("shape").dump(), tensor.at("file").get<std::string>(),
+                        core::escape_control(tensor.at("name").get<std::string>()));
+  }
+  return text;
+}
+
+void inspect(const CheckpointArguments& arguments) {
+  const auto found = format::find_checkpoint(
+      arguments.path, [](const std::string& damage) { core::warn("{}", damage); });
+  if (!found) throw core::CheckpointError(arguments.path, kNone, kNoneRemedy);
+  const Json checkpoint = describe_checkpoint(*found);
+  std::fputs((arguments.as_json ? dump(checkpoint) : as_text(checkpoint)).c_str(), stdout);
+}
+
+core::ExitCode verify(const CheckpointArguments& arguments) {
+  const format::CheckpointsAt found = format::checkpoints_at(arguments.path);
+  if (found.folders.empty()) throw core::CheckpointError(arguments.path, kNone, kNoneRemedy);
+  Json checkpoints = Json::array();
+  std::string text;
+  auto status = core::ExitCode::kOk;
+  for (const fs::path& folder : found.folders) {
+    Json checkpoint = {{"path", folder.string()}, {"whole", true}};
+    try {
+      checkpoint["step"] = format::check_checkpoint(folder).step;
+      text += fmt::format("whole    {}\n", core::escape_control(folder.string()));
+    } catch (const core::Error& error) {
+      // Of one that could not be read nobody knows whether it is whole; damage is worse.
+      const bool damaged = error.exit_code() == core::ExitCode::kData;
+      if (damaged || status == core::ExitCode::kOk) status = error.exit_code();
+      checkpoint["whole"] = false;
+      checkpoint["error"] = error.what();
+      text += fmt::format("{:<8} {}\n         {}: {}\n", damaged ? "damaged" : "unread",
+                          core::escape_control(folder.string()),
+                          core::escape_control(error.place()), core::escape_control(error.found()));
+    }
+    checkpoints.push_back(std::move(checkpoint));
+  }
+  const std::string json =
+      dump({{"whole", status == core::ExitCode::kOk}, {"checkpoints", checkpoints}});
+  std::fputs((arguments.as_json ? json : text).c_str(), stdout);
+  return status;
+}
+
+}  // namespace
+
+void add_checkpoint_commands(CLI::App& app, int& exit_status) {
+  CLI::App* const checkpoint =
+      app.add_subcommand("checkpoint", "Show what a checkpoint holds, or check it");
+  checkpoint->require_subcommand(1);
+  const auto arguments = std::make_shared<CheckpointArguments>();
+
+  CLI::App* const inspecting =
+      checkpoint->add_subcommand("inspect", "step, digest of the model, tensors and files");
+  add_arguments(*inspecting, *arguments);
+  inspecting->callback([arguments, &exit_status] {
+    inspect(*arguments);
+    exit_status = 0;
+  });
+
+  CLI::App* const verifying =
+      checkpoint->add_subcommand("verify",
+                                 "read every file of one checkpoint, or of all of a run: its "
+                                 "checksum, and whether it makes sense");
+  add_arguments(*verifying, *arguments);
+  verifying->callback(
+      [arguments, &exit_status] { exit_status = static_cast<int>(verify(*arguments)); });
+}
+
+}  // namespace scaletrain::launcher

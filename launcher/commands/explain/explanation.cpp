@@ -1,0 +1,61 @@
+#include "launcher/commands/explain/explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "lib/core/json_text.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+constexpr std::size_t kWidestValue = 60;
+
+std::string shown_value(const std::string& value) {
+  const std::string text = value.empty() ? "-" : core::escape_control(value);
+  return text.size() <= kWidestValue ? text : text.substr(0, kWidestValue - 3) + "...";
+}
+
+std::string table(const char* title, const std::vector<Explained>& rows) {
+  if (rows.empty()) return "";
+  std::size_t name_width = 0, value_width = 0;
+  for (const Explained& row : rows) {
+    name_width = std::max(name_width, row.name.size());
+    value_width = std::max(value_width, shown_value(row.value).size());
+  }
+  std::string text = fmt::format("{}\n", title);
+  for (const Explained& row : rows) {
+    text += fmt::format("  {:{}}  {:{}}  {}\n", row.name, name_width, shown_value(row.value),
+                        value_width, core::escape_control(row.from));
+  }
+  return text;
+}
+
+nlohmann::ordered_json rows_as_json(const std::vector<Explained>& rows) {
+  auto result = nlohmann::ordered_json::array();
+  for (const Explained& row : rows) {
+    result.push_back({{"name", row.name}, {"value", row.value}, {"from", row.from}});
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string to_text(const Explanation& explanation) {
+  std::string text = table("launch", explanation.launch) + table("recipe", explanation.recipe) +
+                     table("variables of the first worker here", explanation.worker);
+  for (const std::string& note : explanation.notes) text += fmt::format("note: {}\n", note);
+  return text;
+}
+
+std::string to_json(const Explanation& explanation) {
+  const nlohmann::ordered_json json{{"launch", rows_as_json(explanation.launch)},
+                                    {"recipe", rows_as_json(explanation.recipe)},
+                                    {"worker", rows_as_json(explanation.worker)},
+                                    {"notes", explanation.notes}};
+  return core::json_text(json, 2) + "\n";
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,172 @@
+#include "launcher/commands/launch_command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <memory>
+
+#include "launcher/commands/commands.h"
+#include "launcher/flags/launch_options.h"
+#include "launcher/flags/rdzv_conf.h"
+#include "launcher/flags/values.h"
+#include "launcher/jobs/foreign_job.h"
+#include "launcher/jobs/nodes_job.h"
+#include "launcher/jobs/recipe_job.h"
+#include "launcher/place/slurm_step.h"
+#include "launcher/platform/open_files.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+void refuse_for_programs(const LaunchOptions& options) {
+  const auto refuse = [](const char* flag) {
+    throw core::UsageError(flag, "is for recipes, and a program follows --", "leave it out");
+  };
+  if (!options.path.empty()) {
+    throw core::UsageError("launch", "a recipe and a program after --", "give one of them");
+  }
+  if (!options.set.empty()) refuse("--set");
+  if (!options.resume.empty()) refuse("--resume");
+  if (!options.allow.empty()) refuse("--allow");
+  if (!options.worker.empty()) refuse("--worker");
+}
+
+void refuse_for_recipes(const LaunchOptions& options) {
+  const LaunchOptions unset;
+  const auto refuse = [](const char* flag, const char* remedy) {
+    throw core::UsageError(flag, "is for programs after --", remedy);
+  };
+  constexpr const char* kLogs =
+      "the logs of a recipe are in its output folder: --set output=FOLDER";
+  if (options.log_dir != unset.log_dir) refuse("--log-dir", kLogs);
+  if (options.redirects != unset.redirects) refuse("--redirects", kLogs);
+  if (options.tee != unset.tee) refuse("--tee", kLogs);
+  if (options.local_ranks_filter != unset.local_ranks_filter) refuse("--local-ranks-filter", kLogs);
+  if (options.ranks_filter != unset.ranks_filter) refuse("--ranks-filter", kLogs);
+  constexpr const char* kLeaveOut = "leave it out: a recipe's workers do not read it";
+  if (options.role != unset.role) refuse("--role", kLeaveOut);
+  if (options.run_id != unset.run_id) refuse("--rdzv-id", kLeaveOut);
+  if (options.signals != unset.signals) refuse("--signals-to-handle", kLeaveOut);
+  if (options.virtual_local_rank) refuse("--virtual-local-rank", kLeaveOut);
+  for (const std::string& flag : given_flags(options.rare)) refuse(flag.c_str(), kLeaveOut);
+  check_allowed_keys(options.allow);
+}
+
+}  // namespace
+
+void check_launch_flags(const LaunchOptions& options) {
+  if (options.program.empty()) {
+    refuse_for_recipes(options);
+  } else {
+    refuse_for_programs(options);
+  }
+  parse_duration("--grace", options.grace);
+  hang_timeout(options, kProgramHangTimeout);
+  restart_limits(options.agents, options.max_restarts);
+  AgentOptions agents = options.agents;
+  apply_rdzv_conf(parse_rdzv_conf(options.rdzv_conf), agents);
+  agent_timing(agents);
+}
+
+int run_launched(const Job& job, const Placement& placement, const LaunchOptions& options) {
+  const RestartLimits restarts = restart_limits(options.agents, options.max_restarts);
+  AgentOptions agents = options.agents;
+  apply_rdzv_conf(parse_rdzv_conf(options.rdzv_conf), agents);
+  const AgentTiming timing = agent_timing(agents);
+  const std::chrono::milliseconds grace = parse_duration("--grace", options.grace);
+  if (placement.nnodes == 1) return run_job(job, placement, restarts, grace);
+  const char* const token = std::getenv("SCALETRAIN_JOB_TOKEN");
+  return run_job_on_nodes(job, placement,
+                          {.timing = timing,
+                           .restarts = restarts,
+                           .grace = grace,
+                           .nnodes = placement.nnodes_text(),
+                           .token = token != nullptr ? token : ""});
+}
+
+namespace {
+
+int launch_program(const LaunchOptions& options) {
+  refuse_for_programs(options);
+  for (const std::string& note : check_rare_flags(options.rare)) core::log("{}", note);
+  const Placement placement = resolve_placement(options, slurm_step());
+  if (!placement.fixed_ranks && !options.ranks_filter.empty()) {
+    throw core::UsageError("--ranks-filter", "needs to know this node's ranks, and they may change",
+                           "use --local-ranks-filter");
+  }
+  ForeignJob job(options, placement);
+  return run_launched(job.job(), placement, options);
+}
+
+int launch_recipe(const LaunchOptions& options, bool resume_command) {
+  refuse_for_recipes(options);
+  const Placement placement = resolve_placement(options, slurm_step());
+  provide_open_files(placement.world_size());
+  RecipeJob job(resume_command ? run_to_resume(options) : run_to_launch(options), placement,
+                options);
+  if (const std::optional<int> status = job.open_run_folder()) return *status;
+  return run_launched(job.job(), placement, options);
+}
+
+}  // namespace
+
+void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
+  command.add_option("--set", options.set, "recipes: override a key, KEY=VALUE; repeatable")
+      ->allow_extra_args(false);
+  command
+      .add_option("--allow", options.allow,
+                  "recipes: a key that may differ from the run that is resumed; repeatable")
+      ->allow_extra_args(false);
+  command.add_option("--worker", options.worker, "recipes: a worker program of your own");
+}
+
+void declare_launch(CLI::App& launch, LaunchOptions& options) {
+  add_launch_flags(launch, options);
+  add_recipe_flags(launch, options);
+  add_program_flags(launch, options);
+  launch.add_option(
+      "--resume", options.resume,
+      "recipes: auto (the newest checkpoint, if there is one) or a checkpoint's path");
+  launch.add_option("RECIPE", options.path, "the recipe to run");
+}
+
+void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::string>>& program,
+                         int& exit_status) {
+  const auto launch_options = std::make_shared<LaunchOptions>();
+  CLI::App* const launch =
+      app.add_subcommand("launch", "Run a recipe, or any program after --, in several processes");
+  declare_launch(*launch, *launch_options);
+  launch->footer(
+      "scaletrain launch [flags] RECIPE\n"
+      "scaletrain launch [flags] train.py ARGS...\n"
+      "scaletrain launch [flags] -- PROGRAM ARGS...");
+  launch->callback([launch_options, &program, &exit_status] {
+    if (!program) {
+      if (launch_options->path.empty()) {
+        throw core::UsageError("launch", "nothing to run is given",
+                               "scaletrain launch RECIPE, or scaletrain launch -- PROGRAM ARGS...");
+      }
+      exit_status = launch_recipe(*launch_options, false);
+      return;
+    }
+    if (program->empty()) {
+      throw core::UsageError("launch", "no program follows --",
+                             "scaletrain launch -- PROGRAM ARGS...");
+    }
+    launch_options->program = *program;
+    exit_status = launch_program(*launch_options);
+  });
+
+  const auto resume_options = std::make_shared<LaunchOptions>();
+  CLI::App* const resume = app.add_subcommand(
+      "resume", "Continue a run from its newest checkpoint, or from one of them");
+  add_launch_flags(*resume, *resume_options);
+  add_recipe_flags(*resume, *resume_options);
+  resume->add_option("PATH", resume_options->path, "a run's folder, a checkpoint, or latest")
+      ->required();
+  resume->callback(
+      [resume_options, &exit_status] { exit_status = launch_recipe(*resume_options, true); });
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,29 @@
+// What launch, resume, explain and the commands of Slurm share: flags for recipes, and a job run by
+// the flags.
+#pragma once
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace scaletrain::launcher {
+
+struct Job;
+struct LaunchOptions;
+struct Placement;
+
+// Runs the job with the restarts, the grace period and, on several nodes, the times of `options`;
+// the result is the exit status. Throws core::Error.
+int run_launched(const Job& job, const Placement& placement, const LaunchOptions& options);
+
+// The flags for recipes that launch and resume share: --set, --allow, --worker.
+void add_recipe_flags(CLI::App& command, LaunchOptions& options);
+
+// The flags of `scaletrain launch`, without what it does.
+void declare_launch(CLI::App& launch, LaunchOptions& options);
+
+// Throws core::UsageError for flags that are not for what is launched, a recipe or options.program,
+// and for values that are none.
+void check_launch_flags(const LaunchOptions& options);
+
+}  // namespace scaletrain::launcher

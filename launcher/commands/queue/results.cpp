@@ -1,0 +1,235 @@
+#include "launcher/commands/queue/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "lib/core/error.h"
+#include "lib/core/json_text.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+using ResultJson = nlohmann::ordered_json;
+
+struct Span {
+  double first = 0, last = 0;
+};
+
+std::optional<double> number_in(const nlohmann::json& record, const char* key) {
+  const auto found = record.find(key);
+  if (found == record.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+// A job, its result, and its cells as numbers or texts.
+struct ResultRow {
+  const QueuedJob* job;
+  RunResult result;
+};
+
+ResultJson or_null(const std::optional<double>& value) {
+  return value ? ResultJson(*value) : ResultJson();
+}
+
+// What the runs of `rows` choose their best by, each once.
+std::vector<std::string> metrics_of(const std::vector<ResultRow>& rows) {
+  std::vector<std::string> metrics;
+  for (const ResultRow& row : rows) {
+    const bool is_new =
+        std::find(metrics.begin(), metrics.end(), row.result.metric) == metrics.end();
+    if (!row.result.metric.empty() && is_new) metrics.push_back(row.result.metric);
+  }
+  return metrics;
+}
+
+ResultJson as_json(const ResultRow& row, const std::vector<std::string>& metrics) {
+  ResultJson validated = ResultJson::object();
+  for (const std::string& metric : metrics) {
+    const bool is_its = row.result.metric == metric;
+    validated["best_val_" + metric] = or_null(is_its ? row.result.best : std::nullopt);
+    validated["last_val_" + metric] = or_null(is_its ? row.result.last : std::nullopt);
+  }
+  ResultJson values = ResultJson::object();
+  for (const auto& [key, value] : row.job->values) values[key] = value;
+  ResultJson result{{"number", row.job->number},
+                    {"name", row.job->name},
+                    {"state", name_of(row.job->state)},
+                    {"values", values},
+                    {"step", row.result.step}};
+  result.update(validated);
+  result.update({{"last_val_loss", or_null(row.result.last_val_loss)},
+                 {"train_loss", or_null(row.result.train_loss)},
+                 {"seconds", row.result.seconds},
+                 {"starts", row.job->starts},
+                 {"exit_code", row.job->exit_code},
+                 {"devices", row.job->devices},
+                 {"output", row.job->output}});
+  return result;
+}
+
+std::string shown(const std::optional<double>& value, const char* otherwise) {
+  return value ? fmt::format("{:.4f}", *value) : otherwise;
+}
+
+using Cells = std::vector<std::string>;
+
+// The head, then a line for each row. `none` stands for a value that is not there.
+std::vector<Cells> cells_of(const std::vector<ResultRow>& rows, const char* none) {
+  Cells head{"job", "name", "state"};
+  if (!rows.empty()) {
+    for (const auto& [key, value] : rows[0].job->values) head.push_back(key);
+  }
+  const std::size_t keys = head.size() - 3;
+  const std::vector<std::string> metrics = metrics_of(rows);
+  head.emplace_back("step");
+  for (const std::string& metric : metrics) {
+    head.push_back("best_val_" + metric);
+    head.push_back("last_val_" + metric);
+  }
+  head.insert(head.end(), {"val_loss", "train_loss", "seconds"});
+  std::vector<Cells> lines{head};
+  for (const ResultRow& row : rows) {
+    Cells line{std::to_string(row.job->number), row.job->name, name_of(row.job->state)};
+    if (row.job->state == QueuedJob::State::kFailed) {
+      line.back() += fmt::format("({})", row.job->exit_code);
+    }
+    for (std::size_t i = 0; i < keys; ++i) {
+      const auto& values = row.job->values;
+      line.push_back(i < values.size() ? values[i].second : none);
+    }
+    line.push_back(std::to_string(row.result.step));
+    for (const std::string& metric : metrics) {
+      const bool is_its = row.result.metric == metric;
+      line.push_back(is_its ? shown(row.result.best, none) : none);
+      line.push_back(is_its ? shown(row.result.last, none) : none);
+    }
+    line.insert(line.end(),
+                {shown(row.result.last_val_loss, none), shown(row.result.train_loss, none),
+                 fmt::format("{:.1f}", row.result.seconds)});
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string as_text(const std::vector<Cells>& lines) {
+  std::vector<std::size_t> widths(lines[0].size());
+  for (const Cells& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string text;
+  for (const Cells& line : lines) {
+    std::string row;
+    for (std::size_t i = 0; i < line.size(); ++i) row += fmt::format("{:{}}  ", line[i], widths[i]);
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + "\n";
+  }
+  return text;
+}
+
+// RFC 4180: quoted where a comma, a quote or a line's end is in it.
+std::string as_csv(const std::vector<Cells>& lines) {
+  std::string text;
+  for (const Cells& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      std::string cell = line[i];
+      if (cell.find_first_of(",\"\r\n") != std::string::npos) {
+        for (std::size_t at = 0; (at = cell.find('"', at)) != std::string::npos; at += 2) {
+          cell.insert(at, 1, '"');
+        }
+        cell.insert(0, 1, '"');
+        cell += '"';
+      }
+      if (i > 0) text += ',';
+      text += cell;
+    }
+    text += "\r\n";
+  }
+  return text;
+}
+
+// What its recipe, as it was resolved, chooses the best by; of an earlier version's recipe top1.
+void read_metric(const std::filesystem::path& run, RunResult& result) {
+  std::ifstream file(run / "recipe.json");
+  const nlohmann::json recipe = nlohmann::json::parse(file, nullptr, false);
+  if (!recipe.is_object()) return;
+  const nlohmann::json::json_pointer metric("/checkpoint/best/metric"),
+      mode("/checkpoint/best/mode");
+  result.metric = recipe.value(metric, "top1");
+  result.lower_is_better = recipe.value(mode, "max") == "min";
+}
+
+// Whether `a` is to be shown in front of `b`, the best first, those without a result last.
+bool comes_first(const RunResult& a, const RunResult& b) {
+  if (!a.best || !b.best) return a.best.has_value();
+  return a.lower_is_better ? *a.best < *b.best : *a.best > *b.best;
+}
+
+}  // namespace
+
+RunResult read_result(const std::filesystem::path& run) {
+  RunResult result;
+  std::map<std::int64_t, nlohmann::json> trained, validated;  // by step; later attempts win
+  std::map<int, Span> attempts;
+  std::ifstream file(run / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
+    if (!record.is_object() || !number_in(record, "step") || !number_in(record, "time")) continue;
+    const double time = *number_in(record, "time");
+    const auto attempt = static_cast<int>(number_in(record, "attempt").value_or(0));
+    Span& span = attempts.try_emplace(attempt, Span{time, time}).first->second;
+    span.last = std::max(span.last, time);
+    const auto step = static_cast<std::int64_t>(*number_in(record, "step"));
+    const std::string event = record.value("event", "");
+    if (event == "train") {
+      trained[step] = std::move(record);
+    } else if (event == "eval" && record.value("split", "") == "val") {
+      validated[step] = std::move(record);
+    }
+  }
+  for (const auto& [attempt, span] : attempts) result.seconds += span.last - span.first;
+  if (!trained.empty()) {
+    result.step = trained.rbegin()->first;
+    result.train_loss = number_in(trained.rbegin()->second, "loss");
+  }
+  read_metric(run, result);
+  for (const auto& [step, record] : validated) {
+    result.last = number_in(record, result.metric.c_str());
+    result.last_val_loss = number_in(record, "loss");
+    if (!result.last) continue;
+    const bool is_better = !result.best || (result.lower_is_better ? *result.last < *result.best
+                                                                   : *result.last > *result.best);
+    if (is_better) result.best = result.last;
+  }
+  return result;
+}
+
+TableFormat parse_table_format(const std::string& text) {
+  if (text == "text") return TableFormat::kText;
+  if (text == "csv") return TableFormat::kCsv;
+  if (text == "json") return TableFormat::kJson;
+  throw core::UsageError("--table", fmt::format("\"{}\" is not allowed", text),
+                         "use one of: text, csv, json");
+}
+
+std::string results_table(const std::vector<QueuedJob>& jobs, TableFormat format, bool best_first) {
+  std::vector<ResultRow> rows;
+  rows.reserve(jobs.size());
+  for (const QueuedJob& job : jobs) rows.push_back({&job, read_result(job.output)});
+  if (best_first) {
+    std::stable_sort(rows.begin(), rows.end(), [](const ResultRow& a, const ResultRow& b) {
+      return comes_first(a.result, b.result);
+    });
+  }
+  if (format == TableFormat::kText) return as_text(cells_of(rows, "-"));
+  if (format == TableFormat::kCsv) return as_csv(cells_of(rows, ""));
+  auto list = ResultJson::array();
+  const std::vector<std::string> metrics = metrics_of(rows);
+  for (const ResultRow& row : rows) list.push_back(as_json(row, metrics));
+  return core::json_text(list, 2) + "\n";
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,275 @@
+#include "launcher/commands/run_status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "launcher/jobs/node_status.h"
+#include "launcher/jobs/run_folder.h"
+#include "launcher/workers/failure_file.h"
+#include "lib/core/clock.h"
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/lease.h"
+#include "lib/core/log.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/observe/progress_text.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kMaxRunFileBytes = 64 << 20;
+constexpr std::streamoff kMetricsTailBytes = 256 << 10;  // of metrics.jsonl
+
+Json read_json(const fs::path& file) {
+  std::error_code absent;
+  if (!fs::exists(file, absent)) return nullptr;
+  Json json = Json::parse(core::read_file(file, kMaxRunFileBytes, core::ExitCode::kData), nullptr,
+                          /*allow_exceptions=*/false, /*ignore_comments=*/true);
+  return json.is_object() ? json : nullptr;
+}
+
+Json field(const Json& object, const char* name) {
+  return object.is_object() && object.contains(name) ? object[name] : Json();
+}
+
+// The "train" records at the end of metrics.jsonl, of the newest attempt among them.
+std::vector<Json> last_train_records(const fs::path& run) {
+  std::ifstream file(run / "metrics.jsonl", std::ios::binary | std::ios::ate);
+  if (!file) return {};
+  const std::streamoff bytes = file.tellg();
+  file.seekg(std::max<std::streamoff>(0, bytes - kMetricsTailBytes));
+  std::vector<Json> records;
+  for (std::string line; std::getline(file, line);) {
+    Json record = Json::parse(line, nullptr, false);  // the first may be cut, the last torn
+    if (field(record, "event") != "train") continue;
+    if (!records.empty() && record["attempt"] != records.back()["attempt"]) records.clear();
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+// "rank 1 failed first: killed by SIGKILL (host a)", or what hung.
+std::string verdict(const FailureFile& failure) {
+  if (!failure.hang.empty()) return failure.cause;
+  std::string text = fmt::format("rank {} failed first: {} (host {})", failure.rank,
+                                 failure.signal ? "killed by " + *failure.signal
+                                                : fmt::format("exit code {}", failure.exit_code),
+                                 failure.host);
+  if (!failure.cause.empty()) text += ": " + failure.cause.substr(0, failure.cause.find('\n'));
+  return text;
+}
+
+void add_state(const fs::path& run, Json& status) {
+  const std::optional<core::LeaseView> lease = core::view_lease(run / "lease.json");
+  constexpr double kStaleS = std::chrono::duration<double>(core::Lease::kStaleAfter).count();
+  if (lease && lease->alive.value_or(lease->age_s < kStaleS)) {
+    status["state"] = "running";
+    return;
+  }
+  if (const std::optional<std::string> how = finished_run(run)) {
+    status["state"] = "finished";
+    status["why"] = *how;
+    return;
+  }
+  if (lease) {
+    status["state"] = "dead";
+    status["why"] = fmt::format("the launcher, pid {} on host {}, has gone without a word",
+                                lease->pid, lease->host);
+  } else if (const std::optional<FailureFile> failure = read_failure(run)) {
+    status["state"] = "failed";
+    status["why"] = verdict(*failure);
+  } else {
+    status["state"] = "stopped";
+  }
+}
+
+void add_nodes(const fs::path& run, Json& status) {
+  const int attempt = next_attempt(run, 0) - 1;
+  if (attempt >= 0) status["attempt"] = attempt;
+  for (const nlohmann::json& node : read_node_statuses(run)) {
+    if (node.value("attempt", -1) < attempt) continue;  // of a node that is no longer there
+    status["restart"] = node.value("restart", 0);
+    const std::int64_t total = node.value("total_steps", std::int64_t{0});
+    if (total > 0) status["total_steps"] = total;
+    const std::string host = node.value("host", "");
+    Json ranks = Json::array();
+    for (nlohmann::json rank : node.value("ranks", nlohmann::json::array())) {
+      ranks.push_back(rank.value("rank", 0));
+      rank["host"] = host;
+      status["ranks"].push_back(Json(rank));
+    }
+    status["hosts"].push_back({{"host", host},
+                               {"ranks", ranks},
+                               {"seen_s", core::unix_time() - node.value("time", 0.0)}});
+  }
+}
+
+// The mean over the records, less the intervals in which the wall clock was set: those that go
+// back, or last a hundred times as long as the median and more than half an hour.
+std::optional<double> seconds_a_step(const std::vector<Json>& records) {
+  constexpr double kJumpS = 1800, kManyTimes = 100;
+  struct Interval {
+    double steps = 0, seconds = 0;
+    bool operator<(const Interval& other) const {
+      return seconds * other.steps < other.seconds * steps;
+    }
+  };
+  std::vector<Interval> intervals;
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    const auto difference = [&](const char* name) {
+      return records[i].value(name, 0.0) - records[i - 1].value(name, 0.0);
+    };
+    const Interval interval{.steps = difference("step"), .seconds = difference("time")};
+    if (interval.steps > 0 && interval.seconds > 0) intervals.push_back(interval);
+  }
+  if (intervals.empty()) return std::nullopt;
+  std::sort(intervals.begin(), intervals.end());
+  const Interval median = intervals[(intervals.size() - 1) / 2];
+  Interval sum;
+  for (const Interval& one : intervals) {
+    const double usual_s = one.steps * median.seconds / median.steps;
+    if (one.seconds > std::max(kJumpS, kManyTimes * usual_s)) continue;
+    sum.steps += one.steps;
+    sum.seconds += one.seconds;
+  }
+  if (sum.steps <= 0) return std::nullopt;
+  return sum.seconds / sum.steps;
+}
+
+void add_progress(const fs::path& run, Json& status) {
+  const std::vector<Json> records = last_train_records(run);
+  if (records.empty()) return;
+  const Json& last = records.back();
+  for (const char* name : {"step", "epoch", "loss", "samples_per_s"}) {
+    status[name] = field(last, name);
+  }
+  const std::optional<double> step_s = seconds_a_step(records);
+  if (status["state"] == "running" && step_s && status["total_steps"].is_number()) {
+    const double left = status["total_steps"].get<double>() - last.value("step", 0.0);
+    status["left_s"] = std::max(0.0, left * *step_s);
+  }
+}
+
+void add_checkpoint(const fs::path& run, Json& status) {
+  const fs::path folder = run / "checkpoints";
+  std::error_code absent;
+  if (!fs::exists(folder, absent)) return;
+  const std::vector<std::int64_t> steps = format::list_checkpoints(folder);
+  if (steps.empty()) return;
+  const fs::path newest = format::checkpoint_path(folder, steps.back());
+  status["checkpoint"] = newest.string();
+  const auto written = fs::last_write_time(newest / "manifest.json", absent);
+  if (absent) return;
+  status["checkpoint_age_s"] =
+      std::chrono::duration<double>(fs::file_time_type::clock::now() - written).count();
+}
+
+std::string row(const char* name, const std::string& value) {
+  return fmt::format("  {:<12}{}\n", name, core::escape_control(value));
+}
+
+std::string step_text(const Json& status) {
+  if (!status["step"].is_number()) return "";
+  std::string text = fmt::format(", step {}", status["step"].get<std::int64_t>());
+  if (status["total_steps"].is_number()) {
+    text += fmt::format(" of {}", status["total_steps"].get<std::int64_t>());
+  }
+  if (status["epoch"].is_number())
+    text += fmt::format(", epoch {}", status["epoch"].get<int>() + 1);
+  if (status["left_s"].is_number()) {
+    text += fmt::format(", {} left", observe::format_duration(status["left_s"].get<double>()));
+  }
+  return text;
+}
+
+std::string hosts_text(const Json& status) {
+  std::string text;
+  for (const Json& host : status["hosts"]) {
+    const Json& ranks = host["ranks"];
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", host["host"].get<std::string>(),
+                        ranks.empty()       ? "no rank"
+                        : ranks.size() == 1 ? "rank " + ranks.front().dump()
+                                            : fmt::format("ranks {} to {}", ranks.front().dump(),
+                                                          ranks.back().dump()));
+  }
+  return text;
+}
+
+}  // namespace
+
+Json run_status(const fs::path& run) {
+  const Json recipe = read_json(run / "recipe.json");
+  if (recipe.is_null()) {
+    throw core::UsageError(run.string(), "holds no run", "name the output folder of a recipe");
+  }
+  Json status{{"name", field(recipe, "name")},
+              {"state", nullptr},
+              {"why", nullptr},
+              {"attempt", nullptr},
+              {"restart", nullptr},
+              {"step", nullptr},
+              {"total_steps", nullptr},
+              {"epoch", nullptr},
+              {"loss", nullptr},
+              {"samples_per_s", nullptr},
+              {"left_s", nullptr},
+              {"checkpoint", nullptr},
+              {"checkpoint_age_s", nullptr},
+              {"hosts", Json::array()},
+              {"ranks", Json::array()}};
+  add_state(run, status);
+  add_nodes(run, status);
+  add_progress(run, status);
+  add_checkpoint(run, status);
+  return status;
+}
+
+std::string status_text(const Json& status) {
+  const Json& name = status["name"];
+  std::string text = core::escape_control(
+      fmt::format("{}: {}{}", name.is_string() ? name.get<std::string>() : "a run",
+                  status["state"].get<std::string>(), step_text(status)));
+  text += "\n";
+  const char* const why = status["state"] == "finished" ? "result" : "why";
+  if (status["why"].is_string()) text += row(why, status["why"].get<std::string>());
+  if (status["attempt"].is_number()) {
+    text += row(
+        "attempt",
+        fmt::format("{}{}", status["attempt"].dump(),
+                    status["restart"].is_number() ? ", restart " + status["restart"].dump() : ""));
+  }
+  if (status["samples_per_s"].is_number() && status["loss"].is_number()) {
+    text += row("speed",
+                fmt::format("{:.1f} samples/s, loss {:.4f}", status["samples_per_s"].get<double>(),
+                            status["loss"].get<double>()));
+  }
+  if (status["checkpoint"].is_string()) {
+    const fs::path checkpoint = status["checkpoint"].get<std::string>();
+    text += row("checkpoint",
+                fmt::format("{}, {} ago", checkpoint.filename().string(),
+                            observe::format_duration(status["checkpoint_age_s"].is_number()
+                                                         ? status["checkpoint_age_s"].get<double>()
+                                                         : 0)));
+  }
+  if (!status["hosts"].empty()) text += row("hosts", hosts_text(status));
+  if (status["state"] != "running" && status["state"] != "dead") return text;
+  for (const Json& rank : status["ranks"]) {
+    text +=
+        row(fmt::format("rank {}", rank.value("rank", 0)).c_str(),
+            fmt::format("{} in step {}, {:.1f} s since its last beat (host {}, pid {})",
+                        rank.value("phase", ""), rank.value("step", std::int64_t{0}),
+                        rank.value("silent_s", 0.0), rank.value("host", ""), rank.value("pid", 0)));
+  }
+  return text;
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/commands/commands.h"
+#include "launcher/commands/shell/candidates.h"
+#include "launcher/commands/shell/man_page.h"
+#include "launcher/commands/shell/scripts.h"
+#include "launcher/platform/captured.h"
+#include "lib/core/command_table.h"
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/programs.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+constexpr std::chrono::seconds kTablePatience{10};
+
+// The commands of `app` and of scaletrain-data beside us, where it is built.
+core::Command whole_table(const CLI::App& app) {
+  core::Command table = core::table_of(app);
+  try {
+    const Captured asked =
+        run_captured({.arguments = {core::program_beside_us("scaletrain-data"), "--command-table"},
+                      .variables = {}},
+                     kTablePatience);
+    core::Command data = core::parse_command_table(asked.output);
+    data.name = "data";
+    table.commands.push_back(std::move(data));
+  } catch (const core::Error&) {  // built without it
+  }
+  return table;
+}
+
+void print_candidates(const CLI::App& app, const std::vector<std::string>& words) {
+  const bool needs_data = words.size() <= 1 || words[0] == "data";
+  const core::Command table = needs_data ? whole_table(app) : core::table_of(app);
+  for (const CompletionWord& candidate : candidates(table, words)) {
+    fmt::print("{}\t{}\n", candidate.word, candidate.help);
+  }
+}
+
+void write_pages(const core::Command& command, const std::string& name,
+                 const std::filesystem::path& folder) {
+  std::string file = name;
+  std::replace(file.begin(), file.end(), ' ', '-');
+  core::write_durably(core::system_disk(), folder / (file + ".1"), man_page(command, name));
+}
+
+void print_page(const core::Command& table, const std::vector<std::string>& words) {
+  const core::Command* command = &table;
+  std::string name = table.name;
+  for (const std::string& word : words) {
+    command = command->find(word);
+    if (command == nullptr) {
+      throw core::UsageError("man", fmt::format("there is no command \"{}\"", word),
+                             "scaletrain --help lists the commands");
+    }
+    name += " " + word;
+  }
+  std::fputs(man_page(*command, name).c_str(), stdout);
+}
+
+struct ShellOptions {
+  std::string shell;
+  std::vector<std::string> words;
+  std::string folder;
+};
+
+}  // namespace
+
+void add_shell_commands(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<ShellOptions>();
+  CLI::App* const completion =
+      app.add_subcommand("completion", "Print what a shell reads to complete our command lines");
+  completion->add_option("SHELL", options->shell, "bash, zsh or fish")->required();
+  completion->add_option("WORD", options->words, "of a command line: what the scripts ask with");
+  completion->callback([&app, options, &exit_status] {
+    if (options->shell == "candidates") {
+      print_candidates(app, options->words);
+    } else {
+      std::fputs(completion_script(options->shell).c_str(), stdout);
+    }
+    exit_status = 0;
+  });
+
+  CLI::App* const man = app.add_subcommand("man", "Print a page of the manual, or write them all");
+  man->add_option("COMMAND", options->words, "the command: recipe check (default: all)");
+  man->add_option("--write", options->folder, "a folder for a page of each command");
+  man->callback([&app, options, &exit_status] {
+    const core::Command table = whole_table(app);
+    if (options->folder.empty()) {
+      print_page(table, options->words);
+    } else {
+      core::system_disk().make_folders(options->folder);
+      write_pages(table, table.name, options->folder);
+      for (const core::Command& command : table.commands) {
+        write_pages(command, table.name + " " + command.name, options->folder);
+      }
+    }
+    exit_status = 0;
+  });
+}
+
+}  // namespace scaletrain::launcher

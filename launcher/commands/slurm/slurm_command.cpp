@@ -1,0 +1,195 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "launcher/commands/commands.h"
+#include "launcher/commands/launch_command.h"
+#include "launcher/commands/slurm/job_record.h"
+#include "launcher/commands/slurm/submission.h"
+#include "launcher/commands/slurm/tool.h"
+#include "launcher/jobs/run_folder.h"
+#include "lib/core/descriptor.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/programs.h"
+#include "lib/core/shell_word.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+Captured run_shown(std::vector<std::string> words,
+                   std::vector<std::pair<int, int>> descriptors = {}) {
+  Captured end = run_tool(std::move(words), std::move(descriptors));
+  std::fputs(end.error.c_str(), stderr);
+  return end;
+}
+
+[[noreturn]] void refuse_end(const char* program, const Captured& end) {
+  throw core::UsageError(program, end.trouble(), "its message is above");
+}
+
+void print_script(const Submission& submission) {
+  std::fputs(submission.script.c_str(), stdout);
+  std::string words;
+  for (const std::string& word : submission.arguments) words += " " + core::shell_word(word);
+  core::log("submit the script with these words: sbatch SCRIPT{}", words);
+}
+
+// Jobs get this process's environment; there they must find this very scaletrain.
+void put_own_folder_first_on_path() {
+  const char* const path = std::getenv("PATH");
+  const std::string longer =
+      core::own_folder().string() + (path != nullptr ? fmt::format(":{}", path) : "");
+  setenv("PATH", longer.c_str(), 1);
+}
+
+// A second job would take the run's record from the first, which could not be found again.
+void refuse_second_job(const std::filesystem::path& run) {
+  const std::string state = state_in_slurm(run);
+  if (state.empty()) return;
+  throw core::UsageError(
+      run.string(), fmt::format("job {} of this run is {}", read_job_record(run).job, state),
+      "wait for it, or end it first: scaletrain slurm cancel " + core::shell_word(run.string()));
+}
+
+void submit(const Submission& submission) {
+  for (const std::filesystem::path& run : submission.runs) refuse_second_job(run);
+  put_own_folder_first_on_path();
+  const core::Descriptor script = core::make_memory_file("job.sh", submission.script);
+  std::vector<std::string> words{"sbatch", "--parsable", core::path_of(script.get())};
+  words.insert(words.end(), submission.arguments.begin(), submission.arguments.end());
+  const Captured end = run_shown(std::move(words), {{script.get(), script.get()}});
+  if (!end.ok()) refuse_end("sbatch", end);
+  const std::string job = end.output.substr(0, end.output.find_first_of(";\n"));  // JOB[;CLUSTER]
+  for (std::size_t i = 0; i < submission.runs.size(); ++i) {
+    JobRecord record{.job = job, .log = {}};
+    if (!submission.tasks.empty()) record.job += fmt::format("_{}", submission.tasks[i]);
+    record.log = log_path(submission.output_pattern, record.job, submission.job_name);
+    write_job_record(submission.runs[i], record);
+  }
+  fmt::print("{}\n", job);
+  core::log("submitted job {}; scaletrain slurm status {}", job, submission.runs.front().string());
+}
+
+void show_job(const std::filesystem::path& run) {
+  const JobRecord record = read_job_record(run);
+  const Captured end = run_shown({"squeue", "--states=all", "--jobs=" + record.job,
+                                  "--Format=JobArrayID:16,State:14,TimeUsed:14,TimeLimit:14,"
+                                  "RestartCnt:10,NumNodes:7,ReasonList:40"});
+  if (end.ok() && std::count(end.output.begin(), end.output.end(), '\n') > 1) {
+    fmt::print("{}", end.output);
+  } else {
+    fmt::print("job {} is not in Slurm's queue\n", record.job);
+  }
+  const std::optional<std::string> finished = finished_run(run);
+  if (finished) fmt::print("the run is finished: {}\n", *finished);
+}
+
+void cancel_job(const std::filesystem::path& run) {
+  const JobRecord record = read_job_record(run);
+  if (state_in_slurm(run).empty()) {
+    core::log("job {} has ended already: nothing is cancelled", record.job);
+    return;
+  }
+  const Captured end = run_shown({"scancel", record.job});
+  if (!end.ok()) refuse_end("scancel", end);
+  core::log("job {} is cancelled", record.job);
+}
+
+void show_log(const std::filesystem::path& run, int lines, bool follow) {
+  const JobRecord record = read_job_record(run);
+  if (!std::filesystem::exists(record.log)) {
+    throw core::UsageError(record.log, "does not exist", "the job may not have started yet");
+  }
+  const std::string count = fmt::format("--lines={}", lines);
+  execlp("tail", "tail", count.c_str(), follow ? "--follow=name" : "--quiet", "--",
+         record.log.c_str(), nullptr);
+  throw core::UsageError("tail", core::errno_text(errno), "read the file: " + record.log);
+}
+
+void add_submission_flags(CLI::App& command, SlurmOptions& options) {
+  command.add_option("--nodes", options.nodes, "number of nodes (default 1)");
+  command.add_option("--gpus-per-node", options.gpus_per_node, "GPUs, and workers, on each node");
+  command.add_option("--cpus-per-node", options.cpus_per_node, "CPUs on each node");
+  command.add_option("--nproc", options.launch.nproc, "workers on each node (default: its GPUs)");
+  command.add_option("--mem", options.mem, "memory on each node: 64G");
+  command.add_option("--time", options.time, "time limit: 24:00:00");
+  command.add_option("--partition", options.partition, "partition");
+  command.add_option("--account", options.account, "account");
+  command.add_option("--qos", options.qos, "quality of service");
+  command.add_option("--array", options.array,
+                     "one job for each number: 0-3; %a stands for it in RECIPE and --set");
+  command.add_option("--job-name", options.job_name, "name of the job (default: the recipe's)");
+  command.add_option("--output", options.output,
+                     "file for the job's output (default slurm-%j.out, slurm-%A_%a.out)");
+  command.add_option("--save-before", options.save_before,
+                     "time before the limit at which the run saves (default 2m)");
+  command
+      .add_option("--sbatch", options.sbatch, "another option of sbatch, NAME=VALUE; repeatable")
+      ->allow_extra_args(false);
+  add_recipe_flags(command, options.launch);
+}
+
+struct LogFlags {
+  std::string run{};
+  int lines = 100;
+  bool follow = false;
+};
+
+void add_run_commands(CLI::App& slurm, int& exit_status) {
+  const auto flags = std::make_shared<LogFlags>();
+  const auto add = [&](const char* name, const char* help, const auto& action) {
+    CLI::App* const command = slurm.add_subcommand(name, help);
+    command->add_option("RUN", flags->run, "the run's folder")->required();
+    command->callback([flags, &exit_status, action] {
+      action(*flags);
+      exit_status = 0;
+    });
+    return command;
+  };
+  add("status", "how the run's job is", [](const LogFlags& given) { show_job(given.run); });
+  add("cancel", "save and end the run's job", [](const LogFlags& given) { cancel_job(given.run); });
+  CLI::App* const logs = add("logs", "show the end of the job's output", [](const LogFlags& given) {
+    show_log(given.run, given.lines, given.follow);
+  });
+  logs->add_option("--lines", flags->lines, "how much of it")->check(CLI::Range(0, 1'000'000'000));
+  logs->add_flag("--follow", flags->follow, "go on as it grows");
+}
+
+}  // namespace
+
+void add_slurm_command(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<SlurmOptions>();
+  const auto prints = std::make_shared<bool>(false), submits = std::make_shared<bool>(false);
+  CLI::App* const slurm = app.add_subcommand(
+      "slurm", "Write or submit a batch script for a recipe, or look after its job");
+  slurm->require_subcommand(0, 1);
+  slurm->add_option("RECIPE", options->launch.path, "the recipe to run");
+  add_submission_flags(*slurm, *options);
+  CLI::Option* const print = slurm->add_flag("--print", *prints, "print the script (the default)");
+  slurm->add_flag("--submit", *submits, "hand it to sbatch")->excludes(print);
+  add_run_commands(*slurm, exit_status);
+  slurm->callback([slurm, options, prints, submits, &exit_status] {
+    if (!slurm->get_subcommands().empty()) return;
+    if (options->launch.path.empty()) {
+      throw core::UsageError("slurm", "no recipe is given", "scaletrain slurm RECIPE --submit");
+    }
+    const Submission submission = prepare_submission(*options);
+    if (*submits) {
+      submit(submission);
+    } else {
+      print_script(submission);
+    }
+    exit_status = 0;
+  });
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,42 @@
+// `scaletrain slurm RECIPE`: from flags to the script, its arguments and the runs it will make.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "launcher/flags/launch_options.h"
+
+namespace scaletrain::launcher {
+
+// The flags, as a person gave them; "": not given.
+struct SlurmOptions {
+  LaunchOptions launch{};  // path, set, allow, worker, nproc
+  std::string nodes = "1";
+  std::string gpus_per_node{};
+  std::string cpus_per_node{};
+  std::string time{};
+  std::string mem{};
+  std::string partition{};
+  std::string account{};
+  std::string qos{};
+  std::string array{};
+  std::string job_name{};
+  std::string output{};
+  std::string save_before = "2m";
+  std::vector<std::string> sbatch{};  // OPTION or OPTION=VALUE
+};
+
+struct Submission {
+  std::string script{};
+  std::vector<std::string> arguments{};  // of the script: the recipe and flags for launch
+  std::string job_name{}, output_pattern{};
+  std::vector<int> tasks{};                   // of the array; empty: no array
+  std::vector<std::filesystem::path> runs{};  // the run's folder, or one for each task
+};
+
+// Checks what `scaletrain launch` would check on the nodes: every task's recipe, its batch for the
+// number of ranks, its data, its run's folder. Throws core::UsageError or core::RecipeError.
+Submission prepare_submission(const SlurmOptions& options);
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,54 @@
+#include "launcher/flags/agent_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "launcher/flags/values.h"
+#include "lib/core/error.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int kMost = 1'000'000;
+constexpr milliseconds kLeastSilence{1000};
+// How many signs of life may fail to come before a node is taken for lost.
+constexpr int kBeats = 10;
+constexpr milliseconds kSlowestBeat{1000};
+
+}  // namespace
+
+void add_agent_flags(CLI::App& command, AgentOptions& options) {
+  command.add_option("--join-timeout", options.join_timeout,
+                     "several nodes: how long to wait until enough are there (default 10m)");
+  command.add_option("--last-call", options.last_call,
+                     "--nnodes MIN:MAX: how long to wait for more than MIN (default 30s)");
+  command.add_option("--heartbeat-timeout", options.heartbeat_timeout,
+                     "several nodes: a node is lost after so long without a sign of life "
+                     "(default 10s)");
+  command.add_option("--restart-delay", options.restart_delay,
+                     "wait between quick failures, doubled with each up to 60s (default 1s)");
+  command.add_option("--restarts-per-hour", options.restarts_per_hour,
+                     "most restarts in any hour, 0: no limit (default 0)");
+}
+
+AgentTiming agent_timing(const AgentOptions& options) {
+  AgentTiming timing;
+  timing.join_timeout = parse_duration("--join-timeout", options.join_timeout);
+  timing.last_call = parse_duration("--last-call", options.last_call);
+  timing.lost_after = parse_duration("--heartbeat-timeout", options.heartbeat_timeout);
+  if (timing.lost_after < kLeastSilence) {
+    throw core::UsageError("--heartbeat-timeout", "is too short", "give 1s or more");
+  }
+  timing.beat_every = std::min<milliseconds>(kSlowestBeat, timing.lost_after / kBeats);
+  return timing;
+}
+
+RestartLimits restart_limits(const AgentOptions& options, const std::string& max_restarts) {
+  return {.most = parse_count("--max-restarts", max_restarts, 0, kMost),
+          .per_hour = parse_count("--restarts-per-hour", options.restarts_per_hour, 0, kMost),
+          .delay = parse_duration("--restart-delay", options.restart_delay)};
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,28 @@
+// The flags for jobs of several nodes and for restarts, as a person gave them.
+#pragma once
+
+#include <string>
+
+#include "launcher/flags/timing.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace scaletrain::launcher {
+
+struct AgentOptions {
+  std::string join_timeout = "10m";
+  std::string last_call = "30s";
+  std::string heartbeat_timeout = "10s";
+  std::string restart_delay = "1s";
+  std::string restarts_per_hour = "0";
+};
+
+void add_agent_flags(CLI::App& command, AgentOptions& options);
+
+// Throw core::UsageError naming the flag.
+AgentTiming agent_timing(const AgentOptions& options);
+RestartLimits restart_limits(const AgentOptions& options, const std::string& max_restarts);
+
+}  // namespace scaletrain::launcher

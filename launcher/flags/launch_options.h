@@ -1,0 +1,75 @@
+// The flags of `scaletrain launch` and `scaletrain resume`, as a person gave them.
+//
+// torchrun's flags keep their names, in both spellings (--node-rank, --node_rank), and their PET_*
+// variables; the command line wins over the variable.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "launcher/flags/agent_options.h"
+#include "launcher/flags/rare_flags.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace scaletrain::launcher {
+
+inline constexpr const char* kRecipeHangTimeout = "10m";
+inline constexpr const char* kProgramHangTimeout = "0s";  // never
+inline constexpr const char* kNoLogs = "/dev/null";       // as --log-dir: no files at all
+
+struct LaunchOptions {
+  // Read by resolve_placement (launcher/place/placement.h); "": not given.
+  std::string nproc{};
+  std::string nnodes{};
+  std::string node_rank{};
+  std::string master_addr{};
+  std::string master_port{};
+  bool standalone = false;
+  std::string rdzv_backend = "static";
+  std::string rdzv_endpoint{};
+  std::string rdzv_conf{};   // parse_rdzv_conf
+  std::string local_addr{};  // that other nodes reach this one at, without fixed ranks; "": found
+
+  std::string max_restarts = "0";
+  std::string grace = "30s";
+  AgentOptions agents{};
+  std::string hang_timeout{};  // "": see below
+  std::string numa_binding{};  // "": none; launcher/platform/numa.h
+
+  // Programs.
+  std::string log_dir{};        // folder for copies of streams and error files; "": a temporary one
+  std::string redirects = "0";  // launcher/output/streams.h
+  std::string tee = "0";
+  std::string local_ranks_filter{};
+  std::string ranks_filter{};
+  std::string role = "default";
+  std::string run_id{};
+  std::string signals = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
+  bool virtual_local_rank = false;
+  RareFlags rare{};
+
+  std::vector<std::string> set{};    // recipes: overrides, key=value
+  std::vector<std::string> allow{};  // recipes: keys that may differ from the run that is resumed
+  std::string resume{};              // recipes: "", "auto" or a path
+  std::string worker{};              // recipes: another worker program than the one beside us
+  std::string path{};                // launch: the recipe; resume: checkpoint, run folder or latest
+  std::vector<std::string> program{};  // launch: the program and its arguments
+};
+
+// The flags that launch and resume share.
+void add_launch_flags(CLI::App& command, LaunchOptions& options);
+
+// Those of them that say how workers are watched, stopped and started again: of `worker` too.
+void add_supervision_flags(CLI::App& command, LaunchOptions& options);
+
+// The flags for programs.
+void add_program_flags(CLI::App& command, LaunchOptions& options);
+
+// --hang-timeout, or `otherwise` where it is not given. Throws core::UsageError.
+std::chrono::milliseconds hang_timeout(const LaunchOptions& options, const char* otherwise);
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,52 @@
+// What happens to a program's workers, as torchrun's events: one JSON object a line on standard
+// error (--event-log-handler console).
+//
+// {"name": "torchelastic.worker.status.STATE", "source": "AGENT" or "WORKER", "timestamp":
+// milliseconds since 1970, "metadata": {"run_id", "global_rank", "group_rank", "worker_id" (the
+// pid), "role", "hostname", "state", "total_run_time" (whole seconds), "rdzv_backend", "raw_error",
+// "metadata" (JSON in text), "agent_restarts", "duration_ms"}}. The states in their order:
+// RENDEZVOUS and ASSIGN_WORKER_RANKS, START of each worker, for every attempt; at the end
+// SUCCEEDED of each worker, or FAILED and, for those that did not fail, TERMINATED; and the agent's
+// SUCCEEDED (its work is done, even where a worker failed) or, after a signal, FAILED.
+#pragma once
+
+#include <string>
+
+#include "launcher/place/placement.h"
+#include "launcher/workers/worker_group.h"
+#include "lib/core/clock.h"
+
+namespace scaletrain::launcher {
+
+class EventLog {
+ public:
+  struct Job {
+    std::string run_id, role, rdzv_backend, program;
+  };
+
+  explicit EventLog(Job job) : job_(std::move(job)) {}
+
+  // An attempt begins: its nodes have met.
+  void begin_attempt(const Placement& placement, int restart);
+  void worker_started(const WorkerPlan& plan, pid_t pid);
+  // The last attempt has ended; `plans` are its workers'.
+  void end(const GroupEnd& end, const std::vector<WorkerPlan>& plans);
+
+ private:
+  struct Worker {
+    int local_rank = 0;
+    pid_t pid = 0;
+    const WorkerEnd* end = nullptr;  // of one that failed
+    std::string error{};             // the text of its error file
+  };
+  void write(const std::string& state, const Worker* worker, const std::string& error) const;
+
+  Job job_;
+  Placement placement_;
+  core::SteadyTime began_ = core::now();
+  int restart_ = 0;
+  bool met_ = false;
+  int total_run_time_s_ = 0;
+};
+
+}  // namespace scaletrain::launcher

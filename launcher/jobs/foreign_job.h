@@ -1,0 +1,68 @@
+// Any program as a job, as torchrun runs it: its variables, log layout, error files and exit code.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/flags/launch_options.h"
+#include "launcher/jobs/event_log.h"
+#include "launcher/jobs/file_timer.h"
+#include "launcher/jobs/job.h"
+#include "launcher/output/streams.h"
+
+namespace scaletrain::launcher {
+
+class ForeignJob : public AttemptMaker, public JobEnding {
+ public:
+  // Streams and error files lie in torchrun's layout in `options.log_dir`, or in a temporary folder
+  // where that is "". Throws core::UsageError where the program does not exist or a flag does not
+  // fit, and core::StorageError where the folder cannot be made.
+  ForeignJob(const LaunchOptions& options, Placement placement);
+  // Removes the temporary folder, unless a worker failed and left something there.
+  ~ForeignJob() override;
+  ForeignJob(const ForeignJob&) = delete;
+  ForeignJob& operator=(const ForeignJob&) = delete;
+
+  // Its parts, which are valid as long as this.
+  Job job() { return {.facts = facts_, .rules = rules_, .attempts = *this, .ending = *this}; }
+
+  AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) override;
+  void attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) override;
+
+  int succeeded() override;
+  int stopped(const GroupEnd& end) override;
+  std::string give_up(const Failure& failure) override;
+
+ private:
+  GroupOptions group_options(const StoreSocket& store);
+  WorkerPlan plan_worker(core::WorkerEnv env);
+  void begin_filtered_files() const;
+  void choose_stream(WorkerPlan& plan, int descriptor, const StreamChoice& choice,
+                     const std::filesystem::path& file);
+
+  std::vector<std::string> program_;
+  Placement placement_;
+  std::vector<WorkerStreams> streams_;  // by local rank
+  std::string role_, run_id_, signals_;
+  JobFacts facts_;
+  ProgramRules rules_;
+  std::chrono::milliseconds hang_timeout_;
+  std::optional<HangWatch> watch_;  // of this attempt's workers
+  std::vector<std::string> output_filters_, error_filters_;
+  std::vector<std::vector<int>> cpus_;  // by local rank; empty: no binding
+  std::unique_ptr<EventLog> events_;    // null: nobody asked
+  std::unique_ptr<FileTimer> timer_;    // the same
+  GroupEnd last_end_;                   // for `events_`
+  std::vector<WorkerPlan> last_plans_;
+  bool virtual_local_rank_;
+  bool keep_folder_;
+  int number_ = -1;                      // of the attempt under way, from 0
+  std::filesystem::path folder_;         // <log_dir>/<run_id>_<random8>; "": no files
+  std::vector<core::Descriptor> files_;  // of this attempt's workers
+};
+
+}  // namespace scaletrain::launcher

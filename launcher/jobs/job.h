@@ -1,0 +1,91 @@
+// A job is what is started again after a failure: a recipe or any other program.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/jobs/outcome_rules.h"
+#include "launcher/place/store_socket.h"
+#include "launcher/workers/hang_watch.h"
+#include "launcher/workers/restarts.h"
+#include "launcher/workers/worker_group.h"
+#include "lib/recipe/agreed.h"
+
+namespace scaletrain::launcher {
+
+// One start of all workers.
+struct Attempt {
+  Placement placement;  // where they meet in it
+  int restart = 0;
+  int max_restarts = 0;
+  bool first = true;                   // nothing of this job ran before
+  std::string plan{};                  // what make_plan returned on the node that hosts the store
+  int launchers_here = 1;              // of this job on this machine, as far as is known
+  bool one_host = false;               // several nodes, which are launchers of one host
+  SilenceExchange exchange_silence{};  // with the other nodes; null: there are none
+};
+
+// The workers of one attempt, and how their group is run, less its grace period and keeper.
+struct AttemptPlan {
+  std::vector<WorkerPlan> workers;
+  GroupOptions options;
+};
+
+// What is known of a job before its first attempt.
+struct JobFacts {
+  std::string name;                 // what all launchers of the job call it
+  recipe::AgreedValues agreed{};    // what they must have alike of its recipe; empty for a program
+  std::vector<int> more_signals{};  // that stop the job beside the usual ones (StopSignals)
+  std::filesystem::path journal_folder{};  // of the launchers of several nodes; "": nowhere
+  std::function<bool(int nodes)> fits = [](int) { return true; };  // on so many nodes
+};
+
+// Starts a job again and again.
+class AttemptMaker {
+ public:
+  virtual ~AttemptMaker() = default;
+
+  // On the node that hosts the store, before plan_attempt: what all nodes must agree on.
+  virtual std::string make_plan(const Attempt&) { return ""; }
+  // `store` is fresh, and listens on the node that hosts it; it and this outlive the attempt.
+  virtual AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) = 0;
+  // The workers of plan_attempt have ended; for those who keep a record.
+  virtual void attempt_ended(const GroupEnd&, const std::vector<WorkerPlan>&) {}
+};
+
+// Reports and records how a job ends; one of these is called, once.
+class JobEnding {
+ public:
+  virtual ~JobEnding() = default;
+
+  // All workers succeeded; the status to exit with.
+  virtual int succeeded() = 0;
+  // Stopped by a signal or by the launcher itself, and nothing failed; the status to exit with.
+  virtual int stopped(const GroupEnd& end) = 0;
+  // Records the failure that ends the job, on every node; the result, "" or lines that begin with a
+  // newline, ends the report.
+  virtual std::string give_up(const Failure& failure) = 0;
+};
+
+// The parts of a job; they belong to whoever made it.
+struct Job {
+  const JobFacts& facts;
+  const OutcomeRules& rules;
+  AttemptMaker& attempts;
+  JobEnding& ending;
+};
+
+// Waits, 0 for ever, until `fd` (-1: none) is readable; the signal that was heard meanwhile, if
+// any.
+std::optional<int> wait_or_hear(StopSignals& signals, std::chrono::milliseconds time, int fd = -1);
+
+// Runs attempts until one succeeds, is stopped, or fails for good; reports failures on standard
+// error. The result is the exit status. Throws core::Error where nothing could be started.
+int run_job(const Job& job, const Placement& placement, const RestartLimits& limits,
+            std::chrono::milliseconds grace);
+
+}  // namespace scaletrain::launcher

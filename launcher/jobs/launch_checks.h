@@ -1,0 +1,18 @@
+// Whether this machine and the launch fit a recipe; looked at before anything starts.
+#pragma once
+
+#include <chrono>
+
+#include "launcher/place/placement.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::launcher {
+
+// Throws core::UsageError where the recipe wants GPUs and there are fewer than workers.
+void check_devices(const recipe::Recipe& recipe, const Placement& placement);
+
+// Warns where remote reads may be tried again for longer than a worker may stand still: the hang is
+// what ends the run then.
+void warn_of_patience(const recipe::Recipe& recipe, std::chrono::milliseconds hang_timeout);
+
+}  // namespace scaletrain::launcher

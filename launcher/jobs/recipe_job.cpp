@@ -1,0 +1,377 @@
+#include "launcher/jobs/recipe_job.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
+
+#include "launcher/jobs/data_cards.h"
+#include "launcher/jobs/launch_checks.h"
+#include "launcher/jobs/resume_command.h"
+#include "launcher/jobs/run_folder.h"
+#include "launcher/jobs/token_check.h"
+#include "launcher/jobs/worker_threads.h"
+#include "launcher/place/batch_check.h"
+#include "launcher/platform/gpus.h"
+#include "launcher/platform/machine_load.h"
+#include "launcher/platform/numa.h"
+#include "launcher/workers/failure_file.h"
+#include "lib/core/clock.h"
+#include "lib/core/cores.h"
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/left_overs.h"
+#include "lib/core/local_address.h"
+#include "lib/core/log.h"
+#include "lib/core/programs.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_links.h"
+#include "lib/format/train_state_check.h"
+#include "lib/recipe/load.h"
+#include "lib/recipe/sources.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using core::ExitCode;
+
+// Of a leader that takes over: longer than the old one's beats are apart.
+constexpr std::chrono::seconds kHeirPatience{25};
+constexpr std::chrono::milliseconds kHeirRetry{500};
+
+std::string find_worker(const std::string& asked) {
+  if (asked.empty()) {
+    std::string path = core::program_beside_us("scaletrain-worker");
+    if (core::find_program(path)) return path;
+    throw core::UsageError(path, "is missing",
+                           "build it: ninja -C build/release scaletrain-worker");
+  }
+  if (const std::optional<std::string> path = core::find_program(asked)) return *path;
+  throw core::UsageError("--worker", fmt::format("\"{}\" is no executable file", asked),
+                         "name a worker program");
+}
+
+constexpr const char* kLogRemedy = "check the folder's permissions and free space";
+
+core::WorkerEnv env_of(const Attempt& attempt, int local_rank) {
+  core::WorkerEnv env = worker_env(attempt.placement, local_rank);
+  env.one_host = attempt.one_host;
+  env.restart_count = attempt.restart;
+  env.max_restarts = attempt.max_restarts;
+  return env;
+}
+
+// A training that was made shorter than what is done of it has nothing left to do.
+void refuse_past_end(const fs::path& checkpoint, const recipe::Recipe& recipe) {
+  try {
+    format::check_not_past_end(format::read_state(checkpoint),
+                               nlohmann::json::parse(recipe::to_json(recipe)), checkpoint.string());
+  } catch (const core::CheckpointError& error) {
+    throw core::UsageError(error.place(), error.found(),
+                           "let the recipe's steps or epochs reach that far at least");
+  }
+}
+
+void warn_of_damage(const std::string& text) { core::warn("{}", text); }
+
+}  // namespace
+
+RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOptions& options)
+    : request_(std::move(request)),
+      placement_(std::move(placement)),
+      worker_(find_worker(options.worker)),
+      hang_timeout_(hang_timeout(options, kRecipeHangTimeout)),
+      cpus_(bind_workers_here(options.numa_binding, placement_.nproc)),
+      output_(request_.recipe.output),
+      resume_command_(resume_command(output_, placement_)),
+      facts_{
+          .name = request_.recipe.name,
+          .agreed = recipe::agreed_values(request_.recipe),
+          .journal_folder = output_ / "logs" / "agents",
+          .fits =
+              [this](int nodes) { return batch_fits(request_.recipe, nodes * placement_.nproc); }},
+      busy_threads_(busy_threads_now()) {
+  check_batch(request_.recipe, placement_);
+  recipe::check_sources(request_.recipe);
+  check_tokens(request_.recipe, placement_.world_size());
+  check_devices(request_.recipe, placement_);
+  warn_of_patience(request_.recipe, hang_timeout_);
+  may_be_finished_ = check_run_folder();
+}
+
+// Whether the folder and the request fit; the result: whether a finished run is the one asked for.
+bool RecipeJob::check_run_folder() const {
+  const bool occupied = holds_run(output_);
+  if (request_.start == RunRequest::Start::kFresh) {
+    if (!occupied) return false;
+    throw core::UsageError(
+        output_.string(), "holds checkpoints of an earlier run",
+        "continue it with --resume auto, or give this run another folder: --set output=FOLDER");
+  }
+  if (request_.start == RunRequest::Start::kNewest) {
+    const auto stored = stored_recipe(output_);
+    if (!stored) return occupied;
+    if (!occupied) check_same_batch();
+    return !check_differences(*stored, request_.recipe, request_.allow, output_.string());
+  }
+  const auto stored = stored_recipe(request_.checkpoint);
+  if (stored) {
+    check_differences(*stored, request_.recipe, request_.allow, request_.checkpoint.string());
+  }
+  const fs::path named = named_checkpoint();
+  if (occupied && format::find_checkpoint(output_, [](const std::string&) {}) != named) {
+    throw core::UsageError(
+        named.string(),
+        fmt::format("is not the newest checkpoint of {}, where the run would go on",
+                    output_.string()),
+        "two histories would mix there: give this run another folder: --set output=FOLDER");
+  }
+  return false;
+}
+
+// A checkpoint would keep its global batch; before the first one another number of ranks is another
+// batch where the recipe fixes it for a device only.
+void RecipeJob::check_same_batch() const {
+  const recipe::Batch& batch = request_.recipe.batch;
+  const int before = ranks_before(output_), ranks = placement_.world_size();
+  if (batch.global || before == 0 || before == ranks || is_allowed(request_.allow, "/batch")) {
+    return;
+  }
+  throw core::UsageError(
+      output_.string(),
+      fmt::format("the run began with {} ranks and a global batch of {}, and {} would make it {}",
+                  before, plan_batch(request_.recipe, before).global, ranks,
+                  plan_batch(request_.recipe, ranks).global),
+      fmt::format("start {} ranks again (--nproc, --nnodes), or, if the change is meant, give "
+                  "--allow batch",
+                  before));
+}
+
+std::optional<int> RecipeJob::open_run_folder() {
+  if (may_be_finished_) {
+    if (const std::optional<std::string> how = finished_run(output_)) {
+      core::log("{}: this run is finished: {}", output_.string(), *how);
+      return 0;
+    }
+  }
+  core::Disk& disk = core::system_disk();
+  disk.make_folders(output_ / "logs");
+  // Where nodes have no numbers yet, who leads a round owns the folder.
+  if (placement_.fixed_ranks && placement_.hosts_store()) own_run_folder(true);
+  recipe_ = core::make_memory_file("recipe.json", recipe::to_json(request_.recipe));
+  lifeline_ = core::make_pipe();
+  console_ = core::Descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  nothing_ = core::open_nothing();
+  return std::nullopt;
+}
+
+// The one node that writes what lies at the top of the run's folder. An heir waits for the leader
+// of the last round, which was cut off, to notice that and to leave.
+void RecipeJob::own_run_folder(bool first) {
+  core::Disk& disk = core::system_disk();
+  const core::SteadyTime end = core::now() + kHeirPatience;
+  while (!lease_) {
+    try {
+      lease_ = std::make_unique<core::Lease>(output_ / "lease.json", next_attempt(output_, 0),
+                                             first ? core::Lease::kStaleAfter : kHeirPatience);
+    } catch (const core::UsageError&) {
+      if (first || core::now() >= end) throw;
+      std::this_thread::sleep_for(kHeirRetry);
+    }
+  }
+  for (const fs::path& folder : {output_, output_ / "checkpoints"}) {
+    core::remove_left_overs(disk, folder);
+  }
+  disk.remove_all(output_ / "failure.json");
+  disk.remove_all(output_ / "finished.json");
+  // That of a run that goes on is replaced by rank 0 when everything is loaded: one that does not
+  // fit must not stay.
+  if (!holds_run(output_)) {
+    core::write_durably(disk, output_ / "recipe.json", recipe::to_json(request_.recipe));
+  }
+  record_cards(request_.recipe.data, output_);
+}
+
+// The checkpoint that was asked for by its path, verified.
+fs::path RecipeJob::named_checkpoint() const {
+  if (auto named = format::find_checkpoint(request_.checkpoint, warn_of_damage)) return *named;
+  throw core::CheckpointError(request_.checkpoint.string(), "holds no checkpoint",
+                              "name a run's folder, one of its checkpoints, or latest");
+}
+
+std::optional<fs::path> RecipeJob::checkpoint_to_load(bool first) const {
+  if (!first || request_.start == RunRequest::Start::kNewest) {
+    if (auto newest = format::find_checkpoint(output_, warn_of_damage)) return newest;
+    if (request_.start != RunRequest::Start::kCheckpoint) return std::nullopt;
+  }
+  if (request_.start == RunRequest::Start::kFresh) return std::nullopt;
+  return named_checkpoint();
+}
+
+// Which attempt this is and where it starts from: the nodes might see the folder differently.
+std::string RecipeJob::make_plan(const Attempt& attempt) {
+  // The others must reach this node's workers; a node that has no address is refused here, before
+  // any worker starts.
+  if (attempt.placement.nnodes > 1) core::local_address(env_of(attempt, 0));
+  if (!lease_) own_run_folder(attempt.first);
+  format::settle_links(core::system_disk(), output_ / "checkpoints");
+  const std::optional<fs::path> checkpoint = checkpoint_to_load(attempt.first);
+  if (checkpoint) refuse_past_end(*checkpoint, request_.recipe);
+  return nlohmann::json{{"attempt", next_attempt(output_, 0)},
+                        {"checkpoint", checkpoint.value_or("").string()}}
+      .dump();
+}
+
+AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& store) {
+  placement_ = attempt.placement;
+  launchers_here_ = attempt.launchers_here;
+  if (!placement_.hosts_store()) lease_.reset();
+  plan_batch(request_.recipe, placement_.world_size());
+  const nlohmann::json plan = nlohmann::json::parse(attempt.plan);
+  attempt_ = plan.at("attempt");
+  const std::string checkpoint = plan.at("checkpoint");
+  logs_.clear();
+  verdicts_.clear();
+  watch_.emplace(placement_.nproc, HangWatch::Workers::kOurs, hang_timeout_,
+                 placement_.world_size(), attempt.exchange_silence);
+  status_.emplace(output_, placement_.node_rank, attempt_, attempt.restart);
+  if (request_.recipe.device != "cpu" && count_gpus() > 0) {
+    std::vector<int> ranks(static_cast<std::size_t>(placement_.nproc));
+    std::iota(ranks.begin(), ranks.end(), placement_.first_rank());
+    recorder_.emplace(attempt_folder(), std::move(ranks));
+  }
+  std::vector<std::string> arguments{worker_, "train", "--recipe", core::path_of(recipe_.get())};
+  if (!checkpoint.empty()) {
+    core::log("continuing from {}", checkpoint);
+    arguments.insert(arguments.end(), {"--resume", checkpoint});
+  } else if (request_.start != RunRequest::Start::kFresh) {
+    core::log("{}: no checkpoint yet, starting from the beginning", output_.string());
+  }
+  std::vector<WorkerPlan> plans;
+  plans.reserve(static_cast<std::size_t>(placement_.nproc));
+  for (int local_rank = 0; local_rank < placement_.nproc; ++local_rank) {
+    plans.push_back(plan_worker(env_of(attempt, local_rank), local_rank, store, arguments));
+  }
+  return {.workers = std::move(plans), .options = group_options()};
+}
+
+WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const StoreSocket& store,
+                                  const std::vector<std::string>& arguments) {
+  const fs::path logs = attempt_folder() / std::to_string(env.rank);
+  core::system_disk().make_folders(logs);
+  env.attempt = attempt_;
+  env.resume_command = resume_command_;
+  env.error_file = logs / "error.json";
+  env.lifeline_fd = lifeline_.read.get();
+  env.beat_fd = watch_->fd(local_rank);
+  env.verdict_fd = verdicts_.emplace_back(core::make_memory_file("scaletrain-verdict")).get();
+  if (env.rank == 0) env.console_fd = console_.get();
+  if (env.rank == 0) env.store_fd = store.fd.get();
+
+  WorkerPlan plan{.rank = env.rank,
+                  .local_rank = local_rank,
+                  .process = {.arguments = arguments, .variables = core::worker_variables(env)},
+                  .standard_output = {},
+                  .standard_error = {},
+                  .error_file = env.error_file,
+                  .verdict_fd = *env.verdict_fd,
+                  .log = logs / "stderr.log",
+                  .device = "",
+                  .reports_lost_peer = true};
+  if (request_.recipe.device == "cuda") plan.device = fmt::format("cuda:{}", env.local_rank);
+  if (!cpus_.empty()) plan.process.cpus = cpus_[static_cast<std::size_t>(local_rank)];
+  choose_threads(plan, env.local_world_size);
+  if (recorder_) plan.process.variables.merge(recorder_->variables());
+  const core::Descriptor& output =
+      logs_.emplace_back(core::open_to_append(logs / "stdout.log", kLogRemedy));
+  plan.process.descriptors = {{nothing_.get(), STDIN_FILENO}, {output.get(), STDOUT_FILENO}};
+  const core::Descriptor& error = logs_.emplace_back(core::open_to_append(plan.log, kLogRemedy));
+  plan.process.descriptors.emplace_back(error.get(), STDERR_FILENO);
+  for (const std::optional<int> fd : {std::optional(recipe_.get()), env.lifeline_fd, env.beat_fd,
+                                      env.verdict_fd, env.console_fd, env.store_fd}) {
+    if (fd) plan.process.descriptors.emplace_back(*fd, *fd);
+  }
+  return plan;
+}
+
+void RecipeJob::choose_threads(WorkerPlan& plan, int local_world_size) const {
+  const std::int64_t threads =
+      recipe_threads(request_.recipe, local_world_size, plan.process.cpus.size());
+  plan.process.variables["OMP_NUM_THREADS"] = std::to_string(threads);
+  // A task of Slurm's knows how many share its cores; else it is known how many launchers are here.
+  const int ranks = placement_.task ? local_world_size : local_world_size * launchers_here_;
+  const bool shares = shares_cores(ranks * threads, core::usable_cores(), busy_threads_,
+                                   static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  if (shares && std::getenv("OMP_WAIT_POLICY") == nullptr) {
+    plan.process.variables["OMP_WAIT_POLICY"] = "PASSIVE";
+  }
+}
+
+GroupOptions RecipeJob::group_options() {
+  GroupOptions options;
+  // Workers know some signals (lib/core/signals.h); any other means the same as SIGTERM.
+  options.forwarded = [](int signal) { return is_known_to_workers(signal) ? signal : SIGTERM; };
+  if (lease_) {
+    options.beat_every = core::Lease::kBeatEvery;
+    options.beat = [this]() -> std::string {
+      if (lease_->beat()) return "";
+      return fmt::format(
+          "{}: another job has taken this folder while this one stood still or lost it",
+          output_.string());
+    };
+  }
+  options.peer_lost = [this] { watch_->announce_lost_peer(); };
+  options.watch_every = watch_->every();
+  options.watch = [this](const std::vector<RunningWorker>& running) { return watch(running); };
+  return options;
+}
+
+void RecipeJob::attempt_ended(const GroupEnd& /*end*/, const std::vector<WorkerPlan>& /*plans*/) {
+  if (lease_) format::settle_links(core::system_disk(), output_ / "checkpoints");
+}
+
+fs::path RecipeJob::attempt_folder() const {
+  return output_ / "logs" / fmt::format("attempt_{}", attempt_);
+}
+
+std::optional<Hang> RecipeJob::watch(const std::vector<RunningWorker>& running) {
+  const std::vector<RankView> views = watch_->look(running);
+  status_->write(views);
+  std::optional<Hang> hang = watch_->judge(views);
+  if (!hang) return std::nullopt;
+  const fs::path file = attempt_folder() / fmt::format("hang_{}.txt", placement_.node_rank);
+  std::ofstream(file) << hang->stacks;
+  if (recorder_) recorder_->record();
+  hang->lines.push_back("all stacks: " + file.string());
+  return hang;
+}
+
+int RecipeJob::stopped(const GroupEnd& end) {
+  const auto succeeded = std::count_if(end.workers.begin(), end.workers.end(),
+                                       [](const WorkerEnd& worker) { return worker.status.ok(); });
+  if (succeeded == placement_.nproc) return 0;  // the last step was under way
+  const auto killed =
+      std::count_if(end.workers.begin(), end.workers.end(),
+                    [](const WorkerEnd& worker) { return worker.status.signal == SIGKILL; });
+  if (killed > 0) core::log("{} workers were killed before they had finished", killed);
+  core::log("stopped; continue with: {}", resume_command_);
+  return static_cast<int>(end.stop_signal == SIGINT ? ExitCode::kInterrupted
+                                                    : ExitCode::kTemporary);
+}
+
+std::string RecipeJob::give_up(const Failure& failure) {
+  if (lease_) write_failure(output_, failure, attempt_);
+  return fmt::format("\n  all logs: {}\n  {}continue with: {}", attempt_folder().string(),
+                     rules_.worth_restart(failure) ? "" : "when that is put right, ",
+                     resume_command_);
+}
+
+}  // namespace scaletrain::launcher

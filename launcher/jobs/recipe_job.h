@@ -1,0 +1,79 @@
+// A recipe as a job: its run's folder, its workers, and what a failure means for it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/jobs/job.h"
+#include "launcher/jobs/nccl_recorder.h"
+#include "launcher/jobs/node_status.h"
+#include "launcher/jobs/run_request.h"
+#include "lib/core/lease.h"
+
+namespace scaletrain::launcher {
+
+class RecipeJob : public AttemptMaker, public JobEnding {
+ public:
+  // Checks everything that can be wrong before anything is written: batch, sources, devices,
+  // worker, the run's folder. Of `options` --worker, --hang-timeout and
+  // --numa-binding. Throws core::Error.
+  RecipeJob(RunRequest request, Placement placement, const LaunchOptions& options);
+  RecipeJob(const RecipeJob&) = delete;
+  RecipeJob& operator=(const RecipeJob&) = delete;
+
+  // Makes the run's folder and takes its lease. A status to exit with where nothing is left to do:
+  // the run is finished. Throws core::UsageError (another job owns it) or core::StorageError.
+  std::optional<int> open_run_folder();
+
+  // Its parts, which are valid as long as this.
+  Job job() { return {.facts = facts_, .rules = rules_, .attempts = *this, .ending = *this}; }
+
+  std::string make_plan(const Attempt& attempt) override;
+  AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) override;
+  void attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) override;
+
+  int succeeded() override { return 0; }
+  int stopped(const GroupEnd& end) override;
+  std::string give_up(const Failure& failure) override;
+
+ private:
+  bool check_run_folder() const;
+  GroupOptions group_options();
+  void check_same_batch() const;
+  std::filesystem::path attempt_folder() const;
+  std::optional<Hang> watch(const std::vector<RunningWorker>& running);
+  std::filesystem::path named_checkpoint() const;
+  std::optional<std::filesystem::path> checkpoint_to_load(bool first) const;
+  void own_run_folder(bool first);
+  // `local_rank` counts this launcher's workers; a task of Slurm's has one, whatever its variables
+  // say.
+  void choose_threads(WorkerPlan& plan, int local_world_size) const;
+  WorkerPlan plan_worker(core::WorkerEnv env, int local_rank, const StoreSocket& store,
+                         const std::vector<std::string>& arguments);
+
+  RunRequest request_;
+  Placement placement_;
+  std::string worker_;
+  std::chrono::milliseconds hang_timeout_;
+  std::vector<std::vector<int>> cpus_;  // by local rank; empty: no binding
+  std::filesystem::path output_;
+  std::string resume_command_;  // as it was started
+  JobFacts facts_;
+  RecipeRules rules_;
+  bool may_be_finished_ = false;
+  double busy_threads_;  // of others on this machine, before there were workers
+  int attempt_ = 0;
+  int launchers_here_ = 1;
+  std::unique_ptr<core::Lease> lease_;
+  core::Descriptor recipe_, console_, nothing_;
+  core::Pipe lifeline_;
+  // Of the attempt under way.
+  std::vector<core::Descriptor> logs_, verdicts_;
+  std::optional<HangWatch> watch_;
+  std::optional<NodeStatus> status_;
+  std::optional<NcclRecorder> recorder_;  // on GPUs
+};
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,15 @@
+// The command that a person types to go on with a run as it was started.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "launcher/place/placement.h"
+
+namespace scaletrain::launcher {
+
+// With the same numbers of nodes and ranks, for this node where each has its own; `placement` is
+// what was asked for, not a round's.
+std::string resume_command(const std::filesystem::path& run, const Placement& placement);
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,197 @@
+#include "launcher/jobs/run_request.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/lookup.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/recipe/idle_keys.h"
+#include "lib/recipe/load.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMaxRecipeBytes = 64 << 20;
+
+constexpr std::array<std::string_view, 12> kFree{"/output",
+                                                 "/log",
+                                                 "/threads",
+                                                 "/checkpoint",
+                                                 "/validate",
+                                                 "/storage",
+                                                 "/data/threads",
+                                                 "/data/prefetch",
+                                                 "/data/index_cache",
+                                                 "/data/cache",
+                                                 "/data/bad_samples/max_rate",
+                                                 "/name"};
+
+// Whether `pointer` is `key` or lies below it.
+bool covers(std::string_view key, std::string_view pointer) {
+  return pointer.starts_with(key) && (pointer.size() == key.size() || pointer[key.size()] == '/');
+}
+
+// "optimizer.lr" as a JSON pointer; a pointer stays as it is.
+std::string as_pointer(std::string key) {
+  if (key.starts_with("/")) return key;
+  std::replace(key.begin(), key.end(), '.', '/');
+  return "/" + key;
+}
+
+std::string as_key(std::string pointer) {
+  pointer.erase(0, 1);
+  std::replace(pointer.begin(), pointer.end(), '/', '.');
+  return pointer;
+}
+
+// The key to allow for a difference at `pointer`: of a thing that was exchanged for another, whose
+// keys all differ, the thing.
+std::string what_changed(const std::string& pointer, const std::vector<std::string>& differing) {
+  const std::string thing = pointer.substr(0, pointer.rfind('/'));
+  const bool exchanged = !thing.empty() && std::find(differing.begin(), differing.end(),
+                                                     thing + "/name") != differing.end();
+  return exchanged ? thing : pointer;
+}
+
+// recipe.json of a run, or of a checkpoint, where its checksum must hold before anything is said of
+// what is in it.
+std::string read_recipe(const fs::path& folder) {
+  if (fs::exists(folder / "manifest.json")) {
+    return format::read_listed_file(folder, format::read_manifest(folder), "recipe.json");
+  }
+  return core::read_file(folder / "recipe.json", kMaxRecipeBytes, core::ExitCode::kData);
+}
+
+struct ResumePoint {
+  fs::path run;                        // "": a checkpoint outside of a run's folder
+  std::optional<fs::path> checkpoint;  // nullopt: the newest of the run
+};
+
+// What a PATH to resume means.
+ResumePoint resume_point(const std::string& path) {
+  fs::path given = fs::absolute(path).lexically_normal();
+  if (!given.has_filename()) given = given.parent_path();
+  // The links may be behind: what is meant is the newest, or the best.
+  if (given.filename() == "latest") given = given.parent_path();
+  if (given.filename() == "best" && given.parent_path().filename() == "checkpoints") {
+    given = format::checkpoints_at(given).folders.front();
+  }
+  if (!fs::exists(given)) {
+    throw core::CheckpointError(path, "does not exist",
+                                "name a run's folder, one of its checkpoints, or latest");
+  }
+  if (given.filename() == "checkpoints") return {.run = given.parent_path(), .checkpoint = {}};
+  if (fs::exists(given / "manifest.json")) {
+    const fs::path checkpoint = fs::canonical(given);
+    const fs::path folder = checkpoint.parent_path();
+    return {.run = folder.filename() == "checkpoints" ? folder.parent_path() : fs::path(),
+            .checkpoint = checkpoint};
+  }
+  if (fs::exists(given / "recipe.json") || fs::exists(given / "checkpoints")) {
+    return {.run = given, .checkpoint = {}};
+  }
+  throw core::CheckpointError(path, "is neither a run's folder nor a checkpoint",
+                              "name a run's folder, one of its checkpoints, or latest");
+}
+
+}  // namespace
+
+RunRequest run_to_launch(const LaunchOptions& options) {
+  RunRequest request{.recipe = recipe::load_recipe(options.path, options.set),
+                     .allow = options.allow};
+  for (const std::string& idle :
+       recipe::idle_keys(request.recipe, recipe::key_origins(options.path, options.set))) {
+    core::warn("{}", idle);
+  }
+  if (options.resume == "auto") {
+    request.start = RunRequest::Start::kNewest;
+  } else if (!options.resume.empty()) {
+    const ResumePoint point = resume_point(options.resume);
+    const bool own = !point.checkpoint && fs::exists(request.recipe.output) &&
+                     fs::equivalent(point.run, request.recipe.output);
+    request.start = own ? RunRequest::Start::kNewest : RunRequest::Start::kCheckpoint;
+    request.checkpoint = point.checkpoint.value_or(point.run);
+  }
+  return request;
+}
+
+RunRequest run_to_resume(const LaunchOptions& options) {
+  const ResumePoint point = resume_point(options.path);
+  const fs::path file = point.checkpoint.value_or(point.run) / "recipe.json";
+  if (!fs::exists(file)) {
+    throw core::CheckpointError(file.string(), "does not exist",
+                                "give the recipe: scaletrain launch --resume PATH RECIPE");
+  }
+  const std::string text = read_recipe(file.parent_path());
+  // A run that was moved stays in the folder where it is now.
+  std::vector<std::string> overrides;
+  if (!point.run.empty()) overrides.push_back("output=" + point.run.string());
+  overrides.insert(overrides.end(), options.set.begin(), options.set.end());
+  RunRequest request{.recipe = recipe::parse_recipe(text, file.string(), overrides),
+                     .start = RunRequest::Start::kNewest,
+                     .allow = options.allow};
+  if (point.checkpoint || fs::path(request.recipe.output) != point.run) {
+    request.start = RunRequest::Start::kCheckpoint;
+    request.checkpoint = point.checkpoint.value_or(point.run);
+  }
+  return request;
+}
+
+void check_allowed_keys(const std::vector<std::string>& allow) {
+  if (allow.empty()) return;
+  const std::vector<std::string> known = recipe::all_keys();
+  for (const std::string& key : allow) {
+    const std::string plain = as_key(as_pointer(key));
+    if (std::find(known.begin(), known.end(), plain) != known.end()) continue;
+    const std::string near = core::nearest(plain, known);
+    throw core::UsageError("--allow",
+                           fmt::format("\"{}\" is no key of a recipe", core::escape_control(key)),
+                           near.empty() ? "scaletrain recipe reference names all of them"
+                                        : fmt::format("did you mean \"{}\"?", near));
+  }
+}
+
+std::optional<recipe::Recipe> stored_recipe(const fs::path& folder) {
+  const fs::path file = folder / "recipe.json";
+  if (!fs::exists(file)) return std::nullopt;
+  return recipe::parse_recipe(read_recipe(folder), file.string());
+}
+
+bool is_allowed(const std::vector<std::string>& allow, std::string_view pointer) {
+  return std::any_of(allow.begin(), allow.end(),
+                     [&](const std::string& key) { return covers(as_pointer(key), pointer); });
+}
+
+bool check_differences(const recipe::Recipe& stored, const recipe::Recipe& recipe,
+                       const std::vector<std::string>& allow, const std::string& where) {
+  bool other_length = false;
+  std::string differing;
+  std::vector<std::string> flags;
+  const std::vector<std::string> pointers = recipe::differing_keys(stored, recipe);
+  for (const std::string& pointer : pointers) {
+    other_length = other_length || pointer == "/epochs" || pointer == "/steps";
+    const bool free = std::any_of(kFree.begin(), kFree.end(),
+                                  [&](std::string_view key) { return covers(key, pointer); }) ||
+                      is_allowed(allow, pointer);
+    if (free) continue;
+    differing += (differing.empty() ? "" : ", ") + as_key(pointer);
+    std::string flag = "--allow " + as_key(what_changed(pointer, pointers));
+    if (flags.empty() || flags.back() != flag) flags.push_back(std::move(flag));
+  }
+  if (!differing.empty()) {
+    throw core::UsageError(where, "the recipe differs from the run that is continued: " + differing,
+                           fmt::format("if that is meant, give {}", fmt::join(flags, " ")));
+  }
+  return other_length;
+}
+
+}  // namespace scaletrain::launcher

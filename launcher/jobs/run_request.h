@@ -1,0 +1,50 @@
+// From flags to what shall run: the recipe, and where it starts from.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/flags/launch_options.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::launcher {
+
+struct RunRequest {
+  enum class Start {
+    kFresh,       // the run's folder must not hold checkpoints
+    kNewest,      // the newest checkpoint of the run's folder, or the beginning where there is none
+    kCheckpoint,  // the one named
+  };
+  recipe::Recipe recipe;
+  Start start = Start::kFresh;
+  std::filesystem::path checkpoint{};  // for kCheckpoint
+  std::vector<std::string> allow;      // keys that may differ from the run that is continued
+};
+
+// `scaletrain launch RECIPE`; warns of keys that do nothing. Throws core::RecipeError, or
+// core::CheckpointError for --resume PATH.
+RunRequest run_to_launch(const LaunchOptions& options);
+
+// `scaletrain resume PATH`: the recipe is the one stored with the run or checkpoint.
+RunRequest run_to_resume(const LaunchOptions& options);
+
+// Throws core::UsageError for what --allow names and no recipe has.
+void check_allowed_keys(const std::vector<std::string>& allow);
+
+// The recipe that a run or a checkpoint was trained with; nullopt where none is stored.
+std::optional<recipe::Recipe> stored_recipe(const std::filesystem::path& folder);
+
+// Whether one of the keys `allow` (--allow) is `pointer` or lies above it.
+bool is_allowed(const std::vector<std::string>& allow, std::string_view pointer);
+
+// Throws core::UsageError where `recipe` differs from `stored` in keys that change what is trained
+// and are not in `allow`. Free are name, output, log, threads, checkpoint, validate, storage, what
+// only decides how fast data is read, and how many bad samples end a run. The result: whether the
+// length (epochs, steps) differs.
+bool check_differences(const recipe::Recipe& stored, const recipe::Recipe& recipe,
+                       const std::vector<std::string>& allow, const std::string& where);
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,118 @@
+#include "launcher/jobs/token_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/place/batch_check.h"
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/url.h"
+#include "lib/format/byte_reader.h"
+#include "lib/format/token_cards.h"
+#include "lib/format/token_mask.h"
+#include "lib/format/token_runs.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kTokensLookedAt = 4096;  // of a file
+
+struct TokenNeeds {
+  std::int64_t context = 0, token_bytes = 0, vocab_size = 0;
+};
+
+format::ReadAt reader_of(const format::ByteReader& file) {
+  return [&file](std::int64_t offset, std::span<std::byte> out) { file.read(offset, out); };
+}
+
+std::optional<std::string> read_card(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return std::nullopt;
+  return core::read_file(path, format::kMaxTokenCardBytes, core::ExitCode::kData);
+}
+
+// The whole set is compared when it is read; what is wrong as a whole shows here.
+void check_first_tokens(const std::string& path, const format::ByteReader& file,
+                        const format::TokenRun& run, std::int64_t vocab_size) {
+  const auto count = static_cast<std::size_t>(std::min(run.count, kTokensLookedAt));
+  std::vector<std::byte> bytes(count * static_cast<std::size_t>(run.token_bytes));
+  file.read(run.offset, bytes);
+  std::vector<std::int64_t> tokens(count);
+  format::widen_tokens(bytes, run.token_bytes, tokens);
+  const auto wrong = std::find_if(tokens.begin(), tokens.end(),
+                                  [&](std::int64_t token) { return token >= vocab_size; });
+  if (wrong == tokens.end()) return;
+  throw core::DataError(
+      fmt::format("{}: byte {}", path, run.offset + (wrong - tokens.begin()) * run.token_bytes),
+      fmt::format("token {}, and the model has {} (/model/vocab_size)", *wrong, vocab_size),
+      "tokenize with the model's tokenizer, or check /data/token_bytes");
+}
+
+// Takes a file into `cards`; the result: its windows.
+std::int64_t check_token_file(const std::string& path, const TokenNeeds& needs,
+                              format::TokenCards& cards) {
+  const format::ByteReader file(path);
+  std::int64_t tokens = 0, windows = 0;
+  for (const format::TokenRun& run :
+       format::find_tokens(path, file.bytes(), needs.token_bytes, reader_of(file))) {
+    if (tokens == 0) check_first_tokens(path, file, run, needs.vocab_size);
+    tokens += run.count;
+    windows += format::windows_of(run, needs.context);
+  }
+  const std::string mask_path = format::token_mask_path(path);
+  std::error_code ignored;
+  const bool has_mask = fs::exists(mask_path, ignored);
+  if (has_mask) {
+    const format::ByteReader mask(mask_path);
+    format::check_mask(mask_path, mask.bytes(), tokens, reader_of(mask));
+  }
+  cards.add(path, tokens, has_mask);
+  return windows;
+}
+
+// `batch`: the windows that a step takes; 1 of a held-out set.
+void check_token_set(const recipe::Source& source, const char* pointer, const TokenNeeds& needs,
+                     std::int64_t batch) {
+  format::TokenCards cards(read_card);
+  std::int64_t windows = 0;
+  bool all_here = true;
+  for (const std::string& path : source.tokens) {
+    if (core::is_url(path)) {
+      all_here = false;
+    } else {
+      windows += check_token_file(path, needs, cards);
+    }
+  }
+  cards.check_vocabulary(needs.vocab_size);
+  if (source.tokens.empty() || !all_here || windows >= batch) return;
+  throw core::RecipeError(
+      fmt::format("{}/tokens", pointer),
+      fmt::format("has {} windows of {} tokens, and {}", windows, needs.context + 1,
+                  batch == 1 ? "needs one" : fmt::format("a step takes {}", batch)),
+      fmt::format("use a shorter /data/context, {}or more text",
+                  batch == 1 ? "" : "a smaller /batch, "));
+}
+
+}  // namespace
+
+void check_tokens(const recipe::Recipe& recipe, int ranks) {
+  const recipe::Data& data = recipe.data;
+  if (data.train.tokens.empty()) return;
+  const TokenNeeds needs{.context = data.context,
+                         .token_bytes = data.token_bytes,
+                         .vocab_size = recipe.model.integer("vocab_size")};
+  const std::int64_t batch =
+      recipe.batch.global ? *recipe.batch.global : plan_batch(recipe, ranks).global;
+  check_token_set(data.train, "/data/train", needs, batch);
+  if (data.val) check_token_set(*data.val, "/data/val", needs, 1);
+  if (data.test) check_token_set(*data.test, "/data/test", needs, 1);
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,20 @@
+// How many threads of OpenMP a worker gets, and how they wait.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::launcher {
+
+// Of a recipe's worker: the recipe's `threads`, else its share of the cores among
+// `local_world_size` workers, and no more than the `bound` CPUs that it may run on (0: all).
+std::int64_t recipe_threads(const recipe::Recipe& recipe, int local_world_size, std::size_t bound);
+
+// Whether `threads` threads of the job's workers here have to share cores: there are fewer that
+// this process may use, or the machine's `machine_cores` are taken by the `busy` threads of others.
+// A thread that waits must not turn then: it keeps the one that it waits for from running.
+bool shares_cores(std::int64_t threads, int usable_cores, double busy, int machine_cores);
+
+}  // namespace scaletrain::launcher

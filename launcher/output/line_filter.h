@@ -1,0 +1,34 @@
+// Lines of a stream that contain one of some texts, appended to a file that several streams share
+// (torchrun's filtered_stdout.log).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/output/log_file.h"
+
+namespace scaletrain::launcher {
+
+class LineFilter {
+ public:
+  LineFilter() = default;  // takes nothing
+  // Every line is one write with `prefix` in front.
+  LineFilter(LogFile file, std::vector<std::string> wanted, std::string prefix)
+      : file_(std::move(file)), wanted_(std::move(wanted)), prefix_(std::move(prefix)) {}
+
+  // Any piece of the stream; a carriage return ends a line too.
+  void take(std::string_view text);
+  // What has no end yet is a line.
+  void finish();
+
+ private:
+  void end_line();
+
+  LogFile file_;
+  std::vector<std::string> wanted_;
+  std::string prefix_;
+  std::string line_;
+};
+
+}  // namespace scaletrain::launcher

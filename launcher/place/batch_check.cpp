@@ -1,0 +1,40 @@
+#include "launcher/place/batch_check.h"
+
+#include "lib/core/error.h"
+#include "lib/core/mesh_plan.h"
+
+namespace scaletrain::launcher {
+
+recipe::BatchPlan plan_batch(const recipe::Recipe& recipe, int ranks) {
+  const int readers = core::MeshPlan(ranks).readers();
+  const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, readers);
+  if (recipe.data.order == "streamed") recipe::check_lanes(recipe.data.lanes, readers);
+  return plan;
+}
+
+bool batch_fits(const recipe::Recipe& recipe, int ranks) {
+  try {
+    plan_batch(recipe, ranks);
+    return true;
+  } catch (const core::RecipeError&) {
+    return false;
+  }
+}
+
+void check_batch(const recipe::Recipe& recipe, const Placement& placement) {
+  if (!placement.elastic()) {
+    plan_batch(recipe, placement.world_size());
+    return;
+  }
+  if (!recipe.batch.global) {
+    throw core::UsageError("--nnodes",
+                           "nodes may come and go, and the global batch would change with them",
+                           R"(fix it in the recipe: "batch": {"global": N, "per_device": M})");
+  }
+  for (int nodes = placement.min_nodes; nodes <= placement.nnodes; ++nodes) {
+    if (batch_fits(recipe, nodes * placement.nproc)) return;
+  }
+  plan_batch(recipe, placement.min_nodes * placement.nproc);
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,19 @@
+// A recipe's batch in the ranks of a job: the one place where the launcher plans it.
+#pragma once
+
+#include "launcher/place/placement.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::launcher {
+
+// The batch of `ranks` ranks, of which those that read (lib/core/mesh_plan.h) share it. Throws
+// core::RecipeError where it, or the lanes of a streamed order, do not go into them.
+recipe::BatchPlan plan_batch(const recipe::Recipe& recipe, int ranks);
+
+bool batch_fits(const recipe::Recipe& recipe, int ranks);
+
+// For every number of nodes that `placement` allows one must fit; where the number may change, the
+// global batch must not. Throws core::UsageError or core::RecipeError.
+void check_batch(const recipe::Recipe& recipe, const Placement& placement);
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,66 @@
+// How many workers run where, and where they meet.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/flags/launch_options.h"
+#include "launcher/place/endpoint.h"
+#include "launcher/place/slurm_step.h"
+#include "lib/core/host_name.h"
+#include "lib/core/worker_env.h"
+
+namespace scaletrain::launcher {
+
+// A rank that Slurm started: its launcher counts as a node of one worker. What its worker reads
+// of the real node.
+struct TaskPlace {
+  int local_rank = 0;        // the number of its GPU among those that it sees
+  int local_world_size = 1;  // tasks of the node that share the CPUs which it may use
+  int node = 0;
+  int nodes = 1;
+};
+
+struct Placement {
+  int nproc = 1;  // workers on this node
+  int nnodes = 1;
+  int min_nodes = 1;  // as many as nnodes, unless nodes may come and go
+  bool fixed_ranks =
+      true;  // several nodes: --node-rank says which this one is; else who comes first
+  std::vector<Endpoint> endpoints{};  // several nodes: where the launchers' store may be
+  std::string local_addr{};  // nodes without numbers: the address that this one goes by; "": found
+  int node_rank = 0;
+  std::string master_addr = "127.0.0.1";
+  int master_port = 0;  // 0: the system chooses one for every attempt
+
+  bool by_srun = false;             // one launcher a node, which took its place from Slurm
+  std::optional<TaskPlace> task{};  // `scaletrain worker`
+
+  int world_size() const { return nproc * nnodes; }
+  int first_rank() const { return node_rank * nproc; }
+  bool hosts_store() const { return node_rank == 0; }
+  bool elastic() const { return min_nodes < nnodes; }
+  std::string nnodes_text() const;  // "2", "2:4"
+};
+
+// Checks the flags against each other. A step of Slurm's, one launcher on each node, says how the
+// nodes meet where no flag does, and its GPUs are the default for --nproc. Throws core::UsageError,
+// with the line for the batch script where the step does not fit.
+Placement resolve_placement(LaunchOptions options,
+                            const std::optional<SlurmStep>& step = std::nullopt);
+
+// Outside of the range from which systems choose ports themselves; the steps of a job share it.
+int port_of_job(std::int64_t job);
+
+// The variables of local rank `local_rank`; the store, error file and our own descriptors are the
+// caller's to add.
+core::WorkerEnv worker_env(const Placement& placement, int local_rank);
+
+using core::host_name;
+
+// What this launcher calls itself among those of its job: another name each time it is started.
+std::string agent_name(const Placement& placement);
+
+}  // namespace scaletrain::launcher

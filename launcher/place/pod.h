@@ -1,0 +1,21 @@
+// What the variables of Kubernetes and its operators say about the job that a pod is a part of.
+#pragma once
+
+#include "launcher/flags/launch_options.h"
+
+namespace scaletrain::launcher {
+
+// Fills in what no flag and no PET_* variable said:
+//   - of an Indexed Job or a JobSet with several nodes: the number of this one,
+//   JOB_COMPLETION_INDEX;
+//   - of a PyTorchJob whose operator sets no PET_* (before 1.7): nodes, this one's number and where
+//     they meet, from WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT.
+// Does nothing outside of a pod. Throws core::UsageError where a variable makes no sense.
+void take_from_kubernetes(LaunchOptions& options);
+
+// Exit codes for an operator that starts pods again by their code: what is worth a restart (74, 75)
+// is the number in SCALETRAIN_RETRY_STATUS instead, where that is set. A number that is no exit
+// code is not used.
+int status_for_operator(int status);
+
+}  // namespace scaletrain::launcher

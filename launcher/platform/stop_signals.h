@@ -1,0 +1,34 @@
+// The signals that stop a job, as a descriptor to poll.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/core/descriptor.h"
+
+namespace scaletrain::launcher {
+
+// "SIGTERM,SIGUSR1" as numbers. Throws core::UsageError naming `flag` for what is no signal, or one
+// that cannot be caught.
+std::vector<int> parse_signals(const std::string& flag, const std::string& text);
+
+// From construction on SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and `more` wait in `fd`
+// instead of ending this process, to its end: one that comes as it leaves must not change its exit
+// status. One that was ignored (nohup) stays ignored. From then on no log line waits for the
+// console (core::limit_log_wait).
+class StopSignals {
+ public:
+  explicit StopSignals(const std::vector<int>& more);
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  int fd() const { return fd_.get(); }
+  // The next signal that was heard; does not wait.
+  std::optional<int> next();
+
+ private:
+  core::Descriptor fd_;
+};
+
+}  // namespace scaletrain::launcher

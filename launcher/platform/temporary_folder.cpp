@@ -1,0 +1,24 @@
+#include "launcher/platform/temporary_folder.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::launcher {
+
+std::filesystem::path temporary_folder() {
+  const char* const named = std::getenv("TMPDIR");
+  for (const char* const folder : {named, "/tmp"}) {
+    if (folder == nullptr || *folder == '\0') continue;
+    std::error_code absent;
+    if (std::filesystem::is_directory(folder, absent) && access(folder, W_OK | X_OK) == 0) {
+      return folder;
+    }
+  }
+  throw core::StorageError("TMPDIR", "neither it nor /tmp is a folder that can be written to",
+                           "set TMPDIR to one that can: TMPDIR=FOLDER scaletrain ...");
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,68 @@
+// Watches the beats of one attempt's workers and says when the job hangs, and on whom.
+//
+// Only the launcher's own steady clock counts: a beat is late when the launcher has not seen it
+// change, so clocks that jump or differ do no harm, and a launcher that slept itself starts anew.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/workers/hang.h"
+#include "launcher/workers/worker_plan.h"
+#include "lib/core/clock.h"
+#include "lib/core/descriptor.h"
+
+namespace scaletrain::launcher {
+
+// Sends the other nodes how long none of this node's workers has beaten; the result: how long none
+// of the job's has, as far as is known here.
+using SilenceExchange = std::function<std::chrono::milliseconds(std::chrono::milliseconds own)>;
+
+class HangWatch {
+ public:
+  enum class Workers { kOurs, kPrograms };
+
+  // Fresh files for `count` workers. `timeout` 0: never says that the job hangs. `exchange`: null
+  // where there are no other nodes.
+  HangWatch(int count, Workers kind, std::chrono::milliseconds timeout, int world_size,
+            SilenceExchange exchange = nullptr);
+
+  // The worker's file: SCALETRAIN_BEAT_FD of ours, SCALETRAIN_BEAT_FILE of programs.
+  int fd(int local_rank) const;
+
+  // How often to look: often enough for the time-out, at least once a second.
+  std::chrono::milliseconds every() const;
+
+  // Lets our own workers know that a rank of the job is gone: what they still wait for does not
+  // come.
+  void announce_lost_peer() const;
+
+  // What each of the workers that run reported last; sends the other nodes how long none has.
+  std::vector<RankView> look(const std::vector<RunningWorker>& running);
+
+  // The verdict, with stacks, where the job hangs; to be called with what look() said.
+  std::optional<Hang> judge(const std::vector<RankView>& views) const;
+
+ private:
+  struct Watched {
+    core::Descriptor file;
+    std::optional<core::BeatReader> reader{};  // of ours
+    std::string seen{};
+    core::SteadyTime changed;
+  };
+  std::string beat_of(const Watched& worker) const;
+  std::optional<core::BeatCollective> collective(std::int64_t number) const;
+  void describe(const std::vector<RankView>& views, std::size_t behind, Hang& hang) const;
+
+  std::vector<Watched> workers_;  // by local rank
+  std::chrono::milliseconds timeout_;
+  int world_size_;
+  SilenceExchange exchange_;
+  std::chrono::duration<double> job_silent_{0};
+  core::SteadyTime looked_;
+};
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,37 @@
+// The store that the workers of a foreign program meet at: its process starts when the first of
+// them knocks.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "lib/core/subprocess.h"
+
+namespace scaletrain::launcher {
+
+class StoreService {
+ public:
+  // `fd` listens, and `server` serves there; -1: no store is served.
+  StoreService(int fd, core::SpawnRequest server) : fd_(fd), server_(std::move(server)) {}
+
+  // What poll should watch for readability: the socket until the process has started, then its end;
+  // -1: nothing any more.
+  int watched_fd() const;
+  // Call when poll reported it. Why the workers cannot go on; "": they can.
+  std::string advance();
+  // Of the process, where it has started.
+  std::optional<pid_t> pid() const;
+
+ private:
+  std::string start();
+
+  int fd_;
+  core::SpawnRequest server_;
+  std::optional<core::Process> process_;
+  bool ended_ = false;
+};
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,211 @@
+#include "launcher/workers/worker_group.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <csignal>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "launcher/place/store_socket.h"
+#include "launcher/workers/stop_ladder.h"
+#include "launcher/workers/store_service.h"
+#include "launcher/workers/worker_output.h"
+#include "launcher/workers/worker_set.h"
+#include "lib/core/clock.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Ended orphans of workers are adopted, and would stay as zombies.
+constexpr milliseconds kReapEvery{10'000};
+
+// Something that is done again and again.
+struct Periodic {
+  milliseconds every;
+  core::SteadyTime next = core::now() + every;
+
+  bool due(core::SteadyTime now) {
+    if (now < next) return false;
+    next = now + every;
+    return true;
+  }
+};
+
+// Waits for what happens to the parts of one attempt, and lets the others know.
+class Group {
+ public:
+  Group(const std::vector<WorkerPlan>& plans, const GroupOptions& options, StopSignals& signals)
+      : options_(options),
+        signals_(signals),
+        workers_(options.keeper),
+        store_(options.store_fd, store_server(options.store_fd)),
+        ladder_(options.grace),
+        beat_{.every = options.beat_every},
+        watch_{.every = options.watch_every},
+        reap_{.every = kReapEvery} {
+    for (const WorkerPlan& plan : plans) {
+      core::SpawnRequest request = plan.process;
+      const std::vector<core::Descriptor> child_ends = output_.attach(plan, request);
+      options_.started(plan, workers_.start(plan, std::move(request)));
+    }
+  }
+
+  GroupEnd run() {
+    while (workers_.running() > 0 && !ladder_.given_up()) {
+      wait();
+      see_ends();
+      hear_nodes();  // after the ends: one that other nodes felt was not of
+                     // their making
+      keep_time();
+    }
+    workers_.end_groups(core::now() +
+                        (ladder_.given_up() ? milliseconds(0) : StopLadder::kKillPatience));
+    reap_strangers();
+    output_.finish();
+    for (WorkerEnd& end : result_.workers) end.last_lines = output_.last_lines(end.local_rank);
+    return std::move(result_);
+  }
+
+ private:
+  // Sleeps until something happens, and passes output on.
+  void wait() {
+    std::vector<pollfd> watched;
+    for (const int fd :
+         {signals_.fd(), store_.watched_fd(), options_.nodes_fd, workers_.ends_fd()}) {
+      watched.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+    }
+    const std::size_t others = watched.size();
+    output_.watch(watched);
+    nodes_changed_ = false;
+    if (poll(watched.data(), watched.size(), time_left_ms()) <= 0) return;
+    hear_signals();  // before an end that the same signal may have brought about
+    if (watched[1].revents != 0) serve_store();
+    nodes_changed_ = watched[2].revents != 0;
+    output_.advance(std::span(watched).subspan(others));
+  }
+
+  // For poll: until the next deadline.
+  int time_left_ms() const {
+    core::SteadyTime next = reap_.next;
+    const auto is_due = [&](std::optional<core::SteadyTime> time) {
+      next = std::min(next, time.value_or(next));
+    };
+    is_due(ladder_.deadline());
+    is_due(output_.next_look());
+    is_due(output_.late_at());
+    if (options_.beat) is_due(beat_.next);
+    if (options_.watch) is_due(watch_.next);
+    const auto left = std::chrono::ceil<milliseconds>(next - core::now());
+    return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+  }
+
+  void hear_signals() {
+    while (const std::optional<int> signal = signals_.next()) {
+      if (result_.stop_signal == 0) result_.stop_signal = *signal;
+      if (*signal == SIGINT) ++interrupts_;
+      if (!ladder_.stopping()) {
+        const std::size_t count = workers_.running();
+        stop(options_.forwarded(*signal));
+        core::log("{}: stopping {} workers, {:.1f} s for them to finish",
+                  core::signal_name(*signal), count,
+                  std::chrono::duration<double>(options_.grace).count());
+      } else if (*signal == SIGINT && interrupts_ == 2) {  // a person who is waiting
+        core::log("SIGINT again: killing {} workers", workers_.running());
+        kill();
+      }
+    }
+  }
+
+  void see_ends() {
+    bool failed = false;
+    for (WorkerEnd& end : workers_.take_ends()) {
+      failed = failed || !end.status.ok();
+      result_.workers.push_back(std::move(end));
+    }
+    if (!failed) return;
+    options_.peer_lost();
+    if (!ladder_.stopping()) stop(SIGTERM);
+  }
+
+  void hear_nodes() {
+    if (!nodes_changed_ || !options_.nodes_stop() || ladder_.stopping()) return;
+    result_.nodes_stopped = true;
+    stop(SIGTERM);
+  }
+
+  void serve_store() {
+    const std::string trouble = store_.advance();
+    if (!trouble.empty()) stop_for(trouble);
+  }
+
+  void keep_time() {
+    const core::SteadyTime now = core::now();
+    output_.show_late(now);
+    const StopLadder::Step step = ladder_.due(now);
+    if (step == StopLadder::Step::kKill) kill();
+    if (step == StopLadder::Step::kGiveUp) {
+      core::warn("a worker hangs in the kernel and cannot be killed");
+    }
+    output_.look(now);
+    if (reap_.due(now)) reap_strangers();
+    if (options_.beat && beat_.due(now)) {
+      const std::string trouble = options_.beat();
+      if (!trouble.empty()) stop_for(trouble);
+    }
+    if (options_.watch && watch_.due(now)) watch();
+  }
+
+  void watch() {
+    if (ladder_.stopping()) return;
+    result_.hang = options_.watch(workers_.views());
+    if (result_.hang) kill();
+  }
+
+  void stop(int signal) {
+    ladder_.ask(core::now());
+    output_.begin_patience(core::now());
+    workers_.signal(signal);
+  }
+
+  void stop_for(const std::string& trouble) {
+    if (result_.trouble.empty()) result_.trouble = trouble;
+    if (!ladder_.stopping()) stop(SIGTERM);
+  }
+
+  void kill() {
+    if (!ladder_.stopping()) output_.begin_patience(core::now());
+    if (ladder_.kill(core::now())) workers_.signal(SIGKILL);
+  }
+
+  void reap_strangers() const {
+    std::vector<pid_t> others = options_.other_children;
+    if (const std::optional<pid_t> store = store_.pid()) others.push_back(*store);
+    workers_.reap_strangers(std::move(others));
+  }
+
+  const GroupOptions& options_;
+  StopSignals& signals_;
+  int interrupts_ = 0;
+  WorkerOutput output_;
+  WorkerSet workers_;
+  StoreService store_;
+  StopLadder ladder_;
+  Periodic beat_, watch_, reap_;
+  bool nodes_changed_ = false;
+  GroupEnd result_;
+};
+
+}  // namespace
+
+GroupEnd run_group(const std::vector<WorkerPlan>& plans, const GroupOptions& options,
+                   StopSignals& signals) {
+  return Group(plans, options, signals).run();
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,52 @@
+// One worker before it starts, while it runs and after it has ended, as values.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/core/subprocess.h"
+
+namespace scaletrain::launcher {
+
+// What happens with one output stream of a worker.
+struct StreamPlan {
+  bool relayed = false;    // through the launcher to its own stream; otherwise as the request says
+  std::string prefix{};    // of every line that is relayed
+  std::string copy{};      // a file for a copy of what is relayed; "": none
+  std::string filtered{};  // a file for its lines that have one of `wanted`; "": none
+  std::vector<std::string> wanted{};
+};
+
+struct WorkerPlan {
+  int rank = 0;
+  int local_rank = 0;
+  core::SpawnRequest process;
+  StreamPlan standard_output, standard_error;
+  std::string error_file{};  // torchrun's; "": none
+  int verdict_fd = -1;       // a file in memory where our own workers write the same; -1: none
+  std::string log{};     // where its standard error lies; "": it passed through the launcher only
+  std::string device{};  // that the worker uses, for reports; "": not known
+  bool reports_lost_peer = false;  // exit code 75 means that it lost a peer: our own workers
+};
+
+// For those who watch the group.
+struct RunningWorker {
+  int rank = 0;
+  int local_rank = 0;
+  pid_t pid = 0;
+};
+
+struct WorkerEnd {
+  int rank = 0;
+  int local_rank = 0;
+  pid_t pid = 0;
+  core::ExitStatus status;
+  double time = 0;                        // Unix seconds at which the launcher saw it
+  bool was_stopped = false;               // the launcher had sent it a signal before
+  bool was_killed = false;                // that was SIGKILL, or SIGKILL after another
+  std::vector<std::string> last_lines{};  // of standard error, where it was relayed
+};
+
+}  // namespace scaletrain::launcher

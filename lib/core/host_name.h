@@ -1,0 +1,11 @@
+// What this machine is called, for reports.
+#pragma once
+
+#include <string>
+
+namespace scaletrain::core {
+
+// "unknown host" where the system does not say.
+std::string host_name();
+
+}  // namespace scaletrain::core

@@ -1,0 +1,71 @@
+// How the ranks of a job are laid out: four axes, outermost first, so that ranks that exchange most
+// stand closest together. Rank = ((pipe x replicas + replica) x shards + shard) x tensors + tensor.
+//
+// A data coordinate is a place along replica and shard together: ranks with the same one train on
+// the same samples, each with another part of the model. Numbers only: the launcher plans with it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+namespace scaletrain::core {
+
+enum class Axis { kPipe, kReplica, kShard, kTensor };
+inline constexpr std::size_t kAxes = 4;
+
+// As a recipe names it: "pipeline", "replica", "shard", "tensor".
+const char* axis_name(Axis axis);
+
+// The axes of the data coordinate.
+inline constexpr std::initializer_list<Axis> kDataAxes = {Axis::kReplica, Axis::kShard};
+
+// What a recipe asks for, each at least 1; without `replica` the replicas take all ranks that are
+// left.
+struct MeshSizes {
+  int pipe = 1;
+  std::optional<int> replica;
+  int shard = 1;
+  int tensor = 1;
+};
+
+class MeshPlan {
+ public:
+  // Throws core::RecipeError ("/parallel: ...") where `world_size` ranks, at least 1, cannot be
+  // laid out so.
+  explicit MeshPlan(int world_size, const MeshSizes& asked = {});
+
+  int world_size() const { return world_size_; }
+  int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
+  // Ranks along these axes together.
+  int size(std::initializer_list<Axis> axes) const;
+  // Data coordinates: how many different batches make a micro-step.
+  int readers() const { return size(kDataAxes); }
+
+  // Place of `rank` along an axis, from 0.
+  int coordinate(int rank, Axis axis) const;
+  // Its data coordinate, from 0 to readers() - 1.
+  int reader(int rank) const;
+
+  // The ranks that differ from `rank` along these axes alone, itself among them, in ascending
+  // order.
+  std::vector<int> group(int rank, std::initializer_list<Axis> axes) const;
+
+  // Whether `rank` opens the data: the first of a tensor group does, and sends its batches to the
+  // others. In a pipeline each stage reads for itself.
+  bool reads(int rank) const { return coordinate(rank, Axis::kTensor) == 0; }
+  // Whether `rank` is the one that counts the samples of its data coordinate.
+  bool counts(int rank) const { return reads(rank) && coordinate(rank, Axis::kPipe) == 0; }
+  // Whether `rank` writes what it owns of a checkpoint: the first of those that own the same.
+  bool writes(int rank) const { return coordinate(rank, Axis::kReplica) == 0; }
+
+ private:
+  int stride(Axis axis) const;  // between neighbours along the axis
+
+  int world_size_;
+  std::array<int, kAxes> sizes_;
+};
+
+}  // namespace scaletrain::core

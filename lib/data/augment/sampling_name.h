@@ -1,0 +1,14 @@
+// How moved pixels are read, by the names that recipes have for it.
+#pragma once
+
+#include <string_view>
+
+#include "lib/data/augment/ops/affine.h"
+
+namespace scaletrain::data {
+
+inline Sampling sampling_named(std::string_view name) {
+  return name == "bilinear" ? Sampling::kBilinear : Sampling::kNearest;
+}
+
+}  // namespace scaletrain::data

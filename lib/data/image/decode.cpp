@@ -1,0 +1,103 @@
+#include "lib/data/image/decode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "lib/data/image/exif.h"
+#include "lib/data/image/pixel_limit.h"
+#include "lib/format/rgb8.h"
+
+namespace scaletrain::data {
+namespace {
+
+enum class Format { kPng, kJpeg, kWebp, kRgb8 };
+
+Format format_of(std::string_view file) {
+  if (file.starts_with("\x89PNG\r\n\x1a\n")) return Format::kPng;
+  if (file.starts_with("\xff\xd8\xff")) return Format::kJpeg;
+  if (file.starts_with("RIFF") && file.substr(0, 12).ends_with("WEBP")) return Format::kWebp;
+  if (file.starts_with(format::kRgb8Magic)) return Format::kRgb8;
+  throw std::invalid_argument("its first bytes are not those of PNG, JPEG, WebP or rgb8");
+}
+
+// The pixels as they stand in the file.
+ImageView open_rgb8(std::string_view file) {
+  const format::Rgb8Size size = format::parse_rgb8(file);
+  check_pixels(size.width, size.height);
+  return {size.width, size.height,
+          reinterpret_cast<const std::uint8_t*>(file.data()) + format::kRgb8HeaderBytes};
+}
+
+// How much smaller a JPEG may be decoded for `view`.
+std::int64_t shrink_for(const View& view) {
+  std::int64_t shrink = 1;
+  while (shrink < 8 && view.source.x.size >= view.width * shrink * 2 * kReserve &&
+         view.source.y.size >= view.height * shrink * 2 * kReserve) {
+    shrink *= 2;
+  }
+  return shrink;
+}
+
+}  // namespace
+
+void Decoder::decode(std::string_view file, Image& image) {
+  switch (format_of(file)) {
+    case Format::kPng:
+      return decode_png_rows(file, std::numeric_limits<std::int64_t>::max(), image);
+    case Format::kWebp:
+      return decode_webp(file, image);
+    case Format::kRgb8: {
+      const ImageView pixels = open_rgb8(file);
+      image.reshape(pixels.width, pixels.height);
+      std::copy(pixels.row(0), pixels.row(pixels.height), image.pixels.begin());
+      return;
+    }
+    case Format::kJpeg:
+      jpeg_.open(file);
+      check_pixels(jpeg_.width(), jpeg_.height());
+      const int orientation = options_.exif_orientation ? jpeg_.orientation() : 1;
+      jpeg_.decode(image);
+      apply_orientation(orientation, image, spare_);
+  }
+}
+
+void Decoder::decode_view(std::string_view file, const ViewOf& view_of, Image& out) {
+  const Format kind = format_of(file);
+  if (kind == Format::kJpeg) {
+    jpeg_.open(file);
+    check_pixels(jpeg_.width(), jpeg_.height());
+    if (!options_.exif_orientation || jpeg_.orientation() == 1) {
+      return decode_jpeg_view(view_of(jpeg_.width(), jpeg_.height()), out);
+    }
+  }
+  if (kind == Format::kPng) {
+    // Rows below what the view needs stay as they are in the file.
+    if (const PngSize size = png_size(file); size.width > 0 && size.height > 0) {
+      const Box needed = resizer_.prepare(view_of(size.width, size.height), 1);
+      decode_png_rows(file, needed.y.begin + needed.y.size, whole_);
+      return resizer_.finish(whole_, 0, 0, out);
+    }
+  }
+  if (kind == Format::kRgb8) {
+    const ImageView pixels = open_rgb8(file);
+    return resizer_.resize(pixels, view_of(pixels.width, pixels.height), out);
+  }
+  decode(file, whole_);
+  resizer_.resize(whole_, view_of(whole_.width, whole_.height), out);
+}
+
+void Decoder::decode_png_rows(std::string_view file, std::int64_t rows, Image& image) {
+  if (!png_.decode(file, rows, image)) decode_png(file, image);
+}
+
+void Decoder::decode_jpeg_view(const View& view, Image& out) {
+  const std::int64_t shrink = shrink_for(view);
+  const Box needed = resizer_.prepare(view, shrink);
+  const Jpeg::Corner corner = jpeg_.decode_part(needed, shrink, whole_);
+  resizer_.finish(whole_, corner.left, corner.top, out);
+}
+
+}  // namespace scaletrain::data

@@ -1,0 +1,58 @@
+// PNG, JPEG, WebP and rgb8 (docs/formats/rgb8.md) files to 8-bit RGB.
+//
+// Grey and CMYK become RGB, alpha is left out, 16 bits are scaled to 8. What a file is its first
+// bytes say, since extensions are often wrong. Anything damaged, a warning of libjpeg too, is a
+// failure: a grey half must not be trained on.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "lib/data/image/image.h"
+#include "lib/data/image/jpeg.h"
+#include "lib/data/image/plain_png.h"
+#include "lib/data/image/resize.h"
+#include "lib/data/image/view.h"
+
+namespace scaletrain::data {
+
+struct DecodeOptions {
+  bool exif_orientation = false;  // JPEGs are turned as EXIF says
+};
+
+// Decoders with their working memory, for one thread. Everything throws std::invalid_argument
+// saying what is wrong with the file.
+class Decoder {
+ public:
+  explicit Decoder(DecodeOptions options = {}) : options_(options) {}
+
+  // The whole picture.
+  void decode(std::string_view file, Image& image);
+
+  // The view that `view_of` chooses for the picture's size. Of a JPEG only what the view needs is
+  // decoded (damage outside may go unseen, a missing end does not), and where the view makes
+  // it at least 2 * kReserve times smaller, it is decoded at 1/2, 1/4 or 1/8 of its size.
+  // Without shrinking the result is that of decode() and Resizer::resize() to the last bit; with
+  // it, values of a photograph differ by less than 1 on the mean and by 20 at most
+  // (tests/data/view_test.py).
+  void decode_view(std::string_view file, const ViewOf& view_of, Image& out);
+
+ private:
+  void decode_png_rows(std::string_view file, std::int64_t rows, Image& image);
+  void decode_jpeg_view(const View& view, Image& out);
+
+  DecodeOptions options_;
+  Jpeg jpeg_;
+  PlainPng png_;
+  Resizer resizer_;
+  Image whole_, spare_;
+};
+
+// After shrinking, the picture is still so many times larger than the view makes it.
+inline constexpr std::int64_t kReserve = 2;
+
+// One format; same errors. PNG through libpng, which Decoder asks where PlainPng does not do.
+void decode_png(std::string_view file, Image& image);
+void decode_webp(std::string_view file, Image& image);
+
+}  // namespace scaletrain::data

@@ -1,0 +1,31 @@
+// 8-bit RGB to files: what the tools write.
+#pragma once
+
+#include <string>
+
+#include "lib/data/image/image.h"
+
+namespace scaletrain::data {
+
+// Baseline, 4:2:0, `quality` 1 to 100, with the shortest codes, and a restart marker behind each 64
+// pixels of a row of blocks: who wants a part need not read what is above and beside it
+// (lib/data/image/jpeg_huffman.h).
+std::string to_jpeg(const Image& image, int quality);
+std::string to_png(const Image& image);
+std::string to_rgb8(const Image& image);  // docs/formats/rgb8.md
+
+// What `--reencode` names.
+struct Encoding {
+  enum class Kind { kJpeg, kPng, kRaw };
+  Kind kind = Kind::kJpeg;
+  int quality = 90;  // of kJpeg
+
+  std::string extension() const;
+};
+
+// "jpeg", "jpeg:90", "png" or "raw". Throws core::UsageError naming `option`.
+Encoding parse_encoding(const std::string& text, const std::string& option);
+
+std::string encode(const Image& image, const Encoding& encoding);
+
+}  // namespace scaletrain::data

@@ -1,0 +1,71 @@
+#include "lib/data/image/exif.h"
+
+#include <cstdint>
+#include <utility>
+
+namespace scaletrain::data {
+namespace {
+
+constexpr std::string_view kHead{"Exif\0\0", 6};
+constexpr std::uint64_t kOrientationTag = 0x0112;
+constexpr std::uint64_t kShort = 3;  // a type: 16 bits
+constexpr std::size_t kEntryBytes = 12;
+
+// Numbers of a TIFF; what lies outside of it is 0.
+struct Tiff {
+  std::string_view bytes;
+  bool is_little = false;
+
+  std::uint64_t at(std::size_t place, std::size_t size) const {
+    if (place > bytes.size() || size > bytes.size() - place) return 0;
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t from = is_little ? size - 1 - i : i;
+      value = value << 8 | static_cast<std::uint8_t>(bytes[place + from]);
+    }
+    return value;
+  }
+};
+
+}  // namespace
+
+int exif_orientation(std::string_view segment) {
+  if (!segment.starts_with(kHead)) return 0;
+  Tiff tiff{segment.substr(kHead.size())};
+  tiff.is_little = tiff.bytes.starts_with("II");
+  if (tiff.at(2, 2) != 42) return 0;
+  const std::size_t directory = tiff.at(4, 4);
+  const std::size_t entries = tiff.at(directory, 2);
+  for (std::size_t i = 0; i < entries; ++i) {
+    const std::size_t entry = directory + 2 + i * kEntryBytes;
+    if (entry >= tiff.bytes.size()) return 0;
+    if (tiff.at(entry, 2) != kOrientationTag || tiff.at(entry + 2, 2) != kShort) continue;
+    const std::uint64_t value = tiff.at(entry + 8, 2);
+    return value <= 8 ? static_cast<int>(value) : 0;
+  }
+  return 0;
+}
+
+void apply_orientation(int orientation, Image& image, Image& spare) {
+  if (orientation <= 1) return;
+  // 5 to 8 are 1 to 4 with rows and columns exchanged; the table says which end is the first then.
+  const bool transposed = orientation >= 5;
+  const bool from_right =
+      orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+  const bool from_below =
+      orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+  spare.reshape(transposed ? image.height : image.width, transposed ? image.width : image.height);
+  for (std::int64_t y = 0; y < spare.height; ++y) {
+    std::uint8_t* to = spare.row(y);
+    for (std::int64_t x = 0; x < spare.width; ++x, to += kChannels) {
+      std::int64_t column = transposed ? y : x, row = transposed ? x : y;
+      if (from_right) column = image.width - 1 - column;
+      if (from_below) row = image.height - 1 - row;
+      const std::uint8_t* const from = image.row(row) + column * kChannels;
+      for (std::int64_t c = 0; c < kChannels; ++c) to[c] = from[c];
+    }
+  }
+  std::swap(image, spare);
+}
+
+}  // namespace scaletrain::data

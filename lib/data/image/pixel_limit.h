@@ -1,0 +1,13 @@
+// How large a picture may be.
+#pragma once
+
+#include <cstdint>
+
+namespace scaletrain::data {
+
+inline constexpr std::int64_t kMaxPixels = 100'000'000;  // 300 MB decoded
+
+// Throws std::invalid_argument for an image of more than kMaxPixels.
+void check_pixels(std::int64_t width, std::int64_t height);
+
+}  // namespace scaletrain::data

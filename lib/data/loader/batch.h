@@ -1,0 +1,81 @@
+// What a stream hands over: samples side by side in columns, one column for each part of a sample.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lib/core/buffer.h"
+#include "lib/data/loader/bad_sample.h"
+
+namespace scaletrain::data {
+
+enum class Element { kUint8, kInt64 };
+
+// One part of every sample: so many elements of one type.
+struct Column {
+  Element element = Element::kUint8;
+  std::int64_t size = 0;  // elements of a sample
+};
+
+// The memory of `rows` samples: column after column, each aligned to 64 bytes, so that a column is
+// one tensor [rows, size].
+class Columns {
+ public:
+  Columns() = default;
+  // Takes one block from `pool`.
+  Columns(std::vector<Column> layout, std::int64_t rows, core::BufferPool& pool);
+
+  std::int64_t rows() const { return rows_; }
+  const std::vector<Column>& layout() const { return layout_; }
+
+  // Column `column` of all rows; T is std::uint8_t or std::int64_t. Throws std::logic_error where
+  // the column holds another type.
+  template <class T>
+  std::span<T> values(std::size_t column) const;
+  // The part of row `row`.
+  template <class T>
+  std::span<T> values(std::size_t column, std::int64_t row) const {
+    const auto size = static_cast<std::size_t>(layout_[column].size);
+    return values<T>(column).subspan(static_cast<std::size_t>(row) * size, size);
+  }
+
+  // All of its memory, of a block of the pool.
+  std::span<const std::byte> block() const { return storage_.bytes(); }
+
+  // Keeps the rows that are not in `absent` (ascending), moved together.
+  void remove(std::span<const std::int64_t> absent);
+
+ private:
+  std::vector<Column> layout_;
+  std::vector<std::size_t> offsets_;  // of the columns, in bytes
+  std::int64_t rows_ = 0;
+  core::Buffer storage_;  // returns to its pool when this is destroyed
+};
+
+// Seconds that threads spent, summed up over samples.
+struct StageTimes {
+  double read_s = 0, decode_s = 0, augment_s = 0;
+
+  StageTimes& operator+=(const StageTimes& other) {
+    read_s += other.read_s;
+    decode_s += other.decode_s;
+    augment_s += other.augment_s;
+    return *this;
+  }
+};
+
+struct Batch {
+  Columns columns;
+  std::int64_t count = 0;    // samples
+  std::int64_t targets = 0;  // what the loss is a sum over; of a label 1 a sample
+  std::int64_t epoch = 0;
+  std::int64_t position = 0;       // of the first sample, in the epoch
+  std::uint64_t digest = 0;        // sum mod 2^64 of sample_digest() of the batch's samples
+  double wait_s = 0;               // how long next() blocked for it
+  StageTimes stages;               // of its samples
+  std::vector<BadSample> skipped;  // samples tried at its positions that cannot be read
+};
+
+}  // namespace scaletrain::data

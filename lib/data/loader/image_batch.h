@@ -1,0 +1,25 @@
+// What a batch of images holds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "lib/data/loader/batch.h"
+
+namespace scaletrain::data {
+
+// Its columns.
+enum ImageColumn : std::size_t {
+  kPixels,  // uint8 [image_size, image_size, 3] row-major RGB, 0..255
+  kLabels   // int64 [1], 0..num_classes-1
+};
+
+inline std::span<std::uint8_t> pixels_of(const Batch& batch) {
+  return batch.columns.values<std::uint8_t>(kPixels);
+}
+inline std::span<std::int64_t> labels_of(const Batch& batch) {
+  return batch.columns.values<std::int64_t>(kLabels);
+}
+
+}  // namespace scaletrain::data

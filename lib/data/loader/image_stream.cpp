@@ -1,0 +1,139 @@
+#include "lib/data/loader/image_stream.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lib/data/loader/make_order.h"
+#include "lib/data/loader/read_ahead.h"
+#include "lib/data/loader/sample_maker.h"
+#include "lib/data/loader/upcoming_shards.h"
+#include "lib/data/order/order.h"
+#include "lib/data/order/shard_offsets.h"
+#include "lib/recipe/lists.h"
+
+namespace scaletrain::data {
+namespace {
+
+SampleSource make_source(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options) {
+  SampleSource source;
+  source.dataset = std::move(dataset);
+  source.skip_bad = options.skip_bad;
+  source.image_size = options.image_size;
+  source.num_classes = options.num_classes;
+  source.seed = options.seed;
+  source.decode.exif_orientation = options.exif_orientation;
+  return source;
+}
+
+Transforms eval_transforms(const LoaderOptions& options) {
+  recipe::Component crop;
+  choose(crop, *recipe::transforms().find("center_crop"));
+  crop.options["resize"] = options.eval_resize;
+  crop.options["filter"] = options.eval_filter;
+  return make_transforms({crop});
+}
+
+// What a stream's threads refer to.
+struct Images {
+  Images(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options)
+      : source(make_source(std::move(dataset), options)) {}
+
+  SampleSource source;
+  std::optional<UpcomingShards> upcoming;  // of a streamed order
+};
+
+std::unique_ptr<BatchStream> read_images(const std::shared_ptr<Images>& images,
+                                         ReadAhead::JobOf job_of, const LoaderOptions& options,
+                                         core::BufferPool& pool, std::int64_t steps_per_epoch,
+                                         std::int64_t accumulate) {
+  std::vector<std::unique_ptr<Maker>> makers;
+  for (int i = 0; i < std::max(options.threads, 1); ++i) {
+    makers.push_back(std::make_unique<SampleMaker>(images->source));
+  }
+  std::vector<Column> layout(2);
+  layout[kPixels] = {Element::kUint8, options.image_size * options.image_size * kChannels};
+  layout[kLabels] = {Element::kInt64, 1};
+  return std::make_unique<ReadAheadStream>(
+      images,
+      std::make_unique<ReadAhead>(std::move(makers), std::move(layout), std::move(job_of),
+                                  options.prefetch, pool),
+      steps_per_epoch, accumulate);
+}
+
+std::shared_ptr<const Order> make_train_order(const std::shared_ptr<const Dataset>& dataset,
+                                              const LoaderOptions& options,
+                                              const RankSlice& slice) {
+  if (options.streamed) recipe::check_lanes(options.lanes, slice.world_size);
+  return make_order(dataset, {.seed = options.seed,
+                              .shuffle_shards = options.shuffle_shards,
+                              .samples_per_epoch = options.samples_per_epoch,
+                              .repeats = options.repeats,
+                              .streamed = options.streamed,
+                              .lanes = options.lanes,
+                              .block = slice.per_device,
+                              .global_batch = slice.global_batch()});
+}
+
+}  // namespace
+
+LoaderOptions loader_options(const recipe::Data& data) {
+  return {.image_size = data.image_size,
+          .threads = static_cast<int>(data.threads),
+          .prefetch = static_cast<int>(data.prefetch),
+          .shuffle_shards = data.shuffle_shards,
+          .streamed = data.order == "streamed",
+          .lanes = data.lanes,
+          .samples_per_epoch = data.samples_per_epoch,
+          .skip_bad = data.bad_samples.policy == "skip",
+          .augment = data.train.augment,
+          .repeats = data.train.repeats,
+          .eval_resize = data.eval_resize,
+          .eval_filter = data.eval_filter,
+          .normalize = data.normalize,
+          .exif_orientation = data.exif_orientation};
+}
+
+std::unique_ptr<BatchStream> train_images(std::shared_ptr<const Dataset> dataset,
+                                          const LoaderOptions& options, RankSlice slice,
+                                          core::BufferPool& pool) {
+  const std::int64_t steps = steps_of_epoch(
+      slice, options.samples_per_epoch > 0 ? options.samples_per_epoch : dataset->size());
+  const auto images = std::make_shared<Images>(std::move(dataset), options);
+  SampleSource& source = images->source;
+  const std::shared_ptr<const Order> order = make_train_order(source.dataset, options, slice);
+  source.transforms = make_transforms(options.augment, options.normalize);
+  source.place = [order](std::int64_t epoch, std::int64_t position) {
+    return order->at(epoch, position);
+  };
+  source.replacement = [order](std::int64_t epoch, std::int64_t position, core::Philox& draws) {
+    return order->replacement(epoch, position, draws);
+  };
+  if (auto streamed = std::dynamic_pointer_cast<const StreamedOrder>(order)) {
+    images->upcoming.emplace(source.dataset, std::move(streamed), slice);
+  }
+  auto job_of = [shared = images.get(), slice, steps](std::int64_t number) {
+    const BatchJob planned = train_job(slice, steps, number);
+    if (shared->upcoming) shared->upcoming->plan(number, planned);
+    return planned;
+  };
+  return read_images(images, std::move(job_of), options, pool, steps, slice.accumulate);
+}
+
+std::unique_ptr<BatchStream> eval_images(std::shared_ptr<const Dataset> dataset,
+                                         const LoaderOptions& options, RankSlice slice,
+                                         core::BufferPool& pool) {
+  const std::int64_t size = dataset->size();
+  const auto images = std::make_shared<Images>(std::move(dataset), options);
+  SampleSource& source = images->source;
+  source.transforms = eval_transforms(options);
+  const auto offsets = std::make_shared<ShardOffsets>(shard_sizes(*source.dataset));
+  source.place = [offsets](std::int64_t /*epoch*/, std::int64_t position) {
+    return offsets->locate(position);
+  };
+  auto job_of = [slice, size](std::int64_t number) { return eval_job(slice, size, number); };
+  return read_images(images, std::move(job_of), options, pool, 0, 0);
+}
+
+}  // namespace scaletrain::data

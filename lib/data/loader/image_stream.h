@@ -1,0 +1,54 @@
+// Decoded images as batches of one rank (lib/data/loader/batch_stream.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/core/buffer.h"
+#include "lib/data/loader/batch_stream.h"
+#include "lib/data/loader/image_batch.h"
+#include "lib/data/order/batch_job.h"
+#include "lib/data/set/dataset.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::data {
+
+struct LoaderOptions {
+  std::int64_t image_size = 224;
+  std::int64_t num_classes = 0;  // labels must be below
+  std::uint64_t seed = 0;
+  int threads = 1;
+  int prefetch = 4;  // batches decoded ahead, at least 1
+  std::int64_t shuffle_shards = 0;
+  bool streamed = false;  // the order: indexed otherwise
+  std::int64_t lanes = 64;
+  std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
+  bool skip_bad = false;  // samples that do not decode are replaced, in evaluation left out
+  std::vector<recipe::Component> augment;  // of training
+  std::int64_t repeats = 1;                // of a sample in a global batch of training
+  std::int64_t eval_resize = 0;            // shorter side in evaluation; 0: image_size
+  std::string eval_filter = "bilinear";
+  recipe::Normalize normalize;  // for the colour of what a transform leaves empty
+  bool exif_orientation = false;
+};
+
+// What a recipe's data ask for; classes, seed and an automatic number of threads are the caller's.
+LoaderOptions loader_options(const recipe::Data& data);
+
+// Batches for training: shuffled and augmented. Batch number m of a rank is micro-step m mod
+// accumulate of a step. Buffers come from `pool` (pinned on a GPU machine), which must outlive the
+// stream. Throws core::RecipeError for fewer samples than one global batch. A damaged sample is
+// named by shard, member and byte offset.
+std::unique_ptr<BatchStream> train_images(std::shared_ptr<const Dataset> dataset,
+                                          const LoaderOptions& options, RankSlice slice,
+                                          core::BufferPool& pool);
+
+// Batches for an evaluation, not augmented: the shorter side is resized to eval_resize and the
+// centre is cropped. Blocks of per_device samples go to the ranks in turn.
+std::unique_ptr<BatchStream> eval_images(std::shared_ptr<const Dataset> dataset,
+                                         const LoaderOptions& options, RankSlice slice,
+                                         core::BufferPool& pool);
+
+}  // namespace scaletrain::data

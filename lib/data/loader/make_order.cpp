@@ -1,0 +1,78 @@
+#include "lib/data/loader/make_order.h"
+
+#include <utility>
+#include <vector>
+
+#include "lib/data/order/balanced_order.h"
+#include "lib/data/order/mixed_order.h"
+#include "lib/data/order/permutation.h"
+#include "lib/data/order/repeated_order.h"
+#include "lib/data/order/streamed_order.h"
+
+namespace scaletrain::data {
+namespace {
+
+// Sources of one size would otherwise be shuffled alike.
+std::uint64_t seed_of_source(std::uint64_t seed, std::size_t number) {
+  if (number == 0) return seed;
+  return permutation_key(seed, core::DrawPurpose::kSourceOrder, -1,
+                         static_cast<std::int64_t>(number));
+}
+
+std::shared_ptr<const Order> order_of_part(const Dataset& dataset, const DatasetPart& part,
+                                           std::int64_t first_shard, std::uint64_t seed,
+                                           std::int64_t shuffle_shards) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t i = 0; i < part.shards; ++i) {
+    sizes.push_back(dataset.shard_size(first_shard + i));
+  }
+  if (!part.balanced) {
+    return std::make_shared<IndexedOrder>(seed, std::move(sizes), shuffle_shards);
+  }
+  return std::make_shared<BalancedOrder>(
+      seed, sizes, [&dataset, first_shard](std::int64_t shard, std::int64_t sample) {
+        return dataset.label(first_shard + shard, sample);
+      });
+}
+
+std::shared_ptr<const Order> streamed_order(std::shared_ptr<const Dataset> dataset,
+                                            const OrderOptions& options) {
+  const std::int64_t samples =
+      options.samples_per_epoch == 0 ? dataset->size() : options.samples_per_epoch;
+  StreamedOptions streamed{.seed = options.seed,
+                           .shards = dataset->shard_count(),
+                           .lanes = options.lanes,
+                           .shuffle_shards = options.shuffle_shards,
+                           .block = options.block};
+  streamed.blocks = samples / options.global_batch * (options.global_batch / options.block);
+  return std::make_shared<StreamedOrder>(
+      streamed, [set = std::move(dataset)](std::int64_t shard) { return set->shard_size(shard); });
+}
+
+std::shared_ptr<const Order> indexed_order(const Dataset& dataset, const OrderOptions& options) {
+  const std::vector<DatasetPart> parts = dataset.parts();
+  std::vector<MixedOrder::Source> sources;
+  std::int64_t first_shard = 0;
+  for (const DatasetPart& part : parts) {
+    const std::uint64_t seed = seed_of_source(options.seed, sources.size());
+    sources.push_back({order_of_part(dataset, part, first_shard, seed, options.shuffle_shards),
+                       first_shard, part.weight});
+    first_shard += part.shards;
+  }
+  if (sources.size() == 1 && options.samples_per_epoch == 0) return sources.front().order;
+  const std::int64_t size =
+      options.samples_per_epoch == 0 ? dataset.size() : options.samples_per_epoch;
+  return std::make_shared<MixedOrder>(options.seed, std::move(sources), size);
+}
+
+}  // namespace
+
+std::shared_ptr<const Order> make_order(std::shared_ptr<const Dataset> set,
+                                        const OrderOptions& options) {
+  if (options.streamed) return streamed_order(std::move(set), options);
+  std::shared_ptr<const Order> once = indexed_order(*set, options);
+  if (options.repeats == 1) return once;
+  return std::make_shared<RepeatedOrder>(std::move(once), options.repeats, options.global_batch);
+}
+
+}  // namespace scaletrain::data

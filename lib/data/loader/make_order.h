@@ -1,0 +1,28 @@
+// The order that a set and a recipe ask for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "lib/data/order/order.h"
+#include "lib/data/set/dataset.h"
+
+namespace scaletrain::data {
+
+struct OrderOptions {
+  std::uint64_t seed = 0;
+  std::int64_t shuffle_shards = 0;     // samples are permuted within groups of so many; 0: over all
+  std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
+  std::int64_t repeats = 1;            // of a sample in a global batch; not of the streamed order
+  bool streamed = false;
+  std::int64_t lanes = 64;        // of the streamed order,
+  std::int64_t block = 1;         // whose blocks are micro-batches,
+  std::int64_t global_batch = 1;  // and whose epochs are whole global batches
+};
+
+// Indexed or balanced, as the set's parts ask for, and mixed where there are several; or streamed.
+// The order keeps a streamed set for the shards' sizes.
+std::shared_ptr<const Order> make_order(std::shared_ptr<const Dataset> dataset,
+                                        const OrderOptions& options);
+
+}  // namespace scaletrain::data

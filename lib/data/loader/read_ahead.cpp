@@ -1,0 +1,193 @@
+#include "lib/data/loader/read_ahead.h"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <utility>
+
+#include "lib/core/clock.h"
+
+namespace scaletrain::data {
+namespace {
+
+// Samples a thread takes at once: few, so that threads end a batch together; enough that the lock
+// costs nothing.
+constexpr std::int64_t kChunk = 8;
+
+}  // namespace
+
+struct ReadAhead::Slot {
+  BatchJob job;
+  Columns columns;
+  std::uint64_t digest = 0;
+  std::int64_t targets = 0;
+  std::vector<BadSample> skipped;
+  std::vector<std::int64_t> absent;  // samples that the batch does not have
+  StageTimes stages;
+  std::int64_t taken = 0, done = 0;  // samples
+  std::exception_ptr error;
+  std::int64_t error_at = 0;  // the sample that failed
+
+  bool ready() const { return done == job.count; }
+  // The lowest failure counts, so that the message does not depend on the threads.
+  void fail(std::int64_t at, std::exception_ptr what) {
+    if (error && error_at <= at) return;
+    error = std::move(what);
+    error_at = at;
+  }
+};
+
+struct ReadAhead::Chunk {
+  std::shared_ptr<Slot> slot;
+  std::int64_t begin, end;
+};
+
+ReadAhead::ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::vector<Column> layout,
+                     JobOf job_of, int prefetch, core::BufferPool& pool)
+    : layout_(std::move(layout)),
+      job_of_(std::move(job_of)),
+      prefetch_(static_cast<std::size_t>(std::max(prefetch, 1))),
+      pool_(pool),
+      makers_(std::move(makers)) {}
+
+ReadAhead::~ReadAhead() { end_threads(); }
+
+void ReadAhead::start_threads() {
+  if (!threads_.empty()) return;
+  for (const auto& maker : makers_) threads_.emplace_back([this, &maker] { work(*maker); });
+}
+
+void ReadAhead::end_threads() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  work_there_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+std::optional<Batch> ReadAhead::next() {
+  const core::SteadyTime start = core::now();
+  start_threads();
+  std::unique_lock lock(mutex_);
+  batch_there_.wait(lock, [this] { return slots_.empty() ? ended_ : slots_.front()->ready(); });
+  if (slots_.empty()) return std::nullopt;
+  if (slots_.front()->error) std::rethrow_exception(slots_.front()->error);
+  const std::shared_ptr<Slot> slot = std::move(slots_.front());
+  slots_.pop_front();
+  lock.unlock();
+  work_there_.notify_all();
+  Batch batch = batch_of(*slot);
+  batch.wait_s = core::seconds_since(start);
+  return batch;
+}
+
+void ReadAhead::seek(std::int64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    slots_.clear();  // a thread that fills one of them keeps it until it is through
+    next_number_ = number;
+    ended_ = false;
+  }
+  start_threads();
+  work_there_.notify_all();
+}
+
+void ReadAhead::work(Maker& maker) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    std::optional<Chunk> chunk;
+    work_there_.wait(lock, [&] { return stop_ || (chunk = claim()); });
+    if (stop_) return;
+    fill(maker, *chunk, lock);
+  }
+}
+
+// Samples of the earliest batch that has some left; opens the next batch when none has.
+std::optional<ReadAhead::Chunk> ReadAhead::claim() {
+  do {
+    for (const auto& slot : slots_) {
+      if (slot->taken == slot->job.count) continue;
+      const std::int64_t begin = slot->taken;
+      slot->taken = std::min(begin + kChunk, slot->job.count);
+      return Chunk{slot, begin, slot->taken};
+    }
+  } while (open_slot());
+  return std::nullopt;
+}
+
+bool ReadAhead::open_slot() {
+  if (ended_ || slots_.size() == prefetch_) return false;
+  const auto slot = std::make_shared<Slot>();
+  try {
+    const std::optional<BatchJob> job = job_of_(next_number_);
+    if (!job) {
+      ended_ = true;
+      batch_there_.notify_all();
+      return false;
+    }
+    slot->job = *job;
+    slot->columns = Columns(layout_, job->count, pool_);
+  } catch (...) {  // no memory, no threads: reported where the batch is asked for
+    slot->fail(0, std::current_exception());
+    slot->taken = slot->done = slot->job.count;
+    batch_there_.notify_all();
+  }
+  slots_.push_back(slot);
+  ++next_number_;
+  return true;
+}
+
+// Makes the chunk's samples without the lock, and counts them with it.
+void ReadAhead::fill(Maker& maker, const Chunk& chunk, std::unique_lock<std::mutex>& lock) {
+  Slot& slot = *chunk.slot;
+  lock.unlock();
+  std::uint64_t digest = 0;
+  std::int64_t targets = 0;
+  std::vector<BadSample> skipped;
+  std::vector<std::int64_t> absent;
+  StageTimes stages;
+  std::exception_ptr error;
+  std::int64_t at = chunk.begin;
+  try {
+    for (; at < chunk.end; ++at) {
+      Made made = maker.make(slot.job.epoch, slot.job.position + at, Row(slot.columns, at));
+      digest += made.digest;
+      targets += made.present ? made.targets : 0;
+      stages += made.stages;
+      std::move(made.skipped.begin(), made.skipped.end(), std::back_inserter(skipped));
+      if (!made.present) absent.push_back(at);
+    }
+  } catch (...) {  // handed to the caller of next()
+    error = std::current_exception();
+  }
+  lock.lock();
+  if (error) slot.fail(at, std::move(error));
+  slot.digest += digest;
+  slot.targets += targets;
+  slot.stages += stages;
+  std::move(skipped.begin(), skipped.end(), std::back_inserter(slot.skipped));
+  slot.absent.insert(slot.absent.end(), absent.begin(), absent.end());
+  slot.done += chunk.end - chunk.begin;
+  if (slot.ready()) batch_there_.notify_all();
+}
+
+Batch ReadAhead::batch_of(Slot& slot) {
+  // Threads end in any order.
+  std::stable_sort(slot.skipped.begin(), slot.skipped.end(),
+                   [](const BadSample& a, const BadSample& b) { return a.position < b.position; });
+  std::sort(slot.absent.begin(), slot.absent.end());
+  Batch batch;
+  slot.columns.remove(slot.absent);
+  batch.count = slot.columns.rows();
+  batch.targets = slot.targets;
+  batch.epoch = slot.job.epoch;
+  batch.position = slot.job.position;
+  batch.digest = slot.digest;
+  batch.skipped = std::move(slot.skipped);
+  batch.stages = slot.stages;
+  batch.columns = std::move(slot.columns);
+  return batch;
+}
+
+}  // namespace scaletrain::data

@@ -1,0 +1,87 @@
+#include "lib/data/loader/sample_maker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "lib/core/clock.h"
+#include "lib/core/error.h"
+#include "lib/data/loader/bad_sample.h"
+#include "lib/data/loader/image_batch.h"
+
+namespace scaletrain::data {
+namespace {
+
+constexpr int kMaxAttempts = 100;  // samples tried at one position
+
+}  // namespace
+
+SampleMaker::SampleMaker(const SampleSource& source) : source_(source), decoder_(source.decode) {}
+
+Made SampleMaker::make(std::int64_t epoch, std::int64_t position, const Row& row) {
+  Made made;
+  core::Philox draws(source_.seed, core::DrawPurpose::kReplacement,
+                     static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(position));
+  SamplePlace place = source_.place(epoch, position);
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    try {
+      make_at(place, epoch, position, row, made);
+      return made;
+    } catch (const BadSampleError& error) {
+      if (!source_.skip_bad) throw;
+      made.skipped.push_back(error.sample());
+    }
+    if (!source_.replacement) {
+      made.present = false;
+      return made;
+    }
+    place = source_.replacement(epoch, position, draws);
+  }
+  throw core::DataError(made.skipped.back().place,
+                        fmt::format("{}, as {} other samples drawn in its place",
+                                    made.skipped.back().reason, kMaxAttempts - 1),
+                        "check the shards: scaletrain data check");
+}
+
+void SampleMaker::make_at(SamplePlace place, std::int64_t epoch, std::int64_t position,
+                          const Row& row, Made& made) {
+  core::SteadyTime start = core::now();
+  const auto end_stage = [&start](double& stage_s) {
+    const core::SteadyTime end = core::now();
+    stage_s += std::chrono::duration<double>(end - start).count();
+    start = end;
+  };
+  source_.dataset->read_into(place.shard, place.sample, raw_);
+  const RawSample& raw = raw_;
+  end_stage(made.stages.read_s);
+  if (raw.label >= source_.num_classes) {
+    throw core::DataError(
+        source_.dataset->label_place(place.shard, raw),
+        fmt::format("label {} is not in 0..{}", raw.label, source_.num_classes - 1),
+        "correct the label, or set /model/num_classes");
+  }
+  core::Philox draws(source_.seed, core::DrawPurpose::kAugment, static_cast<std::uint64_t>(epoch),
+                     static_cast<std::uint64_t>(position));
+  try {
+    decoder_.decode_view(
+        raw.image,
+        [&](std::int64_t width, std::int64_t height) {
+          return source_.transforms.view(width, height, source_.image_size, draws);
+        },
+        work_.image);
+  } catch (const std::invalid_argument& error) {
+    throw BadSampleError({source_.dataset->image_place(place.shard, raw),
+                          fmt::format("the image does not decode: {}", error.what()), raw.shard,
+                          raw.key, epoch, position});
+  }
+  end_stage(made.stages.decode_s);
+  source_.transforms.apply(work_, draws);
+  std::copy(work_.image.pixels.begin(), work_.image.pixels.end(),
+            row.values<std::uint8_t>(kPixels).begin());
+  row.values<std::int64_t>(kLabels)[0] = raw.label;
+  end_stage(made.stages.augment_s);
+  made.digest = sample_digest(epoch, position, raw);
+}
+
+}  // namespace scaletrain::data

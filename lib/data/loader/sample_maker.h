@@ -1,0 +1,51 @@
+// One sample of a batch: found, read, checked, decoded, transformed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "lib/core/philox.h"
+#include "lib/data/augment/transform.h"
+#include "lib/data/image/decode.h"
+#include "lib/data/loader/read_ahead.h"
+#include "lib/data/order/order.h"
+#include "lib/data/set/dataset.h"
+
+namespace scaletrain::data {
+
+// What the samples of a loader have in common; shared by its threads.
+struct SampleSource {
+  std::shared_ptr<const Dataset> dataset;
+  std::function<SamplePlace(std::int64_t epoch, std::int64_t position)> place;
+  // What stands in for a bad sample, another one each time; null: nothing does.
+  std::function<SamplePlace(std::int64_t epoch, std::int64_t position, core::Philox& draws)>
+      replacement;
+  bool skip_bad = false;  // otherwise a bad sample is an error
+  Transforms transforms;
+  DecodeOptions decode;
+  std::int64_t image_size = 0;
+  std::int64_t num_classes = 0;
+  std::uint64_t seed = 0;
+};
+
+// With its own decoder and working memory; for one thread.
+class SampleMaker : public Maker {
+ public:
+  explicit SampleMaker(const SampleSource& source);
+
+  // Writes pixels and label (ImageColumn). Throws core::DataError naming shard and member.
+  Made make(std::int64_t epoch, std::int64_t position, const Row& row) override;
+
+ private:
+  void make_at(SamplePlace place, std::int64_t epoch, std::int64_t position, const Row& row,
+               Made& made);
+
+  const SampleSource& source_;
+  RawSample raw_;
+  Decoder decoder_;
+  Workspace work_;
+};
+
+}  // namespace scaletrain::data

@@ -1,0 +1,92 @@
+#include "lib/data/loader/token_stream.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/core/clock.h"
+#include "lib/data/loader/read_ahead.h"
+#include "lib/data/order/order.h"
+#include "lib/data/order/shard_offsets.h"
+#include "lib/data/set/dataset.h"
+
+namespace scaletrain::data {
+namespace {
+
+// What a stream's threads refer to.
+struct Windows {
+  std::shared_ptr<const TokenSet> set;
+  std::function<SamplePlace(std::int64_t epoch, std::int64_t position)> place;
+};
+
+class WindowMaker : public Maker {
+ public:
+  explicit WindowMaker(const Windows& windows) : windows_(windows) {}
+
+  Made make(std::int64_t epoch, std::int64_t position, const Row& row) override {
+    const core::SteadyTime start = core::now();
+    const SamplePlace place = windows_.place(epoch, position);
+    Made made;
+    made.targets = windows_.set->read(place.shard, place.sample, row.values<std::int64_t>(kTokens),
+                                      row.values<std::int64_t>(kNext));
+    RawSample names;
+    names.shard = windows_.set->name(place.shard);
+    names.key = std::to_string(place.sample);
+    made.digest = sample_digest(epoch, position, names);
+    made.stages.read_s = core::seconds_since(start);
+    return made;
+  }
+
+ private:
+  const Windows& windows_;
+};
+
+std::unique_ptr<BatchStream> read_windows(const std::shared_ptr<const Windows>& windows,
+                                          ReadAhead::JobOf job_of,
+                                          const TokenLoaderOptions& options, core::BufferPool& pool,
+                                          std::int64_t steps_per_epoch, std::int64_t accumulate) {
+  std::vector<std::unique_ptr<Maker>> makers;
+  for (int i = 0; i < std::max(options.threads, 1); ++i) {
+    makers.push_back(std::make_unique<WindowMaker>(*windows));
+  }
+  std::vector<Column> layout(2);
+  layout[kTokens] = layout[kNext] = {Element::kInt64, windows->set->context()};
+  return std::make_unique<ReadAheadStream>(
+      windows,
+      std::make_unique<ReadAhead>(std::move(makers), std::move(layout), std::move(job_of),
+                                  options.prefetch, pool),
+      steps_per_epoch, accumulate);
+}
+
+}  // namespace
+
+std::unique_ptr<BatchStream> train_windows(std::shared_ptr<const TokenSet> set,
+                                           const TokenLoaderOptions& options, RankSlice slice,
+                                           core::BufferPool& pool) {
+  const auto order =
+      std::make_shared<IndexedOrder>(options.seed, set->window_counts(), options.shuffle_files);
+  const std::int64_t steps = steps_of_epoch(slice, order->size());
+  const auto windows = std::make_shared<const Windows>(Windows{
+      std::move(set),
+      [order](std::int64_t epoch, std::int64_t position) { return order->at(epoch, position); }});
+  auto job_of = [slice, steps](std::int64_t number) { return train_job(slice, steps, number); };
+  return read_windows(windows, std::move(job_of), options, pool, steps, slice.accumulate);
+}
+
+std::unique_ptr<BatchStream> eval_windows(std::shared_ptr<const TokenSet> set,
+                                          const TokenLoaderOptions& options, RankSlice slice,
+                                          core::BufferPool& pool) {
+  const auto offsets = std::make_shared<ShardOffsets>(set->window_counts());
+  const auto windows = std::make_shared<const Windows>(
+      Windows{std::move(set), [offsets](std::int64_t /*epoch*/, std::int64_t position) {
+                return offsets->locate(position);
+              }});
+  auto job_of = [slice, size = offsets->size()](std::int64_t number) {
+    return eval_job(slice, size, number);
+  };
+  return read_windows(windows, std::move(job_of), options, pool, 0, 0);
+}
+
+}  // namespace scaletrain::data

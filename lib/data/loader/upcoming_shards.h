@@ -1,0 +1,32 @@
+// Announces to a streamed set which shards a rank needs next, while its batches are planned.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "lib/data/order/batch_job.h"
+#include "lib/data/order/streamed_order.h"
+#include "lib/data/set/dataset.h"
+
+namespace scaletrain::data {
+
+class UpcomingShards {
+ public:
+  UpcomingShards(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const StreamedOrder> order,
+                 RankSlice slice)
+      : dataset_(std::move(dataset)), order_(std::move(order)), slice_(slice) {}
+
+  // Batch `number` of the rank, which is `job`, is planned. One caller at a time.
+  void plan(std::int64_t number, const BatchJob& job);
+
+ private:
+  std::shared_ptr<const Dataset> dataset_;
+  std::shared_ptr<const StreamedOrder> order_;
+  RankSlice slice_;
+  std::int64_t last_ = -2;                                  // batch
+  std::map<std::int64_t, std::vector<std::int64_t>> next_;  // by lane
+};
+
+}  // namespace scaletrain::data

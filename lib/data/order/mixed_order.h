@@ -1,0 +1,38 @@
+// Several orders mixed by weight.
+//
+// Of the first x positions of a run a source gets its share of x, to within one sample a source:
+// not by chance. A source goes through its own epochs at its own pace, so that none of its samples
+// comes twice before all have come once. Within blocks of 4096 positions the sources take turns in
+// a random order, which keeps a source's own order together (shuffle_shards).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lib/data/order/order.h"
+
+namespace scaletrain::data {
+
+class MixedOrder : public Order {
+ public:
+  struct Source {
+    std::shared_ptr<const Order> order;
+    std::int64_t first_shard = 0;  // where the source's shards begin among all
+    double weight = 1;             // above 0
+  };
+
+  // `size`: positions of an epoch. One source alone is its own order, cut into epochs of `size`.
+  MixedOrder(std::uint64_t seed, std::vector<Source> sources, std::int64_t size);
+
+  std::int64_t size() const override { return size_; }
+  SamplePlace at(std::int64_t epoch, std::int64_t position) const override;
+
+ private:
+  std::uint64_t seed_;
+  std::vector<Source> sources_;
+  std::vector<std::uint64_t> shares_;  // of a source among those from it on, in units of 2^-32
+  std::int64_t size_;
+};
+
+}  // namespace scaletrain::data

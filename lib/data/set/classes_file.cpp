@@ -1,0 +1,73 @@
+#include "lib/data/set/classes_file.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/json_text.h"
+#include "lib/core/url.h"
+
+namespace scaletrain::data {
+namespace {
+
+constexpr std::int64_t kMaxBytes = 16 << 20;
+
+std::string classes_path(const std::string& folder) {
+  return folder + (folder.empty() || folder.ends_with('/') ? "" : "/") + "classes.json";
+}
+
+// The names in a file's text; `place` stands for the file in messages.
+std::vector<std::string> parse_classes(std::string_view text, const std::string& place) {
+  std::vector<std::string> names;
+  bool sound = true;
+  // Nothing that is nested is kept: it could be deeper than there is memory for.
+  const auto json = nlohmann::json::parse(
+      text,
+      [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+        sound = sound && depth < 2;
+        return sound;
+      },
+      /*allow_exceptions=*/false);
+  sound = sound && json.is_array();
+  for (const auto& name : json) {
+    sound = sound && name.is_string();
+    if (sound) names.push_back(name);
+  }
+  if (!sound) {
+    throw core::DataError(place, "is not a JSON array of strings",
+                          R"(write the names of the classes by label, as ["cat", "dog"])");
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> read_classes(const std::string& folder, const storage::Storage& storage) {
+  const std::string path = classes_path(folder);
+  const auto text = storage::read_if_there(storage, path, kMaxBytes);
+  return text ? parse_classes(*text, core::shown_path(path)) : std::vector<std::string>();
+}
+
+std::vector<std::string> read_classes_file(const std::string& path) {
+  return parse_classes(core::read_file(path, kMaxBytes, core::ExitCode::kData), path);
+}
+
+std::string encode_classes(const std::vector<std::string>& classes, const std::string& place) {
+  std::string text = core::json_text(nlohmann::json(classes), 1) + "\n";
+  if (static_cast<std::int64_t>(text.size()) > kMaxBytes) {
+    throw core::DataError(
+        place, fmt::format("{} classes would take {} bytes", classes.size(), text.size()),
+        fmt::format("at most {} bytes are read: number the classes from 0 on", kMaxBytes));
+  }
+  return text;
+}
+
+void write_classes(const std::string& folder, const std::vector<std::string>& classes,
+                   const storage::Storage& storage) {
+  const std::string path = classes_path(folder);
+  storage.write(path, encode_classes(classes, core::shown_path(path)));
+}
+
+}  // namespace scaletrain::data

@@ -1,0 +1,66 @@
+// A set of samples with random access by number: tar shards with their indexes, a folder with one
+// sub-folder per class, a subset of either, or several of them together.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/data/set/sample_set.h"
+
+namespace scaletrain::data {
+
+// One sample's bytes as stored.
+struct RawSample {
+  std::string image;  // the encoded file
+  std::int64_t label = 0;
+  std::string shard;              // name of the tar (core::tar_name), or of the class's folder
+  std::string key;                // WebDataset key, or file name
+  std::int64_t offset = 0;        // of the image in the shard, for messages
+  std::string extension;          // of the image, lower-case, without dot
+  std::int64_t stored_shard = 0;  // of a sample of a subset: its shard in the whole set
+};
+
+// Shards of a set that are drawn from together.
+struct DatasetPart {
+  std::int64_t shards = 0;
+  double weight = 1;      // beside the other parts
+  bool balanced = false;  // every class as often as every other
+};
+
+class Dataset : public SampleSet {
+ public:
+  virtual std::int64_t shard_size(std::int64_t shard) const = 0;  // samples in it; may open it
+  std::vector<std::int64_t> known_sizes() const override;
+
+  // The parts, in the order of their shards.
+  virtual std::vector<DatasetPart> parts() const { return {{.shards = shard_count()}}; }
+
+  // Names the shards that will be read next, in this order, so that they can be fetched ahead.
+  virtual void announce(const std::vector<std::int64_t>& /*shards*/) const {}
+
+  // The label of a sample, without reading it.
+  virtual std::int64_t label(std::int64_t shard, std::int64_t sample) const = 0;
+
+  // Sample `sample` of `shard`, both from 0, in file order, into `raw`, whose memory is used again;
+  // any thread. Throws core::DataError naming shard, member and byte.
+  virtual void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const = 0;
+  RawSample read(std::int64_t shard, std::int64_t sample) const;
+
+  // Where the image, or the label, of a sample that read() gave stands, for messages.
+  virtual std::string image_place(std::int64_t shard, const RawSample& sample) const = 0;
+  virtual std::string label_place(std::int64_t shard, const RawSample& sample) const = 0;
+};
+
+// What Dataset::shard_digest() gives for `text`.
+std::int64_t digest_number(std::string_view text);
+
+// Samples of every shard, by number.
+std::vector<std::int64_t> shard_sizes(const Dataset& dataset);
+
+// XXH3-64 of (epoch, position, shard base name, key), the term of order_digest.
+std::uint64_t sample_digest(std::int64_t epoch, std::int64_t position, const RawSample& sample);
+
+}  // namespace scaletrain::data

@@ -1,0 +1,71 @@
+#include "lib/data/set/kept_set.h"
+
+#include <utility>
+
+#include "lib/core/log.h"
+
+namespace scaletrain::data {
+namespace {
+
+// What a sample takes beside its text: the structure, its node in the map, the allocator's share.
+constexpr std::int64_t kOverheadBytes = sizeof(RawSample) + 160;
+
+std::int64_t bytes_of(const RawSample& sample) {
+  return kOverheadBytes +
+         static_cast<std::int64_t>(sample.image.size() + sample.key.size() + sample.shard.size());
+}
+
+}  // namespace
+
+KeptSet::KeptSet(std::shared_ptr<const Dataset> whole, std::int64_t max_bytes)
+    : whole_(std::move(whole)),
+      max_bytes_(max_bytes),
+      shards_(static_cast<std::size_t>(whole_->shard_count())) {}
+
+void KeptSet::read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const {
+  Shard& kept = shards_[static_cast<std::size_t>(shard)];
+  std::shared_ptr<const RawSample> found;
+  {
+    const std::lock_guard lock(kept.mutex);
+    const auto place = kept.samples.find(sample);
+    if (place != kept.samples.end()) found = place->second;
+  }
+  if (found) {
+    raw = *found;
+    return;
+  }
+  whole_->read_into(shard, sample, raw);
+  if (take_room(raw)) {
+    auto copy = std::make_shared<const RawSample>(raw);
+    const std::lock_guard lock(kept.mutex);
+    if (!kept.samples.emplace(sample, std::move(copy)).second) {
+      used_bytes_ -= bytes_of(raw);  // another thread read it meanwhile
+    }
+  }
+}
+
+bool KeptSet::take_room(const RawSample& sample) const {
+  const std::int64_t bytes = bytes_of(sample);
+  if ((used_bytes_ += bytes) <= max_bytes_) return true;
+  used_bytes_ -= bytes;
+  if (!is_full_.exchange(true)) {
+    core::warn(
+        "the cache in memory is full: of the samples that did not fit into its max_bytes, {}, each "
+        "is read again whenever it comes",
+        max_bytes_);
+  }
+  return false;
+}
+
+void KeptSet::announce(const std::vector<std::int64_t>& shards) const {
+  const std::vector<std::int64_t> sizes = whole_->known_sizes();
+  std::vector<std::int64_t> wanted;
+  for (const std::int64_t shard : shards) {
+    const auto i = static_cast<std::size_t>(shard);
+    const std::lock_guard lock(shards_[i].mutex);
+    if (std::ssize(shards_[i].samples) != sizes[i]) wanted.push_back(shard);
+  }
+  whole_->announce(wanted);
+}
+
+}  // namespace scaletrain::data

@@ -1,0 +1,76 @@
+#include "lib/data/set/mixture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::data {
+
+Mixture::Mixture(std::vector<Member> members) : members_(std::move(members)), first_shards_{0} {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Dataset& dataset = *members_[i].dataset;
+    first_shards_.push_back(first_shards_.back() + dataset.shard_count());
+    if (dataset.classes().empty()) continue;
+    if (!classes_.empty() && classes_ != dataset.classes()) {
+      throw core::DataError(fmt::format("/data/train/sources/{}", i),
+                            "names its classes otherwise than the sources before it",
+                            "a label must mean the same in all sources: write them again with the "
+                            "same classes.json");
+    }
+    classes_ = dataset.classes();
+  }
+}
+
+std::int64_t Mixture::size() const {
+  std::int64_t size = 0;
+  for (const Member& member : members_) size += member.dataset->size();
+  return size;
+}
+
+std::int64_t Mixture::shard_size(std::int64_t shard) const {
+  const auto [dataset, there] = find(shard);
+  return dataset->shard_size(there);
+}
+
+std::int64_t Mixture::shard_digest(std::int64_t shard) const {
+  const auto [dataset, there] = find(shard);
+  return dataset->shard_digest(there);
+}
+
+std::vector<DatasetPart> Mixture::parts() const {
+  std::vector<DatasetPart> parts;
+  for (const Member& member : members_) {
+    parts.push_back({member.dataset->shard_count(), member.weight, member.balanced});
+  }
+  return parts;
+}
+
+std::int64_t Mixture::label(std::int64_t shard, std::int64_t sample) const {
+  const auto [dataset, there] = find(shard);
+  return dataset->label(there, sample);
+}
+
+void Mixture::read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const {
+  const auto [dataset, there] = find(shard);
+  dataset->read_into(there, sample, raw);
+}
+
+std::string Mixture::image_place(std::int64_t shard, const RawSample& sample) const {
+  const auto [dataset, there] = find(shard);
+  return dataset->image_place(there, sample);
+}
+
+std::string Mixture::label_place(std::int64_t shard, const RawSample& sample) const {
+  const auto [dataset, there] = find(shard);
+  return dataset->label_place(there, sample);
+}
+
+std::pair<const Dataset*, std::int64_t> Mixture::find(std::int64_t shard) const {
+  const auto next = std::upper_bound(first_shards_.begin(), first_shards_.end(), shard);
+  const auto i = static_cast<std::size_t>(next - first_shards_.begin()) - 1;
+  return {members_[i].dataset.get(), shard - first_shards_[i]};
+}
+
+}  // namespace scaletrain::data

@@ -1,0 +1,44 @@
+// Several sets as one: the shards of one after the other's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/data/set/dataset.h"
+
+namespace scaletrain::data {
+
+class Mixture : public Dataset {
+ public:
+  struct Member {
+    std::shared_ptr<const Dataset> dataset;
+    double weight = 1;
+    bool balanced = false;
+  };
+
+  // Throws core::DataError where two of them name their classes differently.
+  explicit Mixture(std::vector<Member> members);
+
+  std::int64_t size() const override;
+  std::int64_t shard_count() const override { return first_shards_.back(); }
+  std::int64_t shard_size(std::int64_t shard) const override;
+  std::int64_t shard_digest(std::int64_t shard) const override;
+  std::vector<DatasetPart> parts() const override;
+  std::int64_t label(std::int64_t shard, std::int64_t sample) const override;
+  void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const override;
+  std::string image_place(std::int64_t shard, const RawSample& sample) const override;
+  std::string label_place(std::int64_t shard, const RawSample& sample) const override;
+  const std::vector<std::string>& classes() const override { return classes_; }
+
+ private:
+  // The member that has `shard`, and the shard's number there.
+  std::pair<const Dataset*, std::int64_t> find(std::int64_t shard) const;
+
+  std::vector<Member> members_;
+  std::vector<std::int64_t> first_shards_;  // of each member; then the number of all
+  std::vector<std::string> classes_;
+};
+
+}  // namespace scaletrain::data

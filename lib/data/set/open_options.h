@@ -1,0 +1,21 @@
+// How a set of samples is opened.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lib/storage/stores.h"
+
+namespace scaletrain::data {
+
+struct OpenOptions {
+  bool lazy = false;  // shards are opened when they are first asked for
+  // What is known of a lazy set from before, -1: nothing.
+  std::vector<std::int64_t> shard_sizes = {}, shard_digests = {};
+  // Where shards are; null: credentials and endpoint of the environment, no cache.
+  std::shared_ptr<const storage::Stores> stores = nullptr;
+  bool warns = false;  // warns of the files that are left alone in each folder
+};
+
+}  // namespace scaletrain::data

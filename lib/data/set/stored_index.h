@@ -1,0 +1,50 @@
+// The index of one shard: read where it is stored, built where it is not.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/format/shard_index.h"
+#include "lib/storage/storage.h"
+
+namespace scaletrain::data {
+
+class StoredIndex {
+ public:
+  // Takes the index beside the shard, or in `index_cache` where that is not empty, if it is of this
+  // very version of the shard; otherwise reads through the shard and writes it there. Several
+  // processes may do so at once: the file appears whole, and is the same whoever wrote it. Samples
+  // whose keys are `excluded` (sorted bytewise) are left out.
+  //
+  // Beside a remote shard of `storage` nothing is written; an index that lies there is taken when
+  // it is of a shard of this size and not older than the shard.
+  StoredIndex(const std::string& shard_path, const storage::Object& shard,
+              const std::string& index_cache,
+              const storage::Storage& storage = storage::file_storage(),
+              const std::vector<std::string>& excluded = {});
+
+  std::span<const format::IndexEntry> entries() const {
+    return mapped_ ? mapped_->entries() : built_;
+  }
+  // Whether there was no place to write it to: it is built again at every start.
+  bool kept_in_memory() const { return !mapped_; }
+
+ private:
+  void build(const std::string& shard_path, const storage::Object& shard,
+             const std::vector<std::string>& excluded);
+
+  std::optional<format::MappedIndex> mapped_;
+  std::vector<format::IndexEntry> built_;
+};
+
+// By what an index knows this version of a shard: size and time, or what stands for the time, the
+// version that a server names.
+format::ShardVersion version_of(const storage::Identity& identity);
+
+// "SHARD.tar.idx", or in the cache "NAME.tar.HASH.idx" with a hash of the shard's absolute path or
+// URL.
+std::string index_path(const std::string& shard_path, const std::string& index_cache);
+
+}  // namespace scaletrain::data

@@ -1,0 +1,36 @@
+// What the ranks of a job must have alike, compared through the store: ranks that differ might not
+// even enter the same collective.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <vector>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::dist {
+
+// What one rank has. The field's name is unique among the claims of one comparison.
+struct Claim {
+  std::string field;    // "optimizer.lr of the recipe"
+  std::string value;    // a short text, or a digest; "": not known here, which agrees with any
+  core::ExitCode code;  // of the error where it differs
+  std::string remedy;   // what to do then
+};
+
+// A rank of the store's job.
+struct StoreRank {
+  int rank = 0;
+  int world_size = 1;
+};
+
+// Returns when every rank has called it with the same `name`, which no other call of the job has,
+// and no claim differs from rank 0's. Rank 0 compares and the others hear the verdict, so it costs
+// each rank three messages. Throws on all ranks: core::Error with the claim's code for the first
+// claim of rank 0 that another rank has otherwise, naming that rank and its host; and
+// core::StoppedError naming the ranks that did not come within `timeout`.
+void agree(c10d::Store& store, StoreRank who, const std::string& name,
+           const std::vector<Claim>& claims, std::chrono::milliseconds timeout);
+
+}  // namespace scaletrain::dist

@@ -1,0 +1,28 @@
+#include "lib/dist/lost_peer.h"
+
+#include <fmt/format.h>
+
+#include "lib/core/error.h"
+#include "lib/dist/foreign_text.h"
+#include "lib/dist/out_of_memory.h"
+
+namespace scaletrain::dist {
+
+void throw_lost(int rank, const std::string& what, const std::string& cause) {
+  throw core::StoppedError(
+      fmt::format("rank {}", rank),
+      fmt::format("{} not completed: a peer was lost or time was up ({})", what, cause),
+      "the rank that failed first tells why in its own log; resume from the newest checkpoint");
+}
+
+void throw_lost(int rank, const std::string& what, const std::exception& cause) {
+  if (tells_out_of_memory(cause.what())) {  // NCCL tells it in the last of its lines
+    throw core::OutOfMemoryError(
+        fmt::format("rank {}", rank),
+        fmt::format("{} not completed: memory ran out ({})", what, cause.what()),
+        "make /batch/per_device smaller and /batch/accumulate larger");
+  }
+  throw_lost(rank, what, foreign_text(cause));
+}
+
+}  // namespace scaletrain::dist

@@ -1,0 +1,14 @@
+// How a failure between the ranks is told.
+#pragma once
+
+#include <exception>
+#include <string>
+
+namespace scaletrain::dist {
+
+// Throws core::StoppedError, "rank 1: the gradients were not completed: a peer was lost or time was
+// up (CAUSE)" for `what` "the gradients were"; core::OutOfMemoryError where `cause` tells of that.
+[[noreturn]] void throw_lost(int rank, const std::string& what, const std::string& cause);
+[[noreturn]] void throw_lost(int rank, const std::string& what, const std::exception& cause);
+
+}  // namespace scaletrain::dist

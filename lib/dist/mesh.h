@@ -1,0 +1,45 @@
+// A rank's groups: one along each axis of the mesh, and those that are views of several.
+//
+// An axis that is the whole job shares the job's group, one of size 1 opens nothing: a plain job
+// has one group, as without a mesh.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "lib/core/mesh_plan.h"
+#include "lib/dist/group.h"
+
+namespace scaletrain::dist {
+
+class Mesh {
+ public:
+  // Every rank of `world`, which must outlive the mesh, calls it at once with the same plan of as
+  // many ranks. Throws what Group does.
+  Mesh(Group& world, const core::MeshPlan& plan);
+
+  const core::MeshPlan& plan() const { return plan_; }
+  int size(core::Axis axis) const { return plan_.size(axis); }
+  int coordinate(core::Axis axis) const { return plan_.coordinate(world_.rank(), axis); }
+
+  Group& world() const { return world_; }
+  // The ranks that have the same part of the model and other samples.
+  Group& data() const { return group(core::kDataAxes); }
+  Group& group(core::Axis axis) const { return group({axis}); }
+
+  // Shuts the communicators down, the world's last, behind a barrier of all ranks; no collective
+  // follows.
+  void end(const char* name);
+
+ private:
+  Group& group(std::initializer_list<core::Axis> axes) const;
+  void open(std::initializer_list<core::Axis> axes, const char* name);
+
+  Group& world_;
+  core::MeshPlan plan_;
+  std::map<std::vector<int>, std::unique_ptr<Group>> groups_;  // by their ranks; not the world's
+};
+
+}  // namespace scaletrain::dist

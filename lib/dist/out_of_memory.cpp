@@ -1,0 +1,33 @@
+#include "lib/dist/out_of_memory.h"
+
+#include <algorithm>
+#include <array>
+
+namespace scaletrain::dist {
+namespace {
+
+// As they stand in LibTorch 2.11, cuDNN 9 and NCCL 2.28.
+constexpr std::array<std::string_view, 12> kPhrases{
+    "can't allocate memory",       // LibTorch on a CPU
+    "C10 Out of Memory",           // LibTorch on a CPU
+    "CUDA out of memory",          // LibTorch's allocator of device memory
+    "CUDA error: out of memory",   // pinned memory, and what cudaMalloc gives to others
+    "CUDA_ERROR_OUT_OF_MEMORY",    // the driver
+    "CUBLAS_STATUS_ALLOC_FAILED",  // its workspace
+    "CUSOLVER_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "ALLOCATION_FAILED",       // CUDNN_STATUS_INTERNAL_ERROR_{DEVICE,HOST}_ALLOCATION_FAILED
+    "'out of memory'",         // NCCL: Cuda failure 2 'out of memory'
+    "Failed to CUDA",          // NCCL: ... calloc, malloc, host alloc N bytes
+    "Cannot allocate memory",  // the system's ENOMEM, under NCCL's shared memory too
+};
+
+}  // namespace
+
+bool tells_out_of_memory(std::string_view message) {
+  return std::any_of(kPhrases.begin(), kPhrases.end(), [&](std::string_view phrase) {
+    return message.find(phrase) != std::string_view::npos;
+  });
+}
+
+}  // namespace scaletrain::dist

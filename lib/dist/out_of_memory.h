@@ -1,0 +1,12 @@
+// Which errors of LibTorch and of NVIDIA's libraries mean that memory ran out: each has an
+// exception of its own kind, and only their texts tell.
+#pragma once
+
+#include <string_view>
+
+namespace scaletrain::dist {
+
+// `message`: the whole of an exception's what(). True where device, pinned or host memory ran out.
+bool tells_out_of_memory(std::string_view message);
+
+}  // namespace scaletrain::dist

@@ -1,0 +1,62 @@
+// Runs a model forward and backward: the order of a step's micro-batches, and what each evaluation
+// batch gives.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "lib/dist/group.h"
+#include "lib/nn/model.h"
+#include "lib/parallel/data_parallel.h"
+#include "lib/precision/precision.h"
+#include "lib/task/task.h"
+#include "lib/units/unit.h"
+
+namespace scaletrain::engine {
+
+// The micro-batches of one step, one after the other.
+class MicroBatches {
+ public:
+  virtual ~MicroBatches() = default;
+  virtual std::int64_t count() const = 0;
+  virtual task::Example next() = 0;
+};
+
+// What it runs; all of it outlives the engine.
+struct EngineParts {
+  nn::Model& model;
+  const task::Task& task;
+  precision::Precision& precision;
+  parallel::DataParallel& parallel;
+  const dist::Group& group;
+};
+
+class Engine {
+ public:
+  // `seed` is what dropout draws from.
+  Engine(const EngineParts& parts, std::uint64_t seed);
+
+  // Step number `step` (from 0): forward and backward of all micro-batches; afterwards every
+  // parameter's gradient is the mean over the ranks of the sum of their losses, each times `weight`
+  // (0-dim fp32). Calls `before_last_backward` with the sum of this rank's losses (0-dim double)
+  // when all of them are queued, so that an exchange can be under way during the last backward.
+  // Throws core::StoppedError where a peer is lost. Reads nothing back from the device.
+  void run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
+           const std::function<void(const at::Tensor&)>& before_last_backward);
+
+  // task::Task::sums() of one batch. The model is in evaluation mode.
+  at::Tensor evaluate(const task::Example& example);
+
+ private:
+  at::Tensor forward(std::int64_t step, std::int64_t block, const task::Example& example);
+  void backward(const at::Tensor& root);
+
+  EngineParts parts_;
+  std::vector<units::Unit> units_;  // the model's
+  std::uint64_t seed_;
+};
+
+}  // namespace scaletrain::engine

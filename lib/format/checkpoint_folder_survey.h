@@ -1,0 +1,23 @@
+// What the checkpoints of a run say of themselves: for the links to them, and for which may go.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "lib/format/train_state.h"
+
+namespace scaletrain::format {
+
+// By step; each checkpoint of the folder is in one of both.
+struct Survey {
+  std::map<std::int64_t, TrainState> states;
+  std::map<std::int64_t, std::string> unread;  // why: nobody knows what these are worth
+};
+
+// Reads the states of all checkpoints in a run's "checkpoints" folder. Throws core::Error naming
+// the folder where it cannot be listed.
+Survey survey_checkpoints(const std::filesystem::path& checkpoints);
+
+}  // namespace scaletrain::format

@@ -1,0 +1,47 @@
+// What the cards of all files of a token set say together, and whether they agree with one another
+// and with the files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "lib/format/token_card.h"
+
+namespace scaletrain::format {
+
+class TokenCards {
+ public:
+  // The text of the card at a path; nullopt where there is none.
+  using ReadCard = std::function<std::optional<std::string>(const std::string& path)>;
+
+  explicit TokenCards(ReadCard read) : read_(std::move(read)) {}
+
+  // Takes in the next file of the set, which has so many tokens; each card is read once. Throws
+  // core::DataError: a damaged card; one without this file, with another number of tokens
+  // for it or with a mask that is not there; another tokenizer than that of the files before.
+  void add(const std::string& file, std::int64_t tokens, bool has_mask);
+
+  // Throws core::RecipeError where a card has more tokens than the model's `vocab_size`.
+  void check_vocabulary(std::int64_t vocab_size) const;
+
+  // The token that ends a document; nullopt where a file has no card.
+  std::optional<std::int64_t> end_of_text() const;
+
+  // Bytes of text over tokens; nullopt where that is not known of every file, or where one has a
+  // mask: the tokens that carry a loss may have another length.
+  std::optional<double> bytes_per_token() const;
+
+ private:
+  const std::optional<TokenCard>& card_at(const std::string& path);
+
+  ReadCard read_;
+  std::map<std::string, std::optional<TokenCard>> cards_;
+  std::string first_path_, first_file_;  // of the first card, and the file that it was read for
+  std::int64_t tokens_ = 0, text_bytes_ = 0;
+  bool all_have_cards_ = true, text_bytes_known_ = true;
+};
+
+}  // namespace scaletrain::format

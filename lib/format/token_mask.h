@@ -1,0 +1,32 @@
+// Which tokens of a token file carry no loss: SHARD.mask beside SHARD (docs/formats/tokens.md).
+//
+// 16 bytes of header, "stmask1" with a line feed and the number of tokens (64 bits, little-endian);
+// then a bit a token, the lowest of a byte first: 1 for a token without loss.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lib/format/tar.h"
+
+namespace scaletrain::format {
+
+inline constexpr std::int64_t kMaskHeaderBytes = 16;
+
+// Where the mask of a token file lies: beside it, ".mask" added to its name.
+std::string token_mask_path(std::string_view token_file);
+
+// The whole file; without_loss[i] is 1 where token i carries no loss, else 0.
+std::string encode_mask(std::span<const std::uint8_t> without_loss);
+
+// Throws core::DataError naming file and byte where `name` of `file_bytes` bytes is no mask of
+// `tokens` tokens: another header, another number, too short or too long.
+void check_mask(const std::string& name, std::int64_t file_bytes, std::int64_t tokens,
+                const ReadAt& read);
+
+// out[i] becomes 1 where token `first` + i carries no loss, else 0.
+void read_mask(std::int64_t first, std::span<std::uint8_t> out, const ReadAt& read);
+
+}  // namespace scaletrain::format

@@ -1,0 +1,104 @@
+// What state.json holds, each field named once (docs/formats/checkpoint.md).
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace scaletrain::format {
+
+// A checkpoint that is among the best, with what it was measured by.
+struct RankedStep {
+  std::int64_t step = 0;
+  double metric = 0;
+  bool operator==(const RankedStep&) const = default;
+};
+
+// Everything of a checkpoint but tensors.
+struct TrainState {
+  std::int64_t step = 0;           // optimizer steps done
+  std::int64_t epoch = 0;          // of the next step
+  std::int64_t step_in_epoch = 0;  // of the next step
+  std::int64_t samples = 0;        // trained so far, all ranks
+  std::int64_t global_batch = 0;   // samples of a step; a resume needs the same
+  std::uint64_t order_digest = 0;
+  int order_version = 0;
+  int random_version = 1;  // core::kRandomVersion; a writer that knew none had the first
+  double trained_s = 0;    // wall time of training so far
+  double seen_s = 0;       // as much of it as what comes every so many minutes was compared with
+  std::string best_by = "top1";  // the measure that chooses the best
+  double best_metric = -1;       // of the best, -1: none yet
+  std::int64_t best_step = -1;
+  std::vector<RankedStep> best_steps;  // the checkpoints kept by metric, the best first
+  bool validation_due = false;         // a stop cut the validation of this step short
+  int skipped_steps = 0;               // steps left out as not finite
+  std::int64_t skipped_samples = 0;    // left out as bad, all ranks
+  std::int64_t set_samples = 0;        // of the training set; 0: not counted (streamed order)
+  std::string index_digest,
+      set_digest;               // lib/data/set/set_digest.h; "": the set is not looked into
+  std::int64_t per_device = 0;  // samples of a micro-step, where the order depends on it
+  std::vector<std::int64_t> shard_sizes;    // streamed order: samples by shard, -1: not known yet
+  std::vector<std::int64_t> shard_digests;  // the same of data::Dataset::shard_digest()
+  nlohmann::json schedule =
+      nlohmann::json::object();  // {"step", "lr"}: a pure function of the step, for the reader
+  nlohmann::json scaler = nlohmann::json::object();  // precision::Precision::state()
+  nlohmann::json random =
+      nlohmann::json::object();  // {"seed", ...}: generators are functions of seed and step
+  std::vector<std::vector<std::int64_t>> bucket_layout;
+  // What "bit for bit" needs to be the same.
+  int world_size = 1;
+  int threads = 1;
+  std::string cpu_capability;  // ATen's
+  std::string torch_version;
+  std::string device;  // "cpu" or the GPU's name
+};
+
+// How a field is read.
+struct FieldRule {
+  std::int64_t lowest = 0;  // of a whole number
+  bool later = false;       // older writers did not know it
+};
+
+// Calls visit(name, member, rule) for every field, in the order of the file.
+template <class State, class Visit>
+void visit_fields(State& state, const Visit& visit) {
+  constexpr FieldRule kAlways{}, kLater{.lowest = 0, .later = true};
+  visit("step", state.step, kAlways);
+  visit("epoch", state.epoch, kAlways);
+  visit("step_in_epoch", state.step_in_epoch, kAlways);
+  visit("samples", state.samples, kAlways);
+  visit("global_batch", state.global_batch, kAlways);
+  visit("order_digest", state.order_digest, kAlways);
+  visit("order_version", state.order_version, kAlways);
+  visit("random_version", state.random_version, FieldRule{.lowest = 1, .later = true});
+  visit("trained_s", state.trained_s, kAlways);
+  visit("seen_s", state.seen_s, kLater);
+  visit("best_by", state.best_by, kLater);
+  visit("best_metric", state.best_metric, kAlways);
+  visit("best_step", state.best_step, FieldRule{.lowest = -1});
+  visit("best_steps", state.best_steps, kLater);
+  visit("validation_due", state.validation_due, kLater);
+  visit("skipped_steps", state.skipped_steps, kAlways);
+  visit("skipped_samples", state.skipped_samples, kLater);
+  visit("set_samples", state.set_samples, kLater);
+  visit("index_digest", state.index_digest, kLater);
+  visit("set_digest", state.set_digest, kLater);
+  visit("per_device", state.per_device, kLater);
+  visit("shard_sizes", state.shard_sizes, FieldRule{.lowest = -1, .later = true});
+  visit("shard_digests", state.shard_digests, FieldRule{.lowest = -1, .later = true});
+  visit("schedule", state.schedule, kAlways);
+  visit("scaler", state.scaler, kAlways);
+  visit("random", state.random, kAlways);
+  visit("bucket_layout", state.bucket_layout, kAlways);
+  visit("world_size", state.world_size, FieldRule{.lowest = 1});
+  visit("threads", state.threads, FieldRule{.lowest = 1});
+  visit("cpu_capability", state.cpu_capability, kAlways);
+  visit("torch_version", state.torch_version, kAlways);
+  visit("device", state.device, kAlways);
+}
+
+// The name of `member`, a field of `state`.
+std::string field_name(const TrainState& state, const void* member);
+
+}  // namespace scaletrain::format

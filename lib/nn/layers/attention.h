@@ -1,0 +1,29 @@
+// Scaled dot-product attention (Vaswani et al., Attention Is All You Need, 2017, section 3.2).
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+
+namespace scaletrain::nn {
+
+// Without tensors of its own: the projections around it are a model's, under the names that it has
+// for them.
+class Attention : public torch::nn::Module {
+ public:
+  struct Options {
+    std::int64_t head_dim = 0;
+    bool causal = false;  // a token sees itself and those before it
+    double dropout = 0;   // share of the attention weights dropped in training
+  };
+  explicit Attention(const Options& options) : options_(options) {}
+
+  // [batch, tokens, 3 * heads * head_dim], queries, keys and values side by side
+  //   -> [batch, tokens, heads * head_dim]; the number of heads follows from the width.
+  at::Tensor forward(const at::Tensor& qkv) const;
+
+ private:
+  Options options_;
+};
+
+}  // namespace scaletrain::nn

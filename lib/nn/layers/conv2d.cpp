@@ -1,0 +1,143 @@
+#include "lib/nn/layers/conv2d.h"
+
+#include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/nn/layers/initialise.h"
+
+namespace scaletrain::nn {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// oneDNN's kernel for the weight's gradient takes its time from the size of the weight, whatever
+// the map; up to so many output positions a matrix product was faster for every convolution of
+// ResNet-18.
+constexpr std::int64_t kSmallMap = 16;
+
+// The kernel rows (or columns) that meet the input at all, and the padding that is left for them.
+struct Taps {
+  std::int64_t first = 0, count = 0, padding = 0;
+};
+
+Taps reached_taps(std::int64_t size, const Conv2d::Options& conv) {
+  const auto outputs = [&](std::int64_t kernel, std::int64_t padding) {
+    return (size + 2 * padding - kernel) / conv.stride + 1;
+  };
+  const std::int64_t count = outputs(conv.kernel, conv.padding);
+  const std::int64_t first = std::max<std::int64_t>(0, conv.padding - (count - 1) * conv.stride);
+  const std::int64_t last = std::min(conv.kernel - 1, size - 1 + conv.padding);
+  const Taps taps{first, last - first + 1, conv.padding - first};
+  // Padding is the same on both sides: a part that would give another size is not taken.
+  if (taps.padding >= 0 && outputs(taps.count, taps.padding) == count) return taps;
+  return {0, conv.kernel, conv.padding};
+}
+
+Tensor reached_part(const Tensor& weight, const Taps& rows, const Taps& columns) {
+  return weight.narrow(2, rows.first, rows.count).narrow(3, columns.first, columns.count);
+}
+
+// d loss / d kernel as one product: output gradients [out, positions] times the input patches
+// [positions, rows * columns * in] that they met.
+Tensor kernel_gradient(const Tensor& gradient, const Tensor& input, const Tensor& kernel,
+                       std::int64_t stride, at::IntArrayRef padding) {
+  const std::int64_t channels = input.size(1), out = gradient.size(1);
+  const std::int64_t rows = kernel.size(2), columns = kernel.size(3);
+  const Tensor padded = at::constant_pad_nd(input.permute({0, 2, 3, 1}),
+                                            {0, 0, padding[1], padding[1], padding[0], padding[0]})
+                            .contiguous();
+  const std::int64_t positions = gradient.size(0) * gradient.size(2) * gradient.size(3);
+  const Tensor patches =
+      padded
+          .as_strided(
+              {gradient.size(0), gradient.size(2), gradient.size(3), rows, columns, channels},
+              {padded.stride(0), stride * padded.stride(1), stride * padded.stride(2),
+               padded.stride(1), padded.stride(2), 1})
+          .reshape({positions, rows * columns * channels});
+  const Tensor by_position = gradient.permute({0, 2, 3, 1}).reshape({positions, out});
+  return at::mm(by_position.t(), patches)
+      .view({out, rows, columns, channels})
+      .permute({0, 3, 1, 2});
+}
+
+class Convolution : public torch::autograd::Function<Convolution> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& weight,
+                        const Conv2d::Options& options) {
+    const at::ScalarType type = at::autocast::is_autocast_enabled(at::kCPU)
+                                    ? at::autocast::get_autocast_dtype(at::kCPU)
+                                    : input.scalar_type();
+    const Taps rows = reached_taps(input.size(2), options);
+    const Taps columns = reached_taps(input.size(3), options);
+    const Tensor typed_input = input.to(type).contiguous(at::MemoryFormat::ChannelsLast);
+    const Tensor kernel =
+        reached_part(weight, rows, columns).to(type).contiguous(at::MemoryFormat::ChannelsLast);
+    context->save_for_backward({typed_input, kernel, weight});
+    context->saved_data["stride"] = options.stride;
+    context->saved_data["first"] = std::vector<std::int64_t>{rows.first, columns.first};
+    context->saved_data["padding"] = std::vector<std::int64_t>{rows.padding, columns.padding};
+    context->saved_data["input_type"] = input.scalar_type();
+    return at::conv2d(typed_input, kernel, {}, options.stride, {rows.padding, columns.padding});
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const Tensor &input = saved[0], &kernel = saved[1], &weight = saved[2];
+    const std::int64_t stride = context->saved_data["stride"].toInt();
+    const auto first = context->saved_data["first"].toIntVector();
+    const auto padding = context->saved_data["padding"].toIntVector();
+    const Tensor gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
+
+    const bool small = gradient.size(2) * gradient.size(3) <= kSmallMap;
+    Tensor input_gradient, part_gradient;
+    if (context->needs_input_grad(0) || !small) {
+      std::tie(input_gradient, part_gradient, std::ignore) = at::convolution_backward(
+          gradient, input, kernel, at::nullopt, {stride, stride}, padding, {1, 1}, false, {0, 0}, 1,
+          {context->needs_input_grad(0), !small, false});
+    }
+    if (small) part_gradient = kernel_gradient(gradient, input, kernel, stride, padding);
+    if (input_gradient.defined()) {
+      input_gradient = input_gradient.to(context->saved_data["input_type"].toScalarType());
+    }
+
+    Tensor weight_gradient;
+    if (kernel.sizes() == weight.sizes()) {
+      weight_gradient = part_gradient.to(weight.scalar_type());
+    } else {  // a tap that meets only padding has the gradient zero
+      weight_gradient = at::zeros_like(weight);
+      weight_gradient.narrow(2, first[0], kernel.size(2))
+          .narrow(3, first[1], kernel.size(3))
+          .copy_(part_gradient);
+    }
+    return {input_gradient, weight_gradient, Tensor()};
+  }
+};
+
+}  // namespace
+
+Conv2d::Conv2d(const Options& options) : options_(options) {
+  const at::MemoryFormat layout =
+      options.bias ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast;
+  weight_ = register_parameter(
+      "weight", at::empty({options.out, options.in, options.kernel, options.kernel}, layout));
+  if (options.bias) bias_ = register_parameter("bias", at::empty({options.out}));
+}
+
+Tensor Conv2d::forward(const Tensor& input) const {
+  if (input.is_cpu() && !options_.bias) return Convolution::apply(input, weight_, options_);
+  return at::conv2d(input, weight_, bias_, options_.stride, options_.padding);
+}
+
+void Conv2d::initialise(const std::string& /*name*/, const Tensor& logical,
+                        at::Generator generator) const {
+  initialise_by_inputs(logical, options_.in * options_.kernel * options_.kernel,
+                       std::move(generator));
+}
+
+}  // namespace scaletrain::nn

@@ -1,0 +1,23 @@
+#include "lib/nn/layers/embedding.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+namespace scaletrain::nn {
+
+Embedding::Embedding(std::int64_t rows, std::int64_t dim)
+    : weight_(register_parameter("weight", at::empty({rows, dim}))) {}
+
+at::Tensor Embedding::forward(const at::Tensor& ids) const { return at::embedding(weight_, ids); }
+
+at::Tensor Embedding::scores(const at::Tensor& input) const { return at::linear(input, weight_); }
+
+at::Tensor Embedding::first(std::int64_t count) const { return weight_.narrow(0, 0, count); }
+
+void Embedding::initialise(const std::string& /*name*/, const at::Tensor& logical,
+                           at::Generator generator) const {
+  logical.normal_(0, 1, std::move(generator));
+}
+
+}  // namespace scaletrain::nn

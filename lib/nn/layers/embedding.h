@@ -1,0 +1,35 @@
+// A table of vectors, one for each token or position.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/nn/layers/layer.h"
+
+namespace scaletrain::nn {
+
+// "weight" [rows, dim].
+class Embedding : public Layer {
+ public:
+  Embedding(std::int64_t rows, std::int64_t dim);
+
+  // ids [...] int64, 0..rows-1 -> [..., dim].
+  at::Tensor forward(const at::Tensor& ids) const;
+
+  // The scores of every row for each vector, by the same table: [..., dim] -> [..., rows]. What a
+  // language model's head is where it is tied to its embedding (Press and Wolf, Using the Output
+  // Embedding to Improve Language Models, 2016).
+  at::Tensor scores(const at::Tensor& input) const;
+
+  // The first `count` rows, [count, dim].
+  at::Tensor first(std::int64_t count) const;
+
+  // Standard normal.
+  void initialise(const std::string& name, const at::Tensor& logical,
+                  at::Generator generator) const override;
+
+ private:
+  at::Tensor weight_;
+};
+
+}  // namespace scaletrain::nn

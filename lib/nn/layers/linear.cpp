@@ -1,0 +1,27 @@
+#include "lib/nn/layers/linear.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+#include "lib/nn/layers/initialise.h"
+
+namespace scaletrain::nn {
+
+Linear::Linear(const Options& options) : options_(options) {
+  const auto [in, out, bias, inputs_first] = options;
+  weight_ =
+      register_parameter("weight", inputs_first ? at::empty({in, out}) : at::empty({out, in}));
+  if (bias) bias_ = register_parameter("bias", at::empty({out}));
+}
+
+at::Tensor Linear::forward(const at::Tensor& input) const {
+  return at::linear(input, options_.inputs_first ? weight_.t() : weight_, bias_);
+}
+
+void Linear::initialise(const std::string& /*name*/, const at::Tensor& logical,
+                        at::Generator generator) const {
+  initialise_by_inputs(logical, options_.in, std::move(generator));
+}
+
+}  // namespace scaletrain::nn

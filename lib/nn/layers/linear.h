@@ -1,0 +1,33 @@
+// A fully connected layer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/nn/layers/layer.h"
+
+namespace scaletrain::nn {
+
+// "weight" [out, in], or [in, out] with `inputs_first` as GPT-2 stores it, and "bias" [out].
+class Linear : public Layer {
+ public:
+  struct Options {
+    std::int64_t in = 0, out = 0;
+    bool bias = true, inputs_first = false;
+  };
+  explicit Linear(const Options& options);
+  Linear(std::int64_t in, std::int64_t out) : Linear({.in = in, .out = out}) {}
+
+  // [..., in] -> [..., out].
+  at::Tensor forward(const at::Tensor& input) const;
+
+  // Uniform, by the number of inputs.
+  void initialise(const std::string& name, const at::Tensor& logical,
+                  at::Generator generator) const override;
+
+ private:
+  Options options_;
+  at::Tensor weight_, bias_;
+};
+
+}  // namespace scaletrain::nn

@@ -1,0 +1,41 @@
+#include "lib/nn/layers/norm.h"
+
+#include <ATen/ATen.h>
+
+namespace scaletrain::nn {
+namespace {
+
+constexpr double kBatchEps = 1e-5, kBatchMomentum = 0.1;
+
+}  // namespace
+
+Norm::Norm(std::int64_t channels)
+    : weight_(register_parameter("weight", at::empty({channels}))),
+      bias_(register_parameter("bias", at::empty({channels}))) {}
+
+void Norm::initialise(const std::string& name, const at::Tensor& logical,
+                      at::Generator /*generator*/) const {
+  logical.fill_(name == "weight" ? 1 : 0);
+}
+
+at::Tensor LayerNorm::forward(const at::Tensor& input) const {
+  return at::layer_norm(input, weight_.sizes(), weight_, bias_, eps_,
+                        at::globalContext().userEnabledCuDNN());
+}
+
+BatchNorm::BatchNorm(std::int64_t channels)
+    : Norm(channels),
+      mean_(register_buffer("running_mean", at::zeros({channels}))),
+      variance_(register_buffer("running_var", at::ones({channels}))),
+      batches_(register_buffer("num_batches_tracked", at::zeros({}, at::kLong))) {}
+
+at::Tensor BatchNorm::forward(const at::Tensor& input, const units::Context& context) {
+  const bool moves = is_training() && !context.again;
+  if (moves) batches_.add_(1);
+  const bool uses = moves || !is_training();
+  return at::batch_norm(input, weight_, bias_, uses ? mean_ : at::Tensor(),
+                        uses ? variance_ : at::Tensor(), is_training(), kBatchMomentum, kBatchEps,
+                        at::globalContext().userEnabledCuDNN());
+}
+
+}  // namespace scaletrain::nn

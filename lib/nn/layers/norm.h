@@ -1,0 +1,49 @@
+// Normalisation: LayerNorm over the channels of a token, BatchNorm over the batch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/nn/layers/layer.h"
+#include "lib/units/unit.h"
+
+namespace scaletrain::nn {
+
+// What both have: "weight" and "bias" [channels], which start as one and zero.
+class Norm : public Layer {
+ public:
+  explicit Norm(std::int64_t channels);
+  void initialise(const std::string& name, const at::Tensor& logical,
+                  at::Generator generator) const override;
+
+ protected:
+  at::Tensor weight_, bias_;
+};
+
+// Ba, Kiros and Hinton, Layer Normalization, 2016.
+class LayerNorm : public Norm {
+ public:
+  LayerNorm(std::int64_t channels, double eps) : Norm(channels), eps_(eps) {}
+
+  // [..., channels] -> the same.
+  at::Tensor forward(const at::Tensor& input) const;
+
+ private:
+  double eps_;
+};
+
+// Ioffe and Szegedy, Batch Normalization, 2015; PyTorch's BatchNorm2d with its defaults, and its
+// buffers "running_mean", "running_var" and "num_batches_tracked".
+class BatchNorm : public Norm {
+ public:
+  explicit BatchNorm(std::int64_t channels);
+
+  // [batch, channels, height, width] -> the same. In training it normalises by the batch, and moves
+  // its running statistics unless the unit runs again.
+  at::Tensor forward(const at::Tensor& input, const units::Context& context);
+
+ private:
+  at::Tensor mean_, variance_, batches_;
+};
+
+}  // namespace scaletrain::nn

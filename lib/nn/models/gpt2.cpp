@@ -1,0 +1,175 @@
+// GPT-2 of any size, with the tensor names, the initialisation and the layouts of Hugging Face's
+// GPT2LMHeadModel (those of its published files: "h.0.ln_1.weight").
+//
+// Radford et al., Language Models are Unsupervised Multitask Learners, 2019, section 2.3; the head
+// is the token embedding, its products written [in, out] as in the original.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <torch/nn/modules/container/modulelist.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/nn/layers/attention.h"
+#include "lib/nn/layers/embedding.h"
+#include "lib/nn/layers/linear.h"
+#include "lib/nn/layers/norm.h"
+#include "lib/nn/model.h"
+
+namespace scaletrain::nn {
+namespace {
+
+using at::Tensor;
+using units::Context;
+using units::Flow;
+
+constexpr double kStd = 0.02;
+constexpr double kEps = 1e-5;
+
+struct Gpt2Config {
+  std::int64_t vocabulary = 0, positions = 0, dim = 0, depth = 0, heads = 0, hidden = 0;
+  double dropout = 0;
+};
+
+std::shared_ptr<Linear> make_product(std::int64_t in, std::int64_t out) {
+  return std::make_shared<Linear>(Linear::Options{.in = in, .out = out, .inputs_first = true});
+}
+
+class Gpt2Attention : public torch::nn::Module {
+ public:
+  explicit Gpt2Attention(const Gpt2Config& config)
+      : dropout_(config.dropout),
+        qkv_(register_module("c_attn", make_product(config.dim, 3 * config.dim))),
+        mix_(register_module(
+            "mix",
+            std::make_shared<Attention>(Attention::Options{
+                .head_dim = config.dim / config.heads, .causal = true, .dropout = dropout_}))),
+        proj_(register_module("c_proj", make_product(config.dim, config.dim))) {}
+
+  // [batch, tokens, dim] -> the same.
+  Tensor forward(const Tensor& input) {
+    const Tensor output = proj_->forward(mix_->forward(qkv_->forward(input)));
+    return at::dropout(output, dropout_, is_training());
+  }
+
+ private:
+  double dropout_;
+  std::shared_ptr<Linear> qkv_;
+  std::shared_ptr<Attention> mix_;
+  std::shared_ptr<Linear> proj_;
+};
+
+class Gpt2Mlp : public torch::nn::Module {
+ public:
+  explicit Gpt2Mlp(const Gpt2Config& config)
+      : dropout_(config.dropout),
+        fc_(register_module("c_fc", make_product(config.dim, config.hidden))),
+        proj_(register_module("c_proj", make_product(config.hidden, config.dim))) {}
+
+  Tensor forward(const Tensor& input) {
+    const Tensor hidden = at::gelu(fc_->forward(input), "tanh");
+    return at::dropout(proj_->forward(hidden), dropout_, is_training());
+  }
+
+ private:
+  double dropout_;
+  std::shared_ptr<Linear> fc_, proj_;
+};
+
+class Gpt2Block : public torch::nn::Module {
+ public:
+  explicit Gpt2Block(const Gpt2Config& config)
+      : norm1_(register_module("ln_1", std::make_shared<LayerNorm>(config.dim, kEps))),
+        attention_(register_module("attn", std::make_shared<Gpt2Attention>(config))),
+        norm2_(register_module("ln_2", std::make_shared<LayerNorm>(config.dim, kEps))),
+        mlp_(register_module("mlp", std::make_shared<Gpt2Mlp>(config))) {}
+
+  Tensor forward(const Tensor& input) {
+    const Tensor attended = input + attention_->forward(norm1_->forward(input));
+    return attended + mlp_->forward(norm2_->forward(attended));
+  }
+
+ private:
+  std::shared_ptr<LayerNorm> norm1_;
+  std::shared_ptr<Gpt2Attention> attention_;
+  std::shared_ptr<LayerNorm> norm2_;
+  std::shared_ptr<Gpt2Mlp> mlp_;
+};
+
+class Gpt2 : public Model {
+ public:
+  explicit Gpt2(const Gpt2Config& config)
+      : dropout_(config.dropout),
+        last_std_(kStd / std::sqrt(2 * static_cast<double>(config.depth))),
+        tokens_(register_module("wte", std::make_shared<Embedding>(config.vocabulary, config.dim))),
+        positions_(
+            register_module("wpe", std::make_shared<Embedding>(config.positions, config.dim))) {
+    torch::nn::ModuleList blocks;
+    for (std::int64_t i = 0; i < config.depth; ++i) {
+      blocks_.push_back(std::make_shared<Gpt2Block>(config));
+      blocks->push_back(blocks_.back());
+    }
+    register_module("h", blocks);
+    norm_ = register_module("ln_f", std::make_shared<LayerNorm>(config.dim, kEps));
+  }
+
+  std::vector<units::Unit> units() override {
+    std::vector<units::Unit> result;
+    result.reserve(blocks_.size() + 2);
+    result.push_back(
+        unit("stem", {"wte", "wpe"}, [this](const Flow& input, const Context&) -> Flow {
+          const Tensor sum = tokens_->forward(input[0]) + positions_->first(input[0].size(1));
+          return {at::dropout(sum, dropout_, is_training())};
+        }));
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const std::string name = fmt::format("h.{}", i);
+      result.push_back(unit(name, {name}, [this, i](const Flow& input, const Context&) -> Flow {
+        return {blocks_[i]->forward(input[0])};
+      }));
+    }
+    result.push_back(
+        unit("head", {"ln_f", "wte"}, [this](const Flow& input, const Context&) -> Flow {
+          return {tokens_->scores(norm_->forward(input[0]))};
+        }));
+    return result;
+  }
+
+  // As Hugging Face's _init_weights(): what adds to the residual stream starts smaller with its
+  // depth.
+  void initialise(const std::string& name, const Tensor& logical,
+                  at::Generator generator) const override {
+    if (logical.dim() == 2) {
+      logical.normal_(0, name.ends_with("c_proj.weight") ? last_std_ : kStd, std::move(generator));
+    } else if (name.ends_with(".bias")) {
+      logical.zero_();
+    } else {
+      Model::initialise(name, logical, std::move(generator));
+    }
+  }
+
+ private:
+  double dropout_, last_std_;
+  std::shared_ptr<Embedding> tokens_, positions_;
+  std::vector<std::shared_ptr<Gpt2Block>> blocks_;
+  std::shared_ptr<LayerNorm> norm_;
+};
+
+}  // namespace
+
+std::shared_ptr<Model> make_gpt2(const recipe::Model& model, std::int64_t /*image_size*/) {
+  const std::int64_t dim = model.integer("dim");
+  return std::make_shared<Gpt2>(Gpt2Config{
+      .vocabulary = model.integer("vocab_size"),
+      .positions = model.integer("positions"),
+      .dim = dim,
+      .depth = model.integer("depth"),
+      .heads = model.integer("heads"),
+      .hidden = static_cast<std::int64_t>(static_cast<double>(dim) * model.number("mlp_ratio")),
+      .dropout = model.number("dropout"),
+  });
+}
+
+}  // namespace scaletrain::nn

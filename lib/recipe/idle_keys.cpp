@@ -1,0 +1,129 @@
+#include "lib/recipe/idle_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "lib/core/compressed_name.h"
+#include "lib/core/url.h"
+#include "lib/recipe/sources.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+struct IdleRule {
+  std::string_view pointer;  // of the key, or of the object whose keys they are
+  const char* why;
+  bool (*holds)(const Recipe& recipe);
+};
+
+bool has_held_out(const Recipe& recipe) { return recipe.data.val || recipe.data.test; }
+
+bool has_tokens(const Recipe& recipe) { return !recipe.data.train.tokens.empty(); }
+bool has_images(const Recipe& recipe) { return !has_tokens(recipe); }
+
+bool has_shards(const Recipe& recipe) {
+  return has_images(recipe) &&
+         find_shard(recipe.data, [](const std::string&) { return true; }) != nullptr;
+}
+
+bool needs_node_cache(const Recipe& recipe) {
+  return find_shard(recipe.data, [](const std::string& shard) {
+           return core::is_url(shard) || core::is_compressed(shard);
+         }) != nullptr;
+}
+
+bool is_remote(const Recipe& recipe) { return find_shard(recipe.data, core::is_url) != nullptr; }
+
+bool has_s3(const Recipe& recipe) {
+  return find_shard(recipe.data, [](const std::string& shard) {
+           return core::url_scheme(shard) == "s3";
+         }) != nullptr;
+}
+
+bool mixes(const Recipe& recipe) {
+  return recipe.mix && (recipe.mix->mixup > 0 || recipe.mix->cutmix > 0);
+}
+
+constexpr const char* kForImages = "does nothing: it is for images, and the sets are of tokens";
+constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
+
+// Of several that cover a key the first is reported.
+constexpr std::array<IdleRule, 27> kIdleRules{{
+    {"/data/image_size", kForImages, has_tokens},
+    {"/data/eval_resize", kForImages, has_tokens},
+    {"/data/eval_filter", kForImages, has_tokens},
+    {"/data/bad_samples", kForImages, has_tokens},
+    {"/data/normalize", kForImages, has_tokens},
+    {"/data/exif_orientation", kForImages, has_tokens},
+    {"/data/samples_per_epoch", kForImages, has_tokens},
+    {"/data/context", kForTokens, has_images},
+    {"/data/token_bytes", kForTokens, has_images},
+    {"/mix", R"(mixes nothing: "mixup" and "cutmix" are 0)",
+     [](const Recipe& recipe) { return recipe.mix && !mixes(recipe); }},
+    {"/mix", R"(mixes nothing: "probability" is 0)",
+     [](const Recipe& recipe) { return recipe.mix && recipe.mix->probability == 0; }},
+    {"/mix/cutmix_share", R"(does nothing: one of "mixup" and "cutmix" is 0)",
+     [](const Recipe& recipe) {
+       return recipe.mix && (recipe.mix->mixup == 0 || recipe.mix->cutmix == 0);
+     }},
+    {"/checkpoint/keep_best", "keeps nothing: without data.val no checkpoint is the best",
+     [](const Recipe& recipe) { return !recipe.data.val && recipe.checkpoint.keep_best > 0; }},
+    {"/checkpoint/best", "does nothing: without data.val no checkpoint is the best",
+     [](const Recipe& recipe) { return !recipe.data.val.has_value(); }},
+    {"/validate", "does nothing: there is no data.val to look at",
+     [](const Recipe& recipe) { return !recipe.data.val.has_value(); }},
+    {"/data/lanes", "does nothing in the indexed order",
+     [](const Recipe& recipe) { return recipe.data.order == "indexed"; }},
+    {"/data/eval_resize", "does nothing: there is neither data.val nor data.test",
+     [](const Recipe& recipe) { return !has_held_out(recipe); }},
+    {"/data/eval_filter", "does nothing: there is neither data.val nor data.test",
+     [](const Recipe& recipe) { return !has_held_out(recipe); }},
+    {"/data/bad_samples/max_rate", R"(does nothing: "policy" ends the run at the first bad sample)",
+     [](const Recipe& recipe) { return recipe.data.bad_samples.policy == "fail"; }},
+    {"/data/shuffle_shards", "does nothing: a balanced source is shuffled by class",
+     [](const Recipe& recipe) { return recipe.data.train.balanced; }},
+    {"/data/test/cache", "does nothing: the test set is read once",
+     [](const Recipe& recipe) { return recipe.data.test && recipe.data.test->cache; }},
+    {"/data/cache", "does nothing: all shards are plain files of this machine",
+     [](const Recipe& recipe) { return recipe.data.cache && !needs_node_cache(recipe); }},
+    {"/data/index_cache", "does nothing: there are no shards",
+     [](const Recipe& recipe) { return !has_shards(recipe); }},
+    {"/storage", "does nothing: no data is remote",
+     [](const Recipe& recipe) { return !is_remote(recipe); }},
+    {"/storage/endpoint", "does nothing: no path begins with s3://",
+     [](const Recipe& recipe) { return !has_s3(recipe); }},
+    {"/storage/region", "does nothing: no path begins with s3://",
+     [](const Recipe& recipe) { return !has_s3(recipe); }},
+    {"/optimizer/decay_norm_and_bias", R"(does nothing: "weight_decay" is 0)",
+     [](const Recipe& recipe) {
+       return recipe.optimizer.decay_norm_and_bias && recipe.optimizer.weight_decay == 0;
+     }},
+}};
+
+// Whether `pointer` is `key` or lies below it.
+bool covers(std::string_view key, std::string_view pointer) {
+  return pointer.starts_with(key) && (pointer.size() == key.size() || pointer[key.size()] == '/');
+}
+
+}  // namespace
+
+std::vector<std::string> idle_keys(const Recipe& recipe,
+                                   const std::map<std::string, std::string>& origins) {
+  std::vector<std::string> result;
+  std::set<std::string_view> reported;
+  for (const auto& origin : origins) {
+    const std::string& pointer = origin.first;
+    const auto* const rule = std::find_if(
+        kIdleRules.begin(), kIdleRules.end(),
+        [&](const IdleRule& one) { return covers(one.pointer, pointer) && one.holds(recipe); });
+    if (rule == kIdleRules.end() || !reported.insert(rule->pointer).second) continue;
+    result.push_back(fmt::format("{}: {}: {}", origin.second, rule->pointer, rule->why));
+  }
+  return result;
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,20 @@
+// Keys that somebody wrote and that change nothing, because of what other keys say.
+//
+// No mistakes: a sweep may set a probability to 0, and a base may say more than one recipe needs.
+// What cannot be meant at all is refused when the recipe is read (lib/recipe/checks.h).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::recipe {
+
+// One sentence for each, "recipe.json:17: /data/lanes: does nothing in the indexed order";
+// `origins` says which keys were written and where (key_origins, lib/recipe/load.h).
+std::vector<std::string> idle_keys(const Recipe& recipe,
+                                   const std::map<std::string, std::string>& origins);
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,34 @@
+// What is kept for a resume.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/recipe/section.h"
+#include "lib/recipe/task.h"
+#include "lib/recipe/values.h"
+
+namespace scaletrain::recipe {
+
+// What makes one checkpoint better than another.
+struct Best {
+  std::string metric;  // a measure of the task (lib/recipe/tasks.def); "": its first
+  std::string mode;    // "max", "min"; "": what is better by the measure itself
+};
+
+struct Checkpoint {
+  Duration every{Duration::Unit::kEpochs, 1};
+  std::int64_t keep_last = 3;
+  std::int64_t keep_best = 1;
+  Best best;
+};
+
+TypePtr describe(Checkpoint& value);
+
+// The best is chosen by something that `task` measures.
+void check_best(const Best& best, const TaskRow& task, const Node& tree, Problems& problems);
+
+// Fills in what follows from the task.
+void complete(Best& best, const TaskRow& task);
+
+}  // namespace scaletrain::recipe

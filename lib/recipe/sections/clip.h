@@ -1,0 +1,16 @@
+// Limits the gradients.
+#pragma once
+
+#include <optional>
+
+#include "lib/recipe/section.h"
+
+namespace scaletrain::recipe {
+
+struct Clip {
+  double norm = 0;  // global L2 norm of the gradients
+};
+
+TypePtr describe(std::optional<Clip>& value);
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,66 @@
+// What a model is trained on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/section.h"
+#include "lib/recipe/sections/source.h"
+
+namespace scaletrain::recipe {
+
+// What a training set's images that do not decode lead to.
+struct BadSamples {
+  std::string policy = "fail";  // "fail", "skip"
+  double max_rate = 0.01;       // of the samples; more of them end the run
+};
+
+struct Normalize {
+  std::vector<double> mean{0.485, 0.456, 0.406};  // of values 0..1, per channel RGB
+  std::vector<double> std{0.229, 0.224, 0.225};
+};
+
+// Remote shards as files of this node (lib/storage/cache.h).
+struct Cache {
+  std::string folder;
+  std::int64_t max_bytes = 0;
+};
+
+struct Data {
+  Source train;
+  std::optional<Source> val, test;
+  std::int64_t image_size = 224;         // height and width of a sample for the model
+  std::int64_t eval_resize = 0;          // shorter side before the centre is cut out; 0: image_size
+  std::string eval_filter = "bilinear";  // "bicubic"
+  std::int64_t context = 0;              // tokens of a window; 0: the model's positions
+  std::int64_t token_bytes = 2;          // of a .bin without a header
+  std::int64_t threads = 0;              // decoding threads per rank; 0: automatic
+  std::int64_t prefetch = 4;             // batches read ahead
+  std::int64_t shuffle_shards = 0;     // samples are permuted within groups of so many; 0: over all
+  std::string order = "indexed";       // "indexed", "streamed"
+  std::int64_t lanes = 64;             // of the streamed order
+  std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
+  BadSamples bad_samples;
+  std::string index_cache;  // folder for shard indexes; "": beside the shard where writable
+  std::optional<Cache> cache;
+  Normalize normalize;
+  bool exif_orientation = false;  // JPEGs are turned as EXIF says
+};
+
+// The first shard of all sources of which `is_so`; null where there is none.
+const std::string* find_shard(const Data& data,
+                              const std::function<bool(const std::string&)>& is_so);
+
+// Throws core::RecipeError where the lanes of the streamed order cannot be shared among the ranks.
+void check_lanes(std::int64_t lanes, int world_size);
+
+TypePtr describe(Data& value);
+void check(const Data& data, const Node& tree, Problems& problems);
+
+// An epoch of `samples_per_epoch` holds a step's samples: `batch` of them at least.
+void check_epoch(const Data& data, std::int64_t batch, const Node& tree, Problems& problems);
+
+}  // namespace scaletrain::recipe

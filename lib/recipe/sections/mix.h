@@ -1,0 +1,25 @@
+// Mixes neighbours of a training batch, images and targets.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "lib/recipe/section.h"
+
+namespace scaletrain::recipe {
+
+// Mixup and cutmix of the samples at positions 2i and 2i+1 (lib/input/mix.h).
+struct Mix {
+  double mixup = 0;           // alpha; 0: no mixup
+  double cutmix = 0;          // alpha; 0: no cutmix
+  double probability = 1;     // share of the pairs
+  double cutmix_share = 0.5;  // of them, where both are asked for
+};
+
+TypePtr describe(std::optional<Mix>& value);
+
+// Pairs are mixed: `per_device` is even.
+void check(const std::optional<Mix>& mix, std::int64_t per_device, const Node& tree,
+           Problems& problems);
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,28 @@
+// What is trained.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/recipe/section.h"
+#include "lib/recipe/values.h"
+
+namespace scaletrain::recipe {
+
+struct Model : Component {
+  std::int64_t num_classes = 0;  // required for classifiers
+};
+
+TypePtr describe(Model& value);
+
+// Whether the model's samples are windows of tokens: it has a "vocab_size" and "positions".
+bool reads_tokens(const Model& model);
+
+// What the model's row asks of the images, which have this size.
+void check_image_size(const Model& model, std::int64_t image_size, const Node& tree,
+                      Problems& problems);
+
+// What BatchNorm asks of a batch, where the model has it.
+void check_batch_norm(const Model& model, std::int64_t per_device, std::int64_t image_size,
+                      const Node& tree, Problems& problems);
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,21 @@
+// How the weights are changed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "lib/recipe/section.h"
+#include "lib/recipe/values.h"
+
+namespace scaletrain::recipe {
+
+struct Optimizer : Component {
+  double lr = 0;
+  double weight_decay = 0;
+  bool decay_norm_and_bias = false;           // weight decay for norms and biases too
+  std::optional<std::int64_t> lr_base_batch;  // lr is multiplied by global batch / this
+};
+
+TypePtr describe(Optimizer& value);
+
+}  // namespace scaletrain::recipe

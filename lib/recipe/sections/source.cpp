@@ -1,0 +1,187 @@
+#include "lib/recipe/sections/source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/core/compressed_name.h"
+#include "lib/core/url.h"
+#include "lib/recipe/component.h"
+#include "lib/recipe/object_list.h"
+#include "lib/recipe/paths.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+TypePtr sample_count(std::int64_t& value) { return integer(value, from(1).to(1e15)); }
+
+void add_places(Object& keys, Source& value) {
+  keys.add("shards", shard_list(value.shards), "tar shards in WebDataset form")
+      .add("folder", path(value.folder), "a folder with one sub-folder of images per class");
+}
+
+void add_tokens(Object& keys, Source& value) {
+  keys.add("tokens", shard_list(value.tokens),
+           "files of tokens (.bin, .npy, .tar) for a language model");
+}
+
+void add_limit(Object& keys, Source& value) {
+  keys.add("limit", optional(value.limit, sample_count),
+           "at most so many of its samples, the same in every run");
+}
+
+void add_balanced(Object& keys, Source& value) {
+  keys.add("balanced", flag(value.balanced), "every class as often as every other");
+}
+
+void add_cache(Object& keys, Source& value) {
+  keys.add(
+      "cache",
+      optional(
+          value.cache,
+          [](SampleCache& inner) {
+            auto cache = std::make_unique<Object>();
+            cache->add("name", choice(inner.name, {"memory"}), "where: in the memory of each rank")
+                .add("max_bytes", integer(inner.max_bytes, from(1).to(9007199254740991.0)),
+                     "of a rank; samples that do not fit are read each time")
+                .set_short_for("name");
+            return cache;
+          }),
+      "its samples, as they are stored, are kept once they were read: for small sets");
+}
+
+TypePtr mixed_source(Source& value) {
+  auto keys = std::make_unique<Object>();
+  add_places(*keys, value);
+  keys->add("weight", number(value.weight, above(0).to(1e6)), "how much of an epoch is its");
+  add_limit(*keys, value);
+  add_balanced(*keys, value);
+  keys->exactly_one({"shards", "folder"});
+  return keys;
+}
+
+void check_augment_of(const Source& source, const std::string& pointer, std::int64_t image_size,
+                      const Node& tree, Problems& problems) {
+  for (std::size_t i = 0; i < source.augment.size(); ++i) {
+    for (const Rule& rule : transforms().find(source.augment[i].name)->rules) {
+      if (rule.kind != Rule::Kind::kCoversImageSize) continue;
+      const std::int64_t value = source.augment[i].integer(rule.key);
+      if (value == 0 || value >= image_size) continue;
+      problems.add(written_at(tree, {"data", "train", "augment"}),
+                   fmt::format("{}/augment/{}/{}", pointer, i, rule.key),
+                   fmt::format("{} is less than /data/image_size, which is {}", value, image_size),
+                   fmt::format("use {} or more, or 0", image_size));
+    }
+  }
+  for (std::size_t i = 0; i < source.sources.size(); ++i) {
+    check_augment_of(source.sources[i], fmt::format("{}/sources/{}", pointer, i), image_size, tree,
+                     problems);
+  }
+}
+
+void check_is_not_compressed(const Source& train, const Node& tree, Problems& problems) {
+  const std::string* const shard = find_shard(train, core::is_compressed);
+  if (shard == nullptr) return;
+  problems.add(written_at(tree, {"data", "order"}), "/data/order",
+               fmt::format("\"indexed\" reads from everywhere at once, and {} is compressed",
+                           core::shown_path(core::base_name(*shard))),
+               "use \"streamed\", or tars that are not compressed: scaletrain data import tar");
+}
+
+}  // namespace
+
+TypePtr describe_train(Source& value) {
+  auto keys = std::make_unique<Object>();
+  add_places(*keys, value);
+  add_tokens(*keys, value);
+  keys->add("sources", object_list<Source>(value.sources, mixed_source),
+            "several sources, mixed by weight")
+      .exactly_one({"shards", "folder", "tokens", "sources"});
+  add_limit(*keys, value);
+  add_balanced(*keys, value);
+  add_cache(*keys, value);
+  keys->add("augment", components(value.augment, transforms(), augment_presets()),
+            "what is done to an image at random, in this order")
+      .add("repeats", integer(value.repeats, from(1).to(64)),
+           "repeated augmentation: how often a sample comes in a global batch, with other draws "
+           "each time; an epoch has so many times fewer samples");
+  return keys;
+}
+
+TypePtr describe_held_out(std::optional<Source>& value) {
+  return optional(value, [](Source& inner) {
+    auto keys = std::make_unique<Object>();
+    add_places(*keys, inner);
+    add_tokens(*keys, inner);
+    keys->exactly_one({"shards", "folder", "tokens"});
+    add_limit(*keys, inner);
+    add_cache(*keys, inner);
+    return keys;
+  });
+}
+
+void check_train(const Source& train, const std::string& order, const Node& tree,
+                 Problems& problems) {
+  const auto refuse = [&](const char* key, const std::string& found, const std::string& remedy) {
+    problems.add(written_at(tree, {"data", "train", key}), fmt::format("/data/train/{}", key),
+                 found, remedy);
+  };
+  if (!train.sources.empty() && train.limit) {
+    refuse("limit", "stands beside \"sources\"", "give each source a limit of its own");
+  }
+  if (!train.sources.empty() && train.balanced) {
+    refuse("balanced", "stands beside \"sources\"", "balance each source by itself");
+  }
+  if (order != "streamed") {
+    if (train.tokens.empty()) check_is_not_compressed(train, tree, problems);
+    return;
+  }
+  const char* const remedy = "leave it out, or use the indexed order";
+  if (train.shards.empty()) {
+    const char* const key = !train.folder.empty()   ? "folder"
+                            : !train.tokens.empty() ? "tokens"
+                                                    : "sources";
+    refuse(key, "cannot be streamed", "use shards, or the indexed order");
+  }
+  if (train.limit) refuse("limit", "does not go with the streamed order", remedy);
+  if (train.balanced) refuse("balanced", "does not go with the streamed order", remedy);
+  if (train.repeats > 1) refuse("repeats", "does not go with the streamed order", remedy);
+}
+
+void check_tokens(const Source& source, const char* key, const Node& tree, Problems& problems) {
+  if (source.tokens.empty()) return;
+  const auto refuse = [&](const char* member, const char* found, const char* remedy) {
+    problems.add(written_at(tree, {"data", key, member}), fmt::format("/data/{}/{}", key, member),
+                 found, remedy);
+  };
+  const char* const beside = "does not go with \"tokens\"";
+  const char* const remedy = "leave it out";
+  if (source.limit) refuse("limit", beside, "leave it out, and name fewer files");
+  if (source.cache) refuse("cache", beside, remedy);
+  if (source.balanced) refuse("balanced", beside, remedy);
+  if (!source.augment.empty()) refuse("augment", beside, remedy);
+  if (source.repeats > 1) refuse("repeats", beside, remedy);
+  if (std::any_of(source.tokens.begin(), source.tokens.end(), core::is_compressed)) {
+    refuse("tokens", "names a compressed file", "decompress it: tokens are read from anywhere");
+  }
+}
+
+void check_augment(const Source& train, std::int64_t image_size, const Node& tree,
+                   Problems& problems) {
+  check_augment_of(train, "/data/train", image_size, tree, problems);
+}
+
+const std::string* find_shard(const Source& source,
+                              const std::function<bool(const std::string&)>& is_so) {
+  for (const std::vector<std::string>* const files : {&source.shards, &source.tokens}) {
+    for (const std::string& file : *files) {
+      if (is_so(file)) return &file;
+    }
+  }
+  for (const Source& one : source.sources) {
+    if (const std::string* const found = find_shard(one, is_so)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace scaletrain::recipe

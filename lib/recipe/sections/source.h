@@ -1,0 +1,54 @@
+// Where samples come from.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/section.h"
+#include "lib/recipe/values.h"
+
+namespace scaletrain::recipe {
+
+// Samples that stay in memory once they were read (lib/data/set/kept_set.h).
+struct SampleCache {
+  std::string name = "memory";
+  std::int64_t max_bytes = 1 << 30;  // of a rank
+};
+
+// Where samples come from: exactly one of shards, folder, tokens and, for train, sources.
+struct Source {
+  std::vector<std::string> shards;    // brace-expanded; absolute paths and URLs
+  std::vector<std::string> tokens;    // files of tokens, brace-expanded; absolute paths and URLs
+  std::string folder;                 // one sub-folder per class, absolute
+  std::optional<std::int64_t> limit;  // at most so many of its samples, always the same ones
+  std::optional<SampleCache> cache;
+  // train only
+  std::vector<Source> sources;     // mixed by weight
+  bool balanced = false;           // every class as often as every other
+  double weight = 1;               // of one of `sources`
+  std::vector<Component> augment;  // transforms.def
+  std::int64_t repeats = 1;  // of each sample in a global batch (lib/data/order/repeated_order.h)
+};
+
+// The first shard or token file of a source of which `is_so`; null where there is none.
+const std::string* find_shard(const Source& source,
+                              const std::function<bool(const std::string&)>& is_so);
+
+TypePtr describe_train(Source& value);
+TypePtr describe_held_out(std::optional<Source>& value);
+
+// The training source, for /data/order `order`.
+void check_train(const Source& train, const std::string& order, const Node& tree,
+                 Problems& problems);
+
+// What does not go with token files in a source at `key` of /data: "train", "val", "test".
+void check_tokens(const Source& source, const char* key, const Node& tree, Problems& problems);
+
+// The transforms of the training source, for images of this size.
+void check_augment(const Source& train, std::int64_t image_size, const Node& tree,
+                   Problems& problems);
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,36 @@
+// What sections are made of beside plain numbers and texts: lengths of training, things chosen by
+// name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+
+namespace scaletrain::recipe {
+
+// A length of training: {"steps": n}, {"epochs": n} or {"minutes": n}. Steps are optimizer steps;
+// epochs may be fractional.
+struct Duration {
+  enum class Unit { kSteps, kEpochs, kMinutes };
+  Unit unit = Unit::kSteps;
+  double value = 0;
+};
+
+// A thing chosen by name, with the keys that its row in the list (models.def, ...) declares. After
+// loading, every declared key is present.
+class Component {
+ public:
+  using Value = std::variant<std::int64_t, double, bool, std::string>;
+
+  std::string name;
+  std::map<std::string, Value> options;
+
+  // The value of a declared key; std::logic_error for an undeclared one or another type.
+  std::int64_t integer(const std::string& key) const;
+  double number(const std::string& key) const;
+  bool flag(const std::string& key) const;
+  const std::string& text(const std::string& key) const;
+};
+
+}  // namespace scaletrain::recipe

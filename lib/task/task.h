@@ -1,0 +1,85 @@
+// What is learned: what a sample is, what its loss is, and what an evaluation measures. Everything
+// outside a task says batch, target and measure.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/core/buffer.h"
+#include "lib/data/loader/batch_stream.h"
+#include "lib/data/order/batch_job.h"
+#include "lib/data/set/sample_set.h"
+#include "lib/recipe/recipe.h"
+#include "lib/recipe/task.h"
+#include "lib/storage/stores.h"
+
+namespace scaletrain::task {
+
+enum class Split { kTrain, kVal, kTest };
+const char* name_of(Split split);  // "train", "val", "test"
+
+// How this rank reads.
+struct Reader {
+  data::RankSlice slice;
+  int threads = 1;
+  std::shared_ptr<const storage::Stores> stores;
+  bool warns = false;  // of files that are left alone
+  // What a checkpoint knows of the shards of a streamed order, -1: nothing.
+  std::vector<std::int64_t> shard_sizes = {}, shard_digests = {};
+};
+
+struct OpenSet {
+  std::shared_ptr<const data::SampleSet> set;
+  std::unique_ptr<data::BatchStream> stream;  // goes before the set
+  std::string contents;  // of data.train: a digest of a few samples; "": they were not looked at
+};
+
+// A batch on the device, as the model takes it.
+struct Example {
+  at::Tensor input, target;
+};
+
+class Task {
+ public:
+  explicit Task(const recipe::TaskRow& row) : row_(row) {}
+  virtual ~Task() = default;
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  const recipe::TaskRow& row() const { return row_; }
+
+  // Opens a set that the recipe has. Memory comes from `pool`, which outlives the stream. Throws
+  // core::DataError, and core::RecipeError where there are fewer samples than one global batch.
+  virtual OpenSet open(Split split, const Reader& reader, core::BufferPool& pool) = 0;
+
+  // Only queues work on the device; the batch's memory is not needed any more when it returns.
+  virtual Example prepare(const data::Batch& batch, bool training) const = 0;
+
+  // Targets of `samples` samples where all have the same number, 0 where that differs.
+  virtual std::int64_t fixed_targets(std::int64_t samples) const = 0;
+
+  // What training lowers: the sum over the batch's targets, a 0-dim fp32 tensor.
+  virtual at::Tensor loss_sum(const at::Tensor& output, const Example& example) const = 0;
+
+  // Of an evaluation, the sums that are added up over batches and ranks: doubles on the device,
+  // sum_count() of them, which begin with the loss without label smoothing and the targets.
+  enum CommonSum : std::size_t { kLoss, kTargets };
+  virtual std::int64_t sum_count() const = 0;
+  virtual at::Tensor sums(const at::Tensor& output, const Example& example) const = 0;
+
+  // The measures of row() that are known, in its order, from those sums over all of `split`.
+  virtual std::vector<recipe::Measured> finish(Split split, std::span<const double> sums) const = 0;
+
+ private:
+  const recipe::TaskRow& row_;
+};
+
+// Of the recipe's task; batches are for `device`.
+std::unique_ptr<Task> make_task(const recipe::Recipe& recipe, at::Device device);
+
+}  // namespace scaletrain::task

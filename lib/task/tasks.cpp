@@ -1,0 +1,38 @@
+#include "lib/core/registry.h"
+#include "lib/task/task.h"
+
+namespace scaletrain::task {
+
+// Each is in a file of lib/task/tasks/; a row without one does not link.
+#define SCALETRAIN_TASK(name, ...)                                                            \
+  std::unique_ptr<Task> make_##name(const recipe::TaskRow& row, const recipe::Recipe& recipe, \
+                                    at::Device device);
+#include "lib/recipe/tasks.def"
+
+namespace {
+
+using Factory = std::unique_ptr<Task> (*)(const recipe::TaskRow&, const recipe::Recipe&,
+                                          at::Device);
+
+const core::Registry<Factory>& registry() {
+  static const core::Registry<Factory> filled = [] {
+    core::Registry<Factory> factories("task");
+#define SCALETRAIN_TASK(name, ...) factories.add(#name, make_##name);
+#include "lib/recipe/tasks.def"
+    return factories;
+  }();
+  return filled;
+}
+
+}  // namespace
+
+const char* name_of(Split split) {
+  return split == Split::kTrain ? "train" : split == Split::kVal ? "val" : "test";
+}
+
+std::unique_ptr<Task> make_task(const recipe::Recipe& recipe, at::Device device) {
+  const Factory factory = registry().find(recipe.task);
+  return factory(*recipe::find_task(recipe.task), recipe, device);
+}
+
+}  // namespace scaletrain::task

@@ -1,0 +1,131 @@
+// A class for each image: softmax cross-entropy, measured by the share of images whose class is the
+// first, or among the first five, of the model's.
+#include <ATen/ops/stack.h>
+#include <ATen/ops/topk.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "lib/core/compressed_name.h"
+#include "lib/core/error.h"
+#include "lib/core/url.h"
+#include "lib/data/loader/image_stream.h"
+#include "lib/data/set/open_dataset.h"
+#include "lib/data/set/set_digest.h"
+#include "lib/input/images.h"
+#include "lib/input/mix.h"
+#include "lib/nn/loss.h"
+#include "lib/task/task.h"
+
+namespace scaletrain::task {
+namespace {
+
+constexpr std::int64_t kTop = 5;
+
+enum Sum : std::size_t { kTop1 = Task::kTargets + 1, kTop5, kSums };
+
+// Looking into a remote set would fetch it.
+bool is_plain_and_local(const recipe::Source& source) {
+  return std::none_of(source.shards.begin(), source.shards.end(),
+                      [](const std::string& path) {
+                        return core::is_url(path) || core::is_compressed(path);
+                      }) &&
+         std::all_of(source.sources.begin(), source.sources.end(), is_plain_and_local);
+}
+
+std::string digest_of_samples(const data::Dataset& set) {
+  try {
+    return data::set_digest(set);
+  } catch (const core::Error&) {  // reported where the sample is trained on
+    return "";
+  }
+}
+
+class ImageClassification : public Task {
+ public:
+  ImageClassification(const recipe::TaskRow& row, const recipe::Recipe& recipe, at::Device device)
+      : Task(row),
+        data_(recipe.data),
+        options_(data::loader_options(recipe.data)),
+        input_(recipe.data.normalize, recipe.data.image_size, device),
+        loss_(nn::make_loss(recipe.loss)),
+        plain_loss_(nn::make_plain_loss(recipe.loss)) {
+    options_.num_classes = recipe.model.num_classes;
+    options_.seed = recipe.seed;
+    if (recipe.mix) mixer_.emplace(*recipe.mix, recipe.model.num_classes, recipe.seed);
+  }
+
+  OpenSet open(Split split, const Reader& reader, core::BufferPool& pool) override {
+    data::LoaderOptions options = options_;
+    options.threads = reader.threads;
+    data::OpenOptions how{.stores = reader.stores, .warns = reader.warns};
+    OpenSet result;
+    if (split != Split::kTrain) {
+      const recipe::Source& source = split == Split::kVal ? *data_.val : *data_.test;
+      const auto set = data::open_dataset(source, data_.index_cache, how);
+      result.set = set;
+      result.stream = data::eval_images(set, options, reader.slice, pool);
+      return result;
+    }
+    how.lazy = options.streamed;
+    how.shard_sizes = reader.shard_sizes;
+    how.shard_digests = reader.shard_digests;
+    const auto set = data::open_dataset(data_.train, data_.index_cache, how);
+    result.set = set;
+    result.stream = data::train_images(set, options, reader.slice, pool);
+    if (!options.streamed && is_plain_and_local(data_.train)) {
+      result.contents = digest_of_samples(*set);
+    }
+    return result;
+  }
+
+  Example prepare(const data::Batch& batch, bool training) const override {
+    input::ImageTensors tensors = input_.prepare(batch);
+    if (training && mixer_) mixer_->mix(tensors, batch.epoch, batch.position);
+    return {.input = std::move(tensors.images), .target = std::move(tensors.targets)};
+  }
+
+  std::int64_t fixed_targets(std::int64_t samples) const override { return samples; }
+
+  at::Tensor loss_sum(const at::Tensor& output, const Example& example) const override {
+    return loss_->sum(output, example.target);
+  }
+
+  std::int64_t sum_count() const override { return kSums; }
+
+  at::Tensor sums(const at::Tensor& output, const Example& example) const override {
+    const at::Tensor logits = output.to(at::kFloat);
+    const std::int64_t top = std::min(kTop, logits.size(1));
+    const at::Tensor best = std::get<1>(logits.topk(top, 1));  // [count, top], best first
+    const at::Tensor hits = best.eq(example.target.unsqueeze(1));
+    const at::Tensor count =
+        at::full({}, example.target.size(0), logits.options().dtype(at::kDouble));
+    return at::stack({plain_loss_->sum(output, example.target).to(at::kDouble), count,
+                      hits.narrow(1, 0, 1).sum().to(at::kDouble), hits.sum().to(at::kDouble)});
+  }
+
+  std::vector<recipe::Measured> finish(Split /*split*/,
+                                       std::span<const double> sums) const override {
+    const double count = std::max(sums[kTargets], 1.0);
+    return {{row().measure("top1"), sums[kTop1] / count},
+            {row().measure("top5"), sums[kTop5] / count},
+            {row().measure("loss"), sums[kLoss] / count}};
+  }
+
+ private:
+  recipe::Data data_;
+  data::LoaderOptions options_;
+  input::ImageInput input_;
+  std::optional<input::Mixer> mixer_;  // nullopt where the recipe mixes nothing
+  std::unique_ptr<nn::Loss> loss_, plain_loss_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_image_classification(const recipe::TaskRow& row,
+                                                const recipe::Recipe& recipe, at::Device device) {
+  return std::make_unique<ImageClassification>(row, recipe, device);
+}
+
+}  // namespace scaletrain::task

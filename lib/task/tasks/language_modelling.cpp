@@ -1,0 +1,102 @@
+// The next token of a text: softmax cross-entropy over the vocabulary, measured by its mean, by its
+// exponential (perplexity), and in bits per byte of the text where the sets say how many bytes
+// their tokens stand for.
+#include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "lib/data/loader/token_stream.h"
+#include "lib/input/tokens.h"
+#include "lib/nn/loss.h"
+#include "lib/task/task.h"
+
+namespace scaletrain::task {
+namespace {
+
+class LanguageModelling : public Task {
+ public:
+  LanguageModelling(const recipe::TaskRow& row, const recipe::Recipe& recipe, at::Device device)
+      : Task(row),
+        data_(recipe.data),
+        vocab_size_(recipe.model.integer("vocab_size")),
+        seed_(recipe.seed),
+        input_(device),
+        loss_(nn::make_loss(recipe.loss)),
+        plain_loss_(nn::make_plain_loss(recipe.loss)) {}
+
+  OpenSet open(Split split, const Reader& reader, core::BufferPool& pool) override {
+    const recipe::Source& source = split == Split::kTrain ? data_.train
+                                   : split == Split::kVal ? *data_.val
+                                                          : *data_.test;
+    const auto set = std::make_shared<const data::TokenSet>(
+        source.tokens, data::TokenOptions{.context = data_.context,
+                                          .token_bytes = data_.token_bytes,
+                                          .vocab_size = vocab_size_,
+                                          .stores = reader.stores});
+    if (split == Split::kTrain) masked_ = set->is_masked();
+    bytes_per_token_.at(static_cast<std::size_t>(split)) = set->bytes_per_token();
+    const data::TokenLoaderOptions options{.seed = seed_,
+                                           .shuffle_files = data_.shuffle_shards,
+                                           .threads = reader.threads,
+                                           .prefetch = static_cast<int>(data_.prefetch)};
+    OpenSet result;
+    result.set = set;
+    result.stream = split == Split::kTrain ? data::train_windows(set, options, reader.slice, pool)
+                                           : data::eval_windows(set, options, reader.slice, pool);
+    return result;
+  }
+
+  Example prepare(const data::Batch& batch, bool /*training*/) const override {
+    input::TokenTensors tensors = input_.prepare(batch);
+    return {.input = std::move(tensors.tokens), .target = std::move(tensors.targets)};
+  }
+
+  std::int64_t fixed_targets(std::int64_t samples) const override {
+    return masked_ ? 0 : samples * data_.context;
+  }
+
+  at::Tensor loss_sum(const at::Tensor& output, const Example& example) const override {
+    return loss_->sum(output.flatten(0, 1), example.target.flatten());
+  }
+
+  std::int64_t sum_count() const override { return kTargets + 1; }
+
+  at::Tensor sums(const at::Tensor& output, const Example& example) const override {
+    const at::Tensor loss = plain_loss_->sum(output.flatten(0, 1), example.target.flatten());
+    return at::stack({loss.to(at::kDouble), example.target.ge(0).sum().to(at::kDouble)});
+  }
+
+  std::vector<recipe::Measured> finish(Split split, std::span<const double> sums) const override {
+    const double loss = sums[kLoss] / std::max(sums[kTargets], 1.0);
+    std::vector<recipe::Measured> result{{row().measure("loss"), loss},
+                                         {row().measure("perplexity"), std::exp(loss)}};
+    const std::optional<double> bytes = bytes_per_token_.at(static_cast<std::size_t>(split));
+    if (bytes) {
+      result.push_back({row().measure("bits_per_byte"), loss / std::log(2.0) / *bytes});
+    }
+    return result;
+  }
+
+ private:
+  recipe::Data data_;
+  std::int64_t vocab_size_;
+  std::uint64_t seed_;
+  input::TokenInput input_;
+  std::unique_ptr<nn::Loss> loss_, plain_loss_;
+  bool masked_ = false;
+  std::array<std::optional<double>, 3> bytes_per_token_;  // of each split's text
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_language_modelling(const recipe::TaskRow& row,
+                                              const recipe::Recipe& recipe, at::Device device) {
+  return std::make_unique<LanguageModelling>(row, recipe, device);
+}
+
+}  // namespace scaletrain::task

@@ -1,0 +1,87 @@
+#include "lib/train/agreement.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/version.h>
+
+#include "lib/core/hash.h"
+#include "lib/recipe/agreed.h"
+
+namespace scaletrain::train {
+namespace {
+
+using core::ExitCode;
+
+constexpr const char* kSameCommand = "start every node with the same recipe and the same --set";
+constexpr const char* kSameProgram = "install the same version on every node";
+constexpr const char* kSameFiles = "give every node the same files, and start again";
+
+std::string describe(const nn::Model& model) {
+  std::string text;
+  std::int64_t elements = 0;
+  std::size_t tensors = 0;
+  const auto add = [&](const std::string& name, const at::Tensor& tensor) {
+    text += fmt::format("{} [{}] {}\n", name, fmt::join(tensor.sizes(), ","),
+                        c10::toString(tensor.scalar_type()));
+    elements += tensor.numel();
+    ++tensors;
+  };
+  for (const auto& item : model.named_parameters()) add(item.key(), item.value());
+  for (const auto& item : model.named_buffers()) add(item.key(), item.value());
+  return fmt::format("{} tensors of {} elements (digest {:016x})", tensors, elements,
+                     core::xxh3_64(text));
+}
+
+}  // namespace
+
+std::vector<dist::Claim> claims_on_joining(const recipe::Recipe& recipe,
+                                           const std::optional<std::filesystem::path>& resume) {
+  std::vector<dist::Claim> claims;
+  for (const auto& [key, value] : recipe::agreed_values(recipe)) {
+    claims.push_back({.field = key + " of the recipe",
+                      .value = value,
+                      .code = ExitCode::kUsage,
+                      .remedy = kSameCommand});
+  }
+  claims.push_back({.field = "LibTorch's version",
+                    .value = TORCH_VERSION,
+                    .code = ExitCode::kUsage,
+                    .remedy = kSameProgram});
+  claims.push_back({.field = "the checkpoint to resume from",
+                    .value = resume ? resume->filename().string() : "none",
+                    .code = ExitCode::kUsage,
+                    .remedy = "start every node with the same --resume"});
+  return claims;
+}
+
+void claim_set(std::vector<dist::Claim>& claims, const std::string& name, const SetFacts& set) {
+  claims.push_back({.field = fmt::format("the number of samples of {}", name),
+                    .value = std::to_string(set.samples),
+                    .code = ExitCode::kData,
+                    .remedy = kSameFiles});
+  claims.push_back({.field = fmt::format("the digest of {} (names, labels and sizes)", name),
+                    .value = set.digest,
+                    .code = ExitCode::kData,
+                    .remedy = kSameFiles});
+}
+
+void claim_samples(std::vector<dist::Claim>& claims, const std::string& set_digest) {
+  claims.push_back({.field = "the digest of 16 samples of data.train",
+                    .value = set_digest,
+                    .code = ExitCode::kData,
+                    .remedy = kSameFiles});
+}
+
+void claim_model(std::vector<dist::Claim>& claims, std::int64_t total_steps,
+                 const nn::Model& model) {
+  claims.push_back({.field = "the number of steps",
+                    .value = std::to_string(total_steps),
+                    .code = ExitCode::kData,
+                    .remedy = kSameFiles});
+  claims.push_back({.field = "the model",
+                    .value = describe(model),
+                    .code = ExitCode::kUsage,
+                    .remedy = kSameProgram});
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,88 @@
+#include "lib/train/build.h"
+
+#include <ATen/Parallel.h>
+
+#include <utility>
+#include <vector>
+
+#include "lib/dist/device.h"
+#include "lib/train/agreement.h"
+#include "lib/train/replicate.h"
+#include "lib/train/reproducible.h"
+#include "lib/train/resume.h"
+
+namespace scaletrain::train {
+namespace {
+
+// Joins the other ranks of the job.
+std::unique_ptr<dist::Group> join(const recipe::Recipe& recipe, const core::WorkerEnv& env,
+                                  const std::optional<std::filesystem::path>& resume,
+                                  core::Beat& beat) {
+  const at::Device device =
+      dist::choose_device(recipe.device, {.rank = env.local_rank, .ranks = env.local_world_size});
+  if (device.is_cuda()) dist::choose_kernels(recipe.deterministic);
+  beat.enter(core::Phase::kJoining);
+  auto group = std::make_unique<dist::Group>(env, device, dist::patience_for_peers(env), beat,
+                                             claims_on_joining(recipe, resume));
+  beat.enter(core::Phase::kStarting);
+  return group;
+}
+
+// What differs would be trained on without a word, or end in a collective that makes no sense.
+void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
+  claim_model(claims, run.length.total_steps, *run.learner.model);
+  run.beat.enter(core::Phase::kJoining);
+  run.group->agree("parts", claims);
+  run.beat.enter(core::Phase::kStarting);
+}
+
+}  // namespace
+
+std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env,
+                               const std::optional<std::filesystem::path>& resume,
+                               core::Beat beat) {
+  auto built = std::make_unique<Run>();
+  Run& run = *built;
+  run.recipe = std::move(recipe);
+  run.beat = std::move(beat);
+  run.batch = recipe::plan_batch(run.recipe.batch, env.world_size);
+  if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
+  run.group = join(run.recipe, env, resume, run.beat);
+  const at::Device device = run.group->device();
+  if (resume) run.state = state_of_rank_0(*run.group, *resume);
+
+  std::vector<dist::Claim> claims;
+  run.task = task::make_task(run.recipe, device);
+  // Its threads decode while the rest is built.
+  run.sets = open_sets(run.recipe, env, device, *run.task, run.state, claims);
+  run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state);
+  run.beat.set_total_steps(run.length.total_steps);
+  run.learner = build_learner(run.recipe, device, run.length, run.batch.global);
+  if (run.group->rank() == 0) warn_of_warmup(run.recipe, run.length);
+  compare_with_others(run, std::move(claims));
+
+  if (resume) restore(run, *resume);
+  replicate(*run.group, values(run.learner.tensors()), "initial model");
+  const bool same_ranks = run.state.world_size == run.group->world_size();
+  if (resume && same_ranks) restore_ranks(*run.group, run.learner.buffers(), *resume);
+  run.parallel = std::make_unique<parallel::DataParallel>(
+      run.learner.parameters, *run.group,
+      same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
+  run.engine =
+      std::make_unique<engine::Engine>(engine::EngineParts{.model = *run.learner.model,
+                                                           .task = *run.task,
+                                                           .precision = *run.learner.precision,
+                                                           .parallel = *run.parallel,
+                                                           .group = *run.group},
+                                       run.recipe.seed);
+
+  const format::TrainState was = run.state;
+  describe_process(run.state, *run.group);
+  run.sets.training_set.describe(run.state);
+  run.state.global_batch = run.batch.global;
+  run.state.best_by = run.recipe.checkpoint.best.metric;
+  if (resume && run.group->rank() == 0) warn_of_differences(run, was);
+  return built;
+}
+
+}  // namespace scaletrain::train

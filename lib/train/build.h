@@ -1,0 +1,18 @@
+// Builds a run.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "lib/core/worker_env.h"
+#include "lib/train/run.h"
+
+namespace scaletrain::train {
+
+// Joins the other ranks and builds everything; with `resume`, a verified checkpoint, tensors and
+// state are its. Every rank calls it at once. Throws what the modules throw.
+std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env,
+                               const std::optional<std::filesystem::path>& resume, core::Beat beat);
+
+}  // namespace scaletrain::train

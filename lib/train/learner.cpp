@@ -1,0 +1,56 @@
+#include "lib/train/learner.h"
+
+#include <utility>
+
+#include "lib/core/log.h"
+#include "lib/dist/device.h"
+
+namespace scaletrain::train {
+
+NamedTensors Learner::buffers() const {
+  NamedTensors result;
+  for (const auto& item : model->named_buffers()) result[item.key()] = item.value();
+  return result;
+}
+
+NamedTensors Learner::tensors() const {
+  NamedTensors result = buffers();
+  for (const auto& item : model->named_parameters()) result[item.key()] = item.value().detach();
+  return result;
+}
+
+Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
+                      std::int64_t global_batch) {
+  Learner learner;
+  learner.model = nn::make_model(recipe.model, recipe.data.image_size, recipe.seed);
+  learner.model->to(device);
+  std::vector<units::NamedParameter> named;
+  for (const auto& item : learner.model->named_parameters()) {
+    learner.parameters.push_back(item.value());
+    named.push_back({.name = item.key(),
+                     .tensor = item.value(),
+                     .shape = item.value().sizes().vec(),
+                     .decays = learner.model->decays(item.key())});
+  }
+  learner.precision =
+      precision::make_precision(recipe.precision, {device, dist::compute_capability(device)});
+  learner.optimizer = optim::make_optimizer(recipe.optimizer, std::move(named));
+  learner.schedule = std::make_unique<optim::Schedule>(
+      recipe.schedule, optim::scaled_lr(recipe.optimizer, global_batch),
+      optim::ScheduleSpan{.total_steps = length.total_steps + length.schedule_shift,
+                          .steps_per_epoch = length.steps_per_epoch});
+  return learner;
+}
+
+void warn_of_warmup(const recipe::Recipe& recipe, const Length& length) {
+  if (!recipe.schedule.warmup) return;
+  const std::int64_t total = length.total_steps + length.schedule_shift;
+  const std::int64_t steps = optim::duration_steps(*recipe.schedule.warmup, length.steps_per_epoch);
+  if (steps <= total) return;
+  core::warn(
+      "the warmup of {} steps is longer than the training of {}: the learning rate never "
+      "reaches its peak",
+      steps, total);
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,39 @@
+// The model, and what changes it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "lib/nn/model.h"
+#include "lib/optim/optimizer.h"
+#include "lib/optim/schedule.h"
+#include "lib/precision/precision.h"
+#include "lib/recipe/recipe.h"
+#include "lib/train/buffers.h"
+#include "lib/train/length.h"
+
+namespace scaletrain::train {
+
+struct Learner {
+  std::shared_ptr<nn::Model> model;
+  std::vector<at::Tensor> parameters;
+  std::unique_ptr<precision::Precision> precision;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  std::unique_ptr<optim::Schedule> schedule;
+
+  NamedTensors buffers() const;  // the model's own
+  NamedTensors tensors() const;  // its parameters and buffers
+};
+
+// What the recipe asks for, freshly initialised. `global_batch`: what the learning rate may be
+// scaled by.
+Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
+                      std::int64_t global_batch);
+
+// Warns of a warmup that does not end before the training does: a trial of a few steps is a fair
+// use of a recipe; the same by mistake trains nothing.
+void warn_of_warmup(const recipe::Recipe& recipe, const Length& length);
+
+}  // namespace scaletrain::train

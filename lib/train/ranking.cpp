@@ -1,0 +1,36 @@
+#include "lib/train/ranking.h"
+
+#include <algorithm>
+
+namespace scaletrain::train {
+
+bool rank(std::vector<format::RankedStep>& best_first, format::RankedStep one,
+          const recipe::Measure& by, std::int64_t keep) {
+  const auto place = std::find_if(
+      best_first.begin(), best_first.end(),
+      [&](const format::RankedStep& other) { return by.better_than(one.metric, other.metric); });
+  const auto number = static_cast<std::int64_t>(place - best_first.begin());
+  best_first.insert(place, one);
+  if (static_cast<std::int64_t>(best_first.size()) > keep) {
+    best_first.resize(static_cast<std::size_t>(keep));
+  }
+  return number < keep;
+}
+
+recipe::Measure best_measure(const recipe::Recipe& recipe) {
+  const recipe::Best& best = recipe.checkpoint.best;
+  recipe::Measure measure = *recipe::find_task(recipe.task)->measure(best.metric);
+  measure.better =
+      best.mode == "max" ? recipe::Measure::Better::kHigher : recipe::Measure::Better::kLower;
+  return measure;
+}
+
+std::optional<double> value_of(const recipe::Measure& measure,
+                               const std::vector<recipe::Measured>& measures) {
+  for (const recipe::Measured& one : measures) {
+    if (one.measure->name == measure.name) return one.value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,120 @@
+#include "lib/train/resume.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/read_faults.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/train/replicate.h"
+#include "lib/train/reproducible.h"
+
+namespace scaletrain::train {
+namespace {
+
+void forget_best(format::TrainState& state) {
+  const format::TrainState none;
+  state.best_step = none.best_step;
+  state.best_metric = none.best_metric;
+}
+
+// Of the best checkpoints so far those that lie in `folder`, `most` of them.
+void keep_best_of(Run& run, const std::filesystem::path& folder, std::int64_t most) {
+  std::vector<format::RankedStep> ranked = std::exchange(run.state.best_steps, {});
+  if (most == 0 || run.state.best_step < 0) return;
+  if (run.state.best_by != run.recipe.checkpoint.best.metric) {
+    if (run.group->rank() == 0) {
+      core::warn(
+          "the best checkpoint was chosen by {}, and is by {} from here on: it is chosen anew",
+          run.state.best_by, run.recipe.checkpoint.best.metric);
+    }
+    return forget_best(run.state);
+  }
+  // An earlier version, or a run that kept none, did not list it.
+  if (ranked.empty() || ranked.front().step != run.state.best_step) {
+    ranked.insert(ranked.begin(), {run.state.best_step, run.state.best_metric});
+  }
+  std::string found;  // "yn": the first is there, the second is not
+  for (const format::RankedStep& one : ranked) {
+    const bool looks = run.group->rank() == 0;
+    const std::filesystem::path path = format::checkpoint_path(folder, one.step);
+    found += looks && core::type_at(path) != std::filesystem::file_type::not_found ? 'y' : 'n';
+  }
+  found = run.group->broadcast_text(found, 0, "the best checkpoints");
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    const auto kept = static_cast<std::int64_t>(run.state.best_steps.size());
+    if (found[i] == 'y' && kept < most) run.state.best_steps.push_back(ranked[i]);
+  }
+  if (found[0] == 'y') return;
+  if (run.group->rank() == 0) {
+    core::warn("{}: the best checkpoint is not in this run's folder: the best is chosen anew",
+               format::checkpoint_path(folder, run.state.best_step).string());
+  }
+  if (run.state.best_steps.empty()) return forget_best(run.state);
+  run.state.best_step = run.state.best_steps.front().step;
+  run.state.best_metric = run.state.best_steps.front().metric;
+}
+
+// Of a run that goes on in another folder, or that kept no best one before, nothing is the best
+// yet. Rank 0 looks: other nodes may not have the folder.
+void look_into_folder(Run& run, const std::filesystem::path& checkpoint) {
+  const std::filesystem::path folder = run.checkpoints();
+  const auto rank_0_finds = [&](bool found, const char* what) {
+    return run.group->broadcast_text(found ? "yes" : "no", 0, what) == "yes";
+  };
+  std::error_code ignored;
+  run.is_saved =
+      rank_0_finds(std::filesystem::equivalent(checkpoint.parent_path(), folder, ignored),
+                   "the checkpoint's folder");
+  keep_best_of(run, folder, run.recipe.checkpoint.keep_best);
+}
+
+}  // namespace
+
+format::TrainState state_of_rank_0(dist::Group& group, const std::filesystem::path& checkpoint) {
+  const std::string own =
+      group.rank() == 0 ? format::render_state(format::read_state(checkpoint)) : "";
+  return format::parse_state(group.broadcast_text(own, 0, "the checkpoint's state"),
+                             (checkpoint / "state.json").string());
+}
+
+void restore(Run& run, const std::filesystem::path& checkpoint) {
+  if (run.state.global_batch != run.batch.global) {
+    throw core::RecipeError(
+        "/batch",
+        fmt::format("the global batch is {}, the checkpoint's was {}", run.batch.global,
+                    run.state.global_batch),
+        fmt::format("start {} ranks (--nproc), as it had, or set {{\"global\": {}, "
+                    "\"per_device\": N}} with N a divisor for {} ranks",
+                    run.state.world_size, run.state.global_batch, run.group->world_size()));
+  }
+  checkpoint::Contents contents;
+  contents.model = run.learner.tensors();
+  contents.optimizer = run.learner.optimizer->state();
+  if (run.group->rank() == 0) {
+    checkpoint::load(checkpoint, contents, [&run] { run.beat.enter(core::Phase::kStarting); });
+  }
+  replicate(*run.group, values(contents.optimizer), "optimizer state");
+  run.learner.precision->load_state(run.state.scaler);
+  look_into_folder(run, checkpoint);
+}
+
+void warn_of_differences(const Run& run, const format::TrainState& was) {
+  const std::vector<std::string> changed = differences(was, run.state);
+  if (!changed.empty()) {
+    core::warn("not bit for bit as the run it continues: {}", fmt::join(changed, "; "));
+  }
+  if (was.set_samples == 0 || run.recipe.data.samples_per_epoch > 0) return;
+  const std::int64_t before = was.set_samples / run.batch.global;
+  if (before != run.length.steps_per_epoch) {
+    core::warn("{}", describe_change(run.length, run.state, before));
+  }
+}
+
+}  // namespace scaletrain::train

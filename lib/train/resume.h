@@ -1,0 +1,24 @@
+// How a run goes on from a checkpoint.
+#pragma once
+
+#include <filesystem>
+
+#include "lib/dist/group.h"
+#include "lib/format/train_state.h"
+#include "lib/train/run.h"
+
+namespace scaletrain::train {
+
+// state.json of `checkpoint`, which rank 0 reads: other nodes may not have the folder. Every rank
+// calls it.
+format::TrainState state_of_rank_0(dist::Group& group, const std::filesystem::path& checkpoint);
+
+// Fills the model on rank 0 and the optimizer on all ranks from `checkpoint`, whose state
+// `run.state` is already, and looks for the best checkpoints in the run's folder. Every rank calls
+// it. Throws core::RecipeError for another global batch, core::CheckpointError for other tensors.
+void restore(Run& run, const std::filesystem::path& checkpoint);
+
+// Warns of what makes `run` another one than the run it goes on from, whose state was `was`.
+void warn_of_differences(const Run& run, const format::TrainState& was);
+
+}  // namespace scaletrain::train

@@ -1,0 +1,40 @@
+// Everything a recipe asks for, built for this rank.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "lib/core/beat.h"
+#include "lib/dist/group.h"
+#include "lib/engine/engine.h"
+#include "lib/format/train_state.h"
+#include "lib/parallel/data_parallel.h"
+#include "lib/recipe/recipe.h"
+#include "lib/task/task.h"
+#include "lib/train/learner.h"
+#include "lib/train/length.h"
+#include "lib/train/sets.h"
+
+namespace scaletrain::train {
+
+struct Run {
+  recipe::Recipe recipe;
+  core::Beat beat;
+  recipe::BatchPlan batch;
+  std::unique_ptr<dist::Group> group;
+  std::unique_ptr<task::Task> task;
+  Sets sets;
+  Length length;
+  Learner learner;
+  std::unique_ptr<parallel::DataParallel> parallel;
+  std::unique_ptr<engine::Engine> engine;
+
+  format::TrainState state;  // where training is; {} at a fresh start
+  bool is_saved = false;     // `state` came from a checkpoint in the run's own folder
+
+  double lr() const;  // of the next step
+  // On rank 0 the checkpoints' folder, which other nodes may not have.
+  std::filesystem::path checkpoints() const;
+};
+
+}  // namespace scaletrain::train

@@ -1,0 +1,31 @@
+// The recipe's sets, opened for this rank.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lib/core/buffer.h"
+#include "lib/core/worker_env.h"
+#include "lib/dist/agreement.h"
+#include "lib/format/train_state.h"
+#include "lib/recipe/recipe.h"
+#include "lib/task/task.h"
+#include "lib/train/training_set.h"
+
+namespace scaletrain::train {
+
+struct Sets {
+  std::unique_ptr<core::BufferPool> pool;
+  task::OpenSet train, val, test;  // without a stream where the recipe has no such set
+  TrainingSet training_set;        // what is known of data.train
+
+  data::BatchStream* stream(task::Split split) const;  // nullptr: there is none
+};
+
+// Opens them; training goes on where `state` stands, which is moved to the next epoch where the set
+// has become too small for the step. Threads begin to read ahead. Adds to `claims` what all ranks
+// must have alike.
+Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device,
+               task::Task& task, format::TrainState& state, std::vector<dist::Claim>& claims);
+
+}  // namespace scaletrain::train

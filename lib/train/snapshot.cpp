@@ -1,0 +1,62 @@
+#include "lib/train/snapshot.h"
+
+#include <fmt/format.h>
+
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/recipe/load.h"
+#include "lib/train/replicate.h"
+
+namespace scaletrain::train {
+namespace {
+
+// Days of training are not given up for a test that cannot be had.
+bool is_sound(const std::filesystem::path& best) {
+  try {
+    format::check_checkpoint(best);
+    return true;
+  } catch (const core::Error& error) {
+    if (error.exit_code() != core::ExitCode::kData) throw;  // it may be read the next time
+    core::warn("{}: {}; the last model is tested, not the best", error.place(), error.found());
+    return false;
+  }
+}
+
+}  // namespace
+
+checkpoint::Contents snapshot(Run& run) {
+  const NamedTensors buffers = run.learner.buffers();
+  run.sets.training_set.gather(*run.group, run.state);
+  checkpoint::Contents contents;
+  contents.model = run.learner.tensors();
+  for (auto& [name, mean] : mean_over_ranks(*run.group, buffers)) contents.model[name] = mean;
+  contents.buffers = gather_ranks(*run.group, buffers);
+  contents.optimizer = run.learner.optimizer->state();
+  contents.state = run.state;
+  contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};
+  contents.state.scaler = run.learner.precision->state();
+  contents.state.random = {{"seed", fmt::format("{:016x}", run.recipe.seed)},
+                           {"step", run.state.step}};
+  contents.state.bucket_layout = run.parallel->layout();
+  contents.classes = run.sets.train.set->classes();
+  contents.recipe = recipe::to_json(run.recipe);
+  return contents;
+}
+
+format::TrainState load_best_model(Run& run) {
+  NamedTensors tensors = run.learner.tensors();
+  format::TrainState at_hand = run.state;
+  if (run.group->rank() == 0) {
+    const std::filesystem::path best =
+        format::checkpoint_path(run.checkpoints(), run.state.best_step);
+    if (is_sound(best)) {
+      checkpoint::load_model(best, tensors, [&run] { run.beat.enter(core::Phase::kValidating); });
+      at_hand = format::read_state(best);
+    }
+  }
+  replicate(*run.group, values(tensors), "best model");
+  return at_hand;
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,28 @@
+// A parameter, or the piece of one that a rank owns, as optimizers and checkpoints take it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace scaletrain::units {
+
+struct NamedParameter {
+  std::string name;   // of the logical tensor: the model's
+  at::Tensor tensor;  // its .grad() holds the gradient
+  // The logical tensor's shape, and the element of it, counted row by row, where `tensor` begins;
+  // without a shape `tensor` is all of it, as it is.
+  std::vector<std::int64_t> shape = {};
+  std::int64_t begin = 0;
+  // Whether the model wants weight decay on it.
+  bool decays = true;
+
+  // Dimensions of the logical tensor.
+  std::int64_t dimensions() const {
+    return shape.empty() ? tensor.dim() : static_cast<std::int64_t>(shape.size());
+  }
+};
+
+}  // namespace scaletrain::units

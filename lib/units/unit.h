@@ -1,0 +1,42 @@
+// A model as a sequence of units: values that those who build models and those who run them share.
+//
+// A unit is the smallest part that can be run again, be cut, or lie in another place than the next
+// one. What stands between two units sees nothing but a Flow.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace scaletrain::units {
+
+// What goes from one unit to the next; [0] is the main tensor.
+using Flow = std::vector<at::Tensor>;
+
+// How a unit is run; the same for all units of one pass.
+struct Context {
+  bool again =
+      false;  // it ran on this input before: what counts passes, as BatchNorm does, does not
+};
+
+struct Unit {
+  std::string name;
+  // The parameters and buffers that it uses, by their names in the model; a tensor that two units
+  // name is tied.
+  std::vector<std::string> tensors;
+  // May draw from the process's generator (dropout), and depends on nothing that earlier units
+  // drew: with the generator in the same state it gives the same.
+  std::function<Flow(Flow input, const Context& context)> run;
+};
+
+// Called with the number of each unit before that runs.
+using BeforeUnit = std::function<void(std::size_t unit)>;
+
+// The units' fold over `input`: each gets what the one before has returned.
+Flow run(const std::vector<Unit>& units, Flow input, const Context& context,
+         const BeforeUnit& before_unit = {});
+
+}  // namespace scaletrain::units

@@ -1,0 +1,220 @@
+"""The parts of scripts/gpu.sh, which sets the environment and the time limits.
+
+    python scripts/bench/gpu_parts.py --list | --table | PART...  [--out FOLDER]
+
+A part prints JSON lines, adds them to OUT/gpu.jsonl and raises where something is not as it must
+be. With a GPU it runs at the size that its figures are meant for, without one at a tiny size on the
+CPU: `Machine.gpu` says which.
+"""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+
+import compare
+import gpu_models
+import torch
+
+PARTS = {}
+
+
+def part(function):
+    PARTS[function.__name__] = function
+    return function
+
+
+class Machine:
+    """What parts run on, and how they run our programs there."""
+
+    def __init__(self, folder, out):
+        self.gpu = torch.cuda.is_available()
+        self.device = "cuda" if self.gpu else "cpu"
+        self.folder, self.out = pathlib.Path(folder), pathlib.Path(out)
+        self.name = torch.cuda.get_device_name() if self.gpu else platform.processor() or "a CPU"
+
+    def ours(self, *command, expect=0, env=None):
+        """Runs one of our programs with the libraries that were carried along."""
+        done = subprocess.run(
+            [str(compare.PROGRAMS / command[0]), *map(str, command[1:])], cwd=self.folder,
+            env={**os.environ, "LD_LIBRARY_PATH": os.environ.get("SCALETRAIN_LIBRARIES", ""),
+                 **(env or {})}, capture_output=True, text=True, check=False)
+        if done.returncode != expect:
+            raise RuntimeError(f"{command}: exit {done.returncode}, not {expect}\n"
+                               f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
+        return done
+
+    def shards(self, samples, size, encoding, classes=10):
+        """The shards of drawn shapes, made once."""
+        folder = self.folder / f"{encoding.split(':')[0]}-{size}-{samples}"
+        if not folder.exists():
+            self.ours("scaletrain-data", "synth", folder, "--samples", samples, "--size", size,
+                      "--encoding", encoding, "--classes", classes, "--shard-bytes", "64MB")
+        return sorted(map(str, folder.glob("*.tar")))
+
+    def recipe(self, name, **changes):
+        """The file of a short run on small drawn shapes, `changes` merged at the top level."""
+        shards = self.shards(512 if self.gpu else 64, 32, "png")
+        first = {"name": name, "seed": 7, "device": self.device,
+                 "model": {"name": "resnet18" if self.gpu else "mlp", "num_classes": 10},
+                 "data": {"train": {"shards": shards}, "image_size": 32},
+                 "batch": {"per_device": 16}, "steps": 20 if self.gpu else 4,
+                 "optimizer": {"name": "sgd", "lr": 0.02}, "log": {"every": {"steps": 1}},
+                 "output": str(self.folder / name)}
+        path = self.folder / f"{name}.json"
+        path.write_text(json.dumps({**first, **changes}), encoding="utf-8")
+        return path
+
+    def train(self, name, *flags, expect=0, env=None, **changes):
+        """Trains recipe() and returns the folder of the run and what the launcher said."""
+        path = self.recipe(name, **changes)
+        done = self.ours("scaletrain", "launch", "--nproc", 1, *flags, path, expect=expect, env=env)
+        return self.folder / name, done.stderr
+
+    def train_pair(self, name, *flags, **more):
+        """Two ranks with Gloo, on a GPU both on the one device (lib/dist/device.h)."""
+        env = {"SCALETRAIN_SHARE_DEVICE": "1", **more.pop("env", {})}
+        return self.train(name, "--nproc", 2, *flags, env=env,
+                          **{"device": "auto" if self.gpu else "cpu", **more})
+
+    def digest(self, run):
+        done = self.ours("scaletrain", "checkpoint", "inspect", run, "--json")
+        return json.loads(done.stdout)["model_digest"]
+
+    def report(self, name, **values):
+        line = json.dumps({"part": name, "device": self.name, "gpu": self.gpu,
+                           "torch": torch.__version__, **values})
+        print(line, flush=True)
+        with open(self.out / "gpu.jsonl", "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+def doctest_result(text):
+    return next(line for line in text.splitlines() if line.startswith("[doctest] test cases"))
+
+
+def must(condition, what):
+    if not condition:
+        raise RuntimeError(what)
+
+
+@part
+def tests(machine):
+    """The unit tests that are skipped without a GPU."""
+    for program in ("test_dist", "test_precision"):
+        done = machine.ours(program, "--test-case=*CUDA*,*GPU*,*cuDNN*")
+        machine.report("tests", program=program, result=doctest_result(done.stdout))
+
+
+@part
+def nccl(machine):
+    """NCCL's group with one rank: sums, the watch, the abort and the end."""
+    done = machine.ours("test_dist", "--test-case=*NCCL*")
+    machine.report("nccl", result=doctest_result(done.stdout), ran=machine.gpu)
+
+
+@part
+def gloo(machine):
+    """Two ranks on one device."""
+    run, _ = machine.train_pair("gloo")
+    machine.report("gloo", loss=compare.train_lines(run)[-1]["loss"])
+
+
+@part
+def precision(machine):
+    """Every precision trains to about the same loss."""
+    losses = {}
+    for name in ("fp32", "tf32", "bf16"):
+        run, _ = machine.train(f"precision-{name}", precision=name)
+        losses[name] = compare.train_lines(run)[-1]["loss"]
+    machine.report("precision", **losses, fp16="not there yet")
+    spread = max(losses.values()) - min(losses.values())
+    must(spread < 0.1 * losses["fp32"], f"the losses are too far apart: {losses}")
+
+
+@part
+def deterministic(machine):
+    """The same recipe twice gives the same bits."""
+    digests = [machine.digest(machine.train(f"deterministic-{i}", deterministic=True)[0])
+               for i in range(2)]
+    machine.report("deterministic", same=digests[0] == digests[1], model_digest=digests[0])
+    must(digests[0] == digests[1], "two runs gave different models")
+
+
+@part
+def resume(machine):
+    """A run that is stopped half way and resumed gives the bits of one that was not."""
+    half = 10 if machine.gpu else 2
+    whole, _ = machine.train("whole", deterministic=True, steps=2 * half)
+    run, _ = machine.train("halves", deterministic=True, steps=2 * half, expect=137,
+                           checkpoint={"every": {"steps": half}},
+                           env={"SCALETRAIN_FAULT": f"kill@{half + 1}"})
+    machine.ours("scaletrain", "resume", run)
+    same = machine.digest(whole) == machine.digest(run)
+    machine.report("resume", same=same)
+    must(same, "the resumed run gave another model")
+
+
+@part
+def killed(machine):
+    """Of two ranks the one that was killed is named."""
+    _, said = machine.train_pair("killed", expect=137, env={"SCALETRAIN_FAULT": "kill@3,1"})
+    machine.report("killed", named="rank 1 " in said)
+    must("rank 1 " in said, said)
+
+
+@part
+def stopped(machine):
+    """A rank that stands still is named in time, and nothing is left."""
+    _, said = machine.train_pair("stopped", "--hang-timeout", "10s" if machine.gpu else "2s",
+                                 expect=75, env={"SCALETRAIN_FAULT": "stop@3,1"})
+    machine.report("stopped", named="rank 1 " in said)
+    must("rank 1 " in said, said)
+
+
+for model in gpu_models.MODELS:
+    PARTS[model] = lambda machine, name=model: gpu_models.measure(machine, name)
+
+
+@part
+def gpt2(machine):
+    """GPT-2 with 124 million parameters."""
+    machine.report("gpt2", skipped="the model is not there yet")
+
+
+def write_table(out):
+    """The newest figures of every model as a table for docs/gpu-results.md."""
+    newest = {}
+    lines = out / "gpu.jsonl"
+    for text in lines.read_text(encoding="utf-8").splitlines() if lines.exists() else []:
+        line = json.loads(text)
+        if line["gpu"] and "images_per_s" in line:
+            newest[line["part"], line["data"]] = line
+    (out / "gpu-results.md").write_text(gpu_models.table(newest.values()), encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", metavar="PART", choices=[[], *PARTS])
+    parser.add_argument("--list", action="store_true", help="the parts, one a line")
+    parser.add_argument("--table", action="store_true", help="writes OUT/gpu-results.md")
+    parser.add_argument("--out", default="build/gpu-results")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(PARTS))
+    if options.table:
+        write_table(pathlib.Path(options.out))
+    for name in options.parts:
+        with tempfile.TemporaryDirectory(prefix="scaletrain-gpu-") as folder:
+            machine = Machine(folder, options.out)
+            if not machine.gpu:
+                print(f"{name}: no NVIDIA GPU here: tried on the CPU at a tiny size",
+                      file=sys.stderr)
+            PARTS[name](machine)
+
+
+if __name__ == "__main__":
+    main()

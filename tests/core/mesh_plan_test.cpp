@@ -1,0 +1,178 @@
+#include "lib/core/mesh_plan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::core {
+namespace {
+
+constexpr std::array<Axis, kAxes> kAll = {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kTensor};
+
+std::string refusal(int world_size, const MeshSizes& asked) {
+  try {
+    const MeshPlan plan(world_size, asked);
+  } catch (const RecipeError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Every mesh of these sizes, with one to three replicas.
+template <class Check>
+void for_each_mesh(const Check& check) {
+  for (const int pipe : {1, 2, 3}) {
+    for (const int replica : {1, 2, 3}) {
+      for (const int shard : {1, 2, 4}) {
+        for (const int tensor : {1, 2, 3}) {
+          const int world = pipe * replica * shard * tensor;
+          CAPTURE(pipe);
+          CAPTURE(replica);
+          CAPTURE(shard);
+          CAPTURE(tensor);
+          check(MeshPlan(world, {.pipe = pipe, .replica = {}, .shard = shard, .tensor = tensor}));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("without sizes every rank is a replica that reads, and rank 0 writes") {
+  const MeshPlan plan(3);
+  CHECK(plan.size(Axis::kReplica) == 3);
+  CHECK(plan.size(Axis::kPipe) == 1);
+  CHECK(plan.readers() == 3);
+  CHECK(plan.group(1, kDataAxes) == std::vector<int>{0, 1, 2});
+  CHECK(plan.group(1, {Axis::kTensor}) == std::vector<int>{1});
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK(plan.reader(rank) == rank);
+    CHECK(plan.reads(rank));
+    CHECK(plan.counts(rank));
+    CHECK(plan.writes(rank) == (rank == 0));
+  }
+}
+
+TEST_CASE("the tensor axis is innermost, the pipeline outermost") {
+  const MeshPlan plan(16, {.pipe = 2, .replica = {}, .shard = 2, .tensor = 2});
+  struct Row {
+    int rank;
+    std::array<int, kAxes> place;  // pipe, replica, shard, tensor
+    int reader;
+    bool reads, counts, writes;
+  };
+  for (const Row& row :
+       {Row{0, {0, 0, 0, 0}, 0, true, true, true}, Row{1, {0, 0, 0, 1}, 0, false, false, true},
+        Row{2, {0, 0, 1, 0}, 1, true, true, true}, Row{6, {0, 1, 1, 0}, 3, true, true, false},
+        Row{8, {1, 0, 0, 0}, 0, true, false, true},
+        Row{15, {1, 1, 1, 1}, 3, false, false, false}}) {
+    CAPTURE(row.rank);
+    for (const Axis axis : kAll) {
+      CHECK(plan.coordinate(row.rank, axis) == row.place[static_cast<std::size_t>(axis)]);
+    }
+    CHECK(plan.reader(row.rank) == row.reader);
+    CHECK(plan.reads(row.rank) == row.reads);
+    CHECK(plan.counts(row.rank) == row.counts);
+    CHECK(plan.writes(row.rank) == row.writes);
+  }
+  CHECK(plan.group(6, {Axis::kTensor}) == std::vector<int>{6, 7});
+  CHECK(plan.group(6, {Axis::kShard}) == std::vector<int>{4, 6});
+  CHECK(plan.group(6, {Axis::kReplica}) == std::vector<int>{2, 6});
+  CHECK(plan.group(6, {Axis::kPipe}) == std::vector<int>{6, 14});
+  CHECK(plan.group(6, kDataAxes) == std::vector<int>{0, 2, 4, 6});
+  CHECK(plan.group(6, {Axis::kTensor, Axis::kPipe}) == std::vector<int>{6, 7, 14, 15});
+  CHECK(plan.group(6, {}) == std::vector<int>{6});
+}
+
+TEST_CASE("the groups of any axes divide the world, and two that share no axis meet once") {
+  for_each_mesh([](const MeshPlan& plan) {
+    for (const std::initializer_list<Axis> axes :
+         {std::initializer_list<Axis>{},
+          {Axis::kPipe},
+          {Axis::kReplica},
+          {Axis::kShard},
+          {Axis::kTensor},
+          kDataAxes,
+          {Axis::kShard, Axis::kTensor},
+          {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kTensor}}) {
+      std::map<std::vector<int>, int> members;
+      for (int rank = 0; rank < plan.world_size(); ++rank) {
+        const std::vector<int> group = plan.group(rank, axes);
+        CHECK(static_cast<int>(group.size()) == plan.size(axes));
+        CHECK(std::set<int>(group.begin(), group.end()).count(rank) == 1);
+        CHECK(std::is_sorted(group.begin(), group.end()));
+        ++members[group];
+      }
+      std::set<int> seen;
+      for (const auto& [group, times] : members) {
+        CHECK(times == plan.size(axes));  // each member names the same group
+        for (const int rank : group) CHECK(seen.insert(rank).second);
+      }
+      CHECK(static_cast<int>(seen.size()) == plan.world_size());
+    }
+    for (int rank = 0; rank < plan.world_size(); ++rank) {
+      const std::vector<int> data = plan.group(rank, kDataAxes);
+      const std::vector<int> tensor = plan.group(rank, {Axis::kTensor});
+      std::vector<int> both;
+      std::set_intersection(data.begin(), data.end(), tensor.begin(), tensor.end(),
+                            std::back_inserter(both));
+      CHECK(both == std::vector<int>{rank});
+    }
+  });
+}
+
+TEST_CASE("a rank stands in a group where its coordinate says") {
+  for_each_mesh([](const MeshPlan& plan) {
+    for (int rank = 0; rank < plan.world_size(); ++rank) {
+      for (const Axis axis : kAll) {
+        CHECK(plan.group(rank, {axis})[static_cast<std::size_t>(plan.coordinate(rank, axis))] ==
+              rank);
+      }
+      CHECK(plan.group(rank, kDataAxes)[static_cast<std::size_t>(plan.reader(rank))] == rank);
+    }
+  });
+}
+
+TEST_CASE("each data coordinate is counted once, and read once in each stage") {
+  for_each_mesh([](const MeshPlan& plan) {
+    std::map<int, int> counted, read;
+    for (int rank = 0; rank < plan.world_size(); ++rank) {
+      counted[plan.reader(rank)] += plan.counts(rank) ? 1 : 0;
+      read[plan.reader(rank)] += plan.reads(rank) ? 1 : 0;
+    }
+    CHECK(static_cast<int>(counted.size()) == plan.readers());
+    for (const auto& [reader, times] : counted) CHECK(times == 1);
+    for (const auto& [reader, times] : read) CHECK(times == plan.size(Axis::kPipe));
+  });
+}
+
+TEST_CASE("sizes that do not divide the ranks are refused with what would fit") {
+  CHECK(refusal(6, {.pipe = 2, .replica = {}, .shard = 1, .tensor = 2}) ==
+        "/parallel: 6 ranks are not a multiple of 4 = pipeline 2 x tensor 2\n"
+        "  start 4 or 8 ranks, or change one of these");
+  CHECK(refusal(2, {.pipe = 1, .replica = {}, .shard = 4, .tensor = 1}) ==
+        "/parallel: 2 ranks are not a multiple of 4 = shard 4\n"
+        "  start 4 ranks, or make one of these smaller");
+  CHECK(refusal(8, {.pipe = 1, .replica = 1, .shard = 4, .tensor = 1}) ==
+        "/parallel: 8 ranks are not the 4 of replica 1 x shard 4\n"
+        "  start 4 ranks, or leave out \"replica\", which then takes all ranks that are left");
+  CHECK(refusal(8, {.pipe = 1, .replica = 2, .shard = 4, .tensor = 1}).empty());
+  CHECK(refusal(1, {.pipe = 65536, .replica = {}, .shard = 65536, .tensor = 1}) ==
+        "/parallel: 1 ranks are not a multiple of 4294967296 = pipeline 65536 x shard 65536\n"
+        "  start 4294967296 ranks, or make one of these smaller");
+}
+
+TEST_CASE("axes are named as in a recipe") {
+  std::string names;
+  for (const Axis axis : kAll) names += std::string(axis_name(axis)) + " ";
+  CHECK(names == "pipeline replica shard tensor ");
+}
+
+}  // namespace scaletrain::core

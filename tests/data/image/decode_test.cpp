@@ -1,0 +1,174 @@
+#include "lib/data/image/decode.h"
+
+#include <doctest/doctest.h>
+#include <turbojpeg.h>
+#include <webp/encode.h>
+
+#include <cstdlib>
+#include <stdexcept>
+
+#include "lib/data/image/pixel_limit.h"
+#include "lib/format/rgb8.h"
+#include "tests/data/image_support.h"
+
+using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+Image decode(const std::string& file) {
+  Decoder decoder;
+  Image image;
+  decoder.decode(file, image);
+  return image;
+}
+
+std::string error_of(const std::string& file) {
+  try {
+    decode(file);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+using Bytes = std::vector<std::uint8_t>;
+
+// Two pixels.
+const Pixels kGrey{2, 1, 1, {10, 200}};
+const Pixels kGreyAlpha{2, 1, 2, {10, 0, 200, 128}};
+const Pixels kRgb{2, 1, 3, {1, 2, 3, 250, 251, 252}};
+const Pixels kRgba{2, 1, 4, {1, 2, 3, 0, 250, 251, 252, 255}};
+
+// A picture with some detail.
+Pixels noise(std::int64_t width, std::int64_t height, std::int64_t channels) {
+  Pixels pixels{width, height, channels};
+  for (std::int64_t i = 0; i < width * height * channels; ++i) {
+    pixels.values.push_back(static_cast<std::uint8_t>(i * i % 251));
+  }
+  return pixels;
+}
+
+}  // namespace
+
+TEST_CASE("PNG of every kind becomes RGB") {
+  CHECK(decode(encode_png(kGrey)).pixels == Bytes{10, 10, 10, 200, 200, 200});
+  CHECK(decode(encode_png(kGreyAlpha)).pixels == Bytes{10, 10, 10, 200, 200, 200});
+  CHECK(decode(encode_png(kRgb)).pixels == kRgb.values);
+  CHECK(decode(encode_png(kRgba)).pixels == kRgb.values);
+  CHECK(decode(encode_png(kRgb, 16)).pixels == kRgb.values);         // 250 * 257 of 65535
+  const Image image = decode(encode_png(noise(13, 9, 3), 8, true));  // interlaced
+  CHECK(image.width == 13);
+  CHECK(image.height == 9);
+  CHECK(image.pixels == noise(13, 9, 3).values);
+}
+
+TEST_CASE("JPEG, grey and CMYK too, becomes RGB") {
+  const Image grey = decode(encode_jpeg({16, 8, 1, Bytes(128, 90)}));
+  CHECK(grey.width == 16);
+  CHECK(grey.height == 8);
+  CHECK(grey.pixels == Bytes(384, 90));
+  const Image rgb = decode(encode_jpeg({16, 8, 3, Bytes(384, 90)}));
+  CHECK(rgb.pixels == Bytes(384, 90));
+  // 255 is no ink: 100 x 128 / 255 = 50.2.
+  Pixels cmyk{16, 8, 4};
+  for (int i = 0; i < 128; ++i) cmyk.values.insert(cmyk.values.end(), {100, 100, 100, 128});
+  for (const std::uint8_t value : decode(encode_jpeg(cmyk)).pixels)
+    CHECK(std::abs(value - 50) <= 2);
+}
+
+TEST_CASE("the first bytes decide, not the name") {
+  CHECK(error_of("") == "its first bytes are not those of PNG, JPEG, WebP or rgb8");
+  CHECK(error_of("GIF89a") == "its first bytes are not those of PNG, JPEG, WebP or rgb8");
+}
+
+TEST_CASE("a damaged PNG is refused") {
+  const std::string file = encode_png(noise(40, 40, 3));
+  std::string flipped = file;
+  flipped[file.size() / 2] = static_cast<char>(flipped[file.size() / 2] ^ 1);
+  CHECK(error_of(flipped) == "IDAT: incorrect data check");
+  for (const std::size_t bytes : {8UL, 20UL, 33UL, file.size() / 2, file.size() - 1}) {
+    CAPTURE(bytes);
+    CHECK(error_of(file.substr(0, bytes)) == "the file is truncated");
+  }
+}
+
+TEST_CASE("a truncated JPEG is refused, not filled with grey") {
+  const std::string file = encode_jpeg(noise(64, 64, 3));
+  CHECK(error_of(file) == "nothing was thrown");
+  CHECK(error_of(file.substr(0, file.size() / 2)) == "Premature end of JPEG file");
+  CHECK(error_of(file.substr(0, file.size() - 2)) == "Premature end of JPEG file");
+  CHECK(error_of(file.substr(0, 10)) != "nothing was thrown");
+}
+
+TEST_CASE("an image of too many pixels is refused before it is decoded") {
+  CHECK_THROWS_WITH(check_pixels(60000, 60000),
+                    "60000 x 60000 pixels are more than 100000000 in all");
+  CHECK_NOTHROW(check_pixels(10000, 10000));
+  std::string jpeg = encode_jpeg(noise(16, 16, 3));
+  const std::size_t frame = jpeg.find("\xff\xc0");
+  REQUIRE(frame != std::string::npos);
+  jpeg.replace(frame + 5, 4, "\xff\xdc\xff\xdc");  // height and width 65,500
+  CHECK(error_of(jpeg) == "65500 x 65500 pixels are more than 100000000 in all");
+}
+
+TEST_CASE("a decoder goes on after a damaged file") {
+  Decoder decoder;
+  Image image;
+  const std::string jpeg = encode_jpeg({16, 8, 1, Bytes(128, 90)}), png = encode_png(kGrey);
+  for (int i = 0; i < 3; ++i) {
+    CHECK_THROWS(decoder.decode(jpeg.substr(0, jpeg.size() - 20), image));
+    CHECK_THROWS(decoder.decode(png.substr(0, png.size() - 20), image));
+    decoder.decode(jpeg, image);
+    CHECK(image.pixels == Bytes(384, 90));
+    decoder.decode(png, image);
+    CHECK(image.pixels == Bytes{10, 10, 10, 200, 200, 200});
+  }
+}
+
+TEST_CASE("WebP becomes RGB, and a damaged one is refused") {
+  std::uint8_t* data = nullptr;
+  const Pixels pixels = noise(24, 18, 3);
+  const std::size_t bytes = WebPEncodeLosslessRGB(pixels.values.data(), 24, 18, 72, &data);
+  const std::string file(reinterpret_cast<const char*>(data), bytes);
+  WebPFree(data);
+  const Image image = decode(file);
+  CHECK(image.width == 24);
+  CHECK(image.pixels == pixels.values);
+  CHECK(error_of(file.substr(0, file.size() - 20)) == "the file is truncated");
+  CHECK(error_of(file.substr(0, 14)) == "the file is truncated");
+  std::string flipped = file;
+  flipped.replace(24, 8, "damaged!");
+  CHECK(error_of(flipped) != "nothing was thrown");
+}
+
+TEST_CASE("rgb8 is its pixels, as a whole and in a view") {
+  const Pixels pixels = noise(9, 7, 3);
+  const std::string file = scaletrain::format::rgb8_header({9, 7}) +
+                           std::string(pixels.values.begin(), pixels.values.end());
+  const Image image = decode(file);
+  CHECK(image.width == 9);
+  CHECK(image.pixels == pixels.values);
+  CHECK(error_of(file + "x") == "190 bytes of pixels are not 7 x 9 x 3");
+  Image part;
+  const View view = resized({{2, 5}, {1, 6}}, 4);
+  Decoder().decode_view(
+      file, [&](auto, auto) { return view; }, part);
+  CHECK(part.pixels == resize(image, view).pixels);
+}
+
+TEST_CASE("a view of a JPEG that is not shrunk is that of the whole picture") {
+  const std::string file = encode_jpeg(noise(90, 70, 3), 90, TJSAMP_420);
+  for (const View& view : {resized({{20, 50}, {11, 40}}, 24), fitted(90, 70, 32, 24),
+                           resized({{0, 90}, {0, 70}}, 30, Filter::kBicubic)}) {
+    Image part;
+    Decoder().decode_view(
+        file,
+        [&](std::int64_t width, std::int64_t height) {
+          CHECK(width == 90);
+          CHECK(height == 70);
+          return view;
+        },
+        part);
+    CHECK(part.pixels == resize(decode(file), view).pixels);
+  }
+}

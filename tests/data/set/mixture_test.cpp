@@ -1,0 +1,97 @@
+#include "lib/data/set/mixture.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "lib/data/loader/make_order.h"
+#include "lib/data/set/open_dataset.h"
+#include "tests/data/image_support.h"
+#include "tests/temporary_folder.h"
+
+using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
+namespace recipe = scaletrain::recipe;
+
+namespace {
+
+recipe::Source one(const std::string& shard, double weight = 1, bool balanced = false) {
+  recipe::Source source;
+  source.shards = {shard};
+  source.weight = weight;
+  source.balanced = balanced;
+  return source;
+}
+
+}  // namespace
+
+TEST_CASE("a mixture is the shards of its sources, one after the other's") {
+  const TemporaryFolder folder;
+  recipe::Source source;
+  source.sources = {one(folder.write("a.tar", grey_shard(0, 3))),
+                    one(folder.write("b.tar", grey_shard(7, 2)))};
+  source.sources[0].shards.push_back(folder.write("c.tar", grey_shard(5, 4)));
+  const auto dataset = open_dataset(source, "");
+  CHECK(dataset->size() == 9);
+  CHECK(shard_sizes(*dataset) == std::vector<std::int64_t>{3, 4, 2});
+  const RawSample raw = dataset->read(2, 1);
+  CHECK(raw.shard == "b.tar");
+  CHECK(raw.image == grey_png(8));
+  CHECK(dataset->label(2, 1) == 1);
+  CHECK(dataset->image_place(2, raw) == folder.file("b.tar") + ": 00001.png (byte 2560)");
+  CHECK(dataset->label_place(2, raw) == folder.file("b.tar") + ": 00001.cls");
+}
+
+TEST_CASE("the order of a mixture keeps the weights") {
+  const TemporaryFolder folder;
+  recipe::Source source;
+  source.sources = {one(folder.write("a.tar", grey_shard(0, 30)), 1),
+                    one(folder.write("b.tar", grey_shard(0, 10)), 3)};
+  const auto dataset = open_dataset(source, "");
+  const auto order = make_order(dataset, {.seed = 3});
+  CHECK(order->size() == 40);
+  std::map<std::int64_t, int> count;
+  for (std::int64_t p = 0; p < 40; ++p) ++count[order->at(0, p).shard];
+  CHECK(count[0] == 10);
+  CHECK(count[1] == 30);
+  CHECK(make_order(dataset, {.seed = 3, .samples_per_epoch = 100})->size() == 100);
+}
+
+TEST_CASE("a balanced source has every class as often") {
+  const TemporaryFolder folder;
+  const auto member = [](int i, const char* label) {
+    return tar_member(fmt::format("{}.png", i), grey_png(1)) +
+           tar_member(fmt::format("{}.cls", i), label);
+  };
+  std::string tar;
+  for (int i = 0; i < 9; ++i) tar += member(i, "0");
+  const auto dataset =
+      open_dataset(one(folder.write("a.tar", tar + member(9, "1") + tar_end()), 1, true), "");
+  const auto order = make_order(dataset, {.seed = 3});
+  int ones = 0;
+  for (std::int64_t p = 0; p < 10; ++p) {
+    const SamplePlace place = order->at(2, p);
+    ones += dataset->read(place.shard, place.sample).label == 1 ? 1 : 0;
+  }
+  CHECK(ones == 5);
+}
+
+TEST_CASE("a plain source keeps the order that it had before there were mixtures") {
+  const TemporaryFolder folder;
+  const auto dataset = open_dataset(one(folder.write("a.tar", grey_shard(0, 30))), "");
+  const IndexedOrder before(3, {30}, 0);
+  const auto order = make_order(dataset, {.seed = 3});
+  for (std::int64_t p = 0; p < 30; ++p) CHECK(order->at(1, p) == before.at(1, p));
+}
+
+TEST_CASE("sources whose classes differ are refused") {
+  const TemporaryFolder folder;
+  recipe::Source source;
+  source.sources = {one(folder.write("x/a.tar", grey_shard(0, 3))),
+                    one(folder.write("y/b.tar", grey_shard(0, 3)))};
+  folder.write("y/classes.json", R"(["cat", "dog"])");
+  CHECK(open_dataset(source, "")->classes() == std::vector<std::string>{"cat", "dog"});
+  folder.write("x/classes.json", R"(["dog", "cat"])");
+  CHECK(message_of([&] { open_dataset(source, ""); }) ==
+        "/data/train/sources/1: names its classes otherwise than the sources before it\n"
+        "  a label must mean the same in all sources: write them again with the same classes.json");
+}

@@ -1,0 +1,29 @@
+#include "lib/dist/lost_peer.h"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::dist {
+
+TEST_CASE("a lost peer is told by rank, by what was not done, and by the first line of the cause") {
+  CHECK_THROWS_WITH_AS(
+      throw_lost(3, "the gradients were", std::runtime_error("[pair.cc:1] reset by peer\nstack")),
+      "rank 3: the gradients were not completed: a peer was lost or time was up (reset by peer)\n"
+      "  the rank that failed first tells why in its own log; resume from the newest checkpoint",
+      core::StoppedError);
+}
+
+TEST_CASE("memory that ran out is told as that, with all lines of the cause") {
+  CHECK_THROWS_WITH_AS(
+      throw_lost(0, "connect was",
+                 std::runtime_error("NCCL error\nCuda failure 2 'out of memory'")),
+      "rank 0: connect was not completed: memory ran out (NCCL error\nCuda failure 2 'out of "
+      "memory')\n"
+      "  make /batch/per_device smaller and /batch/accumulate larger",
+      core::OutOfMemoryError);
+}
+
+}  // namespace scaletrain::dist

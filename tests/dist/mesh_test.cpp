@@ -1,0 +1,170 @@
+#include "lib/dist/mesh.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+
+#include <array>
+#include <filesystem>
+
+#include "tests/dist/ranks.h"
+
+namespace {
+
+using namespace scaletrain;
+using namespace std::chrono_literals;
+using core::Axis;
+using testing::run_ranks;
+
+constexpr std::array kAxes = {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kTensor};
+
+// The sum of 10 to the power of each member's rank in the job: shows who took part.
+std::string members(const dist::Mesh& mesh, dist::Group& group) {
+  const at::Tensor sum = at::zeros({}, at::kLong);
+  std::int64_t own = 1;
+  for (int i = 0; i < mesh.world().rank(); ++i) own *= 10;
+  sum.fill_(own);
+  group.all_reduce_sum(sum, "members").wait();
+  return fmt::format("{}", sum.item<std::int64_t>());
+}
+
+int threads_of_process() {
+  int threads = 0;
+  for (const auto& ignored : std::filesystem::directory_iterator("/proc/self/task")) {
+    (void)ignored;
+    ++threads;
+  }
+  return threads;
+}
+
+TEST_CASE("each axis and each view has the ranks of the plan") {
+  const auto results = run_ranks({.world_size = 8}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    dist::Mesh mesh(world, core::MeshPlan(8, {.pipe = 1, .replica = {}, .shard = 2, .tensor = 2}));
+    std::string text;
+    for (const Axis axis : kAxes) {
+      dist::Group& group = mesh.group(axis);
+      text += fmt::format("{}/{} {} ", group.rank(), group.world_size(), members(mesh, group));
+      if (group.rank() != mesh.coordinate(axis)) text += "! ";
+    }
+    text += fmt::format("{}/{} {}", mesh.data().rank(), mesh.data().world_size(),
+                        members(mesh, mesh.data()));
+    mesh.end("end");
+    return text;
+  });
+  // rank = replica * 4 + shard * 2 + tensor
+  const std::vector<std::string> expected = {
+      "0/1 1 0/2 10001 0/2 101 0/2 11 0/4 1010101",
+      "0/1 10 0/2 100010 0/2 1010 1/2 11 0/4 10101010",
+      "0/1 100 0/2 1000100 1/2 101 0/2 1100 1/4 1010101",
+      "0/1 1000 0/2 10001000 1/2 1010 1/2 1100 1/4 10101010",
+      "0/1 10000 1/2 10001 0/2 1010000 0/2 110000 2/4 1010101",
+      "0/1 100000 1/2 100010 0/2 10100000 1/2 110000 2/4 10101010",
+      "0/1 1000000 1/2 1000100 1/2 1010000 0/2 11000000 3/4 1010101",
+      "0/1 10000000 1/2 10001000 1/2 10100000 1/2 11000000 3/4 10101010"};
+  for (std::size_t rank = 0; rank < expected.size(); ++rank) {
+    CHECK(results[rank].text == expected[rank]);
+    CHECK(results[rank].status == 0);
+  }
+}
+
+TEST_CASE("a plain job has one group, and no thread more than without a mesh") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    const int threads = threads_of_process();
+    dist::Mesh mesh(world, core::MeshPlan(2));
+    dist::Group& alone = mesh.group(Axis::kTensor);
+    const at::Tensor five = at::full({1}, 5.0);
+    alone.all_reduce_sum(five, "sum").wait();
+    alone.broadcast(five, 0, "five").wait();
+    alone.barrier("alone");
+    return fmt::format("{} {} {} {} {} {}", &mesh.data() == &world,
+                       &mesh.group(Axis::kReplica) == &world, alone.world_size(),
+                       alone.process_group() == nullptr, five.item<float>(),
+                       threads_of_process() - threads);
+  });
+  for (const auto& result : results) CHECK(result.text == "true true 1 true 5 0");
+}
+
+TEST_CASE("the data view is the replicas' group where nothing is sharded") {
+  const auto results = run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
+    return fmt::format("{} {}", &mesh.data() == &mesh.group(Axis::kReplica),
+                       members(mesh, mesh.data()));
+  });
+  for (int rank = 0; rank < 4; ++rank) {
+    CHECK(results[rank].text == (rank % 2 == 0 ? "true 101" : "true 1010"));
+  }
+}
+
+TEST_CASE("one rank opens nothing") {
+  const core::WorkerEnv env;  // no port: a store could not be reached
+  dist::Group world(env, at::kCPU, 30s);
+  dist::Mesh mesh(world, core::MeshPlan(1));
+  for (const Axis axis : kAxes) CHECK(mesh.group(axis).world_size() == 1);
+  mesh.end("end");
+}
+
+TEST_CASE("a plan of another size is refused") {
+  const core::WorkerEnv env;
+  dist::Group world(env, at::kCPU, 30s);
+  CHECK_THROWS_WITH_AS(dist::Mesh(world, core::MeshPlan(2)),
+                       "mesh: a plan of 2 ranks for a job of 1", core::InternalError);
+}
+
+TEST_CASE("a killed peer ends the collectives of its groups and the world's, by the job's rank") {
+  const auto results = run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) -> std::string {
+    dist::Group world(env, at::kCPU, 30s);
+    dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 2, .tensor = 1}));
+    world.barrier("ready");
+    if (env.rank == 3) raise(SIGKILL);
+    const char* const name = env.rank == 2 ? "gather" : "norm";  // 2 shares its shard with 3
+    dist::Group& group = env.rank == 2 ? mesh.group(Axis::kShard) : world;
+    try {
+      for (int step = 0; step < 2; ++step) group.all_reduce_sum(at::ones({64}), name).wait();
+    } catch (const core::StoppedError& error) {
+      const std::string expected = fmt::format(
+          "rank {}: collective \"{}\" was not completed: a peer was lost or time was up (",
+          env.rank, name);
+      return std::string(error.what()).starts_with(expected) ? "stopped" : error.what();
+    }
+    return "completed";
+  });
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK(results[rank].text == "stopped");
+    CHECK(results[rank].seconds < 10);
+  }
+}
+
+// A rank that stands still keeps its connections: Gloo waits, and hears no signal meanwhile.
+TEST_CASE("the launcher's word ends the wait in a group of an axis") {
+  const core::Descriptor file = core::make_beat_file();
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const auto results = run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
+    dist::Group world(env, at::kCPU, 60s, env.rank == 0 ? core::Beat(file.get()) : core::Beat());
+    dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 2, .tensor = 1}));
+    world.barrier("ready");
+    pid_t other = getpid();
+    if (env.rank == 1) {  // does nothing until its neighbour has left
+      if (read(ends[0], &other, sizeof other) != sizeof other) return "no pipe";
+      const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, other, 0));
+      pollfd watched{.fd = pidfd, .events = POLLIN, .revents = 0};
+      return poll(&watched, 1, 50'000) == 1 ? "frozen" : "it never left";
+    }
+    if (env.rank != 0) return "done";
+    if (write(ends[1], &other, sizeof other) != sizeof other) return "no pipe";
+    core::report_peer_lost(file.get());
+    mesh.group(Axis::kShard).barrier("never");
+    return "completed";
+  });
+  close(ends[0]);
+  close(ends[1]);
+  CHECK(results[0].status == 75);
+  CHECK(results[1].text == "frozen");
+  CHECK(results[0].seconds < 30);
+}
+
+}  // namespace

@@ -1,0 +1,121 @@
+"""The launcher that leads is killed while another one is on its host, and the others go on: with a
+program and with a recipe, on one host and on two."""
+
+import re
+import signal
+import unittest
+
+from end_to_end.agents_support import AgentsTestCase
+from end_to_end.hosts import skip_unless_available
+from end_to_end.support import LONG, RunTestCase, records
+
+ROUNDS = 50 if LONG else 2
+WITHIN_S = 15
+
+
+class LostLeaderTestCase(AgentsTestCase, RunTestCase):
+    NNODES = "1:3"
+    FLAGS = ["--last-call", "30s"]  # nobody waits for it who knows that all are here
+    PLACES = (0, 0, 0)  # the host of each agent
+
+    def start_agents(self, *words):
+        """Three agents, the first of which leads."""
+        agents = [self.agent(self.PLACES[0], *words)]
+        self.wait_for(lambda: self.leads(agents[0]), "a leader")
+        return agents + [self.agent(place, *words) for place in self.PLACES[1:]]
+
+    def leads(self, agent):
+        """Whether the process serves a store: a child of it does."""
+        with open(f"/proc/{agent.pid}/task/{agent.pid}/children") as children:
+            return bool(children.read())
+
+    def kill_leader(self, agents):
+        leader = agents.pop(0)
+        leader.kill()
+        leader.wait()
+
+    def check_console(self, out):
+        """What happened and what is awaited, once; then how it goes on."""
+        self.assertEqual(1, out.count("the node with the store was lost"), out)
+        self.assertEqual(1, out.count("more than half of 3 nodes meet again, or give up after"), out)
+        self.assertRegex(out, r"the job goes on with 2 nodes; this is node [01]\n")
+
+
+class OneHost(LostLeaderTestCase):
+    HOSTS = 0
+
+    def test_the_others_go_on(self):
+        for number in range(ROUNDS):
+            with self.subTest(number=number):
+                agents = self.start_agents()
+                known = self.rounds()
+                self.wait_for_round(3, known)
+                self.kill_leader(agents)
+                self.assertLess(self.wait_for_round(2, known), WITHIN_S)
+                (self.folder / "out/done").touch()
+                for agent in agents:
+                    out, _ = agent.communicate(timeout=WITHIN_S)
+                    self.assertEqual(0, agent.returncode, out)
+                    self.check_console(out)
+                (self.folder / "out/done").unlink()
+
+    def test_a_run_of_a_recipe_goes_on(self):
+        recipe = self.recipe(steps=60, batch={"global": 48, "per_device": 8}, threads=1,
+                             checkpoint={"every": {"steps": 5}})
+        self.ENV = {"SCALETRAIN_FAULT": "slows@1"}  # 50 ms a step
+        agents = self.start_agents("--resume", "auto", recipe)
+        run = self.folder / "recipe"
+        self.wait_for(lambda: list(run.glob("checkpoints/step-*/manifest.json")), "a checkpoint")
+        self.kill_leader(agents)
+        for agent in agents:
+            out, _ = agent.communicate(timeout=120)
+            self.assertEqual(0, agent.returncode, out)
+            self.check_console(out)
+        self.assertEqual(list(range(1, 61)), [record["step"] for record in records(run, "train")])
+        self.assert_nothing_left()
+
+    def test_a_launcher_that_is_started_again_at_once_joins_the_others(self):
+        self.FLAGS = ["--last-call", "4s"]
+        agents = self.start_agents()
+        known = {}
+        self.wait_for_round(3, known)
+        self.kill_leader(agents)
+        agents.append(self.agent(self.PLACES[0]))
+        self.wait_for_round(3, known)  # with one of 2 before, where it came too late for the first
+        self.finish(agents)
+
+    def test_a_leader_that_stands_still_is_left(self):
+        self.FLAGS = ["--heartbeat-timeout", "3s"]
+        agents = self.start_agents()
+        known = {}
+        self.wait_for_round(3, known)
+        agents[0].send_signal(signal.SIGSTOP)
+        self.assertLess(self.wait_for_round(2, known), WITHIN_S)
+        self.kill_leader(agents)
+        self.finish(agents)
+
+    def test_a_node_for_which_the_batch_does_not_divide_is_told(self):
+        recipe = self.recipe(steps=20, batch={"global": 32, "per_device": 16})
+        self.ENV = {"SCALETRAIN_FAULT": "slows@1"}
+        self.FLAGS = ["--last-call", "1s"]
+        told = []
+        for agent in self.start_agents("--resume", "auto", recipe):
+            out, _ = agent.communicate(timeout=120)
+            self.assertEqual(0, agent.returncode, out)
+            told += re.findall("the job runs on .*", out)
+        self.assertEqual(["the job runs on 2 nodes, without this one: the batch does not divide "
+                          "among the ranks of 3 nodes, but of 1, 2"], told)
+
+
+@skip_unless_available()
+class TwoHosts(OneHost):
+    HOSTS = 2
+    PLACES = (0, 0, 1)
+
+    def setUp(self):
+        super().setUp()
+        self.endpoints = self.endpoints.split(",")[0]
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,95 @@
+#include "lib/format/checkpoint_folder_links.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/format/checkpoint_folder.h"
+#include "tests/format/checkpoint_support.h"
+#include "tests/format/crash_disk.h"
+#include "tests/temporary_folder.h"
+
+namespace fs = std::filesystem;
+using namespace scaletrain;          // NOLINT(google-build-using-namespace)
+using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+// A checkpoint of `step` whose best is that of `best_step`, -1: none.
+fs::path publish_with_best(const fs::path& run, std::int64_t step, std::int64_t best_step) {
+  test::Sensible contents(step);
+  contents.state.best_step = best_step;
+  if (best_step >= 0) {
+    contents.state.best_metric = 0.5;
+    contents.state.best_steps = {{best_step, 0.5}};
+  }
+  return test::publish(run, contents, step);
+}
+
+// Where the links point: "latest best".
+std::string links_of(const fs::path& checkpoints) {
+  std::error_code absent;
+  return fs::read_symlink(checkpoints / "latest", absent).string() + " " +
+         fs::read_symlink(checkpoints / "best", absent).string();
+}
+
+}  // namespace
+
+TEST_CASE("links that a killed save left behind are put right by what the checkpoints say") {
+  const test::TemporaryFolder run;
+  const fs::path checkpoints = run.path / "checkpoints";
+  publish_with_best(run.path, 10, 10);
+  publish_with_best(run.path, 20, 20);
+  publish_with_best(run.path, 30, 20);
+  const std::string right = "step-00000030 step-00000020";
+  settle_links(core::system_disk(), checkpoints);  // the first save was killed: there are none
+  CHECK(links_of(checkpoints) == right);
+  core::replace_link(core::system_disk(), "step-00000010", checkpoints / "latest");
+  core::replace_link(core::system_disk(), "step-00000010", checkpoints / "best");
+  settle_links(core::system_disk(), checkpoints);
+  CHECK(links_of(checkpoints) == right);
+
+  test::CrashDisk idle(run.path);
+  int operations = 0;
+  idle.before = [&](const std::string&, const fs::path&) { ++operations; };
+  settle_links(idle, checkpoints);
+  CHECK(operations == 0);
+}
+
+TEST_CASE("best goes where there is none, and stays where that cannot be known") {
+  const test::TemporaryFolder run;
+  const fs::path checkpoints = run.path / "checkpoints";
+  const fs::path first = publish_with_best(run.path, 10, 10);
+  publish_with_best(run.path, 20, -1);
+  core::replace_link(core::system_disk(), "step-00000010", checkpoints / "best");
+  fs::rename(first / "state.json", first / "state");
+  settle_links(core::system_disk(), checkpoints);
+  CHECK(links_of(checkpoints) == "step-00000020 step-00000010");
+  fs::remove_all(first);
+  settle_links(core::system_disk(), checkpoints);
+  CHECK(links_of(checkpoints) == "step-00000020 ");
+}
+
+TEST_CASE("a folder without checkpoints gets no links") {
+  const test::TemporaryFolder run;
+  settle_links(core::system_disk(), run.path / "checkpoints");
+  CHECK(!fs::exists(run.path / "checkpoints"));
+}
+
+TEST_CASE("latest and best mean what the checkpoints say, wherever the links point") {
+  const test::TemporaryFolder run;
+  const fs::path checkpoints = run.path / "checkpoints";
+  const fs::path first = publish_with_best(run.path, 10, -1);
+  const fs::path best = publish_with_best(run.path, 20, 20);
+  const fs::path newest = publish_with_best(run.path, 30, 20);
+  for (const bool linked : {false, true}) {
+    CAPTURE(linked);
+    if (linked) {
+      fs::create_symlink("step-00000010", checkpoints / "latest");
+      fs::create_symlink("step-00000010", checkpoints / "best");
+    }
+    CHECK(checkpoints_at(checkpoints / "latest").folders == std::vector{newest});
+    CHECK(checkpoints_at(checkpoints / "best").folders == std::vector{best});
+  }
+  // Elsewhere a link of that name is a person's own.
+  fs::create_symlink(first, run.path / "best");
+  CHECK(checkpoints_at(run.path / "best").folders == std::vector{first});
+}

@@ -1,0 +1,109 @@
+#include "lib/format/train_state_check.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "lib/core/error.h"
+#include "tests/format/checkpoint_support.h"
+
+using namespace scaletrain;          // NOLINT(google-build-using-namespace)
+using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+constexpr const char* kRemedy =
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` tells which are whole";
+
+// Of 1400 samples in batches of 64: 21 steps an epoch, and 2 * 21 + 8 = 50.
+TrainState sensible() {
+  TrainState state;
+  state.step = 50;
+  state.epoch = 2;
+  state.step_in_epoch = 8;
+  state.samples = 3200;
+  state.global_batch = 64;
+  state.set_samples = 1400;
+  state.best_metric = 0.5;
+  state.best_step = 40;
+  state.skipped_steps = 1;
+  state.trained_s = 2;
+  state.schedule = {{"step", 50}};
+  state.bucket_layout = {{3, 2}, {1, 0}};
+  return state;
+}
+
+std::string fault_of_state(const std::function<void(TrainState&)>& change) {
+  TrainState state = sensible();
+  change(state);
+  return test::message_of<core::CheckpointError>([&] { check_state(state, "state.json"); });
+}
+
+std::string fault_of_end(const TrainState& state, const nlohmann::json& recipe) {
+  return test::message_of<core::CheckpointError>(
+      [&] { check_not_past_end(state, recipe, "state.json"); });
+}
+
+}  // namespace
+
+TEST_CASE("fields that fit each other pass") {
+  CHECK_NOTHROW(check_state(sensible(), ""));
+  CHECK_NOTHROW(check_state(TrainState(), ""));
+}
+
+TEST_CASE("each field that cannot be true beside the others is named") {
+  const std::vector<std::pair<std::string, std::function<void(TrainState&)>>> cases{
+      {"samples: is 3200, which is not 1000000000000000000 steps of 64",
+       [](TrainState& state) { state.step = 1'000'000'000'000'000'000; }},
+      {"samples: is 3136, which is not 50 steps of 64",
+       [](TrainState& state) { state.samples = 3136; }},
+      {"epoch: is 51 after 50 steps", [](TrainState& state) { state.epoch = 51; }},
+      {"step_in_epoch: is 49 after 50 steps and 2 epochs",
+       [](TrainState& state) { state.step_in_epoch = 49; }},
+      {"step_in_epoch: is 21, and an epoch of 1400 samples has 21 steps of 64",
+       [](TrainState& state) { state.step_in_epoch = 21; }},
+      {"best_metric: is nan, and the best step is 40",
+       [](TrainState& state) { state.best_metric = std::nan(""); }},
+      {"best_metric: is 0.5, and the best step is -1",
+       [](TrainState& state) { state.best_step = -1; }},
+      {"best_step: is 51 after 50 steps", [](TrainState& state) { state.best_step = 51; }},
+      {"skipped_steps: is 51 of 50 steps", [](TrainState& state) { state.skipped_steps = 51; }},
+      {"trained_s: is -1", [](TrainState& state) { state.trained_s = -1; }},
+      {"seen_s: is -1", [](TrainState& state) { state.seen_s = -1; }},
+      {"bucket_layout: does not name each of 3 parameters once: 3",
+       [](TrainState& state) {
+         state.bucket_layout = {{3, 2}, {0}};
+       }},
+      {"bucket_layout: does not name each of 2 parameters once: 1",
+       [](TrainState& state) {
+         state.bucket_layout = {{1}, {1}};
+       }},
+      {"schedule: is of step 30, and /step is 50",
+       [](TrainState& state) { state.schedule["step"] = 30; }},
+      {"random: is not an object", [](TrainState& state) { state.random = 1; }},
+  };
+  for (const auto& [fault, change] : cases) {
+    CHECK(fault_of_state(change) == "state.json: /" + fault + kRemedy);
+  }
+}
+
+TEST_CASE("a state behind the end of its own recipe is refused") {
+  TrainState state = sensible();
+  CHECK_NOTHROW(check_not_past_end(state, {{"steps", 50}}, ""));
+  CHECK_NOTHROW(check_not_past_end(state, {{"epochs", 3}}, ""));
+  CHECK_NOTHROW(check_not_past_end(state, {{"epochs", 2.4}}, ""));
+  CHECK_NOTHROW(check_not_past_end(state, {{"name", "a"}}, ""));
+  CHECK(fault_of_end(state, {{"steps", 49}}) ==
+        std::string("state.json: /step: is 50 in a training of 49 steps") + kRemedy);
+  CHECK(fault_of_end(state, {{"epochs", 2}}) ==
+        std::string("state.json: /epoch: is 2 after 8 of its steps, in a training of 2 epochs") +
+            kRemedy);
+  state.step_in_epoch = 0;
+  CHECK_NOTHROW(check_not_past_end(state, {{"epochs", 2}}, ""));
+  CHECK_NOTHROW(check_not_past_end(state, {{"epochs", 1.5}}, ""));
+  state.epoch = 3;
+  CHECK(fault_of_end(state, {{"epochs", 2}}) ==
+        std::string("state.json: /epoch: is 3 after 0 of its steps, in a training of 2 epochs") +
+            kRemedy);
+}

@@ -1,0 +1,69 @@
+#include "launcher/commands/shell/candidates.h"
+
+#include <doctest/doctest.h>
+
+namespace scaletrain::launcher {
+namespace {
+
+core::Command small_table() {
+  core::Command launch{.name = "launch", .help = "Run", .footer = "", .flags = {}, .commands = {}};
+  launch.flags = {
+      {.names = {"-r", "--redirects"}, .help = "streams; more", .takes_value = true},
+      {.names = {"--nproc", "--nproc-per-node"}, .help = "workers", .takes_value = true},
+      {.names = {"--set"}, .help = "", .takes_value = true},
+      {.names = {"--log-dir"}, .help = "", .takes_value = true},
+      {.names = {"--standalone"}, .help = "one node"},
+      {.names = {"RECIPE"}, .help = "", .takes_value = true}};
+  core::Command show{.name = "show", .help = "", .footer = "", .flags = {}, .commands = {}};
+  core::Command recipe{
+      .name = "recipe", .help = "Recipes", .footer = "", .flags = {}, .commands = {show}};
+  return {
+      .name = "scaletrain", .help = "", .footer = "", .flags = {}, .commands = {launch, recipe}};
+}
+
+// The candidates in one line.
+std::string after(const std::vector<std::string>& words) {
+  std::string result;
+  for (const CompletionWord& candidate : candidates(small_table(), words))
+    result += candidate.word + " ";
+  return result;
+}
+
+TEST_CASE("commands, and commands below them") {
+  CHECK(after({""}) == "launch recipe ");
+  CHECK(after({}) == "launch recipe ");
+  CHECK(after({"la"}) == "launch ");
+  CHECK(after({"recipe", ""}) == "show ");
+  CHECK(candidates(small_table(), {"la"})[0].help == "Run");
+}
+
+TEST_CASE("flags by their beginnings, with the first part of their help") {
+  CHECK(after({"launch", "--n"}) == "--nproc --nproc-per-node ");
+  CHECK(after({"launch", "-"}) ==
+        "--redirects --nproc --nproc-per-node --set --log-dir --standalone ");
+  CHECK(candidates(small_table(), {"launch", "--red"})[0].help == "streams");
+  CHECK(after({"recipe", "--n"}).empty());
+}
+
+TEST_CASE("values of flags, files where they are none") {
+  CHECK(after({"launch", "--nproc", ""}) == "auto gpu cpu ");
+  CHECK(after({"launch", "--nproc", "g"}) == "gpu ");
+  CHECK(after({"launch", "--nproc=a"}) == "--nproc=auto ");
+  CHECK(after({"launch", "--log-dir", ""}).empty());
+  CHECK(after({"launch", ""}).empty());
+  // A value is not taken for a command, and a flag without value takes no word.
+  CHECK(after({"launch", "--log-dir", "recipe", "--st"}) == "--standalone ");
+  CHECK(after({"launch", "--standalone", "--st"}) == "--standalone ");
+}
+
+TEST_CASE("--set offers the keys of recipes") {
+  CHECK(after({"launch", "--set", "optimizer.l"}) == "optimizer.lr= optimizer.lr_base_batch= ");
+  CHECK(after({"launch", "--set=optimizer.weight"}) == "--set=optimizer.weight_decay= ");
+}
+
+TEST_CASE("a program's own words are its own") {
+  CHECK(after({"launch", "--", "tool", "--n"}).empty());
+}
+
+}  // namespace
+}  // namespace scaletrain::launcher

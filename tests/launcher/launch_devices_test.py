@@ -1,0 +1,26 @@
+"""scaletrain launch RECIPE on machines with too few GPUs: those of the tests' driver library."""
+
+import unittest
+
+from launcher.launch_recipe_test import RecipeTestCase
+from launcher.launch_support import BIN
+
+
+class Devices(RecipeTestCase):
+    def test_workers_without_a_gpu_each_are_refused_where_there_are_some(self):
+        self.script()
+        library = BIN.parent / "fake_nvml"
+        if not library.exists():
+            self.skipTest("the library of the tests is not built")
+        for gpus, device, expect in ((1, "auto", 2), (1, "cuda", 2), (0, "cuda", 2), (0, "auto", 0),
+                                     (2, "auto", 0), (1, "cpu", 0)):
+            with self.subTest(gpus=gpus, device=device):
+                done = self.run_launcher(
+                    "launch", "--worker", self.worker, "--nproc", 2, self.recipe(device=device),
+                    env={"LD_LIBRARY_PATH": str(library), "FAKE_GPUS": str(gpus)}, expect=expect)
+                if expect:
+                    self.assertIn(f"--nproc: 2 workers, and {gpus} GPUs are visible", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

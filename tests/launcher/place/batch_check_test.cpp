@@ -1,0 +1,52 @@
+#include "launcher/place/batch_check.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+recipe::Recipe recipe_with(recipe::Batch batch, const std::string& order = "indexed") {
+  recipe::Recipe recipe;
+  recipe.batch = batch;
+  recipe.data.order = order;
+  recipe.data.lanes = 6;
+  return recipe;
+}
+
+std::string refusal(const recipe::Recipe& recipe, int ranks) {
+  try {
+    (void)plan_batch(recipe, ranks);
+  } catch (const core::RecipeError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the batch is planned for all ranks, which read without a mesh") {
+  const recipe::BatchPlan plan =
+      plan_batch(recipe_with({.per_device = 8, .accumulate = {}, .global = 96}), 3);
+  CHECK(plan.accumulate == 4);  // 96 / (8 * 3)
+  CHECK(plan.global == 96);
+}
+
+TEST_CASE("a batch or lanes that do not go into the ranks are refused") {
+  const recipe::Batch global = {.per_device = 8, .accumulate = {}, .global = 64};
+  CHECK(refusal(recipe_with(global), 3).starts_with("/batch/global: 64 is not a multiple of 24"));
+  CHECK(refusal(recipe_with(global), 4).empty());  // lanes belong to the streamed order alone
+  CHECK(refusal(recipe_with(global, "streamed"), 4) ==
+        "/data/lanes: 6 is not a multiple of the 4 ranks\n"
+        "  change one of them; another number of lanes is another order");
+  CHECK(refusal(recipe_with(global, "streamed"), 2).empty());
+}
+
+TEST_CASE("batch_fits says the same without a reason") {
+  const recipe::Recipe recipe = recipe_with({.per_device = 8, .accumulate = {}, .global = 64});
+  CHECK_FALSE(batch_fits(recipe, 3));
+  CHECK(batch_fits(recipe, 4));
+}
+
+}  // namespace scaletrain::launcher

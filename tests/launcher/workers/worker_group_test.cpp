@@ -1,0 +1,138 @@
+#include "launcher/workers/worker_group.h"
+
+#include <doctest/doctest.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/core/descriptor.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+// Leaves it to be waited for.
+void await_end(pid_t pid) {
+  siginfo_t info{};
+  REQUIRE(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0);
+}
+
+std::vector<WorkerPlan> plan_of_one(std::vector<std::string> arguments) {
+  std::vector<WorkerPlan> plans(1);
+  plans[0].process.arguments = std::move(arguments);
+  return plans;
+}
+
+}  // namespace
+
+TEST_CASE("a worker that had ended when other nodes stopped the rest was not ended by them") {
+  const auto plans = plan_of_one({"/bin/sh", "-c", "kill -KILL $$"});
+  const core::Descriptor told(eventfd(1, EFD_CLOEXEC));  // before anything else is seen
+  GroupOptions options;
+  options.started = [](const WorkerPlan&, pid_t pid) { await_end(pid); };
+  options.nodes_fd = told.get();
+  options.nodes_stop = [] { return true; };
+  StopSignals signals({});
+  const GroupEnd end = run_group(plans, options, signals);
+  REQUIRE(end.workers.size() == 1);
+  CHECK(end.workers[0].status.signal == SIGKILL);
+  CHECK_FALSE(end.workers[0].was_stopped);
+}
+
+TEST_CASE("the workers are told that a peer is gone when one has failed, not when one is done") {
+  for (const bool fails : {false, true}) {
+    CAPTURE(fails);
+    int told = 0;
+    GroupOptions options;
+    options.peer_lost = [&] { ++told; };
+    StopSignals signals({});
+    run_group(plan_of_one({"/bin/sh", "-c", fails ? "exit 3" : "exit 0"}), options, signals);
+    CHECK(told == (fails ? 1 : 0));
+  }
+}
+
+TEST_CASE("of ends that are seen at once the first was the first, whatever its rank") {
+  for (const int first : {0, 1, 2}) {
+    std::vector<WorkerPlan> plans(3);
+    std::vector<core::Descriptor> starts;
+    for (int rank = 0; rank < 3; ++rank) {
+      WorkerPlan& plan = plans[static_cast<std::size_t>(rank)];
+      plan.rank = plan.local_rank = rank;
+      const int start = starts.emplace_back(eventfd(0, EFD_CLOEXEC)).get();
+      plan.process.arguments = {"/bin/dd", "bs=8", "count=1", "of=/dev/null", "status=none"};
+      plan.process.descriptors = {{start, 0}};
+    }
+    std::vector<pid_t> pids;
+    GroupOptions options;
+    options.started = [&](const WorkerPlan&, pid_t pid) {
+      pids.push_back(pid);
+      if (pids.size() < 3) return;
+      for (int i = 0; i < 3; ++i) {  // all have ended before the group looks
+        const auto rank = static_cast<std::size_t>((first + i) % 3);
+        REQUIRE(eventfd_write(starts[rank].get(), 1) == 0);
+        await_end(pids[rank]);
+      }
+    };
+    StopSignals signals({});
+    const GroupEnd end = run_group(plans, options, signals);
+    REQUIRE(end.workers.size() == 3);
+    for (int i = 0; i < 3; ++i) {
+      CHECK(end.workers[static_cast<std::size_t>(i)].rank == (first + i) % 3);
+    }
+  }
+}
+
+TEST_CASE("a signal that has come already does not end the process as it leaves") {
+  { const StopSignals signals({}); }
+  CHECK(raise(SIGTERM) == 0);
+  StopSignals again({});
+  CHECK(again.next() == SIGTERM);
+}
+
+TEST_CASE("other nodes stop workers that run") {
+  const auto plans = plan_of_one({"/bin/sleep", "1000"});
+  const core::Descriptor told(eventfd(1, EFD_CLOEXEC));
+  GroupOptions options;
+  options.grace = std::chrono::seconds(60);
+  options.nodes_fd = told.get();
+  options.nodes_stop = [] { return true; };
+  StopSignals signals({});
+  const GroupEnd end = run_group(plans, options, signals);
+  REQUIRE(end.workers.size() == 1);
+  CHECK(end.nodes_stopped);
+  CHECK(end.workers[0].status.signal == SIGTERM);
+  CHECK(end.workers[0].was_stopped);
+}
+
+TEST_CASE("SIGKILL is the launcher's own only where it sent it") {
+  const struct {
+    const char* at_term;  // what the worker does then
+    std::chrono::milliseconds grace;
+    bool was_killed;
+  } cases[]{{"kill -KILL $$", std::chrono::seconds(60), false},
+            {"", std::chrono::milliseconds(10), true}};
+  for (const auto& one : cases) {
+    // The worker asks for its stop when it is ready: eight bytes are a number for an eventfd.
+    const core::Descriptor told(eventfd(0, EFD_CLOEXEC));
+    const std::string script = std::string("trap '") + one.at_term +
+                               "' TERM; printf '\\1\\0\\0\\0\\0\\0\\0\\0';"
+                               "while :; do sleep 0.02; done";
+    auto plans = plan_of_one({"/bin/sh", "-c", script});
+    plans[0].process.descriptors = {{told.get(), 1}};
+    GroupOptions options;
+    options.grace = one.grace;
+    options.nodes_fd = told.get();
+    options.nodes_stop = [] { return true; };
+    StopSignals signals({});
+    const GroupEnd end = run_group(plans, options, signals);
+    REQUIRE(end.workers.size() == 1);
+    CHECK(end.workers[0].status.signal == SIGKILL);
+    CHECK(end.workers[0].was_stopped);
+    CHECK(end.workers[0].was_killed == one.was_killed);
+  }
+}
+
+}  // namespace scaletrain::launcher

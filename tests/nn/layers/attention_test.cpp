@@ -1,0 +1,72 @@
+#include "lib/nn/layers/attention.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <torch/utils.h>
+
+#include <cmath>
+
+namespace scaletrain::nn {
+namespace {
+
+// Written out: softmax(q k' / sqrt(head_dim)) v for each head.
+at::Tensor written_out(const at::Tensor& qkv, std::int64_t head_dim, bool causal) {
+  const std::int64_t tokens = qkv.size(1);
+  std::vector<at::Tensor> heads;
+  const auto parts = qkv.chunk(3, 2);
+  for (std::int64_t from = 0; from < parts[0].size(2); from += head_dim) {
+    const auto part = [&](int i) {
+      return parts[static_cast<std::size_t>(i)].narrow(2, from, head_dim);
+    };
+    at::Tensor scores = at::matmul(part(0), part(1).transpose(1, 2)) / std::sqrt(double(head_dim));
+    if (causal) {
+      scores = scores.masked_fill(at::ones({tokens, tokens}, at::kBool).triu(1), -INFINITY);
+    }
+    heads.push_back(at::matmul(scores.softmax(2), part(2)));
+  }
+  return at::cat(heads, 2);
+}
+
+}  // namespace
+
+TEST_CASE("attention is the formula, with and without a look ahead, in values and gradients") {
+  torch::manual_seed(1);
+  for (const bool causal : {false, true}) {
+    CAPTURE(causal);
+    Attention layer({.head_dim = 4, .causal = causal});
+    const at::Tensor ours = torch::randn({2, 5, 3 * 8}).requires_grad_(true);
+    const at::Tensor peers = ours.detach().clone().requires_grad_(true);
+    const at::Tensor output = layer.forward(ours), expected = written_out(peers, 4, causal);
+    CHECK(output.sizes() == at::IntArrayRef({2, 5, 8}));
+    CHECK(at::allclose(output, expected, 1e-5, 1e-6));
+    const at::Tensor shares = at::linspace(-1, 1, output.numel()).view_as(output);
+    (output * shares).sum().backward();
+    (expected * shares).sum().backward();
+    CHECK(at::allclose(ours.grad(), peers.grad(), 1e-4, 1e-5));
+  }
+}
+
+TEST_CASE(
+    "the number of heads follows from the width, so that a part of the heads is computed alike") {
+  torch::manual_seed(2);
+  Attention layer({.head_dim = 4, .causal = true});
+  const at::Tensor qkv = torch::randn({2, 5, 3, 8});
+  const at::Tensor whole = layer.forward(qkv.flatten(2));
+  const at::Tensor second = layer.forward(qkv.narrow(3, 4, 4).flatten(2));  // its second head
+  CHECK(at::allclose(whole.narrow(2, 4, 4), second, 1e-5, 1e-6));
+}
+
+TEST_CASE("attention drops weights in training only, and draws them from the generator") {
+  Attention layer({.head_dim = 4, .causal = true, .dropout = 0.5});
+  torch::manual_seed(3);
+  const at::Tensor qkv = torch::randn({1, 6, 3 * 8});
+  torch::manual_seed(4);
+  const at::Tensor first = layer.forward(qkv);
+  CHECK_FALSE(at::equal(first, layer.forward(qkv)));
+  torch::manual_seed(4);
+  CHECK(at::equal(first, layer.forward(qkv)));
+  layer.eval();
+  CHECK(at::allclose(layer.forward(qkv), written_out(qkv, 4, true), 1e-5, 1e-6));
+}
+
+}  // namespace scaletrain::nn

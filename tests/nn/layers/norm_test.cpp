@@ -1,0 +1,92 @@
+#include "lib/nn/layers/norm.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <doctest/doctest.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/normalization.h>
+#include <torch/utils.h>
+
+#include <vector>
+
+#include "tests/nn/layers/layer_support.h"
+
+namespace scaletrain::nn {
+namespace {
+
+// Away from one and zero, so that both count.
+void draw_parameters(const torch::nn::Module& module) {
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& parameter : module.parameters()) parameter.uniform_(0.5, 1.5);
+}
+
+struct Pass {
+  at::Tensor output, gradient, weight_gradient;
+};
+
+Pass pass(BatchNorm& norm, const at::Tensor& values, const units::Context& context) {
+  norm.zero_grad();
+  const at::Tensor input = values.clone().requires_grad_(true);
+  const at::Tensor output = norm.forward(input, context);
+  (output * at::linspace(-1, 1, output.numel()).view_as(output)).sum().backward();
+  return {output.detach(), input.grad(), norm.named_parameters()["weight"].grad().clone()};
+}
+
+}  // namespace
+
+TEST_CASE("LayerNorm is PyTorch's, in values and gradients") {
+  torch::manual_seed(1);
+  torch::nn::LayerNorm peer(torch::nn::LayerNormOptions({6}).eps(1e-3));
+  draw_parameters(*peer);
+  LayerNorm ours(6, 1e-3);
+  copy_tensors(*peer, ours);
+  compare_layers([&](const at::Tensor& x) { return ours.forward(x); },
+                 [&](const at::Tensor& x) { return peer->forward(x); }, torch::randn({2, 3, 6}),
+                 ours, *peer);
+}
+
+TEST_CASE("BatchNorm is PyTorch's in training and evaluation, buffers too") {
+  torch::manual_seed(2);
+  torch::nn::BatchNorm2d peer(4);
+  draw_parameters(*peer);
+  BatchNorm ours(4);
+  copy_tensors(*peer, ours);
+  for (const bool training : {true, true, false}) {
+    ours.train(training);
+    peer->train(training);
+    ours.zero_grad();
+    peer->zero_grad();
+    compare_layers([&](const at::Tensor& x) { return ours.forward(x, {}); },
+                   [&](const at::Tensor& x) { return peer->forward(x); },
+                   torch::randn({3, 4, 5, 5}) + 2, ours, *peer);
+  }
+  CHECK(ours.named_buffers()["num_batches_tracked"].item<std::int64_t>() == 2);
+}
+
+TEST_CASE("BatchNorm that runs again gives the same and moves no statistics") {
+  torch::manual_seed(3);
+  BatchNorm norm(4);
+  draw_parameters(norm);
+  const at::Tensor input = torch::randn({3, 4, 5, 5}) + 2;
+  const Pass first = pass(norm, input, {});
+  std::vector<at::Tensor> before;
+  for (const at::Tensor& buffer : norm.buffers()) before.push_back(buffer.clone());
+  const Pass second = pass(norm, input, {.again = true});
+  CHECK(at::equal(first.output, second.output));
+  CHECK(at::equal(first.gradient, second.gradient));
+  CHECK(at::equal(first.weight_gradient, second.weight_gradient));
+  const std::vector<at::Tensor> after = norm.buffers();
+  REQUIRE(after.size() == 3);
+  for (std::size_t i = 0; i < after.size(); ++i) CHECK(at::equal(before[i], after[i]));
+}
+
+TEST_CASE("a norm starts with weights of one and biases of zero") {
+  const LayerNorm norm(3, 1e-5);
+  const at::Tensor weight = at::empty({3}), bias = at::empty({3});
+  norm.initialise("weight", weight, at::detail::createCPUGenerator(1));
+  norm.initialise("bias", bias, at::detail::createCPUGenerator(1));
+  CHECK(at::equal(weight, at::ones({3})));
+  CHECK(at::equal(bias, at::zeros({3})));
+}
+
+}  // namespace scaletrain::nn

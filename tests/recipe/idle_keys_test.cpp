@@ -1,0 +1,98 @@
+#include "lib/recipe/idle_keys.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/recipe/load.h"
+#include "tests/recipe/recipe_support.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// What is said of the minimal recipe with `overrides`.
+Texts idle_with(const Texts& overrides) {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("r.json", minimal_recipe());
+  return idle_keys(load_recipe(file, overrides), key_origins(file, overrides));
+}
+
+TEST_CASE("an idle key is named with the place where it was written") {
+  const test::TemporaryFolder folder;
+  const std::string file =
+      folder.write("r.json",
+                   "{\n\"model\": {\"name\": \"mlp\", \"num_classes\": 10},\n"
+                   "\"data\": {\"train\": {\"shards\": \"a.tar\"},\n\"lanes\": 8},\n"
+                   "\"optimizer\": {\"name\": \"sgd\", \"lr\": 0.1},\n\"epochs\": 1,\n"
+                   "\"checkpoint\": {\"keep_best\": 2}}");
+  const Texts set{"validate.every.epochs=2"};
+  CHECK(idle_keys(load_recipe(file, set), key_origins(file, set)) ==
+        Texts{file + ":7: /checkpoint/keep_best: keeps nothing: without data.val no checkpoint is "
+                     "the best",
+              file + ":4: /data/lanes: does nothing in the indexed order",
+              "--set validate.every.epochs: /validate: does nothing: there is no data.val to look "
+              "at"});
+}
+
+TEST_CASE("each rule is told where it holds, once, and not where it does not") {
+  struct Case {
+    Texts overrides;
+    std::string idle;  // the pointer; "": nothing is
+  };
+  const std::string val = "data.val.shards=v.tar", test = "data.test.shards=t.tar";
+  const std::string s3 = "data.train.shards=s3://b/a.tar";
+  const std::vector<Case> cases{
+      {{}, ""},
+      {{"mix.mixup=0", "mix.cutmix=0", "mix.probability=0.5"}, "/mix"},
+      {{"mix.mixup=0.2"}, ""},
+      {{"mix.mixup=0.2", "mix.probability=0"}, "/mix"},
+      {{"mix.mixup=0.2", "mix.cutmix_share=0.3"}, "/mix/cutmix_share"},
+      {{"mix.mixup=0.2", "mix.cutmix=1", "mix.cutmix_share=0.3"}, ""},
+      {{"checkpoint.keep_best=1"}, "/checkpoint/keep_best"},
+      {{"checkpoint.keep_best=0"}, ""},
+      {{"checkpoint.keep_best=1", val}, ""},
+      {{"validate.every.steps=1"}, "/validate"},
+      {{"validate.every.steps=1", val}, ""},
+      {{"data.context=8"}, "/data/context"},
+      {{"data.token_bytes=4"}, "/data/token_bytes"},
+      {{"data.lanes=64"}, "/data/lanes"},
+      {{"data.lanes=64", "data.order=streamed"}, ""},
+      {{"data.eval_resize=256"}, "/data/eval_resize"},
+      {{"data.eval_filter=bicubic"}, "/data/eval_filter"},
+      {{"data.eval_resize=256", "data.eval_filter=bicubic", test}, ""},
+      {{"data.bad_samples.max_rate=0.1"}, "/data/bad_samples/max_rate"},
+      {{"data.bad_samples.max_rate=0.1", "data.bad_samples.policy=skip"}, ""},
+      {{"data.shuffle_shards=4"}, ""},
+      {{"data.shuffle_shards=4", "data.train.balanced=true"}, "/data/shuffle_shards"},
+      {{test, "data.test.cache=memory"}, "/data/test/cache"},
+      {{val, "data.val.cache=memory"}, ""},
+      {{"data.cache.folder=/c", "data.cache.max_bytes=1048576"}, "/data/cache"},
+      {{"data.cache.folder=/c", "data.cache.max_bytes=1048576", s3}, ""},
+      {{"data.cache.folder=/c", "data.cache.max_bytes=1048576", "data.order=streamed",
+        "data.train.shards=a.tar.gz"},
+       ""},
+      {{"data.index_cache=/i"}, ""},
+      {{"data.index_cache=/i", "data.train.folder=/f"}, "/data/index_cache"},
+      {{"storage.give_up_after_s=60"}, "/storage"},
+      {{"storage.give_up_after_s=60", "data.train.shards=https://h/a.tar"}, ""},
+      {{"storage.endpoint=https://e", "data.train.shards=https://h/a.tar"}, "/storage/endpoint"},
+      {{"storage.region=eu", "data.train.shards=https://h/a.tar"}, "/storage/region"},
+      {{"storage.endpoint=https://e", "storage.region=eu", s3}, ""},
+      {{"optimizer.decay_norm_and_bias=true"}, "/optimizer/decay_norm_and_bias"},
+      {{"optimizer.decay_norm_and_bias=true", "optimizer.weight_decay=0.1"}, ""},
+  };
+  for (const Case& one : cases) {
+    const Texts found = idle_with(one.overrides);
+    CAPTURE(one.overrides);
+    REQUIRE(found.size() == (one.idle.empty() ? 0 : 1));
+    if (!found.empty()) CHECK(found[0].find(": " + one.idle + ": ") != std::string::npos);
+  }
+}
+
+TEST_CASE("a mix that says neither mixup nor cutmix is refused") {
+  CHECK(error_of(minimal_recipe("\"mix\": {}")) ==
+        "r.json:6: /mix: none of \"mixup\", \"cutmix\" is there\n  add one of them");
+}
+
+}  // namespace
+}  // namespace scaletrain::recipe

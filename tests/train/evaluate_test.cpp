@@ -1,0 +1,70 @@
+#include "lib/train/evaluate.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "lib/core/signals.h"
+#include "lib/train/build.h"
+#include "tests/dist/ranks.h"
+#include "tests/train/run_support.h"
+
+namespace scaletrain::train {
+namespace {
+
+// The loss of the whole validation set at once, in evaluation mode.
+double loss_at_once(Run& run) {
+  const at::NoGradGuard no_grad;
+  data::BatchStream& stream = *run.sets.stream(task::Split::kVal);
+  stream.seek({});
+  run.learner.model->eval();
+  double sum = 0;
+  while (const auto batch = stream.next()) {
+    const task::Example example = run.task->prepare(*batch, false);
+    sum += at::cross_entropy_loss(run.learner.model->forward(example.input), example.target, {},
+                                  at::Reduction::Sum)
+               .item<double>();
+  }
+  run.learner.model->train();
+  return sum / 10;
+}
+
+std::string measured(const EvalResult& result) {
+  std::string text;
+  for (const auto& [measure, value] : result.measures) {
+    text += fmt::format("{} {:.4f} ", measure->name, value);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("every sample is measured once, in evaluation mode, and training goes on as before") {
+  const testing::TinyRun tiny;
+  const std::string said = testing::said_apart([&] {
+    const auto run = build_run(tiny.recipe({"model.dropout=0.5"}), {}, std::nullopt, {});
+    const double expected = loss_at_once(*run);
+    const EvalResult first = evaluate(*run, task::Split::kVal);
+    const EvalResult again = evaluate(*run, task::Split::kVal);
+    return fmt::format("{} {} {} {} {}", first.count,
+                       std::abs(first.measures.back().value - expected) < 1e-6,
+                       measured(first) == measured(again), run->learner.model->is_training(),
+                       first.measures.front().measure->name);
+  });
+  CHECK(said == "10 true true true top1");
+}
+
+TEST_CASE("the whole set is measured on any number of ranks") {
+  const testing::TinyRun tiny;
+  const std::string one = testing::said_apart([&] {
+    return measured(evaluate(*build_run(tiny.recipe(), {}, std::nullopt, {}), task::Split::kVal));
+  });
+  for (const auto& result : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+         return measured(
+             evaluate(*build_run(tiny.recipe(), env, std::nullopt, {}), task::Split::kVal));
+       })) {
+    CHECK(result.text == one);
+  }
+}
+
+}  // namespace scaletrain::train

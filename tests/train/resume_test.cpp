@@ -1,0 +1,98 @@
+#include "lib/train/resume.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/core/disk.h"
+#include "lib/core/log.h"
+#include "lib/train/build.h"
+#include "lib/train/evaluate.h"
+#include "lib/train/snapshot.h"
+#include "tests/train/run_support.h"
+
+namespace scaletrain::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::unique_ptr<Run> build(const recipe::Recipe& recipe,
+                           const std::optional<fs::path>& resume = std::nullopt) {
+  return build_run(recipe, {}, resume, {});
+}
+
+// Saves `run` as if three steps were done and the second had been the best.
+fs::path save(Run& run) {
+  for (const auto& [name, tensor] : run.learner.tensors()) tensor.fill_(0.25);
+  for (const auto& [name, tensor] : run.learner.optimizer->state()) tensor.fill_(0.5);
+  run.state.step = run.state.step_in_epoch = 3;
+  run.state.samples = 12;
+  run.state.best_step = 3;
+  run.state.best_metric = 0.75;
+  run.state.best_steps = {{3, 0.75}};
+  return checkpoint::save(core::system_disk(), run.recipe.output, snapshot(run), 3);
+}
+
+std::string standing(const Run& run) {
+  return fmt::format("step {}, saved {}, best {} {}", run.state.step, run.is_saved,
+                     run.state.best_step, run.state.best_metric);
+}
+
+bool all(const NamedTensors& tensors, double value) {
+  return std::all_of(tensors.begin(), tensors.end(), [&](const auto& item) {
+    return item.second.eq(value).all().template item<bool>();
+  });
+}
+
+// What a run saved by `recipe` says when it goes on as `changed`.
+std::string resumed(const recipe::Recipe& recipe, const recipe::Recipe& changed) {
+  return testing::said_apart([&] {
+    const fs::path checkpoint = save(*build(recipe));
+    std::string said;
+    core::set_warning_listener([&](const std::string& line) { said += line + "; "; });
+    const auto run = build(changed, checkpoint);
+    const bool same =
+        all(run->learner.tensors(), 0.25) && all(run->learner.optimizer->state(), 0.5);
+    return said + standing(*run) + (same ? ", same tensors" : ", other tensors");
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a run goes on with the checkpoint's tensors, its place and its best") {
+  const testing::TinyRun tiny;
+  CHECK(resumed(tiny.recipe(), tiny.recipe()) == "step 3, saved true, best 3 0.75, same tensors");
+}
+
+TEST_CASE("in another folder nothing is the best yet") {
+  const testing::TinyRun tiny;
+  const std::string said = resumed(tiny.recipe(), tiny.recipe({"output=" + tiny.path("other")}));
+  CHECK(said.find("the best checkpoint is not in this run's folder") != std::string::npos);
+  CHECK(said.ends_with("step 3, saved false, best -1 -1, same tensors"));
+}
+
+TEST_CASE("by another measure nothing is the best yet") {
+  const testing::TinyRun tiny;
+  const std::string said = resumed(tiny.recipe(), tiny.recipe({"checkpoint={\"best\":\"loss\"}"}));
+  CHECK(said.find("was chosen by top1, and is by loss from here on") != std::string::npos);
+  CHECK(said.ends_with("step 3, saved true, best -1 -1, same tensors"));
+}
+
+TEST_CASE("another global batch is refused with what would be right") {
+  const testing::TinyRun tiny;
+  CHECK(resumed(tiny.recipe(), tiny.recipe({"batch.per_device=8"})) ==
+        "/batch: the global batch is 8, the checkpoint's was 4\n  start 1 ranks (--nproc), as it "
+        "had, or set {\"global\": 4, \"per_device\": N} with N a divisor for 1 ranks");
+}
+
+TEST_CASE("what is not as it was is warned about") {
+  const testing::TinyRun tiny;
+  CHECK(resumed(tiny.recipe(), tiny.recipe({"threads=2"}))
+            .find("not bit for bit as the run it continues: threads per rank 2, was 1") !=
+        std::string::npos);
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,28 @@
+// A small run for tests: an mlp on a few raw images, all in a folder of its own.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/recipe.h"
+#include "tests/temporary_folder.h"
+
+namespace scaletrain::testing {
+
+class TinyRun {
+ public:
+  TinyRun();  // writes 24 training and 10 validation samples of 8x8
+
+  // An mlp of 4 steps, 6 an epoch; `changes` are what --set takes: "steps=9".
+  recipe::Recipe recipe(const std::vector<std::string>& changes = {}) const;
+  std::string path(const std::string& name) const { return folder_.file(name); }
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+// What `body` says in a process of its own: it may start threads, the test process may not.
+std::string said_apart(const std::function<std::string()>& body);
+
+}  // namespace scaletrain::testing

@@ -1,0 +1,246 @@
+#include "lib/train/step.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "lib/recipe/describe.h"
+#include "lib/recipe/lists.h"
+#include "tests/count_reads.h"
+#include "tests/dist/ranks.h"
+
+// NOLINTBEGIN(google-build-using-namespace)
+namespace scaletrain::train {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Batch number n of rank r holds the numbers n and n + 1; targets by the task below.
+class Counting : public data::BatchStream {
+ public:
+  Counting(int rank, bool vary) : number_(10 * rank), vary_(vary) {}
+
+  std::optional<data::Batch> next() override {
+    data::Batch batch;
+    batch.columns = data::Columns({{data::Element::kInt64, 1}}, 2, *pool_);
+    const auto values = batch.columns.values<std::int64_t>(0);
+    values[0] = number_;
+    values[1] = number_ + 1;
+    batch.count = 2;
+    batch.targets = vary_ ? 2 + number_ % 2 : 2;
+    batch.digest = static_cast<std::uint64_t>(1) << 40;
+    if (number_ % 10 == 3) batch.skipped.emplace_back();
+    ++number_;
+    return batch;
+  }
+  void seek(data::Position /*position*/) override {}
+  std::int64_t steps_per_epoch() const override { return 1000; }
+
+ private:
+  std::unique_ptr<core::BufferPool> pool_ = core::make_host_pool();
+  std::int64_t number_;
+  bool vary_;  // their targets
+};
+
+// Its loss is w times the sum of the batch's numbers.
+class Weighted : public task::Task {
+ public:
+  explicit Weighted(std::int64_t fixed) : Task(recipe::tasks().front()), fixed_(fixed) {}
+
+  task::OpenSet open(task::Split, const task::Reader&, core::BufferPool&) override { return {}; }
+  task::Example prepare(const data::Batch& batch, bool /*training*/) const override {
+    const auto values = batch.columns.values<std::int64_t>(0);
+    return {.input = at::tensor(std::vector<float>(values.begin(), values.end())), .target = {}};
+  }
+  std::int64_t fixed_targets(std::int64_t samples) const override { return fixed_ * samples; }
+  at::Tensor loss_sum(const at::Tensor& output, const task::Example&) const override {
+    return output.sum();
+  }
+  std::int64_t sum_count() const override { return 2; }
+  at::Tensor sums(const at::Tensor& output, const task::Example&) const override { return output; }
+  std::vector<recipe::Measured> finish(task::Split, std::span<const double>) const override {
+    return {};
+  }
+
+ private:
+  std::int64_t fixed_;
+};
+
+class Line : public nn::Model {
+ public:
+  Line() : weight_(register_parameter("weight", at::ones({1}))) {
+    register_buffer("seen", at::zeros({1}));
+  }
+  std::vector<units::Unit> units() override {
+    return {unit("line", {""}, [this](units::Flow flow, const units::Context&) -> units::Flow {
+      named_buffers()["seen"].add_(flow[0].sum());
+      return {flow[0] * weight_};
+    })};
+  }
+
+ private:
+  at::Tensor weight_;
+};
+
+// Remembers the gradient that it was given; changes nothing.
+class Remembers : public optim::Optimizer {
+ public:
+  explicit Remembers(at::Tensor parameter) : parameter_(std::move(parameter)) {}
+  void step(double lr, const std::optional<at::Tensor>& found_inf) override {
+    if (found_inf->item<double>() != 0) return;
+    said += fmt::format("lr {} gradient {:g};", lr, parameter_.grad().item<double>());
+  }
+  std::map<std::string, at::Tensor> state() override { return {}; }
+
+  std::string said;
+
+ private:
+  at::Tensor parameter_;
+};
+
+struct Wanted {
+  std::int64_t fixed_targets = 1;  // a sample; 0: batches differ
+  std::int64_t accumulate = 2;
+  std::optional<recipe::Clip> clip = std::nullopt;
+  bool late = false;
+};
+
+// What two ranks say of two steps.
+std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
+  dist::Group group(env, at::kCPU, 30s);
+  core::Beat beat;
+  Counting batches(env.rank, wanted.fixed_targets == 0);
+  const Weighted task(wanted.fixed_targets);
+  Line model;
+  const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
+  Remembers optimizer(model.parameters()[0]);
+  parallel::DataParallel parallel(model.parameters(), group, {});
+  engine::Engine engine({model, task, *precision, parallel, group}, 1);
+  const std::int64_t global = 2 * wanted.accumulate * env.world_size;
+  StepRunner runner({.group = group,
+                     .beat = beat,
+                     .batches = batches,
+                     .task = task,
+                     .engine = engine,
+                     .precision = *precision,
+                     .optimizer = optimizer,
+                     .parameters = model.parameters(),
+                     .buffers = model.buffers(),
+                     .batch = {.per_device = 2, .accumulate = wanted.accumulate, .global = global},
+                     .clip = wanted.clip},
+                    wanted.late);
+  std::string said;
+  const auto say = [&](const std::optional<StepResult>& result) {
+    if (!result) return;
+    said += fmt::format("loss {:g} norm {:g} finite {} digest {} skipped {} at {:g}, own {}\n",
+                        result->loss, result->grad_norm, result->finite, result->digest >> 40,
+                        result->skipped, result->trained_s, result->facts.bad_samples.size());
+  };
+  for (int step = 0; step < 2; ++step) {
+    runner.run(step, 0.5, 7 + env.rank);
+    const auto result = runner.next();
+    if (result && wanted.late) said += "late ";
+    say(result);
+  }
+  say(runner.drain());
+  if (runner.drain()) said += "more";
+  return said + optimizer.said + fmt::format(" seen {:g}", model.buffers()[0].item<double>());
+}
+
+std::vector<std::string> said_by_ranks(const Wanted& wanted) {
+  std::vector<std::string> said;
+  for (const auto& result : testing::run_ranks(
+           {.world_size = 2}, [&](const core::WorkerEnv& env) { return two_steps(env, wanted); })) {
+    said.push_back(result.text);
+  }
+  return said;
+}
+
+}  // namespace
+
+// Rank 0 reads 0+1, 1+2 in the first step and 2+3, 3+4 in the second; rank 1 ten more each.
+TEST_CASE("a step is the mean over the targets of all ranks' micro-batches") {
+  const auto said = said_by_ranks({});
+  CHECK(said[0] ==
+        "loss 6 norm 6 finite true digest 4 skipped 0 at 7, own 0\n"
+        "loss 8 norm 8 finite true digest 4 skipped 2 at 7, own 1\n"
+        "lr 0.5 gradient 6;lr 0.5 gradient 8; seen 16");
+  CHECK(
+      said[1].starts_with("loss 6 norm 6 finite true digest 4 skipped 0 at 7, own 0\n"
+                          "loss 8 norm 8 finite true digest 4 skipped 2 at 7, own 1\n"
+                          "lr 0.5 gradient 6;lr 0.5 gradient 8;"));
+}
+
+// Each rank's first batch has 2 targets and its second 3: 48 over 10, and 64 over 10.
+TEST_CASE("where batches have different numbers of targets, the mean is over those there are") {
+  for (const std::string& said : said_by_ranks({.fixed_targets = 0})) {
+    CHECK(
+        said.starts_with("loss 4.8 norm 4.8 finite true digest 4 skipped 0 at 7, own 0\n"
+                         "loss 6.4 norm 6.4 finite true digest 4 skipped 2 at 7, own 1\n"));
+  }
+}
+
+TEST_CASE("gradients are clipped to the norm that is asked for, which is reported as it was") {
+  for (const std::string& said : said_by_ranks({.clip = recipe::Clip{.norm = 3}})) {
+    CHECK(said.find("norm 6 ") != std::string::npos);
+    CHECK(said.find("gradient 3;lr 0.5 gradient 3;") != std::string::npos);
+  }
+}
+
+TEST_CASE("the late path tells the same, of each step when the next one was queued") {
+  const auto now = said_by_ranks({}), late = said_by_ranks({.late = true});
+  for (std::size_t rank = 0; rank < 2; ++rank) CHECK(late[rank] == "late " + now[rank]);
+}
+
+TEST_CASE("a step reads no value of a tensor where the late path is on") {
+  const auto results = testing::run_ranks({.world_size = 1}, [&](const core::WorkerEnv& env) {
+    dist::Group group(env, at::kCPU, 30s);
+    core::Beat beat;
+    std::string said;
+    for (const std::int64_t fixed : {1, 0}) {
+      Counting batches(0, fixed == 0);
+      const Weighted task(fixed);
+      Line model;
+      const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
+      recipe::Optimizer config;
+      choose(config, *recipe::optimizers().find("adamw"));
+      const auto optimizer =
+          optim::make_optimizer(config, {{.name = "weight", .tensor = model.parameters()[0]}});
+      parallel::DataParallel parallel(model.parameters(), group, {});
+      engine::Engine engine({model, task, *precision, parallel, group}, 1);
+      StepRunner runner({.group = group,
+                         .beat = beat,
+                         .batches = batches,
+                         .task = task,
+                         .engine = engine,
+                         .precision = *precision,
+                         .optimizer = *optimizer,
+                         .parameters = model.parameters(),
+                         .buffers = model.buffers(),
+                         .batch = {.per_device = 2, .accumulate = 2, .global = 4},
+                         .clip = recipe::Clip{.norm = 1}},
+                        /*late=*/true);
+      const int reads = testing::count_reads([&] {
+        for (int step = 0; step < 3; ++step) runner.run(step, 0.5, 7);
+      });
+      said += fmt::format("{} reads, loss {:g};", reads, runner.drain()->loss);
+    }
+    return said;
+  });
+  CHECK(results[0].text == "0 reads, loss 1;0 reads, loss 0.8;");
+}
+
+TEST_CASE("a step that is not finite on one rank is left out on all, its buffers too") {
+  for (const char* const fault : {"nan@1", "nan@1,1"}) {
+    setenv("SCALETRAIN_FAULT", fault, 1);
+    const auto said = said_by_ranks({});
+    unsetenv("SCALETRAIN_FAULT");
+    CHECK(said[0].find("finite false") != std::string::npos);
+    CHECK(said[0].find("\nloss 8 norm 8 finite true") != std::string::npos);
+    CHECK(said[0].ends_with("\nlr 0.5 gradient 8; seen 12"));  // of the second step alone
+    CHECK(said[1].ends_with("\nlr 0.5 gradient 8; seen 52"));
+  }
+}
+
+}  // namespace scaletrain::train
+// NOLINTEND(google-build-using-namespace)
