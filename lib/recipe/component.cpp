@@ -244,8 +244,9 @@ class Components : public Type {
     const auto found = std::find_if(presets_.begin(), presets_.end(),
                                     [&](const Preset& preset) { return preset.name == *name; });
     if (found == presets_.end()) {
+      const std::string near = core::did_you_mean(*name, preset_names());
       return problems.add(node, pointer, fmt::format("{} is not a list by name", in_quotes(*name)),
-                          "use " + phrase());
+                          near.empty() ? "use " + phrase() : near);
     }
     const auto source = std::make_shared<SourceText>();
     source->name = found->name;

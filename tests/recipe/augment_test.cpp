@@ -41,10 +41,12 @@ TEST_CASE("every list of transforms by name can be read") {
 }
 
 TEST_CASE("a wrong list of transforms is told with its remedy") {
-  const std::string unknown = augment_error("torchvision-v3");
+  CHECK(augment_error("tim-a3") ==
+        "--set data.train.augment: \"tim-a3\" is not a list by name\n  did you mean \"timm-a3\"?");
+  const std::string unknown = augment_error("swin");
   CAPTURE(unknown);
   CHECK(unknown.starts_with(
-      "--set data.train.augment: \"torchvision-v3\" is not a list by name\n"
+      "--set data.train.augment: \"swin\" is not a list by name\n"
       "  use one of: torchvision-v1, torchvision-v2, timm-a1, timm-a3, deit, deit3, or a list of "
       "random_resized_crop, "));
   CHECK(augment_error(R"(["random_flip", "random_resized_crop"])") ==
