@@ -9,9 +9,10 @@
 namespace scaletrain::recipe {
 namespace {
 
+// A model may learn any task that reads what its own does.
 void check_task(const Recipe& recipe, const Node& tree, Problems& problems) {
   const std::string& learned = models().find(recipe.model.name)->task;
-  if (recipe.task.empty() || recipe.task == learned) return;
+  if (task_of(recipe).reads == find_task(learned)->reads) return;
   problems.add(written_at(tree, {"task"}), "/task",
                fmt::format("{} does not learn {}", recipe.model.name, recipe.task),
                fmt::format("use {}, or another model", learned));
@@ -50,6 +51,10 @@ void check_context(const Recipe& recipe, const Node& tree, Problems& problems) {
 
 }  // namespace
 
+const TaskRow& task_of(const Recipe& recipe) {
+  return *find_task(recipe.task.empty() ? models().find(recipe.model.name)->task : recipe.task);
+}
+
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (problems.none_under("/batch")) check(recipe.batch, tree, problems);
   if (problems.none_under("/batch") && problems.none_under("/mix")) {
@@ -66,9 +71,8 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   }
   if (problems.none_under("/model")) {
     check_task(recipe, tree, problems);
-    const TaskRow& task = *find_task(models().find(recipe.model.name)->task);
     if (problems.none_under("/checkpoint")) {
-      check_best(recipe.checkpoint.best, task, tree, problems);
+      check_best(recipe.checkpoint.best, task_of(recipe), tree, problems);
     }
   }
   if (problems.none_under("/model") && problems.none_under("/data")) {

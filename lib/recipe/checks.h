@@ -4,8 +4,12 @@
 #include "lib/recipe/node.h"
 #include "lib/recipe/problems.h"
 #include "lib/recipe/recipe.h"
+#include "lib/recipe/task.h"
 
 namespace scaletrain::recipe {
+
+// The task that is named, or the model's.
+const TaskRow& task_of(const Recipe& recipe);
 
 // Adds to `problems` what does not; `tree` is where `recipe` was read from.
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems);

@@ -12,7 +12,6 @@
 #include "lib/recipe/checks.h"
 #include "lib/recipe/describe.h"
 #include "lib/recipe/json_text.h"
-#include "lib/recipe/lists.h"
 #include "lib/recipe/merge.h"
 #include "lib/recipe/paths.h"
 
@@ -94,7 +93,7 @@ void add_origins(const Node& node, const std::string& pointer,
 // The defaults that follow from something else.
 void fill_in(Recipe& recipe, const std::string& file) {
   if (recipe.name.empty()) recipe.name = name_of_file(file);
-  recipe.task = models().find(recipe.model.name)->task;
+  recipe.task = task_of(recipe).name;
   complete(recipe.checkpoint.best, *find_task(recipe.task));
   if (reads_tokens(recipe.model) && recipe.data.context == 0) {
     recipe.data.context = recipe.model.integer("positions");

@@ -12,11 +12,13 @@ std::vector<TaskRow> make_tasks() {
   constexpr auto kLower = Measure::Better::kLower;
   constexpr auto kShare = Measure::Kind::kShare;
   constexpr auto kNumber = Measure::Kind::kNumber;
+  constexpr auto kImages = TaskRow::Reads::kImages;
+  constexpr auto kTokens = TaskRow::Reads::kTokens;
   std::vector<TaskRow> rows;
 #define MEASURE(name, label, better, kind) \
   Measure { #name, label, better, kind }
-#define SCALETRAIN_TASK(name, help, counted, ...) \
-  rows.push_back(TaskRow{#name, help, counted, {__VA_ARGS__}});
+#define SCALETRAIN_TASK(name, help, reads, counted, ...) \
+  rows.push_back(TaskRow{#name, help, counted, {__VA_ARGS__}, reads});
 #include "lib/recipe/tasks.def"
 #undef MEASURE
   return rows;

@@ -23,8 +23,11 @@ struct Measure {
 };
 
 struct TaskRow {
+  enum class Reads { kImages, kTokens };  // what its models take
+
   std::string name, help, counted;
   std::vector<Measure> measures;
+  Reads reads = Reads::kImages;
 
   // nullptr where it has none of that name.
   const Measure* measure(std::string_view measure_name) const;

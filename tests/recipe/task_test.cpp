@@ -4,6 +4,9 @@
 
 #include <set>
 
+#include "lib/recipe/load.h"
+#include "tests/recipe/recipe_support.h"
+
 namespace scaletrain::recipe {
 
 TEST_CASE("every task is found by its name, and its measures by theirs") {
@@ -20,6 +23,17 @@ TEST_CASE("every task is found by its name, and its measures by theirs") {
     CHECK(row.measure("no such") == nullptr);
   }
   CHECK(find_task("no such") == nullptr);
+}
+
+TEST_CASE("a recipe's task is the model's, or a named one that reads the same") {
+  const auto task_of = [](const std::vector<std::string>& overrides) {
+    return parse_recipe(minimal_recipe(), "r.json", overrides).task;
+  };
+  CHECK(task_of({}) == "image_classification");
+  CHECK(task_of({"task=image_classification"}) == "image_classification");
+  CHECK(error_of(minimal_recipe(), {"task=language_modelling"}) ==
+        "--set task: mlp does not learn language_modelling\n"
+        "  use image_classification, or another model");
 }
 
 TEST_CASE("a measure knows what is better and how it is shown") {

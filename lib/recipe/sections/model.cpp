@@ -3,19 +3,20 @@
 #include <fmt/format.h>
 
 #include "lib/recipe/component.h"
+#include "lib/recipe/task.h"
 
 namespace scaletrain::recipe {
 
 TypePtr describe(Model& value) {
   return component(value, models(), [&value](Object& keys, const Row* row) {
-    if (row != nullptr && row->task != "image_classification") return;
+    if (row != nullptr && find_task(row->task)->reads != TaskRow::Reads::kImages) return;
     keys.require("num_classes", integer(value.num_classes, from(1).to(kMostCount)),
                  "number of classes");
   });
 }
 
 bool reads_tokens(const Model& model) {
-  return models().find(model.name)->task == "language_modelling";
+  return find_task(models().find(model.name)->task)->reads == TaskRow::Reads::kTokens;
 }
 
 void check_image_size(const Model& model, std::int64_t image_size, const Node& tree,

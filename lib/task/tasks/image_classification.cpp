@@ -7,15 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "lib/core/compressed_name.h"
-#include "lib/core/error.h"
-#include "lib/core/url.h"
-#include "lib/data/loader/image_stream.h"
-#include "lib/data/set/open_dataset.h"
-#include "lib/data/set/set_digest.h"
 #include "lib/input/images.h"
 #include "lib/input/mix.h"
 #include "lib/nn/loss.h"
+#include "lib/task/image_sets.h"
 #include "lib/task/task.h"
 
 namespace scaletrain::task {
@@ -25,59 +20,19 @@ constexpr std::int64_t kTop = 5;
 
 enum Sum : std::size_t { kTop1 = Task::kTargets + 1, kTop5, kSums };
 
-// Looking into a remote set would fetch it.
-bool is_plain_and_local(const recipe::Source& source) {
-  return std::none_of(source.shards.begin(), source.shards.end(),
-                      [](const std::string& path) {
-                        return core::is_url(path) || core::is_compressed(path);
-                      }) &&
-         std::all_of(source.sources.begin(), source.sources.end(), is_plain_and_local);
-}
-
-std::string digest_of_samples(const data::Dataset& set) {
-  try {
-    return data::set_digest(set);
-  } catch (const core::Error&) {  // reported where the sample is trained on
-    return "";
-  }
-}
-
 class ImageClassification : public Task {
  public:
   ImageClassification(const recipe::TaskRow& row, const recipe::Recipe& recipe, at::Device device)
       : Task(row),
-        data_(recipe.data),
-        options_(data::loader_options(recipe.data)),
+        sets_(recipe, recipe.model.num_classes),
         input_(recipe.data.normalize, recipe.data.image_size, device),
         loss_(nn::make_loss(recipe.loss)),
         plain_loss_(nn::make_plain_loss(recipe.loss)) {
-    options_.num_classes = recipe.model.num_classes;
-    options_.seed = recipe.seed;
     if (recipe.mix) mixer_.emplace(*recipe.mix, recipe.model.num_classes, recipe.seed);
   }
 
   OpenSet open(Split split, const Reader& reader, core::BufferPool& pool) override {
-    data::LoaderOptions options = options_;
-    options.threads = reader.threads;
-    data::OpenOptions how{.stores = reader.stores, .warns = reader.warns};
-    OpenSet result;
-    if (split != Split::kTrain) {
-      const recipe::Source& source = split == Split::kVal ? *data_.val : *data_.test;
-      const auto set = data::open_dataset(source, data_.index_cache, how);
-      result.set = set;
-      result.stream = data::eval_images(set, options, reader.slice, pool);
-      return result;
-    }
-    how.lazy = options.streamed;
-    how.shard_sizes = reader.shard_sizes;
-    how.shard_digests = reader.shard_digests;
-    const auto set = data::open_dataset(data_.train, data_.index_cache, how);
-    result.set = set;
-    result.stream = data::train_images(set, options, reader.slice, pool);
-    if (!options.streamed && is_plain_and_local(data_.train)) {
-      result.contents = digest_of_samples(*set);
-    }
-    return result;
+    return sets_.open(split, reader, pool);
   }
 
   Example prepare(const data::Batch& batch, bool training) const override {
@@ -114,8 +69,7 @@ class ImageClassification : public Task {
   }
 
  private:
-  recipe::Data data_;
-  data::LoaderOptions options_;
+  ImageSets sets_;
   input::ImageInput input_;
   std::optional<input::Mixer> mixer_;  // nullopt where the recipe mixes nothing
   std::unique_ptr<nn::Loss> loss_, plain_loss_;

@@ -1,0 +1,64 @@
+#include "lib/task/image_sets.h"
+
+#include <algorithm>
+#include <string>
+
+#include "lib/core/compressed_name.h"
+#include "lib/core/error.h"
+#include "lib/core/url.h"
+#include "lib/data/set/open_dataset.h"
+#include "lib/data/set/set_digest.h"
+
+namespace scaletrain::task {
+namespace {
+
+// Looking into a remote set would fetch it.
+bool is_plain_and_local(const recipe::Source& source) {
+  return std::none_of(source.shards.begin(), source.shards.end(),
+                      [](const std::string& path) {
+                        return core::is_url(path) || core::is_compressed(path);
+                      }) &&
+         std::all_of(source.sources.begin(), source.sources.end(), is_plain_and_local);
+}
+
+std::string digest_of_samples(const data::Dataset& set) {
+  try {
+    return data::set_digest(set);
+  } catch (const core::Error&) {  // reported where the sample is trained on
+    return "";
+  }
+}
+
+}  // namespace
+
+ImageSets::ImageSets(const recipe::Recipe& recipe, std::int64_t num_classes)
+    : data_(recipe.data), options_(data::loader_options(recipe.data)) {
+  options_.num_classes = num_classes;
+  options_.seed = recipe.seed;
+}
+
+OpenSet ImageSets::open(Split split, const Reader& reader, core::BufferPool& pool) const {
+  data::LoaderOptions options = options_;
+  options.threads = reader.threads;
+  data::OpenOptions how{.stores = reader.stores, .warns = reader.warns};
+  OpenSet result;
+  if (split != Split::kTrain) {
+    const recipe::Source& source = split == Split::kVal ? *data_.val : *data_.test;
+    const auto set = data::open_dataset(source, data_.index_cache, how);
+    result.set = set;
+    result.stream = data::eval_images(set, options, reader.slice, pool);
+    return result;
+  }
+  how.lazy = options.streamed;
+  how.shard_sizes = reader.shard_sizes;
+  how.shard_digests = reader.shard_digests;
+  const auto set = data::open_dataset(data_.train, data_.index_cache, how);
+  result.set = set;
+  result.stream = data::train_images(set, options, reader.slice, pool);
+  if (!options.streamed && is_plain_and_local(data_.train)) {
+    result.contents = digest_of_samples(*set);
+  }
+  return result;
+}
+
+}  // namespace scaletrain::task
