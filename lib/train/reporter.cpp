@@ -4,13 +4,16 @@
 #include <torch/version.h>
 #include <unistd.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "lib/core/disk.h"
 #include "lib/core/log.h"
 #include "lib/core/shell_word.h"
 #include "lib/core/version.h"
 #include "lib/dist/device.h"
+#include "lib/dist/send.h"
 #include "lib/observe/environment.h"
 #include "lib/observe/terminal.h"
 #include "lib/recipe/load.h"
@@ -21,6 +24,9 @@ namespace {
 
 constexpr int kSummaryWaitMs = 2000;  // for a console that nobody reads
 
+// Of a line, the slowest or highest rank's, which the ranks exchange.
+enum Worst : std::size_t { kData, kCompute, kMemory, kRead, kDecode, kAugment, kWorst };
+
 // Of the last step before `state`.
 std::int64_t last_epoch(const format::TrainState& state) {
   return state.step_in_epoch > 0 ? state.epoch : state.epoch - 1;
@@ -29,9 +35,10 @@ std::int64_t last_epoch(const format::TrainState& state) {
 }  // namespace
 
 Reporter::Reporter(Run& run, const core::WorkerEnv& env,
-                   const std::optional<std::filesystem::path>& resume)
+                   const std::optional<std::filesystem::path>& resume, bool late)
     : run_(run),
       attempt_(env.attempt),
+      lines_(*run.group, late),
       console_fd_(env.console_fd.value_or(STDERR_FILENO)),
       checkpoint_(resume.value_or("").string()),
       resume_command_(env.resume_command.empty()
@@ -72,23 +79,17 @@ void Reporter::step(const StepResult& result, double seconds, bool first, bool d
     const auto steps = static_cast<double>(window_steps_);
     const double samples =
         steps * static_cast<double>(run_.batch.per_device * run_.batch.accumulate);
-    at::Tensor slowest = at::empty({6}, at::kDouble);
-    auto* const values = slowest.mutable_data_ptr<double>();
-    values[0] = window_data_s_ / steps;
-    values[1] = (window_s_ - window_data_s_) / steps;
-    values[2] = static_cast<double>(dist::peak_memory_bytes(run_.group->device()));
-    values[3] = window_stages_.read_s / samples;
-    values[4] = window_stages_.decode_s / samples;
-    values[5] = window_stages_.augment_s / samples;
-    slowest = slowest.to(run_.group->device());
-    run_.group->all_reduce_max(slowest, "slowest rank").wait();
-    if (speaks()) {
-      const at::Tensor host = run_.group->to_host(slowest);
-      const observe::TrainRecord line = record(result, host.const_data_ptr<double>());
-      keep_files();
-      metrics_->write(line);
-      progress_->train(line);
-    }
+    std::array<double, kWorst> own{};
+    own[kData] = window_data_s_ / steps;
+    own[kCompute] = (window_s_ - window_data_s_) / steps;
+    own[kMemory] = static_cast<double>(dist::peak_memory_bytes(run_.group->device()));
+    own[kRead] = window_stages_.read_s / samples;
+    own[kDecode] = window_stages_.decode_s / samples;
+    own[kAugment] = window_stages_.augment_s / samples;
+    const at::Tensor worst = dist::send(own, run_.group->device());
+    run_.group->all_reduce_max(worst, "slowest rank").wait();
+    lines_.push(worst, record(result));
+    if (auto line = lines_.next()) write(std::move(*line));
     window_steps_ = 0;
     window_s_ = window_data_s_ = 0;
     window_stages_ = {};
@@ -96,8 +97,26 @@ void Reporter::step(const StepResult& result, double seconds, bool first, bool d
   if (speaks()) progress_->tick(result.facts.step + 1, result.loss, result.facts.lr);
 }
 
-// Of the window that ends here; `worst`: the slowest rank's values in it.
-observe::TrainRecord Reporter::record(const StepResult& result, const double* worst) const {
+void Reporter::drain() {
+  while (auto line = lines_.drain()) write(std::move(*line));
+}
+
+void Reporter::write(Outcomes<observe::TrainRecord>::Outcome line) {
+  if (!speaks()) return;
+  observe::TrainRecord& record = line.facts;
+  record.data_time = line.sums[kData];
+  record.compute_time = line.sums[kCompute];
+  record.read_time = line.sums[kRead];
+  record.decode_time = line.sums[kDecode];
+  record.augment_time = line.sums[kAugment];
+  record.memory_bytes = static_cast<std::int64_t>(line.sums[kMemory]);
+  keep_files();
+  metrics_->write(record);
+  progress_->train(record);
+}
+
+// Of the window that ends here, without what the ranks exchange.
+observe::TrainRecord Reporter::record(const StepResult& result) const {
   const format::TrainState& state = run_.state;
   const std::int64_t step = result.facts.step + 1;
   return {.attempt = attempt_,
@@ -108,12 +127,6 @@ observe::TrainRecord Reporter::record(const StepResult& result, const double* wo
           .lr = result.facts.lr,
           .grad_norm = result.grad_norm,
           .samples_per_s = static_cast<double>(window_steps_ * run_.batch.global) / window_s_,
-          .data_time = worst[0],
-          .compute_time = worst[1],
-          .read_time = worst[3],
-          .decode_time = worst[4],
-          .augment_time = worst[5],
-          .memory_bytes = static_cast<std::int64_t>(worst[2]),
           .order_digest = state.order_digest,
           .skipped_samples = state.skipped_samples};
 }
@@ -170,14 +183,15 @@ void Reporter::skipped(const StepResult& result) {
                   result.facts.step + 1, result.loss, result.grad_norm));
 }
 
-void Reporter::straggler(const observe::Straggler& slow) {
+void Reporter::slow(const SlowRanks& slow) {
   if (!speaks()) return;
-  progress_->note(fmt::format(
-      "warning: rank {} is steadily slower than the others, by {}: {:.4f} s of its own a step, "
-      "the median rank's is {:.4f} s",
-      slow.rank, slow.phase, slow.seconds, slow.median));
-  metrics_->write(
-      observe::StragglerRecord{.attempt = attempt_, .step = run_.state.step, .slow = slow});
+  for (const observe::Straggler& rank : slow.ranks) {
+    progress_->note(fmt::format(
+        "warning: rank {} is steadily slower than the others, by {}: {:.4f} s of its own a step, "
+        "the median rank's is {:.4f} s",
+        rank.rank, rank.phase, rank.seconds, rank.median));
+    metrics_->write(observe::StragglerRecord{.attempt = attempt_, .step = slow.step, .slow = rank});
+  }
 }
 
 void Reporter::finished() {

@@ -1,4 +1,4 @@
-// What rank 0 tells: metrics.jsonl, progress, the closing summary. On other ranks it is silent.
+// What rank 0 reports: metrics.jsonl, progress, the closing summary. Other ranks write nothing.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,10 @@
 #include "lib/observe/stragglers.h"
 #include "lib/observe/summary.h"
 #include "lib/train/evaluate.h"
+#include "lib/train/outcomes.h"
 #include "lib/train/run.h"
 #include "lib/train/step.h"
+#include "lib/train/straggler_watch.h"
 
 namespace scaletrain::train {
 
@@ -23,19 +25,23 @@ class Reporter {
  public:
   // Rank 0 writes environment.json into the run's folder, and for a run that goes on from the
   // checkpoint `resume` recipe.json anew: what is trained now, all of which could be loaded.
-  Reporter(Run& run, const core::WorkerEnv& env,
-           const std::optional<std::filesystem::path>& resume);
+  // `late`: each line is held back until the next step's result is known.
+  Reporter(Run& run, const core::WorkerEnv& env, const std::optional<std::filesystem::path>& resume,
+           bool late);
   ~Reporter();
 
   // After every step, when its result is known; the run's state counts that. `first`: the first
-  // step of this process, which is always recorded. Collective where a record is due: every rank
-  // calls it.
+  // step of this process, which is always recorded. Where a record is due the ranks exchange what
+  // was slowest, without a wait: every rank calls it. The line is written at once, or when late by
+  // drain().
   void step(const StepResult& result, double seconds, bool first, bool due);
+  // Writes the lines that were held back.
+  void drain();
   // `model`: where training stood with the model that was looked at.
   void eval(const std::string& split, const EvalResult& result, const format::TrainState& model);
   void saved(const std::filesystem::path& checkpoint, double seconds);
   void skipped(const StepResult& result);
-  void straggler(const observe::Straggler& slow);
+  void slow(const SlowRanks& slow);
   // RUN/finished.json: this run is done, and a resume has nothing left to do.
   void finished();
   // The last lines; `stopped` says why it ended early, empty where it did not.
@@ -43,11 +49,13 @@ class Reporter {
 
  private:
   bool speaks() const { return progress_ != nullptr; }
-  observe::TrainRecord record(const StepResult& result, const double* worst) const;
+  observe::TrainRecord record(const StepResult& result) const;
+  void write(Outcomes<observe::TrainRecord>::Outcome line);
   void keep_files();
 
   Run& run_;
   int attempt_;
+  Outcomes<observe::TrainRecord> lines_;  // with what was slowest, which they lack
   std::unique_ptr<observe::MetricsWriter> metrics_;
   std::unique_ptr<observe::Progress> progress_;
   int console_fd_;

@@ -111,9 +111,6 @@ StepRunner::StepRunner(StepParts parts, bool late)
       weight_on(parts_.group.device(), parts_.group.world_size() / static_cast<double>(targets));
 }
 
-StepRunner::StepRunner(StepParts parts)
-    : StepRunner(std::move(parts), !parts.group.device().is_cpu()) {}
-
 at::Tensor StepRunner::weight(Batches& batches) {
   if (fixed_weight_.defined()) return fixed_weight_;
   at::Tensor targets = at::full({}, static_cast<double>(batches.read_all()),

@@ -58,17 +58,15 @@ struct StepParts {
 
 class StepRunner {
  public:
-  // `late`: what comes of a step is known when the next one is queued, as on a device; for tests on
-  // a CPU too.
+  // `late`: what comes of a step is known when the next one is queued.
   StepRunner(StepParts parts, bool late);
-  explicit StepRunner(StepParts parts);
 
   // Queues step number `step` (from 0) at learning rate `lr`, on a CPU runs it; `trained_s` is this
   // rank's training time. Reads no value of a tensor.
   void run(std::int64_t step, double lr, double trained_s);
 
-  // The oldest step's result that is due, each once: on a CPU of the step that was run last, on a
-  // device of the one before it. nullopt: none is.
+  // The oldest step's result that is due, each once: of the step that was run last, or when late of
+  // the one before it. nullopt: none is.
   std::optional<StepResult> next();
   // The oldest, due or not: called until it is nullopt before a save, an evaluation and a stop.
   std::optional<StepResult> drain();

@@ -1,25 +1,44 @@
 // Finds slow ranks while training goes on: every ten steps the ranks exchange their own times.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "lib/core/beat.h"
 #include "lib/dist/group.h"
 #include "lib/observe/stragglers.h"
+#include "lib/train/outcomes.h"
 
 namespace scaletrain::train {
 
+// The ranks that ten steps have shown to be slow, each reported once.
+struct SlowRanks {
+  std::int64_t step = 0;  // the last of the ten, from 1
+  std::vector<observe::Straggler> ranks;
+};
+
 class StragglerWatch {
  public:
-  // Both must outlive it.
-  StragglerWatch(dist::Group& group, core::Beat& beat) : group_(group), beat_(beat) {}
+  // Both must outlive it. `late`: what an exchange shows is held back until the next step's result
+  // is known.
+  StragglerWatch(dist::Group& group, core::Beat& beat, bool late)
+      : group_(group), beat_(beat), times_(group, late) {}
 
-  // After every step; every rank calls it. Ranks that are told are told on all ranks.
-  std::vector<observe::Straggler> step();
+  // After every step, whose number is `step`; every rank calls it. Where ten are full the ranks'
+  // times are exchanged, without a wait. What they show comes at once, or when late from drain();
+  // all ranks report the same.
+  std::optional<SlowRanks> step(std::int64_t step);
+  // What the oldest exchange shows that was held back; nullopt where none is.
+  std::optional<SlowRanks> drain() { return slow_among(times_.drain()); }
 
  private:
+  using Times = Outcomes<std::int64_t>;  // of all ranks; the step
+  std::optional<SlowRanks> slow_among(const std::optional<Times::Outcome>& times);
+
   dist::Group& group_;
   core::Beat& beat_;
+  Times times_;
   int steps_ = 0;
   observe::Stragglers stragglers_;
 };

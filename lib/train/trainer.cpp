@@ -37,12 +37,17 @@ StepParts step_parts(Run& run) {
 
 Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, core::Beat beat)
-    : run_(build_run(std::move(recipe), env, resume, std::move(beat))),
+    : Trainer(build_run(std::move(recipe), env, resume, std::move(beat)), env, resume) {}
+
+Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
+                 const std::optional<std::filesystem::path>& resume, std::optional<bool> late)
+    : run_(std::move(run)),
+      late_(late.value_or(!run_->group->device().is_cpu())),
       best_by_(best_measure(run_->recipe)),
-      reporter_(*run_, env, resume),
+      reporter_(*run_, env, resume, late_),
       bad_samples_(run_->recipe, env.rank),
-      steps_(step_parts(*run_)),
-      stragglers_(*run_->group, run_->beat),
+      steps_(step_parts(*run_), late_),
+      stragglers_(*run_->group, run_->beat, late_),
       log_every_(run_->recipe.log_every, run_->length),
       validate_every_(run_->recipe.validate_every, run_->length),
       save_every_(run_->recipe.checkpoint.every, run_->length),
@@ -86,12 +91,19 @@ void Trainer::drain() {
     const core::SteadyTime start = core::now();
     const std::optional<StepResult> result = steps_.drain();
     busy_s_ += core::seconds_since(start);
-    if (!result) return;
+    if (!result) break;
     collect(*result);
   }
+  report_late();
+}
+
+void Trainer::report_late() {
+  reporter_.drain();
+  while (const std::optional<SlowRanks> slow = stragglers_.drain()) reporter_.slow(*slow);
 }
 
 void Trainer::collect(const StepResult& result) {
+  report_late();  // of the step before
   format::TrainState& state = run_->state;
   const double seconds = std::exchange(busy_s_, 0);
   const double seconds_before = std::exchange(seconds_, result.trained_s);
@@ -108,7 +120,7 @@ void Trainer::collect(const StepResult& result) {
   const bool due = last || log_every_.due(step, seconds_before, seconds_);
   if (!result.finite) count_skipped(result);
   reporter_.step(result, seconds, std::exchange(first_, false), due);
-  for (const observe::Straggler& slow : stragglers_.step()) reporter_.straggler(slow);
+  if (const std::optional<SlowRanks> slow = stragglers_.step(step)) reporter_.slow(*slow);
   if (result.finite) skipped_in_a_row_ = 0;
 }
 

@@ -23,6 +23,11 @@ class Trainer {
   // With `resume`, a verified checkpoint, training goes on where that was taken.
   Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
           const std::optional<std::filesystem::path>& resume, core::Beat beat);
+  // The same of a run that was built. `late`: what comes of a step is known when the next one is
+  // queued; by default so on a device, where the host must not wait, and not on a CPU.
+  Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
+          const std::optional<std::filesystem::path>& resume,
+          std::optional<bool> late = std::nullopt);
 
   // Trains to the recipe's end, or until all ranks agree to stop. Returns the exit code: kOk,
   // kTemporary or kInterrupted. Throws core::Error; the newest checkpoint stays as it is.
@@ -35,6 +40,7 @@ class Trainer {
   void train_step();                       // queues a step, and counts what has come of others
   void collect(const StepResult& result);  // counts a step whose result is known
   void drain();                            // the same of all that were queued
+  void report_late();                      // what the ranks exchanged after an earlier step
   void count_skipped(const StepResult& result);
   // nullopt where a stop cut it short. `model` is where training stood with the model at hand.
   std::optional<EvalResult> measure(task::Split split, const format::TrainState& model);
@@ -45,6 +51,7 @@ class Trainer {
   core::ExitCode stop();
 
   std::unique_ptr<Run> run_;
+  const bool late_;
   const recipe::Measure best_by_;  // what chooses the best checkpoint
   Reporter reporter_;
   BadSamples bad_samples_;

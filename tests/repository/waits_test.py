@@ -8,7 +8,8 @@ import tracked
 
 # What a step runs.
 FOLDERS = ["units", "input", "nn", "precision", "optim", "parallel", "task", "engine"]
-FILES = ["lib/train/buffers.*", "lib/train/step.*", "lib/train/vote.*"]
+FILES = [f"lib/train/{name}.*"
+         for name in ["buffers", "reporter", "step", "straggler_watch", "trainer", "vote"]]
 OUTCOMES = ["lib/train/outcomes.cpp"]
 
 READS = re.compile(r"\.item\s*[<(]|\.cpu\s*\(|\.to\s*\(\s*(?:at|torch|c10)::kCPU|\bto_host\s*\(|"
