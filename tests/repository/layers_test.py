@@ -198,6 +198,9 @@ class Layers(unittest.TestCase):
         folders = {path.parts[1] for path in tracked.files("lib/*/*")}
         self.assertEqual({*ORDER, *NO_MODULE, "cuda"}, folders)
 
+    def test_the_readme_has_the_modules_in_their_order(self):
+        self.assertEqual(ORDER, re.findall(r"^\| `(\w+)` \|", tracked.text("README.md"), re.M))
+
     def test_cmake_dependencies_follow_the_order(self):
         for module, used in declared_dependencies().items():
             for name in used:
