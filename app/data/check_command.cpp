@@ -153,7 +153,7 @@ void add_check_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<CheckOptions>();
   CLI::App* const command = app.add_subcommand(
       "check",
-      "tell everything that is wrong with shards; exit code 65 if so, 74 if some cannot be read");
+      "report everything that is wrong with shards; exit code 65 if so, 74 if some cannot be read");
   add_shards_argument(*command, options->paths);
   command->add_flag("--repair", options->repair,
                     "make quarantine.json hold what is wrong now, which training leaves out");

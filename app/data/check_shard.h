@@ -33,7 +33,7 @@ struct CheckedSample {
 
 struct ShardReport {
   std::string name;                           // without its folder
-  std::optional<Unchecked> unchecked;         // then nothing else is told
+  std::optional<Unchecked> unchecked;         // then nothing else is reported
   std::int64_t bytes = 0;                     // of the file
   std::vector<format::Quarantined> problems;  // of samples, or of the whole shard
   std::vector<CheckedSample> samples;         // in file order

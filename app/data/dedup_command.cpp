@@ -94,7 +94,7 @@ SampleSets find_near(const ShardSet& set, const std::vector<bool>& repeated, int
   return sets;
 }
 
-// What is told of the sets.
+// What is reported of the sets.
 class Report {
  public:
   Report(const ShardSet& set, const std::vector<SamplePlace>& places)

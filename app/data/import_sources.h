@@ -25,7 +25,7 @@ struct ImportedSample {
 
 using UseSample = std::function<void(ImportedSample)>;
 
-// What the files tell beside the samples.
+// What the files say beside the samples.
 struct ImportedSet {
   std::vector<std::string> classes = {};  // their names
   data::LeftAlone left_alone = {};        // of a folder

@@ -1,4 +1,4 @@
-// Tars that are shards of a set: what lies beside them tells what to leave out and the classes.
+// Tars that are shards of a set: what lies beside them says what to leave out and the classes.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@
 namespace scaletrain::app {
 namespace {
 
-// The classes' names, which every record tells of its own class only.
+// The classes' names; every record has that of its own class only.
 class ClassTexts {
  public:
   // `text` is null where the record has none.

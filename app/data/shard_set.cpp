@@ -15,12 +15,12 @@ namespace scaletrain::app {
 namespace {
 
 constexpr int kAskedTogether = 16;  // a far server is waited for, not computed with
-constexpr const char* kCheckTells = "scaletrain data check tells all that is wrong";
+constexpr const char* kCheckReports = "scaletrain data check reports all that is wrong";
 
 std::uint32_t label_of(const ShardFile& shard, const format::TarGroup& group) {
   const auto refuse = [&](const std::string& found) {
     throw core::DataError(fmt::format("{}: {}", shard.place(), format::shown_name(group.key)),
-                          found, kCheckTells);
+                          found, kCheckReports);
   };
   if (const auto problems = format::problems_of(group); !problems.empty()) {
     refuse(fmt::to_string(fmt::join(problems, ", ")));

@@ -73,8 +73,8 @@ class ShardWriter {
   void close_shard();
 
   // Ends the last shard, writes classes.json where it is not there, removes older shards of this
-  // name with their indexes and what is told of them, and puts the new ones there. The shards in
-  // order. Throws core::UsageError for shards that another program put there in the meantime,
+  // name with their indexes and what is reported of them, and puts the new ones there. The shards
+  // in order. Throws core::UsageError for shards that another program put there in the meantime,
   // core::DataError for other classes.
   const std::vector<WrittenShard>& finish();
 

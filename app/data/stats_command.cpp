@@ -90,7 +90,7 @@ class StatsWorker {
       throw core::DataError(
           fmt::format("{}: {}", shard.place(), format::shown_name(sample.group.key)),
           fmt::format("the image is damaged: {}", error.what()),
-          "scaletrain data check tells all that is wrong");
+          "scaletrain data check reports all that is wrong");
     }
     stats_.add(sample.label, image_kind(file), member.bytes, image_);
     if (!with_thumbnail) return std::nullopt;

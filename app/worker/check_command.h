@@ -5,7 +5,7 @@
 namespace scaletrain::app {
 
 // `scaletrain-worker check`: {"torch": "2.11.0", "devices": 8, "trouble": ""} on standard output;
-// "trouble" tells why CUDA cannot be used.
+// "trouble" says why CUDA cannot be used.
 int run_check();
 
 // `scaletrain-worker loopback cpu|cuda`, one of several ranks: sums over all ranks by Gloo or NCCL

@@ -36,7 +36,7 @@ std::unique_ptr<core::Error> translate(const std::exception& error, int rank) {
       torch_error != nullptr ? torch_error->what_without_backtrace() : core::describe(error);
   const bool memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
                       dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-                      dist::tells_out_of_memory(text);
+                      dist::says_out_of_memory(text);
   if (memory) {
     return std::make_unique<core::OutOfMemoryError>(
         place, text, "make /batch/per_device smaller and /batch/accumulate larger");

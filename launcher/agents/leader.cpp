@@ -22,7 +22,7 @@ constexpr milliseconds kFarewell{5000};
 constexpr std::int64_t kBeatsToKeep = 2;
 constexpr std::size_t kCandidates = 16;
 // The leader shows all what is awaited when it takes so long.
-constexpr milliseconds kTellAfter{5000};
+constexpr milliseconds kReportAfter{5000};
 
 double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -258,7 +258,7 @@ void Leader::try_to_form(SteadyTime now) {
     const bool all = nodes == options_.terms.max_nodes || nobody_is_missing();
     if (all || now - enough_since_ >= options_.timing.last_call) return form(nodes, now);
   }
-  if (board_.reason.empty() && now - form_from_ >= kTellAfter) {
+  if (board_.reason.empty() && now - form_from_ >= kReportAfter) {
     board_.reason = awaited(nodes);
     show();
   }

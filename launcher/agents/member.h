@@ -30,7 +30,7 @@ class Member {
   void leave();
 
   // How long no worker of this node has beaten; the leader hears it with the next sign of life.
-  void tell_silence(std::chrono::milliseconds silence) { silence_ = silence; }
+  void report_silence(std::chrono::milliseconds silence) { silence_ = silence; }
   // How long no worker of the round's nodes has beaten, as the leader said last.
   std::chrono::milliseconds job_silence() const { return job_silence_; }
 

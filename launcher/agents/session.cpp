@@ -48,7 +48,7 @@ void Session::run() {
       error_ = std::current_exception();
     }
     if (!lost_.empty() || error_) {
-      tell_change();
+      send_change();
       return;
     }
     wake_.wait_for(lock, kStep, [this] { return ending_ || woken_; });
@@ -59,7 +59,7 @@ void Session::run() {
 void Session::step() {
   const core::SteadyTime now = core::now();
   if (leader_) leader_->step(now);
-  member_->tell_silence(own_silence_);
+  member_->report_silence(own_silence_);
   member_->step(now);
   job_silence_ = member_->job_silence();
   const Board& board = member_->board();
@@ -69,7 +69,7 @@ void Session::step() {
                   member_->rank().value_or(-1), finished_, board.reason);
   if (seen == seen_) return;
   seen_ = std::move(seen);
-  tell_change();
+  send_change();
 }
 
 std::chrono::milliseconds Session::exchange_silence(std::chrono::milliseconds own) {
@@ -77,7 +77,7 @@ std::chrono::milliseconds Session::exchange_silence(std::chrono::milliseconds ow
   return job_silence_;
 }
 
-void Session::tell_change() {
+void Session::send_change() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(changes_.get(), &one, sizeof one);
 }
@@ -116,7 +116,7 @@ void Session::say(const Say& words) {
       words();
     } catch (const StoreLost& error) {
       lost_ = error.what();
-      tell_change();
+      send_change();
     }
     woken_ = true;
   }

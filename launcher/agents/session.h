@@ -57,7 +57,7 @@ class Session {
  private:
   void run();
   void step();
-  void tell_change();
+  void send_change();
   template <class Say>
   void say(const Say& words);
 

@@ -53,7 +53,7 @@ void add_recipe_commands(CLI::App& app, int& exit_status) {
   const auto arguments = std::make_shared<RecipeArguments>();
 
   CLI::App* const checking = recipe->add_subcommand(
-      "check", "tell every mistake of a recipe at once, and whether its files are there");
+      "check", "report every mistake of a recipe at once, and whether its files are there");
   add_recipe_arguments(*checking, *arguments);
   checking->add_option("--nproc", arguments->nproc, "number of ranks, for the batch plan")
       ->check(CLI::Range(1, 1 << 20));

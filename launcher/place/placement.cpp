@@ -102,10 +102,10 @@ bool take_from_slurm(LaunchOptions& options, const SlurmStep& step) {
     }
     options.nproc = std::to_string(step.gpus);
   }
-  const bool told = options.standalone || !options.nnodes.empty() || !options.node_rank.empty() ||
-                    !options.master_addr.empty() || !options.master_port.empty() ||
-                    !options.rdzv_endpoint.empty();
-  if (told || step.tasks == 1) return false;
+  const bool was_placed = options.standalone || !options.nnodes.empty() ||
+                          !options.node_rank.empty() || !options.master_addr.empty() ||
+                          !options.master_port.empty() || !options.rdzv_endpoint.empty();
+  if (was_placed || step.tasks == 1) return false;
   if (step.tasks != step.nodes) {
     throw core::UsageError(
         "SLURM_STEP_NUM_TASKS",

@@ -86,7 +86,7 @@ Keeper::~Keeper() {
 }
 
 void Keeper::take_in(core::SpawnRequest& worker) const {
-  worker.told = pipe_.get();
+  worker.pid_pipe = pipe_.get();
   worker.cgroup = cgroup_.fd();
 }
 

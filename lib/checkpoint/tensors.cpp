@@ -56,7 +56,7 @@ class Differences {
     if (++count_ <= kShown) shown_.push_back(what);
   }
   // Adds "2 missing (a, b)" to `parts`, where there are any.
-  void tell(std::vector<std::string>& parts) const {
+  void list(std::vector<std::string>& parts) const {
     if (count_ == 0) return;
     parts.push_back(fmt::format("{} {} ({}{})", count_, kind_, fmt::join(shown_, ", "),
                                 count_ > shown_.size() ? ", ..." : ""));
@@ -129,7 +129,7 @@ TensorSource::TensorSource(const std::filesystem::path& path, const Tensors& wan
   for (const auto& [name, tensor] : absent) missing.add(name);
   std::vector<std::string> parts;
   for (const Differences* kind : {&missing, &left_over, &misshapen, &other_dtype})
-    kind->tell(parts);
+    kind->list(parts);
   if (!parts.empty()) {
     throw core::CheckpointError(
         path.string(), fmt::format("does not fit: tensors {}", fmt::join(parts, "; ")),

@@ -28,7 +28,7 @@ class HostTensors {
   explicit HostTensors(const Tensors& tensors);
 
   std::int64_t bytes() const;
-  // Notes `step` beside the tensors, so that a file of another step is told.
+  // Notes `step` beside the tensors, so that a file of another step is reported.
   format::FileEntry write(core::Disk& disk, const std::filesystem::path& path,
                           std::optional<std::int64_t> step = std::nullopt) const;
 

@@ -79,9 +79,9 @@ void become(const SpawnRequest& request, char* const* arguments, char* const* en
             const std::vector<unsigned long>& cpus, pid_t parent) {
   if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
   if (getppid() != parent) _exit(1);  // it died before the death signal was set
-  if (request.told >= 0) {
+  if (request.pid_pipe >= 0) {
     const pid_t number = getpid();
-    [[maybe_unused]] const ssize_t written = write(request.told, &number, sizeof number);
+    [[maybe_unused]] const ssize_t written = write(request.pid_pipe, &number, sizeof number);
   }
   if (!cpus.empty() &&
       syscall(SYS_sched_setaffinity, 0, cpus.size() * sizeof(unsigned long), cpus.data()) != 0) {

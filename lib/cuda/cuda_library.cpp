@@ -38,7 +38,8 @@ c10::intrusive_ptr<c10d::Backend> make_nccl(c10::intrusive_ptr<c10d::Store> stor
   options->timeout = timeout + kLater;
   auto group = c10::make_intrusive<Watched<c10d::ProcessGroupNCCL>>(
       std::move(listener), std::move(store), rank, world_size, std::move(options));
-  // Connects now, so that a rank that cannot is told here and not in the middle of the first step.
+  // Connects now, so that a rank that cannot is reported here and not in the middle of the first
+  // step.
   group->eagerConnectSingleDevice(at::Device(at::kCUDA, device));
   return group;
 }

@@ -160,7 +160,7 @@ void await_hearers(c10d::Store& store, const Keys& keys, int world_size,
   }
 }
 
-// Rank 0's part: hears all and tells all.
+// Rank 0's part: hears all and answers all.
 Verdict judge(c10d::Store& store, const Keys& keys, int world_size,
               const std::vector<Claim>& claims, std::chrono::milliseconds timeout) {
   const std::vector<int> missing = missing_ranks(store, keys, world_size, timeout);

@@ -16,7 +16,7 @@ bool is_complete(c10d::Work& work) {
   try {
     return work.isCompleted() && work.exception() == nullptr;
   } catch (const std::exception&) {
-    return true;  // the device is broken, which the thread that trains is told with the cause
+    return true;  // the device is broken, which the thread that trains reports with the cause
   }
 }
 
@@ -81,7 +81,7 @@ std::exception_ptr CollectiveWatch::failure_of(const UnderWay& one, core::Steady
     }
     const bool heard = peer_lost_ != core::SteadyTime{};
     if (heard && now - std::max(peer_lost_, one.begun) >= kLastWordPatience) {
-      throw_lost(options_.rank, what, "the launcher tells that a rank is gone");
+      throw_lost(options_.rank, what, "the launcher reports that a rank is gone");
     }
   } catch (const core::Error&) {
     return std::current_exception();
@@ -118,7 +118,7 @@ void CollectiveWatch::look(core::SteadyTime now) {
         });
       }
     }
-    if (failure_ && !told_ && now - failed_ >= kReturnPatience) leaves_with = failure_;
+    if (failure_ && !reported_ && now - failed_ >= kReturnPatience) leaves_with = failure_;
   }
   if (leaves_with) options_.leave(leaves_with);
 }
@@ -126,7 +126,7 @@ void CollectiveWatch::look(core::SteadyTime now) {
 void CollectiveWatch::check() {
   const std::lock_guard lock(mutex_);
   if (!failure_) return;
-  told_ = true;
+  reported_ = true;
   std::rethrow_exception(failure_);
 }
 

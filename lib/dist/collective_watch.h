@@ -4,9 +4,9 @@
 // work, and a thread that waits for the queue hears neither a signal nor that a peer is gone. So a
 // thread of its own asks each work whether it is complete. A collective has failed when its work
 // says so, when it has taken longer than the limit, or when it is still under way a moment after
-// the launcher has told that a peer is gone. Then the communicator is aborted, which ends the wait
-// of a thread that waits for its kernels; from then on check() throws. Where no thread comes to
-// check(), because its wait cannot be ended, the process leaves.
+// the launcher has reported that a peer is gone. Then the communicator is aborted, which ends the
+// wait of a thread that waits for its kernels; from then on check() throws. Where no thread comes
+// to check(), because its wait cannot be ended, the process leaves.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -79,7 +79,7 @@ class CollectiveWatch : public CollectiveListener {
   core::SteadyTime peer_lost_{};  // when the launcher's word was heard; {}: not yet
   std::exception_ptr failure_;
   core::SteadyTime failed_{};
-  bool told_ = false;  // check() has thrown
+  bool reported_ = false;  // check() has thrown
   std::vector<std::pair<const void*, std::function<void()>>> aborts_;
   std::jthread aborting_;
 };

@@ -56,7 +56,7 @@ at::Device choose_device(const std::string& wanted, LocalRank local) {
   if (!number) return at::kCPU;
   const auto index = static_cast<c10::DeviceIndex>(*number);
   cuda_library().set_device(index);
-  // lib/dist/collective_watch.h aborts and tells; LibTorch's own watch would end the process.
+  // lib/dist/collective_watch.h aborts and reports; LibTorch's own watch would end the process.
   constexpr int kReplace = 1;
   ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", kReplace);
   return {at::kCUDA, index};

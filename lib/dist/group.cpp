@@ -301,7 +301,7 @@ void Group::agree(const char* name, const std::vector<Claim>& claims) {
   dist::agree(*store_, {.rank = rank_, .world_size = world_size_}, name, claims, timeout_);
 }
 
-bool Group::stop_was_told(bool own) {
+bool Group::stop_was_heard(bool own) {
   if (!store_) return own;
   return talk(job_rank_, "stop", [&] {
     if (own) store_->set("stop", "1");

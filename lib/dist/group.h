@@ -50,7 +50,7 @@ class Group {
   // device. With one rank nothing is opened and every collective is the identity. Throws
   // core::StoppedError when not all ranks arrive within `timeout`, naming who is missing, and what
   // agree() throws for `claims` or another kind of device. A collective has `timeout` too; each one
-  // that is entered is told to `beat`.
+  // that is entered is noted in `beat`.
   Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout,
         core::Beat beat = core::Beat(), std::vector<Claim> claims = {});
   // The group of these ranks of `parent`, this rank among them, in this order; `name` is given to
@@ -87,10 +87,10 @@ class Group {
   void end(const char* name);
   void shut_down();  // the communicator, where a barrier was
 
-  // Tells the group's other ranks through the store that this one was asked to stop, where `own`
-  // says so, and hears it from them: nobody has to wait for anybody. True where any rank has told
-  // it.
-  bool stop_was_told(bool own);
+  // Reports to the group's other ranks through the store that this one was asked to stop, where
+  // `own` says so, and hears it from them: nobody has to wait for anybody. True where any rank has
+  // reported it.
+  bool stop_was_heard(bool own);
 
   // c10d's group for the Reducer; null with one rank.
   const c10::intrusive_ptr<c10d::ProcessGroup>& process_group() const { return process_group_; }

@@ -12,11 +12,11 @@ void throw_lost(int rank, const std::string& what, const std::string& cause) {
   throw core::StoppedError(
       fmt::format("rank {}", rank),
       fmt::format("{} not completed: a peer was lost or time was up ({})", what, cause),
-      "the rank that failed first tells why in its own log; resume from the newest checkpoint");
+      "the rank that failed first says why in its own log; resume from the newest checkpoint");
 }
 
 void throw_lost(int rank, const std::string& what, const std::exception& cause) {
-  if (tells_out_of_memory(cause.what())) {  // NCCL tells it in the last of its lines
+  if (says_out_of_memory(cause.what())) {  // NCCL says it in the last of its lines
     throw core::OutOfMemoryError(
         fmt::format("rank {}", rank),
         fmt::format("{} not completed: memory ran out ({})", what, cause.what()),

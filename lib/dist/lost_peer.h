@@ -1,4 +1,4 @@
-// How a failure between the ranks is told.
+// The error of a failure between the ranks.
 #pragma once
 
 #include <exception>
@@ -7,7 +7,7 @@
 namespace scaletrain::dist {
 
 // Throws core::StoppedError, "rank 1: the gradients were not completed: a peer was lost or time was
-// up (CAUSE)" for `what` "the gradients were"; core::OutOfMemoryError where `cause` tells of that.
+// up (CAUSE)" for `what` "the gradients were"; core::OutOfMemoryError where `cause` says that.
 [[noreturn]] void throw_lost(int rank, const std::string& what, const std::string& cause);
 [[noreturn]] void throw_lost(int rank, const std::string& what, const std::exception& cause);
 

@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 12> kPhrases{
 
 }  // namespace
 
-bool tells_out_of_memory(std::string_view message) {
+bool says_out_of_memory(std::string_view message) {
   return std::any_of(kPhrases.begin(), kPhrases.end(), [&](std::string_view phrase) {
     return message.find(phrase) != std::string_view::npos;
   });

@@ -1,5 +1,5 @@
 // Which errors of LibTorch and of NVIDIA's libraries mean that memory ran out: each has an
-// exception of its own kind, and only their texts tell.
+// exception of its own kind, and only their texts say so.
 #pragma once
 
 #include <string_view>
@@ -7,6 +7,6 @@
 namespace scaletrain::dist {
 
 // `message`: the whole of an exception's what(). True where device, pinned or host memory ran out.
-bool tells_out_of_memory(std::string_view message);
+bool says_out_of_memory(std::string_view message);
 
 }  // namespace scaletrain::dist

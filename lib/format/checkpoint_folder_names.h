@@ -18,7 +18,7 @@ inline constexpr const char* kOldSuffix = ".old";
 
 // What to do about a checkpoint that is damaged or makes no sense.
 inline constexpr const char* kOtherCheckpoint =
-    "use another checkpoint; `scaletrain checkpoint verify RUN` tells which are whole";
+    "use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
 
 // The last name of a path, of "runs/a/" and "." too.
 std::string name_of(const std::filesystem::path& path);

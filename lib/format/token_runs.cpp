@@ -39,7 +39,7 @@ TokenRun find_in_bin(const std::string& name, std::int64_t file_bytes, std::int6
     const std::int64_t bytes = header[2] * kind.token_bytes;
     if (kBinHeaderBytes + bytes != file_bytes) {
       fail_tokens(name, 8,
-                  fmt::format("the header tells {} tokens, {} bytes, and {} follow it", header[2],
+                  fmt::format("the header says {} tokens, {} bytes, and {} follow it", header[2],
                               bytes, file_bytes - kBinHeaderBytes),
                   "the file is truncated, or was changed: write it again");
     }
@@ -110,7 +110,7 @@ TokenRun find_in_npy(const std::string& name, std::int64_t begin, std::int64_t b
   if ((bytes - prefix - length) / token_bytes != count ||
       (bytes - prefix - length) % token_bytes != 0) {
     fail_tokens(name, begin + prefix,
-                fmt::format("the header tells {} tokens of {} bytes, and {} bytes follow it", count,
+                fmt::format("the header says {} tokens of {} bytes, and {} bytes follow it", count,
                             token_bytes, bytes - prefix - length),
                 "the array is truncated, or was changed: write it again");
   }

@@ -28,7 +28,7 @@ data::Box draw_box(core::Philox& draws, double share, std::int64_t size) {
   return {range(x), range(y)};
 }
 
-// What the device is told of each pair, as one block: [pairs, kColumns] floats.
+// What the device is sent of each pair, as one block: [pairs, kColumns] floats.
 enum Column : std::int64_t { kTop, kBottom, kLeft, kRight, kBeside, kOwn, kColumns };
 
 // On its way to `device` when this returns: from pinned memory nothing waits for the copy.

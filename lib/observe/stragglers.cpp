@@ -8,7 +8,7 @@
 namespace scaletrain::observe {
 namespace {
 
-constexpr int kTold = std::numeric_limits<int>::min();
+constexpr int kReported = std::numeric_limits<int>::min();
 
 // The lower one of an even number: of two ranks the faster is the measure.
 template <class Time>
@@ -44,12 +44,12 @@ std::vector<Straggler> Stragglers::add(std::span<const OwnTimes> ranks) {
   const double middle = median(ranks, [](const OwnTimes& rank) { return rank.total(); });
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     int& windows = slow_windows_[i];
-    if (windows == kTold) continue;
+    if (windows == kReported) continue;
     const double own = ranks[i].total();
     const bool slow = own > kRatio * middle && own - middle > kLeastLoss;
     windows = slow ? windows + 1 : 0;
     if (windows < kWindows) continue;
-    windows = kTold;
+    windows = kReported;
     result.push_back({.rank = static_cast<int>(i),
                       .phase = slow_phase(ranks[i], ranks),
                       .seconds = own,

@@ -21,7 +21,7 @@ A recipe is one JSON file in UTF-8; `//` and `/* */` comments are allowed. Where
 by name, `"sgd"` is short for `{"name": "sgd"}`. Paths are relative to the working directory. A key
 of any depth is set on the command line with `--set optimizer.lr=0.1`: the value is JSON, otherwise
 text, and `null` removes the key. Where exactly one of several keys may be given, setting one removes
-the others. `scaletrain recipe check RECIPE` tells all mistakes at once, `scaletrain recipe show RECIPE`
+the others. `scaletrain recipe check RECIPE` reports all mistakes at once, `scaletrain recipe show RECIPE`
 prints the recipe with every default.
 )";
 

@@ -21,8 +21,8 @@ class BadSamples {
 
   BadSamples(const recipe::Recipe& recipe, int rank);
 
-  // Lists what this rank skipped, every sample once. A file that cannot be written is told once and
-  // ends nothing.
+  // Lists what this rank skipped, every sample once. A file that cannot be written is reported once
+  // and ends nothing.
   void record(const std::vector<data::BadSample>& skipped);
 
   // Throws core::DataError when `skipped` of `samples` of `split`, both over all ranks, are more

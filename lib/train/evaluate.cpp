@@ -24,7 +24,7 @@ class StopCheck {
     const bool own = core::stop_reason() != core::StopReason::kNone;
     if (!own && core::seconds_since(asked_) < kAskEveryS) return false;
     asked_ = core::now();
-    return group_.stop_was_told(own);
+    return group_.stop_was_heard(own);
   }
 
  private:

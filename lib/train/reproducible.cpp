@@ -37,7 +37,7 @@ std::vector<std::string> differences(const checkpoint::TrainState& was,
   if (was.per_device > 0 && now.per_device > 0) {
     compare("samples per device of the streamed order", was.per_device, now.per_device);
   }
-  // A set that was not counted, or not by the program that saved, tells nothing.
+  // A set that was not counted, or not by the program that saved, says nothing.
   if (was.set_samples > 0 && now.set_samples > 0) {
     compare("samples of the training set", was.set_samples, now.set_samples);
   }

@@ -1,8 +1,8 @@
 // What is known of the training set: what other ranks and a resume compare.
 //
-// A set in the indexed order is counted and told by digests at once. One in the streamed order
-// would have to be opened for that: what ranks learn of its shards is gathered for each checkpoint,
-// and a resume compares every shard when it is opened (lib/data/set/shards.h).
+// A set in the indexed order is counted and recognised by digests at once. One in the streamed
+// order would have to be opened for that: what ranks learn of its shards is gathered for each
+// checkpoint, and a resume compares every shard when it is opened (lib/data/set/shards.h).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class TrainingSet {
   void describe(format::TrainState& state) const;
 
   // Puts what any rank knows of the streamed order's shards into `state`, and warns of those with
-  // other samples than `state` tells. Every rank calls it before a checkpoint is written.
+  // other samples than `state` says. Every rank calls it before a checkpoint is written.
   void gather(dist::Group& group, format::TrainState& state) const;
 
  private:

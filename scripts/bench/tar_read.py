@@ -4,7 +4,7 @@
 
 Shards of images of so many random bytes, each with a .cls, one thread a side, all samples one after
 another; at the end of a sample key, label and image are in memory. Ours is what a thread of the
-loader does for a sample: it reads the image at the place that the shard's index tells, and takes the
+loader does for a sample: it reads the image at the place that the shard's index names, and takes the
 label from the index (scripts/bench/tar_index.py has what that takes, once). "peer" is libarchive with
 blocks of 10,240 bytes, as its manual and bsdtar have it, "peer_blocks" libarchive with blocks of a
 megabyte, "peer_webdataset" PyPI's webdataset in Python without decoding: all read every member.

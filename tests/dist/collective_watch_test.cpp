@@ -165,7 +165,7 @@ TEST_CASE("after the launcher's word a collective has a moment to complete") {
   w.watch.look(heard + 3s);
   CHECK(w.checked() ==
         "75 rank 3: collective \"gradients\" was not completed: a peer was lost or time was up "
-        "(the launcher tells that a rank is gone)");
+        "(the launcher reports that a rank is gone)");
 }
 
 TEST_CASE("a thread that does not come back from its wait is not waited for") {
@@ -181,7 +181,7 @@ TEST_CASE("a thread that does not come back from its wait is not waited for") {
 }
 
 // A rank that stands still keeps its connections: Gloo waits, and hears no signal meanwhile.
-TEST_CASE("a rank that waits for a frozen one leaves when the launcher tells that one is gone") {
+TEST_CASE("a rank that waits for a frozen one leaves when the launcher reports that one is gone") {
   const core::Descriptor file = core::make_beat_file();
   int ends[2];
   REQUIRE(pipe(ends) == 0);

@@ -230,7 +230,7 @@ TEST_CASE("rethrow_as_stopped lets an error that is not the network's go on as i
           throw c10::DistNetworkError({"f", "f.cc", 1}, "reset");
         }) ==
         "core: rank 3: the gradients were not completed: a peer was lost or time was up (reset)\n"
-        "  the rank that failed first tells why in its own log; resume from the newest checkpoint");
+        "  the rank that failed first says why in its own log; resume from the newest checkpoint");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ TEST_CASE("a lost peer is told by rank, by what was not done, and by the first l
   CHECK_THROWS_WITH_AS(
       throw_lost(3, "the gradients were", std::runtime_error("[pair.cc:1] reset by peer\nstack")),
       "rank 3: the gradients were not completed: a peer was lost or time was up (reset by peer)\n"
-      "  the rank that failed first tells why in its own log; resume from the newest checkpoint",
+      "  the rank that failed first says why in its own log; resume from the newest checkpoint",
       core::StoppedError);
 }
 

@@ -31,7 +31,7 @@ TEST_CASE("what LibTorch, cuDNN, cuBLAS and NCCL say when memory runs out") {
   };
   for (const std::string& text : texts) {
     CAPTURE(text);
-    CHECK(tells_out_of_memory(text));
+    CHECK(says_out_of_memory(text));
   }
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("other failures of the same libraries are none of memory") {
   };
   for (const std::string& text : texts) {
     CAPTURE(text);
-    CHECK_FALSE(tells_out_of_memory(text));
+    CHECK_FALSE(says_out_of_memory(text));
   }
 }
 

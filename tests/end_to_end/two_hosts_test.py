@@ -143,7 +143,7 @@ class TwoHosts(RunTestCase):
         ((_, err), status), = self.finish(nodes[:1])
         self.assertEqual(75, status, err)
         self.assertLess(time.monotonic() - start, 60)
-        self.assertIn("(the launcher tells that a rank is gone)",
+        self.assertIn("(the launcher reports that a rank is gone)",
                       (self.folder / "recipe/logs/attempt_0/0/stderr.log").read_text())
 
     def test_a_hang_on_one_host_is_the_verdict_on_both(self):

@@ -17,7 +17,7 @@ using test::Sensible;
 namespace {
 
 constexpr const char* kOther =
-    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` tells which are whole";
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
 constexpr const char* kDiverged =
     "\n  training had diverged when it was saved: use an earlier checkpoint, and a lower learning "
     "rate";

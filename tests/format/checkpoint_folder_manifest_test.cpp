@@ -12,7 +12,7 @@ using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr const char* kManifestRemedy =
-    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` tells which are whole";
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
 
 const Manifest kManifest{
     .format = 1, .program = "scaletrain 0.1.0", .step = 12, .files = {{"a", {3, "abc"}}}};

@@ -63,7 +63,7 @@ TEST_CASE("a .bin that is cut or of another version is told with the byte") {
   CHECK(error_of_file("a.bin", llmc(20240520, 2, 7) + std::string(14, 'x')) ==
         "a.bin: byte 4: version 2 of the header\n  version 1 is read here");
   CHECK(error_of_file("a.bin", llmc(20240520, 1, 7) + std::string(12, 'x')) ==
-        "a.bin: byte 8: the header tells 7 tokens, 14 bytes, and 12 follow it\n"
+        "a.bin: byte 8: the header says 7 tokens, 14 bytes, and 12 follow it\n"
         "  the file is truncated, or was changed: write it again");
   CHECK(error_of_file("a.txt", "") ==
         "a.txt: is neither .bin nor .npy nor .tar\n"
@@ -80,7 +80,7 @@ TEST_CASE("a .npy is an array of one dimension of 16 or 32 bits") {
   CHECK(error_of_file("a.npy", npy("<u2", "(3, 4)", 24)) ==
         "a.npy: byte 10: an array of type '<u2' and shape (3, 4)" + remedy);
   CHECK(error_of_file("a.npy", npy("<u2", "(13,)", 24)) ==
-        "a.npy: byte 10: the header tells 13 tokens of 2 bytes, and 24 bytes follow it\n"
+        "a.npy: byte 10: the header says 13 tokens of 2 bytes, and 24 bytes follow it\n"
         "  the array is truncated, or was changed: write it again");
   CHECK(error_of_file("a.npy", "short") ==
         "a.npy: byte 0: is too short for a NumPy array" + remedy);

@@ -20,7 +20,7 @@ from launcher import checkpoint_support
 from launcher.checkpoint_support import sha256, state_of, write_manifest
 
 PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "scaletrain"
-VERIFY_REMEDY = "use another checkpoint; `scaletrain checkpoint verify RUN` tells which are whole"
+VERIFY_REMEDY = "use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole"
 
 
 def run(*arguments):

@@ -31,6 +31,9 @@ TESTED_THROUGH |= {
 # Written in two parts, so that this file does not find itself.
 MACHINE_PATHS = re.compile("|".join(["/wo" + "rk/", "/ro" + "ot/", "/ho" + r"me/\w+", "/tm" + "p/bash_"]))
 
+# A log, a rank or a command "reports", "warns", "says"; in names too.
+TELLS = re.compile(r"(?<![A-Za-z])k?(?:[Tt]ells?|[Tt]elling|[Tt]old)(?![a-z])")
+
 
 def run_tool(test, name, arguments):
     program = shutil.which(name)
@@ -82,6 +85,14 @@ class Style(unittest.TestCase):
                 if MACHINE_PATHS.search(line):
                     found.append(f"{path}:{number}: {line.strip()[:120]}")
         self.assertEqual("", "\n".join(found))
+
+    def test_texts_say_who_does_what(self):
+        found = [f"{path}:{number}: {line.strip()[:120]}"
+                 for path in tracked.files("lib/*", "app/*", "launcher/*", "scripts/*", "docs/*",
+                                           "README.md", "CHANGELOG.md")
+                 for number, line in enumerate(tracked.text(path).split("\n"), 1)
+                 if TELLS.search(line)]
+        self.assertEqual("", "\n".join(found), "write: warns, reports, says, sends, lists")
 
     def test_every_source_with_a_header_has_a_test(self):
         tests = tracked.files("tests/*_test.cpp", "tests/*.py")

@@ -168,7 +168,7 @@ Submission prepare_submission(const SlurmOptions& options) {
   if (options.output.empty()) {
     result.output_pattern = options.array.empty() ? "slurm-%j.out" : "slurm-%A_%a.out";
   }
-  // Told now, and not after the job is submitted.
+  // Reported now, and not after the job is submitted.
   log_path(result.output_pattern, options.array.empty() ? "0" : "0_0", result.job_name);
   result.arguments = launch_arguments(options, save_before_s);
   result.script = batch_script(sbatch_options(options, result, save_before_s));

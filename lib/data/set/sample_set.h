@@ -1,5 +1,5 @@
-// What is known of any set of samples, whatever a sample is: how many there are, and what tells one
-// set from another.
+// What is known of any set of samples, whatever a sample is: how many there are, and what is
+// different in another set.
 #pragma once
 
 #include <cstdint>

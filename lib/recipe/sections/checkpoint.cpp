@@ -26,7 +26,7 @@ std::vector<std::string> all_measures() {
 TypePtr describe_best(Best& value) {
   auto keys = std::make_unique<Object>();
   keys->add("metric", choice(value.metric, all_measures()),
-            "a measure of the task; without it the first of the task")
+            "a measure of the task, its first by default")
       .add("mode", choice(value.mode, {"max", "min"}),
            "what is better; without it what is better by that measure")
       .set_short_for("metric");

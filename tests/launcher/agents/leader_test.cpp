@@ -118,7 +118,7 @@ TEST_CASE("a failure that was reported before a node fell silent is the cause") 
 TEST_CASE("the job is silent for as long as all nodes are whose workers run") {
   Cluster cluster = running(3);
   const auto tell = [&](std::size_t agent, int silence_ms) {
-    cluster.agents[agent]->member->tell_silence(milliseconds(silence_ms));
+    cluster.agents[agent]->member->report_silence(milliseconds(silence_ms));
   };
   const auto heard = [&] {
     cluster.run(milliseconds(2500));  // a beat and a pulse are a second apart at most
