@@ -25,7 +25,7 @@ const char* name_of(Split split);  // "train", "val", "test"
 
 // How this rank reads.
 struct Reader {
-  data::RankSlice slice;
+  data::ReaderSlice slice;
   int threads = 1;
   std::shared_ptr<const storage::Stores> stores;
   bool warns = false;  // of files that are left alone

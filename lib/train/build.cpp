@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/core/mesh_plan.h"
 #include "lib/dist/device.h"
 #include "lib/train/agreement.h"
 #include "lib/train/replicate.h"
@@ -45,7 +46,8 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   Run& run = *built;
   run.recipe = std::move(recipe);
   run.beat = std::move(beat);
-  run.batch = recipe::plan_batch(run.recipe.batch, env.world_size);
+  const core::MeshPlan plan(env.world_size);
+  run.batch = recipe::plan_batch(run.recipe.batch, plan.readers());
   if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
   run.group = join(run.recipe, env, resume, run.beat);
   const at::Device device = run.group->device();
@@ -54,7 +56,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   std::vector<dist::Claim> claims;
   run.task = task::make_task(run.recipe, device);
   // Its threads decode while the rest is built.
-  run.sets = open_sets(run.recipe, env, device, *run.task, run.state, claims);
+  run.sets = open_sets(run.recipe, env, plan, device, *run.task, run.state, claims);
   run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state);
   run.beat.set_total_steps(run.length.total_steps);
   run.learner = build_learner(run.recipe, device, run.length, run.batch.global);

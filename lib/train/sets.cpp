@@ -15,16 +15,17 @@ data::BatchStream* Sets::stream(task::Split split) const {
   return set.stream.get();
 }
 
-Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device,
-               task::Task& task, format::TrainState& state, std::vector<dist::Claim>& claims) {
+Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const core::MeshPlan& plan,
+               at::Device device, task::Task& task, format::TrainState& state,
+               std::vector<dist::Claim>& claims) {
   const recipe::Data& config = recipe.data;
-  const recipe::BatchPlan batch = recipe::plan_batch(recipe.batch, env.world_size);
+  const recipe::BatchPlan batch = recipe::plan_batch(recipe.batch, plan.readers());
   Sets sets;
   sets.pool = with_fault(dist::make_batch_pool(device), read_fault(), env.rank);
   const bool streamed = config.order == "streamed";
   task::Reader reader{
-      .slice = {.rank = env.rank,
-                .world_size = env.world_size,
+      .slice = {.reader = plan.reader(env.rank),
+                .readers = plan.readers(),
                 .per_device = batch.per_device,
                 .accumulate = batch.accumulate},
       .threads = config.threads > 0 ? static_cast<int>(config.threads)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/core/buffer.h"
+#include "lib/core/mesh_plan.h"
 #include "lib/core/worker_env.h"
 #include "lib/dist/agreement.h"
 #include "lib/format/train_state.h"
@@ -22,10 +23,11 @@ struct Sets {
   data::BatchStream* stream(task::Split split) const;  // nullptr: there is none
 };
 
-// Opens them; training goes on where `state` stands, which is moved to the next epoch where the set
-// has become too small for the step. Threads begin to read ahead. Adds to `claims` what all ranks
-// must have alike.
-Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, at::Device device,
-               task::Task& task, format::TrainState& state, std::vector<dist::Claim>& claims);
+// Opens them for this rank's place in `plan`; training goes on where `state` stands, which is moved
+// to the next epoch where the set has become too small for the step. Threads begin to read ahead.
+// Adds to `claims` what all ranks must have alike.
+Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const core::MeshPlan& plan,
+               at::Device device, task::Task& task, format::TrainState& state,
+               std::vector<dist::Claim>& claims);
 
 }  // namespace scaletrain::train

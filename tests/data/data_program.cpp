@@ -168,7 +168,7 @@ void print_batch_pixels(const data::Batch& batch) {
 }
 
 void print_content_of_rank(const recipe::Recipe& recipe, const data::LoaderOptions& options,
-                           const data::RankSlice& slice, std::int64_t first, std::int64_t steps,
+                           const data::ReaderSlice& slice, std::int64_t first, std::int64_t steps,
                            BatchPrinter print) {
   const auto stores = std::make_shared<const storage::Stores>(recipe.storage, recipe.data.cache);
   const auto pool = core::make_host_pool();
@@ -190,8 +190,8 @@ void print_content(const std::vector<std::string>& arguments, BatchPrinter print
   options.threads = std::stoi(arguments.at(2));
   for (int rank = 0; rank < ranks; ++rank) {
     print_content_of_rank(recipe, options,
-                          {.rank = rank,
-                           .world_size = ranks,
+                          {.reader = rank,
+                           .readers = ranks,
                            .per_device = plan.per_device,
                            .accumulate = plan.accumulate},
                           std::stoll(arguments.at(3)), std::stoll(arguments.at(4)), print);

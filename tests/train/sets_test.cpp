@@ -8,15 +8,18 @@
 namespace scaletrain::train {
 namespace {
 
-// What is opened for rank 1 of 2 of `recipe`, where training stands at `state`.
-std::string opened(const recipe::Recipe& recipe, format::TrainState state) {
+const core::MeshPlan kTwoRanks(2);
+
+// What is opened of `recipe` for `rank` of `plan`, where training stands at `state`.
+std::string opened(const recipe::Recipe& recipe, format::TrainState state, int rank = 1,
+                   const core::MeshPlan& plan = kTwoRanks) {
   return testing::said_apart([&] {
     core::WorkerEnv env;
-    env.rank = env.local_rank = 1;
-    env.world_size = env.local_world_size = 2;
+    env.rank = env.local_rank = rank;
+    env.world_size = env.local_world_size = plan.world_size();
     const auto task = task::make_task(recipe, at::kCPU);
     std::vector<dist::Claim> claims;
-    const Sets sets = open_sets(recipe, env, at::kCPU, *task, state, claims);
+    const Sets sets = open_sets(recipe, env, plan, at::kCPU, *task, state, claims);
     std::string said =
         fmt::format("{} steps an epoch, at {}/{}; claims:", sets.train.stream->steps_per_epoch(),
                     state.epoch, state.step_in_epoch);
@@ -49,6 +52,18 @@ TEST_CASE("sets are opened for the rank's blocks, from where training stands") {
         "data.train (names, labels and sizes), the digest of 16 samples of data.train, the number "
         "of samples of data.val, the digest of data.val (names, labels and sizes), first at 12 of "
         "epoch 2, 4 for validation, no test");
+}
+
+TEST_CASE("ranks with the same data coordinate read the same blocks") {
+  const testing::TinyRun tiny;
+  const core::MeshPlan plan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2});
+  const std::string first = opened(tiny.recipe(), at(2, 1), 0);
+  const std::string second = opened(tiny.recipe(), at(2, 1));
+  CHECK(first != second);
+  for (int rank = 0; rank < 4; ++rank) {
+    CAPTURE(rank);
+    CHECK(opened(tiny.recipe(), at(2, 1), rank, plan) == (rank < 2 ? first : second));
+  }
 }
 
 TEST_CASE("a set that became too small for the step goes on with the next epoch") {

@@ -64,8 +64,8 @@ std::unique_ptr<BatchStream> read_images(const std::shared_ptr<Images>& images,
 
 std::shared_ptr<const Order> make_train_order(const std::shared_ptr<const Dataset>& dataset,
                                               const LoaderOptions& options,
-                                              const RankSlice& slice) {
-  if (options.streamed) recipe::check_lanes(options.lanes, slice.world_size);
+                                              const ReaderSlice& slice) {
+  if (options.streamed) recipe::check_lanes(options.lanes, slice.readers);
   return make_order(dataset, {.seed = options.seed,
                               .shuffle_shards = options.shuffle_shards,
                               .samples_per_epoch = options.samples_per_epoch,
@@ -96,7 +96,7 @@ LoaderOptions loader_options(const recipe::Data& data) {
 }
 
 std::unique_ptr<BatchStream> train_images(std::shared_ptr<const Dataset> dataset,
-                                          const LoaderOptions& options, RankSlice slice,
+                                          const LoaderOptions& options, ReaderSlice slice,
                                           core::BufferPool& pool) {
   const std::int64_t steps = steps_of_epoch(
       slice, options.samples_per_epoch > 0 ? options.samples_per_epoch : dataset->size());
@@ -122,7 +122,7 @@ std::unique_ptr<BatchStream> train_images(std::shared_ptr<const Dataset> dataset
 }
 
 std::unique_ptr<BatchStream> eval_images(std::shared_ptr<const Dataset> dataset,
-                                         const LoaderOptions& options, RankSlice slice,
+                                         const LoaderOptions& options, ReaderSlice slice,
                                          core::BufferPool& pool) {
   const std::int64_t size = dataset->size();
   const auto images = std::make_shared<Images>(std::move(dataset), options);

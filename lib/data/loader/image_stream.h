@@ -42,13 +42,13 @@ LoaderOptions loader_options(const recipe::Data& data);
 // stream. Throws core::RecipeError for fewer samples than one global batch. A damaged sample is
 // named by shard, member and byte offset.
 std::unique_ptr<BatchStream> train_images(std::shared_ptr<const Dataset> dataset,
-                                          const LoaderOptions& options, RankSlice slice,
+                                          const LoaderOptions& options, ReaderSlice slice,
                                           core::BufferPool& pool);
 
 // Batches for an evaluation, not augmented: the shorter side is resized to eval_resize and the
 // centre is cropped. Blocks of per_device samples go to the ranks in turn.
 std::unique_ptr<BatchStream> eval_images(std::shared_ptr<const Dataset> dataset,
-                                         const LoaderOptions& options, RankSlice slice,
+                                         const LoaderOptions& options, ReaderSlice slice,
                                          core::BufferPool& pool);
 
 }  // namespace scaletrain::data

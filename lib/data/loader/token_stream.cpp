@@ -63,7 +63,7 @@ std::unique_ptr<BatchStream> read_windows(const std::shared_ptr<const Windows>& 
 }  // namespace
 
 std::unique_ptr<BatchStream> train_windows(std::shared_ptr<const TokenSet> set,
-                                           const TokenLoaderOptions& options, RankSlice slice,
+                                           const TokenLoaderOptions& options, ReaderSlice slice,
                                            core::BufferPool& pool) {
   const auto order =
       std::make_shared<IndexedOrder>(options.seed, set->window_counts(), options.shuffle_files);
@@ -76,7 +76,7 @@ std::unique_ptr<BatchStream> train_windows(std::shared_ptr<const TokenSet> set,
 }
 
 std::unique_ptr<BatchStream> eval_windows(std::shared_ptr<const TokenSet> set,
-                                          const TokenLoaderOptions& options, RankSlice slice,
+                                          const TokenLoaderOptions& options, ReaderSlice slice,
                                           core::BufferPool& pool) {
   const auto offsets = std::make_shared<ShardOffsets>(set->window_counts());
   const auto windows = std::make_shared<const Windows>(

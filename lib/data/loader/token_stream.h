@@ -34,12 +34,12 @@ struct TokenLoaderOptions {
 // Batches for training: shuffled. A window's digest has its number as the key. Throws
 // core::RecipeError for fewer windows than one global batch. `pool` outlives the stream.
 std::unique_ptr<BatchStream> train_windows(std::shared_ptr<const TokenSet> set,
-                                           const TokenLoaderOptions& options, RankSlice slice,
+                                           const TokenLoaderOptions& options, ReaderSlice slice,
                                            core::BufferPool& pool);
 
 // Batches for an evaluation: every window once over all ranks, in file order.
 std::unique_ptr<BatchStream> eval_windows(std::shared_ptr<const TokenSet> set,
-                                          const TokenLoaderOptions& options, RankSlice slice,
+                                          const TokenLoaderOptions& options, ReaderSlice slice,
                                           core::BufferPool& pool);
 
 }  // namespace scaletrain::data

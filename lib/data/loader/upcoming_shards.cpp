@@ -8,7 +8,7 @@ namespace scaletrain::data {
 void UpcomingShards::plan(std::int64_t number, const BatchJob& job) {
   const bool sought = std::exchange(last_, number) != number - 1;
   bool changed = false;
-  for (std::int64_t lane = slice_.rank; lane < order_->lanes(); lane += slice_.world_size) {
+  for (std::int64_t lane = slice_.reader; lane < order_->lanes(); lane += slice_.readers) {
     if (!sought && lane != order_->lane(job.epoch, job.position)) continue;
     std::vector<std::int64_t> shards = order_->upcoming(lane, job.epoch, job.position);
     if (shards.empty() || shards == next_[lane]) continue;

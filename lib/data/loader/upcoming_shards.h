@@ -1,4 +1,4 @@
-// Announces to a streamed set which shards a rank needs next, while its batches are planned.
+// Announces to a streamed set which shards a reader needs next, while its batches are planned.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace scaletrain::data {
 class UpcomingShards {
  public:
   UpcomingShards(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const StreamedOrder> order,
-                 RankSlice slice)
+                 ReaderSlice slice)
       : dataset_(std::move(dataset)), order_(std::move(order)), slice_(slice) {}
 
-  // Batch `number` of the rank, which is `job`, is planned. One caller at a time.
+  // Batch `number` of the reader, which is `job`, is planned. One caller at a time.
   void plan(std::int64_t number, const BatchJob& job);
 
  private:
   std::shared_ptr<const Dataset> dataset_;
   std::shared_ptr<const StreamedOrder> order_;
-  RankSlice slice_;
+  ReaderSlice slice_;
   std::int64_t last_ = -2;                                  // batch
   std::map<std::int64_t, std::vector<std::int64_t>> next_;  // by lane
 };

@@ -32,8 +32,8 @@ void check(const Batch& batch, const Node& tree, Problems& problems) {
       below == 0 ? fmt::format("use {}", above) : fmt::format("use {} or {}", below, above));
 }
 
-BatchPlan plan_batch(const Batch& batch, int world_size) {
-  const std::int64_t micro = batch.per_device * world_size;  // samples of one micro-step
+BatchPlan plan_batch(const Batch& batch, int readers) {
+  const std::int64_t micro = batch.per_device * readers;  // samples of one micro-step
   if (!batch.global) {
     const std::int64_t accumulate = batch.accumulate.value_or(1);
     return {batch.per_device, accumulate, micro * accumulate};
@@ -45,7 +45,7 @@ BatchPlan plan_batch(const Batch& batch, int world_size) {
   throw core::RecipeError(
       "/batch/global",
       fmt::format("{} is not a multiple of {} = per_device {} x {} ranks", global, micro,
-                  batch.per_device, world_size),
+                  batch.per_device, readers),
       below == 0 ? fmt::format("use {}, or fewer ranks, or a smaller per_device", above)
                  : fmt::format("use {} or {}, or another number of ranks", below, above));
 }

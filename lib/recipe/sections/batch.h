@@ -14,14 +14,15 @@ struct Batch {
   std::optional<std::int64_t> global;      // or this
 };
 
-// One global batch, resolved for a number of ranks.
+// One global batch, resolved for a number of ranks that read.
 struct BatchPlan {
   std::int64_t per_device = 0, accumulate = 0, global = 0;
 };
 
-// The plan for `world_size` ranks. Throws core::RecipeError ("/batch/global: ...") where the global
-// batch is not a multiple of per_device * world_size, naming the nearest sizes that would fit.
-BatchPlan plan_batch(const Batch& batch, int world_size);
+// The plan for `readers` data coordinates (lib/core/mesh_plan.h). Throws core::RecipeError
+// ("/batch/global: ...") where the global batch is not a multiple of per_device * readers, naming
+// the nearest sizes that would fit.
+BatchPlan plan_batch(const Batch& batch, int readers);
 
 TypePtr describe(Batch& value);
 void check(const Batch& batch, const Node& tree, Problems& problems);

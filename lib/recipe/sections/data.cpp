@@ -155,10 +155,10 @@ const std::string* find_shard(const Data& data,
   return nullptr;
 }
 
-void check_lanes(std::int64_t lanes, int world_size) {
-  if (lanes % world_size == 0) return;
+void check_lanes(std::int64_t lanes, int readers) {
+  if (lanes % readers == 0) return;
   throw core::RecipeError("/data/lanes",
-                          fmt::format("{} is not a multiple of the {} ranks", lanes, world_size),
+                          fmt::format("{} is not a multiple of the {} ranks", lanes, readers),
                           "change one of them; another number of lanes is another order");
 }
 

@@ -54,8 +54,9 @@ struct Data {
 const std::string* find_shard(const Data& data,
                               const std::function<bool(const std::string&)>& is_so);
 
-// Throws core::RecipeError where the lanes of the streamed order cannot be shared among the ranks.
-void check_lanes(std::int64_t lanes, int world_size);
+// Throws core::RecipeError where the lanes of the streamed order cannot be shared among the ranks
+// that read.
+void check_lanes(std::int64_t lanes, int readers);
 
 TypePtr describe(Data& value);
 void check(const Data& data, const Node& tree, Problems& problems);

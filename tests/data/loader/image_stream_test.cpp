@@ -121,7 +121,7 @@ TEST_CASE("seek continues exactly, in the middle of an epoch too") {
   Shards shards;
   LoaderOptions options = options_of(2);
   options.augment = {component("random_crop", {{"padding", std::int64_t{1}}})};
-  const RankSlice slice{1, 2, 3, 1};
+  const ReaderSlice slice{1, 2, 3, 1};
   const auto straight = train_images(shards.dataset, options, slice, *shards.pool);
   std::vector<std::vector<std::uint8_t>> batches;
   for (int i = 0; i < 15; ++i) {  // 5 steps an epoch

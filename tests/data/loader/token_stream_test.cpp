@@ -84,7 +84,7 @@ TEST_CASE("windows come in the same order at any number of ranks and threads") {
 
 TEST_CASE("seek continues exactly") {
   const Tokens tokens;
-  const RankSlice slice{1, 2, 3, 2};
+  const ReaderSlice slice{1, 2, 3, 2};
   const auto straight = train_windows(tokens.set, {.seed = 5, .threads = 2}, slice, *tokens.pool);
   std::vector<std::vector<std::int64_t>> batches;
   for (int i = 0; i < 40; ++i) batches.push_back(first_tokens(*straight->next()));

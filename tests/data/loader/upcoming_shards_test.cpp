@@ -44,7 +44,7 @@ TEST_CASE("a rank's shards are told before they are read, and only when they cha
   const auto order = std::make_shared<StreamedOrder>(
       StreamedOptions{.seed = 3, .shards = 16, .lanes = 4, .block = 2, .blocks = 80},
       [](std::int64_t) { return 10; });
-  const RankSlice slice{.rank = 1, .world_size = 2, .per_device = 2, .accumulate = 2};
+  const ReaderSlice slice{.reader = 1, .readers = 2, .per_device = 2, .accumulate = 2};
   UpcomingShards upcoming(told, order, slice);
   for (std::int64_t number = 0; number < 400; ++number) {
     const BatchJob job = train_job(slice, 20, number);
@@ -66,7 +66,7 @@ TEST_CASE("after a jump lanes are told anew as they are reached") {
   const auto order = std::make_shared<StreamedOrder>(
       StreamedOptions{.seed = 3, .shards = 16, .lanes = 4, .block = 2, .blocks = 80},
       [](std::int64_t) { return 10; });
-  const RankSlice slice{.rank = 0, .world_size = 1, .per_device = 2, .accumulate = 4};
+  const ReaderSlice slice{.reader = 0, .readers = 1, .per_device = 2, .accumulate = 4};
   UpcomingShards upcoming(told, order, slice);
   upcoming.plan(0, train_job(slice, 20, 0));
   CHECK(told->last.size() == 8);

@@ -10,7 +10,7 @@ TEST_CASE("the jobs of all ranks are the blocks of every global batch, each once
   for (const int ranks : {1, 2, 4}) {
     std::set<std::pair<std::int64_t, std::int64_t>> blocks;  // epoch and position
     for (int rank = 0; rank < ranks; ++rank) {
-      const RankSlice slice{rank, ranks, 3, 4 / ranks};
+      const ReaderSlice slice{rank, ranks, 3, 4 / ranks};
       CHECK(slice.global_batch() == 12);
       for (std::int64_t number = 0; number < 10 * slice.accumulate; ++number) {
         const BatchJob job = train_job(slice, 5, number);  // two epochs of five steps
@@ -28,7 +28,7 @@ TEST_CASE("evaluation jobs cover a set of any size without overlap") {
   for (const std::int64_t size : {1, 11, 12, 13}) {
     std::int64_t covered = 0;
     for (int rank = 0; rank < 3; ++rank) {
-      const RankSlice slice{rank, 3, 4, 1};
+      const ReaderSlice slice{rank, 3, 4, 1};
       for (std::int64_t number = 0; const auto job = eval_job(slice, size, number); ++number) {
         CHECK(job->position == (number * 3 + rank) * 4);
         covered += job->count;
