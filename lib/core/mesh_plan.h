@@ -21,6 +21,9 @@ const char* axis_name(Axis axis);
 
 // The axes of the data coordinate.
 inline constexpr std::initializer_list<Axis> kDataAxes = {Axis::kReplica, Axis::kShard};
+// The axes of one replica, whose ranks hold the model together.
+inline constexpr std::initializer_list<Axis> kModelAxes = {Axis::kPipe, Axis::kShard,
+                                                           Axis::kTensor};
 
 // What a recipe asks for, each at least 1; without `replica` the replicas take all ranks that are
 // left.

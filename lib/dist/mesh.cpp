@@ -18,6 +18,7 @@ Mesh::Mesh(Group& world, const core::MeshPlan& plan) : world_(world), plan_(plan
     open({axis}, core::axis_name(axis));
   }
   open(core::kDataAxes, "data");
+  open(core::kModelAxes, "model");
 }
 
 void Mesh::open(std::initializer_list<Axis> axes, const char* name) {

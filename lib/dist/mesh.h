@@ -23,10 +23,15 @@ class Mesh {
   const core::MeshPlan& plan() const { return plan_; }
   int size(core::Axis axis) const { return plan_.size(axis); }
   int coordinate(core::Axis axis) const { return plan_.coordinate(world_.rank(), axis); }
+  // This rank's data coordinate, and whether it is the one that counts the samples of that.
+  int reader() const { return plan_.reader(world_.rank()); }
+  bool counts() const { return plan_.counts(world_.rank()); }
 
   Group& world() const { return world_; }
   // The ranks that have the same part of the model and other samples.
   Group& data() const { return group(core::kDataAxes); }
+  // The ranks of this rank's replica: together they hold the model, some elements more than once.
+  Group& model() const { return group(core::kModelAxes); }
   Group& group(core::Axis axis) const { return group({axis}); }
 
   // Shuts the communicators down, the world's last, behind a barrier of all ranks; no collective

@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "lib/core/philox.h"
+#include "lib/optim/norm.h"
 
 namespace scaletrain::engine {
 namespace {
@@ -35,18 +36,19 @@ Engine::Engine(const EngineParts& parts, std::uint64_t seed)
 void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
                  const std::function<void(const at::Tensor&)>& before_last_backward) {
   const std::int64_t count = batches.count();
-  at::Tensor total = at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.group.device()));
-  parts_.parallel.zero_grad();
+  at::Tensor total =
+      at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
+  parts_.placement.zero_grad();
   for (std::int64_t micro_step = 0; micro_step < count; ++micro_step) {
     const bool last = micro_step + 1 == count;
     const task::Example example = batches.next();
-    parts_.parallel.begin_micro_step(last);
-    const std::int64_t block = micro_step * parts_.group.world_size() + parts_.group.rank();
+    parts_.placement.begin_micro_step(last);
+    const std::int64_t block = micro_step * parts_.mesh.plan().readers() + parts_.mesh.reader();
     const at::Tensor loss = forward(step, block, example);
     total.add_(loss.detach());
     if (last) before_last_backward(total);
     const at::Tensor root = parts_.precision.scale(loss * weight);
-    parts_.parallel.prepare_backward(root);
+    parts_.placement.prepare_backward(root);
     backward(root);
   }
 }
@@ -55,7 +57,7 @@ at::Tensor Engine::forward(std::int64_t step, std::int64_t block, const task::Ex
   const Draws draws{.seed = seed_, .step = step, .block = block};
   return parts_.precision.forward([&] {
     const units::Flow output = units::run(units_, {example.input}, {}, [&](std::size_t unit) {
-      reseed(parts_.group.device(), draws, unit);
+      reseed(parts_.mesh.world().device(), draws, unit);
     });
     return parts_.task.loss_sum(output.front(), example);
   });
@@ -65,8 +67,31 @@ void Engine::backward(const at::Tensor& root) {
   try {
     root.backward();
   } catch (const std::exception&) {
-    dist::rethrow_as_stopped(parts_.group.rank(), "the gradients were");
+    dist::rethrow_as_stopped(parts_.mesh.world().rank(), "the gradients were");
   }
+}
+
+std::vector<at::Tensor> Engine::gradients() const {
+  std::vector<at::Tensor> result;
+  result.reserve(owned().size());
+  for (const units::NamedParameter& parameter : owned()) {
+    if (parameter.tensor.grad().defined()) result.push_back(parameter.tensor.grad());
+  }
+  return result;
+}
+
+at::Tensor Engine::squared_norm() const {
+  std::vector<at::Tensor> counted;
+  counted.reserve(owned().size());
+  for (const units::NamedParameter& parameter : owned()) {
+    if (parameter.counts && parameter.tensor.grad().defined()) {
+      counted.push_back(parameter.tensor.grad());
+    }
+  }
+  const auto doubles = at::TensorOptions(at::kDouble).device(parts_.mesh.world().device());
+  at::Tensor sum = counted.empty() ? at::zeros({}, doubles) : optim::squared_norm(counted);
+  parts_.mesh.model().all_reduce_sum(sum, "norm of the gradients").wait();
+  return sum;
 }
 
 at::Tensor Engine::evaluate(const task::Example& example) {

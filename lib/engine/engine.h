@@ -8,9 +8,9 @@
 #include <functional>
 #include <vector>
 
-#include "lib/dist/group.h"
+#include "lib/dist/mesh.h"
 #include "lib/nn/model.h"
-#include "lib/parallel/data_parallel.h"
+#include "lib/parallel/placement.h"
 #include "lib/precision/precision.h"
 #include "lib/task/task.h"
 #include "lib/units/unit.h"
@@ -30,8 +30,8 @@ struct EngineParts {
   nn::Model& model;
   const task::Task& task;
   precision::Precision& precision;
-  parallel::DataParallel& parallel;
-  const dist::Group& group;
+  parallel::Placement& placement;
+  const dist::Mesh& mesh;
 };
 
 class Engine {
@@ -40,12 +40,22 @@ class Engine {
   Engine(const EngineParts& parts, std::uint64_t seed);
 
   // Step number `step` (from 0): forward and backward of all micro-batches; afterwards every
-  // parameter's gradient is the mean over the ranks of the sum of their losses, each times `weight`
-  // (0-dim fp32). Calls `before_last_backward` with the sum of this rank's losses (0-dim double)
-  // when all of them are queued, so that an exchange can be under way during the last backward.
-  // Throws core::StoppedError where a peer is lost. Reads nothing back from the device.
+  // parameter that this rank owns has as gradient the mean over the data coordinates of the sum of
+  // their losses, each times `weight` (0-dim fp32). Calls `before_last_backward` with the sum of
+  // this rank's losses (0-dim double) when all of them are queued, so that an exchange can be under
+  // way during the last backward. Throws core::StoppedError where a peer is lost. Reads nothing
+  // back from the device.
   void run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
            const std::function<void(const at::Tensor&)>& before_last_backward);
+
+  // What this rank updates (lib/parallel/placement.h).
+  const std::vector<units::NamedParameter>& owned() const { return parts_.placement.owned(); }
+  // The gradients of that which have one.
+  std::vector<at::Tensor> gradients() const;
+  // Sum of the squares of the gradients of the whole model, a 0-dim double on the device and the
+  // same on all ranks of a replica: every element is counted once, in doubles. Every rank calls it
+  // at the same point of a step; it only queues work.
+  at::Tensor squared_norm() const;
 
   // task::Task::sums() of one batch. The model is in evaluation mode.
   at::Tensor evaluate(const task::Example& example);

@@ -6,13 +6,7 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/reciprocal.h>
 
-#include "lib/optim/norm.h"
-
 namespace scaletrain::optim {
-
-at::Tensor grad_norm(const std::vector<at::Tensor>& gradients) {
-  return squared_norm(gradients).sqrt_();
-}
 
 void clip_grad_norm(const std::vector<at::Tensor>& gradients, const at::Tensor& norm,
                     double max_norm) {

@@ -1,4 +1,4 @@
-// The gradients' global norm, and clipping by it.
+// Clipping gradients by their norm, and whether they are finite.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -6,9 +6,6 @@
 #include <vector>
 
 namespace scaletrain::optim {
-
-// L2 norm over all `gradients` as one vector, a 0-dim double (lib/optim/norm.h).
-at::Tensor grad_norm(const std::vector<at::Tensor>& gradients);
 
 // Multiplies by max_norm / (norm + 1e-6) where that is below 1, as torch.nn.utils.clip_grad_norm_.
 // Queues work only: `norm` is not looked at on a device.

@@ -31,24 +31,36 @@ class StaticReducer : public c10d::Reducer {
 };
 
 struct DataParallel::Impl {
-  std::vector<at::Tensor> parameters;
-  BucketLayout layout;
+  const dist::Mesh& mesh;
+  std::vector<units::NamedParameter> parameters;
+  BucketLayout layout = {};
   bool synchronize = true;
-  std::unique_ptr<StaticReducer> reducer;  // null with one rank
+  std::unique_ptr<StaticReducer> reducer = nullptr;  // null with one rank
 };
 
-DataParallel::DataParallel(std::vector<at::Tensor> parameters, dist::Group& group,
-                           const BucketLayout& saved)
-    : impl_(std::make_unique<Impl>()) {
-  impl_->parameters = std::move(parameters);
-  if (group.world_size() == 1) return;
-  impl_->layout = saved.empty() ? make_layout(impl_->parameters) : saved;
-  check_layout(impl_->layout, impl_->parameters.size());
-  impl_->reducer =
-      std::make_unique<StaticReducer>(impl_->parameters, impl_->layout, group.process_group());
+DataParallel::DataParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh)
+    : impl_(std::make_unique<Impl>(Impl{.mesh = mesh, .parameters = std::move(parameters)})) {
+  const bool counts = mesh.model().rank() == 0;
+  for (units::NamedParameter& parameter : impl_->parameters) parameter.counts = counts;
 }
 
 DataParallel::~DataParallel() = default;
+
+const std::vector<units::NamedParameter>& DataParallel::owned() const { return impl_->parameters; }
+
+void DataParallel::start(const BucketLayout& saved) {
+  dist::Group& group = impl_->mesh.data();
+  if (group.world_size() == 1) return;
+  std::vector<at::Tensor> tensors;
+  tensors.reserve(impl_->parameters.size());
+  for (const units::NamedParameter& parameter : impl_->parameters) {
+    tensors.push_back(parameter.tensor);
+  }
+  impl_->layout = saved.empty() ? make_layout(tensors) : saved;
+  check_layout(impl_->layout, tensors.size());
+  impl_->reducer =
+      std::make_unique<StaticReducer>(std::move(tensors), impl_->layout, group.process_group());
+}
 
 void DataParallel::begin_micro_step(bool synchronize) {
   impl_->synchronize = synchronize;
@@ -61,7 +73,9 @@ void DataParallel::prepare_backward(const at::Tensor& loss) {
 }
 
 void DataParallel::zero_grad() {
-  for (at::Tensor& parameter : impl_->parameters) parameter.mutable_grad().reset();
+  for (units::NamedParameter& parameter : impl_->parameters) {
+    parameter.tensor.mutable_grad().reset();
+  }
 }
 
 BucketLayout DataParallel::layout() const { return impl_->layout; }

@@ -1,5 +1,6 @@
-// Data parallelism: c10d::Reducer, the engine of PyTorch's DistributedDataParallel, sums the
-// gradients of all ranks while backward still runs.
+// Data parallelism: every rank holds all of the model. c10d::Reducer, the engine of PyTorch's
+// DistributedDataParallel, sums the gradients of the ranks that train on different samples, those
+// of the mesh's data group, while backward still runs.
 //
 // The buckets hold the parameters in reverse order, about the order in which backward is done with
 // them, cut at kFirstBucketBytes and then kBucketBytes (lib/parallel/layout.h). They are never
@@ -13,30 +14,23 @@
 #include <memory>
 #include <vector>
 
-#include "lib/dist/group.h"
-#include "lib/parallel/layout.h"
+#include "lib/parallel/placement.h"
 
 namespace scaletrain::parallel {
 
-class DataParallel {
+class DataParallel : public Placement {
  public:
-  // `parameters` are the same on all ranks, in the same order, already broadcast. `saved`: the
-  // layout of a checkpoint taken at the same number of ranks, or empty. With one rank nothing is
-  // built. Throws core::CheckpointError when `saved` does not name each parameter once.
-  DataParallel(std::vector<at::Tensor> parameters, dist::Group& group, const BucketLayout& saved);
-  ~DataParallel();
+  DataParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh);
+  ~DataParallel() override;
 
-  // Before each micro-step's forward. `synchronize`: this is the last micro-step of its step, the
-  // gradients are averaged over the ranks during its backward.
-  void begin_micro_step(bool synchronize);
-  // Between forward and backward, with what backward starts from.
-  void prepare_backward(const at::Tensor& loss);
-
-  // Takes the gradients away before a step's first micro-step, also with one rank: backward writes
-  // the next ones, which is cheaper than adding to zeros.
-  void zero_grad();
-
-  BucketLayout layout() const;  // as it is now; empty with one rank
+  const std::vector<units::NamedParameter>& owned() const override;
+  // With one rank in the data group nothing is built.
+  void start(const BucketLayout& saved) override;
+  // Also with one rank: backward writes the next gradients, which is cheaper than adding to zeros.
+  void zero_grad() override;
+  void begin_micro_step(bool synchronize) override;
+  void prepare_backward(const at::Tensor& loss) override;
+  BucketLayout layout() const override;  // as it is now
 
  private:
   struct Impl;

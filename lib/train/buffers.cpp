@@ -80,18 +80,19 @@ NamedTensors gather_ranks(dist::Group& group, const NamedTensors& own) {
   return result;
 }
 
-void restore_ranks(dist::Group& group, const NamedTensors& own,
+void restore_ranks(const dist::Mesh& mesh, const NamedTensors& own,
                    const std::filesystem::path& checkpoint) {
-  if (group.world_size() == 1) return;
+  const int readers = mesh.plan().readers();
+  if (readers == 1) return;
   const at::NoGradGuard no_grad;
   NamedTensors all;
   for (const auto& [name, tensor] : own) {
-    const std::vector<at::Tensor> same(static_cast<std::size_t>(group.world_size()), tensor);
+    const std::vector<at::Tensor> same(static_cast<std::size_t>(readers), tensor);
     all.emplace(name, at::stack(same));
   }
-  if (group.rank() == 0) checkpoint::load_buffers(checkpoint, all);
-  replicate(group, values(all), "buffers of each rank");
-  for (const auto& [name, tensor] : own) tensor.copy_(all.at(name)[group.rank()]);
+  if (mesh.world().rank() == 0) checkpoint::load_buffers(checkpoint, all);
+  replicate(mesh.world(), values(all), "buffers of each rank");
+  for (const auto& [name, tensor] : own) tensor.copy_(all.at(name)[mesh.reader()]);
 }
 
 KeptTensors::KeptTensors(const std::vector<at::Tensor>& tensors) {

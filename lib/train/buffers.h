@@ -1,6 +1,6 @@
 // The model's buffers, such as BatchNorm's running statistics: each rank moves its own. What is
-// evaluated and what model.safetensors holds is their mean over the ranks, always in copies: that
-// a run was evaluated or saved changes nothing of what it trains.
+// evaluated and what model.safetensors holds is their mean over the data coordinates, always in
+// copies: that a run was evaluated or saved changes nothing of what it trains.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/dist/group.h"
+#include "lib/dist/mesh.h"
 
 namespace scaletrain::train {
 
@@ -18,18 +18,18 @@ using NamedTensors = std::map<std::string, at::Tensor>;
 
 std::vector<at::Tensor> values(const NamedTensors& named);
 
-// The mean over the ranks of what is floating point in `own`, this rank's of the rest, as copies;
-// with one rank `own` itself. Equal values have that value as their mean, bit for bit. Every rank
-// calls it.
+// The mean over the group's ranks of what is floating point in `own`, this rank's of the rest, as
+// copies; with one rank `own` itself. Equal values have that value as their mean, bit for bit.
+// Every rank of the group calls it.
 NamedTensors mean_over_ranks(dist::Group& group, const NamedTensors& own);
 
-// All ranks' own in their order, [ranks, ...], on rank 0; nothing on the others, and nothing with
-// one rank. Every rank calls it.
+// The own of all ranks of the group in their order, [ranks, ...], on its rank 0; nothing on the
+// others, and nothing with one rank. Every rank of the group calls it.
 NamedTensors gather_ranks(dist::Group& group, const NamedTensors& own);
 
-// Fills `own` with what this rank had when `checkpoint` was saved on as many ranks; where that has
-// nothing of each rank, leaves rank 0's on all. Only rank 0 reads. Every rank calls it.
-void restore_ranks(dist::Group& group, const NamedTensors& own,
+// Fills `own` with what this rank's data coordinate had when `checkpoint` was saved, of as many;
+// where that has nothing of each, leaves rank 0's on all. Only rank 0 reads. Every rank calls it.
+void restore_ranks(const dist::Mesh& mesh, const NamedTensors& own,
                    const std::filesystem::path& checkpoint);
 
 // What tensors held, to give it back bit for bit.

@@ -37,6 +37,19 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
   run.beat.enter(core::Phase::kStarting);
 }
 
+// Spreads the model over the ranks; the optimizer is of what this rank owns of it.
+void place(Run& run) {
+  run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh);
+  run.engine =
+      std::make_unique<engine::Engine>(engine::EngineParts{.model = *run.learner.model,
+                                                           .task = *run.task,
+                                                           .precision = *run.learner.precision,
+                                                           .placement = *run.placement,
+                                                           .mesh = *run.mesh},
+                                       run.recipe.seed);
+  run.learner.optimizer = optim::make_optimizer(run.recipe.optimizer, run.engine->owned());
+}
+
 }  // namespace
 
 std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env,
@@ -50,6 +63,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.batch = recipe::plan_batch(run.recipe.batch, plan.readers());
   if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
   run.group = join(run.recipe, env, resume, run.beat);
+  run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
   const at::Device device = run.group->device();
   if (resume) run.state = state_of_rank_0(*run.group, *resume);
 
@@ -63,20 +77,12 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   if (run.group->rank() == 0) warn_of_warmup(run.recipe, run.length);
   compare_with_others(run, std::move(claims));
 
+  place(run);
   if (resume) restore(run, *resume);
   replicate(*run.group, values(run.learner.tensors()), "initial model");
   const bool same_ranks = run.state.world_size == run.group->world_size();
-  if (resume && same_ranks) restore_ranks(*run.group, run.learner.buffers(), *resume);
-  run.parallel = std::make_unique<parallel::DataParallel>(
-      run.learner.parameters, *run.group,
-      same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
-  run.engine =
-      std::make_unique<engine::Engine>(engine::EngineParts{.model = *run.learner.model,
-                                                           .task = *run.task,
-                                                           .precision = *run.learner.precision,
-                                                           .parallel = *run.parallel,
-                                                           .group = *run.group},
-                                       run.recipe.seed);
+  if (resume && same_ranks) restore_ranks(*run.mesh, run.learner.buffers(), *resume);
+  run.placement->start(same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
 
   const format::TrainState was = run.state;
   describe_process(run.state, *run.group);

@@ -32,19 +32,23 @@ class StopCheck {
   core::SteadyTime asked_ = core::now();
 };
 
-// Adds up this rank's batches; whether it was cut short.
+// Adds up this rank's batches where it counts samples; whether it was cut short.
 bool add_up(Run& run, task::Split split, at::Tensor& sums, EvalResult& result) {
   data::BatchStream& stream = *run.sets.stream(split);
   stream.seek({});
-  StopCheck stops(*run.group);
+  StopCheck stops(run.mesh->world());
+  const bool counts = run.mesh->counts();
   while (!stops()) {
     const auto batch = stream.next();
     if (!batch) return false;
     run.beat.enter(core::Phase::kValidating);
-    result.bad_samples.insert(result.bad_samples.end(), batch->skipped.begin(),
-                              batch->skipped.end());
+    if (counts) {
+      result.bad_samples.insert(result.bad_samples.end(), batch->skipped.begin(),
+                                batch->skipped.end());
+    }
     if (batch->count == 0) continue;  // all of them were bad
-    sums.add_(run.engine->evaluate(run.task->prepare(*batch, /*training=*/false)));
+    const at::Tensor own = run.engine->evaluate(run.task->prepare(*batch, /*training=*/false));
+    if (counts) sums.add_(own);
   }
   return true;
 }
@@ -55,10 +59,11 @@ EvalResult evaluate(Run& run, task::Split split) {
   const at::NoGradGuard no_grad;
   const NamedTensors own = run.learner.buffers();
   KeptTensors kept(values(own));
-  for (const auto& [name, mean] : mean_over_ranks(*run.group, own)) own.at(name).copy_(mean);
+  for (const auto& [name, mean] : mean_over_ranks(run.mesh->data(), own)) own.at(name).copy_(mean);
   run.learner.model->eval();
 
-  const auto doubles = at::TensorOptions(at::kDouble).device(run.group->device());
+  dist::Group& world = run.mesh->world();
+  const auto doubles = at::TensorOptions(at::kDouble).device(world.device());
   const std::int64_t sum_count = run.task->sum_count();
   at::Tensor sums = at::zeros({sum_count}, doubles), slots = at::zeros({kSlots}, doubles);
   EvalResult result;
@@ -71,8 +76,8 @@ EvalResult evaluate(Run& run, task::Split split) {
     slots[core::stop_reason() == core::StopReason::kInterrupt ? kInterrupt : kTerminate].add_(1);
   }
   const at::Tensor all = at::cat({sums, slots});
-  run.group->all_reduce_sum(all, "evaluation sums").wait();
-  const at::Tensor host = run.group->to_host(all);
+  world.all_reduce_sum(all, "evaluation sums").wait();
+  const at::Tensor host = world.to_host(all);
   const std::span<const double> totals(host.const_data_ptr<double>(),
                                        static_cast<std::size_t>(sum_count + kSlots));
   const auto count = static_cast<std::size_t>(sum_count);

@@ -1,7 +1,5 @@
 #include "lib/train/learner.h"
 
-#include <utility>
-
 #include "lib/core/log.h"
 #include "lib/dist/device.h"
 
@@ -19,22 +17,26 @@ NamedTensors Learner::tensors() const {
   return result;
 }
 
+std::vector<units::NamedParameter> Learner::parameters() const {
+  const auto named = model->named_parameters();
+  std::vector<units::NamedParameter> result;
+  result.reserve(named.size());
+  for (const auto& item : named) {
+    result.push_back({.name = item.key(),
+                      .tensor = item.value(),
+                      .shape = item.value().sizes().vec(),
+                      .decays = model->decays(item.key())});
+  }
+  return result;
+}
+
 Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
                       std::int64_t global_batch) {
   Learner learner;
   learner.model = nn::make_model(recipe.model, recipe.data.image_size, recipe.seed);
   learner.model->to(device);
-  std::vector<units::NamedParameter> named;
-  for (const auto& item : learner.model->named_parameters()) {
-    learner.parameters.push_back(item.value());
-    named.push_back({.name = item.key(),
-                     .tensor = item.value(),
-                     .shape = item.value().sizes().vec(),
-                     .decays = learner.model->decays(item.key())});
-  }
   learner.precision =
       precision::make_precision(recipe.precision, {device, dist::compute_capability(device)});
-  learner.optimizer = optim::make_optimizer(recipe.optimizer, std::move(named));
   learner.schedule = std::make_unique<optim::Schedule>(
       recipe.schedule, optim::scaled_lr(recipe.optimizer, global_batch),
       optim::ScheduleSpan{.total_steps = length.total_steps + length.schedule_shift,

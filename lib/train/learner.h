@@ -13,22 +13,24 @@
 #include "lib/recipe/recipe.h"
 #include "lib/train/buffers.h"
 #include "lib/train/length.h"
+#include "lib/units/named_parameter.h"
 
 namespace scaletrain::train {
 
 struct Learner {
   std::shared_ptr<nn::Model> model;
-  std::vector<at::Tensor> parameters;
   std::unique_ptr<precision::Precision> precision;
-  std::unique_ptr<optim::Optimizer> optimizer;
   std::unique_ptr<optim::Schedule> schedule;
+  std::unique_ptr<optim::Optimizer> optimizer;  // of what this rank owns
 
   NamedTensors buffers() const;  // the model's own
   NamedTensors tensors() const;  // its parameters and buffers
+  // Its parameters as they are before anything is cut: what decays is decided by these.
+  std::vector<units::NamedParameter> parameters() const;
 };
 
-// What the recipe asks for, freshly initialised. `global_batch`: what the learning rate may be
-// scaled by.
+// What the recipe asks for, freshly initialised, without the optimizer. `global_batch`: what the
+// learning rate may be scaled by.
 Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
                       std::int64_t global_batch);
 

@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "lib/core/beat.h"
-#include "lib/dist/group.h"
+#include "lib/dist/mesh.h"
 #include "lib/engine/engine.h"
 #include "lib/format/train_state.h"
-#include "lib/parallel/data_parallel.h"
+#include "lib/parallel/placement.h"
 #include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
 #include "lib/train/learner.h"
@@ -21,12 +21,13 @@ struct Run {
   recipe::Recipe recipe;
   core::Beat beat;
   recipe::BatchPlan batch;
-  std::unique_ptr<dist::Group> group;
+  std::unique_ptr<dist::Group> group;  // of all ranks of the job
+  std::unique_ptr<dist::Mesh> mesh;    // over them
   std::unique_ptr<task::Task> task;
   Sets sets;
   Length length;
   Learner learner;
-  std::unique_ptr<parallel::DataParallel> parallel;
+  std::unique_ptr<parallel::Placement> placement;
   std::unique_ptr<engine::Engine> engine;
 
   format::TrainState state;  // where training is; {} at a fresh start

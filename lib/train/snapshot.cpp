@@ -30,15 +30,15 @@ checkpoint::Contents snapshot(Run& run) {
   run.sets.training_set.gather(*run.group, run.state);
   checkpoint::Contents contents;
   contents.model = run.learner.tensors();
-  for (auto& [name, mean] : mean_over_ranks(*run.group, buffers)) contents.model[name] = mean;
-  contents.buffers = gather_ranks(*run.group, buffers);
+  for (auto& [name, mean] : mean_over_ranks(run.mesh->data(), buffers)) contents.model[name] = mean;
+  contents.buffers = gather_ranks(run.mesh->data(), buffers);
   contents.optimizer = run.learner.optimizer->state();
   contents.state = run.state;
   contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};
   contents.state.scaler = run.learner.precision->state();
   contents.state.random = {{"seed", fmt::format("{:016x}", run.recipe.seed)},
                            {"step", run.state.step}};
-  contents.state.bucket_layout = run.parallel->layout();
+  contents.state.bucket_layout = run.placement->layout();
   contents.classes = run.sets.train.set->classes();
   contents.recipe = recipe::to_json(run.recipe);
   return contents;

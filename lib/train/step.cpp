@@ -17,15 +17,6 @@
 namespace scaletrain::train {
 namespace {
 
-std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
-  std::vector<at::Tensor> result;
-  result.reserve(parameters.size());
-  for (const at::Tensor& parameter : parameters) {
-    if (parameter.grad().defined()) result.push_back(parameter.grad());
-  }
-  return result;
-}
-
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> outcome) {
@@ -84,11 +75,12 @@ class StepRunner::Batches : public engine::MicroBatches {
   data::Batch read() {
     parts_.beat.enter(core::Phase::kData);
     data::Batch batch = *parts_.batches.next();  // training has no end
+    facts_.data_s += batch.wait_s;
+    facts_.stages += batch.stages;
+    if (!parts_.mesh.counts()) return batch;  // another rank has read the same
     vote_.targets += static_cast<double>(batch.targets);
     vote_.digest += batch.digest;
     vote_.skipped += static_cast<std::int64_t>(batch.skipped.size());
-    facts_.data_s += batch.wait_s;
-    facts_.stages += batch.stages;
     std::move(batch.skipped.begin(), batch.skipped.end(), std::back_inserter(facts_.bad_samples));
     return batch;
   }
@@ -104,27 +96,28 @@ StepRunner::StepRunner(StepParts parts, bool late)
     : parts_(std::move(parts)),
       fault_(read_fault()),
       buffers_(parts_.buffers),
-      outcomes_(parts_.group, late) {
+      outcomes_(parts_.mesh.world(), late) {
   const std::int64_t targets = parts_.task.fixed_targets(parts_.batch.global);
   if (targets == 0) return;
-  fixed_weight_ =
-      weight_on(parts_.group.device(), parts_.group.world_size() / static_cast<double>(targets));
+  fixed_weight_ = weight_on(parts_.mesh.world().device(),
+                            parts_.mesh.data().world_size() / static_cast<double>(targets));
 }
 
 at::Tensor StepRunner::weight(Batches& batches) {
   if (fixed_weight_.defined()) return fixed_weight_;
+  dist::Group& data = parts_.mesh.data();
   at::Tensor targets = at::full({}, static_cast<double>(batches.read_all()),
-                                at::TensorOptions(at::kDouble).device(parts_.group.device()));
+                                at::TensorOptions(at::kDouble).device(data.device()));
   parts_.beat.enter(core::Phase::kCollective);
-  parts_.group.all_reduce_sum(targets, "targets").wait();
+  data.all_reduce_sum(targets, "targets").wait();
   // Of a batch without any target the sum of losses is 0, and stays it.
-  return (parts_.group.world_size() / targets.clamp_min(1)).to(at::kFloat);
+  return (data.world_size() / targets.clamp_min(1)).to(at::kFloat);
 }
 
 void StepRunner::run(std::int64_t step, double lr, double trained_s) {
   core::Beat& beat = parts_.beat;
   beat.begin_step(step + 1);
-  const bool make_nan = commit_fault(fault_, step + 1, parts_.group.rank());
+  const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.world().rank());
   StepFacts facts{.step = step, .lr = lr};
   Vote own{.stop = core::stop_reason(), .trained_s = trained_s};
   std::optional<VoteExchange> exchange;
@@ -133,8 +126,10 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s) {
   buffers_.keep();
   at::Tensor loss_weight = weight(batches);
   if (make_nan) loss_weight = loss_weight * kNan;
-  parts_.engine.run(step, batches, loss_weight, [&](const at::Tensor& loss_sum) {
-    exchange.emplace(parts_.group, own, make_nan ? loss_sum * kNan : loss_sum);
+  parts_.engine.run(step, batches, loss_weight, [&](at::Tensor loss_sum) {
+    if (make_nan) loss_sum = loss_sum * kNan;
+    if (!parts_.mesh.counts()) loss_sum = loss_sum * 0;  // a loss that is not finite stays seen
+    exchange.emplace(parts_.mesh.world(), own, loss_sum);
   });
 
   beat.enter(core::Phase::kCollective);
@@ -145,10 +140,10 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s) {
 }
 
 at::Tensor StepRunner::update(double lr, const at::Tensor& votes) {
-  const std::vector<at::Tensor> gradients = gradients_of(parts_.parameters);
+  const std::vector<at::Tensor> gradients = parts_.engine.gradients();
   parts_.precision.unscale(gradients);
-  const at::Tensor norm = optim::grad_norm(gradients);
-  parts_.group.check();  // what an aborted collective has left is no gradient
+  const at::Tensor norm = parts_.engine.squared_norm().sqrt_();
+  parts_.mesh.world().check();  // what an aborted collective has left is no gradient
   const at::Tensor found_inf = optim::not_finite({loss_among(votes), norm});
   if (parts_.clip) optim::clip_grad_norm(gradients, norm, parts_.clip->norm);
   parts_.optimizer.step(lr, found_inf);

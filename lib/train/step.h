@@ -8,7 +8,7 @@
 #include "lib/core/beat.h"
 #include "lib/core/signals.h"
 #include "lib/data/loader/batch_stream.h"
-#include "lib/dist/group.h"
+#include "lib/dist/mesh.h"
 #include "lib/engine/engine.h"
 #include "lib/optim/optimizer.h"
 #include "lib/precision/precision.h"
@@ -26,7 +26,7 @@ struct StepFacts {
   double lr = 0;
   double data_s = 0;  // wait for data
   data::StageTimes stages = {};
-  std::vector<data::BadSample> bad_samples = {};
+  std::vector<data::BadSample> bad_samples = {};  // of a rank that counts samples
 };
 
 // What came of a step; all but `facts` is the same on all ranks.
@@ -38,19 +38,18 @@ struct StepResult {
   core::StopReason stop = core::StopReason::kNone;
   std::uint64_t digest = 0;  // of the global batch
   double trained_s = 0;      // rank 0's clock at the step's beginning
-  std::int64_t skipped = 0;  // bad samples of all ranks
+  std::int64_t skipped = 0;  // bad samples of all data coordinates
 };
 
 // What a step uses; all of it outlives the runner.
 struct StepParts {
-  dist::Group& group;
+  const dist::Mesh& mesh;
   core::Beat& beat;
   data::BatchStream& batches;
   const task::Task& task;
   engine::Engine& engine;
   precision::Precision& precision;
   optim::Optimizer& optimizer;
-  std::vector<at::Tensor> parameters;
   std::vector<at::Tensor> buffers;  // the model's
   recipe::BatchPlan batch;
   std::optional<recipe::Clip> clip;
@@ -74,7 +73,7 @@ class StepRunner {
  private:
   class Batches;
   // What each loss is multiplied by: divided by the global batch's targets, and multiplied by the
-  // ranks to undo the Reducer's mean, the gradients are those of the global mean.
+  // data coordinates to undo the mean over them, the gradients are those of the global mean.
   at::Tensor weight(Batches& batches);
   // Clips and updates where everything is finite, `votes` among it; the gradients' norm.
   at::Tensor update(double lr, const at::Tensor& votes);

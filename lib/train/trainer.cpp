@@ -20,14 +20,13 @@ namespace {
 constexpr int kMaxSkippedInARow = 10;  // then training has diverged
 
 StepParts step_parts(Run& run) {
-  return {.group = *run.group,
+  return {.mesh = *run.mesh,
           .beat = run.beat,
           .batches = *run.sets.train.stream,
           .task = *run.task,
           .engine = *run.engine,
           .precision = *run.learner.precision,
           .optimizer = *run.learner.optimizer,
-          .parameters = run.learner.parameters,
           .buffers = run.learner.model->buffers(),
           .batch = run.batch,
           .clip = run.recipe.clip};
@@ -204,7 +203,7 @@ core::ExitCode Trainer::finish() {
   reporter_.finished();
   reporter_.summary("");
   run_->beat.enter(core::Phase::kWaiting);
-  run_->group->end("the end");
+  run_->mesh->end("the end");
   return core::ExitCode::kOk;
 }
 
@@ -213,7 +212,7 @@ core::ExitCode Trainer::stop() {
   const bool interrupted = stop_ == core::StopReason::kInterrupt;
   reporter_.summary(interrupted ? "SIGINT" : "SIGTERM, SIGUSR1 or SIGUSR2");
   run_->beat.enter(core::Phase::kWaiting);
-  run_->group->end("the stop");
+  run_->mesh->end("the stop");
   return interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary;
 }
 

@@ -18,6 +18,9 @@ struct NamedParameter {
   std::int64_t begin = 0;
   // Whether the model wants weight decay on it.
   bool decays = true;
+  // Whether this rank counts it in sums over the whole model: one of the ranks of a replica that
+  // own the same elements does.
+  bool counts = true;
 
   // Dimensions of the logical tensor.
   std::int64_t dimensions() const {

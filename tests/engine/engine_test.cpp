@@ -2,11 +2,13 @@
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
-#include <optional>
+#include <sstream>
 #include <vector>
 
 #include "lib/recipe/describe.h"
+#include "tests/dist/ranks.h"
 
 namespace scaletrain::engine {
 namespace {
@@ -62,9 +64,11 @@ struct Bench {
   explicit Bench(double dropout = 0, std::uint64_t seed = 3)
       : model(dropout),
         group(core::WorkerEnv(), at::kCPU, std::chrono::seconds(1)),
+        mesh(group, core::MeshPlan(1)),
         precision(precision::make_precision(recipe::blank_recipe().precision, {})),
-        parallel(model.parameters(), group, {}),
-        engine({model, task, *precision, parallel, group}, seed) {}
+        placement(
+            parallel::make_placement({{.name = "weight", .tensor = model.parameters()[0]}}, mesh)),
+        engine({model, task, *precision, *placement, mesh}, seed) {}
 
   // The gradient after a step over `inputs`, and the sum of losses that was handed out.
   at::Tensor step(std::int64_t number, std::vector<at::Tensor> inputs, double weight = 1) {
@@ -79,14 +83,107 @@ struct Bench {
   Line model;
   SumTask task;
   dist::Group group;
+  dist::Mesh mesh;
   std::unique_ptr<precision::Precision> precision;
-  parallel::DataParallel parallel;
+  std::unique_ptr<parallel::Placement> placement;
   Engine engine;
   double loss = 0;
   std::size_t read_before_last_backward = 0;
 };
 
+// Owns what it is given, as a placement that cuts the model would; exchanges nothing.
+class Pieces : public parallel::Placement {
+ public:
+  explicit Pieces(std::vector<units::NamedParameter> owned) : owned_(std::move(owned)) {}
+  const std::vector<units::NamedParameter>& owned() const override { return owned_; }
+  void start(const parallel::BucketLayout&) override {}
+  void zero_grad() override {}
+  void begin_micro_step(bool) override {}
+  void prepare_backward(const at::Tensor&) override {}
+  parallel::BucketLayout layout() const override { return {}; }
+
+ private:
+  std::vector<units::NamedParameter> owned_;
+};
+
+units::NamedParameter with_gradient(const char* name, const at::Tensor& gradient, bool counts) {
+  at::Tensor tensor = at::zeros_like(gradient);
+  tensor.mutable_grad() = gradient;
+  return {.name = name, .tensor = tensor, .counts = counts};
+}
+
 }  // namespace
+
+// The tests with ranks come first: a process that has run a backward cannot fork ones that do.
+
+// Gradients 0 to 7, of which each of 4 ranks of a replica owns two, and a norm of 3 that all four
+// own: 140 + 9. Both replicas have the same.
+TEST_CASE("the norm counts each element of the model once, wherever it lies") {
+  const auto results = testing::run_ranks({.world_size = 8}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, std::chrono::seconds(30));
+    const dist::Mesh mesh(world,
+                          core::MeshPlan(8, {.pipe = 1, .replica = {}, .shard = 2, .tensor = 2}));
+    const int place = mesh.model().rank();
+    Pieces placement({with_gradient("cut", at::arange(8, at::kFloat).narrow(0, 2 * place, 2), true),
+                      with_gradient("whole", at::full({1}, 3.0), place == 0),
+                      {.name = "unused", .tensor = at::zeros({2})}});
+    Line model(0);
+    SumTask task;
+    const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
+    const Engine engine({model, task, *precision, placement, mesh}, 1);
+    return fmt::format("{} of {} gradients", engine.squared_norm().item<double>(),
+                       engine.gradients().size());
+  });
+  for (const auto& result : results) CHECK(result.text == "149 of 2 gradients");
+}
+
+TEST_CASE("a rank that counts nothing has the norm of the others") {
+  const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, std::chrono::seconds(30));
+    const dist::Mesh mesh(world,
+                          core::MeshPlan(2, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
+    Pieces placement({with_gradient("whole", at::full({4}, 3.0), env.rank == 0)});
+    Line model(0);
+    SumTask task;
+    const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
+    const Engine engine({model, task, *precision, placement, mesh}, 1);
+    return fmt::format("{}", engine.squared_norm().item<double>());
+  });
+  for (const auto& result : results) CHECK(result.text == "36");
+}
+
+// A data coordinate has the dropout of its blocks, whoever computes it.
+TEST_CASE("ranks with the same data coordinate draw the same, others do not") {
+  const auto results = testing::run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, std::chrono::seconds(30));
+    const dist::Mesh mesh(world,
+                          core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
+    Line model(0.5);
+    SumTask task;
+    const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
+    Pieces placement({{.name = "weight", .tensor = model.parameters()[0]}});
+    Engine engine({model, task, *precision, placement, mesh}, 1);
+    Given batches({at::ones({64, 4}), at::ones({64, 4})});
+    engine.run(0, batches, at::ones({}), [](const at::Tensor&) {});
+    std::string text;
+    for (const at::Tensor& one : engine.gradients()) {
+      for (int i = 0; i < 4; ++i) text += fmt::format("{} ", one[i].item<float>());
+    }
+    return text;
+  });
+  Bench alone(0.5, 1);
+  const at::Tensor ones = at::ones({64, 4});
+  // Data coordinate d of 2 has blocks d and 2 + d, which one rank alone has as micro-steps.
+  const at::Tensor all = alone.step(0, {ones, ones, ones, ones});
+  for (int i = 0; i < 4; ++i) CHECK(results[i].text == results[i / 2 * 2].text);
+  CHECK(results[0].text != results[2].text);
+  double sum = 0;
+  for (const auto& result : {results[0], results[2]}) {
+    std::stringstream stream(result.text);
+    for (double value; stream >> value;) sum += value;
+  }
+  CHECK(sum == all.sum().item<double>());
+}
 
 TEST_CASE("gradients are the weighted sum over the micro-batches, and start anew at every step") {
   Bench bench;

@@ -35,6 +35,29 @@ std::vector<at::Tensor> make_parameters() {
   return parameters;
 }
 
+std::vector<units::NamedParameter> named(const std::vector<at::Tensor>& parameters) {
+  std::vector<units::NamedParameter> result;
+  for (const at::Tensor& parameter : parameters) {
+    result.push_back({.name = std::to_string(result.size()), .tensor = parameter});
+  }
+  return result;
+}
+
+// `parameters` on a mesh of a job's ranks.
+struct Job {
+  Job(const core::WorkerEnv& env, const std::vector<at::Tensor>& parameters,
+      const BucketLayout& saved = {}, const core::MeshSizes& sizes = {})
+      : group(env, at::kCPU, kTimeout),
+        mesh(group, core::MeshPlan(env.world_size, sizes)),
+        parallel(named(parameters), mesh) {
+    parallel.start(saved);
+  }
+
+  dist::Group group;
+  dist::Mesh mesh;
+  DataParallel parallel;
+};
+
 // The loss on the micro-batch that `rank` has at `micro_step`.
 at::Tensor loss_of(const std::vector<at::Tensor>& parameters, int rank, int micro_step) {
   auto generator = at::make_generator<at::CPUGeneratorImpl>(1000 * micro_step + rank);
@@ -113,12 +136,11 @@ TEST_CASE(
     CAPTURE(world_size);
     check_equal_digests(run_ranks({.world_size = world_size}, [](const core::WorkerEnv& env) {
       at::set_num_threads(1);
-      dist::Group group(env, at::kCPU, kTimeout);
       const auto parameters = make_parameters();
-      DataParallel parallel(parameters, group, {});
-      parallel.zero_grad();
-      micro_step(parallel, parameters, env.rank, 0, false);
-      micro_step(parallel, parameters, env.rank, 1, true);
+      Job job(env, parameters);
+      job.parallel.zero_grad();
+      micro_step(job.parallel, parameters, env.rank, 0, false);
+      micro_step(job.parallel, parameters, env.rank, 1, true);
       // Sums of up to 8 terms in another order: a few units in the last place of the largest.
       const double error = largest_error(parameters, env.world_size);
       return error < 2e-6 ? digest(gradients(parameters)) : fmt::format("error {}", error);
@@ -126,15 +148,35 @@ TEST_CASE(
   }
 }
 
+// Tensor peers read the same samples; here the second one's loss is ten times the first one's, as
+// another part of the model has other gradients.
+TEST_CASE("gradients are exchanged in the data group alone") {
+  const auto results = run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
+    at::Tensor parameter = at::ones({2}).requires_grad_(true);
+    Job job(env, {parameter}, {}, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2});
+    job.parallel.zero_grad();
+    job.parallel.begin_micro_step(true);
+    const int part = job.mesh.coordinate(core::Axis::kTensor) == 0 ? 1 : 10;
+    const at::Tensor loss = parameter.sum() * (part * (1 + 2 * job.mesh.reader()));
+    job.parallel.prepare_backward(loss);
+    loss.backward();
+    return fmt::format("{}, counts {}", parameter.grad()[0].item<float>(),
+                       job.parallel.owned()[0].counts);
+  });
+  for (int rank = 0; rank < 4; ++rank) {  // (1 + 3) / 2
+    CHECK(results[rank].text == (rank % 2 == 0 ? "2, counts true" : "20, counts false"));
+  }
+}
+
 TEST_CASE("only the last micro-step of a step talks, once a bucket") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     at::set_num_threads(1);
-    dist::Group group(env, at::kCPU, kTimeout);
     const auto parameters = make_parameters();
-    DataParallel parallel(parameters, group, {});
+    Job job(env, parameters);
+    DataParallel& parallel = job.parallel;
     std::string counts = fmt::format("{} buckets:", parallel.layout().size());
     // Gloo numbers its collectives.
-    const auto talked = [&] { return group.process_group()->getSequenceNumberForGroup(); };
+    const auto talked = [&] { return job.group.process_group()->getSequenceNumberForGroup(); };
     for (int step = 0; step < 3; ++step) {
       parallel.zero_grad();
       for (int number = 0; number < 3; ++number) {
@@ -154,10 +196,12 @@ TEST_CASE("only the last micro-step of a step talks, once a bucket") {
 std::string train_six_steps(const core::WorkerEnv& env, const BucketLayout& layout, bool resume) {
   at::set_num_threads(1);
   dist::Group group(env, at::kCPU, kTimeout);
+  const dist::Mesh mesh(group, core::MeshPlan(env.world_size));
   const auto parameters = make_parameters();
   BucketLayout saved;
   {
-    DataParallel first(parameters, group, layout);
+    DataParallel first(named(parameters), mesh);
+    first.start(layout);
     train(first, parameters, env.rank, 0, resume ? 3 : 6);
     saved = first.layout();
     if (!layout.empty() && saved != layout) return "the layout was changed";
@@ -166,7 +210,8 @@ std::string train_six_steps(const core::WorkerEnv& env, const BucketLayout& layo
   if (resume) {
     auto copies = parameters;  // a new process has parameters without history
     for (at::Tensor& copy : copies) copy = copy.detach().clone().requires_grad_(true);
-    DataParallel second(copies, group, saved);
+    DataParallel second(named(copies), mesh);
+    second.start(saved);
     train(second, copies, env.rank, 3, 6);
     return digest(copies);
   }
@@ -192,9 +237,9 @@ TEST_CASE("a resume with the saved layout goes on to the same bits, another layo
 TEST_CASE("a peer that is killed during backward stops the others within seconds") {
   const auto results = run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) -> std::string {
     at::set_num_threads(1);
-    dist::Group group(env, at::kCPU, kTimeout);
     const auto parameters = make_parameters();
-    DataParallel parallel(parameters, group, {});
+    Job job(env, parameters);
+    DataParallel& parallel = job.parallel;
     train(parallel, parameters, env.rank, 0, 2);
     if (env.rank == 2) raise(SIGKILL);
     try {
@@ -217,15 +262,13 @@ TEST_CASE("a peer that is killed during backward stops the others within seconds
 }
 
 TEST_CASE("one rank has no buckets; gradients are taken away") {
-  core::WorkerEnv env;
-  dist::Group group(env, at::kCPU, kTimeout);
   at::Tensor parameter = at::ones({2}).requires_grad_(true);
-  DataParallel parallel({parameter}, group, {});
-  parallel.begin_micro_step(true);
+  Job job({}, {parameter});
+  job.parallel.begin_micro_step(true);
   parameter.mutable_grad() = at::ones({2});
-  parallel.zero_grad();
+  job.parallel.zero_grad();
   CHECK(!parameter.grad().defined());
-  CHECK(parallel.layout().empty());
+  CHECK(job.parallel.layout().empty());
 }
 
 }  // namespace

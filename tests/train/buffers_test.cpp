@@ -100,12 +100,35 @@ TEST_CASE("each rank gets what it had from a checkpoint; without that all keep r
     group.barrier("saved");
     NamedTensors given = buffers_of(0);
     given.at("running_mean").fill_(-1);
+    const dist::Mesh mesh(group, core::MeshPlan(group.world_size()));
     NamedTensors unchanged = given;
     for (auto& [name, tensor] : unchanged) tensor = tensor.clone();
-    train::restore_ranks(group, given, run.path / "checkpoints/step-00000002");
+    train::restore_ranks(mesh, given, run.path / "checkpoints/step-00000002");
     if (!same(given, unchanged)) return "something was read";
-    train::restore_ranks(group, given, run.path / "checkpoints/step-00000001");
+    train::restore_ranks(mesh, given, run.path / "checkpoints/step-00000001");
     return same(given, buffers_of(group.rank())) ? "fine" : "another rank's";
+  });
+}
+
+// Ranks 0 and 1, and 2 and 3, have the same data coordinate and other parts of the model.
+TEST_CASE("ranks of a data coordinate get what it had, and only data coordinates are averaged") {
+  const test::TemporaryFolder run;
+  check_ranks(4, [&](dist::Group& group, NamedTensors& own) -> std::string {
+    const dist::Mesh mesh(group,
+                          core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
+    NamedTensors expected = buffers_of(0);
+    expected.at("running_mean") += 10 + 10 * mesh.coordinate(core::Axis::kTensor);  // (0 + 20) / 2
+    if (!at::equal(train::mean_over_ranks(mesh.data(), own).at("running_mean"),
+                   expected.at("running_mean"))) {
+      return "another mean";
+    }
+    checkpoint::Contents contents;
+    contents.state.step = 1;
+    contents.buffers = train::gather_ranks(mesh.data(), own);
+    if (group.rank() == 0) checkpoint::save(core::system_disk(), run.path, contents, 1);
+    group.barrier("saved");
+    train::restore_ranks(mesh, own, run.path / "checkpoints/step-00000001");
+    return same(own, buffers_of(2 * mesh.reader())) ? "fine" : "another coordinate's";
   });
 }
 
@@ -114,7 +137,7 @@ TEST_CASE("one rank exchanges nothing") {
   const NamedTensors own = buffers_of(0);
   CHECK(train::mean_over_ranks(group, own).at("third").is_same(own.at("third")));
   CHECK(train::gather_ranks(group, own).empty());
-  CHECK_NOTHROW(train::restore_ranks(group, own, "/nowhere"));
+  CHECK_NOTHROW(train::restore_ranks(dist::Mesh(group, core::MeshPlan(1)), own, "/nowhere"));
 }
 
 TEST_CASE("what tensors held comes back, of every type") {

@@ -67,4 +67,17 @@ TEST_CASE("the whole set is measured on any number of ranks") {
   }
 }
 
+TEST_CASE("what ranks with the same data coordinate measure counts once") {
+  const testing::TinyRun tiny;
+  for (const auto& result : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+         const auto run = build_run(tiny.recipe(), env, std::nullopt, {});
+         const auto plain = std::move(run->mesh);
+         run->mesh = std::make_unique<dist::Mesh>(
+             *run->group, core::MeshPlan(2, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
+         return fmt::format("{}", evaluate(*run, task::Split::kVal).count);
+       })) {
+    CHECK(result.text == "6");  // rank 0's blocks of 4: the first and the last, which is short
+  }
+}
+
 }  // namespace scaletrain::train

@@ -8,16 +8,21 @@
 
 namespace scaletrain::train {
 
-TEST_CASE("a learner has the model's parameters, an optimizer of them, and the schedule's rates") {
+TEST_CASE("a learner has the model's parameters, whole and by name, and the schedule's rates") {
   const testing::TinyRun tiny;
   const recipe::Recipe recipe = tiny.recipe({"schedule={\"warmup\":{\"steps\":2}}"});
   const Learner learner =
       build_learner(recipe, at::kCPU, {.steps_per_epoch = 6, .total_steps = 4}, 4);
-  CHECK(learner.parameters.size() == 4);
+  const std::vector<units::NamedParameter> parameters = learner.parameters();
+  REQUIRE(parameters.size() == 4);
+  CHECK(parameters[0].name == "fc1.weight");
+  CHECK((parameters[0].shape == std::vector<std::int64_t>{5, 192}));
+  CHECK(parameters[1].dimensions() == 1);
+  CHECK(parameters[0].tensor.requires_grad());
   CHECK(learner.tensors().size() == 4);
   CHECK(learner.tensors().at("fc1.weight").sizes() == at::IntArrayRef{5, 192});
   CHECK(learner.buffers().empty());
-  CHECK(learner.optimizer->state().size() == 4);  // a momentum buffer each
+  CHECK(learner.optimizer == nullptr);  // it is of what this rank owns
   CHECK(learner.schedule->lr(0) == doctest::Approx(0.05));
   CHECK(learner.schedule->lr(1) == doctest::Approx(0.1));
 }

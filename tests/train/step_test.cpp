@@ -15,10 +15,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Batch number n of rank r holds the numbers n and n + 1; targets by the task below.
+// Batch number n of reader r holds the numbers 10 r + n and 10 r + n + 1; targets by the task
+// below.
 class Counting : public data::BatchStream {
  public:
-  Counting(int rank, bool vary) : number_(10 * rank), vary_(vary) {}
+  Counting(int reader, bool vary) : number_(10 * reader), vary_(vary) {}
 
   std::optional<data::Batch> next() override {
     data::Batch batch;
@@ -66,19 +67,22 @@ class Weighted : public task::Task {
   std::int64_t fixed_;
 };
 
+// `part` stands for what this rank has of the model; its gradients are so many times as large.
 class Line : public nn::Model {
  public:
-  Line() : weight_(register_parameter("weight", at::ones({1}))) {
+  explicit Line(double part = 1)
+      : part_(part), weight_(register_parameter("weight", at::ones({1}))) {
     register_buffer("seen", at::zeros({1}));
   }
   std::vector<units::Unit> units() override {
     return {unit("line", {""}, [this](units::Flow flow, const units::Context&) -> units::Flow {
       named_buffers()["seen"].add_(flow[0].sum());
-      return {flow[0] * weight_};
+      return {flow[0] * weight_ * part_};
     })};
   }
 
  private:
+  double part_;
   at::Tensor weight_;
 };
 
@@ -103,28 +107,37 @@ struct Wanted {
   std::int64_t accumulate = 2;
   std::optional<recipe::Clip> clip = std::nullopt;
   bool late = false;
+  int ranks = 2;
+  core::MeshSizes sizes = {};
 };
 
-// What two ranks say of two steps.
+std::unique_ptr<parallel::Placement> place(const nn::Model& model, const dist::Mesh& mesh) {
+  auto placement =
+      parallel::make_placement({{.name = "weight", .tensor = model.parameters()[0]}}, mesh);
+  placement->start({});
+  return placement;
+}
+
+// What a rank says of two steps. The first part of a model cut in two is 1, the second 10.
 std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
-  dist::Group group(env, at::kCPU, 30s);
+  dist::Group world(env, at::kCPU, 30s);
+  const dist::Mesh mesh(world, core::MeshPlan(env.world_size, wanted.sizes));
   core::Beat beat;
-  Counting batches(env.rank, wanted.fixed_targets == 0);
+  Counting batches(mesh.reader(), wanted.fixed_targets == 0);
   const Weighted task(wanted.fixed_targets);
-  Line model;
+  Line model(mesh.coordinate(core::Axis::kTensor) == 0 ? 1 : 10);
   const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
   Remembers optimizer(model.parameters()[0]);
-  parallel::DataParallel parallel(model.parameters(), group, {});
-  engine::Engine engine({model, task, *precision, parallel, group}, 1);
-  const std::int64_t global = 2 * wanted.accumulate * env.world_size;
-  StepRunner runner({.group = group,
+  const auto placement = place(model, mesh);
+  engine::Engine engine({model, task, *precision, *placement, mesh}, 1);
+  const std::int64_t global = 2 * wanted.accumulate * mesh.plan().readers();
+  StepRunner runner({.mesh = mesh,
                      .beat = beat,
                      .batches = batches,
                      .task = task,
                      .engine = engine,
                      .precision = *precision,
                      .optimizer = optimizer,
-                     .parameters = model.parameters(),
                      .buffers = model.buffers(),
                      .batch = {.per_device = 2, .accumulate = wanted.accumulate, .global = global},
                      .clip = wanted.clip},
@@ -149,8 +162,9 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
 
 std::vector<std::string> said_by_ranks(const Wanted& wanted) {
   std::vector<std::string> said;
-  for (const auto& result : testing::run_ranks(
-           {.world_size = 2}, [&](const core::WorkerEnv& env) { return two_steps(env, wanted); })) {
+  for (const auto& result :
+       testing::run_ranks({.world_size = wanted.ranks},
+                          [&](const core::WorkerEnv& env) { return two_steps(env, wanted); })) {
     said.push_back(result.text);
   }
   return said;
@@ -180,6 +194,42 @@ TEST_CASE("where batches have different numbers of targets, the mean is over tho
   }
 }
 
+// Two data coordinates, each read by two ranks that have other parts of the model.
+TEST_CASE("ranks with the same data coordinate count once, and exchange no gradients") {
+  for (const std::int64_t fixed : {1, 0}) {
+    CAPTURE(fixed);
+    const auto two = said_by_ranks({.fixed_targets = fixed});
+    const auto four = said_by_ranks({.fixed_targets = fixed,
+                                     .ranks = 4,
+                                     .sizes = {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}});
+    CHECK(four[0] == two[0]);
+    CHECK(four[2] == two[1]);
+    const char* const gradients = fixed == 1 ? "lr 0.5 gradient 60;lr 0.5 gradient 80; seen 16"
+                                             : "lr 0.5 gradient 48;lr 0.5 gradient 64; seen 16";
+    CHECK(four[1].ends_with(gradients));
+    // But for the list of its own bad samples it knows what all know.
+    CHECK(four[1].substr(0, four[1].find(", own")) == two[0].substr(0, two[0].find(", own")));
+    CHECK(four[1].find("own 1") == std::string::npos);
+  }
+}
+
+TEST_CASE("the axes of the data coordinate are one: what is a replica or a shard does not show") {
+  const auto replicas = said_by_ranks({.ranks = 4});
+  CHECK(replicas[0].starts_with("loss 16 norm 16 finite true digest 8 skipped 0"));
+  CHECK(said_by_ranks({.ranks = 4, .sizes = {.pipe = 1, .replica = {}, .shard = 2, .tensor = 1}}) ==
+        replicas);
+}
+
+TEST_CASE("a loss that is not finite on a rank that counts nothing leaves the step out on all") {
+  setenv("SCALETRAIN_FAULT", "nan@1,1", 1);
+  const auto said =
+      said_by_ranks({.ranks = 2, .sizes = {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}});
+  unsetenv("SCALETRAIN_FAULT");
+  CHECK(said[0].find("finite false") != std::string::npos);
+  CHECK(said[0].ends_with("\nlr 0.5 gradient 3; seen 12"));
+  CHECK(said[1].ends_with("\nlr 0.5 gradient 30; seen 12"));
+}
+
 TEST_CASE("gradients are clipped to the norm that is asked for, which is reported as it was") {
   for (const std::string& said : said_by_ranks({.clip = recipe::Clip{.norm = 3}})) {
     CHECK(said.find("norm 6 ") != std::string::npos);
@@ -195,6 +245,7 @@ TEST_CASE("the late path tells the same, of each step when the next one was queu
 TEST_CASE("a step reads no value of a tensor where the late path is on") {
   const auto results = testing::run_ranks({.world_size = 1}, [&](const core::WorkerEnv& env) {
     dist::Group group(env, at::kCPU, 30s);
+    const dist::Mesh mesh(group, core::MeshPlan(1));
     core::Beat beat;
     std::string said;
     for (const std::int64_t fixed : {1, 0}) {
@@ -206,16 +257,15 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
       choose(config, *recipe::optimizers().find("adamw"));
       const auto optimizer =
           optim::make_optimizer(config, {{.name = "weight", .tensor = model.parameters()[0]}});
-      parallel::DataParallel parallel(model.parameters(), group, {});
-      engine::Engine engine({model, task, *precision, parallel, group}, 1);
-      StepRunner runner({.group = group,
+      const auto placement = place(model, mesh);
+      engine::Engine engine({model, task, *precision, *placement, mesh}, 1);
+      StepRunner runner({.mesh = mesh,
                          .beat = beat,
                          .batches = batches,
                          .task = task,
                          .engine = engine,
                          .precision = *precision,
                          .optimizer = *optimizer,
-                         .parameters = model.parameters(),
                          .buffers = model.buffers(),
                          .batch = {.per_device = 2, .accumulate = 2, .global = 4},
                          .clip = recipe::Clip{.norm = 1}},

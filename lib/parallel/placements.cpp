@@ -1,0 +1,14 @@
+#include "lib/parallel/placement.h"
+
+#include <utility>
+
+#include "lib/parallel/data_parallel.h"
+
+namespace scaletrain::parallel {
+
+std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> parameters,
+                                          const dist::Mesh& mesh) {
+  return std::make_unique<DataParallel>(std::move(parameters), mesh);
+}
+
+}  // namespace scaletrain::parallel
