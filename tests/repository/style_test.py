@@ -15,8 +15,6 @@ TESTED_THROUGH = {f"lib/recipe/{part}.cpp": "tests/recipe/load_test.cpp" for par
     "checks", "component", "describe", "duration", "lists", "node", "object", "paths", "problems"]}
 TESTED_THROUGH |= {f"lib/recipe/sections/{part}.cpp": "tests/recipe/load_test.cpp" for part in [
     "checkpoint", "clip", "loss", "optimizer", "schedule"]}
-TESTED_THROUGH |= {f"lib/train/{part}.cpp": "tests/end_to_end/resume_test.py" for part in [
-    "build", "replicate", "run"]}
 TESTED_THROUGH |= {
     "lib/core/command_line.cpp": "tests/launcher/launch_test.py",
     "lib/core/version.cpp": "tests/launcher/launch_test.py",

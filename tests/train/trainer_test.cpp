@@ -5,9 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "lib/core/signals.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/recipe/load.h"
 #include "lib/train/build.h"
 #include "tests/count_reads.h"
 #include "tests/dist/ranks.h"
@@ -15,6 +20,8 @@
 
 namespace scaletrain::train {
 namespace {
+
+namespace fs = std::filesystem;
 
 // metrics.jsonl without what the clock says.
 std::string lines_of(const std::string& folder) {
@@ -60,6 +67,31 @@ Trained train(bool late) {
   return trained;
 }
 
+std::string ended(const recipe::Recipe& recipe, const std::optional<fs::path>& resume = {}) {
+  core::WorkerEnv env;
+  env.console_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  fs::create_directories(recipe.output);
+  std::ofstream(fs::path(recipe.output) / "recipe.json") << recipe::to_json(recipe);
+  Trainer trainer(recipe, env, resume, {});
+  const auto code = trainer.run();
+  return fmt::format("code {} after step {}", static_cast<int>(code), trainer.step());
+}
+
+std::string digest(const fs::path& checkpoint) { return format::model_digest(checkpoint); }
+
+// "train 1, eval val 4, ..." of metrics.jsonl.
+std::string lines(const fs::path& run) {
+  std::ifstream stream(run / "metrics.jsonl");
+  std::string text;
+  for (std::string line; std::getline(stream, line);) {
+    const nlohmann::json json = nlohmann::json::parse(line);
+    const std::string split = json.value("split", "");
+    text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", json.at("event").get<std::string>(),
+                        split.empty() ? "" : " " + split, json.at("step").get<int>());
+  }
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("what is written is the same where everything comes late, and nothing is waited for") {
@@ -68,6 +100,56 @@ TEST_CASE("what is written is the same where everything comes late, and nothing 
   CHECK(std::count(now.lines.begin(), now.lines.end(), '\n') == 9 + 4);  // 1, 3, 6 ...; 7 ... 24
   CHECK(now.said == late.said);
   CHECK(late.said == std::vector<std::string>(2, "0 reads, exit code 0"));
+}
+
+TEST_CASE("a run trains, validates and saves when that is due, and says that it is done") {
+  const testing::TinyRun tiny;
+  const recipe::Recipe recipe =
+      tiny.recipe({"log={\"every\":{\"steps\":2}}", "validate={\"every\":{\"steps\":3}}",
+                   "checkpoint={\"every\":{\"steps\":2}}"});
+  CHECK(testing::said_apart([&] { return ended(recipe); }) == "code 0 after step 4");
+  const fs::path run = recipe.output;
+  CHECK(lines(run) == "train 1, train 2, eval val 3, train 4, eval val 4");
+  for (const int step : {2, 4}) {
+    CHECK(fs::exists(format::checkpoint_path(run / "checkpoints", step)));
+  }
+  CHECK_FALSE(fs::exists(format::checkpoint_path(run / "checkpoints", 1)));
+  CHECK(fs::exists(run / "finished.json"));
+}
+
+TEST_CASE("a run that is asked to stop saves and leaves; the one that goes on ends with its bits") {
+  const testing::TinyRun tiny;
+  const recipe::Recipe whole = tiny.recipe({"output=" + tiny.path("whole")});
+  CHECK(testing::said_apart([&] { return ended(whole); }) == "code 0 after step 4");
+
+  const recipe::Recipe cut = tiny.recipe();
+  CHECK(testing::said_apart([&] {
+          core::install_stop_handlers();
+          std::raise(SIGTERM);
+          return ended(cut);
+        }) == "code 75 after step 1");
+  const fs::path checkpoints = fs::path(cut.output) / "checkpoints";
+  CHECK_FALSE(fs::exists(fs::path(cut.output) / "finished.json"));
+  CHECK(testing::said_apart([&] { return ended(cut, format::checkpoint_path(checkpoints, 1)); }) ==
+        "code 0 after step 4");
+  const fs::path last = format::checkpoint_path(fs::path(whole.output) / "checkpoints", 4);
+  CHECK(digest(format::checkpoint_path(checkpoints, 4)) == digest(last));
+}
+
+TEST_CASE("a run whose steps are not finite ends as diverged, and counts those left out before") {
+  const testing::TinyRun tiny;
+  const auto with_fault_at = [&](const char* fault) {
+    setenv("SCALETRAIN_FAULT", fault, 1);
+    const std::string said = testing::said_apart([&] { return ended(tiny.recipe({"steps=12"})); });
+    unsetenv("SCALETRAIN_FAULT");
+    fs::remove_all(tiny.path("run"));
+    return said;
+  };
+  // From step 2 on: the tenth in a row is step 11.
+  CHECK(with_fault_at("nans@2").starts_with(
+      "step 11: loss or gradients were not finite in 10 steps in a row"));
+  CHECK(with_fault_at("nans@4") == "code 0 after step 12");  // nine
+  CHECK(with_fault_at("nan@3") == "code 0 after step 12");
 }
 
 }  // namespace scaletrain::train

@@ -1,0 +1,50 @@
+#include "lib/train/replicate.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include "tests/dist/ranks.h"
+
+namespace scaletrain::train {
+namespace {
+
+constexpr std::int64_t kMessage = 8 << 20;  // elements of a message
+
+// Every type, shape and order in memory; and three of one type that make two messages.
+std::vector<at::Tensor> tensors_of(int rank) {
+  return {at::arange(6, at::kFloat).view({2, 3}) + rank,
+          (at::arange(6, at::kFloat).view({2, 3}) - rank).t(),
+          at::full({}, 7 + rank, at::kLong),
+          at::zeros({0, 4}),
+          at::full({kMessage - 1}, 1 + rank, at::kByte),
+          at::full({2}, 3 + rank, at::kByte),
+          at::full({5}, 5 + rank, at::kByte),
+          at::full({3}, rank, at::kDouble)};
+}
+
+}  // namespace
+
+TEST_CASE("all ranks get rank 0's tensors, in place") {
+  for (const auto& result :
+       testing::run_ranks({.world_size = 3}, [](const core::WorkerEnv& env) -> std::string {
+         dist::Group group(env, at::kCPU, std::chrono::seconds(30));
+         const std::vector<at::Tensor> own = tensors_of(env.rank), expected = tensors_of(0);
+         replicate(group, own, "tensors");
+         for (std::size_t i = 0; i < own.size(); ++i) {
+           if (!at::equal(own[i], expected[i])) return "not " + std::to_string(i);
+           if (own[i].strides() != expected[i].strides()) return "another order in memory";
+         }
+         return "fine";
+       })) {
+    CHECK(result.text == "fine");
+  }
+}
+
+TEST_CASE("one rank keeps what it has") {
+  dist::Group group({}, at::kCPU, std::chrono::seconds(1));
+  const at::Tensor own = at::ones({2});
+  replicate(group, {own}, "tensors");
+  CHECK(at::equal(own, at::ones({2})));
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,27 @@
+#include "lib/train/run.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/train/run_support.h"
+
+namespace scaletrain::train {
+
+TEST_CASE("a run's learning rate follows its place in the schedule, not the steps done") {
+  const testing::TinyRun tiny;
+  Run run;
+  run.recipe = tiny.recipe({"schedule={\"warmup\":{\"steps\":4}}"});
+  run.length = {.steps_per_epoch = 6, .total_steps = 8};
+  run.learner = build_learner(run.recipe, at::kCPU, run.length, 4);
+  run.state.step = 1;
+  CHECK(run.lr() == doctest::Approx(0.05));  // 2/4 of the way up to 0.1
+  run.length.schedule_shift = 1;
+  CHECK(run.lr() == doctest::Approx(0.075));
+}
+
+TEST_CASE("checkpoints lie in the run's folder") {
+  Run run;
+  run.recipe.output = "runs/tiny";
+  CHECK(run.checkpoints() == "runs/tiny/checkpoints");
+}
+
+}  // namespace scaletrain::train
