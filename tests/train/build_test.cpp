@@ -72,9 +72,9 @@ TEST_CASE("as many ranks go on with the checkpoint's buckets, others with their 
   for (const std::string& said : built(recipe, recipe, checkpoint)) {
     CHECK(said == "global 8 of 2 ranks, 4 steps; owns 4, state 4; at 1, layout [[0, 3], [2, 1]]");
   }
-  const recipe::Recipe alone = tiny.recipe({"batch.per_device=8"});
-  CHECK(built(alone, alone, checkpoint, 1)[0] ==
-        "global 8 of 1 ranks, 4 steps; owns 4, state 4; at 1, layout []");
+  const recipe::Recipe finer = tiny.recipe({"batch.per_device=2"});
+  CHECK(built(finer, finer, checkpoint, 4)[0] ==
+        "global 8 of 4 ranks, 4 steps; owns 4, state 4; at 1, layout [[3, 2, 1, 0]]");
 }
 
 TEST_CASE("ranks that would train something else stop before they train") {
