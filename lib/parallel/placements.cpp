@@ -1,8 +1,7 @@
-#include "lib/parallel/placement.h"
-
 #include <utility>
 
 #include "lib/parallel/data_parallel.h"
+#include "lib/parallel/placement.h"
 
 namespace scaletrain::parallel {
 
