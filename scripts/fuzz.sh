@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Fuzzes the parsers of shards and the JPEG decoder with libFuzzer under ASan and UBSan, each for so
-# many seconds.
+# Fuzzes the parsers of shards and weights and the JPEG decoder with libFuzzer under ASan and UBSan,
+# each for so many seconds.
 #
-#   scripts/fuzz.sh [SECONDS] [TARGET...]    600 seconds each of tar, index, label and jpeg
+#   scripts/fuzz.sh [SECONDS] [TARGET...]    600 seconds each of tar, index, label, jpeg and pt
 #
 # Corpora and crashes are kept in build/fuzz/corpus; a crash ends this with the file that caused it.
 set -euo pipefail
@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-600}
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(tar index label jpeg)
+[ ${#targets[@]} -gt 0 ] || targets=(tar index label jpeg pt)
 
 cmake --preset fuzz >/dev/null
 for target in "${targets[@]}"; do

@@ -14,7 +14,7 @@
 namespace scaletrain::format {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kStateFormat = 1;
 
@@ -84,8 +84,8 @@ std::vector<RankedStep> parse_ranked(const nlohmann::json& json, const std::stri
   return result;
 }
 
-Json render_ranked(const std::vector<RankedStep>& ranked) {
-  Json result = Json::array();
+OrderedJson render_ranked(const std::vector<RankedStep>& ranked) {
+  OrderedJson result = OrderedJson::array();
   for (const RankedStep& one : ranked) result.push_back({one.step, one.metric});
   return result;
 }
@@ -96,7 +96,7 @@ const T& written(const T& value) {
   return value;
 }
 std::string written(std::uint64_t value) { return hex(value); }
-Json written(const std::vector<RankedStep>& value) { return render_ranked(value); }
+OrderedJson written(const std::vector<RankedStep>& value) { return render_ranked(value); }
 
 class Reader {
  public:
@@ -155,7 +155,7 @@ class Reader {
 }  // namespace
 
 std::string render_state(const TrainState& state) {
-  Json json = {{"format", kStateFormat}};
+  OrderedJson json = {{"format", kStateFormat}};
   visit_fields(state, [&json](const char* name, const auto& value, const FieldRule& /*rule*/) {
     json[name] = written(value);
   });

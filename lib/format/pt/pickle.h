@@ -1,0 +1,71 @@
+// The values of a pickle of protocol 2 to 5 that holds plain containers and what torch.save puts
+// into them. Nothing is imported, called or built: a name of Python is looked up in a list
+// (pickle_globals.h), and a name or opcode that is not known is refused.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/format/pt/pickle_globals.h"
+
+namespace scaletrain::format {
+
+enum class PickleKind : std::uint8_t {
+  kNone,
+  kBool,
+  kInteger,
+  kBigInteger,  // more than 64 bits; its value is left aside
+  kFloat,       // its value is left aside
+  kText,
+  kBytes,  // the contents are left aside
+  kTuple,
+  kList,
+  kDict,
+  kDevice,      // left aside
+  kGlobal,      // a name of Python
+  kCall,        // a name that rebuilds a tensor, with its arguments
+  kPersistent,  // what torch.save stores beside the pickle, by its tuple
+};
+
+using PickleId = std::uint32_t;  // the number of a value
+
+struct PickleValue {
+  PickleKind kind = PickleKind::kNone;
+  std::uint32_t at = 0;                  // byte of the opcode that made it
+  std::int64_t integer = 0;              // kBool (0 or 1), kInteger
+  std::uint32_t begin = 0, bytes = 0;    // kText: where it lies in the pickle
+  const PickleGlobal* global = nullptr;  // kGlobal, kCall
+  std::vector<PickleId> items;  // kTuple, kList; kDict: key, value, key, ...; kCall: the tuple of
+                                // its arguments; kPersistent: its tuple
+};
+
+// Values may be shared and, in a hostile pickle, hold themselves: who follows `items` counts.
+struct Pickle {
+  std::string place;  // for messages
+  std::string bytes;
+  std::deque<PickleValue> values;  // a vector would hold them twice while it grows
+  PickleId root = 0;
+
+  const PickleValue& at(PickleId id) const { return values[id]; }
+  std::string_view text(const PickleValue& value) const {
+    return std::string_view(bytes).substr(value.begin, value.bytes);
+  }
+};
+
+// A pickle has at most this many bytes (some 100,000 tensors), and its values take at most 100
+// times its bytes of memory.
+inline constexpr std::int64_t kMaxPickleBytes = 32'000'000;
+
+// Reads `bytes`, all of them. Throws core::CheckpointError naming `place`, what is refused and its
+// byte: "refuses to run os.system at byte 17".
+Pickle read_pickle(std::string bytes, const std::string& place);
+
+// What to do about a pickle that is not plain.
+inline constexpr const char* kPickleRemedy =
+    "only tensors in dicts, lists and tuples are read, nothing is run: where you trust the file, "
+    "load it in Python and save the model's state_dict() alone";
+
+}  // namespace scaletrain::format
