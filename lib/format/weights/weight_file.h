@@ -1,0 +1,48 @@
+// The named tensors of one file of weights, whatever wrote it: safetensors or torch.save.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace scaletrain::format {
+
+struct WeightTensor {
+  std::string name;
+  std::string dtype;  // as safetensors says it
+  std::vector<std::int64_t> shape;
+  std::int64_t bytes = 0;  // contiguous
+  std::filesystem::path file;
+  std::size_t number = 0;  // in its file
+};
+
+// What of a file of torch.save was taken (lib/format/pt/pt_part.h); empty for safetensors.
+struct WeightPart {
+  std::string name;                 // "state_dict"
+  std::string stripped;             // "module."
+  std::vector<std::string> others;  // keys with tensors that were left
+};
+
+class WeightFile {
+ public:
+  virtual ~WeightFile() = default;
+
+  virtual const std::vector<WeightTensor>& tensors() const = 0;  // by name
+  virtual WeightPart part() const = 0;
+
+  // Reads bytes of a tensor of this file from its byte `offset` on into `out`, all of it; both are
+  // multiples of the element's size. One caller at a time.
+  virtual void read(const WeightTensor& tensor, std::span<std::byte> out,
+                    std::int64_t offset) const = 0;
+};
+
+// Opens the file at `path` by its contents. `part` names what of a file of torch.save is meant, ""
+// for what is a model's (choose_pt_part). Throws core::CheckpointError naming the file and the rule
+// that it breaks, and where `part` is asked of a safetensors file.
+std::unique_ptr<WeightFile> open_weight_file(const std::filesystem::path& path,
+                                             const std::string& part);
+
+}  // namespace scaletrain::format

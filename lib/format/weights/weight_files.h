@@ -1,0 +1,35 @@
+// Which files a path to weights means: one file, Hugging Face's, timm's or torchvision's folder, or
+// a checkpoint or run of ours.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace scaletrain::format {
+
+struct WeightFiles {
+  std::vector<std::filesystem::path> files;  // by name
+  std::filesystem::path index;  // that says which file has which tensor; "" without one
+  std::map<std::string, std::string> file_of;       // of each tensor of the index
+  std::optional<std::filesystem::path> config;      // config.json beside the files
+  std::optional<std::filesystem::path> checkpoint;  // the checkpoint of ours that was taken
+};
+
+// `path` is
+//   a file: safetensors or torch.save's, or an index (model.safetensors.index.json);
+//   a checkpoint of ours, a run or its checkpoints folder: model.safetensors of the newest that is
+//   whole, damaged ones reported through `report`;
+//   another folder: the first that it has of model.safetensors, model.safetensors.index.json,
+//   pytorch_model.bin, pytorch_model.bin.index.json; otherwise its only .safetensors, .pt, .pth or
+//   .bin file, where what Hugging Face's Trainer leaves (optimizer.pt, training_args.bin, ...) does
+//   not count.
+// Throws core::CheckpointError: nothing there, nothing to choose, several to choose from, an index
+// that makes no sense or names a file that is missing.
+WeightFiles find_weight_files(const std::filesystem::path& path,
+                              const std::function<void(const std::string&)>& report);
+
+}  // namespace scaletrain::format

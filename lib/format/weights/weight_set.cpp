@@ -1,0 +1,72 @@
+#include "lib/format/weights/weight_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::format {
+namespace {
+
+constexpr const char* kWholeModel = "bring all files of the model into one folder, as they came";
+
+bool is_before(const WeightTensor& a, const WeightTensor& b) { return a.name < b.name; }
+
+}  // namespace
+
+WeightSet::WeightSet(const std::filesystem::path& path, const std::string& part,
+                     const std::function<void(const std::string&)>& report)
+    : files_(find_weight_files(path, report)) {
+  opened_.reserve(files_.files.size());
+  for (const std::filesystem::path& file : files_.files) {
+    const WeightFile& opened = *opened_.emplace_back(open_weight_file(file, part));
+    tensors_.insert(tensors_.end(), opened.tensors().begin(), opened.tensors().end());
+  }
+  part_ = opened_.front()->part();
+  std::sort(tensors_.begin(), tensors_.end(), is_before);
+  const auto twice = std::adjacent_find(
+      tensors_.begin(), tensors_.end(),
+      [](const WeightTensor& a, const WeightTensor& b) { return a.name == b.name; });
+  if (twice != tensors_.end()) {
+    throw core::CheckpointError(
+        path.string(),
+        fmt::format("has the tensor \"{}\" in {} and in {}", core::escape_control(twice->name),
+                    twice->file.filename().string(), std::next(twice)->file.filename().string()),
+        kWholeModel);
+  }
+  check_index();
+}
+
+// A tensor that the index does not name is taken, as by Hugging Face.
+void WeightSet::check_index() const {
+  for (const auto& [name, file] : files_.file_of) {
+    const WeightTensor* const tensor = find(name);
+    if (tensor != nullptr && tensor->file.filename() == file) continue;
+    throw core::CheckpointError(
+        files_.index.string(),
+        fmt::format("says that \"{}\" is in \"{}\", where {}", core::escape_control(name),
+                    core::escape_control(file),
+                    tensor == nullptr
+                        ? std::string("it is not")
+                        : fmt::format("\"{}\" has it",
+                                      core::escape_control(tensor->file.filename().string()))),
+        kWholeModel);
+  }
+}
+
+const WeightTensor* WeightSet::find(const std::string& name) const {
+  const auto found = std::lower_bound(
+      tensors_.begin(), tensors_.end(), name,
+      [](const WeightTensor& tensor, const std::string& wanted) { return tensor.name < wanted; });
+  return found != tensors_.end() && found->name == name ? &*found : nullptr;
+}
+
+void WeightSet::read(const WeightTensor& tensor, std::span<std::byte> out,
+                     std::int64_t offset) const {
+  const auto file = std::find(files_.files.begin(), files_.files.end(), tensor.file);
+  opened_.at(static_cast<std::size_t>(file - files_.files.begin()))->read(tensor, out, offset);
+}
+
+}  // namespace scaletrain::format

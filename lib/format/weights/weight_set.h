@@ -1,0 +1,43 @@
+// All named tensors that a path to weights means, wherever they lie.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/format/weights/weight_file.h"
+#include "lib/format/weights/weight_files.h"
+
+namespace scaletrain::format {
+
+class WeightSet {
+ public:
+  // Opens the files that find_weight_files gives for `path`, and `part` of each. Throws
+  // core::CheckpointError as these do; where a tensor is in two files, or an index names one that
+  // its file does not have.
+  WeightSet(const std::filesystem::path& path, const std::string& part,
+            const std::function<void(const std::string&)>& report);
+
+  const std::vector<WeightTensor>& tensors() const { return tensors_; }  // by name
+  const WeightFiles& files() const { return files_; }
+  const WeightPart& part() const { return part_; }  // of the first file
+
+  // The tensor of that name; nullptr where there is none.
+  const WeightTensor* find(const std::string& name) const;
+
+  // As WeightFile::read.
+  void read(const WeightTensor& tensor, std::span<std::byte> out, std::int64_t offset = 0) const;
+
+ private:
+  void check_index() const;
+
+  WeightFiles files_;
+  std::vector<std::unique_ptr<WeightFile>> opened_;  // in the order of files_.files
+  std::vector<WeightTensor> tensors_;
+  WeightPart part_;
+};
+
+}  // namespace scaletrain::format
