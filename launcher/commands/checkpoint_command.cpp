@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "launcher/commands/checkpoint_average.h"
+#include "launcher/commands/checkpoint_diff.h"
 #include "launcher/commands/commands.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
@@ -141,7 +143,7 @@ core::ExitCode verify(const CheckpointArguments& arguments) {
 
 void add_checkpoint_commands(CLI::App& app, int& exit_status) {
   CLI::App* const checkpoint =
-      app.add_subcommand("checkpoint", "Show what a checkpoint holds, or check it");
+      app.add_subcommand("checkpoint", "Show what a checkpoint holds, check, compare or average");
   checkpoint->require_subcommand(1);
   const auto arguments = std::make_shared<CheckpointArguments>();
 
@@ -160,6 +162,8 @@ void add_checkpoint_commands(CLI::App& app, int& exit_status) {
   add_arguments(*verifying, *arguments);
   verifying->callback(
       [arguments, &exit_status] { exit_status = static_cast<int>(verify(*arguments)); });
+  add_checkpoint_diff(*checkpoint, exit_status);
+  add_checkpoint_average(*checkpoint, exit_status);
 }
 
 }  // namespace scaletrain::launcher

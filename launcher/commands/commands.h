@@ -28,7 +28,8 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
 // `recipe check|show|schema|reference` (recipe_command.cpp): what a recipe says.
 void add_recipe_commands(CLI::App& app, int& exit_status);
 // `checkpoint inspect|verify PATH [--json]` (checkpoint_command.cpp): what a checkpoint holds, and
-// whether it is whole; 65 where it is not.
+// whether it is whole; 65 where it is not. `diff A B` and `average A B... -o OUT`
+// (checkpoint_diff.cpp, checkpoint_average.cpp): of any weights that can be read.
 void add_checkpoint_commands(CLI::App& app, int& exit_status);
 // `status RUN [--watch] [--json]` (status_command.cpp): how a run is.
 void add_status_command(CLI::App& app, int& exit_status);

@@ -1,0 +1,112 @@
+#include "launcher/commands/checkpoint_average.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/read_faults.h"
+#include "lib/format/pt/pt_write.h"
+#include "lib/format/safetensors.h"
+#include "lib/format/weights/weight_average.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+struct AverageArguments {
+  std::vector<std::string> paths;
+  std::string out;
+};
+
+bool is_pytorch_name(const std::filesystem::path& path) {
+  return path.extension() == ".pt" || path.extension() == ".pth" || path.extension() == ".bin";
+}
+
+void write_file(core::Disk& disk, const std::filesystem::path& path, bool as_pt,
+                const std::vector<format::OwnedTensor>& tensors) {
+  if (as_pt) {
+    format::PtWriter writer(disk, path);
+    for (const format::OwnedTensor& tensor : tensors) {
+      writer.add(tensor.name, tensor.dtype, tensor.shape, tensor.bytes);
+    }
+    writer.finish();
+    return;
+  }
+  std::vector<format::TensorBytes> described;
+  described.reserve(tensors.size());
+  for (const format::OwnedTensor& tensor : tensors) {
+    described.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes});
+  }
+  format::write_safetensors(disk, path, std::move(described), {{"format", "pt"}});
+}
+
+// Whole or not at all: under another name first.
+void publish_weights(const std::filesystem::path& out,
+                     const std::vector<format::OwnedTensor>& tensors) {
+  core::Disk& disk = core::system_disk();
+  const std::filesystem::path temporary = fmt::format("{}.tmp.{}", out.string(), ::getpid());
+  try {
+    write_file(disk, temporary, is_pytorch_name(out), tensors);
+    disk.rename(temporary, out);
+  } catch (const core::Error&) {
+    disk.remove_all(temporary);
+    throw;
+  }
+  disk.sync_folder(out.has_parent_path() ? out.parent_path() : ".");
+}
+
+void average(const AverageArguments& arguments) {
+  if (core::type_at(arguments.out) != std::filesystem::file_type::not_found) {
+    throw core::UsageError("--out", fmt::format("{} is there already", arguments.out),
+                           "name a new file");
+  }
+  const auto report = [](const std::string& damage) { core::warn("{}", damage); };
+  std::vector<std::unique_ptr<format::WeightSet>> sets;
+  std::vector<const format::WeightSet*> shown;
+  sets.reserve(arguments.paths.size());
+  shown.reserve(arguments.paths.size());
+  for (const std::string& path : arguments.paths) {
+    sets.push_back(std::make_unique<format::WeightSet>(path, "", report));
+    shown.push_back(sets.back().get());
+  }
+  const std::vector<format::OwnedTensor> tensors = format::average_weights(shown);
+  publish_weights(arguments.out, tensors);
+  std::printf("%s: the mean of %zu models, %zu tensors\n",
+              core::escape_control(arguments.out).c_str(), sets.size(), tensors.size());
+}
+
+}  // namespace
+
+void add_checkpoint_average(CLI::App& checkpoint, int& exit_status) {
+  const auto arguments = std::make_shared<AverageArguments>();
+  CLI::App* const averaging = checkpoint.add_subcommand(
+      "average", "the mean of the floating tensors of several models, as one file");
+  averaging
+      ->add_option("paths", arguments->paths,
+                   "checkpoints, runs' folders, safetensors or PyTorch files, folders of Hugging "
+                   "Face or timm; tensors of whole numbers come from the first")
+      ->required()
+      ->expected(2, -1);
+  averaging
+      ->add_option(
+          "-o,--out", arguments->out,
+          "the new file: PyTorch's where it ends in .pt, .pth or .bin, otherwise safetensors")
+      ->required();
+  averaging->callback([arguments, &exit_status] {
+    average(*arguments);
+    exit_status = 0;
+  });
+}
+
+}  // namespace scaletrain::launcher

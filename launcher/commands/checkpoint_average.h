@@ -1,0 +1,13 @@
+// `scaletrain checkpoint average A B... -o OUT`: the mean of several models, as one file.
+#pragma once
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace scaletrain::launcher {
+
+// Adds `average` to `checkpoint`.
+void add_checkpoint_average(CLI::App& checkpoint, int& exit_status);
+
+}  // namespace scaletrain::launcher

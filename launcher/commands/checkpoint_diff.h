@@ -1,0 +1,13 @@
+// `scaletrain checkpoint diff A B`: what differs between two sets of weights.
+#pragma once
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace scaletrain::launcher {
+
+// Adds `diff` to `checkpoint`. The exit status is 0 whether they differ or not.
+void add_checkpoint_diff(CLI::App& checkpoint, int& exit_status);
+
+}  // namespace scaletrain::launcher

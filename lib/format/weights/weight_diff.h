@@ -1,0 +1,32 @@
+// What differs between two sets of weights, tensor by tensor, by values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/format/weights/weight_set.h"
+
+namespace scaletrain::format {
+
+enum class WeightDifference : std::uint8_t { kNone, kValues, kShape, kOnlyInFirst, kOnlyInSecond };
+
+struct TensorDiff {
+  std::string name;
+  WeightDifference difference = WeightDifference::kNone;
+  // Of the first and the second; "" and {} where it has none.
+  std::array<std::string, 2> dtypes;
+  std::array<std::vector<std::int64_t>, 2> shapes;
+  std::int64_t elements = 0;   // of one, where both have its shape
+  std::int64_t differing = 0;  // elements of other values; NaN equals NaN
+  double largest = 0;          // of |a - b|; infinite where only one is NaN or infinite
+  double relative = 0;         // ||a - b|| / ||a||, in doubles; infinite where ||a|| is 0
+};
+
+// Every tensor of either set, by name. Types may differ: values are compared, as doubles. Of types
+// that have no values here (float8, complex) the bytes are compared, and `largest` and `relative`
+// are infinite where they differ. Memory is bounded by a few megabytes.
+std::vector<TensorDiff> diff_weights(const WeightSet& first, const WeightSet& second);
+
+}  // namespace scaletrain::format
