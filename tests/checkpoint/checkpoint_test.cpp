@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 
@@ -75,6 +76,8 @@ TEST_CASE("what is saved is loaded, bit for bit, into tensors of any layout") {
   CHECK(path == run.path / "checkpoints" / "step-00000007");
   CHECK_NOTHROW(format::verify_checkpoint(path));
   Contents loaded = make_contents(99);
+  loaded.classes = {"other"};
+  loaded.recipe = "{}";
   const at::Tensor weight = loaded.model.at("fc.weight");
   std::size_t looks = 0;  // while it is read
   load(path, loaded, [&] { ++looks; });
@@ -113,6 +116,49 @@ TEST_CASE("each rank's buffers are a file of their own, where there are any") {
         (with / "buffers.safetensors").string() +
             ": does not fit: tensors 1 of another shape (mean: [3, 2] instead of [4, 2])\n  resume "
             "with the recipe that the checkpoint was made with (its recipe.json)");
+}
+
+TEST_CASE("classes that are no list of names are refused, and no tensor is changed") {
+  const test::TemporaryFolder run;
+  const fs::path path = save_step(run.path, 1, {}, 1);
+  for (const char* text : {"{}", "[1]", "[\"a\""}) {
+    CAPTURE(text);
+    test::write_bytes(path / "classes.json", text);
+    Contents loaded = make_contents(2);
+    CHECK(test::message_of<core::CheckpointError>([&] { load(path, loaded); }) ==
+          (path / "classes.json").string() + ": is not a list of names\n  use another checkpoint");
+    CHECK(same(loaded.model, make_contents(2).model));
+  }
+}
+
+TEST_CASE("tensors that are not finite are not saved, but for infinities of the optimizer") {
+  const double nan = std::nan("");
+  struct Row {
+    std::string tensors;
+    double value;
+    const char* expected;
+  };
+  const std::string remedy =
+      "\n  nothing is saved, the checkpoints from before are kept: lower the learning rate, "
+      "lengthen the warmup or clip the gradients";
+  for (const Row& row :
+       {Row{"model", nan, "step 2: the tensor \"z\" is not finite at its element 1"},
+        Row{"model", HUGE_VAL, "step 2: the tensor \"z\" is not finite at its element 1"},
+        Row{"optimizer", nan, "step 2: the tensor \"z\" is not finite at its element 1"},
+        Row{"optimizer", HUGE_VAL, nullptr}}) {
+    CAPTURE(row.tensors);
+    CAPTURE(row.value);
+    const test::TemporaryFolder run;
+    save_step(run.path, 1, {}, 1);
+    Contents contents = make_contents(2);
+    (row.tensors == "model" ? contents.model : contents.optimizer)["z"] =
+        at::tensor({1.0, row.value});
+    CHECK(test::message_of<core::DivergedError>([&] {
+            save(core::system_disk(), run.path, contents, 1);
+          }) == (row.expected == nullptr ? "nothing was thrown" : row.expected + remedy));
+    const Steps left{row.expected == nullptr ? 2 : 1};
+    CHECK(format::list_checkpoints(run.path / "checkpoints") == left);
+  }
 }
 
 TEST_CASE("saving does not change the tensors and the file says what it is") {
@@ -195,13 +241,45 @@ TEST_CASE("a best checkpoint whose state cannot be read stays, and so does its l
   const fs::path state = checkpoints / "step-00000010" / "state.json";
   fs::rename(state, run.path / "state");
   fs::create_symlink("state.json", state);  // as of a disk that fails: it cannot be opened
-  save_step(run.path, 20, {10}, 1);
+  CHECK(test::warnings_of([&] { save_step(run.path, 20, {10}, 1); }) ==
+        fmt::format("warning: {}: cannot be read: Too many levels of symbolic links (ELOOP); the "
+                    "checkpoint of step 10 is kept, as nobody knows what it is worth; ",
+                    state.string()));
   CHECK(format::list_checkpoints(checkpoints) == Steps{10, 20});
   CHECK(fs::read_symlink(checkpoints / "best") == "step-00000010");
   fs::rename(run.path / "state", state);  // the disk works again
   save_step(run.path, 30, {10}, 1);
   CHECK(format::list_checkpoints(checkpoints) == Steps{10, 30});
   CHECK(fs::read_symlink(checkpoints / "best") == "step-00000010");
+}
+
+// A disk that fails once the checkpoint that was replaced is gone: the folder cannot be listed.
+class FailsAfterReplacing : public test::CrashDisk {
+ public:
+  using CrashDisk::CrashDisk;
+
+  void remove_all(const fs::path& path) override {
+    const bool is_replaced =
+        fs::exists(path) && path.filename().string().find(".removed") != std::string::npos;
+    CrashDisk::remove_all(path);
+    if (!is_replaced) return;
+    fs::rename(path.parent_path(), path.parent_path().string() + ".real");
+    fs::create_symlink("checkpoints", path.parent_path());  // to itself
+  }
+};
+
+TEST_CASE("where the folder cannot be listed, the new checkpoint is saved and nothing is removed") {
+  const test::TemporaryFolder run;
+  const fs::path checkpoints = run.path / "checkpoints";
+  FailsAfterReplacing disk(run.path);
+  for (const std::int64_t step : {1, 2}) save_step(run.path, step, {}, 2, disk);
+  fs::path path;
+  CHECK(test::warnings_of([&] { path = save_step(run.path, 2, {}, 1, disk); }) ==
+        fmt::format("warning: {}: cannot be read: Too many levels of symbolic links (ELOOP); no "
+                    "earlier checkpoint is removed; ",
+                    checkpoints.string()));
+  CHECK(path == checkpoints / "step-00000002");
+  CHECK(format::list_checkpoints(run.path / "checkpoints.real") == Steps{1, 2});
 }
 
 TEST_CASE("after a cut at any operation of a save, a whole checkpoint loads") {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/core/log.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/safetensors.h"
 #include "lib/format/train_state.h"
@@ -85,6 +86,16 @@ std::string message_of(const Body& body) {
     return error.what();
   }
   return "nothing was thrown";
+}
+
+// What `body` warns of, a line each with "; " behind it.
+template <class Body>
+std::string warnings_of(const Body& body) {
+  std::string said;
+  core::set_warning_listener([&](const std::string& line) { said += line + "; "; });
+  body();
+  core::set_warning_listener({});
+  return said;
 }
 
 inline std::string read_bytes(const std::filesystem::path& path) {
