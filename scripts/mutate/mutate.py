@@ -117,6 +117,8 @@ def judge(program, work, mutants, options):
         if number not in reached:
             return "unreached"
         one = servers.get()
+        if number % 50 == 0:
+            rebuild.say(f"at mutant {number}")
         try:
             return verdict_on(one, number, [case for case in cases if number in case.reached], end)
         finally:

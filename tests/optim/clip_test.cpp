@@ -27,6 +27,23 @@ TEST_CASE("gradients that are views of one block and in other layouts are clippe
   CHECK(at::allclose(block, at::full({16}, 0.5)));
 }
 
+TEST_CASE("nothing is written on a CPU where the norm is below the limit") {
+  const at::Tensor a = at::full({4}, 2.0);
+  const auto before = a._version();
+  optim::clip_grad_norm({a}, optim::grad_norm({a}), 5.5);
+  CHECK(a._version() == before);
+  CHECK_NOTHROW(optim::clip_grad_norm({}, at::zeros({}), 1.0));
+}
+
+TEST_CASE("on another device gradients are always scaled, by a norm that is not read") {
+  // A tensor on "meta" has no values: reading one would throw.
+  const at::Tensor a = at::empty({4}, at::kMeta);
+  const at::Tensor norm = at::empty({}, at::TensorOptions(at::kDouble).device(at::kMeta));
+  const auto before = a._version();
+  optim::clip_grad_norm({a}, norm, 5.5);
+  CHECK(a._version() > before);
+}
+
 TEST_CASE("not_finite is 1 where any value is not finite") {
   const at::Tensor one = at::ones({}), large = at::full({}, 1e300, at::kDouble);
   const at::Tensor nan = at::full({}, std::nan("")), inf = at::full({}, -HUGE_VAL, at::kDouble);
