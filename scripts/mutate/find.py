@@ -4,11 +4,12 @@ A mutant is a pair of texts around a part of the file, so that all mutants fit i
 and nest; switch.h has what the texts call.
 """
 import dataclasses
+import pathlib
 import re
-import subprocess
 
 from clang.cindex import Cursor, CursorKind, Diagnostic, Index, TypeKind
 
+RESOURCES = pathlib.Path("/usr/lib/llvm-14/lib/clang/14.0.6")  # headers that the wheel leaves out
 SWITCH = "scaletrain_mutants::"
 INTEGERS = range(TypeKind.CHAR_U.value, TypeKind.INT128.value + 1)
 FLOATS = range(TypeKind.FLOAT.value, TypeKind.LONGDOUBLE.value + 1)
@@ -298,9 +299,8 @@ def flags_of(command):
 def find(path, command, first_number):
     """The Finder of `path`, after it has walked the file; its mutants count from `first_number`.
     Throws NotParsed."""
-    resources = subprocess.run(["clang-14", "-print-resource-dir"], capture_output=True, text=True,
-                               check=True, timeout=60).stdout.strip()
-    unit = Index.create().parse(str(path), [*flags_of(command), "-resource-dir", resources, "-xc++"])
+    unit = Index.create().parse(
+        str(path), [*flags_of(command), "-resource-dir", str(RESOURCES), "-xc++"])
     errors = [str(one) for one in unit.diagnostics if one.severity >= Diagnostic.Error]
     if errors:
         raise NotParsed("\n".join(errors[:10]))

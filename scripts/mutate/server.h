@@ -1,5 +1,6 @@
 // What turns a unit-test program into one that scripts/mutate.sh asks for runs: it has loaded its
-// libraries once, and each run is a fork of it. Without arguments of its own kind it stays as it was.
+// libraries once, and each run is a fork of it. Without arguments of its own kind it stays as it
+// was.
 //
 // A request is a line on the standard input: MUTANT LIMIT_MS FOLDER LOG FILTER, with LOG "-" for
 // none; the answer is a line: the exit status, 128 + the signal, or -1 where the time was up.

@@ -1,7 +1,7 @@
-// The switch of the mutants that scripts/mutate.sh puts into a copy of a source file. The environment
-// variable SCALETRAIN_MUTANT has the number of the mutant that is on; SCALETRAIN_MUTANTS_LOG names a
-// file that takes the number of each mutant when a test case first reaches it, a line each, negative
-// where the statement's type has no other value to return.
+// The switch of the mutants that scripts/mutate.sh puts into a copy of a source file. The
+// environment variable SCALETRAIN_MUTANT has the number of the mutant that is on;
+// SCALETRAIN_MUTANTS_LOG names a file that takes the number of each mutant when a test case first
+// reaches it, a line each, negative where the statement's type has no other value to return.
 #pragma once
 
 #include <fcntl.h>
@@ -54,9 +54,7 @@ inline bool on_at_run_time(int number) {
   return chosen() == number;
 }
 
-constexpr bool on(int number) {
-  return !std::is_constant_evaluated() && on_at_run_time(number);
-}
+constexpr bool on(int number) { return !std::is_constant_evaluated() && on_at_run_time(number); }
 
 // A condition the other way round.
 template <class T>

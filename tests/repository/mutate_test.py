@@ -90,9 +90,8 @@ class Mutate(unittest.TestCase):
         return done.returncode, done.stdout, done.stderr
 
     def setUp(self):
-        for program in ("clang-14", "ninja"):
-            if shutil.which(program) is None:
-                self.skipTest(f"{program} is not installed")
+        if shutil.which("clang-14") is None:
+            self.skipTest("clang-14 is not installed")
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
