@@ -50,7 +50,6 @@ void refuse_for_recipes(const LaunchOptions& options) {
   if (options.signals != unset.signals) refuse("--signals-to-handle", kLeaveOut);
   if (options.virtual_local_rank) refuse("--virtual-local-rank", kLeaveOut);
   for (const std::string& flag : given_flags(options.rare)) refuse(flag.c_str(), kLeaveOut);
-  check_allowed_keys(options.allow);
 }
 
 }  // namespace
@@ -118,7 +117,8 @@ void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
       .add_option("--allow", options.allow,
                   "recipes: a key that may differ from the run that is resumed; repeatable")
       ->allow_extra_args(false);
-  command.add_option("--worker", options.worker, "recipes: a worker program of your own");
+  command.add_option("--worker", options.worker,
+                     "recipes: a worker program of your own, with its models");
 }
 
 void declare_launch(CLI::App& launch, LaunchOptions& options) {

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "launcher/commands/commands.h"
+#include "launcher/flags/launch_options.h"
 #include "launcher/jobs/token_check.h"
+#include "launcher/jobs/worker_program.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/log.h"
 #include "lib/recipe/idle_keys.h"
@@ -19,26 +21,33 @@ namespace {
 
 // The arguments of one subcommand; its callback holds them.
 struct RecipeArguments {
-  std::string path;
-  std::vector<std::string> overrides;
+  LaunchOptions launch;  // its path, --set and --worker
   int nproc = 1;
 };
 
+void add_worker_flag(CLI::App& command, RecipeArguments& arguments) {
+  command.add_option("--worker", arguments.launch.worker,
+                     "a worker program of your own, with its models");
+}
+
 void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
-  command.add_option("recipe", arguments.path, "the recipe's file")->required();
+  command.add_option("recipe", arguments.launch.path, "the recipe's file")->required();
   command
-      .add_option("--set", arguments.overrides, "KEY=VALUE: changes one key, e.g. optimizer.lr=0.1")
+      .add_option("--set", arguments.launch.set,
+                  "KEY=VALUE: changes one key, e.g. optimizer.lr=0.1")
       ->take_all()
       ->expected(1);
+  add_worker_flag(command, arguments);
 }
 
 void check(const RecipeArguments& arguments) {
-  const recipe::Recipe recipe = recipe::load_recipe(arguments.path, arguments.overrides);
+  const std::string& path = arguments.launch.path;
+  const std::vector<std::string> overrides = overrides_of(arguments.launch);
+  const recipe::Recipe recipe = recipe::load_recipe(path, overrides);
   const recipe::BatchPlan plan = plan_batch(recipe, arguments.nproc);
   recipe::check_sources(recipe);
   check_tokens(recipe, arguments.nproc);
-  for (const std::string& idle :
-       recipe::idle_keys(recipe, recipe::key_origins(arguments.path, arguments.overrides))) {
+  for (const std::string& idle : recipe::idle_keys(recipe, recipe::key_origins(path, overrides))) {
     core::warn("{}", idle);
   }
   fmt::print("ok: {}: global batch {} = {} per device x {} accumulated x {} ranks\n", recipe.name,
@@ -66,20 +75,28 @@ void add_recipe_commands(CLI::App& app, int& exit_status) {
       recipe->add_subcommand("show", "print a recipe with every key and default");
   add_recipe_arguments(*showing, *arguments);
   showing->callback([arguments, &exit_status] {
-    std::fputs(recipe::to_json(recipe::load_recipe(arguments->path, arguments->overrides)).c_str(),
-               stdout);
+    const recipe::Recipe recipe =
+        recipe::load_recipe(arguments->launch.path, overrides_of(arguments->launch));
+    std::fputs(recipe::to_json(recipe).c_str(), stdout);
     exit_status = 0;
   });
 
-  recipe->add_subcommand("schema", "print the JSON Schema of recipes")->callback([&exit_status] {
-    std::fputs(recipe::json_schema().c_str(), stdout);
+  CLI::App* const schema = recipe->add_subcommand("schema", "print the JSON Schema of recipes");
+  add_worker_flag(*schema, *arguments);
+  schema->callback([arguments, &exit_status] {
+    const recipe::CatalogPtr catalog = catalog_of_flag(arguments->launch.worker);
+    std::fputs(recipe::json_schema(catalog).c_str(), stdout);
     exit_status = 0;
   });
-  recipe->add_subcommand("reference", "print the reference of all keys as Markdown")
-      ->callback([&exit_status] {
-        std::fputs(recipe::markdown_reference().c_str(), stdout);
-        exit_status = 0;
-      });
+
+  CLI::App* const reference =
+      recipe->add_subcommand("reference", "print the reference of all keys as Markdown");
+  add_worker_flag(*reference, *arguments);
+  reference->callback([arguments, &exit_status] {
+    const recipe::CatalogPtr catalog = catalog_of_flag(arguments->launch.worker);
+    std::fputs(recipe::markdown_reference(catalog).c_str(), stdout);
+    exit_status = 0;
+  });
 }
 
 }  // namespace scaletrain::launcher

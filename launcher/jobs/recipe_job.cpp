@@ -17,6 +17,7 @@
 #include "launcher/jobs/resume_command.h"
 #include "launcher/jobs/run_folder.h"
 #include "launcher/jobs/token_check.h"
+#include "launcher/jobs/worker_program.h"
 #include "launcher/jobs/worker_threads.h"
 #include "launcher/place/batch_check.h"
 #include "launcher/platform/gpus.h"
@@ -30,7 +31,6 @@
 #include "lib/core/left_overs.h"
 #include "lib/core/local_address.h"
 #include "lib/core/log.h"
-#include "lib/core/programs.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_links.h"
 #include "lib/format/train_state_check.h"
@@ -46,18 +46,6 @@ using core::ExitCode;
 // Of a leader that takes over: longer than the old one's beats are apart.
 constexpr std::chrono::seconds kHeirPatience{25};
 constexpr std::chrono::milliseconds kHeirRetry{500};
-
-std::string find_worker(const std::string& asked) {
-  if (asked.empty()) {
-    std::string path = core::program_beside_us("scaletrain-worker");
-    if (core::find_program(path)) return path;
-    throw core::UsageError(path, "is missing",
-                           "build it: ninja -C build/release scaletrain-worker");
-  }
-  if (const std::optional<std::string> path = core::find_program(asked)) return *path;
-  throw core::UsageError("--worker", fmt::format("\"{}\" is no executable file", asked),
-                         "name a worker program");
-}
 
 constexpr const char* kLogRemedy = "check the folder's permissions and free space";
 
@@ -87,7 +75,7 @@ void warn_of_damage(const std::string& text) { core::warn("{}", text); }
 RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOptions& options)
     : request_(std::move(request)),
       placement_(std::move(placement)),
-      worker_(find_worker(options.worker)),
+      worker_(worker_of(request_.recipe)),
       hang_timeout_(hang_timeout(options, kRecipeHangTimeout)),
       cpus_(bind_workers_here(options.numa_binding, placement_.nproc)),
       output_(request_.recipe.output),
@@ -117,12 +105,12 @@ bool RecipeJob::check_run_folder() const {
         "continue it with --resume auto, or give this run another folder: --set output=FOLDER");
   }
   if (request_.start == RunRequest::Start::kNewest) {
-    const auto stored = stored_recipe(output_);
+    const auto stored = stored_recipe(output_, request_.recipe.model.catalog);
     if (!stored) return occupied;
     if (!occupied) check_same_batch();
     return !check_differences(*stored, request_.recipe, request_.allow, output_.string());
   }
-  const auto stored = stored_recipe(request_.checkpoint);
+  const auto stored = stored_recipe(request_.checkpoint, request_.recipe.model.catalog);
   if (stored) {
     check_differences(*stored, request_.recipe, request_.allow, request_.checkpoint.string());
   }

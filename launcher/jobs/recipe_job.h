@@ -17,7 +17,7 @@ namespace scaletrain::launcher {
 class RecipeJob : public AttemptMaker, public JobEnding {
  public:
   // Checks everything that can be wrong before anything is written: batch, sources, devices,
-  // worker, the run's folder. Of `options` --worker, --hang-timeout and
+  // worker, the run's folder. Of `options` --hang-timeout and
   // --numa-binding. Throws core::Error.
   RecipeJob(RunRequest request, Placement placement, const LaunchOptions& options);
   RecipeJob(const RecipeJob&) = delete;

@@ -7,6 +7,7 @@
 #include <array>
 #include <string_view>
 
+#include "launcher/jobs/worker_program.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -22,18 +23,11 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxRecipeBytes = 64 << 20;
 
-constexpr std::array<std::string_view, 12> kFree{"/output",
-                                                 "/log",
-                                                 "/threads",
-                                                 "/checkpoint",
-                                                 "/validate",
-                                                 "/storage",
-                                                 "/data/threads",
-                                                 "/data/prefetch",
-                                                 "/data/index_cache",
-                                                 "/data/cache",
-                                                 "/data/bad_samples/max_rate",
-                                                 "/name"};
+constexpr std::array<std::string_view, 13> kFree{
+    "/output",        "/worker",           "/log",        "/threads",
+    "/checkpoint",    "/validate",         "/storage",    "/data/threads",
+    "/data/prefetch", "/data/index_cache", "/data/cache", "/data/bad_samples/max_rate",
+    "/name"};
 
 // Whether `pointer` is `key` or lies below it.
 bool covers(std::string_view key, std::string_view pointer) {
@@ -106,10 +100,12 @@ ResumePoint resume_point(const std::string& path) {
 }  // namespace
 
 RunRequest run_to_launch(const LaunchOptions& options) {
-  RunRequest request{.recipe = recipe::load_recipe(options.path, options.set),
+  const std::vector<std::string> overrides = overrides_of(options);
+  RunRequest request{.recipe = recipe::load_recipe(options.path, overrides),
                      .allow = options.allow};
+  check_allowed_keys(options.allow, request.recipe);
   for (const std::string& idle :
-       recipe::idle_keys(request.recipe, recipe::key_origins(options.path, options.set))) {
+       recipe::idle_keys(request.recipe, recipe::key_origins(options.path, overrides))) {
     core::warn("{}", idle);
   }
   if (options.resume == "auto") {
@@ -135,10 +131,12 @@ RunRequest run_to_resume(const LaunchOptions& options) {
   // A run that was moved stays in the folder where it is now.
   std::vector<std::string> overrides;
   if (!point.run.empty()) overrides.push_back("output=" + point.run.string());
-  overrides.insert(overrides.end(), options.set.begin(), options.set.end());
+  const std::vector<std::string> given = overrides_of(options);
+  overrides.insert(overrides.end(), given.begin(), given.end());
   RunRequest request{.recipe = recipe::parse_recipe(text, file.string(), overrides),
                      .start = RunRequest::Start::kNewest,
                      .allow = options.allow};
+  check_allowed_keys(options.allow, request.recipe);
   if (point.checkpoint || fs::path(request.recipe.output) != point.run) {
     request.start = RunRequest::Start::kCheckpoint;
     request.checkpoint = point.checkpoint.value_or(point.run);
@@ -146,9 +144,9 @@ RunRequest run_to_resume(const LaunchOptions& options) {
   return request;
 }
 
-void check_allowed_keys(const std::vector<std::string>& allow) {
+void check_allowed_keys(const std::vector<std::string>& allow, const recipe::Recipe& recipe) {
   if (allow.empty()) return;
-  const std::vector<std::string> known = recipe::all_keys();
+  const std::vector<std::string> known = recipe::all_keys(recipe.model.catalog);
   for (const std::string& key : allow) {
     const std::string plain = as_key(as_pointer(key));
     if (std::find(known.begin(), known.end(), plain) != known.end()) continue;
@@ -160,10 +158,11 @@ void check_allowed_keys(const std::vector<std::string>& allow) {
   }
 }
 
-std::optional<recipe::Recipe> stored_recipe(const fs::path& folder) {
+std::optional<recipe::Recipe> stored_recipe(const fs::path& folder,
+                                            const recipe::CatalogPtr& catalog) {
   const fs::path file = folder / "recipe.json";
   if (!fs::exists(file)) return std::nullopt;
-  return recipe::parse_recipe(read_recipe(folder), file.string());
+  return recipe::parse_recipe(read_recipe(folder), file.string(), {}, catalog);
 }
 
 bool is_allowed(const std::vector<std::string>& allow, std::string_view pointer) {

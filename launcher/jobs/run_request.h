@@ -31,19 +31,21 @@ RunRequest run_to_launch(const LaunchOptions& options);
 // `scaletrain resume PATH`: the recipe is the one stored with the run or checkpoint.
 RunRequest run_to_resume(const LaunchOptions& options);
 
-// Throws core::UsageError for what --allow names and no recipe has.
-void check_allowed_keys(const std::vector<std::string>& allow);
+// Throws core::UsageError for what --allow names and no recipe for the worker of `recipe` has.
+void check_allowed_keys(const std::vector<std::string>& allow, const recipe::Recipe& recipe);
 
-// The recipe that a run or a checkpoint was trained with; nullopt where none is stored.
-std::optional<recipe::Recipe> stored_recipe(const std::filesystem::path& folder);
+// The recipe that a run or a checkpoint was trained with, read by the `catalog` of the worker that
+// is to go on, which may have moved; nullopt where none is stored.
+std::optional<recipe::Recipe> stored_recipe(const std::filesystem::path& folder,
+                                            const recipe::CatalogPtr& catalog);
 
 // Whether one of the keys `allow` (--allow) is `pointer` or lies above it.
 bool is_allowed(const std::vector<std::string>& allow, std::string_view pointer);
 
 // Throws core::UsageError where `recipe` differs from `stored` in keys that change what is trained
-// and are not in `allow`. Free are name, output, log, threads, checkpoint, validate, storage, what
-// only decides how fast data is read, and how many bad samples end a run. The result: whether the
-// length (epochs, steps) differs.
+// and are not in `allow`. Free are name, output, worker, log, threads, checkpoint, validate,
+// storage, what only decides how fast data is read, and how many bad samples end a run. The result:
+// whether the length (epochs, steps) differs.
 bool check_differences(const recipe::Recipe& stored, const recipe::Recipe& recipe,
                        const std::vector<std::string>& allow, const std::string& where);
 

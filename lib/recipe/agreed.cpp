@@ -36,6 +36,7 @@ Recipe common_part(Recipe recipe) {
   recipe.data.cache = any.cache;
   recipe.storage = Storage();
   recipe.threads = 0;
+  recipe.worker.clear();
   recipe.output.clear();
   return recipe;
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "lib/recipe/lists.h"
 #include "lib/recipe/node.h"
 #include "lib/recipe/problems.h"
 
@@ -11,7 +10,7 @@ namespace {
 
 // A model may learn any task that reads what its own does.
 void check_task(const Recipe& recipe, const Node& tree, Problems& problems) {
-  const std::string& learned = models().find(recipe.model.name)->task;
+  const std::string& learned = recipe.model.row().task;
   if (task_of(recipe).reads == find_task(learned)->reads) return;
   problems.add(written_at(tree, {"task"}), "/task",
                fmt::format("{} does not learn {}", recipe.model.name, recipe.task),
@@ -52,7 +51,7 @@ void check_context(const Recipe& recipe, const Node& tree, Problems& problems) {
 }  // namespace
 
 const TaskRow& task_of(const Recipe& recipe) {
-  return *find_task(recipe.task.empty() ? models().find(recipe.model.name)->task : recipe.task);
+  return *find_task(recipe.task.empty() ? recipe.model.row().task : recipe.task);
 }
 
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems) {

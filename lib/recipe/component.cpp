@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/core/log.h"
 #include "lib/core/lookup.h"
 #include "lib/recipe/json_text.h"
 #include "lib/recipe/paths.h"
@@ -50,8 +51,12 @@ class Name : public Type {
     const Row* const row = list_.find(*name);
     if (row != nullptr) return choose(value_, *row);
     const std::string near = core::did_you_mean(*name, list_.names());
-    problems.add(node, pointer, fmt::format("{} is not {}", in_quotes(*name), list_.kind),
-                 near.empty() ? "use " + phrase() : near);
+    std::string remedy = near.empty() ? "use " + phrase() : near;
+    if (!list_.missing.empty()) {
+      remedy += fmt::format("; a worker of your own has a list beside it, and {} is missing",
+                            core::escape_control(list_.missing));
+    }
+    problems.add(node, pointer, fmt::format("{} is not {}", in_quotes(*name), list_.kind), remedy);
   }
   Json write() const override { return value_.name.empty() ? Json() : Json(value_.name); }
   Json schema() const override { return {{"enum", list_.names()}}; }

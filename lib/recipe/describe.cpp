@@ -1,5 +1,7 @@
 #include "lib/recipe/describe.h"
 
+#include <utility>
+
 #include "lib/recipe/component.h"
 #include "lib/recipe/duration.h"
 #include "lib/recipe/lists.h"
@@ -25,8 +27,9 @@ std::vector<std::string> task_names() {
 
 }  // namespace
 
-Recipe blank_recipe() {
+Recipe blank_recipe(CatalogPtr catalog) {
   Recipe recipe;
+  recipe.model.catalog = std::move(catalog);
   choose(recipe.precision, *precisions().find("fp32"));
   choose(recipe.loss, *losses().find("cross_entropy"));
   choose(recipe.schedule.decay, *schedules().find("constant"));
@@ -66,6 +69,7 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
            "cannot "
            "ends the run")
       .add("device", choice(recipe.device, {"auto", "cpu", "cuda"}), "where to compute")
+      .add("worker", path(recipe.worker), "a worker program of your own, with its models")
       .add("output", path(recipe.output), "the run's folder; without it runs/NAME")
       .reserve({"ema", "parallel", "safety", "profile"});
   return keys;

@@ -9,7 +9,7 @@
 namespace scaletrain::recipe {
 
 // A recipe with the defaults that are names from lists ("fp32") chosen.
-Recipe blank_recipe();
+Recipe blank_recipe(CatalogPtr catalog = built_in_catalog());
 
 // The keys of `recipe`, bound to its members; `recipe` outlives the result and does not move.
 std::unique_ptr<Object> describe(Recipe& recipe);

@@ -3,35 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/recipe/row_keys.h"
+
 namespace scaletrain::recipe {
 
-// One row, the same in every list.
-#define KEY_INT(key, standard, range, help) \
-  Option { #key, std::int64_t{standard }, range, help }
-#define KEY_NUM(key, standard, range, help) \
-  Option { #key, double{standard }, range, help }
-#define KEY_FLAG(key, standard, help) \
-  Option { #key, bool{standard }, {}, help }
-#define KEY_CHOICE(key, help, standard, ...)                          \
-  Option {                                                            \
-#key, std::string{standard }, {}, help, { standard, __VA_ARGS__ } \
-  }
-#define KEY_FILE(key, help) \
-  Option { #key, std::string{}, {}, help }
-#define KEY_DIVIDES(key, other) \
-  Rule { Rule::Kind::kDivides, #key, #other }
-#define KEY_DIVIDES_IMAGE_SIZE(key) \
-  Rule { Rule::Kind::kDividesImageSize, #key, "" }
-#define KEY_COVERS_IMAGE_SIZE(key) \
-  Rule { Rule::Kind::kCoversImageSize, #key, "" }
-#define HAS_BATCH_NORM \
-  Rule { Rule::Kind::kBatchNorm }
-#define FOR_TASK(name) \
-  ForTask { #name }
-#define KEY_AT_MOST(key, other) \
-  Rule { Rule::Kind::kAtMost, #key, #other }
-#define KEY_NEEDS_ABOVE_ZERO(key, other) \
-  Rule { Rule::Kind::kNeedsAboveZero, #key, #other }
 #define SCALETRAIN_ROW(name, help, ...) Row{#name, help, {__VA_ARGS__}},
 
 #define SCALETRAIN_MODEL SCALETRAIN_ROW

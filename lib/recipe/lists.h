@@ -61,12 +61,13 @@ struct Row {
 struct List {
   std::string kind;  // "model", with its article: "a model"
   std::vector<Row> rows;
+  std::string missing = {};  // the file that would list more of them
 
   const Row* find(std::string_view name) const;
   std::vector<std::string> names() const;
 };
 
-const List& models();
+const List& models();  // models.def; a worker may have more (lib/recipe/catalog.h)
 const List& losses();
 const List& optimizers();
 const List& schedules();

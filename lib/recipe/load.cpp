@@ -9,11 +9,14 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/subprocess.h"
+#include "lib/core/url.h"
 #include "lib/recipe/checks.h"
 #include "lib/recipe/describe.h"
 #include "lib/recipe/json_text.h"
 #include "lib/recipe/merge.h"
 #include "lib/recipe/paths.h"
+#include "lib/recipe/registry.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -65,6 +68,20 @@ Node read_tree(const std::string& text, const std::string& name, std::vector<std
   return base;
 }
 
+// Of the worker that the recipe names. What is no path is reported when all keys are read.
+CatalogPtr catalog_for(const Node& tree) {
+  const Node* const worker = tree.member("worker");
+  const std::string* const path = worker == nullptr ? nullptr : worker->text();
+  if (path == nullptr || path->empty() || core::is_url(*path)) return built_in_catalog();
+  const std::string program = absolute_path(*path);
+  if (core::find_program(program)) return catalog_of(program);
+  const std::string line = worker->source->has_lines ? fmt::format(":{}", worker->line) : "";
+  throw core::RecipeError(
+      core::escape_control(fmt::format("{}{}: /worker", worker->source->name, line)),
+      in_quotes(*path) + " is no executable file",
+      "name a worker program, here or by --worker PATH");
+}
+
 // The file's name without ".json", with what a run's name cannot have replaced.
 std::string name_of_file(const std::string& file) {
   std::string name = fs::path(file).stem().string();
@@ -104,17 +121,20 @@ void fill_in(Recipe& recipe, const std::string& file) {
 
 }  // namespace
 
-Recipe load_recipe(const fs::path& path, const std::vector<std::string>& overrides) {
-  return parse_recipe(read_recipe_file(path, path.string()), path.string(), overrides);
+Recipe load_recipe(const fs::path& path, const std::vector<std::string>& overrides,
+                   CatalogPtr catalog) {
+  return parse_recipe(read_recipe_file(path, path.string()), path.string(), overrides,
+                      std::move(catalog));
 }
 
 Recipe parse_recipe(const std::string& text, const std::string& name,
-                    const std::vector<std::string>& overrides) {
+                    const std::vector<std::string>& overrides, CatalogPtr catalog) {
   std::vector<std::string> files;
   Node tree = read_tree(text, name, files);
-  Recipe recipe = blank_recipe();
+  Recipe blank = blank_recipe();
+  apply_overrides(tree, overrides, *describe(blank));
+  Recipe recipe = blank_recipe(catalog ? std::move(catalog) : catalog_for(tree));
   const std::unique_ptr<Object> keys = describe(recipe);
-  apply_overrides(tree, overrides, *keys);
   Problems problems;
   keys->read(tree, "", problems);
   check_between_keys(recipe, tree, problems);
@@ -139,8 +159,8 @@ std::map<std::string, std::string> key_origins(const fs::path& path,
   return origins;
 }
 
-std::string json_schema() {
-  Recipe recipe = blank_recipe();
+std::string json_schema(const CatalogPtr& catalog) {
+  Recipe recipe = blank_recipe(catalog);
   const std::unique_ptr<Object> keys = describe(recipe);
   // What a recipe that extends another leaves out cannot be known here.
   const Json schema{

@@ -15,12 +15,15 @@ namespace scaletrain::recipe {
 // the value is JSON, otherwise text), fills defaults, makes paths absolute against the working
 // directory. Throws core::RecipeError whose text lists every mistake, one "file:line: /pointer:
 // found" with its remedy each.
+//
+// The model is one of `catalog`; without it of the recipe's worker, which is then looked at:
+// core::UsageError for what cannot be a worker or its registry (lib/recipe/registry.h).
 Recipe load_recipe(const std::filesystem::path& path,
-                   const std::vector<std::string>& overrides = {});
+                   const std::vector<std::string>& overrides = {}, CatalogPtr catalog = nullptr);
 
 // The same from text; `name` stands for the file: in messages, for "extends", as the default name.
 Recipe parse_recipe(const std::string& text, const std::string& name,
-                    const std::vector<std::string>& overrides = {});
+                    const std::vector<std::string>& overrides = {}, CatalogPtr catalog = nullptr);
 
 // The recipe with every key and default, as stored in a run (recipe.json); parse_recipe reads it
 // back to an equal recipe.
@@ -42,12 +45,12 @@ std::vector<std::pair<std::string, std::string>> settable_keys();
 
 // Every key that differing_keys may name, as "optimizer.lr", and those of the objects above them;
 // those of every thing chosen by name are among them.
-std::vector<std::string> all_keys();
+std::vector<std::string> all_keys(const CatalogPtr& catalog = built_in_catalog());
 
 // The JSON Schema (draft 2020-12) of a recipe.
-std::string json_schema();
+std::string json_schema(const CatalogPtr& catalog = built_in_catalog());
 
 // The Markdown reference of all keys: docs/recipe-reference.md is this text.
-std::string markdown_reference();
+std::string markdown_reference(const CatalogPtr& catalog = built_in_catalog());
 
 }  // namespace scaletrain::recipe

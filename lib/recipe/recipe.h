@@ -43,6 +43,7 @@ struct Recipe {
   std::int64_t threads = 0;     // intra-op threads per rank; 0: cores / local ranks
   bool deterministic = false;   // on a GPU: deterministic kernels, so that a resume is bit for bit
   std::string device = "auto";  // "auto", "cpu", "cuda"
+  std::string worker;           // a worker program of somebody's own, absolute; "": ours
   std::string output;           // the run's folder, absolute
 };
 

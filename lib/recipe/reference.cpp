@@ -117,15 +117,15 @@ std::vector<std::pair<std::string, std::string>> settable_keys() {
   return result;
 }
 
-std::vector<std::string> all_keys() {
-  Recipe recipe = blank_recipe();
+std::vector<std::string> all_keys(const CatalogPtr& catalog) {
+  Recipe recipe = blank_recipe(catalog);
   std::vector<std::string> result;
   add_all_keys(*describe(recipe), "", result);
   return result;
 }
 
-std::string markdown_reference() {
-  Recipe recipe = blank_recipe();
+std::string markdown_reference(const CatalogPtr& catalog) {
+  Recipe recipe = blank_recipe(catalog);
   const std::unique_ptr<Object> keys = describe(recipe);
   std::string text = std::string(kIntroduction) + kTableHead;
   std::vector<const List*> lists;

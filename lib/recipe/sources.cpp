@@ -32,7 +32,7 @@ struct Missing {
 };
 
 void collect(const Model& model, std::vector<Missing>& missing) {
-  const Row* const row = models().find(model.name);
+  const Row* const row = model.catalog->models.find(model.name);
   if (row == nullptr) return;
   for (const Option& option : row->options) {
     if (!option.is_path()) continue;

@@ -14,6 +14,8 @@
 #include "launcher/commands/explain/recipe_rows.h"
 #include "launcher/commands/launch_command.h"
 #include "launcher/flags/launch_options.h"
+#include "launcher/jobs/run_request.h"
+#include "launcher/jobs/worker_program.h"
 #include "launcher/jobs/worker_threads.h"
 #include "launcher/output/streams.h"
 #include "launcher/place/batch_check.h"
@@ -158,8 +160,9 @@ void explain_recipe(const Subject& subject, const recipe::Recipe& recipe,
                     const Placement& placement, Explanation& explanation) {
   check_batch(recipe, placement);
   const recipe::BatchPlan plan = plan_batch(recipe, placement.world_size());
-  explanation.recipe = recipe_rows(recipe::to_json(recipe),
-                                   recipe::key_origins(subject.options.path, subject.options.set));
+  explanation.recipe =
+      recipe_rows(recipe::to_json(recipe),
+                  recipe::key_origins(subject.options.path, overrides_of(subject.options)));
   explanation.recipe.push_back(
       {.name = "global batch",
        .value = fmt::format("{} = {} x {} x {} ranks", plan.global, plan.per_device,
@@ -220,7 +223,9 @@ Explanation explain(const Subject& subject) {
     explain_program(subject, explanation);
     explanation.worker = worker_rows(subject, placement, nullptr);
   } else {
-    const recipe::Recipe recipe = recipe::load_recipe(subject.options.path, subject.options.set);
+    const recipe::Recipe recipe =
+        recipe::load_recipe(subject.options.path, overrides_of(subject.options));
+    check_allowed_keys(subject.options.allow, recipe);
     explain_recipe(subject, recipe, placement, explanation);
     explanation.worker = worker_rows(subject, placement, &recipe);
   }

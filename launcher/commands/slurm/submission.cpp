@@ -15,6 +15,7 @@
 #include "launcher/flags/values.h"
 #include "launcher/jobs/run_request.h"
 #include "launcher/jobs/token_check.h"
+#include "launcher/jobs/worker_program.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -54,13 +55,12 @@ SbatchOption parse_sbatch_flag(const std::string& text) {
 
 // The same recipe as the job's launchers will read it.
 recipe::Recipe recipe_of(const LaunchOptions& launch, std::optional<int> task) {
-  std::string path = launch.path;
-  std::vector<std::string> set = launch.set;
+  LaunchOptions read = launch;
   if (task) {
-    path = for_task(path, *task);
-    for (std::string& override : set) override = for_task(override, *task);
+    read.path = for_task(read.path, *task);
+    for (std::string& override : read.set) override = for_task(override, *task);
   }
-  return recipe::load_recipe(path, set);
+  return recipe::load_recipe(read.path, overrides_of(read));
 }
 
 int ranks_of(const SlurmOptions& options) {
@@ -77,7 +77,7 @@ recipe::Recipe checked_recipe(const SlurmOptions& options, std::optional<int> ta
   plan_batch(recipe, ranks_of(options));
   recipe::check_sources(recipe);
   check_tokens(recipe, ranks_of(options));
-  if (const auto stored = stored_recipe(recipe.output)) {
+  if (const auto stored = stored_recipe(recipe.output, recipe.model.catalog)) {
     check_differences(*stored, recipe, options.launch.allow, recipe.output);
   }
   return recipe;

@@ -8,7 +8,7 @@
 namespace scaletrain::recipe {
 
 TypePtr describe(Model& value) {
-  return component(value, models(), [&value](Object& keys, const Row* row) {
+  return component(value, value.catalog->models, [&value](Object& keys, const Row* row) {
     if (row != nullptr && find_task(row->task)->reads != TaskRow::Reads::kImages) return;
     keys.require("num_classes", integer(value.num_classes, from(1).to(kMostCount)),
                  "number of classes");
@@ -16,12 +16,12 @@ TypePtr describe(Model& value) {
 }
 
 bool reads_tokens(const Model& model) {
-  return find_task(models().find(model.name)->task)->reads == TaskRow::Reads::kTokens;
+  return find_task(model.row().task)->reads == TaskRow::Reads::kTokens;
 }
 
 void check_image_size(const Model& model, std::int64_t image_size, const Node& tree,
                       Problems& problems) {
-  for (const Rule& rule : models().find(model.name)->rules) {
+  for (const Rule& rule : model.row().rules) {
     if (rule.kind != Rule::Kind::kDividesImageSize) continue;
     const std::int64_t value = model.integer(rule.key);
     if (image_size % value == 0) continue;
@@ -34,7 +34,7 @@ void check_image_size(const Model& model, std::int64_t image_size, const Node& t
 // The last maps of a small image have one value: of one sample BatchNorm has no deviation.
 void check_batch_norm(const Model& model, std::int64_t per_device, std::int64_t image_size,
                       const Node& tree, Problems& problems) {
-  if (!models().find(model.name)->has_rule(Rule::Kind::kBatchNorm)) return;
+  if (!model.row().has_rule(Rule::Kind::kBatchNorm)) return;
   if (per_device > 1 || image_size > kBatchNormStride) return;
   problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device",
                fmt::format("is 1, of which BatchNorm cannot compute a deviation in images of {}",

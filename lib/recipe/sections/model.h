@@ -3,13 +3,18 @@
 
 #include <cstdint>
 
+#include "lib/recipe/catalog.h"
 #include "lib/recipe/section.h"
 #include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 
 struct Model : Component {
-  std::int64_t num_classes = 0;  // required for classifiers
+  std::int64_t num_classes = 0;             // required for classifiers
+  CatalogPtr catalog = built_in_catalog();  // that it is chosen from
+
+  // Of the model's name.
+  const Row& row() const { return *catalog->models.find(name); }
 };
 
 TypePtr describe(Model& value);

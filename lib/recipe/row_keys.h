@@ -1,0 +1,30 @@
+// What stands in a row of a list (lib/recipe/models.def says what it means): expanded in namespace
+// scaletrain::recipe, where the types of lib/recipe/lists.h are known.
+#pragma once
+
+#define KEY_INT(key, standard, range, help) \
+  Option { #key, std::int64_t{standard }, range, help }
+#define KEY_NUM(key, standard, range, help) \
+  Option { #key, double{standard }, range, help }
+#define KEY_FLAG(key, standard, help) \
+  Option { #key, bool{standard }, {}, help }
+#define KEY_CHOICE(key, help, standard, ...)                          \
+  Option {                                                            \
+#key, std::string{standard }, {}, help, { standard, __VA_ARGS__ } \
+  }
+#define KEY_FILE(key, help) \
+  Option { #key, std::string{}, {}, help }
+#define KEY_DIVIDES(key, other) \
+  Rule { Rule::Kind::kDivides, #key, #other }
+#define KEY_DIVIDES_IMAGE_SIZE(key) \
+  Rule { Rule::Kind::kDividesImageSize, #key, "" }
+#define KEY_COVERS_IMAGE_SIZE(key) \
+  Rule { Rule::Kind::kCoversImageSize, #key, "" }
+#define HAS_BATCH_NORM \
+  Rule { Rule::Kind::kBatchNorm }
+#define FOR_TASK(name) \
+  ForTask { #name }
+#define KEY_AT_MOST(key, other) \
+  Rule { Rule::Kind::kAtMost, #key, #other }
+#define KEY_NEEDS_ABOVE_ZERO(key, other) \
+  Rule { Rule::Kind::kNeedsAboveZero, #key, #other }
