@@ -76,7 +76,7 @@ void show_warnings(int console) {
 
 }  // namespace
 
-int run_train(int argc, char** argv) {
+int run_train(int argc, char** argv, const Models& models) {
   CLI::App options("execute a recipe as one rank");
   std::string recipe_path;
   std::optional<std::string> resume;
@@ -113,7 +113,8 @@ int run_train(int argc, char** argv) {
     {
       const std::jthread early_stop = core::call_every(kLookForStopEvery, leave_if_stopped);
       trainer =
-          std::make_unique<train::Trainer>(recipe::load_recipe(recipe_path), env, checkpoint, beat);
+          std::make_unique<train::Trainer>(recipe::load_recipe(recipe_path, {}, models.catalog),
+                                           env, checkpoint, beat, models.factories);
     }
     status = static_cast<int>(trainer->run());
   } catch (const core::Error& error) {

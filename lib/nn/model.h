@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/nn/factory.h"
 #include "lib/recipe/recipe.h"
 #include "lib/units/unit.h"
 
@@ -45,8 +46,9 @@ class Model : public torch::nn::Module {
 
 // Builds and initialises the recipe's model on the CPU. What a parameter starts from is a function
 // of `seed` and its name: it depends neither on other parameters nor on how a layout cuts it.
-// `image_size` is /data/image_size.
+// `image_size` is /data/image_size; `factories` has the model's name.
 std::shared_ptr<Model> make_model(const recipe::Model& model, std::int64_t image_size,
-                                  std::uint64_t seed);
+                                  std::uint64_t seed,
+                                  const Factories& factories = built_in_factories());
 
 }  // namespace scaletrain::nn

@@ -5,7 +5,6 @@
 
 #include "lib/core/hash.h"
 #include "lib/core/philox.h"
-#include "lib/core/registry.h"
 #include "lib/nn/model.h"
 
 namespace scaletrain::nn {
@@ -16,19 +15,17 @@ namespace scaletrain::nn {
   std::shared_ptr<Model> make_##name(const recipe::Model& model, std::int64_t image_size);
 #include "lib/recipe/models.def"
 
-namespace {
-
-using Factory = std::shared_ptr<Model> (*)(const recipe::Model&, std::int64_t);
-
-const core::Registry<Factory>& registry() {
-  static const core::Registry<Factory> result = [] {
-    core::Registry<Factory> models("model");
+const Factories& built_in_factories() {
+  static const Factories result = [] {
+    Factories models("model");
 #define SCALETRAIN_MODEL(name, ...) models.add(#name, make_##name);
 #include "lib/recipe/models.def"
     return models;
   }();
   return result;
 }
+
+namespace {
 
 // LibTorch's layers draw from the process's generator as they are made: puts it back as it was.
 class UntouchedGenerator {
@@ -58,8 +55,8 @@ at::Tensor initial_value(const Model& model, const std::string& name, at::IntArr
 }  // namespace
 
 std::shared_ptr<Model> make_model(const recipe::Model& model, std::int64_t image_size,
-                                  std::uint64_t seed) {
-  const Factory factory = registry().find(model.name);
+                                  std::uint64_t seed, const Factories& factories) {
+  const Factory factory = factories.find(model.name);
   const UntouchedGenerator untouched;
   std::shared_ptr<Model> made = factory(model, image_size);
   const at::NoGradGuard no_grad;

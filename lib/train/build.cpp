@@ -53,8 +53,8 @@ void place(Run& run) {
 }  // namespace
 
 std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env,
-                               const std::optional<std::filesystem::path>& resume,
-                               core::Beat beat) {
+                               const std::optional<std::filesystem::path>& resume, core::Beat beat,
+                               const nn::Factories& models) {
   auto built = std::make_unique<Run>();
   Run& run = *built;
   run.recipe = std::move(recipe);
@@ -73,7 +73,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.sets = open_sets(run.recipe, env, plan, device, *run.task, run.state, claims);
   run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state);
   run.beat.set_total_steps(run.length.total_steps);
-  run.learner = build_learner(run.recipe, device, run.length, run.batch.global);
+  run.learner = build_learner(run.recipe, device, run.length, run.batch.global, models);
   if (run.group->rank() == 0) warn_of_warmup(run.recipe, run.length);
   compare_with_others(run, std::move(claims));
 

@@ -10,9 +10,11 @@
 
 namespace scaletrain::train {
 
-// Joins the other ranks and builds everything; with `resume`, a verified checkpoint, tensors and
-// state are its. Every rank calls it at once. Throws what the modules throw.
+// Joins the other ranks and builds everything, the model by `models`; with `resume`, a verified
+// checkpoint, tensors and state are its. Every rank calls it at once. Throws what the modules
+// throw.
 std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env,
-                               const std::optional<std::filesystem::path>& resume, core::Beat beat);
+                               const std::optional<std::filesystem::path>& resume, core::Beat beat,
+                               const nn::Factories& models = nn::built_in_factories());
 
 }  // namespace scaletrain::train

@@ -31,9 +31,9 @@ std::vector<units::NamedParameter> Learner::parameters() const {
 }
 
 Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
-                      std::int64_t global_batch) {
+                      std::int64_t global_batch, const nn::Factories& models) {
   Learner learner;
-  learner.model = nn::make_model(recipe.model, recipe.data.image_size, recipe.seed);
+  learner.model = nn::make_model(recipe.model, recipe.data.image_size, recipe.seed, models);
   learner.model->to(device);
   learner.precision =
       precision::make_precision(recipe.precision, {device, dist::compute_capability(device)});

@@ -30,9 +30,10 @@ struct Learner {
 };
 
 // What the recipe asks for, freshly initialised, without the optimizer. `global_batch`: what the
-// learning rate may be scaled by.
+// learning rate may be scaled by; `models` makes the model.
 Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
-                      std::int64_t global_batch);
+                      std::int64_t global_batch,
+                      const nn::Factories& models = nn::built_in_factories());
 
 // Warns of a warmup that does not end before the training does: a trial of a few steps is a fair
 // use of a recipe; the same by mistake trains nothing.

@@ -35,8 +35,9 @@ StepParts step_parts(Run& run) {
 }  // namespace
 
 Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
-                 const std::optional<std::filesystem::path>& resume, core::Beat beat)
-    : Trainer(build_run(std::move(recipe), env, resume, std::move(beat)), env, resume) {}
+                 const std::optional<std::filesystem::path>& resume, core::Beat beat,
+                 const nn::Factories& models)
+    : Trainer(build_run(std::move(recipe), env, resume, std::move(beat), models), env, resume) {}
 
 Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, std::optional<bool> late)

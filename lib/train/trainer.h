@@ -20,9 +20,11 @@ namespace scaletrain::train {
 
 class Trainer {
  public:
-  // With `resume`, a verified checkpoint, training goes on where that was taken.
+  // `models` makes the recipe's model. With `resume`, a verified checkpoint, training goes on where
+  // that was taken.
   Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
-          const std::optional<std::filesystem::path>& resume, core::Beat beat);
+          const std::optional<std::filesystem::path>& resume, core::Beat beat,
+          const nn::Factories& models = nn::built_in_factories());
   // The same of a run that was built. `late`: what comes of a step is known when the next one is
   // queued; by default so on a device, where the host must not wait, and not on a CPU.
   Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,

@@ -33,9 +33,33 @@ endif()
 add_library(scaletrain_warnings INTERFACE)
 target_compile_options(scaletrain_warnings INTERFACE -Wall -Wextra -Wshadow -Wold-style-cast)
 
+# Links `target` PUBLIC to others; an installed library asks for third_party::NAME by name, which the
+# package's finders give ($<1:> keeps CMake from looking for it in what is installed).
+function(_scaletrain_link target)
+  foreach(dep IN LISTS ARGN)
+    if(dep MATCHES "^third_party::")
+      target_link_libraries(${target} PUBLIC "$<BUILD_INTERFACE:${dep}>"
+                                             "$<INSTALL_INTERFACE:$<1:${dep}>>")
+    else()
+      target_link_libraries(${target} PUBLIC ${dep})
+    endif()
+  endforeach()
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:scaletrain_warnings>)
+endfunction()
+
+# A library that is installed with HEADERS as scaletrain::NAME.
+function(_scaletrain_export target name)
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "HEADERS")
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_sources(${target} PUBLIC FILE_SET HEADERS
+                 BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${ARG_HEADERS})
+  install(TARGETS ${target} EXPORT scaletrain_libraries ARCHIVE DESTINATION lib/scaletrain
+          FILE_SET HEADERS DESTINATION include/scaletrain)
+endfunction()
+
 # LibTorch's headers are parsed once for all targets of one build folder.
 function(_scaletrain_use_torch target)
-  target_link_libraries(${target} PUBLIC third_party::torch)
+  _scaletrain_link(${target} third_party::torch)
   # Programs are compiled as libraries are: GCC refuses a header that was precompiled otherwise.
   target_compile_options(${target} PRIVATE -fPIC)
   target_precompile_headers(${target} REUSE_FROM scaletrain_torch_pch)
@@ -52,10 +76,9 @@ function(scaletrain_module name)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
   add_library(scaletrain_${name} STATIC ${sources})
   add_library(scaletrain::${name} ALIAS scaletrain_${name})
-  target_sources(scaletrain_${name} PUBLIC FILE_SET HEADERS
-                 BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${headers})
-  target_include_directories(scaletrain_${name} PUBLIC "${PROJECT_SOURCE_DIR}")
-  target_link_libraries(scaletrain_${name} PUBLIC ${ARG_DEPS} PRIVATE scaletrain_warnings)
+  target_include_directories(scaletrain_${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
+  _scaletrain_export(scaletrain_${name} ${name} HEADERS ${headers})
+  _scaletrain_link(scaletrain_${name} ${ARG_DEPS})
   if(ARG_TORCH)
     _scaletrain_use_torch(scaletrain_${name})
   endif()
@@ -73,6 +96,7 @@ function(scaletrain_program name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} scaletrain_warnings)
   if(ARG_TORCH)
     _scaletrain_use_torch(${name})
+    set_target_properties(${name} PROPERTIES INSTALL_RPATH "${SCALETRAIN_TORCH_DIR}/lib")
   endif()
 endfunction()
 

@@ -1,0 +1,40 @@
+// The rows of a .def file of somebody's own as additions to a worker.
+//
+// SCALETRAIN_OWN_MODELS, which scaletrain_add_worker() defines, names that file; its rows are those
+// of lib/recipe/models.def, and the factories make_NAME stand in namespace scaletrain::nn. Include
+// it once in a program, where main is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "app/worker/worker_main.h"
+#include "lib/recipe/row_keys.h"
+
+namespace scaletrain::nn {
+
+#define SCALETRAIN_MODEL(name, ...) \
+  std::shared_ptr<Model> make_##name(const recipe::Model& model, std::int64_t image_size);
+#include SCALETRAIN_OWN_MODELS
+#undef SCALETRAIN_MODEL
+
+}  // namespace scaletrain::nn
+
+namespace scaletrain::recipe {
+
+inline app::Additions own_additions() {
+  return {{
+#define SCALETRAIN_MODEL(name, help, ...) \
+  app::OwnModel{Row{#name, help, {__VA_ARGS__}}, nn::make_##name},
+#include SCALETRAIN_OWN_MODELS
+#undef SCALETRAIN_MODEL
+  }};
+}
+
+}  // namespace scaletrain::recipe
+
+namespace scaletrain::app {
+
+inline Additions own_models() { return recipe::own_additions(); }
+
+}  // namespace scaletrain::app

@@ -1,0 +1,54 @@
+#include "app/worker/worker_main.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+#include "app/worker/check_command.h"
+#include "app/worker/models.h"
+#include "app/worker/registry_command.h"
+#include "app/worker/store_command.h"
+#include "app/worker/train_command.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::app {
+namespace {
+
+constexpr std::string_view kUsage =
+    "usage: scaletrain-worker train --recipe PATH [--resume CHECKPOINT]\n"
+    "       scaletrain-worker store --fd N\n"
+    "       scaletrain-worker check\n"
+    "       scaletrain-worker registry FILE\n"
+    "       scaletrain-worker loopback cpu|cuda\n"
+    "Started by `scaletrain launch`; a person starts that.";
+
+int dispatch(int argc, char** argv, const Additions& additions) {
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "train") return run_train(argc, argv, models_of(additions));
+  if (command == "store") return run_store(argc, argv);
+  if (command == "check") return run_check();
+  if (command == "loopback") return run_loopback(argc, argv);
+  if (command == "registry") return run_registry(argc, argv, *models_of(additions).catalog);
+  core::log_line(kUsage);
+  return static_cast<int>(core::ExitCode::kUsage);
+}
+
+}  // namespace
+
+int worker_main(int argc, char** argv, const Additions& additions) {
+  int status = 1;
+  try {
+    status = dispatch(argc, argv, additions);
+  } catch (const std::exception& error) {
+    core::log_line(core::describe(error));
+    status = static_cast<int>(core::exit_code_of(error));
+  }
+  // Without static destructors: they cost time and could wait for a thread of LibTorch.
+  std::fflush(nullptr);
+  ::_exit(status);
+}
+
+}  // namespace scaletrain::app
