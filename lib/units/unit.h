@@ -20,6 +20,9 @@ using Flow = std::vector<at::Tensor>;
 struct Context {
   bool again =
       false;  // it ran on this input before: what counts passes, as BatchNorm does, does not
+  // Adds up `values`, in place, over the ranks that train on other samples at the same time; all of
+  // them call it equally often and in the same order. Empty where this rank has all samples.
+  std::function<void(const at::Tensor& values)> sum_over_ranks = {};
 };
 
 struct Unit {

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "lib/nn/layers/initialise.h"
@@ -66,10 +67,48 @@ Tensor kernel_gradient(const Tensor& gradient, const Tensor& input, const Tensor
       .permute({0, 3, 1, 2});
 }
 
+// The outputs of a row (or column) that meet the input at one kernel place, and the first input
+// that they meet.
+struct Met {
+  std::int64_t first = 0, count = 0, input = 0;
+};
+
+Met met_at(std::int64_t place, std::int64_t outputs, std::int64_t inputs, std::int64_t stride,
+           std::int64_t padding) {
+  // Output o meets input o * stride + place - padding.
+  const std::int64_t first = std::max<std::int64_t>(0, (padding - place + stride - 1) / stride);
+  const std::int64_t last = inputs - 1 + padding - place;
+  const std::int64_t end = last < 0 ? 0 : std::min(outputs, last / stride + 1);
+  return {first, std::max<std::int64_t>(0, end - first), first * stride + place - padding};
+}
+
+// The same where each channel is a group: for each kernel place the sum over the positions of
+// gradient times input, all channels side by side. Large kernels alone are faster for it.
+constexpr std::int64_t kLargeKernel = 5;
+
+Tensor depthwise_gradient(const Tensor& gradient, const Tensor& input, const Tensor& kernel,
+                          std::int64_t stride, at::IntArrayRef padding) {
+  const Tensor outputs = gradient.permute({0, 2, 3, 1}), inputs = input.permute({0, 2, 3, 1});
+  const std::int64_t rows = kernel.size(2), columns = kernel.size(3);
+  const Tensor result = at::zeros({rows, columns, input.size(1)}, kernel.options());
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const Met y = met_at(i, outputs.size(1), inputs.size(1), stride, padding[0]);
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const Met x = met_at(j, outputs.size(2), inputs.size(2), stride, padding[1]);
+      if (y.count == 0 || x.count == 0) continue;
+      const Tensor met = inputs.slice(1, y.input, y.input + (y.count - 1) * stride + 1, stride)
+                             .slice(2, x.input, x.input + (x.count - 1) * stride + 1, stride);
+      const Tensor part = outputs.narrow(1, y.first, y.count).narrow(2, x.first, x.count);
+      result[i][j].copy_((part * met).sum({0, 1, 2}));
+    }
+  }
+  return at::empty_like(kernel).copy_(result.permute({2, 0, 1}).unsqueeze(1));
+}
+
 class Convolution : public torch::autograd::Function<Convolution> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& weight,
-                        const Conv2d::Options& options) {
+                        const std::optional<Tensor>& bias, const Conv2d::Options& options) {
     const at::ScalarType type = at::autocast::is_autocast_enabled(at::kCPU)
                                     ? at::autocast::get_autocast_dtype(at::kCPU)
                                     : input.scalar_type();
@@ -83,7 +122,11 @@ class Convolution : public torch::autograd::Function<Convolution> {
     context->saved_data["first"] = std::vector<std::int64_t>{rows.first, columns.first};
     context->saved_data["padding"] = std::vector<std::int64_t>{rows.padding, columns.padding};
     context->saved_data["input_type"] = input.scalar_type();
-    return at::conv2d(typed_input, kernel, {}, options.stride, {rows.padding, columns.padding});
+    context->saved_data["groups"] = options.groups;
+    context->saved_data["has_bias"] = bias.has_value();
+    context->saved_data["large_kernel"] = options.kernel >= kLargeKernel;
+    return at::conv2d(typed_input, kernel, bias ? bias->to(type) : Tensor(), options.stride,
+                      {rows.padding, columns.padding}, 1, options.groups);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -94,14 +137,21 @@ class Convolution : public torch::autograd::Function<Convolution> {
     const auto padding = context->saved_data["padding"].toIntVector();
     const Tensor gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
 
-    const bool small = gradient.size(2) * gradient.size(3) <= kSmallMap;
-    Tensor input_gradient, part_gradient;
+    const std::int64_t groups = context->saved_data["groups"].toInt();
+    const bool depthwise = groups == input.size(1) && groups == weight.size(0) &&
+                           context->saved_data["large_kernel"].toBool();
+    const bool small =
+        (groups == 1 || depthwise) && gradient.size(2) * gradient.size(3) <= kSmallMap;
+    Tensor input_gradient, part_gradient, bias_gradient;
     if (context->needs_input_grad(0) || !small) {
       std::tie(input_gradient, part_gradient, std::ignore) = at::convolution_backward(
-          gradient, input, kernel, at::nullopt, {stride, stride}, padding, {1, 1}, false, {0, 0}, 1,
-          {context->needs_input_grad(0), !small, false});
+          gradient, input, kernel, at::nullopt, {stride, stride}, padding, {1, 1}, false, {0, 0},
+          groups, {context->needs_input_grad(0), !small, false});
     }
-    if (small) part_gradient = kernel_gradient(gradient, input, kernel, stride, padding);
+    if (small) {
+      part_gradient = groups == 1 ? kernel_gradient(gradient, input, kernel, stride, padding)
+                                  : depthwise_gradient(gradient, input, kernel, stride, padding);
+    }
     if (input_gradient.defined()) {
       input_gradient = input_gradient.to(context->saved_data["input_type"].toScalarType());
     }
@@ -115,7 +165,10 @@ class Convolution : public torch::autograd::Function<Convolution> {
           .narrow(3, first[1], kernel.size(3))
           .copy_(part_gradient);
     }
-    return {input_gradient, weight_gradient, Tensor()};
+    if (context->saved_data["has_bias"].toBool() && context->needs_input_grad(2)) {
+      bias_gradient = gradient.sum({0, 2, 3}, false, weight.scalar_type());
+    }
+    return {input_gradient, weight_gradient, bias_gradient, Tensor()};
   }
 };
 
@@ -123,21 +176,25 @@ class Convolution : public torch::autograd::Function<Convolution> {
 
 Conv2d::Conv2d(const Options& options) : options_(options) {
   const at::MemoryFormat layout =
-      options.bias ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast;
-  weight_ = register_parameter(
-      "weight", at::empty({options.out, options.in, options.kernel, options.kernel}, layout));
+      is_plain() ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast;
+  weight_ = register_parameter("weight", at::empty({options.out, options.in / options.groups,
+                                                    options.kernel, options.kernel},
+                                                   layout));
   if (options.bias) bias_ = register_parameter("bias", at::empty({options.out}));
 }
 
 Tensor Conv2d::forward(const Tensor& input) const {
-  if (input.is_cpu() && !options_.bias) return Convolution::apply(input, weight_, options_);
-  return at::conv2d(input, weight_, bias_, options_.stride, options_.padding);
+  if (input.is_cpu() && !is_plain()) {
+    const auto bias = options_.bias ? std::make_optional(bias_) : std::nullopt;
+    return Convolution::apply(input, weight_, bias, options_);
+  }
+  return at::conv2d(input, weight_, bias_, options_.stride, options_.padding, 1, options_.groups);
 }
 
 void Conv2d::initialise(const std::string& /*name*/, const Tensor& logical,
                         at::Generator generator) const {
-  initialise_by_inputs(logical, options_.in * options_.kernel * options_.kernel,
-                       std::move(generator));
+  const std::int64_t inputs = options_.in / options_.groups * options_.kernel * options_.kernel;
+  initialise_by_inputs(logical, inputs, std::move(generator));
 }
 
 }  // namespace scaletrain::nn

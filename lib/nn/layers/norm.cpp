@@ -3,11 +3,6 @@
 #include <ATen/ATen.h>
 
 namespace scaletrain::nn {
-namespace {
-
-constexpr double kBatchEps = 1e-5, kBatchMomentum = 0.1;
-
-}  // namespace
 
 Norm::Norm(std::int64_t channels)
     : weight_(register_parameter("weight", at::empty({channels}))),
@@ -23,8 +18,9 @@ at::Tensor LayerNorm::forward(const at::Tensor& input) const {
                         at::globalContext().userEnabledCuDNN());
 }
 
-BatchNorm::BatchNorm(std::int64_t channels)
-    : Norm(channels),
+BatchNorm::BatchNorm(std::int64_t channels, const Options& options)
+    : ImageNorm(channels),
+      options_(options),
       mean_(register_buffer("running_mean", at::zeros({channels}))),
       variance_(register_buffer("running_var", at::ones({channels}))),
       batches_(register_buffer("num_batches_tracked", at::zeros({}, at::kLong))) {}
@@ -34,8 +30,8 @@ at::Tensor BatchNorm::forward(const at::Tensor& input, const units::Context& con
   if (moves) batches_.add_(1);
   const bool uses = moves || !is_training();
   return at::batch_norm(input, weight_, bias_, uses ? mean_ : at::Tensor(),
-                        uses ? variance_ : at::Tensor(), is_training(), kBatchMomentum, kBatchEps,
-                        at::globalContext().userEnabledCuDNN());
+                        uses ? variance_ : at::Tensor(), is_training(), options_.momentum,
+                        options_.eps, at::globalContext().userEnabledCuDNN());
 }
 
 }  // namespace scaletrain::nn

@@ -32,17 +32,29 @@ class LayerNorm : public Norm {
   double eps_;
 };
 
+// Of maps [batch, channels, height, width] -> the same.
+class ImageNorm : public Norm {
+ public:
+  using Norm::Norm;
+  virtual at::Tensor forward(const at::Tensor& input, const units::Context& context) = 0;
+};
+
 // Ioffe and Szegedy, Batch Normalization, 2015; PyTorch's BatchNorm2d with its defaults, and its
 // buffers "running_mean", "running_var" and "num_batches_tracked".
-class BatchNorm : public Norm {
+class BatchNorm : public ImageNorm {
  public:
-  explicit BatchNorm(std::int64_t channels);
+  struct Options {
+    double eps = 1e-5, momentum = 0.1;
+  };
+  explicit BatchNorm(std::int64_t channels) : BatchNorm(channels, Options{}) {}
+  BatchNorm(std::int64_t channels, const Options& options);
 
-  // [batch, channels, height, width] -> the same. In training it normalises by the batch, and moves
-  // its running statistics unless the unit runs again.
-  at::Tensor forward(const at::Tensor& input, const units::Context& context);
+  // In training it normalises by the batch, and moves its running statistics unless the unit runs
+  // again.
+  at::Tensor forward(const at::Tensor& input, const units::Context& context) override;
 
- private:
+ protected:
+  Options options_;
   at::Tensor mean_, variance_, batches_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 Conv2d make_conv(const Conv2d::Options& options, at::ScalarType type = at::kFloat) {
   Conv2d conv(options);
   const at::NoGradGuard no_grad;
-  conv.named_parameters()["weight"].normal_(0, 0.1);
+  for (const at::Tensor& parameter : conv.parameters()) parameter.normal_(0, 0.1);
   conv.to(type);
   return conv;
 }
@@ -55,7 +55,7 @@ void compare(const Conv2d::Options& options, std::int64_t height, std::int64_t w
   const at::Tensor input = at::randn({2, options.in, height, width}, at::kDouble);
   const Result ours = run(input, weight, [&](const at::Tensor& x) { return conv.forward(x); });
   const Result reference = run(input, weight, [&](const at::Tensor& x) {
-    return at::conv2d(x, weight, {}, options.stride, options.padding);
+    return at::conv2d(x, weight, {}, options.stride, options.padding, 1, options.groups);
   });
   CHECK(relative_error(ours.output, reference.output) < 1e-12);
   CHECK(relative_error(ours.input_gradient, reference.input_gradient) < 1e-12);
@@ -73,6 +73,37 @@ TEST_CASE("Conv2d equals conv2d for every kernel, stride and map size around the
       compare({3, 4, 7, stride, 3}, size, size);
     }
   }
+}
+
+TEST_CASE("Conv2d equals conv2d in groups, down to one of each channel") {
+  torch::manual_seed(9);
+  for (const std::int64_t size : {1, 2, 5, 9}) {
+    for (const std::int64_t groups : {2, 8}) {
+      compare({.in = 8, .out = 8, .kernel = 3, .stride = 2, .padding = 1, .groups = groups}, size,
+              size);
+      compare({.in = 8, .out = 8, .kernel = 7, .padding = 3, .groups = groups}, size, size);
+      compare({.in = 8, .out = 8, .kernel = 5, .stride = 2, .padding = 2, .groups = groups}, size,
+              size + 1);
+      compare({.in = 8, .out = 8, .kernel = 5, .stride = 3, .padding = 4, .groups = groups}, size,
+              size);
+    }
+  }
+}
+
+TEST_CASE("Conv2d in groups has a bias like conv2d's") {
+  torch::manual_seed(10);
+  const Conv2d conv = make_conv(
+      {.in = 4, .out = 4, .kernel = 7, .padding = 3, .bias = true, .groups = 4}, at::kDouble);
+  const auto tensors = conv.named_parameters();
+  const at::Tensor input = torch::randn({2, 4, 3, 3}, at::kDouble);
+  const at::Tensor factors = torch::randn({2, 4, 3, 3}, at::kDouble);
+  const at::Tensor ours = conv.forward(input);
+  const at::Tensor peers = at::conv2d(input, tensors["weight"], tensors["bias"], 1, 3, 1, 4);
+  CHECK(at::allclose(ours, peers, 1e-12, 1e-12));
+  const auto gradient = [&](const at::Tensor& output) {
+    return torch::autograd::grad({(output * factors).sum()}, {tensors["bias"]})[0];
+  };
+  CHECK(at::allclose(gradient(ours), gradient(peers), 1e-12, 1e-12));
 }
 
 TEST_CASE("Conv2d equals conv2d on maps that are not square and with padding wider than needed") {
