@@ -50,6 +50,8 @@ void check(const RecipeArguments& arguments) {
   for (const std::string& idle : recipe::idle_keys(recipe, recipe::key_origins(path, overrides))) {
     core::warn("{}", idle);
   }
+  const std::string advice = recipe::batch_norm_advice(recipe.model, plan);
+  if (!advice.empty()) core::warn("{}", advice);
   fmt::print("ok: {}: global batch {} = {} per device x {} accumulated x {} ranks\n", recipe.name,
              plan.global, plan.per_device, plan.accumulate, arguments.nproc);
 }
@@ -97,6 +99,12 @@ void add_recipe_commands(CLI::App& app, int& exit_status) {
     std::fputs(recipe::markdown_reference(catalog).c_str(), stdout);
     exit_status = 0;
   });
+
+  recipe->add_subcommand("models", "print the page of all models as Markdown")
+      ->callback([&exit_status] {
+        std::fputs(recipe::markdown_models().c_str(), stdout);
+        exit_status = 0;
+      });
 }
 
 }  // namespace scaletrain::launcher

@@ -51,4 +51,9 @@ std::shared_ptr<Model> make_model(const recipe::Model& model, std::int64_t image
                                   std::uint64_t seed,
                                   const Factories& factories = built_in_factories());
 
+// The same with parameters that nothing has filled: for their names and shapes. Their memory is not
+// used before something writes to it.
+std::shared_ptr<Model> make_blank_model(const recipe::Model& model, std::int64_t image_size,
+                                        const Factories& factories = built_in_factories());
+
 }  // namespace scaletrain::nn

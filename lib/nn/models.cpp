@@ -9,8 +9,7 @@
 
 namespace scaletrain::nn {
 
-// Each is in a file of lib/nn/models/ (the three ResNets in resnet.cpp); a row without one does not
-// link.
+// Each is in a file of lib/nn/models/, a family in one; a row without its factory does not link.
 #define SCALETRAIN_MODEL(name, ...) \
   std::shared_ptr<Model> make_##name(const recipe::Model& model, std::int64_t image_size);
 #include "lib/recipe/models.def"
@@ -54,11 +53,16 @@ at::Tensor initial_value(const Model& model, const std::string& name, at::IntArr
 
 }  // namespace
 
-std::shared_ptr<Model> make_model(const recipe::Model& model, std::int64_t image_size,
-                                  std::uint64_t seed, const Factories& factories) {
+std::shared_ptr<Model> make_blank_model(const recipe::Model& model, std::int64_t image_size,
+                                        const Factories& factories) {
   const Factory factory = factories.find(model.name);
   const UntouchedGenerator untouched;
-  std::shared_ptr<Model> made = factory(model, image_size);
+  return factory(model, image_size);
+}
+
+std::shared_ptr<Model> make_model(const recipe::Model& model, std::int64_t image_size,
+                                  std::uint64_t seed, const Factories& factories) {
+  std::shared_ptr<Model> made = make_blank_model(model, image_size, factories);
   const at::NoGradGuard no_grad;
   for (const auto& item : made->named_parameters()) {
     at::Tensor parameter = item.value();

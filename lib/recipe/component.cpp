@@ -168,6 +168,7 @@ class ComponentType : public Type {
         if (!value_.flag(rule.key) || value_.number(rule.other) > 0) return "";
         return fmt::format("needs \"{}\" above 0", rule.other);
       case Rule::Kind::kDividesImageSize:  // lib/recipe/checks.cpp
+      case Rule::Kind::kFitsImageSize:
       case Rule::Kind::kCoversImageSize:
       case Rule::Kind::kBatchNorm:
       case Rule::Kind::kFirst:  // Components

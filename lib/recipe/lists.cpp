@@ -80,12 +80,13 @@ bool Row::has_rule(Rule::Kind kind) const {
 }
 
 Row::Row(std::string row_name, std::string row_help,
-         std::initializer_list<std::variant<Option, Rule, ForTask>> items)
+         std::initializer_list<std::variant<Option, Rule, ForTask, Published>> items)
     : name(std::move(row_name)), help(std::move(row_help)) {
   for (const auto& item : items) {
     if (const auto* option = std::get_if<Option>(&item)) options.push_back(*option);
     if (const auto* rule = std::get_if<Rule>(&item)) rules.push_back(*rule);
     if (const auto* learned = std::get_if<ForTask>(&item)) task = learned->name;
+    if (const auto* known = std::get_if<Published>(&item)) published = *known;
   }
 }
 

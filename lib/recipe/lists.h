@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -22,13 +23,14 @@ struct Option {
   bool is_path() const { return std::holds_alternative<std::string>(standard) && allowed.empty(); }
 };
 
-// What must hold between two keys of one row, between one and the image size, of the batch where
-// BatchNorm sees one value for each kBatchNormStride pixels of a side, or (kFirst) of the row's
-// place in a list of components.
+// What must hold between two keys of one row, between one (for kFitsImageSize `other` times) and
+// the image size, of the batch where BatchNorm sees one value for each kBatchNormStride pixels of a
+// side, or (kFirst) of the row's place in a list of components.
 struct Rule {
   enum class Kind {
     kDivides,
     kDividesImageSize,
+    kFitsImageSize,
     kCoversImageSize,
     kAtMost,
     kNeedsAboveZero,
@@ -46,12 +48,21 @@ struct ForTask {
   std::string name;
 };
 
+// Where a model and its weights come from.
+struct Published {
+  std::string source;           // a Python package
+  std::int64_t parameters = 0;  // with 1,000 classes
+  double top1 = 0;              // of these weights on ImageNet-1k, in percent
+  std::string weights;
+};
+
 struct Row {
   Row(std::string row_name, std::string row_help,
-      std::initializer_list<std::variant<Option, Rule, ForTask>> items);
+      std::initializer_list<std::variant<Option, Rule, ForTask, Published>> items);
 
   std::string name, help;
   std::string task = "image_classification";  // of a model
+  std::optional<Published> published;         // of a model
   std::vector<Option> options;
   std::vector<Rule> rules;
 

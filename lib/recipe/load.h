@@ -53,4 +53,7 @@ std::string json_schema(const CatalogPtr& catalog = built_in_catalog());
 // The Markdown reference of all keys: docs/recipe-reference.md is this text.
 std::string markdown_reference(const CatalogPtr& catalog = built_in_catalog());
 
+// The Markdown page of all models: docs/models.md is this text.
+std::string markdown_models();
+
 }  // namespace scaletrain::recipe

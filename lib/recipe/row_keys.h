@@ -18,10 +18,14 @@
   Rule { Rule::Kind::kDivides, #key, #other }
 #define KEY_DIVIDES_IMAGE_SIZE(key) \
   Rule { Rule::Kind::kDividesImageSize, #key, "" }
+#define KEY_FITS_IMAGE_SIZE(key, times) \
+  Rule { Rule::Kind::kFitsImageSize, #key, #times }
 #define KEY_COVERS_IMAGE_SIZE(key) \
   Rule { Rule::Kind::kCoversImageSize, #key, "" }
 #define HAS_BATCH_NORM \
   Rule { Rule::Kind::kBatchNorm }
+#define PUBLISHED(source, parameters, top1, weights) \
+  Published { source, parameters, top1, weights }
 #define FOR_TASK(name) \
   ForTask { #name }
 #define KEY_AT_MOST(key, other) \

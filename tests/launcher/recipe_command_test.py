@@ -184,6 +184,12 @@ class ReferenceTest(unittest.TestCase):
         self.assertEqual((ROOT / "docs" / "recipe-reference.md").read_text(), text,
                          "write it again: scaletrain recipe reference > docs/recipe-reference.md")
 
+    def test_the_page_of_models_is_what_the_program_prints(self):
+        text = recipe("models").stdout
+        self.assertIn("| `resnet50` |", text)
+        self.assertEqual((ROOT / "docs" / "models.md").read_text(), text,
+                         "write it again: scaletrain recipe models > docs/models.md")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -5,31 +5,28 @@
 
 #include <string>
 
+#include "lib/recipe/lists.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::nn {
 
+// Every key at its default, and ten classes; a larger transformer has two blocks, a GPT-2 is small.
 inline recipe::Model model_recipe(const std::string& name) {
   recipe::Model model;
   model.name = name;
   model.num_classes = 10;
-  if (name.starts_with("resnet")) {
-    model.options = {{"zero_init_residual", false}};
-  } else if (name == "vit_tiny") {
-    model.options = {
-        {"patch_size", std::int64_t{4}}, {"dim", std::int64_t{192}}, {"depth", std::int64_t{12}},
-        {"heads", std::int64_t{3}},      {"mlp_ratio", 4.0},         {"dropout", 0.0}};
-  } else if (name == "gpt2") {
+  const recipe::Row* const row = recipe::models().find(name);
+  if (row == nullptr) return model;
+  recipe::choose(model, *row);
+  if (name.starts_with("vit_") && name != "vit_tiny") model.options["depth"] = std::int64_t{2};
+  if (name == "gpt2") {
     model.num_classes = 0;
-    model.options = {{"vocab_size", std::int64_t{10}},
-                     {"positions", std::int64_t{8}},
-                     {"dim", std::int64_t{16}},
-                     {"depth", std::int64_t{2}},
-                     {"heads", std::int64_t{4}},
-                     {"mlp_ratio", 4.0},
-                     {"dropout", 0.0}};
-  } else {
-    model.options = {{"hidden", std::int64_t{256}}, {"layers", std::int64_t{2}}, {"dropout", 0.0}};
+    for (const auto& [key, value] :
+         {std::pair{"vocab_size", 10}, std::pair{"positions", 8}, std::pair{"dim", 16},
+          std::pair{"depth", 2}, std::pair{"heads", 4}}) {
+      model.options[key] = std::int64_t{value};
+    }
+    model.options["dropout"] = 0.0;
   }
   return model;
 }

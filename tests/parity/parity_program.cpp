@@ -2,6 +2,7 @@
 // tests beside this file compare. Tensors go in and out as safetensors.
 //
 //   parity_program init   RECIPE OUT                  the initial parameters and buffers
+//   parity_program shapes RECIPE                      each parameter's and buffer's name and sizes
 //   parity_program logits RECIPE WEIGHTS INPUT OUT    eval mode; INPUT holds "inputs", OUT "logits"
 //   parity_program gradients RECIPE WEIGHTS BATCH OUT of the mean loss over "inputs", "targets"
 //   parity_program train  RECIPE WEIGHTS BATCHES      one optimizer step for each of the "inputs"
@@ -15,6 +16,7 @@
 //                                                     own share; box: x, width, y, height
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <exception>
@@ -45,6 +47,11 @@ at::ScalarType type_of(const std::string& dtype) {
   throw core::InternalError("parity_program", "a tensor of type " + dtype);
 }
 
+const char* type_name(const at::Tensor& tensor) {
+  if (tensor.scalar_type() == at::kLong) return "I64";
+  return tensor.scalar_type() == at::kDouble ? "F64" : "F32";
+}
+
 std::span<std::byte> bytes_of(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
 }
@@ -64,8 +71,7 @@ void write_tensors(const std::string& path, Tensors tensors) {
   std::vector<format::TensorBytes> list;
   for (auto& [name, tensor] : tensors) {
     tensor = tensor.detach().contiguous();
-    list.push_back({name, tensor.scalar_type() == at::kLong ? "I64" : "F32", tensor.sizes().vec(),
-                    bytes_of(tensor)});
+    list.push_back({name, type_name(tensor), tensor.sizes().vec(), bytes_of(tensor)});
   }
   format::write_safetensors(core::system_disk(), path, std::move(list), {});
 }
@@ -89,12 +95,26 @@ std::shared_ptr<nn::Model> model_with(const recipe::Recipe& recipe, const std::s
   return model;
 }
 
+// Of the images; tokens have none to compute in.
+void compute_in_type_of(const at::Tensor& inputs, nn::Model& model) {
+  if (inputs.is_floating_point()) model.to(inputs.scalar_type());
+}
+
+void print_shapes(const recipe::Recipe& recipe) {
+  for (const auto& [name, tensor] :
+       state_of(*nn::make_blank_model(recipe.model, recipe.data.image_size))) {
+    fmt::print("{} {}\n", name, fmt::join(tensor.sizes(), ","));
+  }
+}
+
 void write_logits(const recipe::Recipe& recipe, const std::string& weights,
                   const std::string& input, const std::string& out) {
   const auto model = model_with(recipe, weights);
   model->eval();
   const at::NoGradGuard no_grad;
-  write_tensors(out, {{"logits", model->forward(read_tensors(input).at("inputs"))}});
+  const at::Tensor inputs = read_tensors(input).at("inputs");
+  compute_in_type_of(inputs, *model);
+  write_tensors(out, {{"logits", model->forward(inputs)}});
 }
 
 // Over all targets: one for each sample, or for each token.
@@ -108,6 +128,7 @@ void write_gradients(const recipe::Recipe& recipe, const std::string& weights,
                      const std::string& batch, const std::string& out) {
   const auto model = model_with(recipe, weights);
   const Tensors data = read_tensors(batch);
+  compute_in_type_of(data.at("inputs"), *model);
   mean_loss(*model, *nn::make_loss(recipe.loss), data.at("inputs"), data.at("targets")).backward();
   Tensors gradients;
   for (const auto& item : model->named_parameters()) {
@@ -121,7 +142,7 @@ void print_losses(const recipe::Recipe& recipe, const std::string& weights,
   const auto model = model_with(recipe, weights);
   const Tensors data = read_tensors(batches);
   const at::Tensor &inputs = data.at("inputs"), &targets = data.at("targets");
-  if (inputs.is_floating_point()) model->to(inputs.scalar_type());
+  compute_in_type_of(inputs, *model);
   const auto loss = nn::make_loss(recipe.loss);
   std::vector<optim::NamedParameter> parameters;
   for (const auto& item : model->named_parameters()) {
@@ -165,6 +186,8 @@ void run(const std::vector<std::string>& arguments) {
   const std::string command = arguments.empty() ? "" : arguments[0];
   if (command == "init" && arguments.size() == 3) {
     write_tensors(arguments[2], state_of(*initial_model(recipe::load_recipe(arguments[1]))));
+  } else if (command == "shapes" && arguments.size() == 2) {
+    print_shapes(recipe::load_recipe(arguments[1]));
   } else if (command == "logits" && arguments.size() == 5) {
     write_logits(recipe::load_recipe(arguments[1]), arguments[2], arguments[3], arguments[4]);
   } else if (command == "gradients" && arguments.size() == 5) {

@@ -1,6 +1,8 @@
 """The same models in Python, and the parity program run on the same tensors."""
 
+import functools
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -8,6 +10,8 @@ import subprocess
 import torch
 import torchvision
 from safetensors.torch import load_file, save_file
+from timm.models import resnet as timm_resnet
+from timm.models.convnext import ConvNeXt
 from timm.models.vision_transformer import VisionTransformer
 
 PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "parity_program"
@@ -15,12 +19,70 @@ IMAGE_SIZE = 32
 NUM_CLASSES = 10
 
 
-def peer_model(name, **options):
+# Width, depth and heads.
+VITS = {"vit_tiny": (192, 12, 3), "vit_small": (384, 12, 6), "vit_base": (768, 12, 12),
+        "vit_large": (1024, 24, 16)}
+# Blocks and widths of the stages.
+CONVNEXTS = {"convnext_tiny": ((3, 3, 9, 3), (96, 192, 384, 768)),
+             "convnext_small": ((3, 3, 27, 3), (96, 192, 384, 768)),
+             "convnext_base": ((3, 3, 27, 3), (128, 256, 512, 1024))}
+# Blocks of the stages, groups and their width.
+RESNETS = {"resnet18": ((2, 2, 2, 2), 1, 64), "resnet34": ((3, 4, 6, 3), 1, 64),
+           "resnet50": ((3, 4, 6, 3), 1, 64), "resnet101": ((3, 4, 23, 3), 1, 64),
+           "resnet152": ((3, 8, 36, 3), 1, 64), "resnext50_32x4d": ((3, 4, 6, 3), 32, 4),
+           "resnext101_32x8d": ((3, 4, 23, 3), 32, 8), "wide_resnet50_2": ((3, 4, 6, 3), 1, 128),
+           "wide_resnet101_2": ((3, 4, 23, 3), 1, 128)}
+
+
+def group_norm(channels, eps=1e-5, device=None, dtype=None):
+    return torch.nn.GroupNorm(math.gcd(channels, 32), channels, eps, device=device, dtype=dtype)
+
+
+def peer_vit(name, num_classes, image_size, patch_size=None, depth=None, dropout=0.0, drop_path=0.0,
+             layer_scale=0.0, pool="token", dim=None, heads=None):
+    width, blocks, all_heads = VITS[name]
+    return VisionTransformer(
+        img_size=image_size, patch_size=patch_size or (4 if name == "vit_tiny" else 16),
+        embed_dim=dim or width, depth=depth or blocks, num_heads=heads or all_heads,
+        num_classes=num_classes, pos_drop_rate=dropout, proj_drop_rate=dropout,
+        drop_path_rate=drop_path, init_values=layer_scale or None, class_token=pool == "token",
+        global_pool=pool)
+
+
+def peer_convnext(name, num_classes, patch_size=4, drop_path=0.0, layer_scale=1e-6):
+    depths, dims = CONVNEXTS[name]
+    model = ConvNeXt(num_classes=num_classes, depths=depths, dims=dims, drop_path_rate=drop_path,
+                     ls_init_value=layer_scale or None)
+    if patch_size != 4:  # timm's would change what follows too
+        model.stem[0] = torch.nn.Conv2d(3, dims[0], patch_size, patch_size)
+        torch.nn.init.trunc_normal_(model.stem[0].weight, std=0.02)
+        torch.nn.init.zeros_(model.stem[0].bias)
+    return model
+
+
+def peer_resnet(name, num_classes, stem="7x7", norm="batch", zero_init_residual=False):
+    norms = {"norm_layer": group_norm} if norm == "group" else {}
+    if stem == "7x7":
+        return getattr(torchvision.models, name)(
+            num_classes=num_classes, zero_init_residual=zero_init_residual, **norms)
+    layers, groups, width = RESNETS[name]
+    block = timm_resnet.BasicBlock if name in ("resnet18", "resnet34") else timm_resnet.Bottleneck
+    return timm_resnet.ResNet(block, layers, num_classes=num_classes, stem_type="deep", stem_width=32,
+                              avg_down=True, cardinality=groups, base_width=width,
+                              zero_init_last=zero_init_residual, **norms)
+
+
+def peer_model(name, num_classes=NUM_CLASSES, image_size=IMAGE_SIZE, **options):
     """The model `name` of torchvision or timm, initialised by it; `options` are the recipe's."""
-    if name == "vit_tiny":
-        return VisionTransformer(img_size=IMAGE_SIZE, patch_size=4, embed_dim=192, num_heads=3,
-                                 num_classes=NUM_CLASSES, **{"depth": 12, **options})
-    return getattr(torchvision.models, name)(num_classes=NUM_CLASSES, **options)
+    if name in VITS:
+        return peer_vit(name, num_classes, image_size, **options)
+    if name in CONVNEXTS:
+        return peer_convnext(name, num_classes, **options)
+    if name in RESNETS:
+        return peer_resnet(name, num_classes, **options)
+    if options.pop("norm", "batch") == "group":
+        options["norm_layer"] = functools.partial(group_norm, eps=0.001)
+    return getattr(torchvision.models, name)(num_classes=num_classes, **options)
 
 
 class Twin:
@@ -49,6 +111,11 @@ class Twin:
         out = self.folder / "initial.safetensors"
         self._run("init", self.recipe, out)
         return load_file(out)
+
+    def shapes(self):
+        """Sizes of every parameter and buffer, by its name."""
+        lines = [line.split(" ") for line in self._run("shapes", self.recipe).splitlines()]
+        return {name: tuple(map(int, filter(None, sizes.split(",")))) for name, sizes in lines}
 
     def logits(self, state, inputs):
         """inputs: images, or tokens of a language model."""

@@ -137,20 +137,23 @@ r.json:8: /ema: is reserved: not available in this version
 }
 
 TEST_CASE("an empty object is told everything that it lacks") {
-  CHECK(error_of("{}") ==
-        "r.json:1: \"model\" is missing\n"
-        "  add \"model\": a model, one of: resnet18, resnet34, resnet50, vit_tiny, mlp, gpt2, "
-        "torchscript (what is trained)\n"
-        "r.json:1: \"data\" is missing\n"
-        "  add \"data\": an object with keys of: train, val, test, image_size, eval_resize, "
-        "eval_filter, context, token_bytes, threads, prefetch, "
-        "shuffle_shards, order, lanes, samples_per_epoch, bad_samples, index_cache, cache, "
-        "normalize, "
-        "exif_orientation (what it is trained on)\n"
-        "r.json:1: \"optimizer\" is missing\n"
-        "  add \"optimizer\": an optimizer, one of: sgd, adamw (how the weights are changed)\n"
-        "r.json:1: none of \"epochs\", \"steps\" is there\n"
-        "  add one of them");
+  CHECK(
+      error_of("{}") ==
+      "r.json:1: \"model\" is missing\n"
+      "  add \"model\": a model, one of: resnet18, resnet34, resnet50, resnet101, resnet152, "
+      "resnext50_32x4d, resnext101_32x8d, wide_resnet50_2, wide_resnet101_2, vit_tiny, vit_small, "
+      "vit_base, vit_large, convnext_tiny, convnext_small, convnext_base, mobilenet_v3_small, "
+      "mobilenet_v3_large, mlp, gpt2, torchscript (what is trained)\n"
+      "r.json:1: \"data\" is missing\n"
+      "  add \"data\": an object with keys of: train, val, test, image_size, eval_resize, "
+      "eval_filter, context, token_bytes, threads, prefetch, "
+      "shuffle_shards, order, lanes, samples_per_epoch, bad_samples, index_cache, cache, "
+      "normalize, "
+      "exif_orientation (what it is trained on)\n"
+      "r.json:1: \"optimizer\" is missing\n"
+      "  add \"optimizer\": an optimizer, one of: sgd, adamw (how the weights are changed)\n"
+      "r.json:1: none of \"epochs\", \"steps\" is there\n"
+      "  add one of them");
 }
 
 TEST_CASE("what must hold between keys is told where it is written") {

@@ -18,6 +18,8 @@ const std::vector<std::vector<std::string>>& choices() {
       {"seed=0", "seed=9007199254740991", "seed=17"},
       {R"(model={"name": "vit_tiny", "num_classes": 2, "mlp_ratio": 3.3, "heads": 6})",
        R"(model={"name": "resnet50", "num_classes": 1000, "zero_init_residual": true})",
+       R"(model={"name": "convnext_tiny", "num_classes": 3, "patch_size": 2, "layer_scale": 0})",
+       R"(model={"name": "mobilenet_v3_small", "num_classes": 3, "norm": "sync_batch"})",
        R"(model={"name": "mlp", "num_classes": 7, "dropout": 0.1})"},
       {R"(data.train={"sources": [{"shards": "a.tar", "weight": 3}, {"folder": "/f", "limit": 9}]})",
        R"(data.train={"sources": [{"shards": "a-{0..3}.tar::b.tar", "balanced": true}]})",

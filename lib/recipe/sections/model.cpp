@@ -2,10 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+
 #include "lib/recipe/component.h"
 #include "lib/recipe/task.h"
 
 namespace scaletrain::recipe {
+namespace {
+
+// "batch", "sync_batch", "group", or "" without BatchNorm in the row; without a key of its own it
+// is plain BatchNorm.
+std::string norm_of(const Model& model) {
+  if (!model.row().has_rule(Rule::Kind::kBatchNorm)) return "";
+  return model.options.contains("norm") ? model.text("norm") : "batch";
+}
+
+}  // namespace
 
 TypePtr describe(Model& value) {
   return component(value, value.catalog->models, [&value](Object& keys, const Row* row) {
@@ -21,25 +34,45 @@ bool reads_tokens(const Model& model) {
 
 void check_image_size(const Model& model, std::int64_t image_size, const Node& tree,
                       Problems& problems) {
-  for (const Rule& rule : model.row().rules) {
-    if (rule.kind != Rule::Kind::kDividesImageSize) continue;
-    const std::int64_t value = model.integer(rule.key);
-    if (image_size % value == 0) continue;
+  const auto report = [&](const Rule& rule, std::string what) {
     problems.add(written_at(tree, {"model", rule.key.c_str()}), "/model/" + rule.key,
-                 fmt::format("{} does not divide /data/image_size, which is {}", value, image_size),
+                 fmt::format("{} /data/image_size, which is {}", std::move(what), image_size),
                  "change one of them");
+  };
+  for (const Rule& rule : model.row().rules) {
+    if (rule.kind == Rule::Kind::kDividesImageSize) {
+      const std::int64_t value = model.integer(rule.key);
+      if (image_size % value != 0) report(rule, fmt::format("{} does not divide", value));
+    } else if (rule.kind == Rule::Kind::kFitsImageSize) {
+      const std::int64_t value = model.integer(rule.key), times = std::stoll(rule.other);
+      if (image_size < value * times) {
+        report(rule, fmt::format("{} times {} is more than", times, value));
+      }
+    }
   }
+}
+
+std::string batch_norm_advice(const Model& model, const BatchPlan& plan) {
+  const std::string norm = norm_of(model);
+  if (plan.accumulate == 1 || norm.empty() || norm == "group") return "";
+  return fmt::format(
+      "/model/norm: BatchNorm normalises by {} samples at a time{}, not by the step's {}: use "
+      "\"group\", which needs no other sample{}",
+      plan.per_device, norm == "batch" ? "" : " of each rank", plan.global,
+      norm == "batch" ? ", or \"sync_batch\", which takes those of all ranks together" : "");
 }
 
 // The last maps of a small image have one value: of one sample BatchNorm has no deviation.
 void check_batch_norm(const Model& model, std::int64_t per_device, std::int64_t image_size,
                       const Node& tree, Problems& problems) {
-  if (!model.row().has_rule(Rule::Kind::kBatchNorm)) return;
+  const std::string norm = norm_of(model);
+  if (norm.empty() || norm == "group") return;
   if (per_device > 1 || image_size > kBatchNormStride) return;
   problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device",
                fmt::format("is 1, of which BatchNorm cannot compute a deviation in images of {}",
                            image_size),
-               "use 2 or more, with a smaller /batch/accumulate for the same global batch");
+               "use 2 or more, with a smaller /batch/accumulate for the same global batch, or "
+               "\"norm\": \"group\" in /model");
 }
 
 }  // namespace scaletrain::recipe

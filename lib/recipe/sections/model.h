@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "lib/recipe/catalog.h"
 #include "lib/recipe/section.h"
+#include "lib/recipe/sections/batch.h"
 #include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
@@ -25,6 +27,10 @@ bool reads_tokens(const Model& model);
 // What the model's row asks of the images, which have this size.
 void check_image_size(const Model& model, std::int64_t image_size, const Node& tree,
                       Problems& problems);
+
+// A sentence for a person whose BatchNorm sees less than the batch that the step is made of; "" for
+// anybody else.
+std::string batch_norm_advice(const Model& model, const BatchPlan& plan);
 
 // What BatchNorm asks of a batch, where the model has it.
 void check_batch_norm(const Model& model, std::int64_t per_device, std::int64_t image_size,

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <vector>
+
 #include "lib/recipe/load.h"
 #include "tests/recipe/recipe_support.h"
 
@@ -12,15 +15,48 @@ TEST_CASE("BatchNorm has two values at least") {
   CHECK(error_of(minimal_recipe(), {resnet, "data.image_size=32", "batch.per_device=1"}) ==
         "--set batch.per_device: is 1, of which BatchNorm cannot compute a deviation in images of "
         "32\n"
-        "  use 2 or more, with a smaller /batch/accumulate for the same global batch");
+        "  use 2 or more, with a smaller /batch/accumulate for the same global batch, or \"norm\": "
+        "\"group\" in /model");
   CHECK(error_of(minimal_recipe(), {resnet, "data.image_size=64", "batch.per_device=1"}) ==
         "no error");
+  CHECK(error_of(minimal_recipe(), {resnet, "model.norm=group", "data.image_size=32",
+                                    "batch.per_device=1"}) == "no error");
+}
+
+TEST_CASE("who accumulates with BatchNorm is advised to take another norm") {
+  const auto advice = [](const std::vector<std::string>& set, std::int64_t accumulate) {
+    std::vector<std::string> all{R"(model={"name": "resnet18", "num_classes": 10})"};
+    all.insert(all.end(), set.begin(), set.end());
+    const Recipe recipe = parse_recipe(minimal_recipe(), "r.json", all);
+    return batch_norm_advice(
+        recipe.model, {.per_device = 8, .accumulate = accumulate, .global = 2 * 8 * accumulate});
+  };
+  CHECK(advice({}, 4) ==
+        "/model/norm: BatchNorm normalises by 8 samples at a time, not by the step's 64: use "
+        "\"group\", which needs no other sample, or \"sync_batch\", which takes those of all ranks "
+        "together");
+  CHECK(advice({"model.norm=sync_batch"}, 4) ==
+        "/model/norm: BatchNorm normalises by 8 samples at a time of each rank, not by the step's "
+        "64: use \"group\", which needs no other sample");
+  CHECK(advice({}, 1).empty());
+  CHECK(advice({"model.norm=group"}, 4).empty());
+  CHECK(advice({R"(model={"name": "vit_tiny", "num_classes": 10})"}, 4).empty());
 }
 
 TEST_CASE("the keys of a model that divide the image are checked against it") {
   CHECK(error_of(minimal_recipe(), {"model.name=vit_tiny", "data.image_size=30"}) ==
         "r.json:2: /model/patch_size: 4 does not divide /data/image_size, which is 30\n"
         "  change one of them");
+}
+
+TEST_CASE("a ConvNeXt halves its maps three times: eight patches of its stem fit in the image") {
+  const std::string convnext = R"(model={"name": "convnext_tiny", "num_classes": 10})";
+  CHECK(error_of(minimal_recipe(), {convnext, "data.image_size=28"}) ==
+        "--set model: /model/patch_size: 8 times 4 is more than /data/image_size, which is 28\n"
+        "  change one of them");
+  CHECK(error_of(minimal_recipe(), {convnext, "data.image_size=32"}) == "no error");
+  CHECK(error_of(minimal_recipe(), {convnext, "data.image_size=28", "model.patch_size=2"}) ==
+        "no error");
 }
 
 }  // namespace scaletrain::recipe

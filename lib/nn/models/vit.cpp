@@ -1,9 +1,10 @@
-// A vision transformer for small images, with the tensor names and the initialisation of timm's
-// VisionTransformer.
+// Vision transformers with the tensor names and the initialisation of timm's VisionTransformer.
 //
 // Dosovitskiy et al., "An Image is Worth 16x16 Words", 2020, section 3.1; dropout as in its
 // appendix B.1: after every dense layer but the query-key-value product and the head, and after the
-// position embedding.
+// position embedding. The mean over the patches in place of the class token: Beyer, Zhai and
+// Kolesnikov, "Better plain ViT baselines for ImageNet-1k", 2022; timm's global_pool="avg" without
+// a class token.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <torch/nn/modules/container/modulelist.h>
@@ -15,6 +16,8 @@
 
 #include "lib/nn/layers/attention.h"
 #include "lib/nn/layers/conv2d.h"
+#include "lib/nn/layers/drop_path.h"
+#include "lib/nn/layers/layer_scale.h"
 #include "lib/nn/layers/linear.h"
 #include "lib/nn/layers/norm.h"
 #include "lib/nn/model.h"
@@ -31,8 +34,10 @@ constexpr double kStd = 0.02;
 constexpr double kEps = 1e-6;
 
 struct VitConfig {
-  std::int64_t patch_size = 0, dim = 0, heads = 0, hidden = 0;
-  double dropout = 0;
+  std::int64_t patch_size = 0, dim = 0, depth = 0, heads = 0, hidden = 0, patches = 0;
+  double dropout = 0, drop_path = 0;
+  double layer_scale = 0;   // what it starts from; 0: none
+  bool class_token = true;  // which is read; otherwise the mean of all tokens
 };
 
 class VitAttention : public torch::nn::Module {
@@ -76,20 +81,31 @@ class VitMlp : public torch::nn::Module {
 
 class VitBlock : public torch::nn::Module {
  public:
-  explicit VitBlock(const VitConfig& config)
-      : norm1_(register_module("norm1", std::make_shared<LayerNorm>(config.dim, kEps))),
+  VitBlock(const VitConfig& config, double drop_path)
+      : drop_path_(drop_path),
+        norm1_(register_module("norm1", std::make_shared<LayerNorm>(config.dim, kEps))),
         attention_(register_module("attn", std::make_shared<VitAttention>(config))),
         norm2_(register_module("norm2", std::make_shared<LayerNorm>(config.dim, kEps))),
-        mlp_(register_module("mlp", std::make_shared<VitMlp>(config))) {}
+        mlp_(register_module("mlp", std::make_shared<VitMlp>(config))) {
+    if (config.layer_scale == 0) return;
+    scale1_ = register_module("ls1", std::make_shared<LayerScale>(config.dim, config.layer_scale));
+    scale2_ = register_module("ls2", std::make_shared<LayerScale>(config.dim, config.layer_scale));
+  }
 
   Tensor forward(const Tensor& input) {
-    const Tensor attended = input + attention_->forward(norm1_->forward(input));
-    return attended + mlp_->forward(norm2_->forward(attended));
+    const Tensor attended = input + branch(attention_->forward(norm1_->forward(input)), scale1_);
+    return attended + branch(mlp_->forward(norm2_->forward(attended)), scale2_);
   }
 
  private:
+  Tensor branch(const Tensor& output, const std::shared_ptr<LayerScale>& scale) {
+    return drop_path(scale ? scale->forward(output) : output, drop_path_, is_training());
+  }
+
+  double drop_path_;
   std::shared_ptr<LayerNorm> norm1_;
   std::shared_ptr<VitAttention> attention_;
+  std::shared_ptr<LayerScale> scale1_, scale2_;  // null where the model has none
   std::shared_ptr<LayerNorm> norm2_;
   std::shared_ptr<VitMlp> mlp_;
 };
@@ -115,18 +131,20 @@ class PatchEmbed : public torch::nn::Module {
 
 class Vit : public Model {
  public:
-  Vit(const VitConfig& config, std::int64_t depth, std::int64_t patches, std::int64_t classes)
-      : dropout_(config.dropout),
-        class_token_(register_parameter("cls_token", at::empty({1, 1, config.dim}))),
-        positions_(register_parameter("pos_embed", at::empty({1, patches + 1, config.dim}))),
-        patch_embed_(register_module("patch_embed", std::make_shared<PatchEmbed>(config))) {
+  Vit(const VitConfig& config, std::int64_t classes) : dropout_(config.dropout) {
+    if (config.class_token) {
+      class_token_ = register_parameter("cls_token", at::empty({1, 1, config.dim}));
+    }
+    const std::int64_t tokens = config.patches + (config.class_token ? 1 : 0);
+    positions_ = register_parameter("pos_embed", at::empty({1, tokens, config.dim}));
+    patch_embed_ = register_module("patch_embed", std::make_shared<PatchEmbed>(config));
     torch::nn::ModuleList blocks;
-    for (std::int64_t i = 0; i < depth; ++i) {
-      blocks_.push_back(std::make_shared<VitBlock>(config));
+    for (const double rate : drop_path_rates(config.drop_path, config.depth)) {
+      blocks_.push_back(std::make_shared<VitBlock>(config, rate));
       blocks->push_back(blocks_.back());
     }
     register_module("blocks", blocks);
-    norm_ = register_module("norm", std::make_shared<LayerNorm>(config.dim, kEps));
+    norm_ = register_module(norm_name(), std::make_shared<LayerNorm>(config.dim, kEps));
     head_ = register_module("head", std::make_shared<Linear>(config.dim, classes));
   }
 
@@ -142,10 +160,11 @@ class Vit : public Model {
         return {blocks_[i]->forward(input[0])};
       }));
     }
-    // The norm works token by token, and only the class token is read.
+    // The norm works token by token, and only the class token is read; the mean is taken before it.
     result.push_back(
-        unit("head", {"norm", "head"}, [this](const Flow& input, const Context&) -> Flow {
-          return {head_->forward(norm_->forward(input[0].select(1, 0)))};
+        unit("head", {norm_name(), "head"}, [this](const Flow& input, const Context&) -> Flow {
+          const Tensor read = class_token_.defined() ? input[0].select(1, 0) : input[0].mean(1);
+          return {head_->forward(norm_->forward(read))};
         }));
     return result;
   }
@@ -169,34 +188,62 @@ class Vit : public Model {
   }
 
  private:
+  // timm's, by whether it stands before or after the mean.
+  const char* norm_name() const { return class_token_.defined() ? "norm" : "fc_norm"; }
+
   // Images to tokens, the class token first.
   Tensor embed(const Tensor& images) {
-    const Tensor patches = patch_embed_->forward(images);
-    const Tensor tokens = at::cat({class_token_.expand({images.size(0), -1, -1}), patches}, 1);
+    Tensor tokens = patch_embed_->forward(images);
+    if (class_token_.defined()) {
+      tokens = at::cat({class_token_.expand({images.size(0), -1, -1}), tokens}, 1);
+    }
     return at::dropout(tokens + positions_, dropout_, is_training());
   }
 
   double dropout_;
-  Tensor class_token_, positions_;
+  Tensor class_token_;  // undefined where the model has none
+  Tensor positions_;
   std::shared_ptr<PatchEmbed> patch_embed_;
   std::vector<std::shared_ptr<VitBlock>> blocks_;
   std::shared_ptr<LayerNorm> norm_;
   std::shared_ptr<Linear> head_;
 };
 
-}  // namespace
-
-std::shared_ptr<Model> make_vit_tiny(const recipe::Model& model, std::int64_t image_size) {
+std::shared_ptr<Model> make_vit(const recipe::Model& model, std::int64_t image_size) {
+  const std::int64_t side = image_size / model.integer("patch_size");
   const VitConfig config{
       .patch_size = model.integer("patch_size"),
       .dim = model.integer("dim"),
+      .depth = model.integer("depth"),
       .heads = model.integer("heads"),
       .hidden = static_cast<std::int64_t>(static_cast<double>(model.integer("dim")) *
                                           model.number("mlp_ratio")),
+      .patches = side * side,
       .dropout = model.number("dropout"),
+      .drop_path = model.number("drop_path"),
+      .layer_scale = model.number("layer_scale"),
+      .class_token = model.text("pool") == "token",
   };
-  const std::int64_t side = image_size / config.patch_size;
-  return std::make_shared<Vit>(config, model.integer("depth"), side * side, model.num_classes);
+  return std::make_shared<Vit>(config, model.num_classes);
+}
+
+}  // namespace
+
+// The rows differ in their defaults alone.
+std::shared_ptr<Model> make_vit_tiny(const recipe::Model& model, std::int64_t image_size) {
+  return make_vit(model, image_size);
+}
+
+std::shared_ptr<Model> make_vit_small(const recipe::Model& model, std::int64_t image_size) {
+  return make_vit(model, image_size);
+}
+
+std::shared_ptr<Model> make_vit_base(const recipe::Model& model, std::int64_t image_size) {
+  return make_vit(model, image_size);
+}
+
+std::shared_ptr<Model> make_vit_large(const recipe::Model& model, std::int64_t image_size) {
+  return make_vit(model, image_size);
 }
 
 }  // namespace scaletrain::nn
