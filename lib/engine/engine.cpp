@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "lib/core/philox.h"
+#include "lib/engine/training_context.h"
 #include "lib/optim/norm.h"
 
 namespace scaletrain::engine {
@@ -31,7 +32,10 @@ void reseed(at::Device device, const Draws& draws, std::size_t unit) {
 }  // namespace
 
 Engine::Engine(const EngineParts& parts, std::uint64_t seed)
-    : parts_(parts), units_(parts.model.units()), seed_(seed) {}
+    : parts_(parts),
+      units_(parts.model.units()),
+      context_(training_context(parts.mesh.data())),
+      seed_(seed) {}
 
 void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
                  const std::function<void(const at::Tensor&)>& before_last_backward) {
@@ -56,7 +60,7 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
 at::Tensor Engine::forward(std::int64_t step, std::int64_t block, const task::Example& example) {
   const Draws draws{.seed = seed_, .step = step, .block = block};
   return parts_.precision.forward([&] {
-    const units::Flow output = units::run(units_, {example.input}, {}, [&](std::size_t unit) {
+    const units::Flow output = units::run(units_, {example.input}, context_, [&](std::size_t unit) {
       reseed(parts_.mesh.world().device(), draws, unit);
     });
     return parts_.task.loss_sum(output.front(), example);

@@ -2,9 +2,11 @@
 
 #include <ATen/Parallel.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "lib/core/log.h"
 #include "lib/core/mesh_plan.h"
 #include "lib/dist/device.h"
 #include "lib/train/agreement.h"
@@ -74,7 +76,11 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state);
   run.beat.set_total_steps(run.length.total_steps);
   run.learner = build_learner(run.recipe, device, run.length, run.batch.global, models);
-  if (run.group->rank() == 0) warn_of_warmup(run.recipe, run.length);
+  if (run.group->rank() == 0) {
+    warn_of_warmup(run.recipe, run.length);
+    const std::string advice = recipe::batch_norm_advice(run.recipe.model, run.batch);
+    if (!advice.empty()) core::warn("{}", advice);
+  }
   compare_with_others(run, std::move(claims));
 
   place(run);

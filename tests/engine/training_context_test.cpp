@@ -1,0 +1,116 @@
+#include "lib/engine/training_context.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <torch/utils.h>
+
+#include <algorithm>
+#include <string>
+
+#include "lib/nn/model.h"
+#include "lib/recipe/lists.h"
+#include "tests/dist/ranks.h"
+
+namespace scaletrain::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kSamples = 8;
+
+std::shared_ptr<nn::Model> make_net(const std::string& norm) {
+  recipe::Model model;
+  recipe::choose(model, *recipe::models().find("mobilenet_v3_small"));
+  model.num_classes = 10;
+  model.options["norm"] = norm;
+  model.options["dropout"] = 0.0;
+  auto net = nn::make_model(model, 32, 1);
+  net->to(at::kDouble);  // a net of many norms multiplies what fp32 rounds
+  return net;
+}
+
+struct Samples {
+  Samples() {
+    torch::manual_seed(5);
+    images = torch::randn({kSamples, 3, 32, 32}, at::kDouble);
+    factors = torch::randn({kSamples, 10}, at::kDouble);
+  }
+  at::Tensor images, factors;
+};
+
+// Adds the gradients of these samples' share of the loss to the parameters'.
+void add_gradients(nn::Model& net, const units::Context& context, std::int64_t begin,
+                   std::int64_t count) {
+  const Samples samples;
+  const at::Tensor logits =
+      units::run(net.units(), {samples.images.narrow(0, begin, count)}, context).front();
+  (logits * samples.factors.narrow(0, begin, count)).sum().backward();
+}
+
+// Largest difference of a tensor of `ours` from that of `theirs`, over the largest of theirs. Some
+// gradients are zero but for rounding: a shift before BatchNorm changes nothing.
+double largest_difference(nn::Model& ours, nn::Model& theirs) {
+  constexpr double kZero = 1e-6;
+  double worst = 0;
+  const auto compare = [&worst](const at::Tensor& actual, const at::Tensor& expected) {
+    const double far = (actual - expected).abs().max().item<double>();
+    worst = std::max(worst, far / std::max(kZero, expected.abs().max().item<double>()));
+  };
+  const auto gradients = theirs.named_parameters();
+  for (const auto& item : ours.named_parameters()) {
+    compare(item.value().grad(), gradients[item.key()].grad());
+  }
+  const auto buffers = theirs.named_buffers();
+  for (const auto& item : ours.named_buffers()) {
+    if (item.key().ends_with("num_batches_tracked")) continue;
+    compare(item.value(), buffers[item.key()]);
+  }
+  return worst;
+}
+
+// Of two ranks with half of the samples each from one with all of them and BatchNorm.
+double difference_on_two_ranks(const core::WorkerEnv& env, const std::string& norm) {
+  dist::Group group(env, at::kCPU, 30s);
+  const auto net = make_net(norm), whole = make_net("batch");
+  add_gradients(*net, training_context(group), group.rank() * kSamples / 2, kSamples / 2);
+  for (const at::Tensor& parameter : net->parameters()) {
+    group.all_reduce_sum(parameter.grad(), "gradient").wait();
+  }
+  add_gradients(*whole, {}, 0, kSamples);
+  group.end("end");
+  return largest_difference(*net, *whole);
+}
+
+}  // namespace
+
+TEST_CASE("SyncBatchNorm on two ranks equals one rank with the double batch; BatchNorm does not") {
+  const auto results = testing::run_ranks({}, [](const core::WorkerEnv& env) {
+    const double sync = difference_on_two_ranks(env, "sync_batch");
+    return std::string(sync < 1e-9 ? "equal" : fmt::format("off by {}", sync));
+  });
+  for (const auto& result : results) CHECK(result.text == "equal");
+  const auto apart = testing::run_ranks({}, [](const core::WorkerEnv& env) {
+    return std::string(difference_on_two_ranks(env, "batch") > 1e-3 ? "apart" : "equal");
+  });
+  for (const auto& result : apart) CHECK(result.text == "apart");
+}
+
+TEST_CASE("micro-batches with GroupNorm add up to the gradients of the whole batch") {
+  for (const auto& [norm, is_equal] : {std::pair{"group", true}, std::pair{"batch", false}}) {
+    const std::string name = norm;
+    CAPTURE(name);
+    const auto net = make_net(norm), whole = make_net(norm);
+    for (std::int64_t begin = 0; begin < kSamples; begin += 2) add_gradients(*net, {}, begin, 2);
+    add_gradients(*whole, {}, 0, kSamples);
+    const double difference = largest_difference(*net, *whole);
+    CHECK((difference < 1e-9) == is_equal);
+  }
+}
+
+TEST_CASE("one rank alone sums nothing") {
+  dist::Group alone(core::WorkerEnv(), at::kCPU, 1s);
+  CHECK_FALSE(training_context(alone).sum_over_ranks);
+}
+
+}  // namespace scaletrain::engine
