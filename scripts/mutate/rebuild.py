@@ -17,7 +17,7 @@ def fail(text, remedy):
     sys.exit(f"mutate: {text}\n  {remedy}")
 
 
-def run(words, folder, failure, limit_s=1200):
+def run(words, folder, failure, limit_s=3600):
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False,
                           timeout=limit_s)
     if done.returncode != 0:
