@@ -32,10 +32,7 @@ void reseed(at::Device device, const Draws& draws, std::size_t unit) {
 }  // namespace
 
 Engine::Engine(const EngineParts& parts, std::uint64_t seed)
-    : parts_(parts),
-      units_(parts.model.units()),
-      context_(training_context(parts.mesh.data())),
-      seed_(seed) {}
+    : parts_(parts), units_(parts.model.units()), seed_(seed) {}
 
 void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
                  const std::function<void(const at::Tensor&)>& before_last_backward) {
@@ -60,7 +57,8 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
 at::Tensor Engine::forward(std::int64_t step, std::int64_t block, const task::Example& example) {
   const Draws draws{.seed = seed_, .step = step, .block = block};
   return parts_.precision.forward([&] {
-    const units::Flow output = units::run(units_, {example.input}, context_, [&](std::size_t unit) {
+    const units::Context context = training_context(example.context, parts_.mesh.data());
+    const units::Flow output = units::run(units_, {example.input}, context, [&](std::size_t unit) {
       reseed(parts_.mesh.world().device(), draws, unit);
     });
     return parts_.task.loss_sum(output.front(), example);
@@ -99,8 +97,10 @@ at::Tensor Engine::squared_norm() const {
 }
 
 at::Tensor Engine::evaluate(const task::Example& example) {
-  return parts_.precision.forward(
-      [&] { return parts_.task.sums(units::run(units_, {example.input}, {}).front(), example); });
+  return parts_.precision.forward([&] {
+    const units::Flow output = units::run(units_, {example.input}, example.context);
+    return parts_.task.sums(output.front(), example);
+  });
 }
 
 }  // namespace scaletrain::engine

@@ -66,7 +66,6 @@ class Engine {
 
   EngineParts parts_;
   std::vector<units::Unit> units_;  // the model's
-  units::Context context_;          // of training
   std::uint64_t seed_;
 };
 

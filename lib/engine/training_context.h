@@ -6,8 +6,8 @@
 
 namespace scaletrain::engine {
 
-// For a training pass on one of the ranks of `data`, which have other samples of the same step and
-// outlive it.
-units::Context training_context(dist::Group& data);
+// `context` of a batch for a training pass on one of the ranks of `data`, which have other samples
+// of the same step and outlive it.
+units::Context training_context(units::Context context, dist::Group& data);
 
 }  // namespace scaletrain::engine

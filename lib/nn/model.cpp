@@ -10,8 +10,8 @@
 
 namespace scaletrain::nn {
 
-at::Tensor Model::forward(const at::Tensor& input) {
-  return units::run(units(), {input}, {}).front();
+at::Tensor Model::forward(const at::Tensor& input, const units::Context& context) {
+  return units::run(units(), {input}, context).front();
 }
 
 void Model::initialise(const std::string& name, const at::Tensor& logical,

@@ -25,7 +25,7 @@ class Model : public torch::nn::Module {
   virtual std::vector<units::Unit> units() = 0;
 
   // The units' fold.
-  at::Tensor forward(const at::Tensor& input);
+  at::Tensor forward(const at::Tensor& input, const units::Context& context = {});
 
   // Fills `logical`, the whole of the parameter `name` as a plain fp32 tensor on the CPU, with what
   // it starts from, drawn from `generator` alone. make_model() calls it once for each parameter.

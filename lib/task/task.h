@@ -17,6 +17,7 @@
 #include "lib/recipe/recipe.h"
 #include "lib/recipe/task.h"
 #include "lib/storage/stores.h"
+#include "lib/units/unit.h"
 
 namespace scaletrain::task {
 
@@ -42,6 +43,7 @@ struct OpenSet {
 // A batch on the device, as the model takes it.
 struct Example {
   at::Tensor input, target;
+  units::Context context = {};  // side values that all units may need
 };
 
 class Task {

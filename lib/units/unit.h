@@ -16,13 +16,23 @@ namespace scaletrain::units {
 // What goes from one unit to the next; [0] is the main tensor.
 using Flow = std::vector<at::Tensor>;
 
-// How a unit is run; the same for all units of one pass.
+class Cache;
+
+// How a unit is run; the same for all units of one pass. What is undefined or null is not there.
 struct Context {
   bool again =
       false;  // it ran on this input before: what counts passes, as BatchNorm does, does not
   // Adds up `values`, in place, over the ranks that train on other samples at the same time; all of
   // them call it equally often and in the same order. Empty where this rank has all samples.
   std::function<void(const at::Tensor& values)> sum_over_ranks = {};
+  // [batch, tokens] int64: at which place of its text each token stands; otherwise they stand one
+  // behind the other.
+  at::Tensor positions = {};
+  // [batch, 1, tokens, tokens] bool: which tokens (last) each token sees, in place of all before
+  // it.
+  at::Tensor sees = {};
+  // The tokens before these; without gradients.
+  Cache* cache = nullptr;
 };
 
 struct Unit {

@@ -73,7 +73,7 @@ double largest_difference(nn::Model& ours, nn::Model& theirs) {
 double difference_on_two_ranks(const core::WorkerEnv& env, const std::string& norm) {
   dist::Group group(env, at::kCPU, 30s);
   const auto net = make_net(norm), whole = make_net("batch");
-  add_gradients(*net, training_context(group), group.rank() * kSamples / 2, kSamples / 2);
+  add_gradients(*net, training_context({}, group), group.rank() * kSamples / 2, kSamples / 2);
   for (const at::Tensor& parameter : net->parameters()) {
     group.all_reduce_sum(parameter.grad(), "gradient").wait();
   }
@@ -110,7 +110,7 @@ TEST_CASE("micro-batches with GroupNorm add up to the gradients of the whole bat
 
 TEST_CASE("one rank alone sums nothing") {
   dist::Group alone(core::WorkerEnv(), at::kCPU, 1s);
-  CHECK_FALSE(training_context(alone).sum_over_ranks);
+  CHECK_FALSE(training_context({}, alone).sum_over_ranks);
 }
 
 }  // namespace scaletrain::engine

@@ -98,7 +98,7 @@ class Twin:
             "optimizer": {"name": "sgd", "lr": 0.1},
             "output": "unused",
         }
-        if model == "gpt2":
+        if "vocab_size" in recipe["model"]:
             recipe["data"] = {"train": {"tokens": "unused.bin"}, "context": 8}
         else:
             recipe["model"].setdefault("num_classes", NUM_CLASSES)
@@ -117,18 +117,19 @@ class Twin:
         lines = [line.split(" ") for line in self._run("shapes", self.recipe).splitlines()]
         return {name: tuple(map(int, filter(None, sizes.split(",")))) for name, sizes in lines}
 
-    def logits(self, state, inputs):
-        """inputs: images, or tokens of a language model."""
+    def logits(self, state, inputs, **more):
+        """inputs: images, or tokens of a language model; `more`: further tensors of the program's
+        input."""
         out = self.folder / "logits.safetensors"
         self._run("logits", self.recipe, self._save("weights", state),
-                  self._save("input", {"inputs": inputs}), out)
+                  self._save("input", {"inputs": inputs, **more}), out)
         return load_file(out)["logits"]
 
-    def gradients(self, state, inputs, targets):
+    def gradients(self, state, inputs, targets, **more):
         """Of the mean loss over one batch, by the parameters' names."""
         out = self.folder / "gradients.safetensors"
         self._run("gradients", self.recipe, self._save("weights", state),
-                  self._save("batch", {"inputs": inputs, "targets": targets}), out)
+                  self._save("batch", {"inputs": inputs, "targets": targets, **more}), out)
         return load_file(out)
 
     def losses(self, state, inputs, targets, **more):

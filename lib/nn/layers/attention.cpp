@@ -2,15 +2,43 @@
 
 #include <ATen/ATen.h>
 
-namespace scaletrain::nn {
+#include <optional>
 
-at::Tensor Attention::forward(const at::Tensor& qkv) const {
+#include "lib/units/cache.h"
+
+namespace scaletrain::nn {
+namespace {
+
+// Every head as often as it takes to have `heads`, side by side.
+at::Tensor repeat_heads(const at::Tensor& tensor, std::int64_t heads) {
+  const std::int64_t times = heads / tensor.size(1);
+  return times == 1 ? tensor : tensor.repeat_interleave(times, 1);
+}
+
+}  // namespace
+
+at::Tensor Attention::forward(const at::Tensor& qkv, const units::Context& context) const {
   const std::int64_t batch = qkv.size(0), tokens = qkv.size(1);
   const at::Tensor parts = qkv.view({batch, tokens, 3, -1, options_.head_dim})
                                .permute({2, 0, 3, 1, 4});  // [3, batch, heads, tokens, head_dim]
+  return forward(parts[0], parts[1], parts[2], context);
+}
+
+at::Tensor Attention::forward(const at::Tensor& queries, const at::Tensor& keys,
+                              const at::Tensor& values, const units::Context& context) const {
+  const std::int64_t heads = queries.size(1), tokens = queries.size(2);
+  units::Cache::Held all{.keys = keys, .values = values};
+  if (context.cache != nullptr) all = context.cache->extend(this, all);
+  const std::int64_t before = all.keys.size(2) - tokens;
+  std::optional<at::Tensor> sees;
+  if (context.sees.defined()) sees = context.sees;
+  if (options_.causal && before > 0 && tokens > 1) {  // otherwise one token sees all
+    sees = at::ones({tokens, before + tokens}, queries.options().dtype(at::kBool)).tril(before);
+  }
   const at::Tensor mixed = at::scaled_dot_product_attention(
-      parts[0], parts[1], parts[2], {}, is_training() ? options_.dropout : 0.0, options_.causal);
-  return mixed.transpose(1, 2).reshape({batch, tokens, -1});
+      queries, repeat_heads(all.keys, heads), repeat_heads(all.values, heads), sees,
+      is_training() ? options_.dropout : 0.0, options_.causal && !sees && before == 0);
+  return mixed.transpose(1, 2).reshape({queries.size(0), tokens, -1});
 }
 
 }  // namespace scaletrain::nn

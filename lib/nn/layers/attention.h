@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "lib/units/unit.h"
+
 namespace scaletrain::nn {
 
 // Without tensors of its own: the projections around it are a model's, under the names that it has
@@ -20,7 +22,14 @@ class Attention : public torch::nn::Module {
 
   // [batch, tokens, 3 * heads * head_dim], queries, keys and values side by side
   //   -> [batch, tokens, heads * head_dim]; the number of heads follows from the width.
-  at::Tensor forward(const at::Tensor& qkv) const;
+  at::Tensor forward(const at::Tensor& qkv, const units::Context& context = {}) const;
+
+  // Queries [batch, heads, tokens, head_dim], keys and values alike or with fewer heads, each of
+  // which serves as many neighbouring queries (Ainslie et al., GQA, 2023)
+  //   -> [batch, tokens, heads * head_dim]. Where the context has a cache, what it holds of this
+  // layer stands before them; where it says what each token sees, that is it.
+  at::Tensor forward(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                     const units::Context& context = {}) const;
 
  private:
   Options options_;

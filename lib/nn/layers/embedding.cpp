@@ -13,7 +13,9 @@ at::Tensor Embedding::forward(const at::Tensor& ids) const { return at::embeddin
 
 at::Tensor Embedding::scores(const at::Tensor& input) const { return at::linear(input, weight_); }
 
-at::Tensor Embedding::first(std::int64_t count) const { return weight_.narrow(0, 0, count); }
+at::Tensor Embedding::rows(std::int64_t begin, std::int64_t count) const {
+  return weight_.narrow(0, begin, count);
+}
 
 void Embedding::initialise(const std::string& /*name*/, const at::Tensor& logical,
                            at::Generator generator) const {

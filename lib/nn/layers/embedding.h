@@ -21,8 +21,8 @@ class Embedding : public Layer {
   // Embedding to Improve Language Models, 2016).
   at::Tensor scores(const at::Tensor& input) const;
 
-  // The first `count` rows, [count, dim].
-  at::Tensor first(std::int64_t count) const;
+  // `count` rows from row `begin` on, [count, dim].
+  at::Tensor rows(std::int64_t begin, std::int64_t count) const;
 
   // Standard normal.
   void initialise(const std::string& name, const at::Tensor& logical,

@@ -18,6 +18,7 @@
 #include "lib/nn/layers/linear.h"
 #include "lib/nn/layers/norm.h"
 #include "lib/nn/model.h"
+#include "lib/units/cache.h"
 
 namespace scaletrain::nn {
 namespace {
@@ -50,8 +51,8 @@ class Gpt2Attention : public torch::nn::Module {
         proj_(register_module("c_proj", make_product(config.dim, config.dim))) {}
 
   // [batch, tokens, dim] -> the same.
-  Tensor forward(const Tensor& input) {
-    const Tensor output = proj_->forward(mix_->forward(qkv_->forward(input)));
+  Tensor forward(const Tensor& input, const Context& context) {
+    const Tensor output = proj_->forward(mix_->forward(qkv_->forward(input), context));
     return at::dropout(output, dropout_, is_training());
   }
 
@@ -87,8 +88,8 @@ class Gpt2Block : public torch::nn::Module {
         norm2_(register_module("ln_2", std::make_shared<LayerNorm>(config.dim, kEps))),
         mlp_(register_module("mlp", std::make_shared<Gpt2Mlp>(config))) {}
 
-  Tensor forward(const Tensor& input) {
-    const Tensor attended = input + attention_->forward(norm1_->forward(input));
+  Tensor forward(const Tensor& input, const Context& context) {
+    const Tensor attended = input + attention_->forward(norm1_->forward(input), context);
     return attended + mlp_->forward(norm2_->forward(attended));
   }
 
@@ -120,15 +121,16 @@ class Gpt2 : public Model {
     std::vector<units::Unit> result;
     result.reserve(blocks_.size() + 2);
     result.push_back(
-        unit("stem", {"wte", "wpe"}, [this](const Flow& input, const Context&) -> Flow {
-          const Tensor sum = tokens_->forward(input[0]) + positions_->first(input[0].size(1));
+        unit("stem", {"wte", "wpe"}, [this](const Flow& input, const Context& context) -> Flow {
+          const Tensor sum = tokens_->forward(input[0]) + places(input[0].size(1), context);
           return {at::dropout(sum, dropout_, is_training())};
         }));
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       const std::string name = fmt::format("h.{}", i);
-      result.push_back(unit(name, {name}, [this, i](const Flow& input, const Context&) -> Flow {
-        return {blocks_[i]->forward(input[0])};
-      }));
+      result.push_back(
+          unit(name, {name}, [this, i](const Flow& input, const Context& context) -> Flow {
+            return {blocks_[i]->forward(input[0], context)};
+          }));
     }
     result.push_back(
         unit("head", {"ln_f", "wte"}, [this](const Flow& input, const Context&) -> Flow {
@@ -151,6 +153,12 @@ class Gpt2 : public Model {
   }
 
  private:
+  // What is added for where each of the tokens stands: [tokens, dim], or [batch, tokens, dim].
+  Tensor places(std::int64_t tokens, const Context& context) const {
+    if (context.positions.defined()) return positions_->forward(context.positions);
+    return positions_->rows(context.cache ? context.cache->length() : 0, tokens);
+  }
+
   double dropout_, last_std_;
   std::shared_ptr<Embedding> tokens_, positions_;
   std::vector<std::shared_ptr<Gpt2Block>> blocks_;

@@ -5,6 +5,9 @@
 #include <torch/utils.h>
 
 #include <cmath>
+#include <vector>
+
+#include "lib/units/cache.h"
 
 namespace scaletrain::nn {
 namespace {
@@ -54,6 +57,52 @@ TEST_CASE(
   const at::Tensor whole = layer.forward(qkv.flatten(2));
   const at::Tensor second = layer.forward(qkv.narrow(3, 4, 4).flatten(2));  // its second head
   CHECK(at::allclose(whole.narrow(2, 4, 4), second, 1e-5, 1e-6));
+}
+
+TEST_CASE("a head of keys and values serves neighbouring heads of queries") {
+  torch::manual_seed(5);
+  const Attention layer({.head_dim = 4, .causal = true});
+  const at::Tensor queries = torch::randn({2, 6, 5, 4});
+  const at::Tensor keys = torch::randn({2, 2, 5, 4}), values = torch::randn({2, 2, 5, 4});
+  const auto spread = [](const at::Tensor& two) {
+    return at::cat(
+        {two.narrow(1, 0, 1).expand({-1, 3, -1, -1}), two.narrow(1, 1, 1).expand({-1, 3, -1, -1})},
+        1);
+  };
+  const at::Tensor output = layer.forward(queries, keys, values);
+  CHECK(output.sizes() == at::IntArrayRef({2, 5, 24}));
+  CHECK(at::allclose(output, layer.forward(queries, spread(keys), spread(values)), 1e-5, 1e-6));
+}
+
+TEST_CASE("with a cache, tokens give in parts what they give together") {
+  torch::manual_seed(6);
+  const Attention layer({.head_dim = 4, .causal = true});
+  const at::Tensor queries = torch::randn({1, 4, 7, 4});
+  const at::Tensor keys = torch::randn({1, 2, 7, 4}), values = torch::randn({1, 2, 7, 4});
+  const at::Tensor together = layer.forward(queries, keys, values);
+  units::Cache cache(8);
+  std::int64_t begin = 0;
+  for (const std::int64_t count : {3, 1, 2, 1}) {
+    const auto part = [&](const at::Tensor& all) { return all.narrow(2, begin, count); };
+    const at::Tensor output =
+        layer.forward(part(queries), part(keys), part(values), {.cache = &cache});
+    CHECK(at::allclose(output, together.narrow(1, begin, count), 1e-5, 1e-6));
+    cache.advance(count);
+    begin += count;
+  }
+}
+
+TEST_CASE("attention sees what the context says, in values and gradients") {
+  torch::manual_seed(7);
+  const Attention layer({.head_dim = 4, .causal = true});
+  const at::Tensor qkv = torch::randn({1, 5, 3 * 8}).requires_grad_(true);
+  at::Tensor sees = at::ones({1, 1, 5, 5}, at::kBool).tril();
+  sees.slice(2, 2).slice(3, 0, 2).fill_(false);  // two texts, of 2 tokens and of 3
+  const at::Tensor output = layer.forward(qkv, {.sees = sees});
+  CHECK(at::allclose(output.narrow(1, 0, 2), layer.forward(qkv.narrow(1, 0, 2)), 1e-5, 1e-6));
+  CHECK(at::allclose(output.narrow(1, 2, 3), layer.forward(qkv.narrow(1, 2, 3)), 1e-5, 1e-6));
+  output.narrow(1, 2, 3).square().sum().backward();
+  CHECK(qkv.grad().narrow(1, 0, 2).abs().max().item<double>() == 0);
 }
 
 TEST_CASE("attention drops weights in training only, and draws them from the generator") {

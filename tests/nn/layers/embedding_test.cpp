@@ -20,7 +20,7 @@ TEST_CASE("Embedding is PyTorch's, in values and gradients") {
                  [&](const at::Tensor& x) { return peer->forward(x); }, ids, ours, *peer);
 }
 
-TEST_CASE("scores are products with every row, and first() gives rows") {
+TEST_CASE("scores are products with every row, and rows() are those of the table") {
   torch::manual_seed(2);
   const Embedding table(7, 4);
   const at::Tensor weight = table.named_parameters()["weight"];
@@ -30,7 +30,7 @@ TEST_CASE("scores are products with every row, and first() gives rows") {
   }
   const at::Tensor input = torch::randn({2, 3, 4});
   CHECK(at::allclose(table.scores(input), at::matmul(input, weight.t())));
-  CHECK(at::equal(table.first(2), weight.slice(0, 0, 2)));
+  CHECK(at::equal(table.rows(3, 2), weight.slice(0, 3, 5)));
 }
 
 TEST_CASE("an embedding starts as a standard normal") {

@@ -1,0 +1,28 @@
+// Normalisation by the root of the mean square, without taking the mean away.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/nn/layers/layer.h"
+
+namespace scaletrain::nn {
+
+// "weight" [channels], which starts as one: x / sqrt(mean(x^2) + eps) * weight, over the channels
+// (Zhang and Sennrich, Root Mean Square Layer Normalization, 2019, equation 4).
+class RmsNorm : public Layer {
+ public:
+  RmsNorm(std::int64_t channels, double eps);
+
+  // [..., channels] -> the same.
+  at::Tensor forward(const at::Tensor& input) const;
+
+  void initialise(const std::string& name, const at::Tensor& logical,
+                  at::Generator generator) const override;
+
+ private:
+  double eps_;
+  at::Tensor weight_;
+};
+
+}  // namespace scaletrain::nn

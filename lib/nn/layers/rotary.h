@@ -1,0 +1,47 @@
+// Rotary position embedding: queries and keys are turned by angles that grow with the position, so
+// that their products depend on how far apart two tokens are.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace scaletrain::nn {
+
+// How angles are stretched for sequences longer than those of the original training.
+struct RotaryScaling {
+  enum class Kind {
+    kNone,
+    kLinear,  // all of them by `factor` (Chen et al., Extending Context Window of Large Language
+              // Models via Positional Interpolation, 2023)
+    kLlama3   // slow ones by `factor`, fast ones not, those between partly (The Llama 3 Herd of
+              // Models, 2024; as in the published code of Llama 3.1)
+  };
+  Kind kind = Kind::kNone;
+  double factor = 1;
+  // Of kLlama3: wavelengths above original / low are slow, those below original / high are fast.
+  double low = 1, high = 4;
+  std::int64_t original = 8192;
+};
+
+// Without tensors of a model: one is shared by all blocks. Su et al., RoFormer, 2021, section 3.2,
+// with the halves of a head as pairs, as Hugging Face stores Llama.
+class Rotary {
+ public:
+  struct Options {
+    std::int64_t head_dim = 0;  // even
+    std::int64_t positions = 0;
+    double theta = 10000;
+    RotaryScaling scaling = {};
+  };
+  explicit Rotary(const Options& options);
+
+  // [batch, heads, tokens, head_dim], the first token at position `first` -> the same, in its type;
+  // first + tokens is `positions` at most.
+  at::Tensor forward(const at::Tensor& input, std::int64_t first = 0);
+
+ private:
+  at::Tensor cosines_, sines_;  // [positions, head_dim / 2] fp32, on the device of the last input
+};
+
+}  // namespace scaletrain::nn

@@ -1,0 +1,234 @@
+// A Llama-style decoder of any size, with the tensor names, the initialisation and the layouts of
+// Hugging Face's LlamaForCausalLM.
+//
+// Touvron et al., LLaMA, 2023, section 2.2: RMSNorm in front of every part, SwiGLU (Shazeer, GLU
+// Variants Improve Transformer, 2020), rotary positions, no biases; grouped queries as in Llama 2.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <torch/nn/modules/container/modulelist.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/core/error.h"
+#include "lib/nn/layers/attention.h"
+#include "lib/nn/layers/embedding.h"
+#include "lib/nn/layers/linear.h"
+#include "lib/nn/layers/rms_norm.h"
+#include "lib/nn/layers/rotary.h"
+#include "lib/nn/model.h"
+#include "lib/units/cache.h"
+
+namespace scaletrain::nn {
+namespace {
+
+using at::Tensor;
+using units::Context;
+using units::Flow;
+
+constexpr double kStd = 0.02;
+constexpr std::int64_t kHiddenMultiple = 256;
+
+struct LlamaConfig {
+  std::int64_t vocabulary = 0, positions = 0, dim = 0, depth = 0, heads = 0, kv_heads = 0,
+               hidden = 0;
+  double eps = 0, theta = 0;
+  RotaryScaling scaling;
+  bool tied = false;
+
+  std::int64_t head_dim() const { return dim / heads; }
+};
+
+std::shared_ptr<Linear> make_projection(std::int64_t in, std::int64_t out) {
+  return std::make_shared<Linear>(Linear::Options{.in = in, .out = out, .bias = false});
+}
+
+class LlamaAttention : public torch::nn::Module {
+ public:
+  LlamaAttention(const LlamaConfig& config, std::shared_ptr<Rotary> rotary)
+      : head_dim_(config.head_dim()),
+        rotary_(std::move(rotary)),
+        q_(register_module("q_proj", make_projection(config.dim, config.dim))),
+        k_(register_module("k_proj", make_projection(config.dim, config.kv_heads * head_dim_))),
+        v_(register_module("v_proj", make_projection(config.dim, config.kv_heads * head_dim_))),
+        mix_(register_module("mix", std::make_shared<Attention>(Attention::Options{
+                                        .head_dim = head_dim_, .causal = true}))),
+        o_(register_module("o_proj", make_projection(config.dim, config.dim))) {}
+
+  // [batch, tokens, dim] -> the same.
+  Tensor forward(const Tensor& input, const Context& context) {
+    // Products depend on distances alone: a document need not begin at position 0.
+    const std::int64_t first = context.cache ? context.cache->length() : 0;
+    const Tensor queries = rotary_->forward(heads_of(q_->forward(input)), first);
+    const Tensor keys = rotary_->forward(heads_of(k_->forward(input)), first);
+    return o_->forward(mix_->forward(queries, keys, heads_of(v_->forward(input)), context));
+  }
+
+ private:
+  // [batch, tokens, heads * head_dim] -> [batch, heads, tokens, head_dim].
+  Tensor heads_of(const Tensor& flat) const {
+    return flat.unflatten(-1, {-1, head_dim_}).transpose(1, 2);
+  }
+
+  std::int64_t head_dim_;
+  std::shared_ptr<Rotary> rotary_;
+  std::shared_ptr<Linear> q_, k_, v_;
+  std::shared_ptr<Attention> mix_;
+  std::shared_ptr<Linear> o_;
+};
+
+class LlamaMlp : public torch::nn::Module {
+ public:
+  explicit LlamaMlp(const LlamaConfig& config)
+      : gate_(register_module("gate_proj", make_projection(config.dim, config.hidden))),
+        up_(register_module("up_proj", make_projection(config.dim, config.hidden))),
+        down_(register_module("down_proj", make_projection(config.hidden, config.dim))) {}
+
+  Tensor forward(const Tensor& input) {
+    return down_->forward(at::silu(gate_->forward(input)) * up_->forward(input));
+  }
+
+ private:
+  std::shared_ptr<Linear> gate_, up_, down_;
+};
+
+class LlamaBlock : public torch::nn::Module {
+ public:
+  LlamaBlock(const LlamaConfig& config, std::shared_ptr<Rotary> rotary)
+      : norm1_(
+            register_module("input_layernorm", std::make_shared<RmsNorm>(config.dim, config.eps))),
+        attention_(register_module("self_attn",
+                                   std::make_shared<LlamaAttention>(config, std::move(rotary)))),
+        norm2_(register_module("post_attention_layernorm",
+                               std::make_shared<RmsNorm>(config.dim, config.eps))),
+        mlp_(register_module("mlp", std::make_shared<LlamaMlp>(config))) {}
+
+  Tensor forward(const Tensor& input, const Context& context) {
+    const Tensor attended = input + attention_->forward(norm1_->forward(input), context);
+    return attended + mlp_->forward(norm2_->forward(attended));
+  }
+
+ private:
+  std::shared_ptr<RmsNorm> norm1_;
+  std::shared_ptr<LlamaAttention> attention_;
+  std::shared_ptr<RmsNorm> norm2_;
+  std::shared_ptr<LlamaMlp> mlp_;
+};
+
+// What Hugging Face calls "model": all but the head.
+class LlamaTrunk : public torch::nn::Module {
+ public:
+  explicit LlamaTrunk(const LlamaConfig& config)
+      : tokens(register_module("embed_tokens",
+                               std::make_shared<Embedding>(config.vocabulary, config.dim))) {
+    const auto rotary = std::make_shared<Rotary>(Rotary::Options{.head_dim = config.head_dim(),
+                                                                 .positions = config.positions,
+                                                                 .theta = config.theta,
+                                                                 .scaling = config.scaling});
+    torch::nn::ModuleList layers;
+    blocks.reserve(static_cast<std::size_t>(config.depth));
+    for (std::int64_t i = 0; i < config.depth; ++i) {
+      blocks.push_back(std::make_shared<LlamaBlock>(config, rotary));
+      layers->push_back(blocks.back());
+    }
+    register_module("layers", layers);
+    norm = register_module("norm", std::make_shared<RmsNorm>(config.dim, config.eps));
+  }
+
+  std::shared_ptr<Embedding> tokens;
+  std::vector<std::shared_ptr<LlamaBlock>> blocks;
+  std::shared_ptr<RmsNorm> norm;
+};
+
+class Llama : public Model {
+ public:
+  explicit Llama(const LlamaConfig& config)
+      : trunk_(register_module("model", std::make_shared<LlamaTrunk>(config))) {
+    if (!config.tied) {
+      head_ = register_module("lm_head", make_projection(config.dim, config.vocabulary));
+    }
+  }
+
+  std::vector<units::Unit> units() override {
+    std::vector<units::Unit> result;
+    result.reserve(trunk_->blocks.size() + 2);
+    result.push_back(
+        unit("stem", {"model.embed_tokens"}, [this](const Flow& input, const Context&) -> Flow {
+          return {trunk_->tokens->forward(input[0])};
+        }));
+    for (std::size_t i = 0; i < trunk_->blocks.size(); ++i) {
+      const std::string name = fmt::format("model.layers.{}", i);
+      result.push_back(
+          unit(name, {name}, [this, i](const Flow& input, const Context& context) -> Flow {
+            return {trunk_->blocks[i]->forward(input[0], context)};
+          }));
+    }
+    result.push_back(unit("head", {"model.norm", head_ ? "lm_head" : "model.embed_tokens"},
+                          [this](const Flow& input, const Context&) -> Flow {
+                            const Tensor last = trunk_->norm->forward(input[0]);
+                            return {head_ ? head_->forward(last) : trunk_->tokens->scores(last)};
+                          }));
+    return result;
+  }
+
+  // As Hugging Face's _init_weights().
+  void initialise(const std::string& name, const Tensor& logical,
+                  at::Generator generator) const override {
+    if (logical.dim() == 2) {
+      logical.normal_(0, kStd, std::move(generator));
+    } else {
+      Model::initialise(name, logical, std::move(generator));
+    }
+  }
+
+ private:
+  std::shared_ptr<LlamaTrunk> trunk_;
+  std::shared_ptr<Linear> head_;  // null: the embedding is the head
+};
+
+RotaryScaling scaling_of(const recipe::Model& model) {
+  const std::string& kind = model.text("rope_scaling");
+  return {.kind = kind == "linear"   ? RotaryScaling::Kind::kLinear
+                  : kind == "llama3" ? RotaryScaling::Kind::kLlama3
+                                     : RotaryScaling::Kind::kNone,
+          .factor = model.number("rope_factor"),
+          .low = model.number("rope_low"),
+          .high = model.number("rope_high"),
+          .original = model.integer("rope_original_positions")};
+}
+
+// LLaMA's: two thirds of what GPT has, since there are three products, in whole multiples.
+std::int64_t hidden_of(const recipe::Model& model, std::int64_t dim) {
+  const std::int64_t asked = model.integer("hidden");
+  if (asked > 0) return asked;
+  const std::int64_t plain = 8 * dim / 3;
+  return (plain + kHiddenMultiple - 1) / kHiddenMultiple * kHiddenMultiple;
+}
+
+}  // namespace
+
+std::shared_ptr<Model> make_llama(const recipe::Model& model, std::int64_t /*image_size*/) {
+  const std::int64_t dim = model.integer("dim");
+  const LlamaConfig config{.vocabulary = model.integer("vocab_size"),
+                           .positions = model.integer("positions"),
+                           .dim = dim,
+                           .depth = model.integer("depth"),
+                           .heads = model.integer("heads"),
+                           .kv_heads = model.integer("kv_heads"),
+                           .hidden = hidden_of(model, dim),
+                           .eps = model.number("norm_eps"),
+                           .theta = model.number("rope_theta"),
+                           .scaling = scaling_of(model),
+                           .tied = model.flag("tied")};
+  if (config.head_dim() % 2 != 0) {
+    throw core::RecipeError(
+        "/model/heads",
+        fmt::format("a head is {} wide, and rotary positions need pairs", config.head_dim()),
+        "use heads of an even width");
+  }
+  return std::make_shared<Llama>(config);
+}
+
+}  // namespace scaletrain::nn

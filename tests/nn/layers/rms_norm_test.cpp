@@ -1,0 +1,40 @@
+#include "lib/nn/layers/rms_norm.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <doctest/doctest.h>
+#include <torch/utils.h>
+
+namespace scaletrain::nn {
+
+TEST_CASE("RmsNorm is x / sqrt(mean(x^2) + eps) * weight, in values and gradients") {
+  torch::manual_seed(1);
+  RmsNorm norm(6, 1e-2);
+  const at::Tensor weight = norm.named_parameters()["weight"];
+  {
+    const at::NoGradGuard no_grad;
+    weight.uniform_(0.5, 1.5);
+  }
+  const at::Tensor ours = torch::randn({2, 3, 6}).requires_grad_(true);
+  const at::Tensor peers = ours.detach().clone().requires_grad_(true);
+  const at::Tensor factor = weight.detach().clone().requires_grad_(true);
+  const at::Tensor output = norm.forward(ours);
+  const at::Tensor expected =
+      peers / (peers.square().mean(-1, /*keepdim=*/true) + 1e-2).sqrt() * factor;
+  CHECK(at::allclose(output, expected, 1e-5, 1e-6));
+  const at::Tensor shares = at::linspace(-1, 1, output.numel()).view_as(output);
+  (output * shares).sum().backward();
+  (expected * shares).sum().backward();
+  CHECK(at::allclose(ours.grad(), peers.grad(), 1e-4, 1e-6));
+  CHECK(at::allclose(weight.grad(), factor.grad(), 1e-4, 1e-6));
+}
+
+TEST_CASE("RmsNorm starts with weights of one, and has no bias") {
+  const RmsNorm norm(3, 1e-5);
+  CHECK(norm.named_parameters().size() == 1);
+  const at::Tensor weight = at::empty({3});
+  norm.initialise("weight", weight, at::detail::createCPUGenerator(1));
+  CHECK(at::equal(weight, at::ones({3})));
+}
+
+}  // namespace scaletrain::nn

@@ -1,0 +1,200 @@
+"""Our GPT-2 and Llama have the tensors, initialisation, logits, gradients and training of
+transformers'."""
+
+import tempfile
+import unittest
+
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
+from parity.twins import Twin, disturb
+
+VOCABULARY = 96
+POSITIONS = 32
+COMMON = {"vocab_size": VOCABULARY, "positions": POSITIONS, "dim": 64, "depth": 3, "heads": 4}
+STEPS = 100
+LR = 3e-3
+
+# What a recipe says of llama's positions, and what a configuration of transformers does.
+SCALINGS = {
+    "linear": ({"rope_scaling": "linear", "rope_factor": 4.0},
+               {"rope_type": "linear", "factor": 4.0}),
+    # Short enough that all three kinds of pairs are there: fast, slow and between.
+    "llama3": ({"rope_theta": 100.0, "rope_scaling": "llama3", "rope_factor": 8.0, "rope_low": 1.0,
+                "rope_high": 4.0, "rope_original_positions": 16},
+               {"rope_theta": 100.0, "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0, "original_max_position_embeddings": 16}),
+}
+
+
+def gpt2_peer():
+    return GPT2LMHeadModel(GPT2Config(
+        vocab_size=VOCABULARY, n_positions=POSITIONS, n_embd=COMMON["dim"],
+        n_layer=COMMON["depth"], n_head=COMMON["heads"],
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0))
+
+
+def llama_peer(options, rope):
+    return LlamaForCausalLM(LlamaConfig(
+        vocab_size=VOCABULARY, max_position_embeddings=POSITIONS, hidden_size=COMMON["dim"],
+        num_hidden_layers=COMMON["depth"], num_attention_heads=COMMON["heads"],
+        num_key_value_heads=options["kv_heads"], intermediate_size=options["hidden"],
+        rms_norm_eps=1e-5, tie_word_embeddings=options.get("tied", False),
+        rope_parameters={"rope_theta": 10000.0, "rope_type": "default", **rope}))
+
+
+class Pair:
+    """One of our models with its twin in transformers."""
+
+    def __init__(self, folder, name, options, peer, prefix):
+        self.twin = Twin(folder, name, {**COMMON, **options},
+                         optimizer={"name": "adamw", "lr": LR, "weight_decay": 0.1})
+        self.peer = peer.eval()
+        self.prefix = prefix  # of the names in Python, which those of published files are without
+
+    def peer_tensors(self):
+        """By the names of published files, without a tied head."""
+        return {name.removeprefix(self.prefix): value
+                for name, value in self.peer.named_parameters()}
+
+    def load(self, state):
+        missing = self.peer.load_state_dict(
+            {name if name.startswith("lm_head") else self.prefix + name: value
+             for name, value in state.items()}, strict=False)
+        assert missing.missing_keys in ([], ["lm_head.weight"]), missing
+        assert not missing.unexpected_keys, missing
+        self.peer.tie_weights()
+
+    def peer_loss(self, tokens, targets):
+        logits = self.peer(tokens).logits
+        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def gpt2(folder):
+    return Pair(folder, "gpt2", {"dropout": 0.0}, gpt2_peer(), "transformer.")
+
+
+def llama(folder, rope=None, **options):
+    ours, peers = SCALINGS[rope] if rope else ({}, {})
+    options = {"kv_heads": 2, "hidden": 160, **options}
+    return Pair(folder, "llama", {**options, **ours}, llama_peer(options, peers), "")
+
+
+def text_like(generator, *shape):
+    """Tokens of which each follows from the one before or is a new draw: there is something to learn."""
+    drawn = torch.randint(VOCABULARY, shape, generator=generator)
+    keeps = torch.rand(shape, generator=generator) < 0.7
+    for i in range(1, shape[-1]):
+        follower = (5 * drawn[..., i - 1] + 3) % VOCABULARY
+        drawn[..., i] = torch.where(keeps[..., i], follower, drawn[..., i])
+    return drawn
+
+
+class LanguageModelsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        torch.set_num_threads(1)
+        torch.manual_seed(1)
+        self.generator = torch.Generator().manual_seed(2)
+
+    def both(self):
+        """A subtest for each family."""
+        for make in (gpt2, llama):
+            with self.subTest(make.__name__):
+                yield make(self.folder)
+
+    def all(self):
+        """A subtest for each family, and for each of llama's variants."""
+        yield from self.both()
+        for variant in ({"tied": True}, {"kv_heads": 4}, {"kv_heads": 1}, {"rope": "linear"},
+                        {"rope": "llama3"}):
+            with self.subTest("llama", **variant):
+                yield llama(self.folder, **variant)
+
+    def batches(self, *shape):
+        text = text_like(self.generator, *shape, POSITIONS + 1)
+        return text[..., :-1], text[..., 1:]
+
+    def test_names_shapes_and_types_are_the_peers(self):
+        def described(state):
+            return {key: (tuple(value.shape), value.dtype) for key, value in state.items()}
+
+        for pair in self.all():
+            self.assertEqual(described(pair.twin.initial_state()), described(pair.peer_tensors()))
+
+    def test_initialisation_is_distributed_as_the_peers(self):
+        for pair in self.both():
+            ours = pair.twin.initial_state()
+            for name, expected in pair.peer_tensors().items():
+                with self.subTest(name):
+                    if expected.std() == 0:
+                        torch.testing.assert_close(ours[name], expected.data, rtol=0, atol=0)
+                        continue
+                    # Six standard errors of a deviation, std / sqrt(2 n), on both sides.
+                    std = expected.std().item()
+                    allowed = 6 * std * (2 / expected.numel()) ** 0.5
+                    self.assertAlmostEqual(ours[name].std().item(), std, delta=allowed)
+                    self.assertAlmostEqual(ours[name].mean().item(), 0, delta=allowed)
+
+    def check_logits(self, pair, state):
+        tokens, _ = self.batches(4)
+        pair.load(state)
+        with torch.no_grad():
+            expected = pair.peer(tokens).logits
+        self.assertGreater(expected.std().item(), 1e-2)
+        ours = pair.twin.logits(state, tokens)
+        allowed = 1e-5 * max(1.0, expected.abs().max().item())
+        self.assertLessEqual((ours - expected).abs().max().item(), allowed)
+
+    def test_logits_are_the_peers(self):
+        for pair in self.all():
+            state = pair.twin.initial_state()
+            self.check_logits(pair, state)
+            self.check_logits(pair, disturb(state, self.generator))
+
+    def test_gradients_are_the_peers(self):
+        for pair in self.all():
+            state = disturb(pair.twin.initial_state(), self.generator)
+            pair.load(state)
+            tokens, targets = self.batches(4)
+            pair.peer_loss(tokens, targets).backward()
+            ours = pair.twin.gradients(state, tokens, targets)
+            expected = {name: value.grad for name, value in pair.peer_tensors().items()}
+            self.assertEqual(sorted(ours), sorted(expected))
+            for name, gradient in expected.items():
+                # Relative to the largest of its tensor: a key's bias has a true gradient of zero.
+                allowed = 1e-5 * max(gradient.abs().max().item(), 1e-3)
+                difference = (ours[name] - gradient).abs().max().item()
+                self.assertLessEqual(difference, allowed, name)
+
+    def test_a_hundred_steps_are_the_peers(self):
+        for pair in self.both():
+            self.check_steps(pair)
+
+    def check_steps(self, pair):
+        state = pair.twin.initial_state()
+        tokens, targets = self.batches(STEPS, 8)
+        pair.load(state)
+        decayed = [value for value in pair.peer.parameters() if value.dim() > 1]
+        plain = [value for value in pair.peer.parameters() if value.dim() <= 1]
+        optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1},
+                                       {"params": plain, "weight_decay": 0.0}], lr=LR)
+        expected = []
+        pair.peer.train()
+        for batch, target in zip(tokens, targets):
+            loss = pair.peer_loss(batch, target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            expected.append(loss.item())
+        ours = pair.twin.losses(state, tokens, targets)
+        self.assertEqual(STEPS, len(ours))
+        self.assertLess(expected[-1], 0.75 * expected[0])  # it learns
+        for step, (value, other) in enumerate(zip(ours, expected)):
+            self.assertAlmostEqual(value, other, delta=0.01 * other, msg=f"step {step}")
+
+
+if __name__ == "__main__":
+    unittest.main()
