@@ -26,6 +26,7 @@ constexpr std::int64_t kTokensLookedAt = 4096;  // of a file
 
 struct TokenNeeds {
   std::int64_t context = 0, token_bytes = 0, vocab_size = 0;
+  bool documents = false;
 };
 
 format::ReadAt reader_of(const format::ByteReader& file) {
@@ -91,6 +92,7 @@ void check_token_set(const recipe::Source& source, const char* pointer, const To
     }
   }
   cards.check_vocabulary(needs.vocab_size);
+  if (needs.documents && all_here) static_cast<void>(cards.needed_end_of_text());
   if (source.tokens.empty() || !all_here || windows >= batch) return;
   throw core::RecipeError(
       fmt::format("{}/tokens", pointer),
@@ -107,7 +109,8 @@ void check_tokens(const recipe::Recipe& recipe, int ranks) {
   if (data.train.tokens.empty()) return;
   const TokenNeeds needs{.context = data.context,
                          .token_bytes = data.token_bytes,
-                         .vocab_size = recipe.model.integer("vocab_size")};
+                         .vocab_size = recipe.model.integer("vocab_size"),
+                         .documents = data.document_attention};
   const std::int64_t batch =
       recipe.batch.global ? *recipe.batch.global : plan_batch(recipe, ranks).global;
   check_token_set(data.train, "/data/train", needs, batch);

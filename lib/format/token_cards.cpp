@@ -20,7 +20,8 @@ void TokenCards::add(const std::string& file, std::int64_t tokens, bool has_mask
   const std::optional<std::string> path = token_card_path(file);
   tokens_ += tokens;
   if (!path || !card_at(*path)) {
-    all_have_cards_ = text_bytes_known_ = false;
+    if (!cardless_) cardless_ = core::shown_path(file);
+    text_bytes_known_ = false;
     return;
   }
   const TokenCard& card = *card_at(*path);
@@ -70,8 +71,18 @@ void TokenCards::check_vocabulary(std::int64_t vocab_size) const {
 }
 
 std::optional<std::int64_t> TokenCards::end_of_text() const {
-  if (first_path_.empty() || !all_have_cards_) return std::nullopt;
+  if (first_path_.empty() || cardless_) return std::nullopt;
   return cards_.at(first_path_)->end_of_text;
+}
+
+std::int64_t TokenCards::needed_end_of_text() const {
+  if (const auto end = end_of_text()) return *end;
+  throw core::RecipeError(
+      "/data/document_attention",
+      fmt::format("{} has no card beside it, which names the token that ends a document",
+                  cardless_.value_or("a set without files")),
+      "use files with their NAME.tokens.json, as scaletrain data tokenize writes them, or leave it "
+      "out");
 }
 
 std::optional<double> TokenCards::bytes_per_token() const {

@@ -30,6 +30,10 @@ class TokenCards {
   // The token that ends a document; nullopt where a file has no card.
   std::optional<std::int64_t> end_of_text() const;
 
+  // The same, for who cannot do without: throws core::RecipeError naming the first file without a
+  // card.
+  std::int64_t needed_end_of_text() const;
+
   // Bytes of text over tokens; nullopt where that is not known of every file, or where one has a
   // mask: the tokens that carry a loss may have another length.
   std::optional<double> bytes_per_token() const;
@@ -41,7 +45,8 @@ class TokenCards {
   std::map<std::string, std::optional<TokenCard>> cards_;
   std::string first_path_, first_file_;  // of the first card, and the file that it was read for
   std::int64_t tokens_ = 0, text_bytes_ = 0;
-  bool all_have_cards_ = true, text_bytes_known_ = true;
+  std::optional<std::string> cardless_;  // the first file without a card
+  bool text_bytes_known_ = true;
 };
 
 }  // namespace scaletrain::format

@@ -52,7 +52,7 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 27> kIdleRules{{
+constexpr std::array<IdleRule, 28> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
     {"/data/eval_filter", kForImages, has_tokens},
@@ -62,6 +62,7 @@ constexpr std::array<IdleRule, 27> kIdleRules{{
     {"/data/samples_per_epoch", kForImages, has_tokens},
     {"/data/context", kForTokens, has_images},
     {"/data/token_bytes", kForTokens, has_images},
+    {"/data/document_attention", kForTokens, has_images},
     {"/mix", R"(mixes nothing: "mixup" and "cutmix" are 0)",
      [](const Recipe& recipe) { return recipe.mix && !mixes(recipe); }},
     {"/mix", R"(mixes nothing: "probability" is 0)",

@@ -72,10 +72,11 @@ class OrderTest(TextTestCase):
         self.assertAlmostEqual(last["loss"] / 0.6931471805599453 / of_a_token,
                                last["bits_per_byte"], places=6)
 
-    def test_masks_at_1_2_and_4_ranks(self):
+    def test_masks_and_documents_apart_at_1_2_and_4_ranks(self):
         # Windows differ in how many of their targets carry a loss: the sum over all ranks is divided
         # by the number of all ranks.
-        _, evaluation = self.check_ranks(self.tokenize("--prompt-field", "prompt"))
+        _, evaluation = self.check_ranks(
+            {**self.tokenize("--prompt-field", "prompt"), "document_attention": True})
         self.assertNotIn("bits_per_byte", evaluation[-1])
 
 

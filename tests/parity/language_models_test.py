@@ -11,6 +11,7 @@ from parity.twins import Twin, disturb
 
 VOCABULARY = 96
 POSITIONS = 32
+END = 7  # of a document
 COMMON = {"vocab_size": VOCABULARY, "positions": POSITIONS, "dim": 64, "depth": 3, "heads": 4}
 STEPS = 100
 LR = 3e-3
@@ -65,8 +66,8 @@ class Pair:
         assert not missing.unexpected_keys, missing
         self.peer.tie_weights()
 
-    def peer_loss(self, tokens, targets):
-        logits = self.peer(tokens).logits
+    def peer_loss(self, tokens, targets, **more):
+        logits = self.peer(tokens, **more).logits
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
@@ -88,6 +89,21 @@ def text_like(generator, *shape):
         follower = (5 * drawn[..., i - 1] + 3) % VOCABULARY
         drawn[..., i] = torch.where(keeps[..., i], follower, drawn[..., i])
     return drawn
+
+
+def blocks(tokens):
+    """What each token may see, added to its scores, and where it stands in its document: written out
+    token by token."""
+    mask = torch.full((len(tokens), 1, POSITIONS, POSITIONS), torch.finfo(torch.float32).min)
+    places = torch.zeros_like(tokens)
+    for row, text in enumerate(tokens.tolist()):
+        begin = 0
+        for i, token in enumerate(text):
+            mask[row, 0, i, begin:i + 1] = 0
+            places[row, i] = i - begin
+            if token == END:
+                begin = i + 1
+    return mask, places
 
 
 class LanguageModelsTest(unittest.TestCase):
@@ -168,6 +184,30 @@ class LanguageModelsTest(unittest.TestCase):
                 allowed = 1e-5 * max(gradient.abs().max().item(), 1e-3)
                 difference = (ours[name] - gradient).abs().max().item()
                 self.assertLessEqual(difference, allowed, name)
+
+    def test_packed_documents_are_the_peers_with_a_mask_of_blocks(self):
+        tokens, targets = self.batches(4)
+        tokens[0, [4, 5, 20]] = END  # one of them a document of nothing but its end
+        tokens[1, 0] = END
+        tokens[2, -1] = END
+        masks, places = blocks(tokens)
+        end = torch.tensor(END)
+        for pair in self.all():
+            state = disturb(pair.twin.initial_state(), self.generator)
+            pair.load(state)
+            more = {"attention_mask": masks, "position_ids": places}
+            expected = pair.peer(tokens, **more).logits.detach()
+            ours = pair.twin.logits(state, tokens, end_of_text=end)
+            allowed = 1e-5 * max(1.0, expected.abs().max().item())
+            self.assertLessEqual((ours - expected).abs().max().item(), allowed)
+            crossing = pair.twin.logits(state, tokens)
+            self.assertGreater((crossing - expected).abs().max().item(), 100 * allowed)
+
+            pair.peer_loss(tokens, targets, **more).backward()
+            ours = pair.twin.gradients(state, tokens, targets, end_of_text=end)
+            for name, value in pair.peer_tensors().items():
+                allowed = 1e-5 * max(value.grad.abs().max().item(), 1e-3)
+                self.assertLessEqual((ours[name] - value.grad).abs().max().item(), allowed, name)
 
     def test_a_hundred_steps_are_the_peers(self):
         for pair in self.both():

@@ -5,6 +5,7 @@
 //   parity_program shapes RECIPE                      each parameter's and buffer's name and sizes
 //   parity_program logits RECIPE WEIGHTS INPUT OUT    eval mode; INPUT holds "inputs", OUT "logits"
 //   parity_program gradients RECIPE WEIGHTS BATCH OUT of the mean loss over "inputs", "targets"
+//                                                     both take "end_of_text" of packed documents
 //   parity_program train  RECIPE WEIGHTS BATCHES      one optimizer step for each of the "inputs"
 //                                                     [steps, batch, ...] and "targets", in the
 //                                                     type of the inputs; prints a mean loss a
@@ -29,6 +30,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/format/safetensors.h"
+#include "lib/input/documents.h"
 #include "lib/input/mix.h"
 #include "lib/nn/loss.h"
 #include "lib/nn/model.h"
@@ -107,20 +109,27 @@ void print_shapes(const recipe::Recipe& recipe) {
   }
 }
 
+// Keeps documents apart where the data names the token that ends them.
+units::Context context_of(const Tensors& data) {
+  const auto end = data.find("end_of_text");
+  if (end == data.end()) return {};
+  return input::apart(data.at("inputs"), end->second.item<std::int64_t>());
+}
+
 void write_logits(const recipe::Recipe& recipe, const std::string& weights,
                   const std::string& input, const std::string& out) {
   const auto model = model_with(recipe, weights);
   model->eval();
   const at::NoGradGuard no_grad;
-  const at::Tensor inputs = read_tensors(input).at("inputs");
-  compute_in_type_of(inputs, *model);
-  write_tensors(out, {{"logits", model->forward(inputs)}});
+  const Tensors data = read_tensors(input);
+  compute_in_type_of(data.at("inputs"), *model);
+  write_tensors(out, {{"logits", model->forward(data.at("inputs"), context_of(data))}});
 }
 
 // Over all targets: one for each sample, or for each token.
 at::Tensor mean_loss(nn::Model& model, const nn::Loss& loss, const at::Tensor& inputs,
-                     const at::Tensor& targets) {
-  const at::Tensor logits = model.forward(inputs);
+                     const at::Tensor& targets, const units::Context& context = {}) {
+  const at::Tensor logits = model.forward(inputs, context);
   return loss.sum(logits.flatten(0, -2), targets.flatten()) / targets.numel();
 }
 
@@ -129,7 +138,9 @@ void write_gradients(const recipe::Recipe& recipe, const std::string& weights,
   const auto model = model_with(recipe, weights);
   const Tensors data = read_tensors(batch);
   compute_in_type_of(data.at("inputs"), *model);
-  mean_loss(*model, *nn::make_loss(recipe.loss), data.at("inputs"), data.at("targets")).backward();
+  mean_loss(*model, *nn::make_loss(recipe.loss), data.at("inputs"), data.at("targets"),
+            context_of(data))
+      .backward();
   Tensors gradients;
   for (const auto& item : model->named_parameters()) {
     gradients.emplace(item.key(), item.value().grad());

@@ -55,6 +55,7 @@ TEST_CASE("each rule is told where it holds, once, and not where it does not") {
       {{"validate.every.steps=1", val}, ""},
       {{"data.context=8"}, "/data/context"},
       {{"data.token_bytes=4"}, "/data/token_bytes"},
+      {{"data.document_attention=true"}, "/data/document_attention"},
       {{"data.lanes=64"}, "/data/lanes"},
       {{"data.lanes=64", "data.order=streamed"}, ""},
       {{"data.eval_resize=256"}, "/data/eval_resize"},

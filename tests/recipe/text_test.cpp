@@ -59,7 +59,8 @@ TEST_CASE("keys for images are named as idle beside tokens") {
   }
   const test::TemporaryFolder folder;
   const std::string file = folder.write("r.json", kText);
-  const Texts used{"data.context=8", "data.token_bytes=4", "data.shuffle_shards=1"};
+  const Texts used{"data.context=8", "data.token_bytes=4", "data.document_attention=true",
+                   "data.shuffle_shards=1"};
   CHECK(idle_keys(load_recipe(file, used), key_origins(file, used)).empty());
 }
 

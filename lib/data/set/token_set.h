@@ -23,6 +23,7 @@ struct TokenOptions {
   std::int64_t context = 1024;   // tokens of a window, and one more as the last target
   std::int64_t token_bytes = 2;  // of a .bin without a header: 2 or 4
   std::int64_t vocab_size = 0;   // of the model: tokens must be less; 0: any token
+  bool documents = false;        // their ends must be known
   // As in OpenOptions (lib/data/set/open_options.h).
   std::shared_ptr<const storage::Stores> stores = std::make_shared<storage::Stores>();
 };
@@ -32,7 +33,8 @@ class TokenSet : public SampleSet {
   // Opens every file (lib/format/token_runs.h), the mask beside it (lib/format/token_mask.h) and
   // the cards. Throws core::DataError: a missing or damaged file, a mask of another length, cards
   // that do not agree (lib/format/token_cards.h), not one whole window in all of them; and
-  // core::RecipeError where the tokenizer has more tokens than the model.
+  // core::RecipeError where the tokenizer has more tokens than the model, or a file has no card to
+  // name the end of a document.
   TokenSet(const std::vector<std::string>& paths, const TokenOptions& options);
 
   std::int64_t size() const override;         // windows

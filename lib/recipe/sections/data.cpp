@@ -103,6 +103,9 @@ TypePtr describe(Data& value) {
            "tokens of a sample of a text; 0: the model's positions")
       .add("token_bytes", integer(value.token_bytes, from(2).to(4)),
            "of a .bin that is nothing but tokens: 2 or 4")
+      .add("document_attention", flag(value.document_attention),
+           "a token sees nothing of the documents before its own; their ends are the card's "
+           "end_of_text")
       .add("threads", integer(value.threads, from(0).to(1024)),
            "decoding threads of a rank; 0: automatic")
       .add("prefetch", integer(value.prefetch, from(1).to(1024)), "batches that are read ahead")

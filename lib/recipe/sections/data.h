@@ -37,6 +37,7 @@ struct Data {
   std::string eval_filter = "bilinear";  // "bicubic"
   std::int64_t context = 0;              // tokens of a window; 0: the model's positions
   std::int64_t token_bytes = 2;          // of a .bin without a header
+  bool document_attention = false;       // tokens see nothing of other documents in their window
   std::int64_t threads = 0;              // decoding threads per rank; 0: automatic
   std::int64_t prefetch = 4;             // batches read ahead
   std::int64_t shuffle_shards = 0;     // samples are permuted within groups of so many; 0: over all

@@ -3,6 +3,7 @@
 // their tokens stand for.
 #include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +11,10 @@
 #include <optional>
 #include <utility>
 
+#include "lib/core/error.h"
+#include "lib/core/url.h"
 #include "lib/data/loader/token_stream.h"
+#include "lib/input/documents.h"
 #include "lib/input/tokens.h"
 #include "lib/nn/loss.h"
 #include "lib/task/task.h"
@@ -37,8 +41,10 @@ class LanguageModelling : public Task {
         source.tokens, data::TokenOptions{.context = data_.context,
                                           .token_bytes = data_.token_bytes,
                                           .vocab_size = vocab_size_,
+                                          .documents = data_.document_attention,
                                           .stores = reader.stores});
     if (split == Split::kTrain) masked_ = set->is_masked();
+    if (data_.document_attention) keep_end_of_text(*set, source.tokens.front());
     bytes_per_token_.at(static_cast<std::size_t>(split)) = set->bytes_per_token();
     const data::TokenLoaderOptions options{.seed = seed_,
                                            .shuffle_files = data_.shuffle_shards,
@@ -53,7 +59,11 @@ class LanguageModelling : public Task {
 
   Example prepare(const data::Batch& batch, bool /*training*/) const override {
     input::TokenTensors tensors = input_.prepare(batch);
-    return {.input = std::move(tensors.tokens), .target = std::move(tensors.targets)};
+    units::Context context;
+    if (end_of_text_) context = input::apart(tensors.tokens, *end_of_text_);
+    return {.input = std::move(tensors.tokens),
+            .target = std::move(tensors.targets),
+            .context = std::move(context)};
   }
 
   std::int64_t fixed_targets(std::int64_t samples) const override {
@@ -83,12 +93,24 @@ class LanguageModelling : public Task {
   }
 
  private:
+  void keep_end_of_text(const data::TokenSet& set, const std::string& file) {
+    if (end_of_text_ && end_of_text_ != set.end_of_text()) {
+      throw core::DataError(
+          core::shown_path(file),
+          fmt::format("has documents that end with token {}, and another set with {}",
+                      *set.end_of_text(), *end_of_text_),
+          "tokenize all sets by one tokenizer");
+    }
+    end_of_text_ = set.end_of_text();
+  }
+
   recipe::Data data_;
   std::int64_t vocab_size_;
   std::uint64_t seed_;
   input::TokenInput input_;
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
   bool masked_ = false;
+  std::optional<std::int64_t> end_of_text_;               // documents are kept apart
   std::array<std::optional<double>, 3> bytes_per_token_;  // of each split's text
 };
 

@@ -65,6 +65,7 @@ TEST_CASE("token files that can be trained on pass, also without cards and besid
   CHECK((tokens.verdict() == std::pair<std::string, int>{"", 0}));  // 20 windows, 20 a step
   tokens.write_card(41);
   tokens.recipe.data.val.emplace().tokens = {tokens.recipe.data.train.tokens[0]};
+  tokens.recipe.data.document_attention = true;
   CHECK((tokens.verdict() == std::pair<std::string, int>{"", 0}));
   tokens.recipe.data.train.tokens[1] = "s3://bucket/a-000001.bin";  // the workers' business
   CHECK((tokens.verdict(4) == std::pair<std::string, int>{"", 0}));
@@ -125,6 +126,13 @@ TEST_CASE("what cannot be trained on is said before the start") {
        "a-000001.bin.mask: byte 8: is for 40 tokens, and the file beside it has 41\n"
        "  write it again for this file, or delete it: all tokens count then",
        65},
+      {"documents whose ends are not known",
+       [](TokenFolder& t) { t.recipe.data.document_attention = true; },
+       "/data/document_attention: a-000000.bin has no card beside it, which names the token that "
+       "ends a document\n"
+       "  use files with their NAME.tokens.json, as scaletrain data tokenize writes them, or leave "
+       "it out",
+       2},
       {"another form",
        [](TokenFolder& t) { t.recipe.data.train.tokens = {t.folder.write("a.txt", "abc")}; },
        "a.txt: is neither .bin nor .npy nor .tar\n"
