@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -18,6 +17,7 @@
 #include "launcher/commands/commands.h"
 #include "launcher/commands/program_line.h"
 #include "launcher/place/pod.h"
+#include "launcher/platform/become.h"
 #include "lib/core/command_line.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -52,15 +52,7 @@ void become_external(const std::string& name, const std::vector<std::string>& ar
       core::find_program(core::program_beside_us(fmt::format("scaletrain-{}", name)));
   if (!path) path = core::find_program(fmt::format("scaletrain-{}", name));
   if (!path) return;
-  std::vector<char*> pointers;
-  std::vector<std::string> texts = arguments;
-  texts[0] = *path;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  std::signal(SIGPIPE, SIG_DFL);
-  execv(path->c_str(), pointers.data());
-  throw core::UsageError(*path, "cannot be executed: " + core::errno_text(errno), "check the file");
+  become(*path, {arguments.begin() + 1, arguments.end()});
 }
 
 int parse_and_run(const std::vector<std::string>& arguments) {
@@ -81,6 +73,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_queue_commands(app, exit_status);
   add_shell_commands(app, exit_status);
   CLI::App* const explained = add_explain_command(app, ours, program, exit_status);
+  add_generate_command(app, ours);
   add_status_command(app, exit_status);
 
   if (ours.empty()) {

@@ -13,6 +13,7 @@
 #include "app/tokenizer/bpe.h"
 #include "app/tokenizer/json_steps.h"
 #include "app/tokenizer/text_steps.h"
+#include "app/tokenizer/utf8.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/format/hashed_file.h"
@@ -42,8 +43,9 @@ std::string read(const fs::path& path) {
 
 class BpeTokenizer : public Tokenizer {
  public:
-  BpeTokenizer(std::string name, Steps steps, std::uint32_t vocab_size, std::uint32_t end)
-      : name_(std::move(name)), steps_(std::move(steps)), vocab_size_(vocab_size), end_(end) {
+  // `bytes`: what each token stands for.
+  BpeTokenizer(std::string name, Steps steps, std::vector<std::string> bytes, std::uint32_t end)
+      : name_(std::move(name)), steps_(std::move(steps)), bytes_(std::move(bytes)), end_(end) {
     for (std::size_t i = 0; i + 1 < steps_.size(); ++i) steps_[i]->set_next(*steps_[i + 1]);
   }
 
@@ -52,15 +54,45 @@ class BpeTokenizer : public Tokenizer {
     if (!text.empty()) steps_.front()->apply(text, true, tokens);
     return tokens;
   }
-  std::uint32_t vocab_size() const override { return vocab_size_; }
+  std::string bytes_of(std::uint32_t token) const override {
+    return token < bytes_.size() ? bytes_[token] : "";
+  }
+  std::uint32_t vocab_size() const override { return static_cast<std::uint32_t>(bytes_.size()); }
   std::uint32_t end_of_text() const override { return end_; }
   std::string name() const override { return name_; }
 
  private:
   std::string name_;
   Steps steps_;
-  std::uint32_t vocab_size_, end_;
+  std::vector<std::string> bytes_;
+  std::uint32_t end_;
 };
+
+// Tokens that stand for their text wherever it is; special ones are read so and never shown.
+struct Added {
+  Vocabulary tokens;
+  std::vector<std::uint32_t> special;
+};
+
+// What the tokens of `vocabulary` and `added` stand for; `sign` is that of a blank.
+std::vector<std::string> bytes_of_tokens(const Vocabulary& vocabulary, const Added& added,
+                                         const BpeOptions& options, const std::string& sign) {
+  std::uint32_t size = 0;
+  for (const Vocabulary* const part : {&vocabulary, &added.tokens}) {
+    for (const auto& entry : *part) size = std::max(size, entry.second + 1);
+  }
+  std::vector<std::string> result(size);
+  for (const auto& [text, token] : vocabulary) {
+    const auto byte = options.byte_fallback ? byte_of_name(text) : std::nullopt;
+    result[token] = options.byte_level ? text_as_bytes(text)
+                    : byte             ? *byte
+                    : sign.empty()     ? text
+                                       : replace_all(text, sign, " ");
+  }
+  for (const auto& [text, token] : added.tokens) result[token] = text;
+  for (const std::uint32_t token : added.special) result[token].clear();
+  return result;
+}
 
 // "eos_token" of the configuration beside `path`: a text, or an object with it.
 std::optional<std::string> configured_end(const fs::path& path) {
@@ -91,19 +123,28 @@ std::uint32_t find_end(const fs::path& path, const std::string& asked, const Voc
       "name one of its tokens: --end-of-text TEXT");
 }
 
-std::unique_ptr<Tokenizer> make_bpe(const fs::path& path, Steps steps, Vocabulary vocabulary,
-                                    const Vocabulary& added, const Merges& merges,
-                                    const BpeOptions& options, const std::string& end_of_text) {
-  Vocabulary all = vocabulary;
-  all.insert(added.begin(), added.end());
-  std::uint32_t size = 0;
-  for (const auto& [text, token] : all) size = std::max(size, token + 1);
+// What a file says, beside its steps.
+struct BpeParts {
+  Vocabulary vocabulary;
+  Added added;
+  Merges merges;
+  BpeOptions options;
+  std::string blank_sign = {};
+};
+
+std::unique_ptr<Tokenizer> make_bpe(const fs::path& path, Steps steps, BpeParts parts,
+                                    const std::string& end_of_text) {
+  Vocabulary all = parts.vocabulary;
+  all.insert(parts.added.tokens.begin(), parts.added.tokens.end());
   const std::uint32_t end = find_end(path, end_of_text, all);
-  steps.push_back(
-      std::make_unique<EncodePieces>(Bpe(std::move(vocabulary), merges, options, path.string())));
+  std::vector<std::string> bytes =
+      bytes_of_tokens(parts.vocabulary, parts.added, parts.options, parts.blank_sign);
+  bytes[end].clear();
+  steps.push_back(std::make_unique<EncodePieces>(
+      Bpe(std::move(parts.vocabulary), parts.merges, parts.options, path.string())));
   return std::make_unique<BpeTokenizer>(
       fmt::format("{} {}", path.filename().string(), format::hash_file(path).sha256),
-      std::move(steps), size, end);
+      std::move(steps), std::move(bytes), end);
 }
 
 // "a b" a line; GPT-2's file begins with a line "#version".
@@ -131,17 +172,22 @@ std::unique_ptr<Tokenizer> load_gpt2_files(const fs::path& vocabulary_path,
                                            const std::string& end_of_text) {
   Vocabulary vocabulary =
       format::parse_object(read(vocabulary_path), vocabulary_path.string()).get<Vocabulary>();
-  const Merges merges = read_merges(vocabulary_path.parent_path() / "merges.txt");
+  Merges merges = read_merges(vocabulary_path.parent_path() / "merges.txt");
   const std::string place = vocabulary_path.string();
-  Vocabulary added;
+  Added added;
   Steps steps;
   if (const auto end = vocabulary.find(kGpt2End); end != vocabulary.end()) {
-    added.insert(*end);
-    steps.push_back(std::make_unique<AddedTokens>(added, place));
+    added.tokens.insert(*end);
+    added.special.push_back(end->second);
+    steps.push_back(std::make_unique<AddedTokens>(added.tokens, place));
   }
   add_gpt2_words(place, steps);
-  return make_bpe(vocabulary_path, std::move(steps), std::move(vocabulary), added, merges,
-                  {.byte_level = true}, end_of_text);
+  return make_bpe(vocabulary_path, std::move(steps),
+                  {.vocabulary = std::move(vocabulary),
+                   .added = std::move(added),
+                   .merges = std::move(merges),
+                   .options = {.byte_level = true}},
+                  end_of_text);
 }
 
 Merges merges_of(const json& list) {
@@ -158,14 +204,15 @@ Merges merges_of(const json& list) {
   return merges;
 }
 
-Vocabulary added_tokens(const json& list, bool normalizes, const fs::path& path) {
-  Vocabulary added;
+Added added_tokens(const json& list, bool normalizes, const fs::path& path) {
+  Added added;
   for (const json& one : list) {
     const bool moves = one.value("lstrip", false) || one.value("rstrip", false) ||
                        one.value("single_word", false) ||
                        (normalizes && one.value("normalized", false));
     if (moves) refuse(path, fmt::format("the added token {} is not supported", one.dump()));
-    added[one.at("content")] = one.at("id");
+    added.tokens[one.at("content")] = one.at("id");
+    if (one.value("special", false)) added.special.push_back(one.at("id"));
   }
   return added;
 }
@@ -198,14 +245,21 @@ std::unique_ptr<Tokenizer> load_tokenizer_json(const fs::path& path,
     const json normalizer = file.value("normalizer", json());
     const json pre_tokenizer = file.value("pre_tokenizer", json());
     const BpeOptions options = options_of(model, pre_tokenizer, path);
-    const Vocabulary added =
+    Added added =
         added_tokens(file.value("added_tokens", json::array()), !normalizer.is_null(), path);
     Steps steps;
-    if (!added.empty()) steps.push_back(std::make_unique<AddedTokens>(added, path.string()));
+    if (!added.tokens.empty()) {
+      steps.push_back(std::make_unique<AddedTokens>(added.tokens, path.string()));
+    }
     add_normalizer(normalizer, path.string(), steps);
     add_pre_tokenizer(pre_tokenizer, path.string(), steps);
-    return make_bpe(path, std::move(steps), model.at("vocab").get<Vocabulary>(), added,
-                    merges_of(model.at("merges")), options, end_of_text);
+    return make_bpe(path, std::move(steps),
+                    {.vocabulary = model.at("vocab").get<Vocabulary>(),
+                     .added = std::move(added),
+                     .merges = merges_of(model.at("merges")),
+                     .options = options,
+                     .blank_sign = blank_sign(normalizer, pre_tokenizer)},
+                    end_of_text);
   } catch (const json::exception& error) {
     throw core::DataError(path.string(),
                           fmt::format("is no tokenizer.json of a BPE: {}", error.what()),

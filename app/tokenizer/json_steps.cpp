@@ -135,4 +135,16 @@ bool is_byte_level(const json& pre_tokenizer) {
   return found;
 }
 
+std::string blank_sign(const json& normalizer, const json& pre_tokenizer) {
+  std::string sign;
+  for_each_of(normalizer, "normalizers", [&](const json& one) {
+    const json pattern = one.value("pattern", json::object());
+    if (kind_of(one) == "Replace" && pattern.value("String", "") == " ") sign = one.at("content");
+  });
+  for_each_of(pre_tokenizer, "pretokenizers", [&](const json& one) {
+    if (kind_of(one) == "Metaspace") sign = one.at("replacement");
+  });
+  return sign;
+}
+
 }  // namespace scaletrain::app

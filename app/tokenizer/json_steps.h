@@ -23,4 +23,7 @@ void add_gpt2_words(const std::string& place, Steps& steps);
 // Whether "pre_tokenizer" turns bytes into characters of their own.
 bool is_byte_level(const nlohmann::json& pre_tokenizer);
 
+// The sign that stands for a blank in tokens; "" where none does.
+std::string blank_sign(const nlohmann::json& normalizer, const nlohmann::json& pre_tokenizer);
+
 }  // namespace scaletrain::app

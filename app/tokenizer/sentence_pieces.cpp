@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
+#include "app/tokenizer/utf8.h"
 #include "lib/core/error.h"
 #include "lib/format/hashed_file.h"
 
 namespace scaletrain::app {
 namespace {
+
+constexpr const char* kBlankSign = "\xE2\x96\x81";  // U+2581
+constexpr const char* kUnknown = " \xE2\x81\x87 ";  // U+2047, as SentencePiece writes it
 
 class PieceTokenizer : public Tokenizer {
  public:
@@ -31,6 +35,13 @@ class PieceTokenizer : public Tokenizer {
       throw core::DataError("SentencePiece", status.ToString(), "check the text");
     }
     return {ids.begin(), ids.end()};
+  }
+  std::string bytes_of(std::uint32_t token) const override {
+    const auto id = static_cast<int>(token);
+    if (token >= vocab_size() || processor_.IsControl(id)) return "";
+    if (processor_.IsUnknown(id)) return kUnknown;
+    const std::string& piece = processor_.IdToPiece(id);
+    return processor_.IsByte(id) ? *byte_of_name(piece) : replace_all(piece, kBlankSign, " ");
   }
   bool takes_any_bytes() const override { return true; }  // what is not UTF-8 becomes U+FFFD
   std::uint32_t vocab_size() const override {

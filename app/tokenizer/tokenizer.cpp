@@ -20,6 +20,9 @@ class ByteTokenizer : public Tokenizer {
     return tokens;
   }
   bool takes_any_bytes() const override { return true; }
+  std::string bytes_of(std::uint32_t token) const override {
+    return token < kEnd ? std::string(1, static_cast<char>(token)) : "";
+  }
   std::uint32_t vocab_size() const override { return kEnd + 1; }
   std::uint32_t end_of_text() const override { return kEnd; }
   std::string name() const override { return "bytes"; }
@@ -29,6 +32,11 @@ class ByteTokenizer : public Tokenizer {
 };
 
 }  // namespace
+
+bool adds_blank(const Tokenizer& tokenizer) {
+  const std::vector<std::uint32_t> tokens = tokenizer.encode("a");
+  return !tokens.empty() && tokenizer.bytes_of(tokens.front()).starts_with(' ');
+}
 
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& what, const std::string& end_of_text) {
   const std::filesystem::path path(what);

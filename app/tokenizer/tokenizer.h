@@ -1,4 +1,4 @@
-// Text to tokens.
+// Text to tokens, and back.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,19 @@ class Tokenizer {
   // `text` has to be UTF-8.
   virtual std::vector<std::uint32_t> encode(std::string_view text) const = 0;
   virtual bool takes_any_bytes() const { return false; }
+
+  // What a token stands for within a text, maybe a part of a character; "" for one that stands for
+  // no text (the end of a document) or that there is not. Any thread.
+  virtual std::string bytes_of(std::uint32_t token) const = 0;
+
   virtual std::uint32_t vocab_size() const = 0;
   virtual std::uint32_t end_of_text() const = 0;
   virtual std::string name() const = 0;  // for NAME.tokens.json
 };
+
+// Whether encode() puts a blank before a document's first word: what the tokens of a whole document
+// stand for begins with it.
+bool adds_blank(const Tokenizer& tokenizer);
 
 // What make_tokenizer takes, for help and errors.
 inline constexpr const char* kTokenizers =

@@ -1,6 +1,10 @@
 #include "app/tokenizer/utf8.h"
 
+#include <algorithm>
 #include <array>
+#include <unordered_map>
+
+#include "lib/core/text.h"
 
 namespace scaletrain::app {
 namespace {
@@ -41,6 +45,50 @@ std::string bytes_as_text(std::string_view bytes) {
   std::string text;
   for (const char c : bytes) text += byte_as_text(static_cast<unsigned char>(c));
   return text;
+}
+
+std::string text_as_bytes(std::string_view text) {
+  static const std::unordered_map<std::string_view, char> bytes = [] {
+    std::unordered_map<std::string_view, char> result;
+    for (std::size_t byte = 0; byte < kBytes; ++byte) {
+      const auto value = static_cast<unsigned char>(byte);
+      result.emplace(byte_as_text(value), static_cast<char>(value));
+    }
+    return result;
+  }();
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view character = text.substr(at, character_bytes(text[at]));
+    const auto found = bytes.find(character);
+    if (found == bytes.end()) {
+      result += character;
+    } else {
+      result += found->second;
+    }
+    at += character.size();
+  }
+  return result;
+}
+
+std::optional<std::string> byte_of_name(std::string_view name) {
+  constexpr std::size_t kBytes = 6;
+  if (name.size() != kBytes || !name.starts_with("<0x") || !name.ends_with('>')) {
+    return std::nullopt;
+  }
+  const auto value = core::parse_number<unsigned char>(name.substr(3, 2), 16);
+  if (!value) return std::nullopt;
+  return std::string(1, static_cast<char>(*value));
+}
+
+std::string replace_all(std::string_view text, std::string_view what, std::string_view by) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t found = std::min(text.find(what, at), text.size());
+    result += text.substr(at, found - at);
+    if (found < text.size()) result += by;
+    at = std::min(found + what.size(), text.size());
+  }
+  return result;
 }
 
 }  // namespace scaletrain::app

@@ -1,7 +1,8 @@
-// Characters of UTF-8, and bytes as the characters that stand for them in GPT-2's vocabulary.
+// Characters of UTF-8, and bytes as the texts that stand for them in vocabularies.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,5 +16,14 @@ std::size_t character_bytes(char first);
 const std::string& byte_as_text(unsigned char byte);
 
 std::string bytes_as_text(std::string_view bytes);
+
+// The reverse; a character that stands for no byte is itself.
+std::string text_as_bytes(std::string_view text);
+
+// The byte of "<0x0A>"; nullopt for any other text.
+std::optional<std::string> byte_of_name(std::string_view name);
+
+// `text` with `by` in the place of every `what`, which is not empty.
+std::string replace_all(std::string_view text, std::string_view what, std::string_view by);
 
 }  // namespace scaletrain::app

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "app/worker/check_command.h"
+#include "app/worker/generate_command.h"
 #include "app/worker/models.h"
 #include "app/worker/registry_command.h"
 #include "app/worker/store_command.h"
@@ -20,6 +21,7 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: scaletrain-worker train --recipe PATH [--resume CHECKPOINT]\n"
     "       scaletrain-worker store --fd N\n"
+    "       scaletrain-worker generate CHECKPOINT [FLAG...]\n"
     "       scaletrain-worker check\n"
     "       scaletrain-worker registry FILE\n"
     "       scaletrain-worker loopback cpu|cuda\n"
@@ -30,6 +32,7 @@ int dispatch(int argc, char** argv, const Additions& additions) {
   if (command == "train") return run_train(argc, argv, models_of(additions));
   if (command == "store") return run_store(argc, argv);
   if (command == "check") return run_check();
+  if (command == "generate") return run_generate(argc, argv, models_of(additions));
   if (command == "loopback") return run_loopback(argc, argv);
   if (command == "registry") return run_registry(argc, argv, *models_of(additions).catalog);
   core::log_line(kUsage);

@@ -33,6 +33,9 @@ void add_recipe_commands(CLI::App& app, int& exit_status);
 void add_checkpoint_commands(CLI::App& app, int& exit_status);
 // `status RUN [--watch] [--json]` (status_command.cpp): how a run is.
 void add_status_command(CLI::App& app, int& exit_status);
+// `generate CHECKPOINT --prompt TEXT` (generate_command.cpp): the worker with the same `words`,
+// what a person typed from "generate" on, which live as long as `app`.
+void add_generate_command(CLI::App& app, const std::vector<std::string>& words);
 // `doctor` (doctor/): what of this machine would end a run tonight; 1 where a check failed.
 void add_doctor_command(CLI::App& app, int& exit_status);
 // `queue` and `sweep` (queue/): several runs on this machine's devices.

@@ -8,7 +8,7 @@ import unittest
 import numpy
 import sentencepiece
 
-from tools_support import FolderTest, data, data_json, read_bytes, read_json
+from tools_support import FolderTest, back_to_text, data, data_json, read_bytes, read_json
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 END = 256  # of the tokenizer "bytes"
@@ -108,6 +108,11 @@ class Tokenize(FolderTest):
              self.path("out"))
         self.assertEqual(processor.encode(text) + [processor.eos_id()],
                          numpy.fromfile(self.files()[0], dtype="<u2").tolist())
+        texts = [text, "naïve café 日本語", "<unk> ▁ \U0001F642"]
+        ours, blank = back_to_text(self.path("model.model"), texts)
+        self.assertTrue(blank)
+        self.assertEqual([processor.decode(processor.encode(one)) for one in texts],
+                         [one.removeprefix(" ") for one in ours])
         self.assertIn("is no SentencePiece model", data(
             "tokenize", source, "--tokenizer", source, "--out", self.path("no"), code=65))
 

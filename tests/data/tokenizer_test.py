@@ -1,15 +1,17 @@
-"""`scaletrain data tokenize` with a tokenizer.json: Hugging Face's tokenizers give the same tokens."""
+"""`scaletrain data tokenize` with a tokenizer.json: Hugging Face's tokenizers give the same tokens,
+and the same text for them."""
 import json
 import os
 import pathlib
 import random
+import subprocess
 import unicodedata
 import unittest
 
 import numpy
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from tools_support import FolderTest, data, read_json
+from tools_support import FolderTest, back_to_text, data, read_json
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 END = "<|endoftext|>"
@@ -38,6 +40,12 @@ KINDS = {
     "matches": (None, PIECES.Split(Regex(r"\p{L}+|[^\p{L}\s]"), "removed", invert=True),
                 {"unk_token": "<unk>"}),
 }
+
+SIGNS = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+# Those that lose nothing, with what makes text of their tokens.
+DECODERS = {"gpt2": decoders.ByteLevel(), "prefixed": decoders.ByteLevel(),
+            "llama3": decoders.ByteLevel(), "qwen": decoders.ByteLevel(),
+            "digits": decoders.ByteLevel(), "llama2": SIGNS, "mistral": SIGNS}
 
 
 def train(normalizer, pre_tokenizer, options, corpus):
@@ -114,6 +122,24 @@ class TokenizerJson(FolderTest):
                 path = self.path("tokenizer.json")
                 reference.save(path)
                 self.check(name, reference, path)
+
+    def test_tokens_stand_for_the_text_that_they_are_of(self):
+        for name, decoder in DECODERS.items():
+            with self.subTest(name):
+                parts = json.loads(train(*KINDS[name], self.corpus).to_str())
+                # Tokens of bytes are no special ones in a published model.
+                parts["added_tokens"] = [token for token in parts["added_tokens"]
+                                         if not token["content"].startswith("<0x")]
+                reference = Tokenizer.from_str(json.dumps(parts))
+                reference.decoder = decoder
+                path = self.path("tokenizer.json")
+                reference.save(path)
+                encoded = [reference.encode(text, add_special_tokens=False) for text in self.texts]
+                expected = [reference.decode(one.ids) for one in encoded]
+                ours, blank = back_to_text(path, self.texts)
+                self.assertEqual(name in ("prefixed", "llama2", "mistral"), blank)
+                for text, other, mine in zip(self.texts, expected, ours):
+                    self.assertEqual(other, mine, f"{name}: {text!r}")
 
     def test_vocab_and_merges_of_gpt2_in_a_folder(self):
         reference = train(*KINDS["gpt2"], self.corpus)

@@ -26,6 +26,16 @@ def data(*arguments, code=0, text=True):
     return done.stdout.decode() if text else done.stdout
 
 
+def back_to_text(tokenizer, texts):
+    """What the tokens of each text stand for, shown token by token, and whether the tokenizer puts a
+    blank in front."""
+    done = subprocess.run([os.path.join(os.environ["SCALETRAIN_BIN"], "tokenizer_program"), tokenizer],
+                          input="".join(json.dumps(text) + "\n" for text in texts), timeout=120,
+                          stdout=subprocess.PIPE, text=True, encoding="utf-8", check=True)
+    lines = [json.loads(line) for line in done.stdout.split("\n") if line]
+    return [line["text"] for line in lines], lines[0]["blank"]
+
+
 def data_json(*arguments, code=0):
     return json.loads(data(*arguments, "--json", code=code))
 

@@ -1,0 +1,84 @@
+#include "app/worker/run_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/url.h"
+#include "lib/format/token_card.h"
+#include "lib/storage/stores.h"
+
+namespace scaletrain::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kNameIt = "name it: --tokenizer FILE";
+
+struct FoundCard {
+  std::string path;
+  format::TokenCard card;
+};
+
+// nullopt where it is not there any more.
+std::optional<FoundCard> card_of(const recipe::Recipe& recipe) {
+  const std::optional<std::string> path = format::token_card_path(recipe.data.train.tokens.front());
+  if (!path) return std::nullopt;
+  const storage::Stores stores(recipe.storage, std::nullopt);
+  const auto text = storage::read_if_there(stores.of(*path), *path, format::kMaxTokenCardBytes);
+  if (!text) return std::nullopt;
+  return FoundCard{*path, format::parse_token_card(*text, core::shown_path(*path))};
+}
+
+// Where the card's tokenizer may be: its name comes before the checksum.
+std::string file_of(const FoundCard& found) {
+  const std::string& name = found.card.tokenizer;
+  if (name == "bytes") return name;
+  const std::string file = name.substr(0, name.find(' '));
+  for (const fs::path& path : {fs::path(found.path).parent_path() / file, fs::path(file)}) {
+    std::error_code ignored;
+    if (fs::exists(path, ignored)) return path.string();
+  }
+  throw core::UsageError("--tokenizer",
+                         fmt::format("the run's tokens are those of {}, which is not beside {}",
+                                     core::escape_control(file), core::shown_path(found.path)),
+                         kNameIt);
+}
+
+}  // namespace
+
+RunTokenizer tokenizer_of(const recipe::Recipe& recipe, const recipe::Generation& asked) {
+  const std::optional<FoundCard> found = card_of(recipe);
+  if (!found && asked.tokenizer.empty()) {
+    throw core::UsageError("--tokenizer",
+                           fmt::format("there is no card any more beside {}",
+                                       core::shown_path(recipe.data.train.tokens.front())),
+                           "name the run's tokenizer: --tokenizer bytes, or its file");
+  }
+  RunTokenizer result;
+  result.tokenizer = make_tokenizer(asked.tokenizer.empty() ? file_of(*found) : asked.tokenizer,
+                                    asked.end_of_text);
+  const Tokenizer& tokenizer = *result.tokenizer;
+  result.end_of_text = found ? found->card.end_of_text : tokenizer.end_of_text();
+  if (found && tokenizer.name() != found->card.tokenizer) {
+    throw core::UsageError("--tokenizer",
+                           fmt::format("is {}, and the run's tokens are those of {}",
+                                       core::escape_control(tokenizer.name()),
+                                       core::escape_control(found->card.tokenizer)),
+                           "name the run's own");
+  }
+  const std::int64_t vocab_size = recipe.model.integer("vocab_size");
+  if (tokenizer.vocab_size() > vocab_size) {
+    throw core::UsageError(
+        "--tokenizer",
+        fmt::format("has {} tokens, and the model {}", tokenizer.vocab_size(), vocab_size),
+        "name the run's own");
+  }
+  return result;
+}
+
+}  // namespace scaletrain::app

@@ -1,0 +1,48 @@
+#include "lib/recipe/generation.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+namespace scaletrain::recipe {
+
+void add_generation_flags(CLI::App& command, Generation& generation) {
+  constexpr double kMostTemperature = 100;
+  constexpr std::int64_t kMostTokens = 1'000'000;
+  command
+      .add_option("CHECKPOINT", generation.checkpoint,
+                  "a checkpoint of a language model, a run's folder, its latest or its best")
+      ->required();
+  command.add_option("--prompt", generation.prompt,
+                     "the text that is continued; without one a document is begun");
+  command
+      .add_option("--max-tokens", generation.max_tokens,
+                  "at most so many; fewer where the document or the model's positions end")
+      ->check(CLI::Range(std::int64_t{1}, kMostTokens))
+      ->capture_default_str();
+  command
+      .add_option("--temperature", generation.temperature,
+                  "0: always the likeliest token; less than 1: likely tokens more often")
+      ->check(CLI::Range(0.0, kMostTemperature))
+      ->capture_default_str();
+  command.add_option("--top-k", generation.top_k, "one of the so many likeliest tokens; 0: of all")
+      ->check(CLI::Range(std::int64_t{0}, kMostTokens))
+      ->capture_default_str();
+  command
+      .add_option("--top-p", generation.top_p,
+                  "one of the fewest tokens that are as likely together")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command.add_option("--seed", generation.seed, "the same seed gives the same text")
+      ->capture_default_str();
+  command.add_option("--tokenizer", generation.tokenizer,
+                     "as data tokenize takes it; otherwise that of the run's token files");
+  command.add_option("--end-of-text", generation.end_of_text,
+                     "the token that ends a document, for a tokenizer.json that does not say");
+  command.add_option("--device", generation.device, "auto, cpu or cuda")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  command.add_option("--worker", generation.worker, "another worker program");
+}
+
+}  // namespace scaletrain::recipe

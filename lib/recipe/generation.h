@@ -1,0 +1,29 @@
+// What `scaletrain generate` is asked for: the flags are declared once, for the launcher, which
+// checks them, and for the worker, which does it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace scaletrain::recipe {
+
+struct Generation {
+  std::string checkpoint;  // or a run's folder
+  std::string prompt;
+  std::string tokenizer;    // as data tokenize takes it; "": that of the run's token files
+  std::string end_of_text;  // the text of the token that ends a document; "": the tokenizer's own
+  double temperature = 1, top_p = 1;
+  std::int64_t top_k = 0;
+  std::uint64_t seed = 0;
+  std::int64_t max_tokens = 256;
+  std::string device = "auto";
+  std::string worker;  // the program that does it; "": ours
+};
+
+void add_generation_flags(CLI::App& command, Generation& generation);
+
+}  // namespace scaletrain::recipe

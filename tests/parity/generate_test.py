@@ -1,0 +1,153 @@
+"""`scaletrain generate`: greedy text is transformers', drawn text follows its seed, and what cannot
+be continued is refused with one message."""
+
+import json
+import shutil
+import unittest
+
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
+from end_to_end import support
+
+POSITIONS = 64
+END = 256
+SIZES = {"vocab_size": 257, "positions": POSITIONS, "dim": 32, "depth": 2, "heads": 4}
+MODELS = {"gpt2": {**SIZES, "dropout": 0.0},
+          "llama": {**SIZES, "kv_heads": 2, "hidden": 64, "rope_scaling": "linear",
+                    "rope_factor": 2.0}}
+LINES = ["the cat sat on the mat. ", "a naïve café, 3 € each. ", "日本語 and back. "]
+
+
+def peer(name, checkpoint):
+    state = load_file(checkpoint / "model.safetensors")
+    if name == "gpt2":
+        model = GPT2LMHeadModel(GPT2Config(
+            vocab_size=257, n_positions=POSITIONS, n_embd=32, n_layer=2, n_head=4,
+            bos_token_id=END, eos_token_id=END))
+        state = {f"transformer.{key}": value for key, value in state.items()}
+    else:
+        model = LlamaForCausalLM(LlamaConfig(
+            vocab_size=257, max_position_embeddings=POSITIONS, hidden_size=32,
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            intermediate_size=64, rms_norm_eps=1e-5, bos_token_id=END, eos_token_id=END,
+            rope_parameters={"rope_theta": 10000.0, "rope_type": "linear", "factor": 2.0}))
+    missing = model.load_state_dict(state, strict=False)
+    assert missing.missing_keys in ([], ["lm_head.weight"]) and not missing.unexpected_keys, missing
+    model.tie_weights()
+    return model.eval()
+
+
+def trained_on(case, folder, *flags):
+    """Token files of a few short documents in `folder`; the source of a recipe."""
+    path = case.folder / "text.jsonl"
+    path.write_text("".join(json.dumps({"text": LINES[i % 3] * (1 + i % 4)}) + "\n"
+                            for i in range(120)))
+    case.run_scaletrain("data", "tokenize", path, "--out", case.folder / folder, *flags)
+    return {"train": {"tokens": str(case.folder / folder / "train-000000.bin")}}
+
+
+class GenerateTest(support.RunTestCase):
+    @classmethod
+    def setUpClass(cls):
+        pass  # no digits
+
+    def train(self, name, model, data, **options):
+        self.run_scaletrain("launch", "--nproc", 1, self.recipe(
+            name, model={"name": model, **MODELS[model], **options}, data=data, steps=60,
+            batch={"per_device": 8}, optimizer={"name": "adamw", "lr": 0.01}))
+        return self.folder / name
+
+    def generate(self, run, *flags, expect=0):
+        done = self.run_scaletrain("generate", run, *flags, expect=expect)
+        if expect:
+            self.assertEqual("", done.stdout)
+            return done.stderr
+        self.assertTrue(done.stdout.endswith("\n"))
+        return done.stdout[:-1]
+
+    def check_greedy(self, name, run):
+        model = peer(name, run / "checkpoints/latest")
+        for prompt in ("the cat", "a naï", "日"):
+            tokens = torch.tensor([list(prompt.encode())])
+            with torch.no_grad():
+                whole = model.generate(tokens, max_new_tokens=40, do_sample=False)[0].tolist()
+            new = bytes(token for token in whole[tokens.shape[1]:] if token != END)
+            self.assertEqual(new.decode(errors="replace"), self.generate(
+                run, "--prompt", prompt, "--temperature", 0, "--max-tokens", 40, "--device", "cpu"))
+            self.assertGreater(len(new), 3)
+
+    def check_drawn(self, run):
+        def text(*flags):
+            return self.generate(run, "--prompt", "the ", "--max-tokens", 30, *flags)
+
+        self.assertEqual(text("--seed", 1), text("--seed", 1))
+        self.assertNotEqual(text("--seed", 1), text("--seed", 2))
+        self.assertEqual(text("--temperature", 0), text("--top-k", 1, "--seed", 5))
+        self.assertEqual(self.generate(run, "--seed", 3), self.generate(run, "--seed", 3))
+
+    def test_bytes(self):
+        data = trained_on(self, "text")
+        for name in MODELS:
+            with self.subTest(name):
+                run = self.train(name, name, {**data, "document_attention": name == "llama"})
+                self.check_greedy(name, run)
+        self.check_drawn(run)
+        self.check_refused(run)
+        self.check_without_token_files(run)
+
+    def check_refused(self, run):
+        self.assertIn("has 65 tokens, and the model 64 positions",
+                      self.generate(run, "--prompt", "x" * 65, expect=2))
+        full = self.run_scaletrain("generate", run, "--prompt", "x" * 64, "--temperature", 0)
+        self.assertIn("the text fills the model's 64 positions", full.stderr)
+        self.assertIn("no-such-run", self.generate(self.folder / "no-such-run", expect=65))
+        (self.folder / "empty").mkdir()
+        self.assertIn("there is no checkpoint in it",
+                      self.generate(self.folder / "empty", expect=65))
+        self.assertIn("--temprature", self.generate(run, "--temprature", 1, expect=2))
+        self.assertIn("--top-p", self.generate(run, "--top-p", 1.5, expect=2))
+        broken = self.folder / "broken"
+        shutil.copytree(run / "checkpoints/step-00000060", broken)
+        with open(broken / "model.safetensors", "r+b") as file:
+            file.seek(-4, 2)
+            file.write(b"\0\0\0\x7f")
+        self.assertIn("model.safetensors", self.generate(broken, expect=65))
+
+    def check_without_token_files(self, run):
+        before = self.generate(run, "--seed", 4)
+        (self.folder / "text/train.tokens.json").unlink()
+        self.assertIn("--tokenizer bytes", self.generate(run, expect=2))
+        self.assertEqual(before, self.generate(run, "--seed", 4, "--tokenizer", "bytes"))
+
+    def test_a_tokenizer_of_hugging_face(self):
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        tokenizer.train_from_iterator(LINES, trainers.BpeTrainer(
+            vocab_size=300, show_progress=False, special_tokens=["<|endoftext|>"],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+        path = self.folder / "tokenizer.json"
+        tokenizer.save(str(path))
+        data = trained_on(self, "text", "--tokenizer", path)
+        run = self.train("bpe", "gpt2", data, vocab_size=tokenizer.get_vocab_size())
+        text = self.generate(run, "--prompt", "the cat", "--temperature", 0)
+        self.assertIn("the mat.", text)
+        shutil.move(path, self.folder / "text/tokenizer.json")  # beside the card
+        self.assertEqual(text, self.generate(run, "--prompt", "the cat", "--temperature", 0))
+        shutil.move(self.folder / "text/tokenizer.json", self.folder / "other.json")
+        self.assertIn("tokenizer.json, which is not beside", self.generate(run, expect=2))
+        self.assertIn("and the run's tokens are those of", self.generate(
+            run, "--tokenizer", "bytes", expect=2))
+
+    def test_a_checkpoint_of_images(self):
+        support.make_digits()
+        self.run_scaletrain("launch", "--nproc", 1, self.recipe("images", steps=2))
+        self.assertIn("is of mlp, which writes no text",
+                      self.generate(self.folder / "images", expect=2))
+
+
+if __name__ == "__main__":
+    unittest.main()
