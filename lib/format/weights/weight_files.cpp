@@ -13,6 +13,7 @@
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/json_fields.h"
 
 namespace scaletrain::format {
@@ -38,8 +39,11 @@ bool may_be_weights(const std::string& name) {
          std::none_of(kOtherFiles.begin(), kOtherFiles.end(), begins);
 }
 
+// A folder of somebody else may be called latest or best, too.
 bool is_checkpoint_or_run(const std::filesystem::path& path) {
-  return is_file(path / "manifest.json") || !checkpoints_at(path).folders.empty();
+  const CheckpointsAt found = checkpoints_at(path);
+  if (found.folders.empty() || !found.is_one) return !found.folders.empty();
+  return step_of_name(name_of(path)).has_value() || is_file(found.folders.front() / kManifestName);
 }
 
 // {"metadata": {...}, "weight_map": {TENSOR: FILE, ...}}. The sizes in metadata are not looked at:
@@ -114,7 +118,7 @@ WeightFiles find_weight_files(const std::filesystem::path& path,
     take_file(path, found);
   } else if (is_checkpoint_or_run(path)) {
     found.checkpoint = find_checkpoint(path, report);
-    take_file(*found.checkpoint / "model.safetensors", found);
+    take_file(*found.checkpoint / kModelFile, found);
   } else {
     search_folder(path, found);
   }

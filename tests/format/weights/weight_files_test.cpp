@@ -102,3 +102,13 @@ TEST_CASE("of a run the model of its newest whole checkpoint is taken") {
   CHECK(found_files(folder, "run") == third);
   CHECK(found_files(folder, "run/checkpoints/step-00000005").starts_with("has 7 bytes"));
 }
+
+TEST_CASE("a folder of somebody else may be called best or latest") {
+  const test::TemporaryFolder folder;
+  folder.write("best/model.safetensors", "");
+  folder.write("latest/pytorch_model.bin", "");
+  CHECK(found_files(folder, "best") == "best/model.safetensors");
+  CHECK(found_files(folder, "latest") == "latest/pytorch_model.bin");
+  folder.write("step-00000007/model.safetensors", "");
+  CHECK(found_files(folder, "step-00000007").starts_with("has no manifest.json"));
+}
