@@ -4,9 +4,13 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <vector>
 
+#include "lib/core/error.h"
+#include "lib/core/philox.h"
 #include "lib/recipe/describe.h"
 #include "tests/dist/ranks.h"
 
@@ -206,6 +210,37 @@ TEST_CASE("dropout draws by seed, step and micro-batch, and by nothing before") 
   CHECK_FALSE(at::equal(other_seed.step(5, {ones}), at_five));
   // The second micro-batch of a step has a mask of its own.
   CHECK_FALSE(at::equal(first.step(5, {ones, ones}), 2 * at_five));
+}
+
+TEST_CASE("a micro-batch of one rank draws by its number among those of all ranks") {
+  const at::Tensor ones = at::ones({64, 4});
+  Bench bench(0.5, 3);
+  const at::Tensor gradient = bench.step(5, {ones, ones});
+  at::Tensor expected = at::zeros({4});
+  for (const std::uint64_t block : {0, 1}) {  // of the first unit
+    core::Philox draw(3, core::DrawPurpose::kDropout, 5, block << 20);
+    at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+    generator.set_current_seed(draw.next_u64());
+    expected += at::dropout(ones, 0.5, true).sum(0);
+  }
+  CHECK(at::equal(gradient, expected));
+}
+
+TEST_CASE("a backward that fails says so, and one that lost a peer is worth a restart") {
+  for (const bool is_lost : {false, true}) {
+    CAPTURE(is_lost);
+    Bench bench;
+    bench.model.parameters()[0].register_hook([&](const at::Tensor& gradient) -> at::Tensor {
+      if (is_lost) C10_THROW_ERROR(DistError, "a peer is gone");
+      throw std::out_of_range("its own");
+      return gradient;
+    });
+    if (is_lost) {
+      CHECK_THROWS_AS(bench.step(1, {at::ones({1, 4})}), core::StoppedError);
+    } else {
+      CHECK_THROWS_AS(bench.step(1, {at::ones({1, 4})}), std::out_of_range);
+    }
+  }
 }
 
 TEST_CASE("an evaluation gives the task's sums and no gradient") {

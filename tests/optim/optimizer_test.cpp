@@ -211,6 +211,15 @@ TEST_CASE("every row of optimizers.def makes an optimizer that goes downhill") {
   }
 }
 
+TEST_CASE("an optimizer of no parameters has nothing to do") {
+  for (const recipe::Row& row : recipe::optimizers().rows) {
+    CAPTURE(row.name);
+    recipe::Optimizer config;
+    recipe::choose(config, row);
+    CHECK_NOTHROW(optim::make_optimizer(config, {})->step(0.1));
+  }
+}
+
 // Parameters and state, copied.
 std::map<std::string, at::Tensor> everything(Training& training) {
   std::map<std::string, at::Tensor> result = training.optimizer->state();

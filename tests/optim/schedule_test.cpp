@@ -66,6 +66,7 @@ TEST_CASE("a warmup as long as training leaves nothing to decay") {
   recipe::Schedule config = after_warmup("cosine", {{"final_factor", 0.0}});
   config.warmup = Duration{Duration::Unit::kSteps, 12};
   CHECK(optim::Schedule(config, 1.0, kSpan).lr(11) == doctest::Approx(1.0));
+  for (const std::int64_t step : {0, 1}) CHECK(optim::progress(step, {.steps = 0}) == 1);
 }
 
 TEST_CASE("durations become steps, rounded to the nearest") {
