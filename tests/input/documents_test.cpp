@@ -20,7 +20,7 @@ TEST_CASE("a token sees its own document up to itself, whose end belongs to it")
                                           0, 0, 1, 1, 1, 0, 0,  // its end
                                           0, 0, 0, 0, 0, 1, 0,  // a document of nothing but its end
                                           0, 0, 0, 0, 0, 0, 1});  // 4
-  CHECK(context.sees.scalar_type() == at::kBool);
+  CHECK((context.sees.scalar_type() == at::kBool));
   CHECK(at::equal(context.sees, expected.view({1, 1, 7, 7}).to(at::kBool)));
   CHECK(at::equal(context.positions, at::tensor({0, 1, 0, 1, 2, 0, 0}, at::kLong).view({1, 7})));
 }

@@ -1,6 +1,7 @@
 """Our GPT-2 and Llama have the tensors, initialisation, logits, gradients and training of
 transformers'."""
 
+import functools
 import tempfile
 import unittest
 
@@ -81,6 +82,12 @@ def llama(folder, rope=None, **options):
     return Pair(folder, "llama", {**options, **ours}, llama_peer(options, peers), "")
 
 
+FAMILIES = {"gpt2": gpt2, "llama": llama}
+VARIANTS = {**FAMILIES, **{f"llama, {name}": functools.partial(llama, **options) for name, options in {
+    "tied": {"tied": True}, "no groups": {"kv_heads": 4}, "one group": {"kv_heads": 1},
+    "linear": {"rope": "linear"}, "llama3": {"rope": "llama3"}}.items()}}
+
+
 def text_like(generator, *shape):
     """Tokens of which each follows from the one before or is a new draw: there is something to learn."""
     drawn = torch.randint(VOCABULARY, shape, generator=generator)
@@ -115,19 +122,10 @@ class LanguageModelsTest(unittest.TestCase):
         torch.manual_seed(1)
         self.generator = torch.Generator().manual_seed(2)
 
-    def both(self):
-        """A subtest for each family."""
-        for make in (gpt2, llama):
-            with self.subTest(make.__name__):
-                yield make(self.folder)
-
-    def all(self):
-        """A subtest for each family, and for each of llama's variants."""
-        yield from self.both()
-        for variant in ({"tied": True}, {"kv_heads": 4}, {"kv_heads": 1}, {"rope": "linear"},
-                        {"rope": "llama3"}):
-            with self.subTest("llama", **variant):
-                yield llama(self.folder, **variant)
+    def check_each(self, check, variants=VARIANTS):
+        for name, make in variants.items():
+            with self.subTest(name):
+                check(make(self.folder))
 
     def batches(self, *shape):
         text = text_like(self.generator, *shape, POSITIONS + 1)
@@ -137,24 +135,31 @@ class LanguageModelsTest(unittest.TestCase):
         def described(state):
             return {key: (tuple(value.shape), value.dtype) for key, value in state.items()}
 
-        for pair in self.all():
-            self.assertEqual(described(pair.twin.initial_state()), described(pair.peer_tensors()))
+        self.check_each(lambda pair: self.assertEqual(described(pair.twin.initial_state()),
+                                                      described(pair.peer_tensors())))
 
     def test_initialisation_is_distributed_as_the_peers(self):
-        for pair in self.both():
-            ours = pair.twin.initial_state()
-            for name, expected in pair.peer_tensors().items():
-                with self.subTest(name):
-                    if expected.std() == 0:
-                        torch.testing.assert_close(ours[name], expected.data, rtol=0, atol=0)
-                        continue
-                    # Six standard errors of a deviation, std / sqrt(2 n), on both sides.
-                    std = expected.std().item()
-                    allowed = 6 * std * (2 / expected.numel()) ** 0.5
-                    self.assertAlmostEqual(ours[name].std().item(), std, delta=allowed)
-                    self.assertAlmostEqual(ours[name].mean().item(), 0, delta=allowed)
+        self.check_each(self.check_initialisation, FAMILIES)
 
-    def check_logits(self, pair, state):
+    def check_initialisation(self, pair):
+        ours = pair.twin.initial_state()
+        for name, expected in pair.peer_tensors().items():
+            with self.subTest(name):
+                if expected.std() == 0:
+                    torch.testing.assert_close(ours[name], expected.data, rtol=0, atol=0)
+                    continue
+                # Six standard errors of a deviation, std / sqrt(2 n), on both sides.
+                std = expected.std().item()
+                allowed = 6 * std * (2 / expected.numel()) ** 0.5
+                self.assertAlmostEqual(ours[name].std().item(), std, delta=allowed)
+                self.assertAlmostEqual(ours[name].mean().item(), 0, delta=allowed)
+
+    def check_logits(self, pair):
+        state = pair.twin.initial_state()
+        for weights in (state, disturb(state, self.generator)):
+            self.check_logits_of(pair, weights)
+
+    def check_logits_of(self, pair, state):
         tokens, _ = self.batches(4)
         pair.load(state)
         with torch.no_grad():
@@ -165,53 +170,53 @@ class LanguageModelsTest(unittest.TestCase):
         self.assertLessEqual((ours - expected).abs().max().item(), allowed)
 
     def test_logits_are_the_peers(self):
-        for pair in self.all():
-            state = pair.twin.initial_state()
-            self.check_logits(pair, state)
-            self.check_logits(pair, disturb(state, self.generator))
+        self.check_each(self.check_logits)
 
     def test_gradients_are_the_peers(self):
-        for pair in self.all():
-            state = disturb(pair.twin.initial_state(), self.generator)
-            pair.load(state)
-            tokens, targets = self.batches(4)
-            pair.peer_loss(tokens, targets).backward()
-            ours = pair.twin.gradients(state, tokens, targets)
-            expected = {name: value.grad for name, value in pair.peer_tensors().items()}
-            self.assertEqual(sorted(ours), sorted(expected))
-            for name, gradient in expected.items():
-                # Relative to the largest of its tensor: a key's bias has a true gradient of zero.
-                allowed = 1e-5 * max(gradient.abs().max().item(), 1e-3)
-                difference = (ours[name] - gradient).abs().max().item()
-                self.assertLessEqual(difference, allowed, name)
+        self.check_each(self.check_gradients)
+
+    def check_gradients(self, pair):
+        state = disturb(pair.twin.initial_state(), self.generator)
+        pair.load(state)
+        tokens, targets = self.batches(4)
+        pair.peer_loss(tokens, targets).backward()
+        ours = pair.twin.gradients(state, tokens, targets)
+        expected = {name: value.grad for name, value in pair.peer_tensors().items()}
+        self.assertEqual(sorted(ours), sorted(expected))
+        for name, gradient in expected.items():
+            # Relative to the largest of its tensor: a key's bias has a true gradient of zero.
+            allowed = 1e-5 * max(gradient.abs().max().item(), 1e-3)
+            difference = (ours[name] - gradient).abs().max().item()
+            self.assertLessEqual(difference, allowed, name)
 
     def test_packed_documents_are_the_peers_with_a_mask_of_blocks(self):
+        self.check_each(self.check_packed_documents)
+
+    def check_packed_documents(self, pair):
         tokens, targets = self.batches(4)
         tokens[0, [4, 5, 20]] = END  # one of them a document of nothing but its end
         tokens[1, 0] = END
         tokens[2, -1] = END
         masks, places = blocks(tokens)
         end = torch.tensor(END)
-        for pair in self.all():
-            state = disturb(pair.twin.initial_state(), self.generator)
-            pair.load(state)
-            more = {"attention_mask": masks, "position_ids": places}
-            expected = pair.peer(tokens, **more).logits.detach()
-            ours = pair.twin.logits(state, tokens, end_of_text=end)
-            allowed = 1e-5 * max(1.0, expected.abs().max().item())
-            self.assertLessEqual((ours - expected).abs().max().item(), allowed)
-            crossing = pair.twin.logits(state, tokens)
-            self.assertGreater((crossing - expected).abs().max().item(), 100 * allowed)
+        state = disturb(pair.twin.initial_state(), self.generator)
+        pair.load(state)
+        more = {"attention_mask": masks, "position_ids": places}
+        expected = pair.peer(tokens, **more).logits.detach()
+        ours = pair.twin.logits(state, tokens, end_of_text=end)
+        allowed = 1e-5 * max(1.0, expected.abs().max().item())
+        self.assertLessEqual((ours - expected).abs().max().item(), allowed)
+        crossing = pair.twin.logits(state, tokens)
+        self.assertGreater((crossing - expected).abs().max().item(), 100 * allowed)
 
-            pair.peer_loss(tokens, targets, **more).backward()
-            ours = pair.twin.gradients(state, tokens, targets, end_of_text=end)
-            for name, value in pair.peer_tensors().items():
-                allowed = 1e-5 * max(value.grad.abs().max().item(), 1e-3)
-                self.assertLessEqual((ours[name] - value.grad).abs().max().item(), allowed, name)
+        pair.peer_loss(tokens, targets, **more).backward()
+        ours = pair.twin.gradients(state, tokens, targets, end_of_text=end)
+        for name, value in pair.peer_tensors().items():
+            allowed = 1e-5 * max(value.grad.abs().max().item(), 1e-3)
+            self.assertLessEqual((ours[name] - value.grad).abs().max().item(), allowed, name)
 
     def test_a_hundred_steps_are_the_peers(self):
-        for pair in self.both():
-            self.check_steps(pair)
+        self.check_each(self.check_steps, FAMILIES)
 
     def check_steps(self, pair):
         state = pair.twin.initial_state()

@@ -47,7 +47,7 @@ TEST_CASE("tokens stand at neighbouring positions, and keep their type") {
   const at::Tensor input = torch::randn({2, 3, 4, 4});
   const at::Tensor output = rotary.forward(input, 2);
   CHECK(at::allclose(output.narrow(2, 1, 1), rotary.forward(input.narrow(2, 1, 1), 3)));
-  CHECK(rotary.forward(input.to(at::kBFloat16)).scalar_type() == at::kBFloat16);
+  CHECK((rotary.forward(input.to(at::kBFloat16)).scalar_type() == at::kBFloat16));
 }
 
 TEST_CASE("linear scaling turns by a factor less") {
