@@ -65,6 +65,8 @@ std::string fault_of(const Rule& rule, const Row& row) {
     case Rule::Kind::kNeedsAboveZero:
       if (find<bool>(row, rule.key) == nullptr) return missing("a flag", rule.key);
       return find<double>(row, rule.other) == nullptr ? missing(kNumber, rule.other) : "";
+    case Rule::Kind::kFitsImageSize:
+      return find<std::int64_t>(row, rule.key) == nullptr ? missing(kInteger, rule.key) : "";
     case Rule::Kind::kBatchNorm:
       return "";
     case Rule::Kind::kCoversImageSize:
@@ -92,7 +94,7 @@ std::string fault_of(const Row& row) {
   for (const Rule& rule : row.rules) {
     if (std::string fault = fault_of(rule, row); !fault.empty()) return fault;
   }
-  if (row.task != "language_modelling") return "";
+  if (find_task(row.task)->reads != TaskRow::Reads::kTokens) return "";
   for (const char* const key : {"vocab_size", "positions"}) {  // lib/recipe/sections/model.h
     if (find<std::int64_t>(row, key) == nullptr) return missing("an integer key", key);
   }
