@@ -132,7 +132,7 @@ void write_text(const recipe::Generation& asked, const Models& models) {
                               generate::Sampler({.temperature = asked.temperature,
                                                  .top_k = asked.top_k,
                                                  .top_p = asked.top_p,
-                                                 .seed = asked.seed}),
+                                                 .seed = static_cast<std::uint64_t>(asked.seed)}),
                               [&printer](std::int64_t token) { printer.add(token); });
   printer.finish();
   if (end == generate::End::kPositions) {

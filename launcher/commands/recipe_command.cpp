@@ -77,9 +77,9 @@ void add_recipe_commands(CLI::App& app, int& exit_status) {
       recipe->add_subcommand("show", "print a recipe with every key and default");
   add_recipe_arguments(*showing, *arguments);
   showing->callback([arguments, &exit_status] {
-    const recipe::Recipe recipe =
+    const recipe::Recipe shown =
         recipe::load_recipe(arguments->launch.path, overrides_of(arguments->launch));
-    std::fputs(recipe::to_json(recipe).c_str(), stdout);
+    std::fputs(recipe::to_json(shown).c_str(), stdout);
     exit_status = 0;
   });
 

@@ -1,14 +1,35 @@
 #include "lib/recipe/generation.h"
 
+#include <fmt/format.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <optional>
+#include <string>
+
+#include "lib/core/text.h"
 
 namespace scaletrain::recipe {
+namespace {
+
+// CLI::Range takes what is not a number for one in range.
+CLI::Validator number_up_to(double most) {
+  return {[most](const std::string& text) {
+            const std::optional<double> value = core::parse_number<double>(text);
+            return value && *value >= 0 && *value <= most
+                       ? std::string()
+                       : fmt::format("Value {} not in range 0 to {}", text, most);
+          },
+          fmt::format("FLOAT in [0 - {}]", most)};
+}
+
+}  // namespace
 
 void add_generation_flags(CLI::App& command, Generation& generation) {
   constexpr double kMostTemperature = 100;
   constexpr std::int64_t kMostTokens = 1'000'000;
+  constexpr std::int64_t kMostSeed = (std::int64_t{1} << 53) - 1;  // as a recipe's
   command
       .add_option("CHECKPOINT", generation.checkpoint,
                   "a checkpoint of a language model, a run's folder, its latest or its best")
@@ -23,7 +44,7 @@ void add_generation_flags(CLI::App& command, Generation& generation) {
   command
       .add_option("--temperature", generation.temperature,
                   "0: always the likeliest token; less than 1: likely tokens more often")
-      ->check(CLI::Range(0.0, kMostTemperature))
+      ->check(number_up_to(kMostTemperature))
       ->capture_default_str();
   command.add_option("--top-k", generation.top_k, "one of the so many likeliest tokens; 0: of all")
       ->check(CLI::Range(std::int64_t{0}, kMostTokens))
@@ -31,9 +52,10 @@ void add_generation_flags(CLI::App& command, Generation& generation) {
   command
       .add_option("--top-p", generation.top_p,
                   "one of the fewest tokens that are as likely together")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_up_to(1))
       ->capture_default_str();
   command.add_option("--seed", generation.seed, "the same seed gives the same text")
+      ->check(CLI::Range(std::int64_t{0}, kMostSeed))
       ->capture_default_str();
   command.add_option("--tokenizer", generation.tokenizer,
                      "as data tokenize takes it; otherwise that of the run's token files");

@@ -18,7 +18,7 @@ struct Generation {
   std::string end_of_text;  // the text of the token that ends a document; "": the tokenizer's own
   double temperature = 1, top_p = 1;
   std::int64_t top_k = 0;
-  std::uint64_t seed = 0;
+  std::int64_t seed = 0;
   std::int64_t max_tokens = 256;
   std::string device = "auto";
   std::string worker;  // the program that does it; "": ours

@@ -1,6 +1,7 @@
 #include "lib/engine/training_context.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <torch/utils.h>
@@ -53,7 +54,7 @@ void add_gradients(nn::Model& net, const units::Context& context, std::int64_t b
 double largest_difference(nn::Model& ours, nn::Model& theirs) {
   constexpr double kZero = 1e-6;
   double worst = 0;
-  const auto compare = [&worst](const at::Tensor& actual, const at::Tensor& expected) {
+  const auto compare = [&](const at::Tensor& actual, const at::Tensor& expected) {
     const double far = (actual - expected).abs().max().item<double>();
     worst = std::max(worst, far / std::max(kZero, expected.abs().max().item<double>()));
   };
@@ -71,6 +72,7 @@ double largest_difference(nn::Model& ours, nn::Model& theirs) {
 
 // Of two ranks with half of the samples each from one with all of them and BatchNorm.
 double difference_on_two_ranks(const core::WorkerEnv& env, const std::string& norm) {
+  at::set_num_threads(1);  // two ranks share what cores there are
   dist::Group group(env, at::kCPU, 30s);
   const auto net = make_net(norm), whole = make_net("batch");
   add_gradients(*net, training_context({}, group), group.rank() * kSamples / 2, kSamples / 2);

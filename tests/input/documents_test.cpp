@@ -6,7 +6,7 @@
 namespace scaletrain::input {
 namespace {
 
-constexpr std::int64_t kEnd = 9;
+constexpr int kEnd = 9;
 
 }  // namespace
 

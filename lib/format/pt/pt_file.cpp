@@ -134,7 +134,7 @@ void PtFile::check_versions(const std::string& root) const {
   const std::string order = read_entry(root + "/byteorder", kMaxBytes);
   if (order != "little") {
     throw core::CheckpointError(place_,
-                                fmt::format("has the byte order \"{}\"; only \"little\" is read",
+                                fmt::format(R"(has the byte order "{}"; only "little" is read)",
                                             core::escape_control(order)),
                                 kSaveAgain);
   }

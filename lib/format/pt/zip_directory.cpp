@@ -93,7 +93,7 @@ class ZipDirectoryReader {
     if (fields.number(4, 2) != 0 || fields.number(6, 2) != 0) refuse("is a part of an archive");
     count_ = fields.number(10, 2);
     std::uint64_t bytes = fields.number(12, 4), begin = fields.number(16, 4);
-    std::uint64_t directory_end = static_cast<std::uint64_t>(end_begin);
+    auto directory_end = static_cast<std::uint64_t>(end_begin);
     if (const auto wide = find_wide_end(end_begin)) {
       const ZipFields wide_fields(*wide);
       take_wide(count_, wide_fields.number(32, 8), kCountIn64);

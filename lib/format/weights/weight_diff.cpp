@@ -41,7 +41,8 @@ void compare_values(const Elements& first, const Elements& second, TensorDiff& d
     const double distance = is_same ? 0 : std::abs(a - b);
     diff.differing += is_same ? 0 : 1;
     diff.largest = std::max(diff.largest, std::isnan(distance) ? kInfinite : distance);
-    sums.difference += std::isnan(distance) ? kInfinite : distance * distance;
+    const double squared = distance * distance;
+    sums.difference += std::isnan(squared) ? kInfinite : squared;
     sums.first += std::isfinite(a) ? a * a : 0;
   }
 }

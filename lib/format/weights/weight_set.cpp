@@ -46,7 +46,7 @@ void WeightSet::check_index() const {
     if (tensor != nullptr && tensor->file.filename() == file) continue;
     throw core::CheckpointError(
         files_.index.string(),
-        fmt::format("says that \"{}\" is in \"{}\", where {}", core::escape_control(name),
+        fmt::format(R"(says that "{}" is in "{}", where {})", core::escape_control(name),
                     core::escape_control(file),
                     tensor == nullptr
                         ? std::string("it is not")
