@@ -5,10 +5,9 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <optional>
+#include <charconv>
 #include <string>
-
-#include "lib/core/text.h"
+#include <system_error>
 
 namespace scaletrain::recipe {
 namespace {
@@ -16,8 +15,10 @@ namespace {
 // CLI::Range takes what is not a number for one in range.
 CLI::Validator number_up_to(double most) {
   return {[most](const std::string& text) {
-            const std::optional<double> value = core::parse_number<double>(text);
-            return value && *value >= 0 && *value <= most
+            double value = -1;
+            const char* const end = text.data() + text.size();
+            const auto [stop, error] = std::from_chars(text.data(), end, value);
+            return stop == end && error == std::errc() && value >= 0 && value <= most
                        ? std::string()
                        : fmt::format("Value {} not in range 0 to {}", text, most);
           },

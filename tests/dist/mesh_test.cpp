@@ -92,8 +92,10 @@ TEST_CASE("the data view is the replicas' group where nothing is sharded") {
   const auto results = run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, 30s);
     dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
-    return fmt::format("{} {}", &mesh.data() == &mesh.group(Axis::kReplica),
-                       members(mesh, mesh.data()));
+    const std::string found = members(mesh, mesh.data());
+    const bool is_same = &mesh.data() == &mesh.group(Axis::kReplica);
+    mesh.end("end");
+    return fmt::format("{} {}", is_same, found);
   });
   for (int rank = 0; rank < 4; ++rank) {
     CHECK(results[rank].text == (rank % 2 == 0 ? "true 101" : "true 1010"));

@@ -125,8 +125,7 @@ units::NamedParameter with_gradient(const char* name, const at::Tensor& gradient
 TEST_CASE("the norm counts each element of the model once, wherever it lies") {
   const auto results = testing::run_ranks({.world_size = 8}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, std::chrono::seconds(30));
-    const dist::Mesh mesh(world,
-                          core::MeshPlan(8, {.pipe = 1, .replica = {}, .shard = 2, .tensor = 2}));
+    dist::Mesh mesh(world, core::MeshPlan(8, {.pipe = 1, .replica = {}, .shard = 2, .tensor = 2}));
     const int place = mesh.model().rank();
     Pieces placement({with_gradient("cut", at::arange(8, at::kFloat).narrow(0, 2 * place, 2), true),
                       with_gradient("whole", at::full({1}, 3.0), place == 0),
@@ -135,8 +134,9 @@ TEST_CASE("the norm counts each element of the model once, wherever it lies") {
     SumTask task;
     const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
     const Engine engine({model, task, *precision, placement, mesh}, 1);
-    return fmt::format("{} of {} gradients", engine.squared_norm().item<double>(),
-                       engine.gradients().size());
+    const auto sum = engine.squared_norm().item<double>();
+    mesh.end("end");
+    return fmt::format("{} of {} gradients", sum, engine.gradients().size());
   });
   for (const auto& result : results) CHECK(result.text == "149 of 2 gradients");
 }
@@ -144,14 +144,15 @@ TEST_CASE("the norm counts each element of the model once, wherever it lies") {
 TEST_CASE("a rank that counts nothing has the norm of the others") {
   const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, std::chrono::seconds(30));
-    const dist::Mesh mesh(world,
-                          core::MeshPlan(2, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
+    dist::Mesh mesh(world, core::MeshPlan(2, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
     Pieces placement({with_gradient("whole", at::full({4}, 3.0), env.rank == 0)});
     Line model(0);
     SumTask task;
     const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
     const Engine engine({model, task, *precision, placement, mesh}, 1);
-    return fmt::format("{}", engine.squared_norm().item<double>());
+    const auto sum = engine.squared_norm().item<double>();
+    mesh.end("end");
+    return fmt::format("{}", sum);
   });
   for (const auto& result : results) CHECK(result.text == "36");
 }
@@ -160,8 +161,7 @@ TEST_CASE("a rank that counts nothing has the norm of the others") {
 TEST_CASE("ranks with the same data coordinate draw the same, others do not") {
   const auto results = testing::run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, std::chrono::seconds(30));
-    const dist::Mesh mesh(world,
-                          core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
+    dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
     Line model(0.5);
     SumTask task;
     const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
@@ -169,6 +169,7 @@ TEST_CASE("ranks with the same data coordinate draw the same, others do not") {
     Engine engine({model, task, *precision, placement, mesh}, 1);
     Given batches({at::ones({64, 4}), at::ones({64, 4})});
     engine.run(0, batches, at::ones({}), [](const at::Tensor&) {});
+    mesh.end("end");
     std::string text;
     for (const at::Tensor& one : engine.gradients()) {
       for (int i = 0; i < 4; ++i) text += fmt::format("{} ", one[i].item<float>());

@@ -160,6 +160,7 @@ TEST_CASE("gradients are exchanged in the data group alone") {
     const at::Tensor loss = parameter.sum() * (part * (1 + 2 * job.mesh.reader()));
     job.parallel.prepare_backward(loss);
     loss.backward();
+    job.mesh.end("end");
     return fmt::format("{}, counts {}", parameter.grad()[0].item<float>(),
                        job.parallel.owned()[0].counts);
   });
