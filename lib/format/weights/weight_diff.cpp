@@ -42,7 +42,11 @@ void compare_values(const Elements& first, const Elements& second, TensorDiff& d
     diff.differing += is_same ? 0 : 1;
     diff.largest = std::max(diff.largest, std::isnan(distance) ? kInfinite : distance);
     const double squared = distance * distance;
-    sums.difference += std::isnan(squared) ? kInfinite : squared;
+    if (std::isnan(squared)) {
+      sums.difference = kInfinite;
+    } else {
+      sums.difference += squared;
+    }
     sums.first += std::isfinite(a) ? a * a : 0;
   }
 }
