@@ -65,10 +65,6 @@ if(SCALETRAIN_WITH_TORCH)
   scaletrain_find(gloo HEADERS gloo/common/logging.h)
 endif()
 
-# SentencePiece 0.1.97, Debian libsentencepiece-dev, Apache-2.0. Why: tokenising text with its
-# models.
-scaletrain_find(sentencepiece HEADERS sentencepiece_processor.h LIBRARIES sentencepiece)
-
 # PCRE2 10.42, Debian libpcre2-dev, BSD-3-Clause. Why: the expressions by which tokenizers cut text,
 # which need Unicode's classes.
 scaletrain_find(pcre2 HEADERS pcre2.h LIBRARIES pcre2-8)

@@ -13,6 +13,7 @@
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/token_writer.h"
+#include "app/tokenizer/sentence_pieces.h"
 #include "app/tokenizer/tokenizer.h"
 #include "lib/core/error.h"
 #include "lib/format/token_card.h"
@@ -55,7 +56,7 @@ std::int64_t token_bytes_of(const Tokenizer& tokenizer, const std::string& layou
 
 void run_tokenize(const TokenizeOptions& options) {
   const std::unique_ptr<Tokenizer> tokenizer =
-      make_tokenizer(options.tokenizer, options.end_of_text);
+      make_tokenizer(options.tokenizer, options.end_of_text, load_sentence_pieces);
   TokenWriter writer({.folder = options.folder,
                       .name = options.name,
                       .layout = options.layout,

@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "app/tokenizer/bpe_files.h"
-#include "app/tokenizer/sentence_pieces.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::app {
@@ -38,7 +37,8 @@ bool adds_blank(const Tokenizer& tokenizer) {
   return !tokens.empty() && tokenizer.bytes_of(tokens.front()).starts_with(' ');
 }
 
-std::unique_ptr<Tokenizer> make_tokenizer(const std::string& what, const std::string& end_of_text) {
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& what, const std::string& end_of_text,
+                                          LoadSentencePieces sentence_pieces) {
   const std::filesystem::path path(what);
   if (path.extension() == ".json" || std::filesystem::is_directory(path)) {
     return load_bpe_tokenizer(path, end_of_text);
@@ -53,7 +53,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& what, const std::st
                           fmt::format("\"{}\" is neither a tokenizer's name nor a file", what),
                           fmt::format("use one of: {}", kTokenizers));
   }
-  return load_sentence_pieces(path);
+  return sentence_pieces(path);
 }
 
 }  // namespace scaletrain::app

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -49,6 +50,14 @@ std::string file_of(const FoundCard& found) {
                          kNameIt);
 }
 
+std::unique_ptr<Tokenizer> refuse_sentence_pieces(const fs::path& path) {
+  throw core::UsageError("--tokenizer",
+                         fmt::format("{} is a SentencePiece model, or none at all, and generate "
+                                     "reads byte-pair tokenizers and bytes",
+                                     path.string()),
+                         "use a model whose text one of these has cut");
+}
+
 }  // namespace
 
 RunTokenizer tokenizer_of(const recipe::Recipe& recipe, const recipe::Generation& asked) {
@@ -61,7 +70,7 @@ RunTokenizer tokenizer_of(const recipe::Recipe& recipe, const recipe::Generation
   }
   RunTokenizer result;
   result.tokenizer = make_tokenizer(asked.tokenizer.empty() ? file_of(*found) : asked.tokenizer,
-                                    asked.end_of_text);
+                                    asked.end_of_text, refuse_sentence_pieces);
   const Tokenizer& tokenizer = *result.tokenizer;
   result.end_of_text = found ? found->card.end_of_text : tokenizer.end_of_text();
   if (found && tokenizer.name() != found->card.tokenizer) {

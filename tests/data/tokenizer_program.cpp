@@ -10,13 +10,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "app/tokenizer/sentence_pieces.h"
 #include "app/tokenizer/text_stream.h"
 #include "app/tokenizer/tokenizer.h"
 
 using namespace scaletrain;  // NOLINT(google-build-using-namespace)
 
 int main(int count, char** values) {
-  const auto tokenizer = app::make_tokenizer(count > 1 ? values[1] : "bytes", "");
+  const auto tokenizer =
+      app::make_tokenizer(count > 1 ? values[1] : "bytes", "", app::load_sentence_pieces);
   const bool blank = app::adds_blank(*tokenizer);
   for (std::string line; std::getline(std::cin, line);) {
     app::TextStream stream;
