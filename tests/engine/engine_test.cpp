@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "lib/core/error.h"
@@ -110,6 +111,19 @@ class Pieces : public parallel::Placement {
   std::vector<units::NamedParameter> owned_;
 };
 
+// Writes down what it is asked, beside the losses that backward starts from.
+class Heard : public Pieces {
+ public:
+  using Pieces::Pieces;
+  void zero_grad() override { calls += "zero "; }
+  void begin_micro_step(bool synchronize) override { calls += synchronize ? "last " : "step "; }
+  void prepare_backward(const at::Tensor& loss) override {
+    calls += fmt::format("{} ", loss.item<double>());
+  }
+
+  std::string calls;
+};
+
 units::NamedParameter with_gradient(const char* name, const at::Tensor& gradient, bool counts) {
   at::Tensor tensor = at::zeros_like(gradient);
   tensor.mutable_grad() = gradient;
@@ -211,6 +225,15 @@ TEST_CASE("dropout draws by seed, step and micro-batch, and by nothing before") 
   CHECK_FALSE(at::equal(other_seed.step(5, {ones}), at_five));
   // The second micro-batch of a step has a mask of its own.
   CHECK_FALSE(at::equal(first.step(5, {ones, ones}), 2 * at_five));
+}
+
+TEST_CASE("the placement hears of each micro-step and of what its backward starts from") {
+  Bench bench;
+  Heard heard{std::vector<units::NamedParameter>()};
+  Engine engine({bench.model, bench.task, *bench.precision, heard, bench.mesh}, 1);
+  Given batches({at::ones({1, 4}), at::full({1, 4}, 2.0)});
+  engine.run(0, batches, at::full({}, 0.5), [&](const at::Tensor&) { heard.calls += "sum "; });
+  CHECK(heard.calls == "zero step 2 last sum 4 ");
 }
 
 TEST_CASE("a micro-batch of one rank draws by its number among those of all ranks") {
