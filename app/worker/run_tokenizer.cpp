@@ -54,7 +54,7 @@ std::unique_ptr<Tokenizer> refuse_sentence_pieces(const fs::path& path) {
   throw core::UsageError("--tokenizer",
                          fmt::format("{} is a SentencePiece model, or none at all, and generate "
                                      "reads byte-pair tokenizers and bytes",
-                                     path.string()),
+                                     core::shown_path(path.string())),
                          "use a model whose text one of these has cut");
 }
 

@@ -109,6 +109,10 @@ class GenerateTest(support.RunTestCase):
                       self.generate(self.folder / "empty", expect=65))
         self.assertIn("--temprature", self.generate(run, "--temprature", 1, expect=2))
         self.assertIn("--top-p", self.generate(run, "--top-p", 1.5, expect=2))
+        pieces = self.folder / "pieces.model"
+        pieces.write_bytes(b"model")
+        self.assertIn("pieces.model is a SentencePiece model, or none at all",
+                      self.generate(run, "--tokenizer", pieces, expect=2))
         broken = self.folder / "broken"
         shutil.copytree(run / "checkpoints/step-00000060", broken)
         with open(broken / "model.safetensors", "r+b") as file:
