@@ -23,6 +23,12 @@ if [ "${1:-}" = --tests ]; then
 else
   with_tests=OFF
 fi
+case "${1:-}" in
+-*)
+  echo "usage: scripts/setup.sh [--tests] [TARGET...]" >&2
+  exit 2
+  ;;
+esac
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 

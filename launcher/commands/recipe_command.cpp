@@ -12,8 +12,8 @@
 #include "launcher/jobs/worker_program.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/log.h"
-#include "lib/recipe/idle_keys.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/sections/idle_keys.h"
 #include "lib/recipe/sources.h"
 
 namespace scaletrain::launcher {

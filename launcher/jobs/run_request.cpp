@@ -13,8 +13,8 @@
 #include "lib/core/log.h"
 #include "lib/core/lookup.h"
 #include "lib/format/checkpoint_folder.h"
-#include "lib/recipe/idle_keys.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/sections/idle_keys.h"
 
 namespace scaletrain::launcher {
 namespace {

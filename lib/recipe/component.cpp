@@ -8,8 +8,8 @@
 
 #include "lib/core/log.h"
 #include "lib/core/lookup.h"
-#include "lib/recipe/json_text.h"
 #include "lib/recipe/paths.h"
+#include "lib/recipe/schema/json_text.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -167,7 +167,7 @@ class ComponentType : public Type {
       case Rule::Kind::kNeedsAboveZero:
         if (!value_.flag(rule.key) || value_.number(rule.other) > 0) return "";
         return fmt::format("needs \"{}\" above 0", rule.other);
-      case Rule::Kind::kDividesImageSize:  // lib/recipe/checks.cpp
+      case Rule::Kind::kDividesImageSize:  // lib/recipe/sections/checks.cpp
       case Rule::Kind::kFitsImageSize:
       case Rule::Kind::kCoversImageSize:
       case Rule::Kind::kBatchNorm:

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lib/recipe/lists.h"
-#include "lib/recipe/object.h"
+#include "lib/recipe/schema/object.h"
 
 namespace scaletrain::recipe {
 

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "lib/recipe/object.h"
 #include "lib/recipe/recipe.h"
+#include "lib/recipe/schema/object.h"
 
 namespace scaletrain::recipe {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "lib/recipe/object.h"
+#include "lib/recipe/schema/object.h"
 #include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "lib/recipe/range.h"
+#include "lib/recipe/schema/range.h"
 #include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {

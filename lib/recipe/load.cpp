@@ -11,12 +11,12 @@
 #include "lib/core/log.h"
 #include "lib/core/subprocess.h"
 #include "lib/core/url.h"
-#include "lib/recipe/checks.h"
 #include "lib/recipe/describe.h"
-#include "lib/recipe/json_text.h"
 #include "lib/recipe/merge.h"
 #include "lib/recipe/paths.h"
 #include "lib/recipe/registry.h"
+#include "lib/recipe/schema/json_text.h"
+#include "lib/recipe/sections/checks.h"
 
 namespace scaletrain::recipe {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/text.h"
-#include "lib/recipe/json_text.h"
+#include "lib/recipe/schema/json_text.h"
 
 namespace scaletrain::recipe {
 namespace {

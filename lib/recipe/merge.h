@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/node.h"
-#include "lib/recipe/object.h"
+#include "lib/recipe/schema/node.h"
+#include "lib/recipe/schema/object.h"
 
 namespace scaletrain::recipe {
 

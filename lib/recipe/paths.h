@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/type.h"
+#include "lib/recipe/schema/type.h"
 
 namespace scaletrain::recipe {
 

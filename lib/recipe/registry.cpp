@@ -14,7 +14,7 @@
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/core/version.h"
-#include "lib/recipe/type.h"
+#include "lib/recipe/schema/type.h"
 
 namespace scaletrain::recipe {
 namespace {

@@ -1,9 +1,9 @@
 // Recipes of language models.
 #include <doctest/doctest.h>
 
-#include "lib/recipe/checks.h"
-#include "lib/recipe/idle_keys.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/sections/checks.h"
+#include "lib/recipe/sections/idle_keys.h"
 #include "tests/recipe/recipe_support.h"
 
 namespace scaletrain::recipe {

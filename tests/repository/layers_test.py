@@ -26,6 +26,8 @@ NO_MODULE = ["torch_pch"]
 
 # The folders of lib/data, each knows those before it.
 DATA_ROOMS = ["image", "augment", "order", "set", "loader"]
+# The folders of lib/recipe: what a schema is made of, a file for each section, the whole recipe.
+RECIPE_ROOMS = {"schema", "sections", ""}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
@@ -189,6 +191,16 @@ class Layers(unittest.TestCase):
         rooms = {path.split("/")[2] for path in files}
         self.assertEqual(set(DATA_ROOMS), rooms)
         self.assertEqual("", "\n".join(room_faults(files, DATA_ROOMS)))
+
+    def test_the_schema_of_recipes_knows_no_key(self):
+        files = sources("lib/recipe")
+        rooms = {"/".join(path.split("/")[2:-1]) for path in files}
+        self.assertEqual(RECIPE_ROOMS, rooms)
+        schema = {path: text for path, text in files.items() if path.startswith("lib/recipe/schema/")}
+        self.assertEqual([], [f"{path}: {match[2]}" for path, text in schema.items()
+                              for match in INCLUDE.finditer(text)
+                              if match[2].startswith("lib/recipe/")
+                              and not match[2].startswith("lib/recipe/schema/")])
 
     def test_every_folder_of_the_launcher_has_its_place(self):
         folders = {launcher_folder(path) for path in sources("launcher")}

@@ -12,9 +12,9 @@ CODE = ["*.cpp", "*.h", "*.py", "*.sh", "*.cmake", "*CMakeLists.txt"]
 
 # Parts that are tested through what they are a part of: source -> that test.
 TESTED_THROUGH = {f"lib/recipe/{part}.cpp": "tests/recipe/load_test.cpp" for part in [
-    "checks", "component", "describe", "duration", "lists", "node", "object", "paths", "problems"]}
-TESTED_THROUGH |= {f"lib/recipe/sections/{part}.cpp": "tests/recipe/load_test.cpp" for part in [
-    "checkpoint", "clip", "loss", "optimizer", "schedule"]}
+    "component", "describe", "duration", "lists", "paths", "schema/node", "schema/object",
+    "schema/problems", "sections/checkpoint", "sections/checks", "sections/clip", "sections/loss",
+    "sections/optimizer", "sections/schedule"]}
 TESTED_THROUGH |= {
     "lib/core/command_line.cpp": "tests/launcher/launch_test.py",
     "lib/core/version.cpp": "tests/launcher/launch_test.py",

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/core/error.h"
-#include "lib/recipe/object.h"
+#include "lib/recipe/schema/object.h"
 
 namespace scaletrain::recipe {
 

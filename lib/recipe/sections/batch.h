@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "lib/recipe/section.h"
+#include "lib/recipe/sections/section.h"
 
 namespace scaletrain::recipe {
 

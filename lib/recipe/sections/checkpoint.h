@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "lib/recipe/section.h"
+#include "lib/recipe/sections/section.h"
 #include "lib/recipe/task.h"
 #include "lib/recipe/values.h"
 

@@ -1,6 +1,6 @@
 #include "lib/recipe/sections/clip.h"
 
-#include "lib/recipe/object.h"
+#include "lib/recipe/schema/object.h"
 
 namespace scaletrain::recipe {
 

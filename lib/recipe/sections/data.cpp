@@ -5,8 +5,8 @@
 #include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
-#include "lib/recipe/object.h"
 #include "lib/recipe/paths.h"
+#include "lib/recipe/schema/object.h"
 
 namespace scaletrain::recipe {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/section.h"
+#include "lib/recipe/sections/section.h"
 #include "lib/recipe/sections/source.h"
 
 namespace scaletrain::recipe {

@@ -1,7 +1,7 @@
 // What is made small.
 #pragma once
 
-#include "lib/recipe/section.h"
+#include "lib/recipe/sections/section.h"
 #include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/recipe/object.h"
+#include "lib/recipe/schema/object.h"
 
 namespace scaletrain::recipe {
 

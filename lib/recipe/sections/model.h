@@ -5,8 +5,8 @@
 #include <string>
 
 #include "lib/recipe/catalog.h"
-#include "lib/recipe/section.h"
 #include "lib/recipe/sections/batch.h"
+#include "lib/recipe/sections/section.h"
 #include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {

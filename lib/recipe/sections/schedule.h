@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "lib/recipe/section.h"
+#include "lib/recipe/sections/section.h"
 #include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {

@@ -7,8 +7,8 @@
 #include "lib/core/compressed_name.h"
 #include "lib/core/url.h"
 #include "lib/recipe/component.h"
-#include "lib/recipe/object_list.h"
 #include "lib/recipe/paths.h"
+#include "lib/recipe/schema/object_list.h"
 
 namespace scaletrain::recipe {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/section.h"
+#include "lib/recipe/sections/section.h"
 #include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {

@@ -1,7 +1,7 @@
 #include "lib/recipe/sections/storage.h"
 
-#include "lib/recipe/object.h"
 #include "lib/recipe/paths.h"
+#include "lib/recipe/schema/object.h"
 
 namespace scaletrain::recipe {
 

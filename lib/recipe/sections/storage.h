@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lib/recipe/section.h"
+#include "lib/recipe/sections/section.h"
 
 namespace scaletrain::recipe {
 

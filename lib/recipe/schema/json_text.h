@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "lib/recipe/node.h"
+#include "lib/recipe/schema/node.h"
 
 namespace scaletrain::recipe {
 

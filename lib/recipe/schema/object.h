@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/recipe/type.h"
+#include "lib/recipe/schema/type.h"
 
 namespace scaletrain::recipe {
 

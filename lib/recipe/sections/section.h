@@ -9,9 +9,9 @@
 
 namespace scaletrain::recipe {
 
-struct Node;     // lib/recipe/node.h
-class Problems;  // lib/recipe/problems.h
-class Type;      // lib/recipe/type.h
+struct Node;     // lib/recipe/schema/node.h
+class Problems;  // lib/recipe/schema/problems.h
+class Type;      // lib/recipe/schema/type.h
 using TypePtr = std::unique_ptr<Type>;
 
 }  // namespace scaletrain::recipe

@@ -1,4 +1,4 @@
-#include "lib/recipe/object_list.h"
+#include "lib/recipe/schema/object_list.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "lib/recipe/idle_keys.h"
+#include "lib/recipe/sections/idle_keys.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "lib/recipe/problems.h"
+#include "lib/recipe/schema/problems.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
-#include "lib/recipe/checks.h"
+#include "lib/recipe/sections/checks.h"
 
 #include <fmt/format.h>
 
-#include "lib/recipe/node.h"
-#include "lib/recipe/problems.h"
+#include "lib/recipe/schema/node.h"
+#include "lib/recipe/schema/problems.h"
 
 namespace scaletrain::recipe {
 namespace {

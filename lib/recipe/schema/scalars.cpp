@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lib/core/lookup.h"
-#include "lib/recipe/type.h"
+#include "lib/recipe/schema/type.h"
 
 namespace scaletrain::recipe {
 namespace {

@@ -1,9 +1,9 @@
 // What must hold between keys, once each of them is right by itself.
 #pragma once
 
-#include "lib/recipe/node.h"
-#include "lib/recipe/problems.h"
 #include "lib/recipe/recipe.h"
+#include "lib/recipe/schema/node.h"
+#include "lib/recipe/schema/problems.h"
 #include "lib/recipe/task.h"
 
 namespace scaletrain::recipe {

@@ -1,4 +1,4 @@
-#include "lib/recipe/json_text.h"
+#include "lib/recipe/schema/json_text.h"
 
 #include <doctest/doctest.h>
 

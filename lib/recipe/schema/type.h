@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/node.h"
-#include "lib/recipe/problems.h"
-#include "lib/recipe/range.h"
+#include "lib/recipe/schema/node.h"
+#include "lib/recipe/schema/problems.h"
+#include "lib/recipe/schema/range.h"
 
 namespace scaletrain::recipe {
 

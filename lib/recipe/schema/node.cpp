@@ -1,4 +1,4 @@
-#include "lib/recipe/node.h"
+#include "lib/recipe/schema/node.h"
 
 #include <nlohmann/json.hpp>
 

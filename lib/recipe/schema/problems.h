@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/recipe/node.h"
+#include "lib/recipe/schema/node.h"
 
 namespace scaletrain::recipe {
 

@@ -1,4 +1,4 @@
-#include "lib/recipe/object.h"
+#include "lib/recipe/schema/object.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

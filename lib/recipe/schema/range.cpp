@@ -1,4 +1,4 @@
-#include "lib/recipe/range.h"
+#include "lib/recipe/schema/range.h"
 
 #include <fmt/format.h>
 
