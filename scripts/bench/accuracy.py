@@ -1,0 +1,45 @@
+"""The test measure of a recipe over several seeds, and its median: no speed, so no peer.
+
+    python scripts/bench/accuracy.py recipes/digits_resnet18.json [--seeds 3] [--set epochs=20]
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+import tempfile
+
+import compare
+
+
+def test_line(recipe, seed, nproc, settings):
+    """The "eval" line of the test set that ends a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = pathlib.Path(folder) / "run"
+        changes = [f"seed={seed}", f"output={run}", *settings]
+        compare.run([compare.PROGRAMS / "scaletrain", "launch", "--nproc", nproc, recipe,
+                     *(part for change in changes for part in ("--set", change))])
+        with open(run / "metrics.jsonl", encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+    return [line for line in lines if line.get("split") == "test"][-1]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("recipe")
+    parser.add_argument("--measure", default="top1")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--nproc", type=int, default=2)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    options = parser.parse_args()
+    values = []
+    for seed in range(1, options.seeds + 1):
+        line = test_line(options.recipe, seed, options.nproc, options.set)
+        values.append(line[options.measure])
+        print(f"seed {seed}: {values[-1]:.4f} of {line['count']}", file=sys.stderr)
+    print(json.dumps({"recipe": options.recipe, "measure": options.measure, "values": values,
+                      "median": statistics.median(values)}))
+
+
+if __name__ == "__main__":
+    main()
