@@ -96,11 +96,16 @@ at::Tensor Engine::squared_norm() const {
   return sum;
 }
 
-at::Tensor Engine::evaluate(const task::Example& example) {
-  return parts_.precision.forward([&] {
+Evaluated Engine::evaluate(const task::Example& example) {
+  Evaluated result;
+  result.sums = parts_.precision.forward([&] {
     const units::Flow output = units::run(units_, {example.input}, example.context);
+    if (parts_.task.score_columns() > 0) {
+      result.scores = parts_.task.scores(output.front(), example);
+    }
     return parts_.task.sums(output.front(), example);
   });
+  return result;
 }
 
 }  // namespace scaletrain::engine

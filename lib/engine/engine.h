@@ -34,6 +34,11 @@ struct EngineParts {
   const dist::Mesh& mesh;
 };
 
+// task::Task::sums() and scores() of a batch; no scores where the task has no columns of them.
+struct Evaluated {
+  at::Tensor sums, scores;
+};
+
 class Engine {
  public:
   // `seed` is what dropout draws from.
@@ -57,8 +62,8 @@ class Engine {
   // at the same point of a step; it only queues work.
   at::Tensor squared_norm() const;
 
-  // task::Task::sums() of one batch. The model is in evaluation mode.
-  at::Tensor evaluate(const task::Example& example);
+  // Of one batch. The model is in evaluation mode.
+  Evaluated evaluate(const task::Example& example);
 
  private:
   at::Tensor forward(std::int64_t step, std::int64_t block, const task::Example& example);

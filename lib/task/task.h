@@ -74,8 +74,19 @@ class Task {
   virtual std::int64_t sum_count() const = 0;
   virtual at::Tensor sums(const at::Tensor& output, const Example& example) const = 0;
 
-  // The measures of row() that are known, in its order, from those sums over all of `split`.
-  virtual std::vector<recipe::Measured> finish(Split split, std::span<const double> sums) const = 0;
+  // For measures that are no sums, the numbers of each sample that they are made from: an fp32
+  // tensor [samples, score_columns()] on the device. With 0 columns it is not called, and nothing
+  // is kept or exchanged.
+  virtual std::int64_t score_columns() const { return 0; }
+  virtual at::Tensor scores(const at::Tensor& /*output*/, const Example& /*example*/) const {
+    return {};
+  }
+
+  // The measures of row() that are known, in its order, from those sums and scores over all of
+  // `split`. The scores are on the host in the order of the samples, whatever the number of ranks,
+  // and undefined with 0 columns.
+  virtual std::vector<recipe::Measured> finish(Split split, std::span<const double> sums,
+                                               const at::Tensor& scores) const = 0;
 
  private:
   const recipe::TaskRow& row_;

@@ -6,6 +6,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/train/buffers.h"
+#include "lib/train/score_rows.h"
 
 namespace scaletrain::train {
 namespace {
@@ -32,8 +33,9 @@ class StopCheck {
   core::SteadyTime asked_ = core::now();
 };
 
-// Adds up this rank's batches where it counts samples; whether it was cut short.
-bool add_up(Run& run, task::Split split, at::Tensor& sums, EvalResult& result) {
+// Adds up this rank's batches where it counts samples, and keeps their scores; whether it was cut
+// short.
+bool add_up(Run& run, task::Split split, at::Tensor& sums, ScoreRows& scores, EvalResult& result) {
   data::BatchStream& stream = *run.sets.stream(split);
   stream.seek({});
   StopCheck stops(run.mesh->world());
@@ -47,8 +49,10 @@ bool add_up(Run& run, task::Split split, at::Tensor& sums, EvalResult& result) {
                                 batch->skipped.end());
     }
     if (batch->count == 0) continue;  // all of them were bad
-    const at::Tensor own = run.engine->evaluate(run.task->prepare(*batch, /*training=*/false));
-    if (counts) sums.add_(own);
+    const engine::Evaluated own =
+        run.engine->evaluate(run.task->prepare(*batch, /*training=*/false));
+    if (counts) sums.add_(own.sums);
+    if (own.scores.defined()) scores.add(own.scores, batch->position);
   }
   return true;
 }
@@ -66,8 +70,9 @@ EvalResult evaluate(Run& run, task::Split split) {
   const auto doubles = at::TensorOptions(at::kDouble).device(world.device());
   const std::int64_t sum_count = run.task->sum_count();
   at::Tensor sums = at::zeros({sum_count}, doubles), slots = at::zeros({kSlots}, doubles);
+  ScoreRows scores(run.task->score_columns());
   EvalResult result;
-  const bool cut_short = add_up(run, split, sums, result);
+  const bool cut_short = add_up(run, split, sums, scores, result);
   run.learner.model->train();
   kept.put_back();
 
@@ -81,7 +86,7 @@ EvalResult evaluate(Run& run, task::Split split) {
   const std::span<const double> totals(host.const_data_ptr<double>(),
                                        static_cast<std::size_t>(sum_count + kSlots));
   const auto count = static_cast<std::size_t>(sum_count);
-  result.measures = run.task->finish(split, totals.first(count));
+  result.measures = run.task->finish(split, totals.first(count), scores.gather(run.mesh->data()));
   result.count = static_cast<std::int64_t>(totals[task::Task::kTargets]);
   result.skipped = static_cast<std::int64_t>(totals[count + kSkipped]);
   if (totals[count + kTerminate] > 0) result.stop = core::StopReason::kTerminate;

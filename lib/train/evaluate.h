@@ -1,4 +1,5 @@
-// The task's measures over a whole set, from sums of all ranks: each sample counts once.
+// The task's measures over a whole set, from sums of all ranks and the scores of all samples: each
+// sample counts once.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ struct EvalResult {
 
 // Runs the model in evaluation mode, with the mean of the ranks' buffers, over all of `split` from
 // its start, and leaves model and buffers as they were for training. Ranks may have different
-// numbers of batches: only the sums are exchanged. A stop that any rank was asked for cuts it short
-// on all. Every rank calls it.
+// numbers of batches: only the sums, and scores where the task has some, are exchanged. A stop that
+// any rank was asked for cuts it short on all. Every rank calls it.
 EvalResult evaluate(Run& run, task::Split split);
 
 }  // namespace scaletrain::train

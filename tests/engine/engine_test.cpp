@@ -47,7 +47,8 @@ class SumTask : public task::Task {
   at::Tensor sums(const at::Tensor& output, const task::Example&) const override {
     return output.sum().view({1}).to(at::kDouble);
   }
-  std::vector<recipe::Measured> finish(task::Split, std::span<const double>) const override {
+  std::vector<recipe::Measured> finish(task::Split, std::span<const double>,
+                                       const at::Tensor&) const override {
     return {};
   }
 };
@@ -271,7 +272,7 @@ TEST_CASE("an evaluation gives the task's sums and no gradient") {
   Bench bench(0.5);
   bench.model.eval();
   const at::NoGradGuard no_grad;
-  CHECK(bench.engine.evaluate({.input = at::ones({3, 4}), .target = {}}).item<double>() == 12);
+  CHECK(bench.engine.evaluate({.input = at::ones({3, 4}), .target = {}}).sums.item<double>() == 12);
   CHECK_FALSE(bench.model.parameters()[0].grad().defined());
 }
 

@@ -24,7 +24,7 @@ std::map<std::string, double> finished(const Task& task, const at::Tensor& sums)
   std::map<std::string, double> result;
   const std::span<const double> values(host.const_data_ptr<double>(),
                                        static_cast<std::size_t>(task.sum_count()));
-  for (const auto& [measure, value] : task.finish(Split::kVal, values)) {
+  for (const auto& [measure, value] : task.finish(Split::kVal, values, {})) {
     result[measure->name] = value;
   }
   return result;

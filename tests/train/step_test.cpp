@@ -59,7 +59,8 @@ class Weighted : public task::Task {
   }
   std::int64_t sum_count() const override { return 2; }
   at::Tensor sums(const at::Tensor& output, const task::Example&) const override { return output; }
-  std::vector<recipe::Measured> finish(task::Split, std::span<const double>) const override {
+  std::vector<recipe::Measured> finish(task::Split, std::span<const double>,
+                                       const at::Tensor&) const override {
     return {};
   }
 

@@ -60,8 +60,8 @@ class ImageClassification : public Task {
                       hits.narrow(1, 0, 1).sum().to(at::kDouble), hits.sum().to(at::kDouble)});
   }
 
-  std::vector<recipe::Measured> finish(Split /*split*/,
-                                       std::span<const double> sums) const override {
+  std::vector<recipe::Measured> finish(Split /*split*/, std::span<const double> sums,
+                                       const at::Tensor& /*scores*/) const override {
     const double count = std::max(sums[kTargets], 1.0);
     return {{row().measure("top1"), sums[kTop1] / count},
             {row().measure("top5"), sums[kTop5] / count},

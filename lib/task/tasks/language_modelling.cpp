@@ -81,7 +81,8 @@ class LanguageModelling : public Task {
     return at::stack({loss.to(at::kDouble), example.target.ge(0).sum().to(at::kDouble)});
   }
 
-  std::vector<recipe::Measured> finish(Split split, std::span<const double> sums) const override {
+  std::vector<recipe::Measured> finish(Split split, std::span<const double> sums,
+                                       const at::Tensor& /*scores*/) const override {
     const double loss = sums[kLoss] / std::max(sums[kTargets], 1.0);
     std::vector<recipe::Measured> result{{row().measure("loss"), loss},
                                          {row().measure("perplexity"), std::exp(loss)}};

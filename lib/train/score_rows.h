@@ -1,0 +1,32 @@
+// The numbers of each sample that an evaluation makes measures from that are no sums.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "lib/dist/group.h"
+
+namespace scaletrain::train {
+
+class ScoreRows {
+ public:
+  // Rows of `columns` numbers; with 0 columns nothing is exchanged.
+  explicit ScoreRows(std::int64_t columns) : columns_(columns) {}
+
+  // `rows`, [samples, columns] fp32 on the device, are of this rank's samples whose first stands at
+  // `position` of the set. They stay on the device until gather().
+  void add(const at::Tensor& rows, std::int64_t position);
+
+  // The rows of all ranks of `group`, [samples, columns] fp32 on the host of each, in the order of
+  // the samples; undefined with 0 columns. Every rank calls it; they may have different numbers of
+  // rows.
+  at::Tensor gather(dist::Group& group) const;
+
+ private:
+  std::int64_t columns_;
+  std::vector<at::Tensor> rows_, positions_;  // of every batch; positions are on the host
+};
+
+}  // namespace scaletrain::train
