@@ -3,7 +3,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <memory>
+#include <span>
 
 #include "lib/recipe/recipe.h"
 
@@ -12,15 +14,25 @@ namespace scaletrain::nn {
 class Loss {
  public:
   virtual ~Loss() = default;
-  // Sum over the batch's targets, a 0-dim fp32 tensor (fp64 for fp64 logits). logits [batch,
-  // classes], targets [batch] int64, or [batch, classes] shares that add up to 1.
+  // Sum over the batch's samples, a 0-dim fp32 tensor (fp64 for fp64 logits). logits [batch,
+  // classes], targets [batch] int64, or [batch, classes] shares: those of a softmax loss add up to
+  // 1, those of a sigmoid loss are of each class by itself.
   virtual at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const = 0;
+
+  // What a mean divides sum() of targets int64 by: their number, or as PyTorch's `weight=` of
+  // cross_entropy the sum of their classes' weights. Of shares it is always their number.
+  virtual double weight_of(std::span<const std::int64_t> targets) const {
+    return static_cast<double>(targets.size());
+  }
+  // Whether that is their number.
+  virtual bool weighs_alike() const { return true; }
 };
 
-std::unique_ptr<Loss> make_loss(const recipe::Loss& loss);
+// The loss for tensors on `device`.
+std::unique_ptr<Loss> make_loss(const recipe::Loss& loss, at::Device device);
 
-// The same without label smoothing: what evaluation reports, which recipes with another smoothing
-// share.
-std::unique_ptr<Loss> make_plain_loss(recipe::Loss loss);
+// The same without label smoothing and weights of classes: what evaluation reports, which recipes
+// with others share.
+std::unique_ptr<Loss> make_plain_loss(recipe::Loss loss, at::Device device);
 
 }  // namespace scaletrain::nn

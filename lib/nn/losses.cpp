@@ -4,23 +4,25 @@
 namespace scaletrain::nn {
 
 // Each is in a file of lib/nn/losses/; a row without one does not link.
-#define SCALETRAIN_LOSS(name, ...) std::unique_ptr<Loss> make_##name(const recipe::Loss& loss);
+#define SCALETRAIN_LOSS(name, ...) \
+  std::unique_ptr<Loss> make_##name(const recipe::Loss& loss, at::Device device);
 #include "lib/recipe/losses.def"
 
-std::unique_ptr<Loss> make_loss(const recipe::Loss& loss) {
-  using Factory = std::unique_ptr<Loss> (*)(const recipe::Loss&);
+std::unique_ptr<Loss> make_loss(const recipe::Loss& loss, at::Device device) {
+  using Factory = std::unique_ptr<Loss> (*)(const recipe::Loss&, at::Device);
   static const core::Registry<Factory> registry = [] {
     core::Registry<Factory> losses("loss");
 #define SCALETRAIN_LOSS(name, ...) losses.add(#name, make_##name);
 #include "lib/recipe/losses.def"
     return losses;
   }();
-  return registry.find(loss.name)(loss);
+  return registry.find(loss.name)(loss, device);
 }
 
-std::unique_ptr<Loss> make_plain_loss(recipe::Loss loss) {
+std::unique_ptr<Loss> make_plain_loss(recipe::Loss loss, at::Device device) {
   loss.label_smoothing = 0;
-  return make_loss(loss);
+  loss.class_weights.clear();
+  return make_loss(loss, device);
 }
 
 }  // namespace scaletrain::nn

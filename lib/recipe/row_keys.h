@@ -14,6 +14,8 @@
   }
 #define KEY_FILE(key, help) \
   Option { #key, std::string{}, {}, help }
+#define SUM_CLASSES_KEY \
+  KEY_FLAG(sum_classes, false, "a sample's loss is the sum over the classes, not their mean")
 #define KEY_DIVIDES(key, other) \
   Rule { Rule::Kind::kDivides, #key, #other }
 #define KEY_DIVIDES_IMAGE_SIZE(key) \

@@ -17,9 +17,12 @@ std::vector<TaskRow> make_tasks() {
   std::vector<TaskRow> rows;
 #define MEASURE(name, label, better, kind) \
   Measure { #name, label, better, kind }
-#define SCALETRAIN_TASK(name, help, reads, counted, ...) \
-  rows.push_back(TaskRow{#name, help, counted, {__VA_ARGS__}, reads});
+#define LOSSES(...) \
+  { __VA_ARGS__ }
+#define SCALETRAIN_TASK(name, help, reads, counted, losses, ...) \
+  rows.push_back(TaskRow{#name, help, counted, losses, {__VA_ARGS__}, reads});
 #include "lib/recipe/tasks.def"
+#undef LOSSES
 #undef MEASURE
   return rows;
 }

@@ -26,6 +26,7 @@ struct TaskRow {
   enum class Reads { kImages, kTokens };  // what its models take
 
   std::string name, help, counted;
+  std::vector<std::string> losses;  // of losses.def that it can be learned by
   std::vector<Measure> measures;
   Reads reads = Reads::kImages;
 

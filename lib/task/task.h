@@ -64,6 +64,12 @@ class Task {
 
   // Targets of `samples` samples where all have the same number, 0 where that differs.
   virtual std::int64_t fixed_targets(std::int64_t samples) const = 0;
+  // What a training batch adds to what the mean of the loss divides by: its targets, or where they
+  // have weights and fixed_targets() is 0 the sum of these.
+  virtual double weight_of(const data::Batch& batch) const {
+    const std::int64_t fixed = fixed_targets(batch.count);
+    return static_cast<double>(fixed > 0 ? fixed : batch.targets);
+  }
 
   // What training lowers: the sum over the batch's targets, a 0-dim fp32 tensor.
   virtual at::Tensor loss_sum(const at::Tensor& output, const Example& example) const = 0;

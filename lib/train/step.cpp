@@ -25,7 +25,7 @@ std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> 
   const auto [loss_sum, vote] = read_votes(sums.first(VoteExchange::kSize));
   StepResult result;
   result.facts = std::move(outcome->facts);
-  result.loss = loss_sum / std::max(vote.targets, 1.0);
+  result.loss = vote.targets > 0 ? loss_sum / vote.targets : loss_sum;
   result.grad_norm = sums.back();
   result.finite = std::isfinite(loss_sum) && std::isfinite(result.grad_norm);
   result.stop = vote.stop;
@@ -50,11 +50,11 @@ class StepRunner::Batches : public engine::MicroBatches {
   std::int64_t count() const override { return parts_.batch.accumulate; }
 
   // Reads all of them, for who must know their targets first.
-  std::int64_t read_all() {
-    std::int64_t targets = 0;
+  double read_all() {
+    double targets = 0;
     while (static_cast<std::int64_t>(read_.size()) < count()) {
       read_.push_back(read());
-      targets += read_.back().targets;
+      targets += parts_.task.weight_of(read_.back());
     }
     return targets;
   }
@@ -78,7 +78,7 @@ class StepRunner::Batches : public engine::MicroBatches {
     facts_.data_s += batch.wait_s;
     facts_.stages += batch.stages;
     if (!parts_.mesh.counts()) return batch;  // another rank has read the same
-    vote_.targets += static_cast<double>(batch.targets);
+    vote_.targets += parts_.task.weight_of(batch);
     vote_.digest += batch.digest;
     vote_.skipped += static_cast<std::int64_t>(batch.skipped.size());
     std::move(batch.skipped.begin(), batch.skipped.end(), std::back_inserter(facts_.bad_samples));
@@ -106,12 +106,12 @@ StepRunner::StepRunner(StepParts parts, bool late)
 at::Tensor StepRunner::weight(Batches& batches) {
   if (fixed_weight_.defined()) return fixed_weight_;
   dist::Group& data = parts_.mesh.data();
-  at::Tensor targets = at::full({}, static_cast<double>(batches.read_all()),
-                                at::TensorOptions(at::kDouble).device(data.device()));
+  at::Tensor targets =
+      at::full({}, batches.read_all(), at::TensorOptions(at::kDouble).device(data.device()));
   parts_.beat.enter(core::Phase::kCollective);
   data.all_reduce_sum(targets, "targets").wait();
   // Of a batch without any target the sum of losses is 0, and stays it.
-  return (data.world_size() / targets.clamp_min(1)).to(at::kFloat);
+  return (data.world_size() / targets.masked_fill(targets.eq(0), 1)).to(at::kFloat);
 }
 
 void StepRunner::run(std::int64_t step, double lr, double trained_s) {

@@ -13,7 +13,7 @@ namespace scaletrain::train {
 
 // What the host of one rank knows of a step; sums over the ranks after the exchange.
 struct Vote {
-  double targets = 0;                               // of the step's micro-batches
+  double targets = 0;  // of the step's micro-batches: task::Task::weight_of()
   core::StopReason stop = core::StopReason::kNone;  // the strongest that any rank heard
   std::uint64_t digest = 0;                         // sum of sample digests modulo 2^64
   std::int64_t skipped = 0;                         // bad samples

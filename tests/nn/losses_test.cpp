@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "lib/nn/loss.h"
+#include "lib/recipe/lists.h"
 
 namespace scaletrain::nn {
 
@@ -13,31 +14,34 @@ TEST_CASE("every row of losses.def makes a loss") {
 #include "lib/recipe/losses.def"
        }) {
     recipe::Loss loss;
-    loss.name = name;
-    CHECK(make_loss(loss) != nullptr);
+    choose(loss, *recipe::losses().find(name));
+    CHECK(make_loss(loss, at::kCPU) != nullptr);
   }
 }
 
-TEST_CASE("what evaluation reports is without label smoothing, of every loss") {
+TEST_CASE("what evaluation reports is without label smoothing and class weights, of every loss") {
   const at::Tensor logits = at::randn({4, 3}), targets = at::arange(4).remainder(3);
   for (const char* name : {
 #define SCALETRAIN_LOSS(name, ...) #name,
 #include "lib/recipe/losses.def"
        }) {
     recipe::Loss plain;
-    plain.name = name;
-    recipe::Loss smoothed = plain;
+    choose(plain, *recipe::losses().find(name));
+    recipe::Loss smoothed = plain, weighted = plain;
     smoothed.label_smoothing = 0.1;
-    const at::Tensor expected = make_loss(plain)->sum(logits, targets);
-    CHECK(at::equal(make_plain_loss(smoothed)->sum(logits, targets), expected));
-    CHECK(!at::equal(make_loss(smoothed)->sum(logits, targets), expected));
+    weighted.class_weights = {1, 2, 3};
+    const at::Tensor expected = make_loss(plain, at::kCPU)->sum(logits, targets);
+    for (const recipe::Loss& loss : {smoothed, weighted}) {
+      CHECK(at::equal(make_plain_loss(loss, at::kCPU)->sum(logits, targets), expected));
+      CHECK(!at::equal(make_loss(loss, at::kCPU)->sum(logits, targets), expected));
+    }
   }
 }
 
 TEST_CASE("a loss that no row names is a mistake of the programmer") {
   recipe::Loss loss;
   loss.name = "hinge";
-  CHECK_THROWS_WITH_AS(make_loss(loss), "no loss is called \"hinge\"", std::logic_error);
+  CHECK_THROWS_WITH_AS(make_loss(loss, at::kCPU), "no loss is called \"hinge\"", std::logic_error);
 }
 
 }  // namespace scaletrain::nn

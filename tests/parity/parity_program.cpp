@@ -11,6 +11,9 @@
 //                                                     type of the inputs; prints a mean loss a
 //                                                     line; a step is left out where "found_inf" is
 //                                                     1
+//   parity_program loss   RECIPE INPUT OUT            the mean "loss" of "logits" and "targets",
+//   and
+//                                                     the gradient of "logits"
 //   parity_program mix    RECIPE INPUT OUT            the recipe's mix of "images" and "targets",
 //   at
 //                                                     position 0 of epoch 0; OUT has "pairs" too:
@@ -138,7 +141,7 @@ void write_gradients(const recipe::Recipe& recipe, const std::string& weights,
   const auto model = model_with(recipe, weights);
   const Tensors data = read_tensors(batch);
   compute_in_type_of(data.at("inputs"), *model);
-  mean_loss(*model, *nn::make_loss(recipe.loss), data.at("inputs"), data.at("targets"),
+  mean_loss(*model, *nn::make_loss(recipe.loss, at::kCPU), data.at("inputs"), data.at("targets"),
             context_of(data))
       .backward();
   Tensors gradients;
@@ -154,7 +157,7 @@ void print_losses(const recipe::Recipe& recipe, const std::string& weights,
   const Tensors data = read_tensors(batches);
   const at::Tensor &inputs = data.at("inputs"), &targets = data.at("targets");
   compute_in_type_of(inputs, *model);
-  const auto loss = nn::make_loss(recipe.loss);
+  const auto loss = nn::make_loss(recipe.loss, at::kCPU);
   std::vector<optim::NamedParameter> parameters;
   for (const auto& item : model->named_parameters()) {
     parameters.push_back(
@@ -171,6 +174,21 @@ void print_losses(const recipe::Recipe& recipe, const std::string& weights,
                                              : std::nullopt);
     fmt::print("{:.9g}\n", mean.item<double>());
   }
+}
+
+void write_loss(const recipe::Recipe& recipe, const std::string& input, const std::string& out) {
+  const Tensors data = read_tensors(input);
+  at::Tensor logits = data.at("logits").requires_grad_();
+  const at::Tensor targets = data.at("targets");
+  const auto loss = nn::make_loss(recipe.loss, at::kCPU);
+  double weight = static_cast<double>(targets.size(0));
+  if (!targets.is_floating_point()) {
+    weight = loss->weight_of(
+        {targets.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(targets.numel())});
+  }
+  const at::Tensor mean = loss->sum(logits, targets) / weight;
+  mean.backward();
+  write_tensors(out, {{"loss", mean}, {"gradient", logits.grad()}});
 }
 
 void write_mixed(const recipe::Recipe& recipe, const std::string& input, const std::string& out) {
@@ -205,6 +223,8 @@ void run(const std::vector<std::string>& arguments) {
     write_gradients(recipe::load_recipe(arguments[1]), arguments[2], arguments[3], arguments[4]);
   } else if (command == "train" && arguments.size() == 4) {
     print_losses(recipe::load_recipe(arguments[1]), arguments[2], arguments[3]);
+  } else if (command == "loss" && arguments.size() == 4) {
+    write_loss(recipe::load_recipe(arguments[1]), arguments[2], arguments[3]);
   } else if (command == "mix" && arguments.size() == 4) {
     write_mixed(recipe::load_recipe(arguments[1]), arguments[2], arguments[3]);
   } else {

@@ -139,6 +139,14 @@ class Twin:
                          self._save("batches", {"inputs": inputs, "targets": targets, **more}))
         return [float(line) for line in text.splitlines()]
 
+    def loss(self, logits, targets):
+        """The mean loss and the gradient of the logits."""
+        out = self.folder / "loss.safetensors"
+        self._run("loss", self.recipe,
+                  self._save("batch", {"logits": logits, "targets": targets}), out)
+        found = load_file(out)
+        return found["loss"], found["gradient"]
+
     def mixed(self, images, targets):
         """Images, targets and pairs of the recipe's mix of a batch."""
         out = self.folder / "mixed.safetensors"

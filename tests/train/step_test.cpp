@@ -46,12 +46,17 @@ class Counting : public data::BatchStream {
 // Its loss is w times the sum of the batch's numbers.
 class Weighted : public task::Task {
  public:
-  explicit Weighted(std::int64_t fixed) : Task(recipe::tasks().front()), fixed_(fixed) {}
+  // A target weighs `weight` where they are counted.
+  explicit Weighted(std::int64_t fixed, double weight = 1)
+      : Task(recipe::tasks().front()), fixed_(fixed), weight_(weight) {}
 
   task::OpenSet open(task::Split, const task::Reader&, core::BufferPool&) override { return {}; }
   task::Example prepare(const data::Batch& batch, bool /*training*/) const override {
     const auto values = batch.columns.values<std::int64_t>(0);
     return {.input = at::tensor(std::vector<float>(values.begin(), values.end())), .target = {}};
+  }
+  double weight_of(const data::Batch& batch) const override {
+    return weight_ * static_cast<double>(batch.targets);
   }
   std::int64_t fixed_targets(std::int64_t samples) const override { return fixed_ * samples; }
   at::Tensor loss_sum(const at::Tensor& output, const task::Example&) const override {
@@ -66,6 +71,7 @@ class Weighted : public task::Task {
 
  private:
   std::int64_t fixed_;
+  double weight_;
 };
 
 // `part` stands for what this rank has of the model; its gradients are so many times as large.
@@ -110,6 +116,7 @@ struct Wanted {
   bool late = false;
   int ranks = 2;
   core::MeshSizes sizes = {};
+  double target_weight = 1;
 };
 
 std::unique_ptr<parallel::Placement> place(const nn::Model& model, const dist::Mesh& mesh) {
@@ -125,7 +132,7 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
   const dist::Mesh mesh(world, core::MeshPlan(env.world_size, wanted.sizes));
   core::Beat beat;
   Counting batches(mesh.reader(), wanted.fixed_targets == 0);
-  const Weighted task(wanted.fixed_targets);
+  const Weighted task(wanted.fixed_targets, wanted.target_weight);
   Line model(mesh.coordinate(core::Axis::kTensor) == 0 ? 1 : 10);
   const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
   Remembers optimizer(model.parameters()[0]);
@@ -192,6 +199,12 @@ TEST_CASE("where batches have different numbers of targets, the mean is over tho
     CHECK(
         said.starts_with("loss 4.8 norm 4.8 finite true digest 4 skipped 0 at 7, own 0\n"
                          "loss 6.4 norm 6.4 finite true digest 4 skipped 2 at 7, own 1\n"));
+  }
+}
+
+TEST_CASE("targets may have weights, of which the mean is then, also where they sum up to little") {
+  for (const std::string& said : said_by_ranks({.fixed_targets = 0, .target_weight = 0.01})) {
+    CHECK(said.starts_with("loss 480 norm 480 finite true"));  // 48 over 0.1
   }
 }
 

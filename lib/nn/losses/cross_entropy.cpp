@@ -1,33 +1,54 @@
 // Softmax cross-entropy with label smoothing: the target's share is 1 - s, and s is spread evenly
-// over all classes (Szegedy et al., Rethinking the Inception Architecture, 2015, section 7).
+// over all classes (Szegedy et al., Rethinking the Inception Architecture, 2015, section 7). With
+// weights of classes it is PyTorch's, where each class's log-probability has its own weight and a
+// mean over class numbers divides by the sum of the targets' weights.
 #include <ATen/ops/cross_entropy_loss.h>
-#include <c10/core/ScalarType.h>
+
+#include <numeric>
+#include <utility>
 
 #include "lib/nn/loss.h"
+#include "lib/nn/sigmoid_targets.h"
 
 namespace scaletrain::nn {
 namespace {
 
 class CrossEntropy : public Loss {
  public:
-  explicit CrossEntropy(double label_smoothing) : label_smoothing_(label_smoothing) {}
+  CrossEntropy(const recipe::Loss& loss, at::Device device)
+      : label_smoothing_(loss.label_smoothing),
+        class_weights_(loss.class_weights),
+        weights_(class_weights_of(loss, device)) {}
 
   at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const override {
     constexpr std::int64_t kNoIgnoredIndex = -100;
-    const at::Tensor wide = logits.to(c10::promoteTypes(logits.scalar_type(), at::kFloat));
+    const at::Tensor wide = widened(logits);
     const at::Tensor same = targets.is_floating_point() ? targets.to(wide.scalar_type()) : targets;
-    return at::cross_entropy_loss(wide, same, {}, at::Reduction::Sum, kNoIgnoredIndex,
+    std::optional<at::Tensor> weights;
+    if (weights_.defined()) weights = weights_.to(wide.scalar_type());
+    return at::cross_entropy_loss(wide, same, weights, at::Reduction::Sum, kNoIgnoredIndex,
                                   label_smoothing_);
   }
 
+  double weight_of(std::span<const std::int64_t> targets) const override {
+    if (weighs_alike()) return Loss::weight_of(targets);
+    return std::accumulate(targets.begin(), targets.end(), 0.0,
+                           [this](double sum, std::int64_t target) {
+                             return sum + class_weights_.at(static_cast<std::size_t>(target));
+                           });
+  }
+  bool weighs_alike() const override { return class_weights_.empty(); }
+
  private:
   double label_smoothing_;
+  std::vector<double> class_weights_;
+  at::Tensor weights_;  // the same on the device
 };
 
 }  // namespace
 
-std::unique_ptr<Loss> make_cross_entropy(const recipe::Loss& loss) {
-  return std::make_unique<CrossEntropy>(loss.label_smoothing);
+std::unique_ptr<Loss> make_cross_entropy(const recipe::Loss& loss, at::Device device) {
+  return std::make_unique<CrossEntropy>(loss, device);
 }
 
 }  // namespace scaletrain::nn

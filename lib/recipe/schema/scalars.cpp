@@ -166,37 +166,40 @@ class RunName : public Type {
 
 class Numbers : public Type {
  public:
-  Numbers(std::vector<double>& value, std::size_t count, Range range)
+  Numbers(std::vector<double>& value, std::optional<std::size_t> count, Range range)
       : value_(value), count_(count), range_(range) {}
 
   void read(const Node& node, const std::string& pointer, Problems& problems) override {
     const Node::Array* const items = node.array();
-    if (items == nullptr || items->size() != count_) {
+    if (items == nullptr || items->empty() || items->size() != count_.value_or(items->size())) {
       return problems.add(node, pointer,
                           items == nullptr ? node.shown() + " is not a list"
                                            : fmt::format("has {} numbers", items->size()),
                           "use " + phrase());
     }
-    std::vector<double> found(count_);
-    for (std::size_t i = 0; i < count_; ++i) {
+    std::vector<double> found(items->size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
       Number(found[i], range_)
           .read((*items)[i], child_pointer(pointer, std::to_string(i)), problems);
     }
     value_ = found;
   }
-  Json write() const override { return value_; }
+  Json write() const override { return value_.empty() ? Json() : Json(value_); }
   Json schema() const override {
     Json item{{"type", "number"}};
     add_range(item, range_);
-    return {{"type", "array"}, {"items", item}, {"minItems", count_}, {"maxItems", count_}};
+    Json list{{"type", "array"}, {"items", item}, {"minItems", count_.value_or(1)}};
+    if (count_) list["maxItems"] = *count_;
+    return list;
   }
   std::string phrase() const override {
-    return fmt::format("a list of {} numbers {}", count_, range_.phrase());
+    return count_ ? fmt::format("a list of {} numbers {}", *count_, range_.phrase())
+                  : fmt::format("a list of numbers {}", range_.phrase());
   }
 
  private:
   std::vector<double>& value_;
-  std::size_t count_;
+  std::optional<std::size_t> count_;  // nullopt: any but 0
   Range range_;
 };
 
@@ -250,6 +253,9 @@ TypePtr choice(std::string& value, std::vector<std::string> allowed) {
 TypePtr run_name(std::string& value) { return std::make_unique<RunName>(value); }
 TypePtr numbers(std::vector<double>& value, std::size_t count, Range range) {
   return std::make_unique<Numbers>(value, count, range);
+}
+TypePtr numbers(std::vector<double>& value, Range range) {
+  return std::make_unique<Numbers>(value, std::nullopt, range);
 }
 TypePtr fixed_integer(std::int64_t allowed) { return std::make_unique<FixedInteger>(allowed); }
 TypePtr ignored_text(std::string phrase) {

@@ -59,6 +59,7 @@ TypePtr flag(bool& value);
 TypePtr choice(std::string& value, std::vector<std::string> allowed);
 TypePtr run_name(std::string& value);  // letters, digits, '.', '_', '-': names a folder
 TypePtr numbers(std::vector<double>& value, std::size_t count, Range range);
+TypePtr numbers(std::vector<double>& value, Range range);  // any count but 0; none where left out
 
 // A key that is checked and not kept.
 TypePtr fixed_integer(std::int64_t allowed);

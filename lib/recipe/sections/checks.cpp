@@ -70,6 +70,9 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   }
   if (problems.none_under("/model")) {
     check_task(recipe, tree, problems);
+    if (problems.none_under("/loss")) {
+      check(recipe.loss, task_of(recipe), recipe.model.num_classes, tree, problems);
+    }
     if (problems.none_under("/checkpoint")) {
       check_best(recipe.checkpoint.best, task_of(recipe), tree, problems);
     }

@@ -1,5 +1,11 @@
 #include "lib/recipe/sections/loss.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
 #include "lib/recipe/component.h"
 
 namespace scaletrain::recipe {
@@ -7,8 +13,34 @@ namespace scaletrain::recipe {
 TypePtr describe(Loss& value) {
   return component(value, losses(), [&value](Object& keys, const Row* /*row*/) {
     keys.add("label_smoothing", number(value.label_smoothing, from(0).below(1)),
-             "share of the target that is spread over all classes");
+             "share of the target that is spread over all classes")
+        .add("class_weights", numbers(value.class_weights, from(0)),
+             "a factor of each class, as `weight` of PyTorch's losses; without it all count alike");
   });
+}
+
+void check(const Loss& loss, const TaskRow& task, std::int64_t classes, const Node& tree,
+           Problems& problems) {
+  const std::vector<std::string>& fitting = task.losses;
+  if (std::find(fitting.begin(), fitting.end(), loss.name) == fitting.end()) {
+    problems.add(written_at(tree, {"loss"}), "/loss",
+                 fmt::format("{} does not go with {}", loss.name, task.name),
+                 fmt::format("use {}", fmt::join(fitting, " or ")));
+  }
+  if (loss.class_weights.empty()) return;
+  const Node& place = written_at(tree, {"loss", "class_weights"});
+  if (task.reads == TaskRow::Reads::kTokens) {
+    problems.add(place, "/loss/class_weights", "weighs classes, and these are tokens",
+                 "leave it out");
+  } else if (std::ssize(loss.class_weights) != classes) {
+    problems.add(
+        place, "/loss/class_weights",
+        fmt::format("has {} numbers, and the model {} classes", loss.class_weights.size(), classes),
+        "write one number a class");
+  } else if (std::all_of(loss.class_weights.begin(), loss.class_weights.end(),
+                         [](double weight) { return weight == 0; })) {
+    problems.add(place, "/loss/class_weights", "is 0 for every class", "leave it out");
+  }
 }
 
 }  // namespace scaletrain::recipe

@@ -1,15 +1,24 @@
 // What is made small.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "lib/recipe/sections/section.h"
+#include "lib/recipe/task.h"
 #include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 
 struct Loss : Component {
   double label_smoothing = 0;
+  std::vector<double> class_weights;  // by class; empty: all the same
 };
 
 TypePtr describe(Loss& value);
+
+// `task` can be learned by it, and of `classes` classes each has a weight where any has.
+void check(const Loss& loss, const TaskRow& task, std::int64_t classes, const Node& tree,
+           Problems& problems);
 
 }  // namespace scaletrain::recipe

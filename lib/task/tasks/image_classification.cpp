@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "lib/data/loader/image_batch.h"
 #include "lib/input/images.h"
 #include "lib/input/mix.h"
 #include "lib/nn/loss.h"
@@ -26,8 +27,8 @@ class ImageClassification : public Task {
       : Task(row),
         sets_(recipe, recipe.model.num_classes),
         input_(recipe.data.normalize, recipe.data.image_size, device),
-        loss_(nn::make_loss(recipe.loss)),
-        plain_loss_(nn::make_plain_loss(recipe.loss)) {
+        loss_(nn::make_loss(recipe.loss, device)),
+        plain_loss_(nn::make_plain_loss(recipe.loss, device)) {
     if (recipe.mix) mixer_.emplace(*recipe.mix, recipe.model.num_classes, recipe.seed);
   }
 
@@ -41,7 +42,13 @@ class ImageClassification : public Task {
     return {.input = std::move(tensors.images), .target = std::move(tensors.targets)};
   }
 
-  std::int64_t fixed_targets(std::int64_t samples) const override { return samples; }
+  double weight_of(const data::Batch& batch) const override {
+    return weighs_alike() ? Task::weight_of(batch) : loss_->weight_of(data::labels_of(batch));
+  }
+
+  std::int64_t fixed_targets(std::int64_t samples) const override {
+    return weighs_alike() ? samples : 0;
+  }
 
   at::Tensor loss_sum(const at::Tensor& output, const Example& example) const override {
     return loss_->sum(output, example.target);
@@ -69,6 +76,8 @@ class ImageClassification : public Task {
   }
 
  private:
+  bool weighs_alike() const { return mixer_ || loss_->weighs_alike(); }
+
   ImageSets sets_;
   input::ImageInput input_;
   std::optional<input::Mixer> mixer_;  // nullopt where the recipe mixes nothing

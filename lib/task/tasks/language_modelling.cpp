@@ -30,8 +30,8 @@ class LanguageModelling : public Task {
         vocab_size_(recipe.model.integer("vocab_size")),
         seed_(recipe.seed),
         input_(device),
-        loss_(nn::make_loss(recipe.loss)),
-        plain_loss_(nn::make_plain_loss(recipe.loss)) {}
+        loss_(nn::make_loss(recipe.loss, device)),
+        plain_loss_(nn::make_plain_loss(recipe.loss, device)) {}
 
   OpenSet open(Split split, const Reader& reader, core::BufferPool& pool) override {
     const recipe::Source& source = split == Split::kTrain ? data_.train

@@ -3,6 +3,7 @@
 #include <torch/types.h>
 
 #include <cmath>
+#include <vector>
 
 #include "lib/nn/loss.h"
 
@@ -13,7 +14,7 @@ double loss_of(double label_smoothing, const at::Tensor& logits, const at::Tenso
   recipe::Loss loss;
   loss.name = "cross_entropy";
   loss.label_smoothing = label_smoothing;
-  const at::Tensor sum = make_loss(loss)->sum(logits, targets);
+  const at::Tensor sum = make_loss(loss, at::kCPU)->sum(logits, targets);
   CHECK((sum.scalar_type() == at::kFloat));
   CHECK(sum.dim() == 0);
   return sum.item<double>();
@@ -48,6 +49,21 @@ TEST_CASE("cross_entropy of shares is that of the labels, weighed") {
         loss_of(smoothing, logits.narrow(0, 1, 1), torch::tensor({2}, at::kLong));
     CHECK(loss_of(smoothing, logits, shares) == doctest::Approx(expected));
   }
+}
+
+TEST_CASE("cross_entropy weighs classes, and its mean divides by the weights of the targets") {
+  recipe::Loss loss;
+  loss.name = "cross_entropy";
+  const std::vector<std::int64_t> classes{0, 2, 2};
+  CHECK(make_loss(loss, at::kCPU)->weighs_alike());
+  CHECK(make_loss(loss, at::kCPU)->weight_of(classes) == 3);
+  loss.class_weights = {0.5, 1, 4};
+  const auto weighted = make_loss(loss, at::kCPU);
+  CHECK_FALSE(weighted->weighs_alike());
+  CHECK(weighted->weight_of(classes) == 8.5);  // 0.5 + 4 + 4
+  const at::Tensor logits = torch::zeros({3, 3});
+  CHECK(weighted->sum(logits, torch::tensor({0, 2, 2}, at::kLong)).item<double>() ==
+        doctest::Approx(8.5 * std::log(3)));
 }
 
 TEST_CASE("cross_entropy of bf16 logits is summed in fp32") {
