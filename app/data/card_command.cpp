@@ -61,8 +61,11 @@ CardShard look_at(const ShardSet& set, std::size_t shard) {
   CardShard result;
   result.samples = for_each_batch_of(set, shard, 0,
                                      [&](const ShardFile&, const std::vector<FoundSample>& batch) {
-                                       for (const FoundSample& sample : batch)
-                                         ++result.by_class[sample.label];
+                                       for (const FoundSample& sample : batch) {
+                                         for (const std::int64_t label : sample.labels) {
+                                           ++result.by_class[label];
+                                         }
+                                       }
                                      });
   result.file = hash_of(set.stores(), set.path(shard));
   return result;

@@ -70,9 +70,13 @@ void count_samples(const ShardReport& shard, const format::Quarantine& list, Fol
     }
     ++report.samples;
     seen.keys.push_back(sample.key);
-    if (sample.label >= 0 && sample.label < std::ssize(seen.by_class)) {
-      ++seen.by_class[static_cast<std::size_t>(sample.label)];
-    }
+    const auto count = [&seen](std::int64_t label) {
+      if (label >= 0 && label < std::ssize(seen.by_class)) {
+        ++seen.by_class[static_cast<std::size_t>(label)];
+      }
+    };
+    count(sample.label);
+    std::for_each(sample.labels.begin(), sample.labels.end(), count);
   }
   seen.ignored += shard.ignored;
   seen.misnamed += shard.misnamed;

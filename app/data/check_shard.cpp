@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "app/data/image_kind.h"
 #include "app/data/in_order.h"
@@ -24,12 +26,11 @@
 namespace scaletrain::app {
 namespace {
 
-constexpr std::int64_t kMaxCheckedLabelBytes = 32;
-
 // What one sample's contents are found to be.
 struct Finding {
   std::string problem;      // "" for none
-  std::int64_t label = -1;  // -1: none that is right
+  std::int64_t label = -1;  // -1: none that is right, or several
+  std::vector<std::int64_t> labels = {};
   bool misnamed = false;
 };
 
@@ -54,20 +55,26 @@ class SampleCheck {
  private:
   void look_at_label(const format::TarMember& member, Finding& finding,
                      std::vector<std::string>& problems) const {
-    if (member.bytes > kMaxCheckedLabelBytes) {
+    if (member.bytes > format::kMaxLabelBytes) {
       problems.push_back(fmt::format("a label of {} bytes", member.bytes));
       return;
     }
     const std::string text = shard_.read(member);
-    const auto label = format::parse_label(text);
-    if (!label) {
+    const auto labels = format::parse_labels(text);
+    if (!labels) {
       problems.push_back(
-          fmt::format("label \"{}\" is not a class number", format::shown_name(text)));
-    } else if (rules_.classes > 0 && *label >= rules_.classes) {
-      problems.push_back(fmt::format("label {} is not below the {} classes of classes.json", *label,
+          fmt::format(R"(label "{}" is not a class number)", format::shown_name(text)));
+      return;
+    }
+    const auto wrong = std::find_if(labels->begin(), labels->end(), [this](std::int64_t label) {
+      return rules_.classes > 0 && label >= rules_.classes;
+    });
+    if (wrong != labels->end()) {
+      problems.push_back(fmt::format("label {} is not below the {} classes of classes.json", *wrong,
                                      rules_.classes));
     } else {
-      finding.label = *label;
+      finding.label = labels->size() == 1 ? labels->front() : -1;
+      if (labels->size() > 1) finding.labels = *labels;
     }
   }
 
@@ -100,7 +107,7 @@ void look_at_samples(const ShardFile& shard, const CheckRules& rules, ShardRepor
   std::unordered_map<std::string, int> uses;
   const auto take = [&](const format::TarGroup& group, const Finding& finding) {
     progress.add(1);
-    report.samples.push_back({core::xxh3_64(group.key), finding.label});
+    report.samples.push_back({core::xxh3_64(group.key), finding.label, finding.labels});
     report.misnamed += finding.misnamed ? 1 : 0;
     if (!finding.problem.empty()) {
       report.problems.push_back({shard.name(), group.key, finding.problem});

@@ -27,8 +27,9 @@ struct Unchecked {
 };
 
 struct CheckedSample {
-  std::uint64_t key = 0;    // XXH3-64
-  std::int64_t label = -1;  // -1: none that is right
+  std::uint64_t key = 0;             // XXH3-64
+  std::int64_t label = -1;           // -1: none that is right, or several
+  std::vector<std::int64_t> labels;  // where there are several
 };
 
 struct ShardReport {

@@ -19,12 +19,12 @@ void Extent::merge(const Extent& from, bool first) {
   sum += from.sum;
 }
 
-void DataStats::add(std::int64_t label, const std::string& format, std::int64_t bytes,
-                    const data::Image& image) {
+void DataStats::add(const std::vector<std::int64_t>& labels, const std::string& format,
+                    std::int64_t bytes, const data::Image& image) {
   const bool first = samples == 0;
   ++samples;
   image_bytes += bytes;
-  ++by_class[label];
+  for (const std::int64_t label : labels) ++by_class[label];
   ++by_format[format];
   ++by_size[fmt::format("{}x{}", image.width, image.height)];
   width.add(image.width, first);

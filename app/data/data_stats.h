@@ -27,7 +27,8 @@ struct DataStats {
   Extent width, height;
   std::array<std::uint64_t, 3> sums{}, squares{};  // over all pixels, by channel
 
-  void add(std::int64_t label, const std::string& format, std::int64_t bytes,
+  // Of a sample with these classes.
+  void add(const std::vector<std::int64_t>& labels, const std::string& format, std::int64_t bytes,
            const data::Image& image);
   void merge(const DataStats& from);
 

@@ -109,7 +109,7 @@ class Report {
       for (const std::uint32_t i : equal) {
         members.push_back({{"shard", core::shown_path(set_.path(places_[i].shard))},
                            {"key", *key++},
-                           {"label", places_[i].label}});
+                           {"label", shown_label(places_[i])}});
       }
       list.push_back(std::move(members));
     }
@@ -126,7 +126,7 @@ class Report {
       text += fmt::format("{}:", kind);
       for (const std::uint32_t i : shown[k]) {
         text += fmt::format(" {}/{} ({})", core::base_name(set_.path(places_[i].shard)),
-                            format::shown_name(*key++), places_[i].label);
+                            format::shown_name(*key++), shown_label(places_[i]).dump());
       }
       const std::size_t more = sets[k].size() - shown[k].size();
       text += more > 0 ? fmt::format(" and {} more\n", more) : "\n";
@@ -147,6 +147,11 @@ class Report {
   }
 
  private:
+  // A class number; null for a list of classes.
+  static nlohmann::ordered_json shown_label(const SamplePlace& place) {
+    return place.label >> 31 != 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(place.label);
+  }
+
   // Of the samples of all sets, one after the other.
   std::vector<std::string> keys_of(const SampleSets& sets) const {
     std::vector<SamplePlace> places;

@@ -105,7 +105,7 @@ ImportedSample read_item(const PackItem& item) {
     throw core::DataError(item.path, "its first bytes are those of no image format",
                           "scaletrain data pack --skip-bad leaves such files out");
   }
-  return {item.key, {{kind, std::move(image)}, {"cls", std::to_string(item.label)}}};
+  return {item.key, {{kind, std::move(image)}, {"cls", item.label}}};
 }
 
 }  // namespace

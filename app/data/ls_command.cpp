@@ -22,24 +22,26 @@ namespace scaletrain::app {
 namespace {
 
 constexpr std::size_t kLsPieceBytes = 1 << 16;
-constexpr std::int64_t kMaxShownLabelBytes = 32;
 
 struct LsOptions {
   std::vector<std::string> paths;
   bool as_json = false;
 };
 
-// The class number, -1 where there is none.
-std::int64_t listed_label(const ShardFile& shard, const format::TarGroup& group) {
+// The class number or list of them, null where there is none.
+nlohmann::ordered_json listed_label(const ShardFile& shard, const format::TarGroup& group) {
   const format::TarField* const field = group.find("cls");
-  if (field == nullptr || field->member.bytes > kMaxShownLabelBytes) return -1;
-  return format::parse_label(shard.read(field->member)).value_or(-1);
+  if (field == nullptr || field->member.bytes > format::kMaxLabelBytes) return {};
+  const std::string text = shard.read(field->member);
+  if (const auto label = format::parse_label(text)) return *label;
+  const auto labels = format::parse_labels(text);
+  return labels ? nlohmann::ordered_json(*labels) : nlohmann::ordered_json();
 }
 
 std::string text_line(const ShardFile& shard, const format::TarGroup& group) {
-  const std::int64_t label = listed_label(shard, group);
+  const nlohmann::ordered_json label = listed_label(shard, group);
   std::string line = fmt::format("{}\t{}\t{}\t", shard.name(), core::escape_control(group.key),
-                                 label < 0 ? "-" : std::to_string(label));
+                                 label.is_null() ? "-" : label.dump());
   for (std::size_t i = 0; i < group.fields.size(); ++i) {
     line +=
         fmt::format("{}{}:{}", i == 0 ? "" : " ", core::escape_control(group.fields[i].extension),
@@ -51,12 +53,10 @@ std::string text_line(const ShardFile& shard, const format::TarGroup& group) {
 std::string json_line(const ShardFile& shard, const format::TarGroup& group) {
   nlohmann::ordered_json fields = nlohmann::ordered_json::object();
   for (const format::TarField& field : group.fields) fields[field.extension] = field.member.bytes;
-  const std::int64_t label = listed_label(shard, group);
-  const nlohmann::ordered_json line = {
-      {"shard", shard.place()},
-      {"key", group.key},
-      {"label", label < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(label)},
-      {"fields", fields}};
+  const nlohmann::ordered_json line = {{"shard", shard.place()},
+                                       {"key", group.key},
+                                       {"label", listed_label(shard, group)},
+                                       {"fields", fields}};
   return core::json_text(line);
 }
 

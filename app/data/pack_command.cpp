@@ -183,8 +183,7 @@ void run_pack(const PackOptions& options) {
         const PackItem& item = source.items[static_cast<std::size_t>(i)];
         progress.add(1, static_cast<std::int64_t>(image.bytes.size()));
         if (image.problem.empty()) {
-          const std::string label = std::to_string(item.label);
-          writer.add(item.key, {{image.extension, image.bytes}, {"cls", label}});
+          writer.add(item.key, {{image.extension, image.bytes}, {"cls", item.label}});
           return;
         }
         if (!options.skip_bad) {

@@ -1,6 +1,7 @@
 #include "app/data/pack_sources.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -27,8 +28,10 @@ constexpr std::int64_t kMaxListBytes = std::int64_t{4} << 30;
 constexpr std::int64_t kMaxNumberedClasses = 10'000'000;
 
 struct NamedItem {
-  std::string path, key, label;  // the label in text
-  std::string place;             // for messages
+  std::string path, key;
+  std::vector<std::string> labels;  // in text: one, or those of a list
+  std::string place;                // for messages
+  bool has_list = false;
 };
 
 // A folder with one folder of images for each class.
@@ -83,8 +86,10 @@ class ClassFolders {
       if (entry.folder) {
         list(path, label);
       } else if (data::is_image_file(entry.name)) {
-        items.push_back({(root_ / path).string(), (path.parent_path() / path.stem()).string(),
-                         label, (root_ / path).string()});
+        items.push_back({(root_ / path).string(),
+                         (path.parent_path() / path.stem()).string(),
+                         {label},
+                         (root_ / path).string()});
       } else {
         ++left_alone[data::file_extension(entry.name)];
       }
@@ -106,7 +111,8 @@ std::vector<NamedItem> read_list(const std::string& source) {
     const fs::path path(sample.path);
     items.push_back({(fs::path(source).parent_path() / path).string(),
                      (path.relative_path().parent_path() / path.stem()).lexically_normal().string(),
-                     sample.label, fmt::format("{}:{}", source, sample.line)});
+                     sample.has_list ? sample.labels : std::vector{sample.label},
+                     fmt::format("{}:{}", source, sample.line), sample.has_list});
   }
   return items;
 }
@@ -132,27 +138,36 @@ bool looks_like_number(const std::string& label) {
 std::vector<std::string> classes_of(const std::vector<NamedItem>& items) {
   std::set<std::string> names;
   std::int64_t highest = -1;
-  const bool numbers = looks_like_number(items.front().label);
-  for (const NamedItem& item : items) {
-    const std::string shown = format::shown_name(item.label);
-    if (looks_like_number(item.label) != numbers) {
+  const auto first = std::find_if(items.begin(), items.end(),
+                                  [](const NamedItem& item) { return !item.labels.empty(); });
+  if (first == items.end()) {
+    throw core::DataError(items.front().place, "is of no class, and neither is any other sample",
+                          "name the classes with --classes");
+  }
+  const bool numbers = looks_like_number(first->labels.front());
+  const auto add = [&](const NamedItem& item, const std::string& label) {
+    const std::string shown = format::shown_name(label);
+    if (looks_like_number(label) != numbers) {
       throw core::DataError(
           item.place,
-          fmt::format("its label \"{}\" is {}, and that of {} is {}", shown,
-                      numbers ? "a name" : "a number", items.front().place,
+          fmt::format(R"(its label "{}" is {}, and that of {} is {})", shown,
+                      numbers ? "a name" : "a number", first->place,
                       numbers ? "a number" : "a name"),
           "write all labels as numbers or all as names, or name the classes by number with "
           "--classes");
     }
-    const std::int64_t number = number_or_minus_one(item.label);
+    const std::int64_t number = number_or_minus_one(label);
     if (numbers && number < 0) {
       throw core::DataError(item.place,
-                            fmt::format("its label \"{}\" is no whole number from 0 to {}", shown,
+                            fmt::format(R"(its label "{}" is no whole number from 0 to {})", shown,
                                         kMaxNumberedClasses - 1),
                             "number the classes from 0 on, or write their names");
     }
-    if (!numbers) names.insert(item.label);
+    if (!numbers) names.insert(label);
     highest = std::max(highest, number);
+  };
+  for (const NamedItem& item : items) {
+    for (const std::string& label : item.labels) add(item, label);
   }
   if (!numbers) return {names.begin(), names.end()};
   std::vector<std::string> classes;
@@ -212,14 +227,19 @@ PackSource read_pack_source(const std::string& source, const std::vector<std::st
   };
   UniqueKeys keys;
   for (const NamedItem& item : named) {
-    const std::int64_t number = number_of(item.label);
-    if (number < 0) {
+    std::vector<std::int64_t> found;
+    found.reserve(item.labels.size());
+    for (const std::string& label : item.labels) {
+      found.push_back(number_of(label));
+      if (found.back() >= 0) continue;
       throw core::DataError(
           item.place,
-          fmt::format("its class \"{}\" is not in classes.json", format::shown_name(item.label)),
+          fmt::format(R"(its class "{}" is not in classes.json)", format::shown_name(label)),
           "add it there, or pack into another folder");
     }
-    result.items.push_back({item.path, keys.take(make_key(item.key)), number});
+    const std::string text = fmt::to_string(fmt::join(found, ", "));
+    result.items.push_back({item.path, keys.take(make_key(item.key)),
+                            item.has_list ? fmt::format("[{}]", text) : text});
   }
   return result;
 }

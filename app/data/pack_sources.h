@@ -10,9 +10,9 @@
 namespace scaletrain::app {
 
 struct PackItem {
-  std::string path;  // of the image
-  std::string key;   // of the sample, as WebDataset has it: no dot in its last part
-  std::int64_t label = 0;
+  std::string path;   // of the image
+  std::string key;    // of the sample, as WebDataset has it: no dot in its last part
+  std::string label;  // as .cls has it: "7", or of a list of classes "[7, 2]"
 };
 
 struct PackSource {
@@ -22,11 +22,11 @@ struct PackSource {
 };
 
 // `source` is a folder, or a file that ends in .csv, .jsonl or .ndjson, whose paths are relative to
-// the file's folder. `classes`, where not empty, gives the numbers of the classes; otherwise these
-// are the names sorted bytewise, or the numbers of the list. Throws core::DataError: nothing to
-// pack, a class's folder without an image, a folder that is linked into itself, a class that
-// `classes` does not have, a list that is damaged or whose labels are neither all names nor all
-// whole numbers from 0.
+// the file's folder; the last two may give an image a list of classes. `classes`, where not empty,
+// gives the numbers of the classes; otherwise these are the names sorted bytewise, or the numbers
+// of the list. Throws core::DataError: nothing to pack, a class's folder without an image, a folder
+// that is linked into itself, a class that `classes` does not have, a list that is damaged or whose
+// labels are neither all names nor all whole numbers from 0.
 PackSource read_pack_source(const std::string& source, const std::vector<std::string>& classes);
 
 }  // namespace scaletrain::app

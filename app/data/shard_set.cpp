@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "lib/core/error.h"
+#include "lib/core/hash.h"
 #include "lib/core/parallel.h"
 #include "lib/core/url.h"
 #include "lib/format/tar_samples.h"
@@ -17,7 +19,7 @@ namespace {
 constexpr int kAskedTogether = 16;  // a far server is waited for, not computed with
 constexpr const char* kCheckReports = "scaletrain data check reports all that is wrong";
 
-std::uint32_t label_of(const ShardFile& shard, const format::TarGroup& group) {
+std::vector<std::int64_t> labels_of(const ShardFile& shard, const format::TarGroup& group) {
   const auto refuse = [&](const std::string& found) {
     throw core::DataError(fmt::format("{}: {}", shard.place(), format::shown_name(group.key)),
                           found, kCheckReports);
@@ -25,9 +27,15 @@ std::uint32_t label_of(const ShardFile& shard, const format::TarGroup& group) {
   if (const auto problems = format::problems_of(group); !problems.empty()) {
     refuse(fmt::to_string(fmt::join(problems, ", ")));
   }
-  const auto label = format::parse_label(shard.read(group.find("cls")->member));
-  if (!label) refuse("its label is not a class number");
-  return static_cast<std::uint32_t>(*label);
+  auto labels = format::parse_labels(shard.read(group.find("cls")->member));
+  if (!labels) refuse("its label is not a class number");
+  return *std::move(labels);
+}
+
+std::uint32_t label_for(const std::vector<std::int64_t>& labels) {
+  constexpr std::uint32_t kList = std::uint32_t{1} << 31;
+  if (labels.size() == 1) return static_cast<std::uint32_t>(labels.front());
+  return static_cast<std::uint32_t>(core::xxh3_64(std::as_bytes(std::span(labels)))) | kList;
 }
 
 }  // namespace
@@ -65,8 +73,9 @@ std::uint32_t for_each_batch_of(const ShardSet& set, std::size_t shard, std::uin
       if (next == std::numeric_limits<std::uint32_t>::max()) {
         throw core::DataError(file->place(), "above 4294967295 samples", "take fewer at a time");
       }
-      const std::uint32_t label = label_of(*file, group);
-      batch.push_back({next++, static_cast<std::uint32_t>(shard), label, std::move(group)});
+      std::vector<std::int64_t> labels = labels_of(*file, group);
+      batch.push_back({next++, static_cast<std::uint32_t>(shard), label_for(labels),
+                       std::move(group), std::move(labels)});
     }
     if (!batch.empty()) use(*file, batch);
   });

@@ -47,8 +47,10 @@ class ShardSet {
 struct FoundSample {
   std::uint32_t number = 0;  // in the whole set
   std::uint32_t shard = 0;
+  // The class; of a list of classes 2^31 or more, the same for the same list.
   std::uint32_t label = 0;
   format::TarGroup group;
+  std::vector<std::int64_t> labels;  // the classes: one, or those of the list
 };
 
 using UseBatch = std::function<void(const ShardFile&, const std::vector<FoundSample>&)>;

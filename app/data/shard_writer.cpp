@@ -87,7 +87,8 @@ void check_room(const storage::Stores& stores, const ShardOptions& options) {
   if (!options.overwrite) refuse_shards_there(stores, options);
 }
 
-// Whether an index may name it: one image, a class number, and no extension twice.
+// Whether an index may name it: one image, a class number or a list of them, and no extension
+// twice.
 bool is_complete(const std::vector<WrittenField>& fields) {
   std::set<std::string_view> seen;
   std::int64_t images = 0;
@@ -95,7 +96,7 @@ bool is_complete(const std::vector<WrittenField>& fields) {
   for (const WrittenField& field : fields) {
     if (!seen.insert(field.extension).second) return false;
     images += format::is_image_extension(field.extension) ? 1 : 0;
-    label = label || (field.extension == "cls" && format::parse_label(field.bytes));
+    label = label || (field.extension == "cls" && format::parse_labels(field.bytes));
   }
   return images == 1 && label;
 }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -92,18 +93,25 @@ class StatsWorker {
           fmt::format("the image is damaged: {}", error.what()),
           "scaletrain data check reports all that is wrong");
     }
-    stats_.add(sample.label, image_kind(file), member.bytes, image_);
+    stats_.add(sample.labels, image_kind(file), member.bytes, image_);
     if (!with_thumbnail) return std::nullopt;
     resizer_.resize(
         image_, data::fitted(image_.width, image_.height, kThumbnailSide, kThumbnailSide), small_);
-    return Thumbnail{data::to_jpeg(small_, kThumbnailQuality),
-                     fmt::format("{}: {}", class_name(classes_, sample.label),
-                                 format::shown_name(sample.group.key))};
+    return Thumbnail{
+        data::to_jpeg(small_, kThumbnailQuality),
+        fmt::format("{}: {}", class_names(sample.labels), format::shown_name(sample.group.key))};
   }
 
   const DataStats& stats() const { return stats_; }
 
  private:
+  std::string class_names(const std::vector<std::int64_t>& labels) const {
+    std::vector<std::string> names;
+    names.reserve(labels.size());
+    for (const std::int64_t label : labels) names.push_back(class_name(classes_, label));
+    return fmt::to_string(fmt::join(names, ", "));
+  }
+
   const std::vector<std::string>& classes_;
   data::Decoder decoder_;
   data::Resizer resizer_;

@@ -98,12 +98,16 @@ std::size_t column(const CsvRow& header, const std::string& name, const std::str
 
 void check_sample(const ListedSample& sample, const std::string& place) {
   if (sample.path.empty()) refuse_line(place, sample.line, "the path is empty", "name a file");
-  if (sample.label.empty()) {
-    refuse_line(place, sample.line, "the label is empty", "a label is a class number or name");
-  }
-  if (sample.path.find('\0') != std::string::npos || sample.label.find('\0') != std::string::npos) {
-    refuse_line(place, sample.line, "a NUL character", "leave it out");
-  }
+  const auto check_label = [&](const std::string& label) {
+    if (label.empty()) {
+      refuse_line(place, sample.line, "the label is empty", "a label is a class number or name");
+    }
+    if (sample.path.find('\0') != std::string::npos || label.find('\0') != std::string::npos) {
+      refuse_line(place, sample.line, "a NUL character", "leave it out");
+    }
+  };
+  if (!sample.has_list) check_label(sample.label);
+  std::for_each(sample.labels.begin(), sample.labels.end(), check_label);
 }
 
 std::string label_text(const nlohmann::json& label, const std::string& place, std::int64_t line) {
@@ -151,8 +155,15 @@ std::vector<ListedSample> parse_jsonl_list(std::string_view text, const std::str
     if (!object.contains("path") || !object["path"].is_string() || !object.contains("label")) {
       refuse_line(place, line, "no path and label", R"(write {"path": "a.jpg", "label": 3})");
     }
-    samples.push_back(
-        {object["path"].get<std::string>(), label_text(object["label"], place, line), line});
+    ListedSample& sample = samples.emplace_back();
+    sample.path = object["path"].get<std::string>();
+    sample.line = line;
+    const nlohmann::json& label = object["label"];
+    sample.has_list = label.is_array();
+    if (!sample.has_list) sample.label = label_text(label, place, line);
+    for (std::size_t i = 0; i < label.size() && sample.has_list; ++i) {
+      sample.labels.push_back(label_text(label[i], place, line));
+    }
     check_sample(samples.back(), place);
   }
   return samples;

@@ -12,6 +12,9 @@ namespace scaletrain::format {
 struct ListedSample {
   std::string path, label;  // the label as text: a number or a class's name
   std::int64_t line = 0;    // from 1
+  // Of a list of classes these, and `label` is empty.
+  std::vector<std::string> labels = {};
+  bool has_list = false;
 
   bool operator==(const ListedSample&) const = default;
 };
@@ -21,8 +24,8 @@ struct ListedSample {
 // does not end, an empty path or label, a NUL.
 std::vector<ListedSample> parse_csv_list(std::string_view text, const std::string& place);
 
-// One object a line, `label` a string or a whole number from 0; other keys are left alone, and
-// empty lines too. Same errors.
+// One object a line, `label` a string, a whole number from 0 or a list of either; other keys are
+// left alone, and empty lines too. Same errors.
 std::vector<ListedSample> parse_jsonl_list(std::string_view text, const std::string& place);
 
 }  // namespace scaletrain::format

@@ -23,7 +23,14 @@ struct IndexEntry {
   std::uint32_t begin_block = 0;   // of the image's first header block, in blocks of 512 bytes
   std::uint32_t header_bytes = 0;  // from there to the image's bytes
   std::uint32_t image_bytes = 0;
+  // The class below 2^31. From there on it is a list of classes, and the other 31 bits say, as a
+  // signed number, how many blocks after `begin_block` its member begins.
   std::uint32_t label = 0;
+
+  bool has_list() const { return label >> 31 != 0; }
+  std::int64_t list_block() const {
+    return std::int64_t{begin_block} + (static_cast<std::int32_t>(label << 1) >> 1);
+  }
 
   bool operator==(const IndexEntry&) const = default;
 };

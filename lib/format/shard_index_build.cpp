@@ -34,9 +34,12 @@ struct Shard {
 };
 
 IndexEntry entry_of(const TarSample& sample) {
+  constexpr std::uint32_t kList = std::uint32_t{1} << 31;
+  const std::int64_t blocks = (sample.labels_begin - sample.image.begin) / kTarBlock;
+  const auto label = static_cast<std::uint32_t>(sample.label < 0 ? blocks : sample.label);
   return {static_cast<std::uint32_t>(sample.image.begin / kTarBlock),
           static_cast<std::uint32_t>(sample.image.data - sample.image.begin),
-          static_cast<std::uint32_t>(sample.image.bytes), static_cast<std::uint32_t>(sample.label)};
+          static_cast<std::uint32_t>(sample.image.bytes), sample.label < 0 ? label | kList : label};
 }
 
 bool looks_like_header(std::span<const std::byte> block) {

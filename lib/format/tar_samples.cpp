@@ -17,7 +17,6 @@
 namespace scaletrain::format {
 namespace {
 
-constexpr std::int64_t kMaxLabelBytes = 32;
 constexpr const char* kLayout =
     "a sample is one image (.jpg, .jpeg, .png, .webp or .rgb8) and one label (.cls) with the same "
     "name, next to one another";
@@ -36,6 +35,13 @@ std::optional<NameParts> sample_name_parts(std::string_view path) {
   const std::size_t dot = path.find('.', base);
   if (dot == std::string_view::npos || dot == base) return std::nullopt;
   return NameParts{path.substr(0, dot), path.substr(dot + 1)};
+}
+
+constexpr std::string_view kSpace = " \t\r\n";  // as a file written by `echo` has it
+
+std::string_view without_space(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  return text.substr(0, text.find_last_not_of(kSpace) + 1);
 }
 
 void lower(std::string& text) {
@@ -67,7 +73,7 @@ class Grouping {
                             "names in a shard must differ: write it again");
     }
     if (extension == "cls") {
-      sample_.label = read_label(member);
+      read_label(member);
       has_label_ = true;
     } else if (is_image_extension(extension)) {
       if (has_image_) {
@@ -116,23 +122,25 @@ class Grouping {
     }
   }
 
-  std::int64_t read_label(const TarMember& member) {
+  void read_label(const TarMember& member) {
     const auto refuse = [&](const std::string& found, const std::string& remedy) {
       throw core::DataError(fmt::format("{}: {}", name_, shown_name(member.path)), found, remedy);
     };
     if (member.bytes > kMaxLabelBytes) {
       refuse(fmt::format("a label of {} bytes", member.bytes),
-             fmt::format("a label is a number of at most {} bytes", kMaxLabelBytes));
+             fmt::format("a label has at most {} bytes", kMaxLabelBytes));
     }
     const std::span<const std::byte> bytes = reader_.bytes(member.data, member.bytes);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const auto label = parse_label(text);
-    if (!label) {
-      refuse(fmt::format("label \"{}\" is not a class number", shown_name(text)),
-             fmt::format("a label is a whole number from 0 to {} in text",
-                         std::numeric_limits<std::int32_t>::max()));
+    if (!label && !parse_labels(text)) {
+      refuse(
+          fmt::format(R"(label "{}" is not a class number)", shown_name(text)),
+          fmt::format("a label is a whole number from 0 to {} in text, or a list of them: [1, 5]",
+                      std::numeric_limits<std::int32_t>::max()));
     }
-    return label.value_or(0);
+    sample_.label = label.value_or(-1);
+    sample_.labels_begin = member.begin;
   }
 
   const std::string& name_;
@@ -193,11 +201,28 @@ std::optional<SampleName> split_sample_name(std::string_view path) {
 }
 
 std::optional<std::int64_t> parse_label(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";  // as a file written by `echo` has it
-  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
-  text = text.substr(0, text.find_last_not_of(kSpace) + 1);
+  text = without_space(text);
   const auto label = core::parse_number<std::int32_t>(text);
   return label && *label >= 0 ? std::optional<std::int64_t>(*label) : std::nullopt;
+}
+
+std::optional<std::vector<std::int64_t>> parse_labels(std::string_view text) {
+  text = without_space(text);
+  const bool is_json = text.size() >= 2 && text.front() == '[' && text.back() == ']';
+  if (is_json) text = without_space(text.substr(1, text.size() - 2));
+  std::vector<std::int64_t> labels;
+  if (text.empty()) return is_json ? std::make_optional(labels) : std::nullopt;
+  const bool has_commas = is_json || text.find(',') != std::string_view::npos;
+  while (!text.empty()) {
+    const std::size_t end = has_commas ? text.find(',') : text.find_first_of(kSpace);
+    const auto label = parse_label(text.substr(0, end));
+    if (!label) return std::nullopt;
+    labels.push_back(*label);
+    if (end == std::string_view::npos) return labels;
+    text = text.substr(end + 1);
+    if (!has_commas) text = without_space(text);
+  }
+  return std::nullopt;  // a comma at the end
 }
 
 bool is_image_extension(std::string_view extension) {

@@ -3,7 +3,7 @@
 // The key is the path up to the first dot of the file name, the rest is the extension
 // (lower-cased); names that start with a dot or have none are no part of a sample. A sample is one
 // image (.jpg, .jpeg, .png, .webp, .rgb8) and one label (.cls); other extensions beside them are
-// left alone.
+// left alone. A label is the number of a class, or a list of such numbers.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +31,23 @@ bool is_image_extension(std::string_view extension);
 struct TarSample {
   std::string key;
   TarMember image;
-  std::int64_t label = 0;
+  std::int64_t label = 0;         // -1: a list of classes, which a label may be too
+  std::int64_t labels_begin = 0;  // of a list: where its member begins (TarMember::begin)
 };
+
+inline constexpr std::int64_t kMaxLabelBytes = 1 << 16;  // of a list; a number has 32 at most
 
 // A class number in decimal text, white space around it allowed; nullopt for anything else.
 std::optional<std::int64_t> parse_label(std::string_view text);
 
+// Class numbers as a JSON list, "[1, 5, 7]", which may be empty, or with commas or white space
+// between them, "1 5 7"; a number alone is a list of one. nullopt for anything else.
+std::optional<std::vector<std::int64_t>> parse_labels(std::string_view text);
+
 // Calls `use` for every sample of the tar, in file order, but for those whose keys are in
 // `excluded` (sorted bytewise), whatever is wrong with them. Throws core::DataError naming file and
 // key: a key used again after another, a repeated extension, no image or two, no label or one that
-// is no whole number from 0 to 2^31 - 1; and whatever TarReader throws.
+// is neither a whole number from 0 to 2^31 - 1 nor a list of them; and whatever TarReader throws.
 void for_each_sample(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
                      const std::function<void(const TarSample&)>& use,
                      std::span<const std::string> excluded = {});

@@ -43,6 +43,9 @@ TEST_CASE("a JSON list has one object a line") {
   CHECK(parse_jsonl_list("{\"path\": \"a\", \"label\": 3}\n\n"
                          "{\"label\": \"cat\", \"path\": \"b\", \"more\": [1]}",
                          "l") == Samples{{"a", "3", 1}, {"b", "cat", 3}});
+  CHECK(parse_jsonl_list(R"({"path": "a", "label": [3, "cat"]})", "l") ==
+        Samples{{"a", "", 1, {"3", "cat"}, true}});
+  CHECK(parse_jsonl_list(R"({"path": "a", "label": []})", "l") == Samples{{"a", "", 1, {}, true}});
   const auto error = [](std::string_view text) {
     return message_of([&] { parse_jsonl_list(text, "l"); });
   };
@@ -52,6 +55,10 @@ TEST_CASE("a JSON list has one object a line") {
   CHECK(error("{\"path\": 1, \"label\": 1}") == "l:1: no path and label" + remedy);
   CHECK(error("{\"path\": \"a\", \"label\": -1}") ==
         "l:1: the label is neither text nor a whole number from 0" + remedy);
+  CHECK(error(R"({"path": "a", "label": [1, [2]]})") ==
+        "l:1: the label is neither text nor a whole number from 0" + remedy);
+  CHECK(error(R"({"path": "a", "label": [1, ""]})") ==
+        "l:1: the label is empty\n  a label is a class number or name");
   CHECK(error("\n{\"path\": \"a\", \"path\": \"b\", \"label\": 1}") ==
         "l:2: has the key \"path\" twice" + remedy);
 }

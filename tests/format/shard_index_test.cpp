@@ -37,6 +37,25 @@ TEST_CASE("index_shard finds images, headers, sizes and labels") {
   CHECK(index(sound) == expected);
 }
 
+TEST_CASE("an entry says where a list of classes stands, before its image or behind it") {
+  const std::string name = "a.tar";
+  const std::string text = tar_member("1.png", std::string(700, 'p')) +
+                           tar_member("1.cls", "[3, 1]") + tar_member("2.cls", "4 5") +
+                           tar_member("2.png", "p") + tar_end();
+  const std::vector<IndexEntry> entries =
+      index_shard(name, static_cast<std::int64_t>(text.size()),
+                  [&](std::int64_t offset, std::span<std::byte> out) {
+                    if (!out.empty()) std::memcpy(out.data(), text.data() + offset, out.size());
+                  });
+  REQUIRE(entries.size() == 2);
+  CHECK(entries[0].has_list());
+  CHECK(entries[0].list_block() == 3);  // behind the header and two blocks of the image
+  CHECK(entries[1].has_list());
+  CHECK(entries[1].begin_block == 7);
+  CHECK(entries[1].list_block() == 5);
+  CHECK_FALSE(IndexEntry{.label = 0x7fffffff}.has_list());
+}
+
 TEST_CASE("several threads find what one finds, in a shard whose files look like a tar too") {
   const std::string name = "a.tar";
   const auto index = [&](const std::string& text, int threads) {

@@ -16,7 +16,7 @@ constexpr const char* kLayout =
     "\n  a sample is one image (.jpg, .jpeg, .png, .webp or .rgb8) and one label (.cls) with the "
     "same name, next to one another";
 
-// "KEY=LABEL " of every sample.
+// "KEY=LABEL " of every sample; of a list of classes the place of its member in brackets.
 std::string samples_of(const std::string& members, const std::vector<std::string>& excluded = {}) {
   const std::string tar = members + tar_end();
   const ReadAt read = [&](std::int64_t offset, std::span<std::byte> out) {
@@ -24,7 +24,8 @@ std::string samples_of(const std::string& members, const std::vector<std::string
   };
   std::string text;
   const auto add = [&](const TarSample& sample) {
-    text += fmt::format("{}={} ", sample.key, sample.label);
+    text += sample.label < 0 ? fmt::format("{}=[{}] ", sample.key, sample.labels_begin)
+                             : fmt::format("{}={} ", sample.key, sample.label);
   };
   for_each_sample(kShard, static_cast<std::int64_t>(tar.size()), read, add, excluded);
   return text;
@@ -84,17 +85,35 @@ TEST_CASE("a repeated member is refused") {
         "a.tar: 1.PNG: is there twice\n  names in a shard must differ: write it again");
 }
 
-TEST_CASE("a label is a whole number from 0 to 2^31 - 1 in text") {
-  const std::string remedy = "\n  a label is a whole number from 0 to 2147483647 in text";
-  for (const std::string text : {"", "cat", "-1", "1.5", "2147483648", "1 2", "+1", "0x1"}) {
+TEST_CASE("a label is a whole number from 0 to 2^31 - 1 in text, or a list of them") {
+  const std::string remedy =
+      "\n  a label is a whole number from 0 to 2147483647 in text, or a list of them: [1, 5]";
+  for (const std::string text :
+       {"", "cat", "-1", "1.5", "2147483648", "+1", "0x1", "1 cat", "1,", ",1", "1,,2", "[1, -5]",
+        "[1 5]", "[1", "1]", "[[1]]", "[1,]", R"(["1"])", "{}"}) {
     CHECK(samples_error(label(text)) ==
           fmt::format("a.tar: k.cls: label \"{}\" is not a class number", text) + remedy);
   }
   CHECK(samples_error(label("\x1b[2J")) ==
         "a.tar: k.cls: label \"\\x1b[2J\" is not a class number" + remedy);
   CHECK(samples_error(label(std::string(10'000'000, '1'))) ==
-        "a.tar: k.cls: a label of 10000000 bytes\n  a label is a number of at most 32 bytes");
+        "a.tar: k.cls: a label of 10000000 bytes\n  a label has at most 65536 bytes");
   CHECK(samples_of(label("007\r\n")) == "k=7 ");
+  CHECK(samples_of(label("[1, 5]")) == "k=[1024] ");  // behind the header and the block of k.png
+  CHECK(samples_of(tar_member("k.cls", "1 5") + tar_member("k.png", "p")) == "k=[0] ");
+}
+
+TEST_CASE("a list of classes is JSON, or numbers with commas or white space between them") {
+  using Labels = std::vector<std::int64_t>;
+  for (const std::string text : {"[1, 5, 70]", "[1,5,70]\n", "1 5 70", " 1\t5\n70\n", "1,5, 70"}) {
+    CAPTURE(text);
+    CHECK(parse_labels(text) == Labels{1, 5, 70});
+  }
+  CHECK(parse_labels("[]") == Labels{});
+  CHECK(parse_labels(" [ ] ") == Labels{});
+  CHECK(parse_labels("[3]") == Labels{3});
+  CHECK(parse_labels("3\n") == Labels{3});
+  CHECK(!parse_labels(" "));
 }
 
 TEST_CASE("excluded keys are passed over, whatever is wrong with them") {

@@ -1,6 +1,7 @@
 // Any bytes as a label, a list of samples, a quarantine list or raw pixels: our own errors only,
 // and what is taken is what it says.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <stdexcept>
 
@@ -24,11 +25,20 @@ void try_label(std::string_view text) {
   }
 }
 
+void try_labels(std::string_view text) {
+  const auto labels = parse_labels(text);
+  if (parse_label(text) && !labels) fuzz_failed("one class is no list of one");
+  if (!labels) return;
+  if (parse_labels(fmt::format("[{}]", fmt::join(*labels, ","))) != labels) {
+    fuzz_failed(fmt::format("a list changed when it was written: \"{}\"", shown_name(text)));
+  }
+}
+
 void try_lists(std::string_view text) {
   for (const auto parse : {parse_csv_list, parse_jsonl_list}) {
     try {
       for (const ListedSample& sample : parse(text, "list")) {
-        if (sample.path.empty() || sample.label.empty() || sample.line < 1) {
+        if (sample.path.empty() || sample.label.empty() != sample.has_list || sample.line < 1) {
           fuzz_failed("an empty field was taken");
         }
       }
@@ -61,6 +71,7 @@ void try_pixels(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try_label(text);
+  try_labels(text);
   try_lists(text);
   try_quarantine(text);
   try_pixels(text);
@@ -71,9 +82,12 @@ std::vector<std::string> fuzz_seeds() {
   return {"7",
           " 2147483647\r\n",
           "-1",
+          "[1, 5, 7]\n",
+          "1 5,7",
           "path,label\na.jpg,cat\n\"b, \"\"c\"\".jpg\",dog\r\n",
           "label,x,path\n1,,a\n\n2,\"y\nz\",b",
           "{\"path\": \"a.jpg\", \"label\": 3}\n{\"label\": \"cat\", \"path\": \"b.jpg\"}\n",
+          "{\"path\": \"a\", \"label\": [1, \"cat\"]}",
           "{\"path\": \"a\", \"label\": 1e400}",  // once an exception of the JSON library
           encode_quarantine(Quarantine({{"a.tar", "", "damaged"}, {"b.tar", "k", "no label"}})),
           rgb8_header({2, 1}) + "rgbRGB"};

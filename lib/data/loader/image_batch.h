@@ -12,7 +12,9 @@ namespace scaletrain::data {
 // Its columns.
 enum ImageColumn : std::size_t {
   kPixels,  // uint8 [image_size, image_size, 3] row-major RGB, 0..255
-  kLabels   // int64 [1], 0..num_classes-1
+  // int64 [1], 0..num_classes-1; of samples with any number of classes uint8 [num_classes], 1 for
+  // those that are there and 0 for the others
+  kLabels
 };
 
 inline std::span<std::uint8_t> pixels_of(const Batch& batch) {
@@ -20,6 +22,9 @@ inline std::span<std::uint8_t> pixels_of(const Batch& batch) {
 }
 inline std::span<std::int64_t> labels_of(const Batch& batch) {
   return batch.columns.values<std::int64_t>(kLabels);
+}
+inline std::span<std::uint8_t> class_flags_of(const Batch& batch) {
+  return batch.columns.values<std::uint8_t>(kLabels);
 }
 
 }  // namespace scaletrain::data

@@ -22,6 +22,7 @@ SampleSource make_source(std::shared_ptr<const Dataset> dataset, const LoaderOpt
   source.skip_bad = options.skip_bad;
   source.image_size = options.image_size;
   source.num_classes = options.num_classes;
+  source.multi_label = options.multi_label;
   source.seed = options.seed;
   source.decode.exif_orientation = options.exif_orientation;
   return source;
@@ -54,7 +55,8 @@ std::unique_ptr<BatchStream> read_images(const std::shared_ptr<Images>& images,
   }
   std::vector<Column> layout(2);
   layout[kPixels] = {Element::kUint8, options.image_size * options.image_size * kChannels};
-  layout[kLabels] = {Element::kInt64, 1};
+  layout[kLabels] = options.multi_label ? Column{Element::kUint8, options.num_classes}
+                                        : Column{Element::kInt64, 1};
   return std::make_unique<ReadAheadStream>(
       images,
       std::make_unique<ReadAhead>(std::move(makers), std::move(layout), std::move(job_of),

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/core/error.h"
 #include "lib/data/order/balanced_order.h"
 #include "lib/data/order/mixed_order.h"
 #include "lib/data/order/permutation.h"
@@ -19,6 +20,15 @@ std::uint64_t seed_of_source(std::uint64_t seed, std::size_t number) {
                          static_cast<std::int64_t>(number));
 }
 
+// A class can come as often as every other where a sample has one.
+std::int64_t single_label(const Dataset& dataset, std::int64_t shard, std::int64_t sample) {
+  const std::int64_t label = dataset.label(shard, sample);
+  if (label >= 0) return label;
+  throw core::DataError(dataset.label_place(shard, dataset.read(shard, sample)),
+                        "is a list of classes, in a source that is to be balanced by class",
+                        R"(leave out "balanced")");
+}
+
 std::shared_ptr<const Order> order_of_part(const Dataset& dataset, const DatasetPart& part,
                                            std::int64_t first_shard, std::uint64_t seed,
                                            std::int64_t shuffle_shards) {
@@ -31,7 +41,7 @@ std::shared_ptr<const Order> order_of_part(const Dataset& dataset, const Dataset
   }
   return std::make_shared<BalancedOrder>(
       seed, sizes, [&dataset, first_shard](std::int64_t shard, std::int64_t sample) {
-        return dataset.label(first_shard + shard, sample);
+        return single_label(dataset, first_shard + shard, sample);
       });
 }
 

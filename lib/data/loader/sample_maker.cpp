@@ -55,12 +55,7 @@ void SampleMaker::make_at(SamplePlace place, std::int64_t epoch, std::int64_t po
   source_.dataset->read_into(place.shard, place.sample, raw_);
   const RawSample& raw = raw_;
   end_stage(made.stages.read_s);
-  if (raw.label >= source_.num_classes) {
-    throw core::DataError(
-        source_.dataset->label_place(place.shard, raw),
-        fmt::format("label {} is not in 0..{}", raw.label, source_.num_classes - 1),
-        "correct the label, or set /model/num_classes");
-  }
+  write_label(place, row);
   core::Philox draws(source_.seed, core::DrawPurpose::kAugment, static_cast<std::uint64_t>(epoch),
                      static_cast<std::uint64_t>(position));
   try {
@@ -79,9 +74,34 @@ void SampleMaker::make_at(SamplePlace place, std::int64_t epoch, std::int64_t po
   source_.transforms.apply(work_, draws);
   std::copy(work_.image.pixels.begin(), work_.image.pixels.end(),
             row.values<std::uint8_t>(kPixels).begin());
-  row.values<std::int64_t>(kLabels)[0] = raw.label;
   end_stage(made.stages.augment_s);
   made.digest = sample_digest(epoch, position, raw);
+}
+
+void SampleMaker::write_label(SamplePlace place, const Row& row) const {
+  const auto refuse = [&](const std::string& found, const char* remedy) {
+    throw core::DataError(source_.dataset->label_place(place.shard, raw_), found, remedy);
+  };
+  const auto check = [&](std::int64_t label) {
+    if (label < source_.num_classes) return label;
+    refuse(fmt::format("label {} is not in 0..{}", label, source_.num_classes - 1),
+           "correct the label, or set /model/num_classes");
+    return label;
+  };
+  const bool has_list = raw_.label < 0;
+  if (source_.multi_label) {
+    const std::span<std::uint8_t> flags = row.values<std::uint8_t>(kLabels);
+    std::fill(flags.begin(), flags.end(), std::uint8_t{0});
+    const std::span<const std::int64_t> labels =
+        has_list ? std::span(raw_.labels) : std::span(&raw_.label, 1);
+    for (const std::int64_t label : labels) flags[static_cast<std::size_t>(check(label))] = 1;
+    return;
+  }
+  if (has_list) {
+    refuse(fmt::format("is a list of {} classes", raw_.labels.size()),
+           R"(add "task": "multi_label_classification" to the recipe, or correct the label)");
+  }
+  row.values<std::int64_t>(kLabels)[0] = check(raw_.label);
 }
 
 }  // namespace scaletrain::data

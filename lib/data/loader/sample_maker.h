@@ -27,6 +27,7 @@ struct SampleSource {
   DecodeOptions decode;
   std::int64_t image_size = 0;
   std::int64_t num_classes = 0;
+  bool multi_label = false;  // a sample has any number of classes
   std::uint64_t seed = 0;
 };
 
@@ -41,6 +42,7 @@ class SampleMaker : public Maker {
  private:
   void make_at(SamplePlace place, std::int64_t epoch, std::int64_t position, const Row& row,
                Made& made);
+  void write_label(SamplePlace place, const Row& row) const;
 
   const SampleSource& source_;
   RawSample raw_;

@@ -14,8 +14,9 @@ namespace scaletrain::data {
 
 // One sample's bytes as stored.
 struct RawSample {
-  std::string image;  // the encoded file
-  std::int64_t label = 0;
+  std::string image;       // the encoded file
+  std::int64_t label = 0;  // -1: any number of classes, which are in `labels`
+  std::vector<std::int64_t> labels;
   std::string shard;              // name of the tar (core::tar_name), or of the class's folder
   std::string key;                // WebDataset key, or file name
   std::int64_t offset = 0;        // of the image in the shard, for messages
@@ -41,7 +42,7 @@ class Dataset : public SampleSet {
   // Names the shards that will be read next, in this order, so that they can be fetched ahead.
   virtual void announce(const std::vector<std::int64_t>& /*shards*/) const {}
 
-  // The label of a sample, without reading it.
+  // The label of a sample, without reading it; -1: a list of classes.
   virtual std::int64_t label(std::int64_t shard, std::int64_t sample) const = 0;
 
   // Sample `sample` of `shard`, both from 0, in file order, into `raw`, whose memory is used again;

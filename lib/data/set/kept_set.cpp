@@ -12,7 +12,8 @@ constexpr std::int64_t kOverheadBytes = sizeof(RawSample) + 160;
 
 std::int64_t bytes_of(const RawSample& sample) {
   return kOverheadBytes +
-         static_cast<std::int64_t>(sample.image.size() + sample.key.size() + sample.shard.size());
+         static_cast<std::int64_t>(sample.image.size() + sample.key.size() + sample.shard.size() +
+                                   sample.labels.size() * sizeof(std::int64_t));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "lib/data/set/set_digest.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -29,8 +30,9 @@ std::string set_digest(const Dataset& dataset) {
   for (std::int64_t i = 0; i < count; ++i) {
     const SamplePlace place = offsets.locate(i * size / count);
     const RawSample sample = dataset.read(place.shard, place.sample);
-    digest =
-        core::xxh3_64(fmt::format("{}\n{}\n{}", sample.shard, sample.key, sample.label), digest);
+    std::string facts = fmt::format("{}\n{}\n{}", sample.shard, sample.key, sample.label);
+    if (sample.label < 0) facts += fmt::format(" {}", fmt::join(sample.labels, " "));
+    digest = core::xxh3_64(facts, digest);
     digest = core::xxh3_64(sample.image, digest);
   }
   return fmt::format("{:016x}", digest);

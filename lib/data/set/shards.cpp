@@ -26,7 +26,8 @@ namespace scaletrain::data {
 namespace {
 
 constexpr std::size_t kOpenShards = 256;  // of the 1,024 descriptors that a process usually has
-constexpr int kRemoteOpeners = 16;        // a far server is waited for, not computed with
+constexpr std::int64_t kListWindow = 2 * format::kTarBlock;  // a short list and its header
+constexpr int kRemoteOpeners = 16;  // a far server is waited for, not computed with
 
 // A shard that is open, or is to be.
 struct Shard {
@@ -99,7 +100,7 @@ class ShardDataset : public Dataset {
     stores_->prefetch(paths);
   }
   std::int64_t label(std::int64_t shard, std::int64_t sample) const override {
-    return entries(shard)[static_cast<std::size_t>(sample)].label;
+    return label_of(entries(shard)[static_cast<std::size_t>(sample)]);
   }
 
   void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const override {
@@ -186,18 +187,35 @@ class ShardDataset : public Dataset {
             .next();
     auto name = member ? format::split_sample_name(member->path) : std::nullopt;
     if (!name || member->bytes != entry.image_bytes) {
-      throw core::DataError(fmt::format("{}: byte {}", from.place, begin),
-                            "is not the member that the index names",
-                            "the shard was changed: start again, and leave shards alone while they "
-                            "are read");
+      fail_changed(from, begin);
     }
-    raw.label = entry.label;
+    raw.label = label_of(entry);
+    if (entry.has_list()) raw.labels = read_list(from, object->identity().bytes, read_at, entry);
     raw.shard = from.name;
     raw.key = std::move(name->key);
     raw.extension = std::move(name->extension);
     raw.offset = member->data;
     raw.image.resize(entry.image_bytes);
     object->read(member->data, std::as_writable_bytes(std::span(raw.image)));
+  }
+
+  static std::int64_t label_of(const format::IndexEntry& entry) {
+    return entry.has_list() ? -1 : std::int64_t{entry.label};
+  }
+
+  static std::vector<std::int64_t> read_list(const Shard& from, std::int64_t file_bytes,
+                                             const format::ReadAt& read_at,
+                                             const format::IndexEntry& entry) {
+    const std::int64_t begin = entry.list_block() * format::kTarBlock;
+    format::TarReader reader(from.place, file_bytes, read_at, begin, kListWindow);
+    const auto member = reader.next();
+    std::optional<std::vector<std::int64_t>> labels;
+    if (member && member->bytes <= format::kMaxLabelBytes) {
+      const std::span<const std::byte> bytes = reader.bytes(member->data, member->bytes);
+      labels = format::parse_labels({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    }
+    if (!labels) fail_changed(from, begin);
+    return *std::move(labels);
   }
 
   void open_all() const {
@@ -225,6 +243,13 @@ class ShardDataset : public Dataset {
                     shards_.size(), before),
         "a position of the streamed order counts the samples of these shards: put the old ones "
         "back, or start a new run");
+  }
+
+  [[noreturn]] static void fail_changed(const Shard& from, std::int64_t begin) {
+    throw core::DataError(fmt::format("{}: byte {}", from.place, begin),
+                          "is not the member that the index names",
+                          "the shard was changed: start again, and leave shards alone while they "
+                          "are read");
   }
 
   [[noreturn]] void fail_empty() const {

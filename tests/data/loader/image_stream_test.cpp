@@ -66,6 +66,41 @@ std::string error_of(const std::string& tar, std::int64_t num_classes) {
 
 }  // namespace
 
+TEST_CASE("samples with any number of classes have a flag for each class") {
+  const TemporaryFolder folder;
+  recipe::Source source;
+  source.shards = {folder.write(
+      "a.tar", tar_member("1.png", grey_png(1)) + tar_member("1.cls", "[3, 0]") +
+                   tar_member("2.png", grey_png(2)) + tar_member("2.cls", "[]") +
+                   tar_member("3.png", grey_png(3)) + tar_member("3.cls", "1") + tar_end())};
+  const auto pool = core::make_host_pool();
+  LoaderOptions options = options_of();
+  options.num_classes = 4;
+  options.multi_label = true;
+  const auto set = open_dataset(source, "");
+  const Batch batch = *eval_images(set, options, {.per_device = 4}, *pool)->next();
+  CHECK(batch.count == 3);
+  CHECK(batch.targets == 3);
+  const std::span<std::uint8_t> flags = class_flags_of(batch);
+  CHECK(std::vector<std::uint8_t>(flags.begin(), flags.end()) ==
+        std::vector<std::uint8_t>{1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0});
+  options.num_classes = 3;
+  const std::string path = source.shards.front();
+  CHECK(message_of([&] { eval_images(set, options, {.per_device = 4}, *pool)->next(); }) ==
+        path + ": 1.cls: label 3 is not in 0..2\n  correct the label, or set /model/num_classes");
+  options.multi_label = false;
+  CHECK(message_of([&] { eval_images(set, options, {.per_device = 4}, *pool)->next(); }) ==
+        path +
+            ": 1.cls: is a list of 2 classes\n"
+            "  add \"task\": \"multi_label_classification\" to the recipe, or correct the label");
+  source.balanced = true;
+  CHECK(message_of([&] {
+          train_images(open_dataset(source, ""), options, {.per_device = 2}, *pool);
+        }) == path +
+                  ": 1.cls: is a list of classes, in a source that is to be balanced by class\n"
+                  "  leave out \"balanced\"");
+}
+
 TEST_CASE("a rank reads its blocks of every global batch, epoch after epoch") {
   Shards shards;
   // 2 ranks x 2 micro-steps x 3 samples: 12 a step, 2 steps an epoch, 6 left out.

@@ -43,6 +43,16 @@ TEST_CASE("a set is told by the labels and sizes of all its samples, without rea
   CHECK(index_digest_of_shards(grey_shard(40, 40), 20) != index_digest_of_shards(other_labels, 20));
 }
 
+TEST_CASE("the digest of some samples is of their lists of classes too") {
+  const auto with_list = [](const std::string& list) {
+    const std::string shard =
+        tar_member("1.png", grey_png(1)) + tar_member("1.cls", list) + tar_end();
+    return digest_of(shard, grey_shard(0, 1));
+  };
+  CHECK(with_list("[1, 2]") == with_list("1,2 "));
+  CHECK(with_list("[1, 2]") != with_list("[1, 3]"));
+}
+
 TEST_CASE("a folder is told by the names of its classes and files") {
   const auto digest_of = [](const std::string& last) {
     const test::TemporaryFolder folder;

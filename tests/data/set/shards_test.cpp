@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/core/disk.h"
 #include "lib/core/log.h"
 #include "tests/data/image_support.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
+namespace core = scaletrain::core;
 
 namespace {
 
@@ -35,6 +37,34 @@ TEST_CASE("samples of shards are read by number") {
   CHECK(dataset->image_place(1, sample) == b + ": 00001.png (byte 2560)");
   CHECK(dataset->label_place(1, sample) == b + ": 00001.cls");
   CHECK(std::filesystem::exists(a + ".idx"));
+}
+
+TEST_CASE("a label may be a list of classes, which is read with its sample") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write(
+      "a.tar", tar_member("1.png", grey_png(1)) + tar_member("1.cls", "[7, 2]") +
+                   tar_member("2.cls", "[]") + tar_member("2.png", grey_png(2)) +
+                   tar_member("3.png", grey_png(3)) + tar_member("3.cls", "5") + tar_end());
+  const auto dataset = open_shards({path}, "");
+  CHECK(dataset->label(0, 0) == -1);
+  CHECK(dataset->label(0, 2) == 5);
+  RawSample raw;
+  const std::vector<std::vector<std::int64_t>> expected{{7, 2}, {}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    dataset->read_into(0, static_cast<std::int64_t>(i), raw);
+    CHECK(raw.label == -1);
+    CHECK(raw.labels == expected[i]);
+  }
+  dataset->read_into(0, 2, raw);
+  CHECK(raw.label == 5);
+  // The list of the first sample is damaged behind the index.
+  std::string bytes = core::read_file(path, 1 << 20, core::ExitCode::kData);
+  bytes.replace(bytes.find("[7, 2]"), 6, "[cat!]");
+  folder.write("b.tar", bytes);
+  std::filesystem::copy_file(folder.file("b.tar"), path,
+                             std::filesystem::copy_options::overwrite_existing);
+  CHECK(message_of([&] { dataset->read(0, 0); }).find("the shard was changed") !=
+        std::string::npos);
 }
 
 TEST_CASE("classes are those of classes.json beside the shards") {
