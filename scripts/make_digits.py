@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Write scikit-learn's handwritten digits as WebDataset tar shards.
 
-    python scripts/make_digits.py [OUT]        OUT: the folder, default "digits"
+    python scripts/make_digits.py [OUT]                  OUT: the folder, default "digits"
+    python scripts/make_digits.py --multi-label [OUT]    default "digits-multi-label"
 
 1,797 grey images of 8x8 pixels, values 0..16 scaled to 0..255, stored as 8x8 PNG (the loader
 resizes them to the recipe's image_size), each with its label as text:
@@ -10,6 +11,9 @@ resizes them to the recipe's image_size), each with its label as text:
     val-000000.tar                           200 samples
     test-000000.tar                          197 samples
     classes.json                             names of the classes by label
+
+With --multi-label a label is a list of classes, "[8, 10, 12]": the digit, and whether it is even (10),
+prime (11), and has a loop (12).
 
 The split is stratified by a fixed seed and the bytes are the same on every run. A folder that is
 complete is left alone. Nothing is downloaded: the images are part of scikit-learn.
@@ -24,6 +28,7 @@ import tarfile
 SEED = 20240229
 TRAIN_SHARDS = 4
 SHARDS = [f"train-{i:06d}.tar" for i in range(TRAIN_SHARDS)] + ["val-000000.tar", "test-000000.tar"]
+GROUPS = {"even": (0, 2, 4, 6, 8), "prime": (2, 3, 5, 7), "loop": (0, 6, 8, 9)}
 CLASSES = "classes.json"  # written last: where it stands, the folder is complete
 
 
@@ -43,12 +48,19 @@ def png(pixels):
     return stream.getvalue()
 
 
-def shard(digits, numbers):
+def label_text(digit, multi_label):
+    if not multi_label:
+        return str(digit)
+    groups = [10 + i for i, members in enumerate(GROUPS.values()) if digit in members]
+    return json.dumps([int(digit), *groups])
+
+
+def shard(digits, numbers, multi_label):
     """The bytes of a tar with the samples `numbers`; owner and time are fixed."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for number in numbers:
-            label = str(digits.target[number]).encode()
+            label = label_text(digits.target[number], multi_label).encode()
             for extension, data in (("png", png(digits.images[number])), ("cls", label)):
                 member = tarfile.TarInfo(f"{number:05d}.{extension}")
                 member.size = len(data)
@@ -56,7 +68,7 @@ def shard(digits, numbers):
     return stream.getvalue()
 
 
-def make_digits(out):
+def make_digits(out, multi_label):
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
@@ -68,18 +80,21 @@ def make_digits(out):
     parts = [train[i * 350:(i + 1) * 350] for i in range(TRAIN_SHARDS)] + [val, test]
     os.makedirs(out, exist_ok=True)
     for name, numbers in zip(SHARDS, parts):
-        publish(os.path.join(out, name), shard(digits, numbers))
-    names = [str(name) for name in digits.target_names]
+        publish(os.path.join(out, name), shard(digits, numbers, multi_label))
+    names = [str(name) for name in digits.target_names] + (list(GROUPS) if multi_label else [])
     publish(os.path.join(out, CLASSES), (json.dumps(names) + "\n").encode())
 
 
 def main(arguments):
+    multi_label = "--multi-label" in arguments
+    if multi_label:
+        arguments.remove("--multi-label")
     if len(arguments) > 1 or any(a.startswith("-") for a in arguments):
         print(__doc__, end="")
         return 0 if arguments in (["-h"], ["--help"]) else 2
-    out = arguments[0] if arguments else "digits"
+    out = arguments[0] if arguments else "digits-multi-label" if multi_label else "digits"
     if not all(os.path.isfile(os.path.join(out, name)) for name in SHARDS + [CLASSES]):
-        make_digits(out)
+        make_digits(out, multi_label)
     return 0
 
 

@@ -6,6 +6,23 @@
 
 namespace scaletrain::input {
 
+namespace {
+
+// In the batch's memory.
+at::Tensor labels_in(const data::Batch& batch) {
+  const data::Column& column = batch.columns.layout()[data::kLabels];
+  if (column.element == data::Element::kInt64) {
+    return at::from_blob(data::labels_of(batch).data(), {batch.count}, at::kLong);
+  }
+  return at::from_blob(data::class_flags_of(batch).data(), {batch.count, column.size}, at::kByte);
+}
+
+at::Tensor targets_of(const at::Tensor& labels) {
+  return labels.scalar_type() == at::kByte ? labels.to(at::kFloat) : labels;
+}
+
+}  // namespace
+
 ImageInput::ImageInput(const recipe::Normalize& normalize, std::int64_t image_size,
                        at::Device device)
     : image_size_(image_size), device_(device), normalize_on_cpu_(normalize), transfer_(device) {
@@ -13,12 +30,13 @@ ImageInput::ImageInput(const recipe::Normalize& normalize, std::int64_t image_si
 }
 
 ImageTensors ImageInput::prepare(const data::Batch& batch) const {
-  const at::Tensor labels = at::from_blob(data::labels_of(batch).data(), {batch.count}, at::kLong);
+  const at::Tensor labels = labels_in(batch);
   const at::Tensor bytes = at::from_blob(
       data::pixels_of(batch).data(), {batch.count, image_size_, image_size_, kChannels}, at::kByte);
-  if (device_.is_cpu()) return {.images = normalize_on_cpu_(bytes), .targets = labels.clone()};
+  if (device_.is_cpu())
+    return {.images = normalize_on_cpu_(bytes), .targets = targets_of(labels.clone())};
   const std::vector<at::Tensor> copies = transfer_({bytes, labels}, batch.columns.block());
-  return {.images = (*normalize_on_device_)(copies[0]), .targets = copies[1]};
+  return {.images = (*normalize_on_device_)(copies[0]), .targets = targets_of(copies[1])};
 }
 
 }  // namespace scaletrain::input

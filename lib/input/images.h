@@ -13,8 +13,10 @@
 namespace scaletrain::input {
 
 struct ImageTensors {
-  at::Tensor images;   // [count, 3, size, size] float, (value / 255 - mean) / std, channels last
-  at::Tensor targets;  // [count] int64; mixed: [count, classes] float shares
+  at::Tensor images;  // [count, 3, size, size] float, (value / 255 - mean) / std, channels last
+  // [count] int64; mixed, or where samples have any number of classes, [count, classes] float
+  // shares
+  at::Tensor targets;
 };
 
 class ImageInput {

@@ -105,9 +105,12 @@ void Mixer::mix(ImageTensors& batch, std::int64_t epoch, std::int64_t position) 
   batch.images = at::lerp(partners(pixels), pixels, share).permute({0, 3, 1, 2});
 
   const at::Tensor own = sent.select(1, kOwn).repeat_interleave(2).unsqueeze(1);
-  // at::one_hot looks at the targets' values on a CPU.
-  const at::Tensor classes = at::zeros({batch.targets.size(0), num_classes_}, sent.options())
-                                 .scatter_(1, batch.targets.unsqueeze(1), 1);
+  at::Tensor classes = batch.targets;
+  if (!classes.is_floating_point()) {
+    // at::one_hot looks at the targets' values on a CPU.
+    classes = at::zeros({batch.targets.size(0), num_classes_}, sent.options())
+                  .scatter_(1, batch.targets.unsqueeze(1), 1);
+  }
   batch.targets = at::lerp(partners(classes), classes, own);
 }
 

@@ -31,9 +31,10 @@ std::string digest_of_samples(const data::Dataset& set) {
 
 }  // namespace
 
-ImageSets::ImageSets(const recipe::Recipe& recipe, std::int64_t num_classes)
+ImageSets::ImageSets(const recipe::Recipe& recipe, std::int64_t num_classes, bool multi_label)
     : data_(recipe.data), options_(data::loader_options(recipe.data)) {
   options_.num_classes = num_classes;
+  options_.multi_label = multi_label;
   options_.seed = recipe.seed;
 }
 

@@ -15,8 +15,8 @@ class ImageSets {
   // For a task that does not look at the samples' classes.
   static constexpr std::int64_t kAnyClass = std::numeric_limits<std::int32_t>::max();
 
-  // A sample's class must be below `num_classes`.
-  ImageSets(const recipe::Recipe& recipe, std::int64_t num_classes);
+  // A sample's class must be below `num_classes`; with `multi_label` it has any number of them.
+  ImageSets(const recipe::Recipe& recipe, std::int64_t num_classes, bool multi_label = false);
 
   // As Task::open.
   OpenSet open(Split split, const Reader& reader, core::BufferPool& pool) const;

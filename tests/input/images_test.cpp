@@ -49,4 +49,18 @@ TEST_CASE("bytes become normalised floats in channels-last layout, labels are co
   CHECK(at::equal(result.images, expected));
 }
 
+TEST_CASE("flags of classes become shares") {
+  const auto pool = core::make_host_pool();
+  data::Batch batch;
+  batch.columns = data::Columns({{data::Element::kUint8, 3}, {data::Element::kUint8, 4}}, 2, *pool);
+  batch.count = 2;
+  std::ranges::fill(data::pixels_of(batch), std::uint8_t{9});
+  const std::span<std::uint8_t> flags = data::class_flags_of(batch);
+  std::copy_n(std::array<std::uint8_t, 8>{1, 0, 0, 1, 0, 0, 0, 0}.begin(), 8, flags.begin());
+  const at::Tensor targets =
+      input::ImageInput(recipe::Normalize(), 1, at::kCPU).prepare(batch).targets;
+  std::ranges::fill(flags, std::uint8_t{1});
+  CHECK(at::equal(targets, at::tensor({1., 0., 0., 1., 0., 0., 0., 0.}, at::kFloat).view({2, 4})));
+}
+
 }  // namespace

@@ -84,6 +84,15 @@ TEST_CASE("without probability nothing is mixed, and targets are plain shares") 
   CHECK(at::equal(batch.targets, at::one_hot(before.targets, kClasses).to(at::kFloat)));
 }
 
+TEST_CASE("targets with any number of classes are mixed as they are") {
+  const input::Mixer mixer({.mixup = 0.2, .cutmix = 1.0}, kClasses, 9);
+  input::ImageTensors numbers = random_batch(), shares = random_batch();
+  shares.targets = at::one_hot(shares.targets, kClasses).to(at::kFloat);
+  mixer.mix(numbers, 2, 40);
+  mixer.mix(shares, 2, 40);
+  CHECK(at::equal(shares.targets, numbers.targets));
+}
+
 TEST_CASE("mixing reads no value of a batch") {
   input::ImageTensors batch = random_batch();
   const input::Mixer mixer({.mixup = 0.2, .cutmix = 1.0}, kClasses, 9);

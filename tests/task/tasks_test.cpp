@@ -1,17 +1,22 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <string>
 #include <vector>
 
+#include "lib/data/loader/image_batch.h"
 #include "lib/recipe/describe.h"
+#include "lib/recipe/lists.h"
 #include "lib/task/task.h"
 
 namespace scaletrain::task {
 namespace {
 
-recipe::Recipe recipe_of(const char* task) {
+recipe::Recipe recipe_of(const std::string& task) {
   recipe::Recipe recipe = recipe::blank_recipe();
   recipe.task = task;
   recipe.model.num_classes = 7;
@@ -19,12 +24,13 @@ recipe::Recipe recipe_of(const char* task) {
   return recipe;
 }
 
-std::map<std::string, double> finished(const Task& task, const at::Tensor& sums) {
+std::map<std::string, double> finished(const Task& task, const at::Tensor& sums,
+                                       const at::Tensor& scores = {}) {
   const at::Tensor host = sums.contiguous();
   std::map<std::string, double> result;
   const std::span<const double> values(host.const_data_ptr<double>(),
                                        static_cast<std::size_t>(task.sum_count()));
-  for (const auto& [measure, value] : task.finish(Split::kVal, values, {})) {
+  for (const auto& [measure, value] : task.finish(Split::kVal, values, scores)) {
     result[measure->name] = value;
   }
   return result;
@@ -66,6 +72,50 @@ TEST_CASE("images are measured by hits at one and at five, and by the loss witho
   CHECK(task->fixed_targets(12) == 12);
 }
 
+TEST_CASE("a class may weigh more, in training alone and where targets are not mixed") {
+  recipe::Recipe recipe = recipe_of("image_classification");
+  recipe.loss.class_weights = {1, 2, 3, 4, 5, 6, 0.5};
+  const auto pool = core::make_host_pool();
+  data::Batch batch;
+  batch.columns = data::Columns({{data::Element::kUint8, 3}, {data::Element::kInt64, 1}}, 3, *pool);
+  batch.count = batch.targets = 3;
+  std::ranges::copy(std::array<std::int64_t, 3>{0, 6, 6}, data::labels_of(batch).begin());
+  const auto weighted = make_task(recipe, at::kCPU);
+  CHECK(weighted->fixed_targets(12) == 0);
+  CHECK(weighted->weight_of(batch) == 2);  // 1 + 0.5 + 0.5
+  const at::Tensor logits = at::zeros({3, 7}), targets = at::tensor({0, 6, 6}, at::kLong);
+  CHECK(weighted->loss_sum(logits, {{}, targets}).item<double>() ==
+        doctest::Approx(2 * std::log(7)));
+  CHECK(weighted->sums(logits, {{}, targets})[0].item<double>() ==
+        doctest::Approx(3 * std::log(7)));
+  recipe.mix = recipe::Mix{.mixup = 0.2};
+  const auto mixed = make_task(recipe, at::kCPU);
+  CHECK(mixed->fixed_targets(12) == 12);
+  CHECK(mixed->weight_of(batch) == 3);
+}
+
+TEST_CASE("many classes an image are measured by mean average precision and F1") {
+  recipe::Recipe recipe = recipe_of("multi_label_classification");
+  recipe.model.num_classes = 2;
+  choose(recipe.loss, *recipe::losses().find("binary_cross_entropy"));
+  const auto task = make_task(recipe, at::kCPU);
+  // Class 0 is right but for one that is found and not there; class 1 is never found.
+  const at::Tensor logits = at::tensor({3., -1., 2., -3., 1., -2., -1., -4.}).view({4, 2});
+  const at::Tensor targets = at::tensor({1., 0., 0., 0., 1., 1., 0., 0.}).view({4, 2});
+  const Example example{{}, targets.to(at::kFloat)};
+  const at::Tensor output = logits.to(at::kFloat);
+  auto found = finished(*task, task->sums(output, example), task->scores(output, example));
+  CHECK(found.size() == 4);
+  // Class 0: 1/1 at the first, 2/3 at the third; class 1: 1/2 at the second.
+  CHECK(found["map"] == doctest::Approx(((1 + 2.0 / 3) / 2 + 0.5) / 2));
+  CHECK(found["micro_f1"] == doctest::Approx(4.0 / 6));        // 2 hits, 3 there, 3 found
+  CHECK(found["macro_f1"] == doctest::Approx((0.8 + 0) / 2));  // 2 x 2 / (2 + 3); none
+  CHECK(found["loss"] == doctest::Approx(at::binary_cross_entropy_with_logits(
+                                             logits, targets, {}, {}, at::Reduction::Mean)
+                                             .item<double>()));
+  CHECK(task->fixed_targets(12) == 12);
+}
+
 TEST_CASE("texts are measured over the targets that count") {
   const auto task = make_task(recipe_of("language_modelling"), at::kCPU);
   at::manual_seed(2);
@@ -84,9 +134,12 @@ TEST_CASE("texts are measured over the targets that count") {
 }
 
 TEST_CASE("nothing was measured of an empty set") {
-  for (const char* name : {"image_classification", "language_modelling"}) {
-    const auto task = make_task(recipe_of(name), at::kCPU);
-    const auto found = finished(*task, at::zeros({task->sum_count()}, at::kDouble));
+  for (const recipe::TaskRow& row : recipe::tasks()) {
+    recipe::Recipe recipe = recipe_of(row.name);
+    choose(recipe.loss, *recipe::losses().find(row.losses.front()));
+    const auto task = make_task(recipe, at::kCPU);
+    const auto found = finished(*task, at::zeros({task->sum_count()}, at::kDouble),
+                                at::zeros({0, task->score_columns()}));
     CHECK(found.at("loss") == 0);
   }
 }

@@ -67,6 +67,29 @@ TEST_CASE("the whole set is measured on any number of ranks") {
   }
 }
 
+TEST_CASE("measures that are no sums are of all samples on any number of ranks") {
+  const testing::TinyRun tiny;
+  const auto recipe = tiny.recipe({"task=multi_label_classification", "loss=binary_cross_entropy"});
+  const std::string one = testing::said_apart([&] {
+    const auto run = build_run(recipe, {}, std::nullopt, {});
+    const std::string said = measured(evaluate(*run, task::Split::kVal));
+    return measured(evaluate(*run, task::Split::kVal)) == said ? said : "not the same again";
+  });
+  CHECK(one.starts_with("map 0."));
+  CHECK(one.find("micro_f1") != std::string::npos);
+  for (const int ranks : {2, 3}) {
+    for (const auto& result :
+         testing::run_ranks({.world_size = ranks}, [&](const core::WorkerEnv& env) {
+           const auto run = build_run(recipe, env, std::nullopt, {});
+           std::string said = measured(evaluate(*run, task::Split::kVal));
+           run->mesh->end("end");
+           return said;
+         })) {
+      CHECK(result.text == one);
+    }
+  }
+}
+
 TEST_CASE("what ranks with the same data coordinate measure counts once") {
   const testing::TinyRun tiny;
   for (const auto& result : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
