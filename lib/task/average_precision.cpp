@@ -1,8 +1,9 @@
 #include "lib/task/average_precision.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <numeric>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -45,6 +46,7 @@ double mean_average_precision(const at::Tensor& scores, const at::Tensor& shares
     const auto* const score = its_scores.const_data_ptr<float>();
     const auto* const share = its_shares.const_data_ptr<float>();
     for (std::size_t sample = 0; sample < samples.size(); ++sample) {
+      if (std::isnan(score[sample])) return std::numeric_limits<double>::quiet_NaN();
       samples[sample] = {score[sample], share[sample] > 0.5F};
     }
     const std::optional<double> precision = average_precision(samples);

@@ -9,7 +9,7 @@ namespace scaletrain::task {
 // scores from high to low of the gain of recall times the precision there, where equal scores are
 // one step. scores [samples, classes] fp32, shares [samples, classes] fp32, a class being there
 // where its share is above 0.5; both on the host. A class that no sample has is left out, as its
-// recall is not defined; 0 where that is every class.
+// recall is not defined; 0 where that is every class. Not a number where a score is not.
 double mean_average_precision(const at::Tensor& scores, const at::Tensor& shares);
 
 }  // namespace scaletrain::task

@@ -3,6 +3,9 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
+
 namespace scaletrain::task {
 namespace {
 
@@ -26,6 +29,13 @@ TEST_CASE("classes that no sample has are left out") {
   CHECK(map_of({1, 5, 2, 6}, {1, 0, 0, 0}, 2) == doctest::Approx(0.5));
   CHECK(map_of({1, 2}, {0, 0}, 1) == 0);
   CHECK(mean_average_precision(at::zeros({0, 3}), at::zeros({0, 3})) == 0);
+}
+
+TEST_CASE("scores that are no numbers have no order; infinite ones have") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  CHECK(std::isnan(map_of({1, nan, 2}, {1, 0, 0}, 1)));
+  CHECK(map_of({infinity, -infinity, 0}, {1, 1, 0}, 1) == doctest::Approx((1 + 2.0 / 3) / 2));
 }
 
 }  // namespace scaletrain::task
