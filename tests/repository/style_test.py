@@ -22,6 +22,7 @@ TESTED_THROUGH |= {
     "lib/data/loader/sample_maker.cpp": "tests/data/loader/image_stream_test.cpp",
     "lib/dist/cuda_library.cpp": "tests/dist/device_test.cpp",
     "lib/observe/terminal.cpp": "tests/observe/progress_test.cpp",
+    "lib/optim/foreach_optimizer.cpp": "tests/optim/optimizer_test.cpp",
     "lib/optim/parameter_group.cpp": "tests/optim/optimizer_test.cpp",
     "lib/storage/remote_object.cpp": "tests/storage/http_test.cpp",
 }

@@ -1,6 +1,8 @@
-// Adam with decoupled weight decay (Loshchilov and Hutter, Decoupled Weight Decay Regularization,
-// 2019, algorithm 2), torch.optim.AdamW's formula.
+// Adam (Kingma and Ba, 2015, algorithm 1; weight decay is added to the gradient) and AdamW, where
+// it is decoupled (Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019, algorithm
+// 2): torch.optim.Adam's and AdamW's formulas.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/zeros.h>
 
@@ -15,10 +17,19 @@ struct Moments {
   GroupState squared_average;  // of its square
 };
 
-class AdamW : public Optimizer {
+// at::_fused_adam_ and at::_fused_adamw_: parameters, gradients, averages, squared averages, their
+// maxima, steps, lr, beta1, beta2, weight decay, eps, amsgrad, maximize, grad_scale, found_inf.
+using Kernel = void (*)(at::TensorList, at::TensorList, at::TensorList, at::TensorList,
+                        at::TensorList, at::TensorList, double, double, double, double, double,
+                        bool, bool, const std::optional<at::Tensor>&,
+                        const std::optional<at::Tensor>&);
+
+class Adam : public Optimizer {
  public:
-  AdamW(const recipe::Optimizer& config, const std::vector<NamedParameter>& parameters)
-      : beta1_(config.number("beta1")),
+  Adam(const recipe::Optimizer& config, const std::vector<NamedParameter>& parameters,
+       Kernel kernel)
+      : kernel_(kernel),
+        beta1_(config.number("beta1")),
         beta2_(config.number("beta2")),
         eps_(config.number("eps")),
         groups_(split_by_decay(config, parameters)) {
@@ -38,11 +49,10 @@ class AdamW : public Optimizer {
       const std::vector<at::Tensor>& parameters = groups_[i].flat_parameters();
       // The kernel wants a count for each parameter; they all count the same steps.
       const std::vector<at::Tensor> steps(parameters.size(), steps_);
-      at::_fused_adamw_(parameters, groups_[i].flat_gradients(), moments_[i].average.flat,
-                        moments_[i].squared_average.flat,
-                        /*max_exp_avg_sqs=*/{}, steps, lr, beta1_, beta2_,
-                        groups_[i].weight_decay(), eps_, /*amsgrad=*/false,
-                        /*maximize=*/false, /*grad_scale=*/{}, found_inf);
+      kernel_(parameters, groups_[i].flat_gradients(), moments_[i].average.flat,
+              moments_[i].squared_average.flat, /*max_exp_avg_sqs=*/{}, steps, lr, beta1_, beta2_,
+              groups_[i].weight_decay(), eps_, /*amsgrad=*/false, /*maximize=*/false,
+              /*grad_scale=*/{}, found_inf);
     }
     if (found_inf) steps_.sub_(*found_inf);  // a step that was left out is not counted
   }
@@ -57,6 +67,7 @@ class AdamW : public Optimizer {
   }
 
  private:
+  Kernel kernel_;
   double beta1_, beta2_, eps_;
   std::vector<ParameterGroup> groups_;
   std::vector<Moments> moments_;  // of each group
@@ -65,9 +76,14 @@ class AdamW : public Optimizer {
 
 }  // namespace
 
+std::unique_ptr<Optimizer> make_adam(const recipe::Optimizer& config,
+                                     std::vector<NamedParameter> parameters) {
+  return std::make_unique<Adam>(config, parameters, Kernel{at::_fused_adam_});
+}
+
 std::unique_ptr<Optimizer> make_adamw(const recipe::Optimizer& config,
                                       std::vector<NamedParameter> parameters) {
-  return std::make_unique<AdamW>(config, parameters);
+  return std::make_unique<Adam>(config, parameters, Kernel{at::_fused_adamw_});
 }
 
 }  // namespace scaletrain::optim

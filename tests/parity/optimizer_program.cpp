@@ -1,0 +1,45 @@
+// Runs an optimizer on given gradients, which optimizers_test.py does with PyTorch's and timm's:
+// optimizer_program RECIPE START GRADIENTS OUT. START has the parameters; GRADIENTS, for each of
+// them, [steps, ...], and "found_inf" [steps]; OUT gets the parameters after the last step.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/core/error.h"
+#include "lib/optim/optimizer.h"
+#include "lib/recipe/load.h"
+#include "tests/parity/tensor_files.h"
+
+int main(int count, char** arguments) {
+  using namespace scaletrain;
+  if (count != 5) return 2;
+  try {
+    const recipe::Recipe recipe = recipe::load_recipe(arguments[1]);
+    const parity::Tensors parameters = parity::read_tensors(arguments[2]);
+    const parity::Tensors gradients = parity::read_tensors(arguments[3]);
+    std::vector<optim::NamedParameter> named;
+    named.reserve(parameters.size());
+    for (const auto& [name, tensor] : parameters) {
+      tensor.requires_grad_(true);
+      named.push_back({.name = name, .tensor = tensor});
+    }
+    const auto optimizer = optim::make_optimizer(recipe.optimizer, named);
+    const at::Tensor& found_inf = gradients.at("found_inf");
+    for (std::int64_t step = 0; step < found_inf.size(0); ++step) {
+      for (const auto& [name, tensor] : parameters) {
+        tensor.mutable_grad() = gradients.at(name)[step];
+      }
+      optimizer->step(recipe.optimizer.lr, found_inf[step]);
+    }
+    parity::write_tensors(arguments[4], parameters);
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", core::describe(error));
+    return static_cast<int>(core::exit_code_of(error));
+  }
+}

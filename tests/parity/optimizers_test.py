@@ -1,0 +1,123 @@
+"""Twenty steps of every optimizer on given gradients are those of torch.optim or timm.optim, on
+tensors of every rank, with and without weight decay, and with steps that are left out."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import timm.optim
+import torch
+from safetensors.torch import load_file, save_file
+
+PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "optimizer_program"
+ROWS = pathlib.Path(__file__).parents[2] / "lib/recipe/optimizers.def"
+STEPS = 20
+LEFT_OUT = (0, 7)
+DECAY = 0.05
+SHAPES = {"scalar": (), "bias": (5,), "matrix": (6, 4), "tall": (9, 2), "cube": (2, 3, 4),
+          "kernel": (4, 3, 3, 3)}
+
+torch_optim, timm_optim = torch.optim, timm.optim
+# name -> keys of our recipe, the peer
+CASES = {
+    "sgd": ({"momentum": 0.9, "nesterov": True},
+            lambda p, lr: torch_optim.SGD(p, lr, momentum=0.9, nesterov=True)),
+    "adam": ({"beta1": 0.8, "eps": 1e-6},
+             lambda p, lr: torch_optim.Adam(p, lr, betas=(0.8, 0.999), eps=1e-6)),
+    "adamw": ({}, lambda p, lr: torch_optim.AdamW(p, lr)),
+    "nadam": ({}, lambda p, lr: torch_optim.NAdam(p, lr)),
+    "nadam decoupled": ({"decoupled": True, "momentum_decay": 0.1, "beta2": 0.9},
+                        lambda p, lr: torch_optim.NAdam(p, lr, betas=(0.9, 0.9), momentum_decay=0.1,
+                                                        decoupled_weight_decay=True)),
+    "radam": ({}, lambda p, lr: torch_optim.RAdam(p, lr)),
+    # Adapts from the sixth step on, PyTorch's default with 0.999 too; here at once.
+    "radam decoupled": ({"decoupled": True, "beta2": 0.9, "beta1": 0.7},
+                        lambda p, lr: torch_optim.RAdam(p, lr, betas=(0.7, 0.9),
+                                                        decoupled_weight_decay=True)),
+    "lamb": ({}, lambda p, lr: timm_optim.Lamb(p, lr, max_grad_norm=None)),
+    "lamb clipped": ({"always_adapt": True, "trust_clip": True},
+                     lambda p, lr: timm_optim.Lamb(p, lr, max_grad_norm=None, always_adapt=True,
+                                                   trust_clip=True)),
+    "lars": ({}, lambda p, lr: timm_optim.Lars(p, lr, momentum=0.9)),
+    "lars nesterov": ({"nesterov": True, "always_adapt": True, "trust_clip": True,
+                       "trust_coefficient": 0.02},
+                      lambda p, lr: timm_optim.Lars(p, lr, momentum=0.9, nesterov=True,
+                                                    always_adapt=True, trust_clip=True,
+                                                    trust_coeff=0.02)),
+    "lion": ({}, lambda p, lr: timm_optim.Lion(p, lr)),
+    "rmsprop": ({}, lambda p, lr: torch_optim.RMSprop(p, lr)),
+    "rmsprop centered": ({"centered": True, "momentum": 0.8},
+                         lambda p, lr: torch_optim.RMSprop(p, lr, centered=True, momentum=0.8)),
+    "rmsprop_tf": ({}, lambda p, lr: timm_optim.RMSpropTF(p, lr, alpha=0.9, eps=1e-10)),
+    "rmsprop_tf momentum": ({"momentum": 0.9, "centered": True, "eps": 1e-3},
+                            lambda p, lr: timm_optim.RMSpropTF(p, lr, alpha=0.9, eps=1e-3,
+                                                               momentum=0.9, centered=True)),
+    "adagrad": ({}, lambda p, lr: torch_optim.Adagrad(p, lr)),
+    "adagrad decayed": ({"lr_decay": 0.1, "initial_accumulator_value": 0.5},
+                        lambda p, lr: torch_optim.Adagrad(p, lr, lr_decay=0.1,
+                                                          initial_accumulator_value=0.5)),
+}
+
+
+def by_the_peer(make, start, gradients, lr, left_out):
+    """The parameters after all steps; what has at most one dimension has no weight decay."""
+    parameters = {name: torch.nn.Parameter(value.clone()) for name, value in start.items()}
+    groups = [{"params": [p for p in parameters.values() if p.dim() > 1], "weight_decay": DECAY},
+              {"params": [p for p in parameters.values() if p.dim() <= 1], "weight_decay": 0.0}]
+    optimizer = make(groups, lr)
+    for step in range(STEPS):
+        for name, parameter in parameters.items():
+            parameter.grad = gradients[name][step].clone()
+        if step not in left_out:
+            optimizer.step()
+    return {name: parameter.detach() for name, parameter in parameters.items()}
+
+
+class OptimizersTest(unittest.TestCase):
+    def ours(self, name, keys, start, gradients, lr, left_out):
+        with tempfile.TemporaryDirectory() as text:
+            folder = pathlib.Path(text)
+            recipe = folder / "recipe.json"
+            recipe.write_text(json.dumps({
+                "model": {"name": "mlp", "num_classes": 2}, "epochs": 1, "output": "unused",
+                "data": {"train": {"shards": "unused.tar"}, "image_size": 8},
+                "optimizer": {"name": name, "lr": lr, "weight_decay": DECAY, **keys}}))
+            found_inf = torch.zeros(STEPS).index_fill_(0, torch.tensor(left_out, dtype=torch.long), 1)
+            poisoned = {key: value.clone() for key, value in gradients.items()}
+            for step in left_out:
+                poisoned["matrix"][step, 0, 0] = float("nan")
+                poisoned["bias"][step] = float("inf")
+            save_file(start, folder / "start")
+            save_file({**poisoned, "found_inf": found_inf}, folder / "gradients")
+            done = subprocess.run([PROGRAM, recipe, folder / "start", folder / "gradients",
+                                   folder / "out"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(0, done.returncode, done.stderr)
+            return load_file(folder / "out")
+
+    def test_twenty_steps(self):
+        generator = torch.Generator().manual_seed(3)
+        start = {name: torch.randn(shape, generator=generator) for name, shape in SHAPES.items()}
+        gradients = {name: torch.randn(STEPS, *shape, generator=generator)
+                     for name, shape in SHAPES.items()}
+        for case, (keys, make) in CASES.items():
+            for left_out in ((), LEFT_OUT):
+                with self.subTest(case, left_out=left_out):
+                    lr = 0.01
+                    ours = self.ours(case.split()[0], keys, start, gradients, lr, left_out)
+                    peer = by_the_peer(make, start, gradients, lr, left_out)
+                    for name, value in peer.items():
+                        self.assertGreater((value - start[name]).norm() / start[name].norm(), 1e-4)
+                        error = (ours[name] - value).norm() / value.norm()
+                        self.assertLess(error.item(), 1e-5, name)
+
+    def test_every_row_is_compared(self):
+        rows = re.findall(r"^SCALETRAIN_OPTIMIZER\((\w+)", ROWS.read_text(), re.MULTILINE)
+        self.assertEqual(set(rows), {case.split()[0] for case in CASES})
+
+
+if __name__ == "__main__":
+    unittest.main()
