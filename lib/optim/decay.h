@@ -13,15 +13,16 @@ namespace scaletrain::optim {
 using Decay = std::function<double(std::int64_t step)>;
 
 struct DecaySpan {
-  std::int64_t steps = 0;  // from the end of the warmup to the end of training; may be 0
+  std::int64_t steps = 0;  // from the end of the warmup to the cooldown; may be 0
   std::int64_t steps_per_epoch = 0;
+  std::int64_t warmup_steps = 0;  // before it
 };
 
 // Throws std::logic_error for a name without a row, as the other make_ functions do: a recipe was
 // read with the same list.
 Decay make_decay(const recipe::Component& config, DecaySpan span);
 
-// 0 at the end of the warmup, 1 at the end of training and after it.
+// 0 at the end of the warmup, 1 at the end of the span and after it.
 double progress(std::int64_t step, DecaySpan span);
 
 }  // namespace scaletrain::optim

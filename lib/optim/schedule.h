@@ -19,8 +19,9 @@ class Schedule {
   Schedule(const recipe::Schedule& config, double peak_lr, ScheduleSpan span);
   ~Schedule();
 
-  // Learning rate of optimizer step `step`, from 0: peak * (step + 1) / warmup_steps during warmup,
-  // then the decay over the remaining steps.
+  // Learning rate of optimizer step `step`, from 0: during the warmup peak * f, where f rises from
+  // warmup_from to 1 at its last step, (step + 1) / warmup_steps where that is 0; then the decay over
+  // the steps up to the cooldown, and what it ended with.
   double lr(std::int64_t step) const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <stdexcept>
 
 #include "lib/optim/decay.h"
@@ -62,6 +63,39 @@ TEST_CASE("polynomial falls with its power to its final factor") {
   CHECK(schedule.lr(13) == doctest::Approx(0.2));
 }
 
+TEST_CASE("a warmup rises from where the recipe says, in a line or by one factor") {
+  recipe::Schedule config = after_warmup("constant");
+  config.warmup_from = 0.0625;
+  const optim::Schedule line(config, 2.0, kSpan);
+  CHECK(line.lr(0) == doctest::Approx(2 * (0.0625 + 0.9375 / 4)));
+  CHECK(line.lr(3) == doctest::Approx(2.0));
+  config.warmup_shape = "exponential";
+  const optim::Schedule curve(config, 2.0, kSpan);
+  CHECK(curve.lr(0) == doctest::Approx(0.25));  // 0.0625^(3/4) = 1/8
+  CHECK(curve.lr(1) == doctest::Approx(0.5));
+  CHECK(curve.lr(3) == doctest::Approx(2.0));
+}
+
+TEST_CASE("by epochs the decay stands still within an epoch") {
+  recipe::Schedule config = after_warmup("linear", {{"final_factor", 0.0}});
+  config.by = "epoch";
+  const optim::Schedule schedule(config, 1.0, kSpan);
+  for (const std::int64_t step : {4, 7}) CHECK(schedule.lr(step) == doctest::Approx(1.0));
+  for (const std::int64_t step : {8, 11}) CHECK(schedule.lr(step) == doctest::Approx(0.5));
+  config.warmup = Duration{Duration::Unit::kSteps, 2};  // ends within an epoch
+  CHECK(optim::Schedule(config, 1.0, kSpan).lr(3) == doctest::Approx(1.0));
+  CHECK(optim::Schedule(config, 1.0, kSpan).lr(4) == doctest::Approx(0.8));
+}
+
+TEST_CASE("a cooldown keeps what the decay ended with") {
+  recipe::Schedule config = after_warmup("exponential", {{"gamma", 0.5}});
+  config.cooldown = Duration{Duration::Unit::kEpochs, 1};
+  const optim::Schedule schedule(config, 1.0, kSpan);
+  CHECK(schedule.lr(6) == doctest::Approx(std::sqrt(0.5)));
+  for (const std::int64_t step : {8, 9, 11}) CHECK(schedule.lr(step) == doctest::Approx(0.5));
+  CHECK(schedule.lr(7) > 0.5);
+}
+
 TEST_CASE("a warmup as long as training leaves nothing to decay") {
   recipe::Schedule config = after_warmup("cosine", {{"final_factor", 0.0}});
   config.warmup = Duration{Duration::Unit::kSteps, 12};
@@ -83,7 +117,7 @@ TEST_CASE("every row of schedules.def makes a decay from at most 1 to no more") 
     recipe::Component config;
     recipe::choose(config, row);
     const optim::Decay decay = optim::make_decay(config, {.steps = 10, .steps_per_epoch = 5});
-    CHECK(decay(0) == 1);
+    CHECK(decay(0) == (row.name == "one_cycle" ? 1.0 / 25 : 1.0));
     CHECK(decay(10) >= 0);
     CHECK(decay(10) <= 1);
   }

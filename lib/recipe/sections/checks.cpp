@@ -59,6 +59,7 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   if (problems.none_under("/batch") && problems.none_under("/mix")) {
     check(recipe.mix, recipe.batch.per_device, tree, problems);
   }
+  if (problems.none_under("/schedule")) check(recipe.schedule, tree, problems);
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;
   if (problems.none_under("/data")) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "lib/recipe/sections/section.h"
 #include "lib/recipe/values.h"
@@ -9,10 +10,17 @@
 namespace scaletrain::recipe {
 
 struct Schedule {
-  std::optional<Duration> warmup;  // linear from lr / warmup_steps
-  Component decay;                 // schedules.def: constant, cosine, step, polynomial
+  std::optional<Duration> warmup;
+  double warmup_from = 0;               // first learning rate over lr; 0: one step's share of lr
+  std::string warmup_shape = "linear";  // or "exponential"
+  Component decay;                      // schedules.def
+  std::optional<Duration> cooldown;     // at the end, with the decay's last learning rate
+  std::string by = "step";              // or "epoch": the decay moves only where an epoch begins
 };
 
 TypePtr describe(Schedule& value);
+
+// What holds between its keys.
+void check(const Schedule& schedule, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe
