@@ -87,13 +87,7 @@ void load(const fs::path& checkpoint, Contents& contents, const Progress& progre
   const TensorSource model(checkpoint / kModel, contents.model);
   const TensorSource optimizer(checkpoint / kOptimizer, contents.optimizer);
   contents.state = read_state(checkpoint);
-  const std::string classes = read_text(checkpoint / kClasses);
-  try {
-    contents.classes = nlohmann::json::parse(classes).get<std::vector<std::string>>();
-  } catch (const nlohmann::json::exception&) {
-    throw core::CheckpointError((checkpoint / kClasses).string(), "is not a list of names",
-                                "use another checkpoint");
-  }
+  contents.classes = format::read_class_names(checkpoint, format::read_manifest(checkpoint));
   contents.recipe = read_text(checkpoint / kRecipe);
   model.copy_to(contents.model, progress);
   optimizer.copy_to(contents.optimizer, progress);

@@ -43,15 +43,6 @@ TrainState read_state_of(const fs::path& checkpoint, const Manifest& manifest) {
   return state;
 }
 
-void check_classes(const fs::path& path, const std::string& text) {
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_array() && std::all_of(json.begin(), json.end(),
-                                     [](const nlohmann::json& name) { return name.is_string(); })) {
-    return;
-  }
-  throw core::CheckpointError(path.string(), "is not a list of names", kOtherCheckpoint);
-}
-
 // The step that the writer noted beside the tensors; a writer that knew less noted none.
 void check_noted_step(const fs::path& path, const SafetensorsFile& file, const TrainState& state) {
   const auto noted = file.metadata().find("step");
@@ -150,6 +141,21 @@ void check_tensors(const fs::path& checkpoint, const TrainState& state) {
 
 }  // namespace
 
+std::vector<std::string> read_class_names(const fs::path& checkpoint, const Manifest& manifest) {
+  if (!manifest.files.contains(kClassesFile)) return {};
+  const std::string text = read_listed_file(checkpoint, manifest, kClassesFile);
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  std::vector<std::string> names;
+  bool sound = json.is_array();
+  for (const nlohmann::json& name : json) {
+    sound = sound && name.is_string();
+    if (sound) names.push_back(name.get<std::string>());
+  }
+  if (sound) return names;
+  throw core::CheckpointError((checkpoint / kClassesFile).string(), "is not a list of names",
+                              kOtherCheckpoint);
+}
+
 TrainState read_state(const fs::path& checkpoint) {
   return read_state_of(checkpoint, read_manifest(checkpoint));
 }
@@ -157,7 +163,8 @@ TrainState read_state(const fs::path& checkpoint) {
 Manifest check_checkpoint(const fs::path& checkpoint) {
   Manifest manifest = verify_checkpoint(checkpoint);
   const TrainState state = read_state_of(checkpoint, manifest);
-  check_classes(checkpoint / kClassesFile, read_listed_file(checkpoint, manifest, kClassesFile));
+  require_listed(checkpoint, manifest, kClassesFile);
+  static_cast<void>(read_class_names(checkpoint, manifest));
   const std::string recipe = (checkpoint / kRecipeFile).string();
   check_not_past_end(state,
                      parse_object(read_listed_file(checkpoint, manifest, kRecipeFile), recipe),
