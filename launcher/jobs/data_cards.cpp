@@ -30,8 +30,9 @@ void record_card(const recipe::Source& source, const fs::path& to) {
 void record_cards(const recipe::Data& data, const fs::path& output) {
   core::system_disk().remove_all(output / "cards");
   record_card(data.train, output / "cards" / "train.json");
-  if (data.val) record_card(*data.val, output / "cards" / "val.json");
-  if (data.test) record_card(*data.test, output / "cards" / "test.json");
+  for (const auto& [name, source] : recipe::held_out(data)) {
+    record_card(*source, output / "cards" / (name + ".json"));
+  }
 }
 
 }  // namespace scaletrain::launcher

@@ -79,8 +79,8 @@ std::int64_t check_token_file(const std::string& path, const TokenNeeds& needs,
 }
 
 // `batch`: the windows that a step takes; 1 of a held-out set.
-void check_token_set(const recipe::Source& source, const char* pointer, const TokenNeeds& needs,
-                     std::int64_t batch) {
+void check_token_set(const recipe::Source& source, const std::string& pointer,
+                     const TokenNeeds& needs, std::int64_t batch) {
   format::TokenCards cards(read_card);
   std::int64_t windows = 0;
   bool all_here = true;
@@ -114,8 +114,9 @@ void check_tokens(const recipe::Recipe& recipe, int ranks) {
   const std::int64_t batch =
       recipe.batch.global ? *recipe.batch.global : plan_batch(recipe, ranks).global;
   check_token_set(data.train, "/data/train", needs, batch);
-  if (data.val) check_token_set(*data.val, "/data/val", needs, 1);
-  if (data.test) check_token_set(*data.test, "/data/test", needs, 1);
+  for (const auto& [name, source] : recipe::held_out(data)) {
+    check_token_set(*source, fmt::format("/data/{}", name), needs, 1);
+  }
 }
 
 }  // namespace scaletrain::launcher

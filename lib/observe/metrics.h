@@ -37,7 +37,7 @@ struct TrainRecord {
 // {"event":"eval", ...}
 struct EvalRecord {
   int attempt = 0;
-  std::string split;  // "val" or "test"
+  std::string split;  // "val", "test", "extra/NAME"
   std::int64_t step = 0, epoch = 0;
   std::vector<recipe::Measured> measures;  // a field each
   std::int64_t count = 0;                  // targets, over all ranks

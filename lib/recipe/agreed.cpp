@@ -27,9 +27,7 @@ void forget_places(Source& source) {
 Recipe common_part(Recipe recipe) {
   const Data any;
   forget_places(recipe.data.train);
-  for (auto* const set : {&recipe.data.val, &recipe.data.test}) {
-    if (*set) forget_places(**set);
-  }
+  for (const auto& [name, source] : held_out(recipe.data)) forget_places(*source);
   recipe.data.threads = any.threads;
   recipe.data.prefetch = any.prefetch;
   recipe.data.index_cache = any.index_cache;

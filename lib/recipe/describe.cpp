@@ -57,8 +57,9 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("loss", describe(recipe.loss), "what is made small")
       .add("mix", describe(recipe.mix), "mixes neighbours of a training batch, images and targets")
       .add("clip", describe(recipe.clip), "limits the gradients; without it they are not limited")
-      .add("validate", every(recipe.validate_every, "how often data.val is looked at"),
-           "looking at data.val")
+      .add("validate",
+           every(recipe.validate_every, "how often data.val and data.extra are looked at"),
+           "looking at data.val and data.extra")
       .add("checkpoint", describe(recipe.checkpoint), "what is kept for a resume")
       .add("storage", describe(recipe.storage), "how remote data is reached")
       .add("log", every(recipe.log_every, "how often a line of metrics is written"), "metrics")

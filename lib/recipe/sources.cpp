@@ -62,8 +62,9 @@ void check_sources(const Recipe& recipe) {
   std::vector<Missing> missing;
   collect(recipe.model, missing);
   collect(recipe.data.train, "/data/train", missing);
-  if (recipe.data.val) collect(*recipe.data.val, "/data/val", missing);
-  if (recipe.data.test) collect(*recipe.data.test, "/data/test", missing);
+  for (const auto& [name, source] : held_out(recipe.data)) {
+    collect(*source, fmt::format("/data/{}", name), missing);
+  }
   if (missing.empty()) return;
   std::string others;
   for (std::size_t i = 1; i < missing.size() && i < kMostNamed; ++i) {

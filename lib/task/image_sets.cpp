@@ -44,8 +44,7 @@ OpenSet ImageSets::open(Split split, const Reader& reader, core::BufferPool& poo
   data::OpenOptions how{.stores = reader.stores, .warns = reader.warns};
   OpenSet result;
   if (split != Split::kTrain) {
-    const recipe::Source& source = split == Split::kVal ? *data_.val : *data_.test;
-    const auto set = data::open_dataset(source, data_.index_cache, how);
+    const auto set = data::open_dataset(source_of(data_, split), data_.index_cache, how);
     result.set = set;
     result.stream = data::eval_images(set, options, reader.slice, pool);
     return result;

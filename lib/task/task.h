@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,8 +22,15 @@
 
 namespace scaletrain::task {
 
-enum class Split { kTrain, kVal, kTest };
-const char* name_of(Split split);  // "train", "val", "test"
+// kExtra is the first set of data.extra in the order of their names; the next ones follow.
+enum class Split : std::size_t { kTrain, kVal, kTest, kExtra };
+Split extra_split(std::size_t number);  // from 0
+// "train", "val", "test", "extra/NAME".
+std::string name_of(Split split, const recipe::Data& data);
+// The held-out set of a name, nullopt where `data` has none of it.
+std::optional<Split> find_split(const recipe::Data& data, const std::string& name);
+// A set that `data` has.
+const recipe::Source& source_of(const recipe::Data& data, Split split);
 
 // How this rank reads.
 struct Reader {

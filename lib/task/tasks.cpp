@@ -26,10 +26,6 @@ const core::Registry<Factory>& registry() {
 
 }  // namespace
 
-const char* name_of(Split split) {
-  return split == Split::kTrain ? "train" : split == Split::kVal ? "val" : "test";
-}
-
 std::unique_ptr<Task> make_task(const recipe::Recipe& recipe, at::Device device) {
   const Factory factory = registry().find(recipe.task);
   return factory(*recipe::find_task(recipe.task), recipe, device);

@@ -1,5 +1,7 @@
 #include "lib/train/sets.h"
 
+#include <utility>
+
 #include "lib/data/loader/threads.h"
 #include "lib/data/set/set_digest.h"
 #include "lib/dist/device.h"
@@ -8,11 +10,48 @@
 
 namespace scaletrain::train {
 
+namespace {
+
+task::Reader make_reader(const recipe::Recipe& recipe, const core::WorkerEnv& env,
+                         const data::ReaderSlice& slice) {
+  const recipe::Data& config = recipe.data;
+  return {.slice = slice,
+          .threads = config.threads > 0
+                         ? static_cast<int>(config.threads)
+                         : data::automatic_threads(env.local_rank, env.local_world_size),
+          .stores = std::make_shared<const storage::Stores>(recipe.storage, config.cache,
+                                                            env.local_world_size),
+          .warns = env.rank == 0};
+}
+
+void open_split(Sets& sets, const recipe::Recipe& recipe, const task::Reader& reader,
+                task::Task& task, task::Split split, std::vector<dist::Claim>& claims) {
+  task::OpenSet open = task.open(split, reader, *sets.pool);
+  claim_set(claims, "data." + task::name_of(split, recipe.data),
+            {.samples = open.set->size(), .digest = data::index_digest(*open.set)});
+  sets.held_out.emplace(split, std::move(open));
+}
+
+}  // namespace
+
 data::BatchStream* Sets::stream(task::Split split) const {
-  const task::OpenSet& set = split == task::Split::kTrain ? train
-                             : split == task::Split::kVal ? val
-                                                          : test;
-  return set.stream.get();
+  if (split == task::Split::kTrain) return train.stream.get();
+  const auto found = held_out.find(split);
+  return found == held_out.end() ? nullptr : found->second.stream.get();
+}
+
+Sets open_held_out(const recipe::Recipe& recipe, const core::WorkerEnv& env,
+                   const core::MeshPlan& plan, at::Device device, task::Task& task,
+                   task::Split split, std::vector<dist::Claim>& claims) {
+  Sets sets;
+  sets.pool = dist::make_batch_pool(device);
+  const task::Reader reader = make_reader(recipe, env,
+                                          {.reader = plan.reader(env.rank),
+                                           .readers = plan.readers(),
+                                           .per_device = recipe.batch.per_device,
+                                           .accumulate = 1});
+  open_split(sets, recipe, reader, task, split, claims);
+  return sets;
 }
 
 Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const core::MeshPlan& plan,
@@ -23,16 +62,11 @@ Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const c
   Sets sets;
   sets.pool = with_fault(dist::make_batch_pool(device), read_fault(), env.rank);
   const bool streamed = config.order == "streamed";
-  task::Reader reader{
-      .slice = {.reader = plan.reader(env.rank),
-                .readers = plan.readers(),
-                .per_device = batch.per_device,
-                .accumulate = batch.accumulate},
-      .threads = config.threads > 0 ? static_cast<int>(config.threads)
-                                    : data::automatic_threads(env.local_rank, env.local_world_size),
-      .stores = std::make_shared<const storage::Stores>(recipe.storage, config.cache,
-                                                        env.local_world_size),
-      .warns = env.rank == 0};
+  task::Reader reader = make_reader(recipe, env,
+                                    {.reader = plan.reader(env.rank),
+                                     .readers = plan.readers(),
+                                     .per_device = batch.per_device,
+                                     .accumulate = batch.accumulate});
   if (streamed) {
     reader.shard_sizes = state.shard_sizes;
     reader.shard_digests = state.shard_digests;
@@ -45,16 +79,9 @@ Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const c
   sets.train.stream->seek({state.epoch, state.step_in_epoch});
   sets.training_set = TrainingSet(sets.train, streamed, batch.per_device);
   sets.training_set.claim(claims);
-
-  const auto open_eval = [&](bool asked_for, task::Split split, const char* name) {
-    task::OpenSet open;
-    if (!asked_for) return open;
-    open = task.open(split, reader, *sets.pool);
-    claim_set(claims, name, {.samples = open.set->size(), .digest = data::index_digest(*open.set)});
-    return open;
-  };
-  sets.val = open_eval(config.val.has_value(), task::Split::kVal, "data.val");
-  sets.test = open_eval(config.test.has_value(), task::Split::kTest, "data.test");
+  for (const auto& [name, source] : recipe::held_out(config)) {
+    open_split(sets, recipe, reader, task, *task::find_split(config, name), claims);
+  }
   return sets;
 }
 

@@ -1,6 +1,7 @@
 // The recipe's sets, opened for this rank.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -17,15 +18,21 @@ namespace scaletrain::train {
 
 struct Sets {
   std::unique_ptr<core::BufferPool> pool;
-  task::OpenSet train, val, test;  // without a stream where the recipe has no such set
-  TrainingSet training_set;        // what is known of data.train
+  task::OpenSet train;
+  std::map<task::Split, task::OpenSet> held_out;  // those that are open
+  TrainingSet training_set;                       // what is known of data.train
 
-  data::BatchStream* stream(task::Split split) const;  // nullptr: there is none
+  data::BatchStream* stream(task::Split split) const;  // nullptr: it is not open
 };
 
-// Opens them for this rank's place in `plan`; training goes on where `state` stands, which is moved
-// to the next epoch where the set has become too small for the step. Threads begin to read ahead.
-// Adds to `claims` what all ranks must have alike.
+// One held-out set alone, for this rank's place in `plan`.
+Sets open_held_out(const recipe::Recipe& recipe, const core::WorkerEnv& env,
+                   const core::MeshPlan& plan, at::Device device, task::Task& task,
+                   task::Split split, std::vector<dist::Claim>& claims);
+
+// Opens all of them for this rank's place in `plan`; training goes on where `state` stands, which
+// is moved to the next epoch where the set has become too small for the step. Threads begin to read
+// ahead. Adds to `claims` what all ranks must have alike.
 Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const core::MeshPlan& plan,
                at::Device device, task::Task& task, format::TrainState& state,
                std::vector<dist::Claim>& claims);

@@ -143,18 +143,34 @@ std::optional<EvalResult> Trainer::measure(task::Split split, const format::Trai
     stop_ = result.stop;
     return std::nullopt;
   }
-  reporter_.eval(task::name_of(split), result, model);
-  bad_samples_.check(task::name_of(split), result.skipped, result.skipped + result.count);
+  const std::string name = task::name_of(split, run_->recipe.data);
+  reporter_.eval(name, result, model);
+  bad_samples_.check(name, result.skipped, result.skipped + result.count);
   return result;
 }
 
+bool Trainer::look_at_extra() {
+  const std::size_t count = run_->recipe.data.extra.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!measure(task::extra_split(i), run_->state)) return false;
+  }
+  return true;
+}
+
 bool Trainer::validate() {
-  if (run_->sets.val.stream == nullptr || validated_step_ == run_->state.step) return false;
-  const std::optional<EvalResult> result = measure(task::Split::kVal, run_->state);
   format::TrainState& state = run_->state;
-  state.validation_due = !result;  // then the run that goes on does it
-  if (!result) return false;
+  const bool has_val = run_->recipe.data.val.has_value();
+  if (!has_val && run_->recipe.data.extra.empty()) return false;
+  if (validated_step_ == state.step) return false;
+  std::optional<EvalResult> result;
+  state.validation_due = !look_at_extra();  // then the run that goes on does all of it
+  if (!state.validation_due && has_val) {
+    result = measure(task::Split::kVal, state);
+    state.validation_due = !result;
+  }
+  if (state.validation_due) return false;
   validated_step_ = state.step;
+  if (!result) return false;
   const std::optional<double> value = value_of(best_by_, result->measures);
   if (!value) {
     throw core::RecipeError("/checkpoint/best/metric",
@@ -194,7 +210,7 @@ core::ExitCode Trainer::finish() {
   validate_saved();
   if (stop_ != core::StopReason::kNone) return stop();
   save();
-  if (run_->sets.test.stream != nullptr) {
+  if (run_->recipe.data.test) {
     const std::vector<format::RankedStep>& best = run_->state.best_steps;
     const bool is_last = best.empty() || best.front().step == run_->state.step;
     if (!measure(task::Split::kTest, is_last ? run_->state : load_best_model(*run_))) {

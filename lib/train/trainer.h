@@ -46,6 +46,7 @@ class Trainer {
   void count_skipped(const StepResult& result);
   // nullopt where a stop cut it short. `model` is where training stood with the model at hand.
   std::optional<EvalResult> measure(task::Split split, const format::TrainState& model);
+  bool look_at_extra();   // at the sets of data.extra; false where a stop cut it short
   bool validate();        // whether this is among the best that are kept
   bool validate_saved();  // the same at a step that may be saved: whether to save it again
   void save();

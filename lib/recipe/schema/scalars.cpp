@@ -143,22 +143,15 @@ class RunName : public Type {
   void read(const Node& node, const std::string& pointer, Problems& problems) override {
     const std::string* const text = read_text(node, pointer, *this, problems);
     if (text == nullptr) return;
-    const bool fits = text->size() <= 100 &&
-                      std::all_of(text->begin(), text->end(), is_name_character) &&
-                      (*text)[0] != '.' && (*text)[0] != '-';
-    if (!fits) {
+    if (!is_plain_name(*text)) {
       return problems.add(node, pointer, in_quotes(*text) + " cannot be a run's name",
                           "use " + phrase());
     }
     value_ = *text;
   }
   Json write() const override { return value_.empty() ? Json() : Json(value_); }
-  Json schema() const override {
-    return {{"type", "string"}, {"pattern", "^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$"}};
-  }
-  std::string phrase() const override {
-    return "at most 100 letters, digits, '.', '_' and '-', not '.' or '-' first";
-  }
+  Json schema() const override { return {{"type", "string"}, {"pattern", kPlainNamePattern}}; }
+  std::string phrase() const override { return kPlainName; }
 
  private:
   std::string& value_;
@@ -251,6 +244,11 @@ TypePtr choice(std::string& value, std::vector<std::string> allowed) {
   return std::make_unique<Choice>(value, std::move(allowed));
 }
 TypePtr run_name(std::string& value) { return std::make_unique<RunName>(value); }
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.size() <= 100 &&
+         std::all_of(name.begin(), name.end(), is_name_character) && name[0] != '.' &&
+         name[0] != '-';
+}
 TypePtr numbers(std::vector<double>& value, std::size_t count, Range range) {
   return std::make_unique<Numbers>(value, count, range);
 }

@@ -61,6 +61,12 @@ TypePtr run_name(std::string& value);  // letters, digits, '.', '_', '-': names 
 TypePtr numbers(std::vector<double>& value, std::size_t count, Range range);
 TypePtr numbers(std::vector<double>& value, Range range);  // any count but 0; none where left out
 
+// A name that a file or a field may have, as run_name's.
+bool is_plain_name(const std::string& name);
+inline constexpr const char* kPlainName =
+    "at most 100 letters, digits, '.', '_' and '-', not '.' or '-' first";
+inline constexpr const char* kPlainNamePattern = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$";
+
 // A key that is checked and not kept.
 TypePtr fixed_integer(std::int64_t allowed);
 TypePtr ignored_text(std::string phrase);

@@ -7,9 +7,12 @@
 #include "lib/core/url.h"
 #include "lib/recipe/paths.h"
 #include "lib/recipe/schema/object.h"
+#include "lib/recipe/schema/object_map.h"
 
 namespace scaletrain::recipe {
 namespace {
+
+constexpr const char* kExtraPrefix = "extra/";
 
 TypePtr bad_samples(BadSamples& value) {
   auto keys = std::make_unique<Object>();
@@ -65,24 +68,41 @@ void check_cache(const Data& data, const Node& tree, Problems& problems) {
   }
 }
 
+// "val" or "extra/NAME" below /data.
+const Node& written_at_name(const Node& sets, const std::string& name) {
+  if (!name.starts_with(kExtraPrefix)) return written_at(sets, {name.c_str()});
+  return written_at(sets, {"extra", name.c_str() + std::string(kExtraPrefix).size()});
+}
+
 void check_token_sets(const Data& data, const Node& tree, Problems& problems) {
   const bool has_tokens = !data.train.tokens.empty();
-  const auto check_held_out = [&](const char* key, const std::optional<Source>& source) {
-    if (!source) return;
-    check_tokens(*source, key, tree, problems);
-    if (source->tokens.empty() != has_tokens) return;
-    problems.add(written_at(tree, {"data", key}), fmt::format("/data/{}", key),
+  const Node& sets = written_at(tree, {"data"});
+  check_tokens(data.train, written_at(sets, {"train"}), "/data/train", problems);
+  for (const auto& [name, source] : held_out(data)) {
+    const Node& written = written_at_name(sets, name);
+    const std::string pointer = fmt::format("/data/{}", name);
+    check_tokens(*source, written, pointer, problems);
+    if (source->tokens.empty() != has_tokens) continue;
+    problems.add(written, pointer,
                  fmt::format("is of {}, and /data/train of {}", has_tokens ? "images" : "tokens",
                              has_tokens ? "tokens" : "images"),
                  "use sets of one kind");
-  };
-  check_tokens(data.train, "train", tree, problems);
-  check_held_out("val", data.val);
-  check_held_out("test", data.test);
+  }
   if (data.token_bytes == 3) {
     problems.add(written_at(tree, {"data", "token_bytes"}), "/data/token_bytes",
                  "3 is neither 2 nor 4", "use 2 for tokens of 16 bits, 4 for those of 32");
   }
+}
+
+// `Held` is a Source, const or not.
+template <class Held, class Sets>
+std::vector<std::pair<std::string, Held*>> list_held_out(Sets& data) {
+  std::vector<std::pair<std::string, Held*>> result;
+  result.reserve(2 + data.extra.size());
+  if (data.val) result.emplace_back("val", &*data.val);
+  if (data.test) result.emplace_back("test", &*data.test);
+  for (auto& [name, source] : data.extra) result.emplace_back(kExtraPrefix + name, &source);
+  return result;
 }
 
 }  // namespace
@@ -92,6 +112,8 @@ TypePtr describe(Data& value) {
   keys->require("train", describe_train(value.train), "the samples to learn from")
       .add("val", describe_held_out(value.val), "the samples that choose the best checkpoint")
       .add("test", describe_held_out(value.test), "the samples that are looked at once, at the end")
+      .add("extra", object_map<Source>(value.extra, describe_held_out),
+           "further held-out sets by name, looked at with each validation")
       .add("image_size", integer(value.image_size, from(8).to(4096)),
            "height and width of an image for the model")
       .add("eval_resize", integer(value.eval_resize, from(0).to(8192)),
@@ -126,8 +148,7 @@ TypePtr describe(Data& value) {
            "remote shards are kept as files; without it ranges are read from the server")
       .add("normalize", normalize(value.normalize), "what is taken from the pixels and divided by")
       .add("exif_orientation", flag(value.exif_orientation),
-           "JPEGs are turned as their EXIF says; torchvision does not")
-      .reserve({"extra"});
+           "JPEGs are turned as their EXIF says; torchvision does not");
   return keys;
 }
 
@@ -148,11 +169,17 @@ void check_epoch(const Data& data, std::int64_t batch, const Node& tree, Problem
                "use more, a smaller batch, or 0 for as many as the set has");
 }
 
+std::vector<std::pair<std::string, const Source*>> held_out(const Data& data) {
+  return list_held_out<const Source>(data);
+}
+std::vector<std::pair<std::string, Source*>> held_out(Data& data) {
+  return list_held_out<Source>(data);
+}
+
 const std::string* find_shard(const Data& data,
                               const std::function<bool(const std::string&)>& is_so) {
-  for (const Source* source :
-       {&data.train, data.val ? &*data.val : nullptr, data.test ? &*data.test : nullptr}) {
-    if (source == nullptr) continue;
+  if (const std::string* const found = find_shard(data.train, is_so)) return found;
+  for (const auto& [name, source] : held_out(data)) {
     if (const std::string* const found = find_shard(*source, is_so)) return found;
   }
   return nullptr;

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/recipe/sections/section.h"
@@ -32,6 +34,7 @@ struct Cache {
 struct Data {
   Source train;
   std::optional<Source> val, test;
+  std::map<std::string, Source> extra;   // further held-out sets
   std::int64_t image_size = 224;         // height and width of a sample for the model
   std::int64_t eval_resize = 0;          // shorter side before the centre is cut out; 0: image_size
   std::string eval_filter = "bilinear";  // "bicubic"
@@ -50,6 +53,11 @@ struct Data {
   Normalize normalize;
   bool exif_orientation = false;  // JPEGs are turned as EXIF says
 };
+
+// The held-out sets that there are, by their names: "val", "test", "extra/NAME". /data/NAME points
+// to each.
+std::vector<std::pair<std::string, const Source*>> held_out(const Data& data);
+std::vector<std::pair<std::string, Source*>> held_out(Data& data);
 
 // The first shard of all sources of which `is_so`; null where there is none.
 const std::string* find_shard(const Data& data,

@@ -20,7 +20,8 @@ struct IdleRule {
   bool (*holds)(const Recipe& recipe);
 };
 
-bool has_held_out(const Recipe& recipe) { return recipe.data.val || recipe.data.test; }
+bool has_held_out(const Recipe& recipe) { return !held_out(recipe.data).empty(); }
+bool validates(const Recipe& recipe) { return recipe.data.val || !recipe.data.extra.empty(); }
 
 bool has_tokens(const Recipe& recipe) { return !recipe.data.train.tokens.empty(); }
 bool has_images(const Recipe& recipe) { return !has_tokens(recipe); }
@@ -75,13 +76,13 @@ constexpr std::array<IdleRule, 28> kIdleRules{{
      [](const Recipe& recipe) { return !recipe.data.val && recipe.checkpoint.keep_best > 0; }},
     {"/checkpoint/best", "does nothing: without data.val no checkpoint is the best",
      [](const Recipe& recipe) { return !recipe.data.val.has_value(); }},
-    {"/validate", "does nothing: there is no data.val to look at",
-     [](const Recipe& recipe) { return !recipe.data.val.has_value(); }},
+    {"/validate", "does nothing: there is neither data.val nor data.extra to look at",
+     [](const Recipe& recipe) { return !validates(recipe); }},
     {"/data/lanes", "does nothing in the indexed order",
      [](const Recipe& recipe) { return recipe.data.order == "indexed"; }},
-    {"/data/eval_resize", "does nothing: there is neither data.val nor data.test",
+    {"/data/eval_resize", "does nothing: there is no held-out set",
      [](const Recipe& recipe) { return !has_held_out(recipe); }},
-    {"/data/eval_filter", "does nothing: there is neither data.val nor data.test",
+    {"/data/eval_filter", "does nothing: there is no held-out set",
      [](const Recipe& recipe) { return !has_held_out(recipe); }},
     {"/data/bad_samples/max_rate", R"(does nothing: "policy" ends the run at the first bad sample)",
      [](const Recipe& recipe) { return recipe.data.bad_samples.policy == "fail"; }},

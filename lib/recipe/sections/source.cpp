@@ -108,16 +108,18 @@ TypePtr describe_train(Source& value) {
   return keys;
 }
 
+TypePtr describe_held_out(Source& value) {
+  auto keys = std::make_unique<Object>();
+  add_places(*keys, value);
+  add_tokens(*keys, value);
+  keys->exactly_one({"shards", "folder", "tokens"});
+  add_limit(*keys, value);
+  add_cache(*keys, value);
+  return keys;
+}
+
 TypePtr describe_held_out(std::optional<Source>& value) {
-  return optional(value, [](Source& inner) {
-    auto keys = std::make_unique<Object>();
-    add_places(*keys, inner);
-    add_tokens(*keys, inner);
-    keys->exactly_one({"shards", "folder", "tokens"});
-    add_limit(*keys, inner);
-    add_cache(*keys, inner);
-    return keys;
-  });
+  return optional(value, [](Source& inner) { return describe_held_out(inner); });
 }
 
 void check_train(const Source& train, const std::string& order, const Node& tree,
@@ -148,11 +150,11 @@ void check_train(const Source& train, const std::string& order, const Node& tree
   if (train.repeats > 1) refuse("repeats", "does not go with the streamed order", remedy);
 }
 
-void check_tokens(const Source& source, const char* key, const Node& tree, Problems& problems) {
+void check_tokens(const Source& source, const Node& written, const std::string& pointer,
+                  Problems& problems) {
   if (source.tokens.empty()) return;
   const auto refuse = [&](const char* member, const char* found, const char* remedy) {
-    problems.add(written_at(tree, {"data", key, member}), fmt::format("/data/{}/{}", key, member),
-                 found, remedy);
+    problems.add(written_at(written, {member}), child_pointer(pointer, member), found, remedy);
   };
   const char* const beside = "does not go with \"tokens\"";
   const char* const remedy = "leave it out";

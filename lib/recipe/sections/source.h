@@ -38,14 +38,16 @@ const std::string* find_shard(const Source& source,
                               const std::function<bool(const std::string&)>& is_so);
 
 TypePtr describe_train(Source& value);
+TypePtr describe_held_out(Source& value);
 TypePtr describe_held_out(std::optional<Source>& value);
 
 // The training source, for /data/order `order`.
 void check_train(const Source& train, const std::string& order, const Node& tree,
                  Problems& problems);
 
-// What does not go with token files in a source at `key` of /data: "train", "val", "test".
-void check_tokens(const Source& source, const char* key, const Node& tree, Problems& problems);
+// What does not go with token files in a source at `pointer`, which is written at `written`.
+void check_tokens(const Source& source, const Node& written, const std::string& pointer,
+                  Problems& problems);
 
 // The transforms of the training source, for images of this size.
 void check_augment(const Source& train, std::int64_t image_size, const Node& tree,

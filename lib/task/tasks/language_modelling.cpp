@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -34,9 +34,7 @@ class LanguageModelling : public Task {
         plain_loss_(nn::make_plain_loss(recipe.loss, device)) {}
 
   OpenSet open(Split split, const Reader& reader, core::BufferPool& pool) override {
-    const recipe::Source& source = split == Split::kTrain ? data_.train
-                                   : split == Split::kVal ? *data_.val
-                                                          : *data_.test;
+    const recipe::Source& source = source_of(data_, split);
     const auto set = std::make_shared<const data::TokenSet>(
         source.tokens, data::TokenOptions{.context = data_.context,
                                           .token_bytes = data_.token_bytes,
@@ -45,7 +43,7 @@ class LanguageModelling : public Task {
                                           .stores = reader.stores});
     if (split == Split::kTrain) masked_ = set->is_masked();
     if (data_.document_attention) keep_end_of_text(*set, source.tokens.front());
-    bytes_per_token_.at(static_cast<std::size_t>(split)) = set->bytes_per_token();
+    bytes_per_token_[split] = set->bytes_per_token();
     const data::TokenLoaderOptions options{.seed = seed_,
                                            .shuffle_files = data_.shuffle_shards,
                                            .threads = reader.threads,
@@ -86,7 +84,7 @@ class LanguageModelling : public Task {
     const double loss = sums[kLoss] / std::max(sums[kTargets], 1.0);
     std::vector<recipe::Measured> result{{row().measure("loss"), loss},
                                          {row().measure("perplexity"), std::exp(loss)}};
-    const std::optional<double> bytes = bytes_per_token_.at(static_cast<std::size_t>(split));
+    const std::optional<double> bytes = bytes_per_token_.at(split);
     if (bytes) {
       result.push_back({row().measure("bits_per_byte"), loss / std::log(2.0) / *bytes});
     }
@@ -111,8 +109,8 @@ class LanguageModelling : public Task {
   input::TokenInput input_;
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
   bool masked_ = false;
-  std::optional<std::int64_t> end_of_text_;               // documents are kept apart
-  std::array<std::optional<double>, 3> bytes_per_token_;  // of each split's text
+  std::optional<std::int64_t> end_of_text_;                 // documents are kept apart
+  std::map<Split, std::optional<double>> bytes_per_token_;  // of the text of each open set
 };
 
 }  // namespace
