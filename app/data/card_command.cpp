@@ -102,7 +102,8 @@ void run_card(const CardOptions& options) {
       });
   nlohmann::ordered_json counts = nlohmann::ordered_json::array();
   for (const auto& [label, count] : by_class) {
-    counts.push_back({{"label", label}, {"name", class_name(classes, label)}, {"samples", count}});
+    counts.push_back(
+        {{"label", label}, {"name", data::class_name(classes, label)}, {"samples", count}});
   }
   const nlohmann::ordered_json card = {
       {"version", 1},

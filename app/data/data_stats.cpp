@@ -75,10 +75,4 @@ std::array<double, 3> DataStats::deviation() const {
   return result;
 }
 
-std::string class_name(const std::vector<std::string>& classes, std::int64_t label) {
-  return label >= 0 && label < static_cast<std::int64_t>(classes.size())
-             ? classes[static_cast<std::size_t>(label)]
-             : std::to_string(label);
-}
-
 }  // namespace scaletrain::app

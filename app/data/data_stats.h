@@ -46,7 +46,4 @@ std::string stats_page(const std::string& title, const DataStats& stats,
                        const std::vector<std::string>& classes,
                        const std::vector<Thumbnail>& thumbnails);
 
-// The class's name, or its number where there is none.
-std::string class_name(const std::vector<std::string>& classes, std::int64_t label);
-
 }  // namespace scaletrain::app

@@ -27,6 +27,7 @@
 #include "lib/data/image/decode.h"
 #include "lib/data/image/encode.h"
 #include "lib/data/image/resize.h"
+#include "lib/data/set/classes_file.h"
 #include "lib/format/tar.h"
 #include "lib/observe/work_progress.h"
 
@@ -108,7 +109,7 @@ class StatsWorker {
   std::string class_names(const std::vector<std::int64_t>& labels) const {
     std::vector<std::string> names;
     names.reserve(labels.size());
-    for (const std::int64_t label : labels) names.push_back(class_name(classes_, label));
+    for (const std::int64_t label : labels) names.push_back(data::class_name(classes_, label));
     return fmt::to_string(fmt::join(names, ", "));
   }
 
@@ -155,7 +156,7 @@ nlohmann::ordered_json to_json(const DataStats& stats, const std::vector<std::st
   nlohmann::ordered_json by_class = nlohmann::ordered_json::array();
   for (const auto& [label, count] : stats.by_class) {
     by_class.push_back(
-        {{"label", label}, {"name", class_name(classes, label)}, {"samples", count}});
+        {{"label", label}, {"name", data::class_name(classes, label)}, {"samples", count}});
   }
   const auto extent = [&](const Extent& of) {
     return nlohmann::ordered_json{

@@ -4,52 +4,13 @@
 #include <string_view>
 
 #include "app/data/data_stats.h"
+#include "lib/core/markup.h"
+#include "lib/data/set/classes_file.h"
 
 namespace scaletrain::app {
 namespace {
 
 constexpr std::size_t kShownClasses = 200;
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::string_view part = bytes.substr(i, 3);
-    std::uint32_t word = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      word = word << 8 | (k < part.size() ? static_cast<unsigned char>(part[k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      text += k <= part.size() ? kDigits[word >> (18 - 6 * k) & 63U] : '=';
-    }
-  }
-  return text;
-}
-
-// Names come out of files: nothing of them may become markup.
-std::string escape_html(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-    }
-  }
-  return result;
-}
 
 std::string class_rows(const DataStats& stats, const std::vector<std::string>& classes) {
   std::int64_t most = 1;
@@ -64,7 +25,7 @@ std::string class_rows(const DataStats& stats, const std::vector<std::string>& c
     }
     rows += fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td><div style=\"width:{}px\"></div></td></tr>\n",
-        label, escape_html(class_name(classes, label)), count, 300 * count / most);
+        label, core::escape_html(data::class_name(classes, label)), count, 300 * count / most);
   }
   return rows;
 }
@@ -77,7 +38,7 @@ std::string count_list(const std::map<std::string, std::int64_t>& counts) {
   std::sort(sorted.begin(), sorted.end());
   std::string text;
   for (std::size_t i = 0; i < sorted.size() && i < kShownCounts; ++i) {
-    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", escape_html(sorted[i].second),
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", core::escape_html(sorted[i].second),
                         -sorted[i].first);
   }
   if (sorted.size() > kShownCounts)
@@ -102,7 +63,7 @@ std::string stats_page(const std::string& title, const DataStats& stats,
       "<p>formats: {4}</p>\n<p>sizes: {5}</p>\n"
       "<p>mean {6:.4f}, {7:.4f}, {8:.4f}; deviation {9:.4f}, {10:.4f}, {11:.4f} (red, green, blue "
       "in 0..1)</p>\n",
-      escape_html(title), stats.samples, stats.by_class.size(),
+      core::escape_html(title), stats.samples, stats.by_class.size(),
       static_cast<double>(stats.image_bytes) / 1e6, count_list(stats.by_format),
       count_list(stats.by_size), mean[0], mean[1], mean[2], deviation[0], deviation[1],
       deviation[2]);
@@ -112,7 +73,7 @@ std::string stats_page(const std::string& title, const DataStats& stats,
     page += fmt::format(
         "<figure><img alt=\"\" src=\"data:image/jpeg;base64,{}\"><figcaption>{}</figcaption>"
         "</figure>\n",
-        base64(thumbnail.jpeg), escape_html(thumbnail.caption));
+        core::base64(thumbnail.jpeg), core::escape_html(thumbnail.caption));
   }
   return page;
 }

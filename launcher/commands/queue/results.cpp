@@ -9,6 +9,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
+#include "lib/core/table.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -115,39 +116,9 @@ std::vector<Cells> cells_of(const std::vector<ResultRow>& rows, const char* none
   return lines;
 }
 
-std::string as_text(const std::vector<Cells>& lines) {
-  std::vector<std::size_t> widths(lines[0].size());
-  for (const Cells& line : lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-  }
-  std::string text;
-  for (const Cells& line : lines) {
-    std::string row;
-    for (std::size_t i = 0; i < line.size(); ++i) row += fmt::format("{:{}}  ", line[i], widths[i]);
-    row.erase(row.find_last_not_of(' ') + 1);
-    text += row + "\n";
-  }
-  return text;
-}
-
-// RFC 4180: quoted where a comma, a quote or a line's end is in it.
 std::string as_csv(const std::vector<Cells>& lines) {
   std::string text;
-  for (const Cells& line : lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      std::string cell = line[i];
-      if (cell.find_first_of(",\"\r\n") != std::string::npos) {
-        for (std::size_t at = 0; (at = cell.find('"', at)) != std::string::npos; at += 2) {
-          cell.insert(at, 1, '"');
-        }
-        cell.insert(0, 1, '"');
-        cell += '"';
-      }
-      if (i > 0) text += ',';
-      text += cell;
-    }
-    text += "\r\n";
-  }
+  for (const Cells& line : lines) text += core::csv_line(line);
   return text;
 }
 
@@ -224,7 +195,7 @@ std::string results_table(const std::vector<QueuedJob>& jobs, TableFormat format
       return comes_first(a.result, b.result);
     });
   }
-  if (format == TableFormat::kText) return as_text(cells_of(rows, "-"));
+  if (format == TableFormat::kText) return core::text_table(cells_of(rows, "-"));
   if (format == TableFormat::kCsv) return as_csv(cells_of(rows, ""));
   auto list = ResultJson::array();
   const std::vector<std::string> metrics = metrics_of(rows);

@@ -54,6 +54,12 @@ std::vector<std::string> read_classes_file(const std::string& path) {
   return parse_classes(core::read_file(path, kMaxBytes, core::ExitCode::kData), path);
 }
 
+std::string class_name(const std::vector<std::string>& classes, std::int64_t number) {
+  return number >= 0 && number < static_cast<std::int64_t>(classes.size())
+             ? classes[static_cast<std::size_t>(number)]
+             : std::to_string(number);
+}
+
 std::string encode_classes(const std::vector<std::string>& classes, const std::string& place) {
   std::string text = core::json_text(nlohmann::json(classes), 1) + "\n";
   if (static_cast<std::int64_t>(text.size()) > kMaxBytes) {

@@ -1,6 +1,7 @@
 // classes.json beside shards: the names of the classes by label, a JSON array of strings.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ std::vector<std::string> read_classes(const std::string& folder,
 
 // The same for a file of any name, which must be there.
 std::vector<std::string> read_classes_file(const std::string& path);
+
+// The name of class `number`, or the number itself where there is none.
+std::string class_name(const std::vector<std::string>& classes, std::int64_t number);
 
 // The file's text. Throws core::DataError naming `place` for one that is too large to be read
 // again.
