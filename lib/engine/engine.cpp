@@ -103,9 +103,15 @@ Evaluated Engine::evaluate(const task::Example& example) {
     if (parts_.task.score_columns() > 0) {
       result.scores = parts_.task.scores(output.front(), example);
     }
+    result.output = output.front();
     return parts_.task.sums(output.front(), example);
   });
   return result;
+}
+
+at::Tensor Engine::predict(const task::Example& example) {
+  return parts_.precision.forward(
+      [&] { return units::run(units_, {example.input}, example.context).front(); });
 }
 
 }  // namespace scaletrain::engine

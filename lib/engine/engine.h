@@ -34,9 +34,10 @@ struct EngineParts {
   const dist::Mesh& mesh;
 };
 
-// task::Task::sums() and scores() of a batch; no scores where the task has no columns of them.
+// task::Task::sums() and scores() of a batch, and what the model gave; no scores where the task has
+// no columns of them.
 struct Evaluated {
-  at::Tensor sums, scores;
+  at::Tensor sums, scores, output;
 };
 
 class Engine {
@@ -64,6 +65,8 @@ class Engine {
 
   // Of one batch. The model is in evaluation mode.
   Evaluated evaluate(const task::Example& example);
+  // What the model alone gives, where nothing is known to compare with.
+  at::Tensor predict(const task::Example& example);
 
  private:
   at::Tensor forward(std::int64_t step, std::int64_t block, const task::Example& example);

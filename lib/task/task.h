@@ -70,6 +70,10 @@ class Task {
   // Only queues work on the device; the batch's memory is not needed any more when it returns.
   virtual Example prepare(const data::Batch& batch, bool training) const = 0;
 
+  // The classes of which each sample has one; the model gives logits [samples, classes]. 0: it is
+  // another task.
+  virtual std::int64_t exclusive_classes() const { return 0; }
+
   // Targets of `samples` samples where all have the same number, 0 where that differs.
   virtual std::int64_t fixed_targets(std::int64_t samples) const = 0;
   // What a training batch adds to what the mean of the loss divides by: its targets, or where they

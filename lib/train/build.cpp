@@ -15,21 +15,20 @@
 #include "lib/train/resume.h"
 
 namespace scaletrain::train {
-namespace {
-
-// Joins the other ranks of the job.
-std::unique_ptr<dist::Group> join(const recipe::Recipe& recipe, const core::WorkerEnv& env,
-                                  const std::optional<std::filesystem::path>& resume,
-                                  core::Beat& beat) {
+std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core::WorkerEnv& env,
+                                        const std::optional<std::filesystem::path>& checkpoint,
+                                        core::Beat& beat) {
   const at::Device device =
       dist::choose_device(recipe.device, {.rank = env.local_rank, .ranks = env.local_world_size});
   if (device.is_cuda()) dist::choose_kernels(recipe.deterministic);
   beat.enter(core::Phase::kJoining);
   auto group = std::make_unique<dist::Group>(env, device, dist::patience_for_peers(env), beat,
-                                             claims_on_joining(recipe, resume));
+                                             claims_on_joining(recipe, checkpoint));
   beat.enter(core::Phase::kStarting);
   return group;
 }
+
+namespace {
 
 // What differs would be trained on without a word, or end in a collective that makes no sense.
 void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
@@ -64,7 +63,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   const core::MeshPlan plan(env.world_size);
   run.batch = recipe::plan_batch(run.recipe.batch, plan.readers());
   if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
-  run.group = join(run.recipe, env, resume, run.beat);
+  run.group = join_ranks(run.recipe, env, resume, run.beat);
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
   const at::Device device = run.group->device();
   if (resume) run.state = state_of_rank_0(*run.group, *resume);

@@ -10,6 +10,11 @@
 
 namespace scaletrain::train {
 
+// Joins the other ranks of the job, which have the same recipe and checkpoint.
+std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core::WorkerEnv& env,
+                                        const std::optional<std::filesystem::path>& checkpoint,
+                                        core::Beat& beat);
+
 // Joins the other ranks and builds everything, the model by `models`; with `resume`, a verified
 // checkpoint, tensors and state are its. Every rank calls it at once. Throws what the modules
 // throw.

@@ -33,9 +33,16 @@ class StopCheck {
   core::SteadyTime asked_ = core::now();
 };
 
+// What this rank's batches add up to.
+struct Totals {
+  at::Tensor sums;
+  ScoreRows scores;
+};
+
 // Adds up this rank's batches where it counts samples, and keeps their scores; whether it was cut
 // short.
-bool add_up(Run& run, task::Split split, at::Tensor& sums, ScoreRows& scores, EvalResult& result) {
+bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
+            EvalResult& result) {
   data::BatchStream& stream = *run.sets.stream(split);
   stream.seek({});
   StopCheck stops(run.mesh->world());
@@ -49,17 +56,18 @@ bool add_up(Run& run, task::Split split, at::Tensor& sums, ScoreRows& scores, Ev
                                 batch->skipped.end());
     }
     if (batch->count == 0) continue;  // all of them were bad
-    const engine::Evaluated own =
-        run.engine->evaluate(run.task->prepare(*batch, /*training=*/false));
-    if (counts) sums.add_(own.sums);
-    if (own.scores.defined()) scores.add(own.scores, batch->position);
+    const task::Example example = run.task->prepare(*batch, /*training=*/false);
+    const engine::Evaluated own = run.engine->evaluate(example);
+    if (counts) totals.sums.add_(own.sums);
+    if (own.scores.defined()) totals.scores.add(own.scores, batch->position);
+    if (counts && watcher) watcher(*batch, example, own.output);
   }
   return true;
 }
 
 }  // namespace
 
-EvalResult evaluate(Run& run, task::Split split) {
+EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
   const at::NoGradGuard no_grad;
   const NamedTensors own = run.learner.buffers();
   KeptTensors kept(values(own));
@@ -69,10 +77,11 @@ EvalResult evaluate(Run& run, task::Split split) {
   dist::Group& world = run.mesh->world();
   const auto doubles = at::TensorOptions(at::kDouble).device(world.device());
   const std::int64_t sum_count = run.task->sum_count();
-  at::Tensor sums = at::zeros({sum_count}, doubles), slots = at::zeros({kSlots}, doubles);
-  ScoreRows scores(run.task->score_columns());
+  const at::Tensor slots = at::zeros({kSlots}, doubles);
+  Totals own_totals{.sums = at::zeros({sum_count}, doubles),
+                    .scores = ScoreRows(run.task->score_columns())};
   EvalResult result;
-  const bool cut_short = add_up(run, split, sums, scores, result);
+  const bool cut_short = add_up(run, split, watcher, own_totals, result);
   run.learner.model->train();
   kept.put_back();
 
@@ -80,13 +89,14 @@ EvalResult evaluate(Run& run, task::Split split) {
   if (cut_short && core::stop_reason() != core::StopReason::kNone) {
     slots[core::stop_reason() == core::StopReason::kInterrupt ? kInterrupt : kTerminate].add_(1);
   }
-  const at::Tensor all = at::cat({sums, slots});
+  const at::Tensor all = at::cat({own_totals.sums, slots});
   world.all_reduce_sum(all, "evaluation sums").wait();
   const at::Tensor host = world.to_host(all);
   const std::span<const double> totals(host.const_data_ptr<double>(),
                                        static_cast<std::size_t>(sum_count + kSlots));
   const auto count = static_cast<std::size_t>(sum_count);
-  result.measures = run.task->finish(split, totals.first(count), scores.gather(run.mesh->data()));
+  const at::Tensor scores = own_totals.scores.gather(run.mesh->data());
+  result.measures = run.task->finish(split, totals.first(count), scores);
   result.count = static_cast<std::int64_t>(totals[task::Task::kTargets]);
   result.skipped = static_cast<std::int64_t>(totals[count + kSkipped]);
   if (totals[count + kTerminate] > 0) result.stop = core::StopReason::kTerminate;

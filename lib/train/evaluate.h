@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "lib/core/signals.h"
@@ -22,10 +23,14 @@ struct EvalResult {
   core::StopReason stop = core::StopReason::kNone;
 };
 
+// Sees each batch of this rank whose samples it counts, and what the model gave of it.
+using Watcher = std::function<void(const data::Batch& batch, const task::Example& example,
+                                   const at::Tensor& output)>;
+
 // Runs the model in evaluation mode, with the mean of the ranks' buffers, over all of `split` from
 // its start, and leaves model and buffers as they were for training. Ranks may have different
 // numbers of batches: only the sums, and scores where the task has some, are exchanged. A stop that
 // any rank was asked for cuts it short on all. Every rank calls it.
-EvalResult evaluate(Run& run, task::Split split);
+EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher = {});
 
 }  // namespace scaletrain::train

@@ -25,6 +25,7 @@ class ImageClassification : public Task {
  public:
   ImageClassification(const recipe::TaskRow& row, const recipe::Recipe& recipe, at::Device device)
       : Task(row),
+        num_classes_(recipe.model.num_classes),
         sets_(recipe, recipe.model.num_classes),
         input_(recipe.data.normalize, recipe.data.image_size, device),
         loss_(nn::make_loss(recipe.loss, device)),
@@ -41,6 +42,8 @@ class ImageClassification : public Task {
     if (training && mixer_) mixer_->mix(tensors, batch.epoch, batch.position);
     return {.input = std::move(tensors.images), .target = std::move(tensors.targets)};
   }
+
+  std::int64_t exclusive_classes() const override { return num_classes_; }
 
   double weight_of(const data::Batch& batch) const override {
     return weighs_alike() ? Task::weight_of(batch) : loss_->weight_of(data::labels_of(batch));
@@ -78,6 +81,7 @@ class ImageClassification : public Task {
  private:
   bool weighs_alike() const { return mixer_ || loss_->weighs_alike(); }
 
+  std::int64_t num_classes_;
   ImageSets sets_;
   input::ImageInput input_;
   std::optional<input::Mixer> mixer_;  // nullopt where the recipe mixes nothing

@@ -43,7 +43,7 @@ class LanguageModelling : public Task {
                                           .stores = reader.stores});
     if (split == Split::kTrain) masked_ = set->is_masked();
     if (data_.document_attention) keep_end_of_text(*set, source.tokens.front());
-    bytes_per_token_[split] = set->bytes_per_token();
+    if (const auto bytes = set->bytes_per_token()) bytes_per_token_[split] = *bytes;
     const data::TokenLoaderOptions options{.seed = seed_,
                                            .shuffle_files = data_.shuffle_shards,
                                            .threads = reader.threads,
@@ -84,9 +84,9 @@ class LanguageModelling : public Task {
     const double loss = sums[kLoss] / std::max(sums[kTargets], 1.0);
     std::vector<recipe::Measured> result{{row().measure("loss"), loss},
                                          {row().measure("perplexity"), std::exp(loss)}};
-    const std::optional<double> bytes = bytes_per_token_.at(split);
-    if (bytes) {
-      result.push_back({row().measure("bits_per_byte"), loss / std::log(2.0) / *bytes});
+    const auto bytes = bytes_per_token_.find(split);
+    if (bytes != bytes_per_token_.end()) {
+      result.push_back({row().measure("bits_per_byte"), loss / std::log(2.0) / bytes->second});
     }
     return result;
   }
@@ -109,8 +109,8 @@ class LanguageModelling : public Task {
   input::TokenInput input_;
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
   bool masked_ = false;
-  std::optional<std::int64_t> end_of_text_;                 // documents are kept apart
-  std::map<Split, std::optional<double>> bytes_per_token_;  // of the text of each open set
+  std::optional<std::int64_t> end_of_text_;  // documents are kept apart
+  std::map<Split, double> bytes_per_token_;  // of the text of each open set, where it is known
 };
 
 }  // namespace

@@ -1,0 +1,73 @@
+#include "lib/train/evaluation_run.h"
+
+#include <ATen/Parallel.h>
+
+#include <utility>
+#include <vector>
+
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/core/mesh_plan.h"
+#include "lib/dist/device.h"
+#include "lib/train/agreement.h"
+#include "lib/train/build.h"
+#include "lib/train/replicate.h"
+#include "lib/train/resume.h"
+
+namespace scaletrain::train {
+namespace {
+
+Learner make_learner(const recipe::Recipe& recipe, at::Device device, const nn::Factories& models) {
+  Learner learner;
+  learner.model = nn::make_model(recipe.model, recipe.data.image_size, recipe.seed, models);
+  learner.model->to(device);
+  learner.model->eval();
+  learner.precision =
+      precision::make_precision(recipe.precision, {device, dist::compute_capability(device)});
+  return learner;
+}
+
+void load_weights(Run& run, const std::filesystem::path& checkpoint) {
+  NamedTensors tensors = run.learner.tensors();
+  if (run.group->rank() == 0) {
+    checkpoint::load_model(checkpoint, tensors, [&run] { run.beat.enter(core::Phase::kStarting); });
+  }
+  replicate(*run.group, values(tensors), "the checkpoint's model");
+}
+
+}  // namespace
+
+std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerEnv& env,
+                                      const std::filesystem::path& checkpoint,
+                                      std::optional<task::Split> split,
+                                      const nn::Factories& models) {
+  auto built = std::make_unique<Run>();
+  Run& run = *built;
+  run.recipe = std::move(recipe);
+  const core::MeshPlan plan(env.world_size);
+  const std::int64_t per_device = run.recipe.batch.per_device;
+  run.batch = {.per_device = per_device, .accumulate = 1, .global = per_device * plan.readers()};
+  if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
+  run.group = join_ranks(run.recipe, env, checkpoint, run.beat);
+  run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
+  const at::Device device = run.group->device();
+  run.state = state_of_rank_0(*run.group, checkpoint);
+
+  std::vector<dist::Claim> claims;
+  run.task = task::make_task(run.recipe, device);
+  if (split) run.sets = open_held_out(run.recipe, env, plan, device, *run.task, *split, claims);
+  run.learner = make_learner(run.recipe, device, models);
+  claim_model(claims, run.state.step, *run.learner.model);
+  run.group->agree("parts", claims);
+  run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh);
+  run.engine =
+      std::make_unique<engine::Engine>(engine::EngineParts{.model = *run.learner.model,
+                                                           .task = *run.task,
+                                                           .precision = *run.learner.precision,
+                                                           .placement = *run.placement,
+                                                           .mesh = *run.mesh},
+                                       run.recipe.seed);
+  load_weights(run, checkpoint);
+  return built;
+}
+
+}  // namespace scaletrain::train
