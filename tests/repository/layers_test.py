@@ -7,7 +7,8 @@ import unittest
 import tracked
 
 ORDER = ["core", "recipe", "format", "storage", "data", "observe", "dist", "units", "input", "nn",
-         "precision", "optim", "parallel", "checkpoint", "generate", "task", "engine", "train"]
+         "precision", "optim", "parallel", "checkpoint", "generate", "task", "engine", "train",
+         "report"]
 TORCH_FREE = ORDER[:ORDER.index("dist")]
 # What one of these needs from another arrives as a value from train.
 STRANGERS = ["input", "nn", "precision", "optim", "parallel", "checkpoint"]
