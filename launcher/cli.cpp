@@ -74,6 +74,8 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_shell_commands(app, exit_status);
   CLI::App* const explained = add_explain_command(app, ours, program, exit_status);
   add_generate_command(app, ours);
+  add_eval_command(app, ours, exit_status);
+  add_predict_command(app, ours);
   add_status_command(app, exit_status);
 
   if (ours.empty()) {

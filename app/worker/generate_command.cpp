@@ -13,17 +13,16 @@
 
 #include "app/tokenizer/text_stream.h"
 #include "app/worker/run_tokenizer.h"
+#include "app/worker/stored_run.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/core/command_line.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/text.h"
 #include "lib/dist/device.h"
-#include "lib/format/checkpoint_folder.h"
 #include "lib/generate/continuation.h"
 #include "lib/nn/model.h"
 #include "lib/recipe/generation.h"
-#include "lib/recipe/load.h"
 
 namespace scaletrain::app {
 namespace {
@@ -35,20 +34,9 @@ struct Loaded {
   std::shared_ptr<nn::Model> model;
 };
 
-fs::path checkpoint_at(const std::string& path) {
-  const auto found =
-      format::find_checkpoint(path, [](const std::string& damage) { core::warn("{}", damage); });
-  if (found) return *found;
-  throw core::CheckpointError(path, "there is no checkpoint in it",
-                              "name a run's folder, its checkpoints folder or one checkpoint");
-}
-
 Loaded load_model_of(const fs::path& checkpoint, const Models& models) {
   Loaded loaded;
-  const std::string recipe =
-      format::read_listed_file(checkpoint, format::read_manifest(checkpoint), format::kRecipeFile);
-  loaded.recipe =
-      recipe::parse_recipe(recipe, (checkpoint / format::kRecipeFile).string(), {}, models.catalog);
+  loaded.recipe = recipe_of(checkpoint, models.catalog);
   if (!reads_tokens(loaded.recipe.model)) {
     throw core::UsageError(checkpoint.string(),
                            fmt::format("is of {}, which writes no text", loaded.recipe.model.name),

@@ -7,8 +7,10 @@
 #include <string_view>
 
 #include "app/worker/check_command.h"
+#include "app/worker/eval_command.h"
 #include "app/worker/generate_command.h"
 #include "app/worker/models.h"
+#include "app/worker/predict_command.h"
 #include "app/worker/registry_command.h"
 #include "app/worker/store_command.h"
 #include "app/worker/train_command.h"
@@ -22,6 +24,8 @@ constexpr std::string_view kUsage =
     "usage: scaletrain-worker train --recipe PATH [--resume CHECKPOINT]\n"
     "       scaletrain-worker store --fd N\n"
     "       scaletrain-worker generate CHECKPOINT [FLAG...]\n"
+    "       scaletrain-worker eval CHECKPOINT [FLAG...]\n"
+    "       scaletrain-worker predict CHECKPOINT INPUT... [FLAG...]\n"
     "       scaletrain-worker check\n"
     "       scaletrain-worker registry FILE\n"
     "       scaletrain-worker loopback cpu|cuda\n"
@@ -33,6 +37,8 @@ int dispatch(int argc, char** argv, const Additions& additions) {
   if (command == "store") return run_store(argc, argv);
   if (command == "check") return run_check();
   if (command == "generate") return run_generate(argc, argv, models_of(additions));
+  if (command == "eval") return run_eval(argc, argv, models_of(additions));
+  if (command == "predict") return run_predict(argc, argv, models_of(additions));
   if (command == "loopback") return run_loopback(argc, argv);
   if (command == "registry") return run_registry(argc, argv, *models_of(additions).catalog);
   core::log_line(kUsage);

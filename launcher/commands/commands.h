@@ -36,6 +36,10 @@ void add_status_command(CLI::App& app, int& exit_status);
 // `generate CHECKPOINT --prompt TEXT` (generate_command.cpp): the worker with the same `words`,
 // what a person typed from "generate" on, which live as long as `app`.
 void add_generate_command(CLI::App& app, const std::vector<std::string>& words);
+// `eval CHECKPOINT` (eval_command.cpp): the worker with the same `words`, or several of them.
+void add_eval_command(CLI::App& app, const std::vector<std::string>& words, int& exit_status);
+// `predict CHECKPOINT IMAGE...` (eval_command.cpp), as generate.
+void add_predict_command(CLI::App& app, const std::vector<std::string>& words);
 // `doctor` (doctor/): what of this machine would end a run tonight; 1 where a check failed.
 void add_doctor_command(CLI::App& app, int& exit_status);
 // `queue` and `sweep` (queue/): several runs on this machine's devices.

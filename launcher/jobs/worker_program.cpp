@@ -37,6 +37,14 @@ recipe::CatalogPtr catalog_of_flag(const std::string& flag) {
   return flag.empty() ? recipe::built_in_catalog() : recipe::catalog_of(find_worker(flag));
 }
 
+std::string worker_of_flag(const char* command, const std::string& flag) {
+  const std::string path = flag.empty() ? core::program_beside_us("scaletrain-worker") : flag;
+  if (const std::optional<std::string> found = core::find_program(path)) return *found;
+  throw core::UsageError(command,
+                         fmt::format("\"{}\" is no executable file", core::escape_control(path)),
+                         "build it: ninja -C build/release scaletrain-worker");
+}
+
 std::string worker_of(const recipe::Recipe& recipe) {
   if (!recipe.worker.empty()) return recipe.worker;
   std::string path = core::program_beside_us("scaletrain-worker");

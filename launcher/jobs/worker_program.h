@@ -17,6 +17,10 @@ std::vector<std::string> overrides_of(const LaunchOptions& options);
 // The rows of --worker `flag`; "": ours. Throws core::UsageError.
 recipe::CatalogPtr catalog_of_flag(const std::string& flag);
 
+// The program that does `command`, which has no recipe: --worker `flag`, "": ours. Throws
+// core::UsageError naming `command`.
+std::string worker_of_flag(const char* command, const std::string& flag);
+
 // The program that trains `recipe`. Throws core::UsageError where ours is missing.
 std::string worker_of(const recipe::Recipe& recipe);
 

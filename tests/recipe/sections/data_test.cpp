@@ -29,6 +29,30 @@ TEST_CASE("an evaluated image is not resized to less than is cut out of it") {
         "  use 256 as timm and torchvision do, or 0");
 }
 
+TEST_CASE("further held-out sets have names, and are checked as the others are") {
+  const Recipe recipe = parse_recipe(
+      minimal_recipe(), "r.json",
+      {R"(data.extra={"night": {"shards": "n.tar", "limit": 9}})", "data.extra.day.folder=d"});
+  const Data& data = recipe.data;
+  CHECK(data.extra.size() == 2);
+  CHECK(data.extra.at("night").shards.front().ends_with("/n.tar"));
+  CHECK(data.extra.at("night").limit == 9);
+  CHECK(data.extra.at("day").folder.ends_with("/d"));
+  std::vector<std::string> names;
+  for (const auto& [name, source] : held_out(data)) names.push_back(name);
+  CHECK(std::vector<std::string>(names.end() - 2, names.end()) ==
+        std::vector<std::string>{"extra/day", "extra/night"});
+  CHECK(parse_recipe(to_json(recipe), "again").data.extra.at("night").limit == 9);
+
+  CHECK(error_of(minimal_recipe(), {R"(data.extra={"a b": {"shards": "n.tar"}})"}) ==
+        "--set data.extra: /data/extra/a b: \"a b\" cannot be a name\n"
+        "  use at most 100 letters, digits, '.', '_' and '-', not '.' or '-' first");
+  CHECK(error_of(minimal_recipe(), {"data.extra=[]"}).find("is not an object") !=
+        std::string::npos);
+  CHECK(error_of(minimal_recipe(), {"data.extra.day.tokens=a.bin"})
+            .find("is of tokens, and /data/train of images") != std::string::npos);
+}
+
 TEST_CASE("a cache needs a folder and a size") {
   const Recipe recipe = parse_recipe(minimal_recipe(), "r.json", {kNodeCache});
   CHECK(recipe.data.cache->folder == "/c/x");

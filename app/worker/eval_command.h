@@ -1,0 +1,11 @@
+#pragma once
+
+#include "app/worker/models.h"
+
+namespace scaletrain::app {
+
+// Evaluates a checkpoint as one rank of those that the environment names (docs/evaluate.md). The
+// flags are those of lib/recipe/evaluation.h.
+int run_eval(int argc, char** argv, const Models& models);
+
+}  // namespace scaletrain::app

@@ -1,0 +1,23 @@
+// What a checkpoint says of its run, for the commands that only look at the model.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::app {
+
+// The checkpoint that a person means by `path`, checked; warns of damaged ones. Throws
+// core::CheckpointError.
+std::filesystem::path checkpoint_at(const std::string& path);
+
+// The recipe in it with `overrides` as those of --set.
+recipe::Recipe recipe_of(const std::filesystem::path& checkpoint, const recipe::CatalogPtr& catalog,
+                         const std::vector<std::string>& overrides = {});
+
+// The names of its classes, empty where it has none.
+std::vector<std::string> classes_of(const std::filesystem::path& checkpoint);
+
+}  // namespace scaletrain::app

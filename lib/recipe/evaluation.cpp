@@ -1,0 +1,124 @@
+#include "lib/recipe/evaluation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "lib/core/error.h"
+#include "lib/core/json_text.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+constexpr std::int64_t kMostBatch = 1 << 20;
+
+void add_common_flags(CLI::App& command, std::string& checkpoint, std::int64_t& batch,
+                      std::string& device, std::string& worker) {
+  command
+      .add_option("CHECKPOINT", checkpoint, "a checkpoint, a run's folder, its latest or its best")
+      ->required();
+  command.add_option("--batch", batch, "samples that a rank computes at a time; 0: as the run")
+      ->check(CLI::Range(std::int64_t{0}, kMostBatch))
+      ->capture_default_str();
+  command.add_option("--device", device, "auto, cpu or cuda")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  command.add_option("--worker", worker, "another worker program");
+}
+
+void add_common_overrides(std::vector<std::string>& overrides, std::int64_t batch,
+                          const std::string& device) {
+  if (device != "auto") overrides.push_back("device=" + device);
+  if (batch == 0) return;
+  overrides.emplace_back("batch=null");
+  overrides.push_back(fmt::format("batch.per_device={}", batch));
+}
+
+}  // namespace
+
+void add_evaluation_flags(CLI::App& command, EvaluationRequest& asked) {
+  add_common_flags(command, asked.checkpoint, asked.batch, asked.device, asked.worker);
+  command
+      .add_option("--data", asked.data,
+                  "shards (braces are expanded), a folder of classes or token files, in place of "
+                  "the run's sets; repeatable")
+      ->allow_extra_args(false);
+  CLI::Option* const set = command.add_option(
+      "--on", asked.set, "the run's set: val, test or a name of data.extra; the first there is");
+  set->excludes("--data");
+  command.add_option("--nproc", asked.nproc, "ranks on this machine; gpu: one a device")
+      ->capture_default_str();
+  command
+      .add_option("--set", asked.overrides,
+                  "override a key of the run's recipe, KEY=VALUE; repeatable")
+      ->allow_extra_args(false);
+  command.add_flag("--json", asked.json, "print one JSON object");
+  command.add_option("--predictions", asked.predictions,
+                     "write a CSV file of all samples, each with its likeliest classes");
+  command.add_option("--html", asked.html,
+                     "write a page of the pictures that the model gets most wrong");
+}
+
+void add_prediction_flags(CLI::App& command, PredictionRequest& asked) {
+  add_common_flags(command, asked.checkpoint, asked.batch, asked.device, asked.worker);
+  command
+      .add_option("INPUT", asked.inputs,
+                  "images and folders of images, or shards (.tar; braces are expanded)")
+      ->required();
+  command.add_option("--top", asked.top, "so many of the likeliest classes")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  CLI::Option* const csv = command.add_flag("--csv", asked.csv, "print comma-separated values");
+  command.add_flag("--json", asked.json, "print a JSON object a line")->excludes(csv);
+}
+
+std::vector<std::string> overrides_of(const EvaluationRequest& asked, bool reads_tokens) {
+  std::vector<std::string> overrides = asked.overrides;
+  add_common_overrides(overrides, asked.batch, asked.device);
+  if (asked.data.empty()) return overrides;
+  nlohmann::json source;
+  if (reads_tokens) {
+    source["tokens"] = asked.data;
+  } else if (std::filesystem::is_directory(asked.data.front())) {
+    if (asked.data.size() > 1) {
+      throw core::UsageError("--data", "names a folder and something else", "name one folder");
+    }
+    source["folder"] = asked.data.front();
+  } else {
+    source["shards"] = asked.data;
+  }
+  overrides.emplace_back("data.val=null");
+  overrides.push_back(fmt::format("data.val={}", core::json_text(source)));
+  return overrides;
+}
+
+std::vector<std::string> overrides_of(const PredictionRequest& asked) {
+  std::vector<std::string> overrides;
+  add_common_overrides(overrides, asked.batch, asked.device);
+  return overrides;
+}
+
+std::string set_of(const EvaluationRequest& asked, const Data& data) {
+  if (!asked.data.empty()) return "val";
+  std::vector<std::string> names;
+  for (const auto& [name, source] : held_out(data)) names.push_back(name);
+  if (names.empty()) {
+    throw core::UsageError("eval", "the run has no held-out set", "name one: --data SHARDS");
+  }
+  if (asked.set.empty()) return names.front();
+  for (const std::string& name : {asked.set, "extra/" + asked.set}) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return name;
+  }
+  throw core::UsageError(
+      "--on", fmt::format("\"{}\" is no held-out set of the run", core::escape_control(asked.set)),
+      fmt::format("use one of: {}; or --data SHARDS", fmt::join(names, ", ")));
+}
+
+}  // namespace scaletrain::recipe

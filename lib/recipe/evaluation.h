@@ -1,0 +1,51 @@
+// What `scaletrain eval` and `scaletrain predict` are asked for: the flags are declared once, for
+// the launcher, which checks them, and for the worker, which does it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/recipe.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace scaletrain::recipe {
+
+struct EvaluationRequest {
+  std::string checkpoint;           // or a run's folder
+  std::vector<std::string> data{};  // shards, a folder or token files in place of the run's sets
+  std::string set{};        // "val", "test", or a name of data.extra; "": the first there is
+  std::string nproc = "1";  // ranks; the launcher's
+  std::int64_t batch = 0;   // samples of a rank at a time; 0: as the run
+  std::string device = "auto";
+  std::vector<std::string> overrides{};  // KEY=VALUE of the run's recipe
+  bool json = false;
+  std::string predictions{}, html{};  // files to write; "": none
+  std::string worker{};               // the program that does it; "": ours
+};
+
+struct PredictionRequest {
+  std::string checkpoint;
+  std::vector<std::string> inputs{};  // images and folders, or shards
+  std::int64_t top = 5;
+  std::int64_t batch = 0;  // as above
+  std::string device = "auto";
+  bool csv = false, json = false;
+  std::string worker{};
+};
+
+void add_evaluation_flags(CLI::App& command, EvaluationRequest& asked);
+void add_prediction_flags(CLI::App& command, PredictionRequest& asked);
+
+// The --set of a recipe that these amount to; `reads_tokens`: what /data/train is of.
+std::vector<std::string> overrides_of(const EvaluationRequest& asked, bool reads_tokens);
+std::vector<std::string> overrides_of(const PredictionRequest& asked);
+
+// "val", "test" or "extra/NAME": what `asked` means of the sets that `data` has. Throws
+// core::UsageError naming those.
+std::string set_of(const EvaluationRequest& asked, const Data& data);
+
+}  // namespace scaletrain::recipe
