@@ -59,8 +59,8 @@ std::string read_listed_file(const std::filesystem::path& checkpoint, const Mani
 // contradicts its checksum, the manifest's step or that of the folder's name.
 TrainState read_state(const std::filesystem::path& checkpoint);
 
-// The names of the classes by number (classes.json); empty where the training set names none, or the
-// checkpoint has no such file. Throws core::CheckpointError for anything but a list of names.
+// The names of the classes by number (classes.json); empty where the training set names none, or
+// the checkpoint has no such file. Throws core::CheckpointError for anything but a list of names.
 std::vector<std::string> read_class_names(const std::filesystem::path& checkpoint,
                                           const Manifest& manifest);
 
