@@ -71,6 +71,24 @@ class OrderTest(TextTestCase):
                       sum(file["tokens"] for file in card["files"][:1]))
         self.assertAlmostEqual(last["loss"] / 0.6931471805599453 / of_a_token,
                                last["bits_per_byte"], places=6)
+        self.check_eval(last)
+
+    def check_eval(self, last):
+        """What training measured at its end, eval measures of the checkpoint."""
+        run = self.folder / "ranks-1"
+        for ranks in (1, 2):
+            found = json.loads(self.run_scaletrain("eval", run, "--json", "--nproc", ranks).stdout)
+            self.assertEqual({"loss", "perplexity", "bits_per_byte"}, set(found["measures"]))
+            for name, value in found["measures"].items():
+                self.assertAlmostEqual(last[name], value, delta=1e-5 * last[name])
+            self.assertEqual(last["count"], found["count"])
+            self.assertNotIn("classes", found)
+        for words in (["eval", run, "--html", self.folder / "page.html"],
+                      ["predict", run, self.folder / "val.jsonl"]):
+            self.run_scaletrain(*words, expect=2)
+        other = self.run_scaletrain("eval", run, "--json", "--data",
+                                    self.folder / "text/train-000000.bin")
+        self.assertGreater(json.loads(other.stdout)["measures"]["bits_per_byte"], 0)
 
     def test_masks_and_documents_apart_at_1_2_and_4_ranks(self):
         # Windows differ in how many of their targets carry a loss: the sum over all ranks is divided
