@@ -67,7 +67,7 @@ TEST_CASE("a checkpoint is enough to evaluate, and every flag has its place") {
 }
 
 TEST_CASE("other data stands in place of the validation's, whatever it is") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("cat/1.png", "");
   CHECK(overrides("a --data b.tar --data c.tar") ==
         R"(data.val=null data.val={"shards":["b.tar","c.tar"]})");

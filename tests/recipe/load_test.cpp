@@ -145,7 +145,7 @@ TEST_CASE("an empty object is told everything that it lacks") {
       "vit_base, vit_large, convnext_tiny, convnext_small, convnext_base, mobilenet_v3_small, "
       "mobilenet_v3_large, mlp, gpt2, llama, torchscript (what is trained)\n"
       "r.json:1: \"data\" is missing\n"
-      "  add \"data\": an object with keys of: train, val, test, image_size, eval_resize, "
+      "  add \"data\": an object with keys of: train, val, test, extra, image_size, eval_resize, "
       "eval_filter, context, token_bytes, document_attention, threads, prefetch, "
       "shuffle_shards, order, lanes, samples_per_epoch, bad_samples, index_cache, cache, "
       "normalize, "

@@ -19,7 +19,7 @@ TEST_CASE("the page holds the pictures and the table, and no markup of names") {
       {{.prediction = predictions[1], .key = "<a>", .extension = "jpg", .bytes = "foo"},
        {.prediction = predictions[2], .key = "b", .extension = "rgb8", .bytes = "bar"}});
   CHECK(page.find(R"(<img alt="" src="data:image/jpeg;base64,Zm9v">)") != std::string::npos);
-  CHECK(page.find("<b>cat</b>, not d&lt;g<br>91.0 % sure<br>&lt;a&gt;") != std::string::npos);
+  CHECK(page.find("<b>cat</b>, not d&lt;g<br>90.9 % sure<br>&lt;a&gt;") != std::string::npos);
   CHECK(page.find("YmFy") == std::string::npos);  // no browser shows it
   CHECK(page.find(R"(<tr><th>cat</th><td class="right">1</td><td class="wrong">2</td><td></td>)") !=
         std::string::npos);

@@ -14,7 +14,7 @@
 namespace scaletrain::train {
 namespace {
 
-std::string measured(const EvalResult& result) {
+std::string shown_measures(const EvalResult& result) {
   std::string text = fmt::format("{}", result.count);
   for (const auto& [measure, value] : result.measures) {
     text += fmt::format(" {} {:.6f}", measure->name, value);
@@ -29,7 +29,7 @@ TEST_CASE("a checkpoint is measured on any number of ranks, without the training
   const std::string trained = testing::said_apart([&] {
     Trainer trainer(tiny.recipe(), {}, std::nullopt, {});
     static_cast<void>(trainer.run());
-    return measured(evaluate(
+    return shown_measures(evaluate(
         *build_run(tiny.recipe(), {}, format::find_checkpoint(tiny.recipe().output, {}), {}),
         task::Split::kVal));
   });
@@ -42,7 +42,7 @@ TEST_CASE("a checkpoint is measured on any number of ranks, without the training
          testing::run_ranks({.world_size = ranks}, [&](const core::WorkerEnv& env) {
            const auto run = build_evaluation(recipe, env, checkpoint, task::Split::kVal);
            std::int64_t seen = 0;
-           std::string text = measured(
+           std::string text = shown_measures(
                evaluate(*run, task::Split::kVal,
                         [&seen](const data::Batch& batch, const task::Example& example,
                                 const at::Tensor& output) {

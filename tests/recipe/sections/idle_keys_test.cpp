@@ -30,7 +30,8 @@ TEST_CASE("an idle key is named with the place where it was written") {
         Texts{file + ":7: /checkpoint/keep_best: keeps nothing: without data.val no checkpoint is "
                      "the best",
               file + ":4: /data/lanes: does nothing in the indexed order",
-              "--set validate.every.epochs: /validate: does nothing: there is no data.val to look "
+              "--set validate.every.epochs: /validate: does nothing: there is neither data.val nor "
+              "data.extra to look "
               "at"});
 }
 
