@@ -35,7 +35,8 @@ TEST_CASE("a checkpoint is measured on any number of ranks, without the training
   });
   CHECK(trained.starts_with("10 top1 "));
   recipe::Recipe recipe = tiny.recipe();
-  recipe.data.train = recipe::Source{.shards = {"/nowhere/a.tar"}};
+  recipe.data.train = {};
+  recipe.data.train.shards = {"/nowhere/a.tar"};
   const std::filesystem::path checkpoint = *format::find_checkpoint(recipe.output, {});
   for (const int ranks : {1, 2, 3}) {
     for (const auto& result :
