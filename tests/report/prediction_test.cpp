@@ -28,7 +28,9 @@ std::string gathered(const core::WorkerEnv& env) {
     std::vector<std::int64_t> labels;
     for (std::int64_t at = begin; at < std::min<std::int64_t>(begin + kBlock, 5); ++at) {
       if (at == 2) {
-        batch.skipped.push_back({.position = at});
+        data::BadSample bad;
+        bad.position = at;
+        batch.skipped.push_back(bad);
         continue;
       }
       labels.push_back(at % 3);
