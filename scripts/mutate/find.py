@@ -162,6 +162,9 @@ class Finder:
             self.expression(cursor)
 
     def left_out(self, cursor: Cursor):
+        if re.match(r"[\w.]+\.reserve\(", self.source(cursor)):
+            self.leave(self.begin(cursor), "the same values, from more allocations")
+            return
         end = self.semicolon(self.end(cursor))
         if end is None:
             self.leave(self.begin(cursor), "no `;` follows")

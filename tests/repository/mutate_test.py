@@ -12,6 +12,7 @@ import tracked
 
 SOURCE = """\
 #include <string>
+#include <vector>
 
 struct Known {
   explicit Known(int value) : value(value) {}
@@ -29,8 +30,11 @@ void note(int& count, int value) {
 }
 
 bool is_even(int value) {
+  std::vector<bool> parities;
+  parities.reserve(static_cast<std::size_t>(1));
   const bool even = value % 2 == 0;
-  return even;
+  parities.push_back(even);
+  return parities.back();
 }
 
 Known known(int value) {
@@ -72,10 +76,10 @@ build bin/test_tiny: link tiny.o test.o
 """
 
 EXPECTED = """\
-lib/tiny/tiny.cpp: 9 killed, 2 survived, 1 unreached, 1 not mutated
-lib/tiny/tiny.cpp:15: mutant 5 survived: loop not run: for (int i = 0; i < value; ++i) count += 0;
-lib/tiny/tiny.cpp:15: mutant 6 survived: left out: for (int i = 0; i < value; ++i) count += 0;
-lib/tiny/tiny.cpp:25: mutant 10 unreached: left out: throw std::string("negative");
+lib/tiny/tiny.cpp: 10 killed, 2 survived, 1 unreached, 3 not mutated
+lib/tiny/tiny.cpp:16: mutant 5 survived: loop not run: for (int i = 0; i < value; ++i) count += 0;
+lib/tiny/tiny.cpp:16: mutant 6 survived: left out: for (int i = 0; i < value; ++i) count += 0;
+lib/tiny/tiny.cpp:29: mutant 11 unreached: left out: throw std::string("negative");
 """
 
 

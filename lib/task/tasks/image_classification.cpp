@@ -1,5 +1,6 @@
 // A class for each image: softmax cross-entropy, measured by the share of images whose class is the
 // first, or among the first five, of the model's.
+#include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/topk.h>
 
