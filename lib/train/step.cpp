@@ -108,15 +108,13 @@ at::Tensor StepRunner::weight(Batches& batches) {
   dist::Group& data = parts_.mesh.data();
   at::Tensor targets =
       at::full({}, batches.read_all(), at::TensorOptions(at::kDouble).device(data.device()));
-  parts_.beat.enter(core::Phase::kCollective);
   data.all_reduce_sum(targets, "targets").wait();
   // Of a batch without any target the sum of losses is 0, and stays it.
   return (data.world_size() / targets.masked_fill(targets.eq(0), 1)).to(at::kFloat);
 }
 
 void StepRunner::run(std::int64_t step, double lr, double trained_s) {
-  core::Beat& beat = parts_.beat;
-  beat.begin_step(step + 1);
+  parts_.beat.begin_step(step + 1);
   const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.world().rank());
   StepFacts facts{.step = step, .lr = lr};
   Vote own{.stop = core::stop_reason(), .trained_s = trained_s};
@@ -132,9 +130,7 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s) {
     exchange.emplace(parts_.mesh.world(), own, loss_sum);
   });
 
-  beat.enter(core::Phase::kCollective);
   const at::Tensor& votes = exchange->sums();
-  beat.enter(core::Phase::kCompute);
   const at::Tensor norm = update(lr, votes);
   outcomes_.push(at::cat({votes, norm.to(at::kDouble).view({1})}), std::move(facts));
 }

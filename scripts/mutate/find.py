@@ -55,6 +55,7 @@ class Finder:
         self.lines = text.decode().split("\n")
         self.mutants = []
         self.left = []
+        self.never_returns = False  # the function that is walked
         self.before = {}  # offset -> texts in the order of the nesting
         self.behind = {}
 
@@ -126,6 +127,8 @@ class Finder:
         children = list(cursor.get_children())
         if cursor.kind in FUNCTIONS and cursor.is_definition():
             body = [child for child in children if child.kind == CursorKind.COMPOUND_STMT]
+            head = self.text[:self.begin(cursor)].rstrip()
+            self.never_returns = head.endswith(b"[[noreturn]]")
             for child in body:
                 self.statement(child, cursor.result_type, last=True)
         else:
@@ -156,7 +159,8 @@ class Finder:
         elif kind in (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT, CursorKind.RETURN_STMT):
             self.left_out(cursor)
         elif kind == CursorKind.CXX_THROW_EXPR or "throw" == self.source(cursor).split(" ")[0]:
-            self.thrown(cursor, last and result.get_canonical().kind != TypeKind.VOID)
+            returns_value = result.get_canonical().kind != TypeKind.VOID
+            self.thrown(cursor, last and (returns_value or self.never_returns))
         elif kind.is_expression():
             self.left_out(cursor)
             self.expression(cursor)

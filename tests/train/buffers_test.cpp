@@ -72,6 +72,13 @@ TEST_CASE("the mean is that of all ranks, in copies, and of equal values that va
   }
 }
 
+TEST_CASE("what is no floating point keeps this rank's value, also where nothing else is there") {
+  check_ranks(2, [](dist::Group& group, NamedTensors& own) -> std::string {
+    const NamedTensors count{{"count", own.at("count")}};
+    return same(train::mean_over_ranks(group, count), count) ? "fine" : "another count";
+  });
+}
+
 TEST_CASE("rank 0 has the buffers of all ranks, in their order") {
   check_ranks(3, [](dist::Group& group, NamedTensors& own) -> std::string {
     const NamedTensors all = train::gather_ranks(group, own);
@@ -129,6 +136,15 @@ TEST_CASE("ranks of a data coordinate get what it had, and only data coordinates
     group.barrier("saved");
     train::restore_ranks(mesh, own, run.path / "checkpoints/step-00000001");
     return same(own, buffers_of(2 * mesh.reader())) ? "fine" : "another coordinate's";
+  });
+}
+
+TEST_CASE("ranks with other parts of one model keep their own") {
+  check_ranks(2, [](dist::Group& group, NamedTensors& own) -> std::string {
+    const dist::Mesh mesh(group,
+                          core::MeshPlan(2, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
+    train::restore_ranks(mesh, own, "/nowhere");
+    return same(own, buffers_of(group.rank())) ? "fine" : "another rank's";
   });
 }
 

@@ -4,9 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <thread>
 
+#include "lib/core/error.h"
 #include "lib/dist/device.h"
 #include "tests/count_reads.h"
+#include "tests/dist/ranks.h"
 
 namespace {
 
@@ -99,6 +102,28 @@ TEST_CASE("nothing is read to the host by way of a tensor, late or not") {
           (void)at::ones({}).item<float>();
           if (at::ones({}).ge(0).all().item<bool>()) (void)at::ones({2})[0].item<double>();
         }) == 3);
+}
+
+// On a device a collective that was aborted leaves anything in the tensors that it was to write.
+TEST_CASE("after a failed collective no outcome is handed over") {
+  const auto results = testing::run_ranks({}, [](const core::WorkerEnv& env) -> std::string {
+    dist::Group group(env, at::kCPU, std::chrono::seconds(30));
+    if (env.rank == 1) return "gone";
+    Outcomes<int> outcomes(group);
+    send(outcomes, 1);
+    const dist::Pending lost = group.all_reduce_sum(at::ones({1}), "lost");
+    const auto stopped = [](const auto& body) {
+      try {
+        body();
+      } catch (const core::StoppedError&) {
+        return true;
+      }
+      return false;
+    };
+    while (!stopped([&] { group.check(); })) std::this_thread::yield();
+    return stopped([&] { (void)outcomes.next(); }) ? "stopped" : "handed over";
+  });
+  CHECK(results[0].text == "stopped");
 }
 
 TEST_CASE("on a device the values are those of the moment of the push" *

@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <csignal>
+
+#include "lib/core/signals.h"
 #include "lib/recipe/describe.h"
 #include "lib/recipe/lists.h"
 #include "tests/count_reads.h"
@@ -15,13 +18,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Called with what a part of the step does, and the value that it does that with.
+using Note = std::function<void(const char*, const at::Tensor&)>;
+
 // Batch number n of reader r holds the numbers 10 r + n and 10 r + n + 1; targets by the task
 // below.
 class Counting : public data::BatchStream {
  public:
-  Counting(int reader, bool vary) : number_(10 * reader), vary_(vary) {}
+  Counting(int reader, bool vary, Note note)
+      : number_(10 * reader), vary_(vary), note_(std::move(note)) {}
 
   std::optional<data::Batch> next() override {
+    note_("read", {});
     data::Batch batch;
     batch.columns = data::Columns({{data::Element::kInt64, 1}}, 2, *pool_);
     const auto values = batch.columns.values<std::int64_t>(0);
@@ -30,6 +38,8 @@ class Counting : public data::BatchStream {
     batch.count = 2;
     batch.targets = vary_ ? 2 + number_ % 2 : 2;
     batch.digest = static_cast<std::uint64_t>(1) << 40;
+    batch.wait_s = 0.25;
+    batch.stages.decode_s = 3;
     if (number_ % 10 == 3) batch.skipped.emplace_back();
     ++number_;
     return batch;
@@ -41,19 +51,26 @@ class Counting : public data::BatchStream {
   std::unique_ptr<core::BufferPool> pool_ = core::make_host_pool();
   std::int64_t number_;
   bool vary_;  // their targets
+  Note note_;
 };
 
 // Its loss is w times the sum of the batch's numbers.
 class Weighted : public task::Task {
  public:
   // A target weighs `weight` where they are counted.
-  explicit Weighted(std::int64_t fixed, double weight = 1)
-      : Task(recipe::tasks().front()), fixed_(fixed), weight_(weight) {}
+  Weighted(std::int64_t fixed, double weight, at::ScalarType type, Note note)
+      : Task(recipe::tasks().front()),
+        fixed_(fixed),
+        weight_(weight),
+        type_(type),
+        note_(std::move(note)) {}
 
   task::OpenSet open(task::Split, const task::Reader&, core::BufferPool&) override { return {}; }
   task::Example prepare(const data::Batch& batch, bool /*training*/) const override {
+    note_("prepare", {});
     const auto values = batch.columns.values<std::int64_t>(0);
-    return {.input = at::tensor(std::vector<float>(values.begin(), values.end())), .target = {}};
+    return {.input = at::tensor(std::vector<float>(values.begin(), values.end())).to(type_),
+            .target = {}};
   }
   double weight_of(const data::Batch& batch) const override {
     return weight_ * static_cast<double>(batch.targets);
@@ -72,32 +89,54 @@ class Weighted : public task::Task {
  private:
   std::int64_t fixed_;
   double weight_;
+  at::ScalarType type_;  // of the model's input
+  Note note_;
 };
 
 // `part` stands for what this rank has of the model; its gradients are so many times as large.
 class Line : public nn::Model {
  public:
-  explicit Line(double part = 1)
-      : part_(part), weight_(register_parameter("weight", at::ones({1}))) {
+  Line(double part, Note note)
+      : part_(part), note_(std::move(note)), weight_(register_parameter("weight", at::ones({1}))) {
     register_buffer("seen", at::zeros({1}));
   }
   std::vector<units::Unit> units() override {
     return {unit("line", {""}, [this](units::Flow flow, const units::Context&) -> units::Flow {
-      named_buffers()["seen"].add_(flow[0].sum());
+      const at::Tensor sum = flow[0].sum();
+      note_("forward", sum);
+      named_buffers()["seen"].add_(sum);
       return {flow[0] * weight_ * part_};
     })};
   }
 
  private:
   double part_;
+  Note note_;
   at::Tensor weight_;
+};
+
+// Losses are scaled by 4, which is exact.
+class Scaled : public precision::Precision {
+ public:
+  explicit Scaled(Note note) : note_(std::move(note)) {}
+  at::Tensor forward(const std::function<at::Tensor()>& body) override { return body(); }
+  at::Tensor scale(const at::Tensor& loss) override { return loss * 4; }
+  void unscale(const std::vector<at::Tensor>& gradients) override {
+    for (const at::Tensor& gradient : gradients) gradient.div_(4);
+  }
+  void update(const at::Tensor& found_inf) override { note_("scaler", found_inf); }
+
+ private:
+  Note note_;
 };
 
 // Remembers the gradient that it was given; changes nothing.
 class Remembers : public optim::Optimizer {
  public:
-  explicit Remembers(at::Tensor parameter) : parameter_(std::move(parameter)) {}
+  Remembers(at::Tensor parameter, Note note)
+      : parameter_(std::move(parameter)), note_(std::move(note)) {}
   void step(double lr, const std::optional<at::Tensor>& found_inf) override {
+    note_("update", {});
     if (found_inf->item<double>() != 0) return;
     said += fmt::format("lr {} gradient {:g};", lr, parameter_.grad().item<double>());
   }
@@ -107,6 +146,7 @@ class Remembers : public optim::Optimizer {
 
  private:
   at::Tensor parameter_;
+  Note note_;
 };
 
 struct Wanted {
@@ -117,6 +157,9 @@ struct Wanted {
   int ranks = 2;
   core::MeshSizes sizes = {};
   double target_weight = 1;
+  at::ScalarType input = at::kFloat;
+  bool journal = false;     // what each part did comes before what is said
+  int stopped_before = -1;  // the last rank is asked to stop before this step
 };
 
 std::unique_ptr<parallel::Placement> place(const nn::Model& model, const dist::Mesh& mesh) {
@@ -128,36 +171,50 @@ std::unique_ptr<parallel::Placement> place(const nn::Model& model, const dist::M
 
 // What a rank says of two steps. The first part of a model cut in two is 1, the second 10.
 std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
-  dist::Group world(env, at::kCPU, 30s);
+  const core::Descriptor beat_file = core::make_beat_file();
+  core::Beat beat(beat_file.get());
+  std::string said;
+  const Note note = [&](const char* what, const at::Tensor& value) {
+    if (!wanted.journal) return;
+    const core::BeatState state = core::BeatReader(beat_file.get()).state();
+    const std::string shown = value.defined() ? fmt::format(" {:g}", value.item<double>()) : "";
+    said += fmt::format("{} {}: {}{}\n", state.step, to_text(state.phase), what, shown);
+  };
+  dist::Group world(env, at::kCPU, 30s, beat);
   const dist::Mesh mesh(world, core::MeshPlan(env.world_size, wanted.sizes));
-  core::Beat beat;
-  Counting batches(mesh.reader(), wanted.fixed_targets == 0);
-  const Weighted task(wanted.fixed_targets, wanted.target_weight);
-  Line model(mesh.coordinate(core::Axis::kTensor) == 0 ? 1 : 10);
-  const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
-  Remembers optimizer(model.parameters()[0]);
+  Counting batches(mesh.reader(), wanted.fixed_targets == 0, note);
+  const Weighted task(wanted.fixed_targets, wanted.target_weight, wanted.input, note);
+  Line model(mesh.coordinate(core::Axis::kTensor) == 0 ? 1 : 10, note);
+  Scaled precision(note);
+  Remembers optimizer(model.parameters()[0], note);
   const auto placement = place(model, mesh);
-  engine::Engine engine({model, task, *precision, *placement, mesh}, 1);
+  engine::Engine engine({model, task, precision, *placement, mesh}, 1);
   const std::int64_t global = 2 * wanted.accumulate * mesh.plan().readers();
   StepRunner runner({.mesh = mesh,
                      .beat = beat,
                      .batches = batches,
                      .task = task,
                      .engine = engine,
-                     .precision = *precision,
+                     .precision = precision,
                      .optimizer = optimizer,
                      .buffers = model.buffers(),
                      .batch = {.per_device = 2, .accumulate = wanted.accumulate, .global = global},
                      .clip = wanted.clip},
                     wanted.late);
-  std::string said;
   const auto say = [&](const std::optional<StepResult>& result) {
     if (!result) return;
     said += fmt::format("loss {:g} norm {:g} finite {} digest {} skipped {} at {:g}, own {}\n",
                         result->loss, result->grad_norm, result->finite, result->digest >> 40,
                         result->skipped, result->trained_s, result->facts.bad_samples.size());
+    if (result->stop == core::StopReason::kTerminate) said += "stop\n";
+    if (wanted.journal) {
+      said += fmt::format("step {} lr {} waited {} s, decoded {} s\n", result->facts.step,
+                          result->facts.lr, result->facts.data_s, result->facts.stages.decode_s);
+    }
   };
+  core::install_stop_handlers();
   for (int step = 0; step < 2; ++step) {
+    if (step == wanted.stopped_before && env.rank == env.world_size - 1) raise(SIGTERM);
     runner.run(step, 0.5, 7 + env.rank);
     const auto result = runner.next();
     if (result && wanted.late) said += "late ";
@@ -263,9 +320,10 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
     core::Beat beat;
     std::string said;
     for (const std::int64_t fixed : {1, 0}) {
-      Counting batches(0, fixed == 0);
-      const Weighted task(fixed);
-      Line model;
+      const Note note = [](const char* /*what*/, const at::Tensor& /*value*/) {};
+      Counting batches(0, fixed == 0, note);
+      const Weighted task(fixed, at::kFloat, note);
+      Line model(1, note);
       const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
       recipe::Optimizer config;
       choose(config, *recipe::optimizers().find("adamw"));
@@ -304,6 +362,54 @@ TEST_CASE("a step that is not finite on one rank is left out on all, its buffers
     CHECK(said[0].ends_with("\nlr 0.5 gradient 8; seen 12"));  // of the second step alone
     CHECK(said[1].ends_with("\nlr 0.5 gradient 8; seen 52"));
   }
+}
+
+TEST_CASE("a fault's step has no finite loss and gradient where the model's input is of integers") {
+  setenv("SCALETRAIN_FAULT", "nan@1", 1);
+  const auto said = said_by_ranks({.ranks = 1, .input = at::kLong});
+  unsetenv("SCALETRAIN_FAULT");
+  CHECK(said[0].starts_with("loss nan norm nan finite false "));
+  CHECK(said[0].find("\nloss 3 norm 3 finite true ") != std::string::npos);
+}
+
+TEST_CASE("all ranks hear in the same step that one was asked to stop") {
+  for (const std::string& said : said_by_ranks({.stopped_before = 1})) {
+    CHECK(said.find("own 0\nloss 8 ") != std::string::npos);  // not in the first step
+    CHECK(said.find("\nstop\n") != std::string::npos);
+  }
+}
+
+// The step that is not finite leaves the buffer as the step before has left it: 0 + 1 + 1 + 2.
+TEST_CASE("micro-batches are read as they are needed, and the launcher sees what a rank does") {
+  setenv("SCALETRAIN_FAULT", "nan@2", 1);
+  const auto said = said_by_ranks({.ranks = 1, .journal = true});
+  unsetenv("SCALETRAIN_FAULT");
+  CHECK(said[0] == R"(1 data: read
+1 compute: prepare
+1 compute: forward 1
+1 data: read
+1 compute: prepare
+1 compute: forward 3
+1 compute: update
+1 compute: scaler 0
+loss 1 norm 1 finite true digest 2 skipped 0 at 7, own 0
+step 0 lr 0.5 waited 0.5 s, decoded 6 s
+2 data: read
+2 compute: prepare
+2 compute: forward nan
+2 data: read
+2 compute: prepare
+2 compute: forward nan
+2 compute: update
+2 compute: scaler 1
+loss nan norm nan finite false digest 2 skipped 1 at 7, own 1
+step 1 lr 0.5 waited 0.5 s, decoded 6 s
+lr 0.5 gradient 1; seen 4)");
+}
+
+TEST_CASE("where targets differ a step's micro-batches are all read before the first is computed") {
+  const auto said = said_by_ranks({.fixed_targets = 0, .ranks = 1, .journal = true});
+  CHECK(said[0].starts_with("1 data: read\n1 data: read\n1 compute: prepare\n"));
 }
 
 }  // namespace scaletrain::train
