@@ -62,10 +62,7 @@ void DataParallel::start(const BucketLayout& saved) {
       std::make_unique<StaticReducer>(std::move(tensors), impl_->layout, group.process_group());
 }
 
-void DataParallel::begin_micro_step(bool synchronize) {
-  impl_->synchronize = synchronize;
-  if (impl_->reducer && synchronize) impl_->reducer->prepare_for_forward();
-}
+void DataParallel::begin_micro_step(bool synchronize) { impl_->synchronize = synchronize; }
 
 void DataParallel::prepare_backward(const at::Tensor& loss) {
   // A backward that was not announced only adds to the gradients.

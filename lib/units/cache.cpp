@@ -12,8 +12,9 @@ Cache::Held Cache::extend(const void* layer, const Held& added) {
   if (end > capacity_) {
     throw core::InternalError("cache", fmt::format("{} tokens do not fit into {}", end, capacity_));
   }
-  const auto [at, is_new] = layers_.try_emplace(layer);
-  Held& held = at->second;
+  const auto place = layers_.try_emplace(layer);
+  const bool is_new = place.second;
+  Held& held = place.first->second;
   const auto append = [&](at::Tensor& all, const at::Tensor& part) {
     if (is_new) {
       all = at::empty({part.size(0), part.size(1), capacity_, part.size(3)}, part.options());

@@ -3,6 +3,10 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <map>
+#include <utility>
+#include <vector>
+
 #include "tests/count_reads.h"
 
 namespace {
@@ -74,6 +78,44 @@ TEST_CASE("a pair's draw is that of seed, epoch and pair, and of the recipe's pr
   CHECK(std::abs(still - 800) < 150);  // 4000 * 0.2, and mixup's draws so near to 1
   CHECK(repeated < 20);
   CHECK(own < 0.75);
+}
+
+// The variance of Beta(a, a) is 1 / (4 (2 a + 1)).
+TEST_CASE("what is averaged keeps a share of mixup's distribution, what is cut one of cutmix's") {
+  const recipe::Mix mix{.mixup = 0.2, .cutmix = 1.0, .cutmix_share = 0.5};
+  double averaged = 0, averaged_squares = 0, cut = 0, cut_sum = 0;
+  for (std::int64_t pair = 0; pair < 4000; ++pair) {
+    const PairMix drawn = draw_pair(mix, 1000, 1, 0, pair);
+    if (drawn.box.x.size == 0) {
+      ++averaged;
+      averaged_squares += (drawn.own - 0.5) * (drawn.own - 0.5);
+    } else if (drawn.box.x.begin > 0 && drawn.box.x.begin + drawn.box.x.size < 1000 &&
+               drawn.box.y.begin > 0 && drawn.box.y.begin + drawn.box.y.size < 1000) {
+      ++cut;
+      cut_sum += drawn.own > 0.75 ? 1 : 0;
+    }
+  }
+  CHECK(averaged_squares / averaged == doctest::Approx(1 / (4 * 1.4)).epsilon(0.1));
+  // A box of the share s fits in with the probability (1 - sqrt(s))^2, so that of those that are
+  // whole and of an even s the part below 1/4 is (1/4 - 4/3 / 8 + 1/32) / (1 - 4/3 + 1/2).
+  CHECK(cut_sum / cut == doctest::Approx(11.0 / 16).epsilon(0.1));
+}
+
+// With 4 pixels a box has half a side of 1 or none: it reaches from one before its middle to that.
+TEST_CASE("a box lies about a middle that is anywhere in the image, cut at the edge") {
+  std::map<std::pair<std::int64_t, std::int64_t>, int> beside, below;  // by begin and size
+  for (std::int64_t pair = 0; pair < 4000; ++pair) {
+    const data::Box box = draw_pair({.cutmix = 1.0}, 4, 1, 0, pair).box;
+    if (box.x.size == 0) continue;
+    ++beside[{box.x.begin, box.x.size}];
+    ++below[{box.y.begin, box.y.size}];
+  }
+  for (const auto& ranges : {beside, below}) {
+    REQUIRE(ranges.size() == 4);
+    for (const auto& range : std::vector<std::pair<int, int>>{{0, 1}, {0, 2}, {1, 2}, {2, 2}}) {
+      CHECK(ranges.at(range) > 600);  // 3000 of the shares up to 3/4, 750 each
+    }
+  }
 }
 
 TEST_CASE("without probability nothing is mixed, and targets are plain shares") {

@@ -192,6 +192,32 @@ TEST_CASE("only the last micro-step of a step talks, once a bucket") {
   for (const auto& result : results) CHECK(result.text == "2 buckets: 0 0 2 0 0 2 0 0 2");
 }
 
+TEST_CASE("a step leaves nothing behind that grows: no order of arrival is recorded") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    at::set_num_threads(1);
+    const auto parameters = make_parameters();
+    Job job(env, parameters);
+    train(job.parallel, parameters, env.rank, 0, 2);
+    const auto before = parameters[0].use_count();
+    train(job.parallel, parameters, env.rank, 2, 5);
+    job.mesh.end("end");
+    return fmt::format("{} more", parameters[0].use_count() - before);
+  });
+  for (const auto& result : results) CHECK(result.text == "0 more");
+}
+
+TEST_CASE("a saved layout that is of another model is refused") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    const std::vector<at::Tensor> one{at::ones({2}).requires_grad_(true)};
+    Job job(env, one, {{0, 1}});
+    return std::string("started");
+  });
+  for (const auto& result : results) {
+    CHECK(result.text.starts_with(
+        "bucket layout: does not name each of the model's 1 parameters once (1 mistakes)"));
+  }
+}
+
 // 6 steps; where `resume` says so, a new DataParallel is built after the third with the saved
 // layout.
 std::string train_six_steps(const core::WorkerEnv& env, const BucketLayout& layout, bool resume) {

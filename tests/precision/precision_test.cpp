@@ -4,7 +4,9 @@
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "lib/core/log.h"
@@ -54,11 +56,16 @@ TEST_CASE("bf16 on a GPU needs compute capability 8.0, and is fp32 before") {
   for (const int capability : {70, 75, 80, 90, 100}) {
     CAPTURE(capability);
     bool in_autocast = false;
+    at::ScalarType type = at::kFloat;
+    const at::ScalarType before = at::autocast::get_autocast_dtype(at::kCUDA);
     make("bf16", gpu(capability))->forward([&] {
       in_autocast = at::autocast::is_autocast_enabled(at::kCUDA);
+      type = at::autocast::get_autocast_dtype(at::kCUDA);
       return at::ones({1});
     });
     CHECK(in_autocast == (capability >= 80));
+    CHECK((type == (in_autocast ? at::kBFloat16 : at::kHalf)));  // LibTorch's own is fp16
+    CHECK((at::autocast::get_autocast_dtype(at::kCUDA) == before));
   }
 }
 
@@ -76,17 +83,38 @@ TEST_CASE("a GPU's products are TF32 where the recipe asks for it and the GPU ha
   CHECK(allowed() == std::pair(false, false));
 }
 
-TEST_CASE("tf32 on a CPU is fp32, and says so once") {
-  std::vector<std::string> said;
-  core::set_warning_listener([&](const std::string& line) { said.push_back(line); });
-  const auto tf32 = make("tf32");
-  const at::Tensor product = tf32->forward([] {
-    return at::mm(at::ones({2, 4}), at::ones({4, 4}));
-  });
-  core::set_warning_listener({});
-  CHECK((product.scalar_type() == at::kFloat));
-  REQUIRE(said.size() == 1);
-  CHECK(said.front().find("a CPU has no TF32: fp32 is used") != std::string::npos);
+TEST_CASE("what the hardware lacks is fp32, and says so once") {
+  const auto said = [](const char* name, const precision::Hardware& hardware) {
+    std::string text;
+    core::set_warning_listener([&](const std::string& line) { text += line + ";"; });
+    const at::Tensor product = make(name, hardware)->forward([] {
+      return at::mm(at::ones({2, 4}), at::ones({4, 4}));
+    });
+    core::set_warning_listener({});
+    CHECK((product.scalar_type() == at::kFloat));
+    return text;
+  };
+  CHECK(said("tf32", {}) == "warning: a CPU has no TF32: fp32 is used;");
+  CHECK(said("tf32", gpu(75)) ==
+        "warning: this GPU has compute capability 7.5 and TF32 needs 8.0: fp32 is used;");
+  CHECK(said("bf16", cpu(false)) ==
+        "warning: this CPU has no AVX-512 and LibTorch no fast bf16 without it: fp32 is used;");
+  CHECK(said("bf16", gpu(75)) ==
+        "warning: this GPU has compute capability 7.5 and bf16 needs 8.0: fp32 is used;");
+  CHECK(said("fp32", {}).empty());
+  CHECK(said("tf32", gpu(80)).empty());
+}
+
+TEST_CASE("a CPU has AVX-512 where the kernel lists what bf16 needs of it") {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with("flags")) {
+  }
+  if (!file) return;  // not an x86
+  const auto has = [&](const std::string& flag) {
+    return fmt::format("{} ", line).find(fmt::format(" {} ", flag)) != std::string::npos;
+  };
+  CHECK(precision::has_avx512() == (has("avx512bw") && has("avx512vl") && has("avx512dq")));
 }
 
 TEST_CASE("fp32 leaves the numbers alone") {
