@@ -130,7 +130,14 @@ TEST_CASE("texts are measured over the targets that count") {
   CHECK(found["perplexity"] == doctest::Approx(std::exp(loss)));
   CHECK(found.count("bits_per_byte") == 0);  // nothing says how many bytes there were
   CHECK(sums[Task::kTargets].item<double>() == 20);
+  CHECK(sums.numel() == task->sum_count());
   CHECK(task->loss_sum(logits, {{}, targets}).item<double>() == doctest::Approx(20 * loss));
+}
+
+TEST_CASE("a split has the name of its set in a recipe") {
+  CHECK(std::string(name_of(Split::kTrain)) == "train");
+  CHECK(std::string(name_of(Split::kVal)) == "val");
+  CHECK(std::string(name_of(Split::kTest)) == "test");
 }
 
 TEST_CASE("nothing was measured of an empty set") {
