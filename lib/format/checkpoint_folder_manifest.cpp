@@ -38,7 +38,8 @@ void check_seal(const std::string& text, const fs::path& path) {
   const std::string expected = seal(std::string_view(text).substr(0, body_bytes));
   if (text.substr(body_bytes) == expected) return;
   const auto sum = [](const std::string& sealed) {
-    constexpr std::size_t kSumBytes = 64, kAfterSum = 4;  // `"`, newline, `}`, newline
+    constexpr std::size_t kSumBytes = 64;
+    constexpr std::size_t kAfterSum = 4;  // `"`, newline, `}`, newline
     return sealed.size() < kSumBytes + kAfterSum
                ? std::string("nothing")
                : core::escape_control(

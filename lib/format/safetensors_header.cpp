@@ -36,8 +36,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     if (where_ == Where::kOutside) return go(Where::kTop);
     if (where_ == Where::kTop) {
       if (key_ == "__metadata__") return go(Where::kMetadata);
-      tensor_ = TensorInfo{};
-      tensor_.name = key_;
+      tensor_ = TensorInfo{.name = key_, .dtype = "", .shape = {}};
       offsets_.clear();
       has_dtype_ = has_shape_ = has_offsets_ = false;
       return go(Where::kTensor);
@@ -137,8 +136,6 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     return fail(fmt::format("tensor {} {}", in_quotes(tensor_.name), problem));
   }
   bool unexpected(const std::string& kind) {
-    if (where_ == Where::kOutside)
-      return fail(fmt::format("the header is {}, not an object", kind));
     if (where_ == Where::kTop)
       return fail(fmt::format("{} is {}, not an object", in_quotes(key_), kind));
     if (where_ == Where::kMetadata) {

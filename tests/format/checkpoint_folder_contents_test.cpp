@@ -49,6 +49,11 @@ const std::vector<Nonsense> kNonsense{
      "\n  the file is damaged or was changed by hand: use another copy"},
     {"model.safetensors", "holds tensors of step \"10\", and state.json says 20",
      [](Sensible& contents) { contents.noted_step = "10"; }},
+    {"optimizer.safetensors", "holds tensors of step \"10\", and state.json says 20",
+     [](Sensible& contents) { contents.optimizer_noted_step = "10"; }},
+    {"optimizer.safetensors",
+     "the tensor \"exp_avg/head.weight\" is of no tensor of model.safetensors",
+     [](Sensible& contents) { contents.averaged = "head.weight"; }},
     {"model.safetensors", "the tensor \"fc.weight\" is not finite at its element 1",
      [](Sensible& contents) { contents.weights[1] = std::numeric_limits<float>::quiet_NaN(); },
      kDiverged},
@@ -96,6 +101,15 @@ TEST_CASE("contents that verify and make no sense are refused, naming the file a
   }
 }
 
+TEST_CASE("a file that was changed since it was listed is not parsed") {
+  const test::TemporaryFolder run;
+  const fs::path checkpoint = test::publish_sensible(run.path, 20);
+  test::write_bytes(checkpoint / "state.json", test::state_text(20) + "\n");
+  CHECK(test::message_of<core::CheckpointError>([&] {
+          read_state(checkpoint);
+        }).starts_with((checkpoint / "state.json").string() + ": has the SHA-256 "));
+}
+
 TEST_CASE("a folder with the name of another step, and a file that is not listed, are refused") {
   const test::TemporaryFolder run;
   const fs::path other = run.path / "checkpoints" / "step-00000030";
@@ -108,4 +122,13 @@ TEST_CASE("a folder with the name of another step, and a file that is not listed
                                             [](const fs::path&) { return FileEntries(); });
   CHECK(test::message_of<core::CheckpointError>([&] { check_checkpoint(empty); }) ==
         (empty / "manifest.json").string() + ": names no state.json" + kOther);
+  const fs::path without_model = publish_checkpoint(
+      disk, run.path, {.program = "test", .step = 2}, 1, [&](const fs::path& to) {
+        FileEntries files = Sensible(2).write(disk, to);
+        fs::remove(to / "model.safetensors");
+        files.erase("model.safetensors");
+        return files;
+      });
+  CHECK(test::message_of<core::CheckpointError>([&] { check_checkpoint(without_model); }) ==
+        (without_model / "manifest.json").string() + ": names no model.safetensors" + kOther);
 }

@@ -57,6 +57,15 @@ TEST_CASE("a checkpoint without files of its own process is found by run, folder
           ": is a file, not a checkpoint's folder\n  name the folder of a checkpoint or of a run");
 }
 
+TEST_CASE("checkpoints are listed by number, one that was set aside with its successor once") {
+  const test::TemporaryFolder run;
+  for (const char* name : {"step-100000000", "step-99999999", "step-00000007.old", "step-00000007",
+                           "step-00000003.old", "latest", "step-x"}) {
+    fs::create_directory(run.path / name);
+  }
+  CHECK(list_checkpoints(run.path) == std::vector<std::int64_t>{3, 7, 99'999'999, 100'000'000});
+}
+
 TEST_CASE("a damaged checkpoint of a run is reported and the one before is taken") {
   const test::TemporaryFolder run;
   const fs::path first = publish_sensible(run.path, 1);

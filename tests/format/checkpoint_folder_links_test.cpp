@@ -1,6 +1,7 @@
 #include "lib/format/checkpoint_folder_links.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "lib/format/checkpoint_folder.h"
 #include "tests/format/checkpoint_support.h"
@@ -72,6 +73,16 @@ TEST_CASE("a folder without checkpoints gets no links") {
   const test::TemporaryFolder run;
   settle_links(core::system_disk(), run.path / "checkpoints");
   CHECK(!fs::exists(run.path / "checkpoints"));
+}
+
+TEST_CASE("links stay where the checkpoints cannot be listed, with a warning") {
+  const test::TemporaryFolder run;
+  fs::create_symlink("checkpoints", run.path / "checkpoints");  // as of a disk that fails
+  const fs::path checkpoints = run.path / "checkpoints";
+  CHECK(test::warnings_of([&] { settle_links(core::system_disk(), checkpoints); }) ==
+        fmt::format("warning: {}: cannot be read: Too many levels of symbolic links (ELOOP); "
+                    "latest and best may be behind; ",
+                    checkpoints.string()));
 }
 
 TEST_CASE("latest and best mean what the checkpoints say, wherever the links point") {

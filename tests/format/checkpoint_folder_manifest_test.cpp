@@ -1,6 +1,7 @@
 #include "lib/format/checkpoint_folder_manifest.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/format/checkpoint_support.h"
 #include "tests/temporary_folder.h"
@@ -59,6 +60,23 @@ TEST_CASE("a changed manifest is told by its checksum") {
         (folder.path / "manifest.json").string() + ": has the SHA-256 " +
             sum_of(render_manifest(other)) + " where " + sum_of(text) + " is written" +
             kManifestRemedy);
+}
+
+TEST_CASE("a manifest that is sealed and has an unknown key is refused") {
+  const test::TemporaryFolder folder;
+  const auto error_with = [&](const std::string& from, const std::string& to) {
+    const std::string text = test::replaced(render_manifest(kManifest), from, to);
+    const std::string body = text.substr(0, text.find(",\n \"manifest_sha256\""));
+    return manifest_error(folder.path, fmt::format("{},\n \"manifest_sha256\": \"{}\"\n}}\n", body,
+                                                   core::Sha256().update(body).hex()));
+  };
+  const std::string path = (folder.path / "manifest.json").string();
+  const std::string unknown =
+      ": is not a key of this format\n  the file is damaged or was changed by hand: use another "
+      "copy";
+  CHECK(error_with("\"step\"", "\"more\": 1, \"step\"") == path + ": /more" + unknown);
+  CHECK(error_with("\"bytes\"", "\"more\": 1, \"bytes\"") == path + ": /files/a/more" + unknown);
+  CHECK(error_with("12", "12") == "nothing was thrown");
 }
 
 TEST_CASE("an absent manifest, one without sense and one that reaches out are refused") {

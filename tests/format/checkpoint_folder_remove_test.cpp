@@ -78,7 +78,10 @@ TEST_CASE("a folder that cannot be listed or read back loses no checkpoint") {
   const Survey survey = survey_checkpoints(folder);
   fs::rename(folder, kept);
   fs::create_symlink("checkpoints", folder);  // to itself: as of a disk that fails
-  CHECK_NOTHROW(retain_checkpoints(core::system_disk(), folder, survey, 3, 1, {}));
+  const std::string warnings =
+      test::warnings_of([&] { retain_checkpoints(core::system_disk(), folder, survey, 3, 1, {}); });
+  CHECK(warnings.find("(ELOOP); what was left over stays; ") != std::string::npos);
+  CHECK(warnings.find("(ELOOP); no earlier checkpoint is removed; ") != std::string::npos);
   fs::remove(folder);
   fs::rename(kept, folder);
   CHECK(list_checkpoints(folder) == Steps{1, 2, 3});
@@ -97,6 +100,22 @@ TEST_CASE("what dead processes and this one left is removed, what another writes
   fs::create_symlink("step-00000001", run.path / fmt::format(".latest.tmp.{}", child));
   retain(run.path, 1, 1, {});
   CHECK(core::names_in(run.path) == std::vector<std::string>{"step-00000001", alive});
+}
+
+TEST_CASE("where no checkpoint goes the newest is not read back") {
+  const test::TemporaryFolder run;
+  publish_step(run.path, 1);
+  publish_step(run.path, 2);
+  test::write_bytes(run.path / "step-00000002" / "a", "b");
+  CHECK_NOTHROW(retain(run.path, 2, 2, {}));
+}
+
+TEST_CASE("a checkpoint goes that a killed save has set aside without a successor") {
+  const test::TemporaryFolder run;
+  for (const std::int64_t step : {1, 2}) publish_step(run.path, step);
+  fs::rename(run.path / "step-00000001", run.path / "step-00000001.old");
+  retain(run.path, 2, 1, {});
+  CHECK(core::names_in(run.path) == std::vector<std::string>{"step-00000002"});
 }
 
 TEST_CASE("nothing is removed when the newest does not verify") {

@@ -126,6 +126,22 @@ TEST_CASE("a checkpoint of the same step is replaced, whether it was whole or da
   CHECK(core::names_in(run.path / "checkpoints") == std::vector<std::string>{"step-00000001"});
 }
 
+TEST_CASE("what a killed save left under the names that a save uses is not in its way") {
+  const test::TemporaryFolder run;
+  const fs::path checkpoints = run.path / "checkpoints";
+  const fs::path checkpoint = publish(run.path, 1, "first");
+  fs::copy(checkpoint, checkpoint.string() + kOldSuffix);
+  fs::create_directory(checkpoints / temporary_name("step-00000001"));
+  test::write_bytes(checkpoints / temporary_name("step-00000001") / "stale", "");
+  fs::create_directory(checkpoints / temporary_name("step-00000001.old.removed"));
+  test::write_bytes(checkpoints / temporary_name("step-00000001.old.removed") / "stale", "");
+  test::CrashDisk disk(run.path);
+  CHECK(test::warnings_of([&] { publish(run.path, 1, "second"); }).empty());
+  CHECK_NOTHROW(verify_checkpoint(checkpoint));
+  CHECK(test::read_bytes(checkpoint / "model.safetensors") == "second");
+  CHECK(core::names_in(checkpoints) == std::vector<std::string>{"step-00000001"});
+}
+
 TEST_CASE("too little free space is told before anything is written") {
   const test::TemporaryFolder run;
   test::CrashDisk disk(run.path);
@@ -153,7 +169,10 @@ TEST_CASE("a failure of one operation is tried once more, in a new folder") {
       ++failures;
       throw core::StorageError(path.string(), "cannot " + operation + ": EIO");
     };
-    const fs::path checkpoint = publish(run.path, 2, "weights", disk);
+    fs::path checkpoint;
+    CHECK(test::warnings_of([&] {
+            checkpoint = publish(run.path, 2, "weights", disk);
+          }).ends_with(": EIO; the checkpoint of step 2 is written once more; "));
     CHECK(failures == 1);
     CHECK_NOTHROW(verify_checkpoint(checkpoint));
     CHECK(list_checkpoints(run.path / "checkpoints") == std::vector<std::int64_t>{1, 2});
@@ -181,6 +200,22 @@ TEST_CASE("a disk that keeps failing leaves the earlier checkpoint and no tempor
     CHECK(core::names_in(run.path / "checkpoints") == std::vector<std::string>{"step-00000001"});
     CHECK_NOTHROW(verify_checkpoint(first));
   }
+}
+
+TEST_CASE("a disk that keeps failing and removes nothing either warns of what stays") {
+  const test::TemporaryFolder run;
+  test::CrashDisk disk(run.path);
+  publish(run.path, 1, "weights", disk);
+  disk.before = [&](const std::string& operation, const fs::path&) {
+    if (operation == "sync") throw core::StorageError("the file", "cannot be synced");
+    if (operation == "remove") throw core::StorageError("the folder", "cannot be removed");
+  };
+  std::string error;
+  const std::string warnings = test::warnings_of([&] {
+    error = message_of<core::StorageError>([&] { publish(run.path, 2, "weights", disk); });
+  });
+  CHECK(warnings.ends_with("; warning: the folder: cannot be removed; "));
+  CHECK(error.starts_with("the folder: cannot be removed (the checkpoint of step 2 needs "));
 }
 
 TEST_CASE("the digest is over name, dtype, dimensions and bytes in the order of names") {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,29 +35,32 @@ struct Sensible {
 
   format::TrainState state;
   std::array<float, 2> weights{0.5F, -1}, average{};
+  float bias = -0.5;
+  std::string averaged = kWeightName;  // the parameter of `average`
   float updates;
   std::int64_t batches = 4;
-  std::string noted_step;  // beside the tensors
+  std::string noted_step;  // beside the tensors of the model
+  std::optional<std::string> optimizer_noted_step = std::nullopt;  // of the optimizer, if another
   std::string classes = "[\"zero\", \"one\"]", recipe = "{\"name\": \"test\"}";
 
   format::FileEntries write(core::Disk& disk, const std::filesystem::path& folder) const {
     const auto text = [&](const char* name, const std::string& bytes) {
       return std::pair(name, format::write_hashed(disk, folder / name, bytes));
     };
-    const auto tensors = [&](const char* name, std::vector<format::TensorBytes> described) {
+    const auto tensors = [&](const char* name, const std::string& noted,
+                             std::vector<format::TensorBytes> described) {
       return std::pair(name, format::write_safetensors(disk, folder / name, std::move(described),
-                                                       {{"step", noted_step}}));
+                                                       {{"step", noted}}));
     };
-    return {
-        text("state.json", format::render_state(state)), text("classes.json", classes),
-        text("recipe.json", recipe),
-        tensors("model.safetensors", {{kWeightName, "F32", {2}, std::as_bytes(std::span(weights))},
-                                      {"norm.num_batches_tracked", "I64", {}, as_bytes(batches)}}),
-        tensors("optimizer.safetensors", {{"step", "F32", {}, as_bytes(updates)},
-                                          {std::string("exp_avg/") + kWeightName,
-                                           "F32",
-                                           {2},
-                                           std::as_bytes(std::span(average))}})};
+    return {text("state.json", format::render_state(state)), text("classes.json", classes),
+            text("recipe.json", recipe),
+            tensors("model.safetensors", noted_step,
+                    {{"fc.bias", "F32", {1}, as_bytes(bias)},
+                     {kWeightName, "F32", {2}, std::as_bytes(std::span(weights))},
+                     {"norm.num_batches_tracked", "I64", {}, as_bytes(batches)}}),
+            tensors("optimizer.safetensors", optimizer_noted_step.value_or(noted_step),
+                    {{"step", "F32", {}, as_bytes(updates)},
+                     {"exp_avg/" + averaged, "F32", {2}, std::as_bytes(std::span(average))}})};
   }
 
   template <class Value>

@@ -5,11 +5,13 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "lib/core/clock.h"
 #include "lib/core/hash.h"
 #include "tests/format/checkpoint_support.h"
+#include "tests/format/crash_disk.h"
 #include "tests/temporary_folder.h"
 
 namespace fs = std::filesystem;
@@ -68,6 +70,35 @@ TEST_CASE("what is written is read, by name, and begins where its elements allow
   CHECK(message_of<core::InternalError>([&] {
           file.read(file.tensors()[1], std::as_writable_bytes(std::span(read)), 1);
         }) == "SafetensorsFile::read: 3 bytes from byte 1 of tensor \"b\"\n\", which has 3");
+}
+
+TEST_CASE("tensors lie by the size of their elements and by name, on room that was asked for") {
+  struct Watched : test::CrashDisk {
+    using CrashDisk::CrashDisk;
+    std::unique_ptr<core::DiskFile> create(const fs::path& path, std::int64_t bytes) override {
+      expected = bytes;
+      return CrashDisk::create(path, bytes);
+    }
+    std::int64_t expected = 0;
+  };
+  const test::TemporaryFolder folder;
+  Watched disk(folder.path);
+  const std::string bytes = "12345678";
+  std::vector<TensorBytes> tensors;
+  for (const char* name : {"f", "b", "d", "a", "e", "c"}) {
+    const std::string letter = name;
+    tensors.push_back({letter + "1", "U8", {1}, bytes_of(bytes).first(1)});
+    tensors.push_back({letter + "4", "F32", {1}, bytes_of(bytes).first(4)});
+    tensors.push_back({letter + "8", "I64", {1}, bytes_of(bytes)});
+  }
+  const FileEntry entry = write_safetensors(disk, folder.path / "a", tensors, {});
+  CHECK(disk.expected == entry.bytes);
+  std::vector<TensorInfo> read = SafetensorsFile(folder.path / "a").tensors();
+  std::sort(read.begin(), read.end(),
+            [](const TensorInfo& a, const TensorInfo& b) { return a.begin < b.begin; });
+  std::string order;
+  for (const TensorInfo& tensor : read) order += tensor.name + " ";
+  CHECK(order == "a8 b8 c8 d8 e8 f8 a4 b4 c4 d4 e4 f4 a1 b1 c1 d1 e1 f1 ");
 }
 
 TEST_CASE("a tensor whose bytes are not its shape is not written") {

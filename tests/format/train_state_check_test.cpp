@@ -68,6 +68,18 @@ TEST_CASE("each field that cannot be true beside the others is named") {
       {"best_metric: is 0.5, and the best step is -1",
        [](TrainState& state) { state.best_step = -1; }},
       {"best_step: is 51 after 50 steps", [](TrainState& state) { state.best_step = 51; }},
+      {"best_steps: has step 51 with 0.5 after 50 steps",
+       [](TrainState& state) {
+         state.best_steps = {{40, 0.6}, {51, 0.5}};
+       }},
+      {"best_steps: has step -1 with 0.5 after 50 steps",
+       [](TrainState& state) {
+         state.best_steps = {{-1, 0.5}};
+       }},
+      {"best_steps: has step 40 with inf after 50 steps",
+       [](TrainState& state) {
+         state.best_steps = {{40, HUGE_VAL}};
+       }},
       {"skipped_steps: is 51 of 50 steps", [](TrainState& state) { state.skipped_steps = 51; }},
       {"trained_s: is -1", [](TrainState& state) { state.trained_s = -1; }},
       {"seen_s: is -1", [](TrainState& state) { state.seen_s = -1; }},
@@ -81,6 +93,8 @@ TEST_CASE("each field that cannot be true beside the others is named") {
        }},
       {"schedule: is of step 30, and /step is 50",
        [](TrainState& state) { state.schedule["step"] = 30; }},
+      {"scaler: is of step 49, and /step is 50",
+       [](TrainState& state) { state.scaler["step"] = 49; }},
       {"random: is not an object", [](TrainState& state) { state.random = 1; }},
   };
   for (const auto& [fault, change] : cases) {

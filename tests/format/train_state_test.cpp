@@ -95,6 +95,17 @@ TEST_CASE("a field that is wrong, missing or unknown is named") {
   CHECK(error_where("[[3,2]", "[[3,\"2\"]") ==
         "state.json: /bucket_layout: is not a list of lists of whole numbers from 0\n  use another "
         "checkpoint");
+  for (const char* layout : {"{}", "[3]", "1"}) {
+    CHECK(error_where("[[3,2],[1,0],[]]", layout) ==
+          "state.json: /bucket_layout: is not a list of lists of whole numbers from 0\n  use "
+          "another checkpoint");
+  }
+  for (const char* ranked : {"[900]", "[900,0.985,1]", "[-1,0.985]", R"([900,"0.985"])", "900",
+                             "[900,0.985],[800,0.96]"}) {
+    CHECK(error_where("[900,0.985]", ranked) ==
+          "state.json: /best_steps: is not a list of [step, metric], the best first\n  use another "
+          "checkpoint");
+  }
   CHECK(error_where("[350,-1", "[350,-2") ==
         "state.json: /shard_sizes: is not a list of whole numbers from -1\n  use another "
         "checkpoint");
