@@ -46,6 +46,7 @@ void check(const RecipeArguments& arguments) {
   const recipe::Recipe recipe = recipe::load_recipe(path, overrides);
   const recipe::BatchPlan plan = plan_batch(recipe, arguments.nproc);
   recipe::check_sources(recipe);
+  recipe::check_weights(recipe);
   check_tokens(recipe, arguments.nproc);
   for (const std::string& idle : recipe::idle_keys(recipe, recipe::key_origins(path, overrides))) {
     core::warn("{}", idle);

@@ -89,6 +89,9 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOption
       busy_threads_(busy_threads_now()) {
   check_batch(request_.recipe, placement_);
   recipe::check_sources(request_.recipe);
+  if (request_.start != RunRequest::Start::kCheckpoint && !holds_run(output_)) {
+    recipe::check_weights(request_.recipe);
+  }
   check_tokens(request_.recipe, placement_.world_size());
   check_devices(request_.recipe, placement_);
   warn_of_patience(request_.recipe, hang_timeout_);

@@ -17,13 +17,16 @@ namespace {
 
 constexpr std::size_t kMostNamed = 10;
 
-// Why `path` is not a readable file (or folder); "" when it is.
-std::string fault(const std::string& path, bool is_folder) {
+enum class Kind { kFile, kFolder, kEither };
+
+// Why `path` is not a readable file or folder; "" when it is.
+std::string fault(const std::string& path, Kind kind) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0 || ::access(path.c_str(), R_OK) != 0) {
     return core::errno_text(errno);
   }
-  if (is_folder) return S_ISDIR(status.st_mode) ? "" : "not a folder";
+  if (kind == Kind::kEither) return "";
+  if (kind == Kind::kFolder) return S_ISDIR(status.st_mode) ? "" : "not a folder";
   return S_ISREG(status.st_mode) ? "" : "not a regular file";
 }
 
@@ -37,34 +40,26 @@ void collect(const Model& model, std::vector<Missing>& missing) {
   for (const Option& option : row->options) {
     if (!option.is_path()) continue;
     const std::string& path = model.text(option.key);
-    std::string reason = fault(path, false);
+    std::string reason = fault(path, Kind::kFile);
     if (!reason.empty()) missing.push_back({"/model/" + option.key, path, std::move(reason)});
   }
 }
 
 void collect(const Source& source, const std::string& pointer, std::vector<Missing>& missing) {
-  const auto look_at = [&](const std::string& path, const char* key, bool is_folder) {
+  const auto look_at = [&](const std::string& path, const char* key, Kind kind) {
     if (core::is_url(path)) return;
-    std::string reason = fault(path, is_folder);
+    std::string reason = fault(path, kind);
     if (!reason.empty()) missing.push_back({pointer + key, path, std::move(reason)});
   };
-  for (const std::string& shard : source.shards) look_at(shard, "/shards", false);
-  for (const std::string& file : source.tokens) look_at(file, "/tokens", false);
-  if (!source.folder.empty()) look_at(source.folder, "/folder", true);
+  for (const std::string& shard : source.shards) look_at(shard, "/shards", Kind::kFile);
+  for (const std::string& file : source.tokens) look_at(file, "/tokens", Kind::kFile);
+  if (!source.folder.empty()) look_at(source.folder, "/folder", Kind::kFolder);
   for (std::size_t i = 0; i < source.sources.size(); ++i) {
     collect(source.sources[i], fmt::format("{}/sources/{}", pointer, i), missing);
   }
 }
 
-}  // namespace
-
-void check_sources(const Recipe& recipe) {
-  std::vector<Missing> missing;
-  collect(recipe.model, missing);
-  collect(recipe.data.train, "/data/train", missing);
-  for (const auto& [name, source] : held_out(recipe.data)) {
-    collect(*source, fmt::format("/data/{}", name), missing);
-  }
+void refuse(const std::vector<Missing>& missing) {
   if (missing.empty()) return;
   std::string others;
   for (std::size_t i = 1; i < missing.size() && i < kMostNamed; ++i) {
@@ -77,6 +72,25 @@ void check_sources(const Recipe& recipe) {
       fmt::format("{}: {}", missing[0].pointer, core::escape_control(missing[0].path)),
       missing[0].reason,
       "make the files, or correct the path; paths are relative to the working directory" + others);
+}
+
+}  // namespace
+
+void check_sources(const Recipe& recipe) {
+  std::vector<Missing> missing;
+  collect(recipe.model, missing);
+  collect(recipe.data.train, "/data/train", missing);
+  for (const auto& [name, source] : held_out(recipe.data)) {
+    collect(*source, fmt::format("/data/{}", name), missing);
+  }
+  refuse(missing);
+}
+
+void check_weights(const Recipe& recipe) {
+  if (!recipe.model.weights) return;
+  const std::string& path = recipe.model.weights->path;
+  std::string reason = fault(path, Kind::kEither);
+  if (!reason.empty()) refuse({{"/model/weights/path", path, std::move(reason)}});
 }
 
 }  // namespace scaletrain::recipe

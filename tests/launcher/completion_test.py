@@ -55,7 +55,7 @@ class Completion(LaunchTestCase):
         self.assertEqual({"node", "socket", "exclusive", "core-complex"},
                          set(complete("scaletrain launch --numa-binding ")))
         self.assertEqual({"optimizer.lr=", "optimizer.lr_base_batch="},
-                         set(complete("scaletrain launch --set optimizer.l")))
+                         set(complete("scaletrain launch --set optimizer.lr")))
 
     def test_bash(self):
         self.in_shell("bash", "-n", str(self.script("bash")))

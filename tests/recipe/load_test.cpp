@@ -127,7 +127,7 @@ r.json:5: /optimizer: "lr" is missing
 r.json:5: /optimizer/beta1: 1 is out of range
   use a number of at least 0 and below 1
 r.json:5: /optimizer/learning_rate: "learning_rate" is not a key here
-  use one of: name, lr, weight_decay, decay_norm_and_bias, lr_base_batch, beta1, beta2, eps
+  use one of: name, lr, weight_decay, decay_norm_and_bias, layer_decay, lr_base_batch, beta1, beta2, eps
 r.json:6: /presicion: "presicion" is not a key here
   did you mean "precision"?
 r.json:7: /loss/label_smoothing: "lots" is not a number

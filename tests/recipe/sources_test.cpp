@@ -54,4 +54,20 @@ TEST_CASE("check_sources looks at a model's file") {
   CHECK_THROWS_WITH_AS(check_sources(recipe), expected.c_str(), core::DataError);
 }
 
+TEST_CASE("check_weights takes a file or a folder") {
+  const test::TemporaryFolder folder;
+  Recipe recipe;
+  CHECK_NOTHROW(check_weights(recipe));
+  recipe.model.weights.emplace().path = folder.path.string();
+  CHECK_NOTHROW(check_weights(recipe));
+  recipe.model.weights->path = folder.write("model.safetensors", "x");
+  CHECK_NOTHROW(check_weights(recipe));
+  recipe.model.weights->path = folder.path.string() + "/absent";
+  const std::string expected =
+      "/model/weights/path: " + folder.path.string() +
+      "/absent: No such file or directory (ENOENT)\n  make the files, or correct the path; paths "
+      "are relative to the working directory";
+  CHECK_THROWS_WITH_AS(check_weights(recipe), expected.c_str(), core::DataError);
+}
+
 }  // namespace scaletrain::recipe

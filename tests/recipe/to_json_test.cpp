@@ -18,6 +18,9 @@ const std::vector<std::vector<std::string>>& choices() {
       {"seed=0", "seed=9007199254740991", "seed=17"},
       {R"(model={"name": "vit_tiny", "num_classes": 2, "mlp_ratio": 3.3, "heads": 6})",
        R"(model={"name": "resnet50", "num_classes": 1000, "zero_init_residual": true})",
+       R"(model={"name": "mlp", "num_classes": 7, "weights": "w.pt", "freeze": "fc1.*"})",
+       R"(model={"name": "mlp", "num_classes": 7, "linear_probe": true, "weights": {"path": "/r",
+          "part": "ema", "new_head": true, "allow_missing": ["a", "b"], "allow_unused": "c"}})",
        R"(model={"name": "convnext_tiny", "num_classes": 3, "patch_size": 2, "layer_scale": 0})",
        R"(model={"name": "mobilenet_v3_small", "num_classes": 3, "norm": "sync_batch"})",
        R"(model={"name": "mlp", "num_classes": 7, "dropout": 0.1})"},
@@ -46,7 +49,8 @@ const std::vector<std::vector<std::string>>& choices() {
       {"steps=1", "steps=1000000000000", "epochs=0.1", "epochs=3"},
       {"precision=bf16", "precision=fp32"},
       {R"(optimizer={"name": "adamw", "lr": 1e-300, "eps": 1e-12, "beta1": 0})",
-       R"(optimizer={"name": "sgd", "lr": 0.1, "nesterov": true, "lr_base_batch": 256})",
+       R"(optimizer={"name": "sgd", "lr": 0.1, "nesterov": true, "lr_base_batch": 256,
+          "layer_decay": 0.75})",
        R"(optimizer={"name": "sgd", "lr": 1, "weight_decay": 1e-4, "decay_norm_and_bias": true})"},
       {R"(schedule.decay={"name": "step", "every_epochs": 0.5})",
        R"(schedule.decay={"name": "polynomial", "power": 2})", "schedule=cosine"},
@@ -103,10 +107,12 @@ TEST_CASE("the resolved recipe has every key with a value") {
   CHECK_FALSE(json.contains("steps"));
   CHECK_FALSE(json.contains("extends"));
   CHECK_FALSE(json.contains("clip"));
-  CHECK(
-      json.at("model") ==
-      nlohmann::json{
-          {"name", "mlp"}, {"num_classes", 10}, {"hidden", 256}, {"layers", 2}, {"dropout", 0.0}});
+  CHECK(json.at("model") == nlohmann::json{{"name", "mlp"},
+                                           {"num_classes", 10},
+                                           {"linear_probe", false},
+                                           {"hidden", 256},
+                                           {"layers", 2},
+                                           {"dropout", 0.0}});
   CHECK(json.at("batch") == nlohmann::json{{"per_device", 32}, {"accumulate", 1}});
   CHECK(json.at("schedule") == nlohmann::json{{"decay", {{"name", "constant"}}}});
   CHECK(json.at("log") == nlohmann::json{{"every", {{"steps", 10}}}});

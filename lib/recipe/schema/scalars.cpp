@@ -157,6 +157,56 @@ class RunName : public Type {
   std::string& value_;
 };
 
+class Text : public Type {
+ public:
+  Text(std::string& value, std::string phrase) : value_(value), phrase_(std::move(phrase)) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const std::string* const text = read_text(node, pointer, *this, problems);
+    if (text != nullptr) value_ = *text;
+  }
+  Json write() const override { return value_.empty() ? Json() : Json(value_); }
+  Json schema() const override { return {{"type", "string"}, {"minLength", 1}}; }
+  std::string phrase() const override { return phrase_; }
+
+ private:
+  std::string& value_;
+  std::string phrase_;
+};
+
+class Texts : public Type {
+ public:
+  Texts(std::vector<std::string>& value, std::string phrase)
+      : value_(value), phrase_(std::move(phrase)) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    value_.clear();
+    if (node.text() != nullptr) return read_one(node, pointer, problems);
+    const Node::Array* const items = node.array();
+    if (items == nullptr) {
+      return add_wrong_type(problems, node, pointer, "a text or a list", *this);
+    }
+    for (std::size_t i = 0; i < items->size(); ++i) {
+      read_one((*items)[i], child_pointer(pointer, std::to_string(i)), problems);
+    }
+  }
+  Json write() const override { return value_.empty() ? Json() : Json(value_); }
+  Json schema() const override {
+    const Json text{{"type", "string"}, {"minLength", 1}};
+    return {{"anyOf", {text, {{"type", "array"}, {"items", text}}}}};
+  }
+  std::string phrase() const override { return phrase_ + ", or a list of them"; }
+
+ private:
+  void read_one(const Node& node, const std::string& pointer, Problems& problems) {
+    const std::string* const text = read_text(node, pointer, *this, problems);
+    if (text != nullptr) value_.push_back(*text);
+  }
+
+  std::vector<std::string>& value_;
+  std::string phrase_;
+};
+
 class Numbers : public Type {
  public:
   Numbers(std::vector<double>& value, std::optional<std::size_t> count, Range range)
@@ -248,6 +298,12 @@ bool is_plain_name(const std::string& name) {
   return !name.empty() && name.size() <= 100 &&
          std::all_of(name.begin(), name.end(), is_name_character) && name[0] != '.' &&
          name[0] != '-';
+}
+TypePtr text(std::string& value, std::string phrase) {
+  return std::make_unique<Text>(value, std::move(phrase));
+}
+TypePtr texts(std::vector<std::string>& value, std::string phrase) {
+  return std::make_unique<Texts>(value, std::move(phrase));
 }
 TypePtr numbers(std::vector<double>& value, std::size_t count, Range range) {
   return std::make_unique<Numbers>(value, count, range);

@@ -58,6 +58,10 @@ TypePtr number(double& value, Range range);
 TypePtr flag(bool& value);
 TypePtr choice(std::string& value, std::vector<std::string> allowed);
 TypePtr run_name(std::string& value);  // letters, digits, '.', '_', '-': names a folder
+// A plain text, without control characters; "" stands for none.
+TypePtr text(std::string& value, std::string phrase);
+// One text or a list of them, none of them empty; an empty vector stands for no list.
+TypePtr texts(std::vector<std::string>& value, std::string phrase);
 TypePtr numbers(std::vector<double>& value, std::size_t count, Range range);
 TypePtr numbers(std::vector<double>& value, Range range);  // any count but 0; none where left out
 

@@ -22,9 +22,13 @@ std::string norm_of(const Model& model) {
 
 TypePtr describe(Model& value) {
   return component(value, value.catalog->models, [&value](Object& keys, const Row* row) {
+    keys.add("weights", describe(value.weights), "what it starts from; a resume does not read it")
+        .add("freeze", texts(value.freeze, "a name of parameters, with * for any characters"),
+             "parameters that are not trained; a BatchNorm among them keeps its statistics");
     if (row != nullptr && find_task(row->task)->reads != TaskRow::Reads::kImages) return;
     keys.require("num_classes", integer(value.num_classes, from(1).to(kMostCount)),
-                 "number of classes");
+                 "number of classes")
+        .add("linear_probe", flag(value.linear_probe), "nothing but the head is trained");
   });
 }
 

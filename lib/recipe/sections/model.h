@@ -2,17 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/recipe/catalog.h"
 #include "lib/recipe/sections/batch.h"
 #include "lib/recipe/sections/section.h"
+#include "lib/recipe/sections/weights.h"
 #include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 
 struct Model : Component {
   std::int64_t num_classes = 0;             // required for classifiers
+  std::optional<Weights> weights;           // what it starts from
+  std::vector<std::string> freeze;          // patterns (lib/core/glob.h) of parameters not trained
+  bool linear_probe = false;                // nothing but the head is trained
   CatalogPtr catalog = built_in_catalog();  // that it is chosen from
 
   // Of the model's name.

@@ -59,4 +59,25 @@ TEST_CASE("a ConvNeXt halves its maps three times: eight patches of its stem fit
         "no error");
 }
 
+TEST_CASE("what is frozen is a pattern or a list of them") {
+  const auto frozen = [](const std::string& set) {
+    return parse_recipe(minimal_recipe(), "r.json", {set}).model.freeze;
+  };
+  CHECK((frozen("model.freeze=fc1.*") == std::vector<std::string>{"fc1.*"}));
+  CHECK((frozen(R"(model.freeze=["fc1.*", "*.bias"])") ==
+         std::vector<std::string>{"fc1.*", "*.bias"}));
+  CHECK(frozen("model.freeze=[]").empty());
+}
+
+TEST_CASE("mistakes about what is frozen name what is allowed") {
+  CHECK(error_of(minimal_recipe(), {"model.freeze=3"}) ==
+        "--set model.freeze: 3 is not a text or a list\n"
+        "  use a name of parameters, with * for any characters, or a list of them");
+  CHECK(error_of(minimal_recipe(), {R"(model.freeze=["a", ""])"}) ==
+        "--set model.freeze: /model/freeze/1: is empty\n"
+        "  use a name of parameters, with * for any characters, or a list of them");
+  CHECK(error_of(minimal_recipe(), {"optimizer.layer_decay=0"}) ==
+        "--set optimizer.layer_decay: 0 is out of range\n  use a number above 0 and at most 1");
+}
+
 }  // namespace scaletrain::recipe

@@ -1,0 +1,23 @@
+// What a model starts from in place of its initialisation.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/sections/section.h"
+
+namespace scaletrain::recipe {
+
+struct Weights {
+  std::string path;  // absolute: what find_weight_files (lib/format/weights/weight_files.h) takes
+  std::string part;  // of a file of torch.save (lib/format/pt/pt_part.h); "": the model's
+  bool new_head = false;  // the head stays as initialised, whether the file has one or not
+  // Patterns (lib/core/glob.h) of names: the model's that the file may lack, and the file's that
+  // the model may lack.
+  std::vector<std::string> allow_missing, allow_unused;
+};
+
+TypePtr describe(std::optional<Weights>& value);
+
+}  // namespace scaletrain::recipe
