@@ -18,7 +18,7 @@ namespace scaletrain::optim {
 ForeachOptimizer::ForeachOptimizer(const recipe::Optimizer& config,
                                    const std::vector<NamedParameter>& parameters, Decay decay,
                                    std::vector<Kind> kinds)
-    : decay_(decay), kinds_(std::move(kinds)), groups_(split_by_decay(config, parameters)) {
+    : decay_(decay), kinds_(std::move(kinds)), groups_(make_groups(config, parameters)) {
   const at::Device device =
       parameters.empty() ? at::Device(at::kCPU) : parameters.front().tensor.device();
   number_options_ = at::TensorOptions(at::kDouble).device(device);
@@ -59,10 +59,12 @@ void ForeachOptimizer::step(double lr, const std::optional<at::Tensor>& found_in
         gradient = at::where(found_inf->ne(0), at::zeros_like(gradient), gradient);
       }
     }
+    StepNumbers of_group = numbers;
+    of_group.lr = numbers.lr * groups_[i].lr_scale();
     if (decay != 0 && decay_ == Decay::kDecoupled) {
-      multiply(lists.parameters, 1 - numbers.lr * decay);
+      multiply(lists.parameters, 1 - of_group.lr * decay);
     }
-    update(numbers, lists);
+    update(of_group, lists);
   }
   steps_.add_(numbers.taken);
 }

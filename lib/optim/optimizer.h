@@ -23,7 +23,8 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // One update with the gradients as they are, at learning rate `lr`. `found_inf`, a 0-dim float on
+  // One update with the gradients as they are, at learning rate `lr` times each parameter's
+  // lr_scale. `found_inf`, a 0-dim float on
   // the parameters' device, is 1 where a gradient is not finite: then parameters and state stay as
   // they are, bit for bit, which the kernels see for themselves; otherwise it is 0. Throws
   // core::InternalError naming a parameter without a gradient.

@@ -55,17 +55,20 @@ void ParameterGroup::name_state(const char* kind, const GroupState& state,
   }
 }
 
-std::vector<ParameterGroup> split_by_decay(const recipe::Optimizer& config,
-                                           const std::vector<NamedParameter>& parameters) {
-  ParameterGroup decayed(config.weight_decay), plain(0);
-  for (const NamedParameter& parameter : parameters) {
-    const bool decays =
-        config.decay_norm_and_bias || (parameter.decays && parameter.dimensions() > 1);
-    (decays ? decayed : plain).add(parameter);
-  }
+std::vector<ParameterGroup> make_groups(const recipe::Optimizer& config,
+                                        const std::vector<NamedParameter>& parameters) {
   std::vector<ParameterGroup> groups;
-  if (!decayed.empty()) groups.push_back(std::move(decayed));
-  if (!plain.empty()) groups.push_back(std::move(plain));
+  for (const bool of_decayed : {true, false}) {
+    std::map<double, std::size_t> by_scale;  // group numbers
+    for (const NamedParameter& parameter : parameters) {
+      const bool decays =
+          config.decay_norm_and_bias || (parameter.decays && parameter.dimensions() > 1);
+      if (decays != of_decayed) continue;
+      const auto [found, is_new] = by_scale.emplace(parameter.lr_scale, groups.size());
+      if (is_new) groups.emplace_back(decays ? config.weight_decay : 0, parameter.lr_scale);
+      groups[found->second].add(parameter);
+    }
+  }
   return groups;
 }
 

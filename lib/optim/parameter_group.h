@@ -1,4 +1,4 @@
-// Parameters that share a weight decay, as the lists that a fused kernel takes.
+// Parameters that share a weight decay and a learning rate, as the lists that a fused kernel takes.
 //
 // The kernels get one-dimensional views: element by element they need no shape, and ATen's AdamW
 // is slower on channels-last tensors than on flat ones (docs/performance.md).
@@ -21,11 +21,12 @@ struct GroupState {
 
 class ParameterGroup {
  public:
-  explicit ParameterGroup(double weight_decay) : weight_decay_(weight_decay) {}
+  ParameterGroup(double weight_decay, double lr_scale)
+      : weight_decay_(weight_decay), lr_scale_(lr_scale) {}
   void add(const NamedParameter& parameter);
 
-  bool empty() const { return parameters_.empty(); }
   double weight_decay() const { return weight_decay_; }
+  double lr_scale() const { return lr_scale_; }  // its learning rate over the optimizer's
   const std::vector<at::Tensor>& flat_parameters() const { return flat_parameters_; }
 
   // The gradients, each in its parameter's memory layout. Throws core::InternalError naming a
@@ -39,13 +40,13 @@ class ParameterGroup {
                   std::map<std::string, at::Tensor>& named) const;
 
  private:
-  double weight_decay_;
+  double weight_decay_, lr_scale_;
   std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_, flat_parameters_;
 };
 
-// The parameters with weight decay and those without; a group may be missing, never empty.
-std::vector<ParameterGroup> split_by_decay(const recipe::Optimizer& config,
-                                           const std::vector<NamedParameter>& parameters);
+// The parameters with weight decay and those without, each by learning rate; none is empty.
+std::vector<ParameterGroup> make_groups(const recipe::Optimizer& config,
+                                        const std::vector<NamedParameter>& parameters);
 
 }  // namespace scaletrain::optim

@@ -18,6 +18,8 @@ struct NamedParameter {
   std::int64_t begin = 0;
   // Whether the model wants weight decay on it.
   bool decays = true;
+  // Its learning rate over the optimizer's.
+  double lr_scale = 1;
   // Whether this rank counts it in sums over the whole model: one of the ranks of a replica that
   // own the same elements does.
   bool counts = true;

@@ -104,6 +104,33 @@ TEST_CASE("weight decay leaves out norms, biases and what the model excludes, un
   }
 }
 
+TEST_CASE("a parameter's scale multiplies its learning rate, and its weight decay with it") {
+  for (recipe::Optimizer config : {sgd(0), adamw()}) {
+    CAPTURE(config.name);
+    config.weight_decay = 0.1;
+    // Of two scales in each kind of group, one of them twice.
+    std::vector<NamedParameter> parameters, alone;
+    for (const double scale : {1.0, 0.5, 0.25, 0.5}) {
+      for (const std::vector<std::int64_t>& shape :
+           {std::vector<std::int64_t>{2, 2}, std::vector<std::int64_t>{2}}) {
+        const std::string name = std::to_string(parameters.size());
+        parameters.push_back({.name = name, .tensor = parameter(shape, 1), .lr_scale = scale});
+        alone.push_back({.name = name, .tensor = parameter(shape, 1)});
+      }
+    }
+    const auto optimizer = optim::make_optimizer(config, parameters);
+    for (const NamedParameter& p : parameters) set_gradient(p.tensor, 0.5);
+    optimizer->step(0.1);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      set_gradient(alone[i].tensor, 0.5);
+      optim::make_optimizer(config, {alone[i]})->step(0.1 * parameters[i].lr_scale);
+      CAPTURE(i);
+      CHECK((at::equal(parameters[i].tensor, alone[i].tensor)));
+    }
+    CHECK(first(parameters[4].tensor) > first(parameters[0].tensor));
+  }
+}
+
 TEST_CASE("a piece in one dimension decays as its logical tensor does") {
   recipe::Optimizer config = sgd(0);
   config.weight_decay = 0.1;

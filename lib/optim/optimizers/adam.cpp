@@ -32,7 +32,7 @@ class Adam : public Optimizer {
         beta1_(config.number("beta1")),
         beta2_(config.number("beta2")),
         eps_(config.number("eps")),
-        groups_(split_by_decay(config, parameters)) {
+        groups_(make_groups(config, parameters)) {
     for (const ParameterGroup& group : groups_) {
       moments_.push_back({.average = group.make_state(), .squared_average = group.make_state()});
     }
@@ -50,8 +50,9 @@ class Adam : public Optimizer {
       // The kernel wants a count for each parameter; they all count the same steps.
       const std::vector<at::Tensor> steps(parameters.size(), steps_);
       kernel_(parameters, groups_[i].flat_gradients(), moments_[i].average.flat,
-              moments_[i].squared_average.flat, /*max_exp_avg_sqs=*/{}, steps, lr, beta1_, beta2_,
-              groups_[i].weight_decay(), eps_, /*amsgrad=*/false, /*maximize=*/false,
+              moments_[i].squared_average.flat, /*max_exp_avg_sqs=*/{}, steps,
+              lr * groups_[i].lr_scale(), beta1_, beta2_, groups_[i].weight_decay(), eps_,
+              /*amsgrad=*/false, /*maximize=*/false,
               /*grad_scale=*/{}, found_inf);
     }
     if (found_inf) steps_.sub_(*found_inf);  // a step that was left out is not counted

@@ -15,7 +15,7 @@ class Sgd : public Optimizer {
   Sgd(const recipe::Optimizer& config, const std::vector<NamedParameter>& parameters)
       : momentum_(config.number("momentum")),
         nesterov_(config.flag("nesterov")),
-        groups_(split_by_decay(config, parameters)) {
+        groups_(make_groups(config, parameters)) {
     for (const ParameterGroup& group : groups_) {
       velocities_.push_back(momentum_ > 0 ? group.make_state() : GroupState());
     }
@@ -28,7 +28,8 @@ class Sgd : public Optimizer {
       // PyTorch's first step copies the gradient into v; from v = 0 the general formula gives the
       // same, and then the first step after a resume is no special case.
       at::_fused_sgd_(groups_[i].flat_parameters(), groups_[i].flat_gradients(),
-                      velocities_[i].flat, groups_[i].weight_decay(), momentum_, lr,
+                      velocities_[i].flat, groups_[i].weight_decay(), momentum_,
+                      lr * groups_[i].lr_scale(),
                       /*dampening=*/0, nesterov_,
                       /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, found_inf);
     }
