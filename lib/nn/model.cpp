@@ -28,6 +28,12 @@ void Model::initialise(const std::string& name, const at::Tensor& logical,
                             "its model's initialise() must");
 }
 
+std::vector<std::vector<std::string>> Model::layers() {
+  std::vector<std::vector<std::string>> result;
+  for (const units::Unit& unit : units()) result.push_back(unit.tensors);
+  return result;
+}
+
 units::Unit Model::unit(std::string name, const std::vector<std::string>& paths,
                         std::function<units::Flow(units::Flow, const units::Context&)> run) const {
   units::Unit result{.name = std::move(name), .tensors = {}, .run = std::move(run)};

@@ -11,6 +11,7 @@
 #include "lib/nn/factory.h"
 #include "lib/recipe/recipe.h"
 #include "lib/units/unit.h"
+#include "lib/units/weight_rules.h"
 
 namespace scaletrain::nn {
 
@@ -36,6 +37,13 @@ class Model : public torch::nn::Module {
 
   // Whether weight decay is for the parameter of this name (lib/optim/optimizer.h).
   virtual bool decays(const std::string& /*name*/) const { return true; }
+
+  // What of it can be made to fit when it starts from weights, and which part is its head.
+  virtual units::WeightRules weight_rules() const { return {}; }
+
+  // The names of its tensors from the input to the head, for learning rates by layer; a tied tensor
+  // is where it comes first. Unless a model says otherwise, its units.
+  virtual std::vector<std::vector<std::string>> layers();
 
  protected:
   // A unit whose tensors are those of the modules `paths` ("layer1.0") and the model's own tensors

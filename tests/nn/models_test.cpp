@@ -206,4 +206,53 @@ TEST_CASE("a model that no row names is a mistake of the programmer") {
                        "no model is called \"resnet19\"", std::logic_error);
 }
 
+TEST_CASE("what a model says of weights names tensors of its own, of the shapes that it says") {
+  std::set<std::string> with_head;
+  for (const std::string& name : model_names()) {
+    CAPTURE(name);
+    const auto model = make_blank_model(model_recipe(name), 32);
+    const units::WeightRules rules = model->weight_rules();
+    const auto parameters = model->named_parameters();
+    if (!rules.head.empty()) {
+      with_head.insert(name);
+      CHECK(parameters[rules.head + ".weight"].size(0) == 10);
+      CHECK(parameters[rules.head + ".bias"].size(0) == 10);
+    }
+    if (!rules.input.empty()) CHECK(parameters[rules.input].size(1) == 3);
+    if (!rules.positions.empty()) CHECK(parameters[rules.positions].size(0) == 8);
+    if (!rules.patch_positions.empty()) {
+      const std::int64_t positions = parameters[rules.patch_positions].size(1);
+      const std::int64_t side = 32 / model_recipe(name).integer("patch_size");
+      CHECK(positions == side * side + rules.first_tokens);
+    }
+    for (const auto& item : rules.also_called) {
+      CHECK(parameters.contains(item.second));
+      CHECK_FALSE(parameters.contains(item.first));
+    }
+  }
+  for (const char* const name : {"resnet50", "vit_base", "convnext_tiny", "mobilenet_v3_small"}) {
+    CHECK(with_head.contains(name));
+  }
+}
+
+TEST_CASE("every tensor of a model is in a layer, and the head is in the last") {
+  for (const std::string& name : model_names()) {
+    CAPTURE(name);
+    const auto model = make_blank_model(model_recipe(name), 32);
+    const std::vector<std::vector<std::string>> layers = model->layers();
+    std::set<std::string> seen;
+    for (const auto& layer : layers) {
+      CHECK_FALSE(layer.empty());
+      seen.insert(layer.begin(), layer.end());
+    }
+    for (const std::string& parameter : model->named_parameters().keys()) {
+      CAPTURE(parameter);
+      CHECK(seen.contains(parameter));
+    }
+    const std::string head = model->weight_rules().head + ".weight";
+    CHECK(std::count(layers.back().begin(), layers.back().end(), head) ==
+          (head == ".weight" ? 0 : 1));
+  }
+}
+
 }  // namespace scaletrain::nn

@@ -49,6 +49,10 @@ class BatchNorm : public ImageNorm {
   explicit BatchNorm(std::int64_t channels) : BatchNorm(channels, Options{}) {}
   BatchNorm(std::int64_t channels, const Options& options);
 
+  // A norm whose weight is frozen stays in evaluation mode: it normalises by its running statistics
+  // and leaves them as they are.
+  void train(bool on = true) override { Norm::train(on && weight_.requires_grad()); }
+
   // In training it normalises by the batch, and moves its running statistics unless the unit runs
   // again.
   at::Tensor forward(const at::Tensor& input, const units::Context& context) override;

@@ -180,6 +180,21 @@ class ConvNext : public Model {
     }
   }
 
+  units::WeightRules weight_rules() const override {
+    return {.head = "head.fc", .input = "stem.0.weight"};
+  }
+
+  // As timm's group_matcher(): what makes a stage's maps smaller belongs to its first block.
+  std::vector<std::vector<std::string>> layers() override {
+    std::vector<std::vector<std::string>> result;
+    bool joins = false;
+    for (const units::Unit& unit : units()) {
+      if (!std::exchange(joins, unit.name.ends_with(".downsample"))) result.emplace_back();
+      result.back().insert(result.back().end(), unit.tensors.begin(), unit.tensors.end());
+    }
+    return result;
+  }
+
  private:
   double layer_scale_;
   std::shared_ptr<Conv2d> stem_;

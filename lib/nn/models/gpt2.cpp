@@ -104,6 +104,7 @@ class Gpt2 : public Model {
  public:
   explicit Gpt2(const Gpt2Config& config)
       : dropout_(config.dropout),
+        heads_(config.heads),
         last_std_(kStd / std::sqrt(2 * static_cast<double>(config.depth))),
         tokens_(register_module("wte", std::make_shared<Embedding>(config.vocabulary, config.dim))),
         positions_(
@@ -152,6 +153,13 @@ class Gpt2 : public Model {
     }
   }
 
+  units::WeightRules weight_rules() const override {
+    return {.positions = "wpe.weight",
+            .heads = heads_,
+            .heads_name = "n_head",
+            .also_called = {{"lm_head.weight", "wte.weight"}}};
+  }
+
  private:
   // What is added for where each of the tokens stands: [tokens, dim], or [batch, tokens, dim].
   Tensor places(std::int64_t tokens, const Context& context) const {
@@ -159,7 +167,9 @@ class Gpt2 : public Model {
     return positions_->rows(context.cache ? context.cache->length() : 0, tokens);
   }
 
-  double dropout_, last_std_;
+  double dropout_;
+  std::int64_t heads_;
+  double last_std_;
   std::shared_ptr<Embedding> tokens_, positions_;
   std::vector<std::shared_ptr<Gpt2Block>> blocks_;
   std::shared_ptr<LayerNorm> norm_;

@@ -145,7 +145,8 @@ class LlamaTrunk : public torch::nn::Module {
 class Llama : public Model {
  public:
   explicit Llama(const LlamaConfig& config)
-      : trunk_(register_module("model", std::make_shared<LlamaTrunk>(config))) {
+      : heads_(config.heads),
+        trunk_(register_module("model", std::make_shared<LlamaTrunk>(config))) {
     if (!config.tied) {
       head_ = register_module("lm_head", make_projection(config.dim, config.vocabulary));
     }
@@ -183,7 +184,14 @@ class Llama : public Model {
     }
   }
 
+  units::WeightRules weight_rules() const override {
+    units::WeightRules rules{.heads = heads_, .heads_name = "num_attention_heads"};
+    if (!head_) rules.also_called = {{"lm_head.weight", "model.embed_tokens.weight"}};
+    return rules;
+  }
+
  private:
+  std::int64_t heads_;
   std::shared_ptr<LlamaTrunk> trunk_;
   std::shared_ptr<Linear> head_;  // null: the embedding is the head
 };

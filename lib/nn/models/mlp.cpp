@@ -44,6 +44,8 @@ class Mlp : public Model {
     return result;
   }
 
+  units::WeightRules weight_rules() const override { return {.head = "head"}; }
+
  private:
   double dropout_;
   std::vector<std::shared_ptr<Linear>> hidden_;

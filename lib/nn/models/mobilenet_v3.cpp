@@ -180,6 +180,10 @@ class MobileNetV3 : public Model {
     }
   }
 
+  units::WeightRules weight_rules() const override {
+    return {.head = "classifier.3", .input = "features.0.0.weight"};
+  }
+
  private:
   double dropout_;
   std::shared_ptr<ConvNorm> stem_, last_;

@@ -204,6 +204,10 @@ class ResNet : public Model {
     }
   }
 
+  units::WeightRules weight_rules() const override {
+    return {.head = "fc", .input = deep_stem_ ? "conv1.0.weight" : "conv1.weight"};
+  }
+
  private:
   // Of a block: "layer1.0.bn2.weight" where a block has two convolutions.
   bool is_last_norm(const std::string& name) const {

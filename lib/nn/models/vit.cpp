@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -131,7 +132,8 @@ class PatchEmbed : public torch::nn::Module {
 
 class Vit : public Model {
  public:
-  Vit(const VitConfig& config, std::int64_t classes) : dropout_(config.dropout) {
+  Vit(const VitConfig& config, std::int64_t classes)
+      : dropout_(config.dropout), heads_(config.heads) {
     if (config.class_token) {
       class_token_ = register_parameter("cls_token", at::empty({1, 1, config.dim}));
     }
@@ -187,6 +189,26 @@ class Vit : public Model {
     return name != "cls_token" && name != "pos_embed";
   }
 
+  units::WeightRules weight_rules() const override {
+    return {.head = "head",
+            .input = "patch_embed.proj.weight",
+            .patch_positions = "pos_embed",
+            .first_tokens = class_token_.defined() ? 1 : 0,
+            .heads = heads_};
+  }
+
+  // As timm's group_matcher(): "norm" belongs to the last block, "fc_norm" to the head.
+  std::vector<std::vector<std::string>> layers() override {
+    std::vector<std::vector<std::string>> result = Model::layers();
+    std::vector<std::string>& head = result.back();
+    const auto norm = std::stable_partition(
+        head.begin(), head.end(), [](const auto& name) { return !name.starts_with("norm."); });
+    std::vector<std::string>& last_block = result[result.size() - 2];
+    last_block.insert(last_block.end(), norm, head.end());
+    head.erase(norm, head.end());
+    return result;
+  }
+
  private:
   // timm's, by whether it stands before or after the mean.
   const char* norm_name() const { return class_token_.defined() ? "norm" : "fc_norm"; }
@@ -201,6 +223,7 @@ class Vit : public Model {
   }
 
   double dropout_;
+  std::int64_t heads_;
   Tensor class_token_;  // undefined where the model has none
   Tensor positions_;
   std::shared_ptr<PatchEmbed> patch_embed_;

@@ -89,4 +89,24 @@ TEST_CASE("a norm starts with weights of one and biases of zero") {
   CHECK(at::equal(bias, at::zeros({3})));
 }
 
+TEST_CASE("a BatchNorm whose weight is frozen stays in evaluation mode") {
+  torch::manual_seed(5);
+  BatchNorm norm(3);
+  const at::NoGradGuard no_grad;
+  norm.named_parameters()["weight"].fill_(1).set_requires_grad(false);
+  norm.named_parameters()["bias"].zero_();
+  const at::Tensor input = torch::randn({2, 3, 4, 4}) + 5;
+  norm.train();
+  CHECK_FALSE(norm.is_training());
+  CHECK((at::allclose(norm.forward(input, {}), input, 1e-4, 1e-4)));
+  CHECK((norm.named_buffers()["running_mean"].eq(0).all().item<bool>()));
+  CHECK((norm.named_buffers()["num_batches_tracked"].eq(0).all().item<bool>()));
+  norm.named_parameters()["weight"].set_requires_grad(true);
+  norm.train();
+  norm.forward(input, {});
+  CHECK((norm.named_buffers()["running_mean"].gt(0.1).all().item<bool>()));
+  norm.eval();
+  CHECK_FALSE(norm.is_training());
+}
+
 }  // namespace scaletrain::nn
