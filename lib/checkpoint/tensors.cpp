@@ -7,6 +7,7 @@
 
 #include <array>
 
+#include "lib/checkpoint/differences.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::checkpoint {
@@ -38,37 +39,18 @@ std::string dtype_name(const std::string& tensor, at::ScalarType type) {
                                                             tensor, c10::toString(type)));
 }
 
-std::string shape_text(at::IntArrayRef shape) {
-  return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", "));
+}  // namespace
+
+std::optional<at::ScalarType> type_of(std::string_view dtype) {
+  for (const auto& [type, name] : kDtypes) {
+    if (name == dtype) return type;
+  }
+  return std::nullopt;
 }
 
 std::span<std::byte> bytes_of(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
 }
-
-// A kind of difference: how many there are, and the first three of them.
-class Differences {
- public:
-  explicit Differences(const char* kind) : kind_(kind) {}
-
-  void add(const std::string& what) {
-    constexpr std::size_t kShown = 3;
-    if (++count_ <= kShown) shown_.push_back(what);
-  }
-  // Adds "2 missing (a, b)" to `parts`, where there are any.
-  void list(std::vector<std::string>& parts) const {
-    if (count_ == 0) return;
-    parts.push_back(fmt::format("{} {} ({}{})", count_, kind_, fmt::join(shown_, ", "),
-                                count_ > shown_.size() ? ", ..." : ""));
-  }
-
- private:
-  const char* kind_;
-  std::size_t count_ = 0;
-  std::vector<std::string> shown_;
-};
-
-}  // namespace
 
 HostTensors::HostTensors(const Tensors& tensors) {
   const at::NoGradGuard no_grad;

@@ -7,7 +7,9 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/core/disk.h"
@@ -17,6 +19,12 @@
 namespace scaletrain::checkpoint {
 
 using Tensors = std::map<std::string, at::Tensor>;
+
+// Of a dtype as safetensors says it; nullopt for one that ATen or we do not have.
+std::optional<at::ScalarType> type_of(std::string_view dtype);
+
+// Of a contiguous tensor on the CPU.
+std::span<std::byte> bytes_of(const at::Tensor& tensor);
 
 // Called before each tensor that is read: a long read shows that it goes on.
 using Progress = std::function<void()>;

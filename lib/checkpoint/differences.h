@@ -1,0 +1,31 @@
+// What is not as it should be of many tensors, for a message: a few of each kind by name.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace scaletrain::checkpoint {
+
+// "[64, 3, 7, 7]"
+std::string shape_text(at::IntArrayRef shape);
+
+// A kind of difference: how many there are, and the first three of them.
+class Differences {
+ public:
+  explicit Differences(const char* kind) : kind_(kind) {}
+
+  void add(const std::string& what);
+  bool empty() const { return count_ == 0; }
+  // Adds "2 missing (a, b)" to `parts`, where there are any.
+  void list(std::vector<std::string>& parts) const;
+
+ private:
+  const char* kind_;
+  std::size_t count_ = 0;
+  std::vector<std::string> shown_;
+};
+
+}  // namespace scaletrain::checkpoint

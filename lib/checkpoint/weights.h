@@ -1,0 +1,49 @@
+// A model's tensors from weights of its own kind, by name: its source's, another program's, ours.
+//
+// Strict: every tensor of the model and of the file has its counterpart, in the same shape and with
+// finite values, but for what the recipe allows and what is listed at load_weights. Types may
+// differ: floating values are converted to the model's type.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/checkpoint/tensors.h"
+#include "lib/recipe/sections/weights.h"
+#include "lib/units/weight_rules.h"
+
+namespace scaletrain::checkpoint {
+
+// What came of the tensors, each list by name: the model's, `unused` the file's.
+struct WeightReport {
+  std::vector<std::string> files;
+  std::vector<std::string> taken;              // as they are
+  std::map<std::string, std::string> adapted;  // and how
+  std::vector<std::string> initial;            // of a new head: left as initialised
+  std::vector<std::string> missing;            // left as initialised, as the recipe allows
+  std::vector<std::string> unused;             // as the recipe allows, and what no model needs
+};
+
+// "128 tensors taken, 1 adapted (pos_embed: 14x14 to 8x8 patches), 2 left as initialised
+// (head.bias, head.weight), 0 missing, 0 unused"
+std::string summary(const WeightReport& report);
+// Everything of it, as a JSON object in lines.
+std::string to_json(const WeightReport& report);
+
+// Fills `tensors`, those of a model with `rules`, after everything was compared.
+//
+// A name may have, or lack, what wrappers put in front of it ("module.", "_orig_mod.", "model.",
+// "transformer."); a tensor that the file has twice must be the same. The head is left as
+// initialised where the file's has another number of classes, or the recipe says so; the first
+// kernel, the positions of patches (lib/checkpoint/adapt.h) and of texts, of which the first are
+// taken, are made to fit. The heads that a config.json beside the file or a checkpoint's recipe
+// gives must be the model's. Counts of batches may be missing; masks and frequencies that Hugging
+// Face stores may be left. Throws core::RecipeError for a new head of a model without one;
+// core::CheckpointError naming the first tensors of each kind that do not fit, and as
+// format::WeightSet does.
+WeightReport load_weights(
+    const recipe::Weights& weights, const units::WeightRules& rules, const Tensors& tensors,
+    const Progress& progress = [] {});
+
+}  // namespace scaletrain::checkpoint
