@@ -10,6 +10,7 @@
 #include "lib/core/mesh_plan.h"
 #include "lib/dist/device.h"
 #include "lib/train/agreement.h"
+#include "lib/train/initial_weights.h"
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
 #include "lib/train/resume.h"
@@ -83,7 +84,11 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   compare_with_others(run, std::move(claims));
 
   place(run);
-  if (resume) restore(run, *resume);
+  if (resume) {
+    restore(run, *resume);
+  } else {
+    take_weights(run);
+  }
   replicate(*run.group, values(run.learner.tensors()), "initial model");
   const bool same_ranks = run.state.world_size == run.group->world_size();
   if (resume && same_ranks) restore_ranks(*run.mesh, run.learner.buffers(), *resume);

@@ -2,6 +2,7 @@
 
 #include "lib/core/log.h"
 #include "lib/dist/device.h"
+#include "lib/train/freeze.h"
 
 namespace scaletrain::train {
 
@@ -22,10 +23,13 @@ std::vector<units::NamedParameter> Learner::parameters() const {
   std::vector<units::NamedParameter> result;
   result.reserve(named.size());
   for (const auto& item : named) {
+    if (!item.value().requires_grad()) continue;
+    const auto scale = lr_scales.find(item.key());
     result.push_back({.name = item.key(),
                       .tensor = item.value(),
                       .shape = item.value().sizes().vec(),
-                      .decays = model->decays(item.key())});
+                      .decays = model->decays(item.key()),
+                      .lr_scale = scale == lr_scales.end() ? 1 : scale->second});
   }
   return result;
 }
@@ -35,6 +39,8 @@ Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Len
   Learner learner;
   learner.model = nn::make_model(recipe.model, recipe.data.image_size, recipe.seed, models);
   learner.model->to(device);
+  freeze(recipe.model, *learner.model);
+  learner.lr_scales = lr_scales(recipe.optimizer.layer_decay, *learner.model);
   learner.precision =
       precision::make_precision(recipe.precision, {device, dist::compute_capability(device)});
   learner.schedule = std::make_unique<optim::Schedule>(

@@ -3,7 +3,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "lib/nn/model.h"
@@ -19,13 +21,15 @@ namespace scaletrain::train {
 
 struct Learner {
   std::shared_ptr<nn::Model> model;
+  std::map<std::string, double> lr_scales;  // of parameters (lib/train/freeze.h)
   std::unique_ptr<precision::Precision> precision;
   std::unique_ptr<optim::Schedule> schedule;
   std::unique_ptr<optim::Optimizer> optimizer;  // of what this rank owns
 
   NamedTensors buffers() const;  // the model's own
   NamedTensors tensors() const;  // its parameters and buffers
-  // Its parameters as they are before anything is cut: what decays is decided by these.
+  // Its parameters that are trained, as they are before anything is cut: what decays is decided by
+  // these.
   std::vector<units::NamedParameter> parameters() const;
 };
 

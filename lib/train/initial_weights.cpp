@@ -1,0 +1,23 @@
+#include "lib/train/initial_weights.h"
+
+#include "lib/checkpoint/weights.h"
+#include "lib/core/disk.h"
+#include "lib/core/log.h"
+#include "lib/train/beating_disk.h"
+
+namespace scaletrain::train {
+
+void take_weights(Run& run) {
+  if (!run.recipe.model.weights || run.group->rank() != 0) return;
+  const recipe::Weights& weights = *run.recipe.model.weights;
+  const checkpoint::WeightReport report =
+      checkpoint::load_weights(weights, run.learner.model->weight_rules(), run.learner.tensors(),
+                               [&run] { run.beat.enter(core::Phase::kStarting); });
+  core::log("{}: {}", weights.path, checkpoint::summary(report));
+  BeatingDisk disk(core::system_disk(), run.beat);
+  disk.make_folders(run.recipe.output);
+  core::write_durably(disk, std::filesystem::path(run.recipe.output) / "weights.json",
+                      checkpoint::to_json(report));
+}
+
+}  // namespace scaletrain::train
