@@ -160,7 +160,7 @@ class Finder:
             self.left_out(cursor)
         elif kind == CursorKind.CXX_THROW_EXPR or "throw" == self.source(cursor).split(" ")[0]:
             returns_value = result.get_canonical().kind != TypeKind.VOID
-            self.thrown(cursor, last and (returns_value or self.never_returns))
+            self.thrown(cursor, self.never_returns or (last and returns_value))
         elif kind.is_expression():
             self.left_out(cursor)
             self.expression(cursor)
@@ -234,7 +234,9 @@ class Finder:
     def returned(self, cursor: Cursor, value, result):
         kind, name = result.get_canonical().kind, plain_name(result)
         begin, end = self.begin(cursor), self.semicolon(self.end(cursor))
-        if self.source(value) in EMPTY and not is_number(kind):
+        written = self.source(value)
+        default = name is not None and written == f"{name.split('::')[-1]}()"
+        if (default or written in EMPTY) and not is_number(kind):
             self.leave(begin, "it returns what is empty already")
         elif name is None or end is None or kind in (
                 TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE, TypeKind.AUTO):

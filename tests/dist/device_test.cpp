@@ -3,9 +3,12 @@
 #include <ATen/Context.h>
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <string>
 
 #include "lib/core/error.h"
+#include "lib/core/log.h"
 
 namespace {
 
@@ -17,12 +20,30 @@ TEST_CASE("the CPU is a device for any number of ranks") {
   CHECK(dist::choose_device("cpu", {.rank = 7, .ranks = 8}) == at::Device(at::kCPU));
   CHECK(dist::device_name(at::kCPU) == "cpu");
   CHECK(dist::peak_memory_bytes(at::kCPU) > (1 << 20));
+  CHECK(dist::peak_memory_bytes(at::kCPU) % 1024 == 0);  // the kernel counts so
   auto pool = dist::make_batch_pool(at::kCPU);
   CHECK(pool->take(100).bytes().size() >= 100);
 }
 
 TEST_CASE("automatic is the CPU where no driver is loaded" * doctest::skip(driver_present())) {
+  std::string said;
+  core::set_warning_listener([&](const std::string& line) { said += line; });
   CHECK(dist::choose_device("auto", {}) == at::Device(at::kCPU));
+  core::set_warning_listener({});
+  CHECK(said.empty());
+}
+
+TEST_CASE("ranks share devices only where a test asks for it, in turn") {
+  for (const char* const other : {"0", "yes", ""}) {
+    ::setenv("SCALETRAIN_SHARE_DEVICE", other, 1);
+    CHECK_FALSE(dist::shares_device());
+  }
+  ::setenv("SCALETRAIN_SHARE_DEVICE", "1", 1);
+  CHECK(dist::shares_device());
+  CHECK(dist::cuda_number("cuda", 2, {.rank = 5, .ranks = 6}) == 1);
+  CHECK_THROWS_AS(dist::cuda_number("cuda", 0, {.rank = 5, .ranks = 6}), core::UsageError);
+  ::unsetenv("SCALETRAIN_SHARE_DEVICE");
+  CHECK_FALSE(dist::shares_device());
 }
 
 TEST_CASE("a rank without a device of its own is an error, whatever the others take") {
@@ -64,12 +85,21 @@ TEST_CASE("cuDNN tries its kernels, unless the same bits are wanted in every run
   dist::choose_kernels(/*deterministic=*/false);
   CHECK(context.benchmarkCuDNN());
   CHECK_FALSE(context.deterministicAlgorithms());
+  CHECK(context.userEnabledMemEfficientSDP());
+  CHECK(std::getenv("CUBLAS_WORKSPACE_CONFIG") == nullptr);
   dist::choose_kernels(/*deterministic=*/true);
+  CHECK(std::string(std::getenv("CUBLAS_WORKSPACE_CONFIG")) == ":4096:8");
+  CHECK_FALSE(context.userEnabledMemEfficientSDP());
   CHECK_FALSE(context.benchmarkCuDNN());
   CHECK(context.deterministicCuDNN());
   CHECK(context.deterministicAlgorithms());
   CHECK_FALSE(context.deterministicFillUninitializedMemory());
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8", 1);
+  dist::choose_kernels(/*deterministic=*/true);
+  CHECK(std::string(std::getenv("CUBLAS_WORKSPACE_CONFIG")) == ":16:8");  // a person's choice
+  ::unsetenv("CUBLAS_WORKSPACE_CONFIG");
   at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false);
+  at::globalContext().setSDPUseMemEfficient(true);
 }
 
 TEST_CASE("a CPU has no compute capability") { CHECK(dist::compute_capability(at::kCPU) == 0); }

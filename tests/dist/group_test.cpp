@@ -4,6 +4,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <memory>
+#include <thread>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
 #include "tests/dist/ranks.h"
 
 namespace {
@@ -206,6 +210,92 @@ TEST_CASE("a peer that does nothing ends a collective when time is up") {
   CHECK(results[0].text == "stopped");
   CHECK(results[1].text == "idle");
   CHECK(results[0].seconds < 10);
+}
+
+TEST_CASE("the launcher sees collectives by their names; time after a wait is the rank's own") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    const core::Descriptor file = core::make_beat_file();
+    core::Beat beat(file.get());
+    dist::Group group(env, at::kCPU, kTimeout, beat);
+    const core::BeatReader reader(file.get());
+    beat.enter(core::Phase::kCompute);
+    const at::Tensor one = at::ones({1});
+    group.all_reduce_sum(one, "sum").wait();
+    group.broadcast(one, 0, "sent").wait();
+    (void)group.gather(one, 0, "own");
+    (void)beat.take_times();
+    group.barrier("last");
+    const core::SteadyTime begin = core::now();
+    while (core::seconds_since(begin) < 0.05) {
+    }
+    const double computed = beat.take_times()[static_cast<std::size_t>(core::Phase::kCompute)];
+    while (reader.state().phase == core::Phase::kCollective) std::this_thread::yield();
+    std::string text = computed >= 0.05 ? "" : fmt::format("computed {} s ", computed);
+    for (std::int64_t number = 1; number <= reader.state().collectives; ++number) {
+      const auto seen = reader.collective(number);
+      text += fmt::format("{} {}; ", seen->kind, seen->name);
+    }
+    group.end("end");
+    return text;
+  });
+  check_all_said(results,
+                 "connect connect; all-reduce sum; broadcast sent; gather own; all-reduce last; ");
+}
+
+// On a device a collective that was aborted leaves anything in the tensors that it was to write.
+TEST_CASE("after a failed collective nothing is handed over, of earlier ones neither") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) -> std::string {
+    dist::Group group(env, at::kCPU, kTimeout);
+    const at::Tensor one = at::ones({1});
+    dist::Pending earlier = group.all_reduce_sum(one, "earlier");
+    group.barrier("it is complete");
+    if (env.rank == 1) return "gone";
+    const dist::Pending lost = group.all_reduce_sum(at::ones({1}), "lost");
+    const auto stopped = [](const auto& body) {
+      try {
+        body();
+      } catch (const core::StoppedError&) {
+        return true;
+      }
+      return false;
+    };
+    while (!stopped([&] { group.check(); })) std::this_thread::yield();
+    return fmt::format("{} {}", stopped([&] { earlier.wait(); }),
+                       stopped([&] { (void)group.to_host(one); }));
+  });
+  CHECK(results[0].text == "true true");
+}
+
+TEST_CASE("a stop that one rank reports is heard by the others, who wait for nobody") {
+  dist::Group alone({}, at::kCPU, kTimeout);
+  CHECK_FALSE(alone.stop_was_heard(false));
+  CHECK(alone.stop_was_heard(true));
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    dist::Group group(env, at::kCPU, kTimeout);
+    const bool before = group.stop_was_heard(false);
+    group.barrier("nobody has reported");
+    const bool own = env.rank == 1 && group.stop_was_heard(true);
+    group.barrier("rank 1 has");
+    const bool after = group.stop_was_heard(false);
+    group.end("end");
+    return fmt::format("{} {} {}", before, own == (env.rank == 1), after);
+  });
+  check_all_said(results, "false true true");
+}
+
+TEST_CASE("a group of some ranks is Gloo's on a CPU and goes with its owner") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, kTimeout);
+    auto part = std::make_unique<dist::Group>(world, std::vector<int>{0, 1}, "part");
+    const c10::intrusive_ptr<c10d::ProcessGroup> inner = part->process_group();
+    const bool gloo = inner->getBackendType() == c10d::ProcessGroup::BackendType::GLOO;
+    const auto numbered = inner->getSequenceNumberForGroup();  // of the default backend
+    part->end("end");
+    part.reset();
+    world.end("end");
+    return fmt::format("{} {} {}", gloo, numbered, inner.use_count());
+  });
+  check_all_said(results, "true 0 1");
 }
 
 TEST_CASE("rethrow_as_stopped lets an error that is not the network's go on as it is") {

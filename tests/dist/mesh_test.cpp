@@ -6,9 +6,15 @@
 #include <sys/syscall.h>
 
 #include <array>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
 
+#include "lib/core/log.h"
 #include "tests/dist/ranks.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -27,6 +33,11 @@ std::string members(const dist::Mesh& mesh, dist::Group& group) {
   sum.fill_(own);
   group.all_reduce_sum(sum, "members").wait();
   return fmt::format("{}", sum.item<std::int64_t>());
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 int threads_of_process() {
@@ -141,31 +152,79 @@ TEST_CASE("a killed peer ends the collectives of its groups and the world's, by 
   }
 }
 
+TEST_CASE("no rank ends before all do, and the end is quiet") {
+  for (const bool whole : {true, false}) {  // of the job's one group, or of a mesh of several
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    const auto results = run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) {
+      std::string said;
+      core::set_warning_listener([&](const std::string& line) { said += line; });
+      dist::Group world(env, at::kCPU, 30s);
+      dist::Mesh mesh(world,
+                      core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 2, .tensor = 1}));
+      if (env.rank == 3) {
+        pollfd left{.fd = ends[0], .events = POLLIN, .revents = 0};
+        if (poll(&left, 1, 300) == 1) said += "a rank has left";
+      }
+      if (whole) {
+        world.end("end");
+      } else {
+        mesh.end("end");
+      }
+      if (write(ends[1], "x", 1) != 1) said += "no pipe";
+      core::set_warning_listener({});
+      return said;
+    });
+    close(ends[0]);
+    close(ends[1]);
+    for (const auto& result : results) CHECK(result.text.empty());
+  }
+}
+
 // A rank that stands still keeps its connections: Gloo waits, and hears no signal meanwhile.
 TEST_CASE("the launcher's word ends the wait in a group of an axis") {
   const core::Descriptor file = core::make_beat_file();
+  const test::TemporaryFolder folder;
   int ends[2];
   REQUIRE(pipe(ends) == 0);
-  const auto results = run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
-    dist::Group world(env, at::kCPU, 60s, env.rank == 0 ? core::Beat(file.get()) : core::Beat());
-    dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 2, .tensor = 1}));
-    world.barrier("ready");
-    pid_t other = getpid();
-    if (env.rank == 1) {  // does nothing until its neighbour has left
-      if (read(ends[0], &other, sizeof other) != sizeof other) return "no pipe";
-      const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, other, 0));
-      pollfd watched{.fd = pidfd, .events = POLLIN, .revents = 0};
-      return poll(&watched, 1, 50'000) == 1 ? "frozen" : "it never left";
-    }
-    if (env.rank != 0) return "done";
-    if (write(ends[1], &other, sizeof other) != sizeof other) return "no pipe";
-    core::report_peer_lost(file.get());
-    mesh.group(Axis::kShard).barrier("never");
-    return "completed";
-  });
+  const auto results =
+      run_ranks({.world_size = 4}, [&](const core::WorkerEnv& given) -> std::string {
+        core::WorkerEnv env = given;
+        if (env.rank == 0) {
+          env.error_file = folder.file("error.json");
+          if (std::freopen(folder.file("errors").c_str(), "w", stderr) == nullptr ||
+              std::freopen(folder.file("output").c_str(), "w", stdout) == nullptr) {
+            return "no files";
+          }
+          std::fputs("not yet written", stdout);
+        }
+        dist::Group world(env, at::kCPU, 60s,
+                          env.rank == 0 ? core::Beat(file.get()) : core::Beat());
+        dist::Mesh mesh(world,
+                        core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 2, .tensor = 1}));
+        world.barrier("ready");
+        pid_t other = getpid();
+        if (env.rank == 1) {  // does nothing until its neighbour has left
+          if (read(ends[0], &other, sizeof other) != sizeof other) return "no pipe";
+          const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, other, 0));
+          pollfd watched{.fd = pidfd, .events = POLLIN, .revents = 0};
+          return poll(&watched, 1, 50'000) == 1 ? "frozen" : "it never left";
+        }
+        if (env.rank != 0) return "done";
+        if (write(ends[1], &other, sizeof other) != sizeof other) return "no pipe";
+        core::report_peer_lost(file.get());
+        mesh.group(Axis::kShard).barrier("never");
+        return "completed";
+      });
   close(ends[0]);
   close(ends[1]);
   CHECK(results[0].status == 75);
+  const std::string cause =
+      R"(rank 0: collective "never" was not completed: a peer was lost or time was up (the launcher)";
+  const auto json = nlohmann::json::parse(text_of(folder.file("error.json")));
+  CHECK(json.at("message").at("message").get<std::string>().starts_with(cause));
+  CHECK(text_of(folder.file("errors")).find(cause) != std::string::npos);
+  CHECK(text_of(folder.file("output")) == "not yet written");
   CHECK(results[1].text == "frozen");
   CHECK(results[0].seconds < 30);
 }

@@ -44,6 +44,10 @@ Known known(int value) {
   return Known(value);
 }
 
+[[noreturn]] void refuse() {
+  throw 1;
+}
+
 constexpr int twice(int value) { return 2 * value; }
 static_assert(twice(2) == 4);
 int four() { return twice(2); }
@@ -76,10 +80,11 @@ build bin/test_tiny: link tiny.o test.o
 """
 
 EXPECTED = """\
-lib/tiny/tiny.cpp: 10 killed, 2 survived, 1 unreached, 3 not mutated
+lib/tiny/tiny.cpp: 10 killed, 2 survived, 2 unreached, 3 not mutated
 lib/tiny/tiny.cpp:16: mutant 5 survived: loop not run: for (int i = 0; i < value; ++i) count += 0;
 lib/tiny/tiny.cpp:16: mutant 6 survived: left out: for (int i = 0; i < value; ++i) count += 0;
 lib/tiny/tiny.cpp:29: mutant 11 unreached: left out: throw std::string("negative");
+lib/tiny/tiny.cpp:35: mutant 13 unreached: something else is thrown: throw 1;
 """
 
 
