@@ -1,6 +1,7 @@
 #include "lib/checkpoint/weights.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -252,7 +253,7 @@ class Loader {
 
   // The whole of `source` as it is stored.
   at::Tensor read(const WeightTensor& source) const {
-    const at::Tensor tensor = at::empty(source.shape, *type_of(source.dtype));
+    at::Tensor tensor = at::empty(source.shape, *type_of(source.dtype));
     set_.read(source, bytes_of(tensor));
     return tensor;
   }
@@ -264,7 +265,7 @@ class Loader {
 
   at::Tensor value_for(const std::string& name, const Match& match) const {
     // Half precision has no kernels for all of what follows.
-    const at::Tensor value = read(*match.source).to(match.target.scalar_type());
+    at::Tensor value = read(*match.source).to(match.target.scalar_type());
     if (value.is_floating_point() && !value.isfinite().all().item<bool>()) {
       throw core::CheckpointError(match.source->file.string(),
                                   fmt::format("holds a value of \"{}\" that is not finite", name),
@@ -308,7 +309,9 @@ std::string named(const char* what, const std::vector<std::string>& names) {
 std::string summary(const WeightReport& report) {
   std::vector<std::string> adapted;
   adapted.reserve(report.adapted.size());
-  for (const auto& [name, how] : report.adapted) adapted.push_back(name + ": " + how);
+  for (const auto& [name, how] : report.adapted) {
+    adapted.push_back(fmt::format("{}: {}", name, how));
+  }
   return fmt::format("{} tensors taken, {}, {}, {}, {}", report.taken.size(),
                      named("adapted", adapted), named("left as initialised", report.initial),
                      named("missing", report.missing), named("unused", report.unused));

@@ -240,6 +240,35 @@ TEST_CASE("positions that cannot be had are refused") {
   CHECK(wide.refusal().find("conv.weight: [4, 1, 3, 3] instead of") != std::string::npos);
 }
 
+TEST_CASE("another number of heads is refused, by a config.json or by a recipe of ours") {
+  units::WeightRules of_heads{.heads = 4, .heads_name = "n_head"};
+  Case one;
+  one.load();
+  const auto found = [&] {
+    return test::message_of<core::CheckpointError>(
+        [&] { load_weights(one.weights, of_heads, one.model); });
+  };
+  one.folder.write("config.json", R"({"n_head": 8, "num_attention_heads": 3})");
+  CHECK(found() ==
+        one.folder.file("config.json") +
+            ": says 8 attention heads (/n_head), and the model has 4\n  set /model/heads "
+            "to 8");
+  of_heads.heads_name = "";
+  CHECK(found() == "nothing was thrown");
+  of_heads.heads_name = "n_layer";
+  CHECK(found() == "nothing was thrown");
+  one.folder.write("config.json", R"({"n_head": 4})");
+  of_heads.heads_name = "n_head";
+  CHECK(found() == "nothing was thrown");
+
+  test::Sensible ours(7);
+  ours.recipe = R"({"model": {"name": "vit_tiny", "heads": 8}})";
+  one.weights.path = test::publish(one.folder.path / "run", ours, 7).string();
+  CHECK(found() == one.weights.path +
+                       "/recipe.json: says 8 attention heads (/model/heads), and the model has 4\n"
+                       "  set /model/heads to 8");
+}
+
 TEST_CASE("a value that is not finite is refused by its tensor") {
   Case one;
   one.file.at("a.bias")[1] = std::numeric_limits<float>::quiet_NaN();
