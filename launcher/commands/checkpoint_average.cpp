@@ -10,16 +10,14 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
-#include "lib/format/pt/pt_write.h"
-#include "lib/format/safetensors.h"
 #include "lib/format/weights/weight_average.h"
+#include "lib/format/weights/weight_write.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -29,35 +27,13 @@ struct AverageArguments {
   std::string out;
 };
 
-bool is_pytorch_name(const std::filesystem::path& path) {
-  return path.extension() == ".pt" || path.extension() == ".pth" || path.extension() == ".bin";
-}
-
-void write_file(core::Disk& disk, const std::filesystem::path& path, bool as_pt,
-                const std::vector<format::OwnedTensor>& tensors) {
-  if (as_pt) {
-    format::PtWriter writer(disk, path);
-    for (const format::OwnedTensor& tensor : tensors) {
-      writer.add(tensor.name, tensor.dtype, tensor.shape, tensor.bytes);
-    }
-    writer.finish();
-    return;
-  }
-  std::vector<format::TensorBytes> described;
-  described.reserve(tensors.size());
-  for (const format::OwnedTensor& tensor : tensors) {
-    described.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes});
-  }
-  format::write_safetensors(disk, path, std::move(described), {{"format", "pt"}});
-}
-
 // Whole or not at all: under another name first.
 void publish_weights(const std::filesystem::path& out,
                      const std::vector<format::OwnedTensor>& tensors) {
   core::Disk& disk = core::system_disk();
   const std::filesystem::path temporary = fmt::format("{}.tmp.{}", out.string(), ::getpid());
   try {
-    write_file(disk, temporary, is_pytorch_name(out), tensors);
+    format::write_weights(disk, temporary, format::is_pytorch_name(out), tensors);
     disk.rename(temporary, out);
   } catch (const core::Error&) {
     disk.remove_all(temporary);

@@ -67,12 +67,7 @@ std::vector<OwnedTensor> average_weights(const std::vector<const WeightSet*>& se
   std::vector<OwnedTensor> averaged;
   averaged.reserve(first.tensors().size());
   for (const WeightTensor& tensor : first.tensors()) {
-    OwnedTensor& mean = averaged.emplace_back();
-    mean.name = tensor.name;
-    mean.dtype = tensor.dtype;
-    mean.shape = tensor.shape;
-    mean.bytes.resize(static_cast<std::size_t>(tensor.bytes));
-    first.read(tensor, mean.bytes);
+    OwnedTensor& mean = averaged.emplace_back(read_tensor(first, tensor));
     if (is_floating(tensor.dtype)) average_bytes(sets, tensor, mean.bytes);
   }
   return averaged;

@@ -2,20 +2,12 @@
 // (Wortsman et al., Model soups, 2022).
 #pragma once
 
-#include <cstddef>
-#include <string>
 #include <vector>
 
 #include "lib/format/weights/weight_set.h"
+#include "lib/format/weights/weight_write.h"
 
 namespace scaletrain::format {
-
-// A tensor in memory.
-struct OwnedTensor {
-  std::string name, dtype;
-  std::vector<std::int64_t> shape;
-  std::vector<std::byte> bytes;
-};
 
 // The mean of each floating tensor, added up in doubles in the order of `sets` and rounded to its
 // type; a tensor of any other type is that of the first set. All tensors are in memory at once. At

@@ -1,0 +1,34 @@
+// Tensors in other numbers: rounded, or as whole numbers of 8 bits with scales.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "lib/format/weights/weight_write.h"
+
+namespace scaletrain::format {
+
+// A floating tensor rounded to `dtype`, F32, F16 or BF16; one of any other type as it is. Throws
+// core::CheckpointError naming the tensor where a value is too large for `dtype`.
+OwnedTensor cast_tensor(OwnedTensor tensor, std::string_view dtype);
+
+// Whether a tensor is one of those that become whole numbers: a floating "*.weight" of two
+// dimensions or more.
+bool is_quantised(const OwnedTensor& tensor);
+
+struct QuantisedTensor {
+  OwnedTensor values;  // I8, -127 to 127, of the tensor's name and shape
+  OwnedTensor scales;  // F32, "NAME_scale", of as many dimensions: `dim`'s size, otherwise 1
+};
+
+// weight = values * scales, symmetric: for each index of dimension `dim`, which is the outputs',
+// scale = max |weight| / 127 and value = round(weight / scale), ties to even. Weight-only
+// quantisation by rounding to nearest (Krishnamoorthi, Quantizing deep convolutional networks,
+// 2018, section 2.2).
+QuantisedTensor quantise_tensor(const OwnedTensor& tensor, std::size_t dim);
+
+// "NAME_scale" of "NAME".
+std::string scale_name(const std::string& tensor);
+
+}  // namespace scaletrain::format
