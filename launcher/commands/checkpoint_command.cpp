@@ -12,6 +12,7 @@
 
 #include "launcher/commands/checkpoint_average.h"
 #include "launcher/commands/checkpoint_diff.h"
+#include "launcher/commands/checkpoint_export.h"
 #include "launcher/commands/commands.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
@@ -142,8 +143,8 @@ core::ExitCode verify(const CheckpointArguments& arguments) {
 }  // namespace
 
 void add_checkpoint_commands(CLI::App& app, int& exit_status) {
-  CLI::App* const checkpoint =
-      app.add_subcommand("checkpoint", "Show what a checkpoint holds, check, compare or average");
+  CLI::App* const checkpoint = app.add_subcommand(
+      "checkpoint", "Show what a checkpoint holds, check, compare, average or export");
   checkpoint->require_subcommand(1);
   const auto arguments = std::make_shared<CheckpointArguments>();
 
@@ -164,6 +165,7 @@ void add_checkpoint_commands(CLI::App& app, int& exit_status) {
       [arguments, &exit_status] { exit_status = static_cast<int>(verify(*arguments)); });
   add_checkpoint_diff(*checkpoint, exit_status);
   add_checkpoint_average(*checkpoint, exit_status);
+  add_checkpoint_export(*checkpoint, exit_status);
 }
 
 }  // namespace scaletrain::launcher

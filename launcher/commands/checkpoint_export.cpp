@@ -1,0 +1,137 @@
+#include "launcher/commands/checkpoint_export.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/exchange/export_plan.h"
+#include "lib/exchange/new_folder.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/format/hashed_file.h"
+#include "lib/format/weights/weight_cast.h"
+#include "lib/format/weights/weight_set.h"
+#include "lib/format/weights/weight_write.h"
+#include "lib/recipe/load.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kInt8 = "int8";
+
+struct ExportArguments {
+  std::string checkpoint, out, to;
+  std::string dtype = "fp32";
+  bool overwrite = false;
+};
+
+const std::map<std::string, std::string>& dtypes() {
+  static const std::map<std::string, std::string> all{
+      {"fp32", "F32"}, {"bf16", "BF16"}, {"fp16", "F16"}, {kInt8, "F32"}};
+  return all;
+}
+
+exchange::ExportSource read_source(const fs::path& checkpoint) {
+  const format::Manifest manifest = format::read_manifest(checkpoint);
+  exchange::ExportSource source;
+  source.recipe_text = format::read_listed_file(checkpoint, manifest, format::kRecipeFile);
+  source.recipe =
+      recipe::parse_recipe(source.recipe_text, (checkpoint / format::kRecipeFile).string());
+  source.classes = format::read_class_names(checkpoint, manifest);
+  return source;
+}
+
+// All of them are in memory at once.
+std::vector<format::OwnedTensor> tensors_of(const format::WeightSet& weights,
+                                            const recipe::Model& model, const std::string& dtype,
+                                            const std::string& prefix) {
+  std::vector<format::OwnedTensor> tensors;
+  tensors.reserve(2 * weights.tensors().size());
+  for (const format::WeightTensor& tensor : weights.tensors()) {
+    format::OwnedTensor owned = read_tensor(weights, tensor);
+    owned.name = prefix + owned.name;
+    if (dtype == kInt8 && is_quantised(owned)) {
+      auto [values, scales] = quantise_tensor(owned, exchange::output_dim(model, tensor.name));
+      tensors.push_back(std::move(values));
+      tensors.push_back(std::move(scales));
+    } else {
+      tensors.push_back(cast_tensor(std::move(owned), dtypes().at(dtype)));
+    }
+  }
+  return tensors;
+}
+
+void export_checkpoint(const ExportArguments& arguments) {
+  if (arguments.dtype == kInt8 && !exchange::takes_int8(arguments.to)) {
+    throw core::UsageError("--dtype int8",
+                           fmt::format("{} loads no whole numbers with scales", arguments.to),
+                           "export them as safetensors or pt");
+  }
+  const auto found = format::find_checkpoint(
+      arguments.checkpoint, [](const std::string& damage) { core::warn("{}", damage); });
+  if (!found) {
+    throw core::CheckpointError(arguments.checkpoint, "there is no checkpoint in it",
+                                "name a run's folder, its checkpoints folder or one checkpoint");
+  }
+  const exchange::ExportSource source = read_source(*found);
+  const format::WeightSet weights(*found / format::kModelFile, "", [](const std::string&) {});
+  const exchange::ExportPlan plan =
+      plan_export(arguments.to, source, weights, dtypes().at(arguments.dtype));
+  core::Disk& disk = core::system_disk();
+  std::size_t count = 0;
+  exchange::publish_folder(disk, arguments.out, arguments.overwrite, [&](const fs::path& folder) {
+    const auto tensors = tensors_of(weights, source.recipe.model, arguments.dtype, plan.prefix);
+    count = tensors.size();
+    const fs::path file = folder / plan.weights;
+    write_weights(disk, file, format::is_pytorch_name(file), tensors);
+    for (const auto& [name, text] : plan.files) format::write_hashed(disk, folder / name, text);
+  });
+  if (!plan.note.empty()) core::warn("{}", plan.note);
+  std::printf("%s: %s for %s, %zu tensors in %s\n", core::escape_control(arguments.out).c_str(),
+              source.recipe.model.name.c_str(), arguments.to.c_str(), count,
+              arguments.dtype.c_str());
+}
+
+}  // namespace
+
+void add_checkpoint_export(CLI::App& checkpoint, int& exit_status) {
+  const auto arguments = std::make_shared<ExportArguments>();
+  CLI::App* const exporting = checkpoint.add_subcommand(
+      "export", "the model as a folder for timm, torchvision, Hugging Face or PyTorch");
+  exporting
+      ->add_option("CHECKPOINT", arguments->checkpoint,
+                   "a checkpoint, a run's folder, its latest or its best")
+      ->required();
+  exporting->add_option("OUT", arguments->out, "the new folder")->required();
+  exporting
+      ->add_option("--to", arguments->to,
+                   "who reads it; pt and safetensors hold any model, under our names")
+      ->required()
+      ->check(CLI::IsMember(exchange::export_kinds()));
+  exporting
+      ->add_option("--dtype", arguments->dtype,
+                   "of the floating tensors; int8: weights as whole numbers with a scale for each "
+                   "output, of pt and safetensors")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16", kInt8}))
+      ->capture_default_str();
+  exporting->add_flag("--overwrite", arguments->overwrite, "replace an earlier export");
+  exporting->callback([arguments, &exit_status] {
+    export_checkpoint(*arguments);
+    exit_status = 0;
+  });
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,85 @@
+#include "lib/exchange/export_plan.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "lib/core/error.h"
+#include "lib/core/json_text.h"
+#include "lib/exchange/image_config.h"
+#include "lib/exchange/image_models.h"
+#include "lib/exchange/language_config.h"
+#include "lib/exchange/tokenizer_files.h"
+#include "lib/format/checkpoint_folder_names.h"
+
+namespace scaletrain::exchange {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kConfigFile = "config.json";
+
+struct Kind {
+  std::string_view name;
+  const char* weights;
+  bool is_plain;  // our own names and files: of any model
+};
+
+constexpr std::array<Kind, 5> kKinds{{{"timm", "model.safetensors", false},
+                                      {"torchvision", "model.pth", false},
+                                      {"huggingface", "model.safetensors", false},
+                                      {"pt", "model.pt", true},
+                                      {"safetensors", "model.safetensors", true}}};
+
+const Kind& kind_of(std::string_view name) {
+  for (const Kind& kind : kKinds) {
+    if (kind.name == name) return kind;
+  }
+  throw core::InternalError("plan_export", std::string(name));
+}
+
+std::string file_of(const ordered_json& config) { return core::json_text(config, 1) + "\n"; }
+
+void plan_language_model(const ExportSource& source, const format::WeightSet& weights,
+                         std::string_view dtype, ExportPlan& plan) {
+  TokenizerFiles tokenizer;
+  if (reads_tokens(source.recipe.model)) tokenizer = tokenizer_files(source.recipe);
+  plan.prefix = language_prefix(source.recipe.model);
+  plan.files[kConfigFile] =
+      file_of(language_config(source.recipe, weights, tokenizer.end_of_text, dtype));
+  plan.files.merge(tokenizer.files);
+  if (!tokenizer.missing.empty()) plan.note = "without a tokenizer: " + tokenizer.missing;
+}
+
+}  // namespace
+
+std::vector<std::string> export_kinds() {
+  std::vector<std::string> names;
+  names.reserve(kKinds.size());
+  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+  return names;
+}
+
+bool takes_int8(std::string_view to) { return kind_of(to).is_plain; }
+
+ExportPlan plan_export(std::string_view to, const ExportSource& source,
+                       const format::WeightSet& weights, std::string_view dtype) {
+  const Kind& kind = kind_of(to);
+  ExportPlan plan{.weights = kind.weights};
+  if (kind.is_plain) {
+    plan.files[format::kRecipeFile] = source.recipe_text;
+    plan.files[format::kClassesFile] = core::json_text(ordered_json(source.classes)) + "\n";
+  } else if (to == "huggingface") {
+    plan_language_model(source, weights, dtype, plan);
+  } else {
+    const ImageArchitecture architecture =
+        to == "timm" ? timm_architecture(source.recipe) : torchvision_architecture(source.recipe);
+    plan.files[kConfigFile] = file_of(image_config(source.recipe, architecture, source.classes));
+  }
+  return plan;
+}
+
+std::size_t output_dim(const recipe::Model& model, std::string_view tensor) {
+  return model.name == "gpt2" && tensor.find(".c_") != std::string_view::npos ? 1 : 0;
+}
+
+}  // namespace scaletrain::exchange

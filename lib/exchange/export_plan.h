@@ -1,0 +1,44 @@
+// What an export consists of: a folder with the weights and files beside them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/format/weights/weight_set.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::exchange {
+
+// A checkpoint that is exported.
+struct ExportSource {
+  recipe::Recipe recipe;
+  std::string recipe_text;           // its recipe.json
+  std::vector<std::string> classes;  // {}: not known
+};
+
+struct ExportPlan {
+  std::string weights;                            // "model.safetensors", "model.pt", "model.pth"
+  std::string prefix = {};                        // put before each tensor's name
+  std::map<std::string, std::string> files = {};  // contents by name
+  std::string note = {};                          // what a person should hear; "": nothing
+};
+
+// The names that `to` may be.
+std::vector<std::string> export_kinds();
+
+// Whether its weights may be whole numbers and scales (lib/format/weights/weight_cast.h), which no
+// other library loads by itself.
+bool takes_int8(std::string_view to);
+
+// `dtype` is that of the floating tensors, as safetensors says it. Throws core::UsageError where
+// `to` has no such model.
+ExportPlan plan_export(std::string_view to, const ExportSource& source,
+                       const format::WeightSet& weights, std::string_view dtype);
+
+// The dimension of a weight's outputs: the first, but the second of GPT-2's products.
+std::size_t output_dim(const recipe::Model& model, std::string_view tensor);
+
+}  // namespace scaletrain::exchange

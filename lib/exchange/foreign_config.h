@@ -1,0 +1,49 @@
+// The config.json of a model that somebody else wrote. What is asked for must make sense; what is
+// not asked for is theirs.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace scaletrain::exchange {
+
+class ForeignConfig {
+ public:
+  // `object` must outlive this; `place` is its file and `pointer` where it stands in it.
+  ForeignConfig(const nlohmann::json& object, std::string place, std::string pointer = "");
+
+  const std::string& place() const { return place_; }
+  const nlohmann::json& object() const { return object_; }
+
+  // Whether the key is there; null is none.
+  bool has(const std::string& key) const;
+
+  // The values of keys; of one that is not there `standard`. Throw core::CheckpointError naming
+  // place and key for another type.
+  std::int64_t integer(const std::string& key, std::int64_t standard) const;
+  double number(const std::string& key, double standard) const;
+  bool flag(const std::string& key, bool standard) const;
+  std::string text(const std::string& key, const std::string& standard) const;
+  ForeignConfig inner(const std::string& key) const;  // an object; empty where it is not there
+
+  // The same of a key that must be there.
+  std::int64_t integer(const std::string& key) const;
+  std::string text(const std::string& key) const;
+
+  // Throws core::CheckpointError where the key is there with none of these values.
+  void allow(const std::string& key, std::initializer_list<nlohmann::json> values) const;
+
+  // Throws core::CheckpointError: the value of `key` is not what our models do.
+  [[noreturn]] void refuse(const std::string& key, const std::string& allowed) const;
+
+ private:
+  const nlohmann::json& value(const std::string& key) const;
+  const nlohmann::json& needed(const std::string& key) const;
+
+  const nlohmann::json& object_;
+  std::string place_, pointer_;
+};
+
+}  // namespace scaletrain::exchange

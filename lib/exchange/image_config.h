@@ -1,0 +1,30 @@
+// config.json of an image model in timm's layout: architecture, classes and preprocessing.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "lib/exchange/foreign_config.h"
+#include "lib/exchange/image_models.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::exchange {
+
+// What timm's create_model("local-dir:FOLDER") reads. `classes` are left out where they are not as
+// many as the model's.
+nlohmann::ordered_json image_config(const recipe::Recipe& recipe,
+                                    const ImageArchitecture& architecture,
+                                    const std::vector<std::string>& classes);
+
+// What a folder says of its model.
+struct Described {
+  // Sections of a recipe; of "data" no sets.
+  nlohmann::json model = nlohmann::json::object(), data = nlohmann::json::object();
+  std::vector<std::string> classes = {};  // {}: not known
+};
+
+// Throws core::CheckpointError for what our models or our preprocessing do not have.
+Described describe_image_config(const ForeignConfig& config);
+
+}  // namespace scaletrain::exchange

@@ -1,0 +1,30 @@
+// config.json of a language model in Hugging Face's layout: GPT-2's and Llama's.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/exchange/foreign_config.h"
+#include "lib/exchange/image_config.h"
+#include "lib/format/weights/weight_set.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::exchange {
+
+// What transformers' AutoModelForCausalLM reads; `weights` are the recipe's model, `dtype` is as
+// safetensors says it. Throws core::UsageError for a model that transformers does not have.
+nlohmann::ordered_json language_config(const recipe::Recipe& recipe,
+                                       const format::WeightSet& weights,
+                                       std::optional<std::int64_t> end_of_text,
+                                       std::string_view dtype);
+
+// What transformers puts before the names of our tensors: "transformer." of GPT-2.
+std::string language_prefix(const recipe::Model& model);
+
+// Throws core::CheckpointError for what our models do not compute.
+Described describe_language_config(const ForeignConfig& config);
+
+}  // namespace scaletrain::exchange

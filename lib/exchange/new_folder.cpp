@@ -1,0 +1,62 @@
+#include "lib/exchange/new_folder.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "lib/core/error.h"
+#include "lib/core/read_faults.h"
+
+namespace scaletrain::exchange {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 10> kExported{
+    "model.safetensors", "model.pt",   "model.pth",  "config.json",    "recipe.json",
+    "classes.json",      "vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json"};
+
+// Somebody's other files are not lost by a mistyped path.
+void check_replaceable(const fs::path& out) {
+  if (core::type_at(out) != fs::file_type::directory) {
+    throw core::UsageError(out.string(), "is there already, and is no folder", "name a new one");
+  }
+  for (const std::string& name : core::names_in(out)) {
+    if (std::find(kExported.begin(), kExported.end(), name) != kExported.end()) continue;
+    throw core::UsageError(out.string(), fmt::format("holds {}, which no export has written", name),
+                           "name a new folder");
+  }
+}
+
+}  // namespace
+
+void publish_folder(core::Disk& disk, const fs::path& out, bool replaces,
+                    const std::function<void(const fs::path& folder)>& write) {
+  // Of "OUT/" too.
+  const fs::path path = out.has_filename() ? out : out.parent_path();
+  const bool is_there = core::type_at(path) != fs::file_type::not_found;
+  if (is_there && !replaces) {
+    throw core::UsageError(path.string(), "is there already", "replace it with --overwrite");
+  }
+  if (is_there) check_replaceable(path);
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : ".";
+  const fs::path temporary = fmt::format("{}.tmp.{}", path.string(), ::getpid());
+  const fs::path old = fmt::format("{}.old.{}", path.string(), ::getpid());
+  try {
+    disk.make_folders(temporary);
+    write(temporary);
+    disk.sync_folder(temporary);
+    if (is_there) disk.rename(path, old);
+    disk.rename(temporary, path);
+  } catch (const core::Error&) {
+    disk.remove_all(temporary);
+    throw;
+  }
+  disk.sync_folder(parent);
+  if (is_there) disk.remove_all(old);
+}
+
+}  // namespace scaletrain::exchange

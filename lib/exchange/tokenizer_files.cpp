@@ -1,0 +1,98 @@
+#include "lib/exchange/tokenizer_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "lib/core/disk.h"
+#include "lib/core/json_text.h"
+#include "lib/core/log.h"
+#include "lib/core/read_faults.h"
+#include "lib/core/url.h"
+#include "lib/format/hashed_file.h"
+#include "lib/format/token_card.h"
+
+namespace scaletrain::exchange {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::int64_t kMostBytes = 256 << 20;
+
+bool is_file(const fs::path& path) { return core::type_at(path) == fs::file_type::regular; }
+
+std::string read(const fs::path& path) {
+  return core::read_file(path, kMostBytes, core::ExitCode::kData);
+}
+
+// The text of an added token of a tokenizer.json; nullopt where there is none.
+std::optional<std::string> text_of(const json& tokenizer, std::int64_t token) {
+  const auto added_tokens = tokenizer.find("added_tokens");
+  if (added_tokens == tokenizer.end()) return std::nullopt;
+  for (const json& added : *added_tokens) {
+    if (added.is_object() && added.value("id", json()) == token && added.contains("content") &&
+        added["content"].is_string()) {
+      return added["content"].get<std::string>();
+    }
+  }
+  return std::nullopt;
+}
+
+// What names the token that ends a document.
+std::string tokenizer_config(const std::string& tokenizer, std::int64_t end_of_text) {
+  json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
+  const json parsed = json::parse(tokenizer, nullptr, /*allow_exceptions=*/false);
+  if (parsed.is_object()) {
+    if (const auto text = text_of(parsed, end_of_text)) {
+      config["bos_token"] = *text;
+      config["eos_token"] = *text;
+    }
+  }
+  return core::json_text(config, 1) + "\n";
+}
+
+// "NAME SHA256" of a card: the file with these bytes.
+std::optional<fs::path> find_file(const std::string& tokenizer, const fs::path& folder) {
+  const std::size_t blank = tokenizer.find(' ');
+  if (blank == std::string::npos) return std::nullopt;
+  const std::string name = tokenizer.substr(0, blank), sum = tokenizer.substr(blank + 1);
+  for (const fs::path& path : {folder / name, fs::path(name)}) {
+    if (is_file(path) && format::hash_file(path).sha256 == sum) return path;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TokenizerFiles tokenizer_files(const recipe::Recipe& recipe) {
+  TokenizerFiles result;
+  const std::string& tokens = recipe.data.train.tokens.front();
+  const auto path = core::is_url(tokens) ? std::nullopt : format::token_card_path(tokens);
+  if (!path || !is_file(*path)) {
+    result.missing = fmt::format("{} has no card on this machine", tokens);
+    return result;
+  }
+  const format::TokenCard card = format::parse_token_card(read(*path), *path);
+  result.end_of_text = card.end_of_text;
+  const auto file = find_file(card.tokenizer, fs::path(*path).parent_path());
+  if (!file) {
+    result.missing =
+        fmt::format("{} is no file beside {} with its checksum", card.tokenizer, *path);
+    return result;
+  }
+  const fs::path merges = file->parent_path() / "merges.txt";
+  if (file->filename() == "vocab.json" && is_file(merges)) {
+    result.files = {{"vocab.json", read(*file)}, {"merges.txt", read(merges)}};
+  } else if (file->extension() == ".json") {
+    std::string text = read(*file);
+    result.files["tokenizer_config.json"] = tokenizer_config(text, card.end_of_text);
+    result.files["tokenizer.json"] = std::move(text);
+  } else {
+    result.missing = fmt::format("{} is not one of transformers' files", file->string());
+  }
+  return result;
+}
+
+}  // namespace scaletrain::exchange

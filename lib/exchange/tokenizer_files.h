@@ -1,0 +1,23 @@
+// The tokenizer of a run, as files for Hugging Face's AutoTokenizer.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::exchange {
+
+struct TokenizerFiles {
+  std::map<std::string, std::string> files;  // contents by name; {}: none that transformers reads
+  std::optional<std::int64_t> end_of_text;   // the token; nullopt: not known
+  std::string missing;                       // why there are no files, for a person
+};
+
+// That of the card of `recipe`'s token files, where it is a file of this machine: the tokenizer is
+// looked for beside the card and in the working directory, and has to have the card's SHA-256.
+TokenizerFiles tokenizer_files(const recipe::Recipe& recipe);
+
+}  // namespace scaletrain::exchange
