@@ -68,7 +68,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_k8s_command(app, exit_status);
   add_worker_command(app, exit_status);
   add_recipe_commands(app, exit_status);
-  add_checkpoint_commands(app, exit_status);
+  add_checkpoint_commands(app, ours, exit_status);
   add_doctor_command(app, exit_status);
   add_queue_commands(app, exit_status);
   add_shell_commands(app, exit_status);

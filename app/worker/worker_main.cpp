@@ -9,6 +9,7 @@
 #include "app/worker/check_command.h"
 #include "app/worker/eval_command.h"
 #include "app/worker/generate_command.h"
+#include "app/worker/import_command.h"
 #include "app/worker/models.h"
 #include "app/worker/predict_command.h"
 #include "app/worker/registry_command.h"
@@ -26,6 +27,7 @@ constexpr std::string_view kUsage =
     "       scaletrain-worker generate CHECKPOINT [FLAG...]\n"
     "       scaletrain-worker eval CHECKPOINT [FLAG...]\n"
     "       scaletrain-worker predict CHECKPOINT INPUT... [FLAG...]\n"
+    "       scaletrain-worker import SOURCE OUT [FLAG...]\n"
     "       scaletrain-worker check\n"
     "       scaletrain-worker registry FILE\n"
     "       scaletrain-worker loopback cpu|cuda\n"
@@ -39,6 +41,7 @@ int dispatch(int argc, char** argv, const Additions& additions) {
   if (command == "generate") return run_generate(argc, argv, models_of(additions));
   if (command == "eval") return run_eval(argc, argv, models_of(additions));
   if (command == "predict") return run_predict(argc, argv, models_of(additions));
+  if (command == "import") return run_import(argc, argv, models_of(additions));
   if (command == "loopback") return run_loopback(argc, argv);
   if (command == "registry") return run_registry(argc, argv, *models_of(additions).catalog);
   core::log_line(kUsage);

@@ -9,10 +9,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "launcher/commands/checkpoint_average.h"
 #include "launcher/commands/checkpoint_diff.h"
 #include "launcher/commands/checkpoint_export.h"
+#include "launcher/commands/checkpoint_import.h"
 #include "launcher/commands/commands.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
@@ -142,9 +144,10 @@ core::ExitCode verify(const CheckpointArguments& arguments) {
 
 }  // namespace
 
-void add_checkpoint_commands(CLI::App& app, int& exit_status) {
+void add_checkpoint_commands(CLI::App& app, const std::vector<std::string>& words,
+                             int& exit_status) {
   CLI::App* const checkpoint = app.add_subcommand(
-      "checkpoint", "Show what a checkpoint holds, check, compare, average or export");
+      "checkpoint", "Show what a checkpoint holds, check, compare, average, export or import");
   checkpoint->require_subcommand(1);
   const auto arguments = std::make_shared<CheckpointArguments>();
 
@@ -166,6 +169,7 @@ void add_checkpoint_commands(CLI::App& app, int& exit_status) {
   add_checkpoint_diff(*checkpoint, exit_status);
   add_checkpoint_average(*checkpoint, exit_status);
   add_checkpoint_export(*checkpoint, exit_status);
+  add_checkpoint_import(*checkpoint, words);
 }
 
 }  // namespace scaletrain::launcher

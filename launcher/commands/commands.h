@@ -29,8 +29,11 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
 void add_recipe_commands(CLI::App& app, int& exit_status);
 // `checkpoint inspect|verify PATH [--json]` (checkpoint_command.cpp): what a checkpoint holds, and
 // whether it is whole; 65 where it is not. `diff A B` and `average A B... -o OUT`
-// (checkpoint_diff.cpp, checkpoint_average.cpp): of any weights that can be read.
-void add_checkpoint_commands(CLI::App& app, int& exit_status);
+// (checkpoint_diff.cpp, checkpoint_average.cpp): of any weights that can be read. `export` and
+// `import` (checkpoint_export.cpp, checkpoint_import.cpp): for other libraries, and from them.
+// `words` are what a person typed, less the program; they live as long as `app`.
+void add_checkpoint_commands(CLI::App& app, const std::vector<std::string>& words,
+                             int& exit_status);
 // `status RUN [--watch] [--json]` (status_command.cpp): how a run is.
 void add_status_command(CLI::App& app, int& exit_status);
 // `generate CHECKPOINT --prompt TEXT` (generate_command.cpp): the worker with the same `words`,

@@ -68,6 +68,14 @@ void refuse_past_end(const fs::path& checkpoint, const recipe::Recipe& recipe) {
   }
 }
 
+// Imported weights come without a state of training: not even a batch.
+void refuse_untrained(const fs::path& checkpoint) {
+  if (format::read_state(checkpoint).global_batch > 0) return;
+  throw core::UsageError(checkpoint.string(),
+                         "holds imported weights and no training to go on with",
+                         R"(start a run from them: "weights" in /model of its recipe)");
+}
+
 void warn_of_damage(const std::string& text) { core::warn("{}", text); }
 
 }  // namespace
@@ -113,11 +121,12 @@ bool RecipeJob::check_run_folder() const {
     if (!occupied) check_same_batch();
     return !check_differences(*stored, request_.recipe, request_.allow, output_.string());
   }
+  const fs::path named = named_checkpoint();
+  refuse_untrained(named);
   const auto stored = stored_recipe(request_.checkpoint, request_.recipe.model.catalog);
   if (stored) {
     check_differences(*stored, request_.recipe, request_.allow, request_.checkpoint.string());
   }
-  const fs::path named = named_checkpoint();
   if (occupied && format::find_checkpoint(output_, [](const std::string&) {}) != named) {
     throw core::UsageError(
         named.string(),
@@ -215,7 +224,10 @@ std::string RecipeJob::make_plan(const Attempt& attempt) {
   if (!lease_) own_run_folder(attempt.first);
   format::settle_links(core::system_disk(), output_ / "checkpoints");
   const std::optional<fs::path> checkpoint = checkpoint_to_load(attempt.first);
-  if (checkpoint) refuse_past_end(*checkpoint, request_.recipe);
+  if (checkpoint) {
+    refuse_untrained(*checkpoint);
+    refuse_past_end(*checkpoint, request_.recipe);
+  }
   return nlohmann::json{{"attempt", next_attempt(output_, 0)},
                         {"checkpoint", checkpoint.value_or("").string()}}
       .dump();

@@ -1,0 +1,35 @@
+// A recipe for weights that came from elsewhere.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/format/weights/weight_set.h"
+
+namespace scaletrain::exchange {
+
+// What `scaletrain checkpoint import` is asked for.
+struct ImportRequest {
+  std::string source;                 // what format::find_weight_files takes
+  std::string out;                    // the new folder
+  std::string model;                  // of a source without a config.json; "": the source's
+  std::string part;                   // of a PyTorch file
+  std::vector<std::string> settings;  // "model.depth=6": changes of the recipe
+  std::string worker;                 // the program that does it; "": ours
+};
+
+struct ImportPlan {
+  std::string recipe;                             // JSON, its data a file that is not there
+  std::vector<std::string> classes = {};          // {}: not known
+  std::map<std::string, std::string> files = {};  // for the folder: the tokenizer and its card
+};
+
+// The model is the request's; without it that of recipe.json beside the weights, if an export of
+// ours or a checkpoint is read; otherwise that of config.json, in timm's or Hugging Face's layout.
+// Throws core::UsageError where none of them is there, core::CheckpointError where our models
+// cannot be what config.json describes.
+ImportPlan plan_import(const ImportRequest& request, const format::WeightSet& weights);
+
+}  // namespace scaletrain::exchange
