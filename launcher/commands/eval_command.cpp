@@ -4,20 +4,43 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/launch_command.h"
 #include "launcher/jobs/foreign_job.h"
+#include "launcher/jobs/run_request.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/place/placement.h"
 #include "launcher/platform/become.h"
 #include "lib/core/cores.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/evaluation.h"
+#include "lib/recipe/load.h"
 
 namespace scaletrain::launcher {
 namespace {
+
+// What every rank would refuse is reported once, before there is any.
+void check_request(const recipe::EvaluationRequest& asked) {
+  const auto checkpoint = format::find_checkpoint(
+      asked.checkpoint, [](const std::string& damage) { core::warn("{}", damage); });
+  if (!checkpoint) {
+    throw core::CheckpointError(asked.checkpoint, "there is no checkpoint in it",
+                                "name a run's folder, its checkpoints folder or one checkpoint");
+  }
+  const recipe::CatalogPtr catalog = catalog_of_flag(asked.worker);
+  const std::optional<recipe::Recipe> stored = stored_recipe(*checkpoint, catalog);
+  if (!stored) return;
+  const recipe::Recipe recipe = recipe::parse_recipe(
+      recipe::to_json(*stored), (*checkpoint / "recipe.json").string(),
+      recipe::overrides_of(asked, recipe::reads_tokens(stored->model)), catalog);
+  recipe::set_of(asked, recipe.data);
+}
 
 // Each rank is the worker with the same words; rank 0 prints.
 int run_ranks(const std::string& worker, const std::string& nproc,
@@ -46,6 +69,7 @@ void add_eval_command(CLI::App& app, const std::vector<std::string>& words, int&
   command->callback([asked, &words, &exit_status] {
     const std::string worker = worker_of_flag("eval", asked->worker);
     if (asked->nproc == "1") become(worker, words);
+    check_request(*asked);
     exit_status = run_ranks(worker, asked->nproc, words);
   });
 }

@@ -238,8 +238,12 @@ class EvaluateTest(support.RunTestCase):
             done = self.run_scaletrain("eval", self.run_folder, *words,
                                        expect=2 if "--on" in words else 65)
             self.assertIn(text, done.stderr)
-        done = self.run_scaletrain("eval", self.folder, expect=65)
-        self.assertIn("there is no checkpoint in it", done.stderr)
+        for ranks in (1, 2):
+            done = self.run_scaletrain("eval", self.folder, "--nproc", ranks, expect=65)
+            self.assertIn("there is no checkpoint in it", done.stderr)
+            done = self.run_scaletrain("eval", self.run_folder, "--nproc", ranks, "--on", "none",
+                                       expect=2)
+            self.assertEqual(1, done.stderr.count("is no held-out set of the run"))
 
 
 if __name__ == "__main__":
