@@ -76,6 +76,10 @@ TokenizerFiles tokenizer_files(const recipe::Recipe& recipe) {
   }
   const format::TokenCard card = format::parse_token_card(read(*path), *path);
   result.end_of_text = card.end_of_text;
+  if (card.tokenizer == "bytes") {
+    result.missing = "that of the run is its bytes, which have no file";
+    return result;
+  }
   const auto file = find_file(card.tokenizer, fs::path(*path).parent_path());
   if (!file) {
     result.missing =
