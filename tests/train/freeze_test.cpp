@@ -83,6 +83,8 @@ TEST_CASE("a frozen BatchNorm is in evaluation mode, the others are not") {
   const auto made = nn::make_blank_model(model, 32);
   freeze(model, *made);
   const auto modules = made->named_modules("", false);
+  CHECK_FALSE(modules["bn1"]->is_training());
+  CHECK(modules["layer2.0.bn2"]->is_training());
   for (const bool trains : {true, false, true}) {
     made->train(trains);
     CHECK_FALSE(modules["bn1"]->is_training());
