@@ -20,8 +20,8 @@ class Schedule {
   ~Schedule();
 
   // Learning rate of optimizer step `step`, from 0: during the warmup peak * f, where f rises from
-  // warmup_from to 1 at its last step, (step + 1) / warmup_steps where that is 0; then the decay over
-  // the steps up to the cooldown, and what it ended with.
+  // warmup_from to 1 at its last step, (step + 1) / warmup_steps where that is 0; then the decay
+  // over the steps up to the cooldown, and what it ended with.
   double lr(std::int64_t step) const;
 
  private:

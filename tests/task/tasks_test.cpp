@@ -134,12 +134,6 @@ TEST_CASE("texts are measured over the targets that count") {
   CHECK(task->loss_sum(logits, {{}, targets}).item<double>() == doctest::Approx(20 * loss));
 }
 
-TEST_CASE("a split has the name of its set in a recipe") {
-  CHECK(std::string(name_of(Split::kTrain)) == "train");
-  CHECK(std::string(name_of(Split::kVal)) == "val");
-  CHECK(std::string(name_of(Split::kTest)) == "test");
-}
-
 TEST_CASE("nothing was measured of an empty set") {
   for (const recipe::TaskRow& row : recipe::tasks()) {
     recipe::Recipe recipe = recipe_of(row.name);

@@ -109,11 +109,11 @@ TEST_CASE("bits per byte are measured of the sets that say how long their text i
   const auto task = make_task(texts.recipe, at::kCPU);
   for (const Split split : {Split::kVal, Split::kTest}) (void)texts.windows(*task, split);
   const std::vector<double> sums{6, 3};  // a loss of 2 a target
-  const auto measured = task->finish(Split::kVal, sums);
+  const auto measured = task->finish(Split::kVal, sums, {});
   REQUIRE(measured.size() == 3);
   CHECK(std::string(measured[2].measure->name) == "bits_per_byte");
   CHECK(measured[2].value == doctest::Approx(2 / std::log(2) / 2));  // two bytes a token
-  CHECK(task->finish(Split::kTest, sums).size() == 2);
+  CHECK(task->finish(Split::kTest, sums, {}).size() == 2);
 }
 
 TEST_CASE("documents are kept apart where the recipe asks for it, by one token in all sets") {
