@@ -12,6 +12,7 @@ import unittest
 import timm
 import torch
 import torchvision
+from PIL import Image
 from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
@@ -139,6 +140,29 @@ class ImportTest(unittest.TestCase):
         source = self.new_path()
         model.save_pretrained(source)
         self.compare(model.float(), tokens, self.imported(source))
+
+    def test_pictures_are_labelled_by_an_imported_model(self):
+        name, options = TIMM[0]
+        model = disturbed(timm.create_model(name, num_classes=3, **options))
+        model.pretrained_cfg |= {"crop_pct": 1.0, "mean": (0.5, 0.4, 0.3), "std": (0.2, 0.3, 0.4)}
+        source = self.new_path()
+        timm.models.save_for_hf(model, source, model_config={
+            "label_names": ["ant", "bee", "cat"], "model_args": options})
+        pixels = torch.randint(256, (4, 32, 32, 3), generator=torch.Generator().manual_seed(5),
+                               dtype=torch.uint8)
+        pictures = [self.folder / f"{i}.png" for i in range(len(pixels))]
+        for path, picture in zip(pictures, pixels):
+            Image.fromarray(picture.numpy()).save(path)
+        lines = run("predict", self.imported(source), *pictures, "--json", "--top", 3).splitlines()
+
+        images = (pixels / 255 - torch.tensor([0.5, 0.4, 0.3])) / torch.tensor([0.2, 0.3, 0.4])
+        with torch.no_grad():
+            expected = model(images.permute(0, 3, 1, 2)).softmax(1)
+        self.assertEqual(len(pictures), len(lines))
+        for line, row in zip(map(json.loads, lines), expected):
+            found = {each["label"]: each["probability"] for each in line["predictions"]}
+            for label, probability in zip(["ant", "bee", "cat"], row.tolist()):
+                self.assertAlmostEqual(probability, found[label], places=5)
 
     def test_text_goes_on_from_an_imported_model(self):
         tokenizer = Tokenizer(models.BPE())
