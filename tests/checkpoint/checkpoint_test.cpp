@@ -118,17 +118,15 @@ TEST_CASE("each rank's buffers are a file of their own, where there are any") {
             "with the recipe that the checkpoint was made with (its recipe.json)");
 }
 
-TEST_CASE("classes that are no list of names are refused, and no tensor is changed") {
+TEST_CASE("classes that are not what was saved are refused, and no tensor is changed") {
   const test::TemporaryFolder run;
   const fs::path path = save_step(run.path, 1, {}, 1);
-  for (const char* text : {"{}", "[1]", "[\"a\""}) {
-    CAPTURE(text);
-    test::write_bytes(path / "classes.json", text);
-    Contents loaded = make_contents(2);
-    CHECK(test::message_of<core::CheckpointError>([&] { load(path, loaded); }) ==
-          (path / "classes.json").string() + ": is not a list of names\n  use another checkpoint");
-    CHECK(same(loaded.model, make_contents(2).model));
-  }
+  test::write_bytes(path / "classes.json", "[]");
+  Contents loaded = make_contents(2);
+  CHECK(test::message_of<core::CheckpointError>([&] {
+          load(path, loaded);
+        }).starts_with((path / "classes.json").string() + ": has the SHA-256 "));
+  CHECK(same(loaded.model, make_contents(2).model));
 }
 
 TEST_CASE("tensors that are not finite are not saved, but for infinities of the optimizer") {

@@ -6,6 +6,8 @@
 //   data_program content RECIPE RANKS THREADS FIRST STEPS   a line "EPOCH POSITION LABEL HASH" for
 //                                      each sample of STEPS steps from FIRST on, as all ranks get
 //                                      it
+//   data_program trained RECIPE STEPS   a line "TOKEN ... -> TARGET ..." for each window of STEPS
+//                                      steps, in the order of training
 //   data_program scale SAMPLES FOLDER SHARDS   opens so many sparse shards of SAMPLES samples with
 //                                      real indexes, which it makes in FOLDER, and looks samples up
 // and, with pixels on standard output:
@@ -39,6 +41,7 @@
 #include "lib/data/image/filter_name.h"
 #include "lib/data/image/resize.h"
 #include "lib/data/loader/image_stream.h"
+#include "lib/data/loader/token_stream.h"
 #include "lib/data/order/order.h"
 #include "lib/data/set/open_dataset.h"
 #include "lib/data/set/token_set.h"
@@ -147,6 +150,24 @@ void print_windows(std::int64_t context, const std::vector<std::string>& files) 
       set.read(static_cast<std::int64_t>(file), i, tokens, targets);
       fmt::print("{} {} -> {}\n", set.name(static_cast<std::int64_t>(file)), fmt::join(tokens, " "),
                  fmt::join(targets, " "));
+    }
+  }
+}
+
+void print_trained(const recipe::Recipe& recipe, std::int64_t steps) {
+  const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, 1);
+  const auto set = std::make_shared<const data::TokenSet>(
+      recipe.data.train.tokens, data::TokenOptions{.context = recipe.data.context});
+  const auto pool = core::make_host_pool();
+  const auto stream =
+      data::train_windows(set, {.seed = recipe.seed, .shuffle_files = recipe.data.shuffle_shards},
+                          {.per_device = plan.per_device, .accumulate = plan.accumulate}, *pool);
+  const auto context = static_cast<std::size_t>(recipe.data.context);
+  for (std::int64_t i = 0; i < steps * plan.accumulate; ++i) {
+    const data::Batch batch = *stream->next();
+    for (std::size_t begin = 0; begin < data::tokens_of(batch).size(); begin += context) {
+      fmt::print("{} -> {}\n", fmt::join(data::tokens_of(batch).subspan(begin, context), " "),
+                 fmt::join(data::next_of(batch).subspan(begin, context), " "));
     }
   }
 }
@@ -273,6 +294,9 @@ int main(int count, char** values) {
     if (command == "samples") return print_samples(arguments), 0;
     if (command == "read") return print_read_time(arguments), 0;
     if (command == "op") return print_op(arguments), 0;
+    if (command == "trained") {
+      return print_trained(recipe::load_recipe(arguments.at(0)), std::stoll(arguments.at(1))), 0;
+    }
     if (command == "content") return print_content(arguments, print_lines), 0;
     if (command == "pixels") return print_content(arguments, print_batch_pixels), 0;
     const std::int64_t size = std::stoll(arguments.at(0));

@@ -134,8 +134,8 @@ class Launching(RecipeTestCase):
                            "storage.give_up_after_s=60", "--hang-timeout", "1m",
                            self.recipe(validate={"every": {"steps": 2}}))
         self.assertEqual([
-            f"warning: {self.folder}/recipe.json:1: /validate: does nothing: there is no data.val to "
-            "look at",
+            f"warning: {self.folder}/recipe.json:1: /validate: does nothing: there is neither "
+            "data.val nor data.extra to look at",
             "warning: /storage/give_up_after_s: 60 s are not reached: --hang-timeout ends the run "
             "after 60 s without a beat; make one shorter or the other longer"],
             done.stderr.splitlines())

@@ -117,7 +117,7 @@ TEST_CASE("every row of schedules.def makes a decay from at most 1 to no more") 
     recipe::Component config;
     recipe::choose(config, row);
     const optim::Decay decay = optim::make_decay(config, {.steps = 10, .steps_per_epoch = 5});
-    CHECK(decay(0) == (row.name == "one_cycle" ? 1.0 / 25 : 1.0));
+    CHECK(decay(0) == doctest::Approx(row.name == "one_cycle" ? 1.0 / 25 : 1.0));
     CHECK(decay(10) >= 0);
     CHECK(decay(10) <= 1);
   }

@@ -151,7 +151,8 @@ TEST_CASE("an empty object is told everything that it lacks") {
       "normalize, "
       "exif_orientation (what it is trained on)\n"
       "r.json:1: \"optimizer\" is missing\n"
-      "  add \"optimizer\": an optimizer, one of: sgd, adamw (how the weights are changed)\n"
+      "  add \"optimizer\": an optimizer, one of: sgd, adam, adamw, nadam, radam, lamb, lars, "
+      "lion, rmsprop, rmsprop_tf, adagrad (how the weights are changed)\n"
       "r.json:1: none of \"epochs\", \"steps\" is there\n"
       "  add one of them");
 }

@@ -114,7 +114,10 @@ TEST_CASE("the resolved recipe has every key with a value") {
                                            {"layers", 2},
                                            {"dropout", 0.0}});
   CHECK(json.at("batch") == nlohmann::json{{"per_device", 32}, {"accumulate", 1}});
-  CHECK(json.at("schedule") == nlohmann::json{{"decay", {{"name", "constant"}}}});
+  CHECK(json.at("schedule") == nlohmann::json{{"warmup_from", 0.0},
+                                              {"warmup_shape", "linear"},
+                                              {"decay", {{"name", "constant"}}},
+                                              {"by", "step"}});
   CHECK(json.at("log") == nlohmann::json{{"every", {{"steps", 10}}}});
 }
 
