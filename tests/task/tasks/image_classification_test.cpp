@@ -33,6 +33,7 @@ TEST_CASE("images are mixed in training alone, where the recipe asks for it") {
   for (const bool training : {false, true}) {
     CHECK(at::equal(make_task(recipe, at::kCPU)->prepare(batch, training).target, labels));
   }
+  CHECK(make_task(recipe, at::kCPU)->exclusive_classes() == kClasses);
   recipe.mix.emplace().mixup = 1;
   const auto task = make_task(recipe, at::kCPU);
   CHECK(at::equal(task->prepare(batch, /*training=*/false).target, labels));
