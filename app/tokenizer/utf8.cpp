@@ -71,8 +71,8 @@ std::string text_as_bytes(std::string_view text) {
 }
 
 std::optional<std::string> byte_of_name(std::string_view name) {
-  constexpr std::size_t kBytes = 6;
-  if (name.size() != kBytes || !name.starts_with("<0x") || !name.ends_with('>')) {
+  constexpr std::size_t kLength = 6;
+  if (name.size() != kLength || !name.starts_with("<0x") || !name.ends_with('>')) {
     return std::nullopt;
   }
   const auto value = core::parse_number<unsigned char>(name.substr(3, 2), 16);
