@@ -19,10 +19,10 @@ class SurroundingsTest(support.RunTestCase):
         metrics = self.folder / run / "metrics.jsonl"
         return len(support.records(metrics.parent, "train")) if metrics.exists() else 0
 
-    def start_slow(self, *flags, env=None, **changes):
+    def start_slow(self, *flags, env=None, stderr=subprocess.PIPE, **changes):
         """A run of two ranks whose steps take 50 ms."""
         path = self.recipe(**{"steps": 60, **changes})
-        return self.start("launch", "--nproc", 2, *flags, path,
+        return self.start("launch", "--nproc", 2, *flags, path, stderr=stderr,
                           env={"SCALETRAIN_FAULT": "slows@1", **(env or {})})
 
     def wait_for_steps(self, count):
@@ -72,17 +72,22 @@ class SurroundingsTest(support.RunTestCase):
         self.assertFalse([name for name in folders if ".tmp" in name], folders)
 
     def test_ctrl_c_twice_while_it_saves_is_130_at_once(self):
-        process = self.start_slow("--grace", "300s", env=self.faulty_libc(), steps=5000,
-                                  checkpoint={"every": {"steps": 10}})
+        said = self.folder / "stderr"
+        with said.open("w") as stderr:
+            process = self.start_slow("--grace", "300s", env=self.faulty_libc(), stderr=stderr,
+                                      steps=5000, checkpoint={"every": {"steps": 10}})
         support.wait_until(lambda: (self.folder / "recipe/checkpoints/step-00000010").exists(),
                            "a checkpoint")
         (self.folder / "slow").touch()
         process.send_signal(signal.SIGINT)
+        # A second one that comes before the first was read is the same one.
+        support.wait_until(lambda: "SIGINT: stopping 2 workers" in said.read_text(), "the stop")
         support.wait_until(lambda: list(self.folder.glob("recipe/checkpoints/*.tmp.*")), "the save")
         start = time.monotonic()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-        self.assertEqual(130, process.returncode, err)
+        process.communicate(timeout=60)
+        self.assertEqual(130, process.returncode, said.read_text())
+        self.assertIn("SIGINT again: killing", said.read_text())
         self.assertLess(time.monotonic() - start, 2)
         self.assert_nothing_left(process)
 
