@@ -73,9 +73,10 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_queue_commands(app, exit_status);
   add_shell_commands(app, exit_status);
   CLI::App* const explained = add_explain_command(app, ours, program, exit_status);
-  add_generate_command(app, ours);
+  add_generate_command(app, ours, exit_status);
   add_eval_command(app, ours, exit_status);
-  add_predict_command(app, ours);
+  add_predict_command(app, ours, exit_status);
+  add_bench_command(app, exit_status);
   add_status_command(app, exit_status);
 
   if (ours.empty()) {

@@ -19,6 +19,7 @@
 #include "lib/core/worker_env.h"
 #include "lib/data/order/shard_offsets.h"
 #include "lib/data/set/dataset.h"
+#include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/evaluation.h"
 #include "lib/report/evaluation_text.h"
 #include "lib/report/mistakes_page.h"
@@ -126,14 +127,14 @@ void report_all(const recipe::EvaluationRequest& asked, const train::Run& run, t
 void evaluate_checkpoint(const recipe::EvaluationRequest& asked, const Models& models) {
   const core::WorkerEnv env = core::read_worker_env();
   if (env.world_size > 1) core::set_log_prefix(fmt::format("[rank {}] ", env.rank));
-  const fs::path checkpoint = checkpoint_at(asked.checkpoint);
+  const fs::path checkpoint = format::checkpoint_at(asked.checkpoint);
   const bool reads_tokens = recipe::reads_tokens(recipe_of(checkpoint, models.catalog).model);
   recipe::Recipe recipe =
       recipe_of(checkpoint, models.catalog, recipe::overrides_of(asked, reads_tokens));
   const std::string name = recipe::set_of(asked, recipe.data);
   const task::Split split = *task::find_split(recipe.data, name);
-  const std::unique_ptr<train::Run> run =
-      train::build_evaluation(std::move(recipe), env, checkpoint, split, models.factories);
+  const std::unique_ptr<train::Run> run = train::build_evaluation(
+      std::move(recipe), env, {checkpoint, asked.weights}, split, models.factories);
 
   const std::int64_t classes = run->task->exclusive_classes();
   std::optional<report::Predictions> predictions;
@@ -156,6 +157,7 @@ void evaluate_checkpoint(const recipe::EvaluationRequest& asked, const Models& m
         names_for(checkpoint, *run->sets.held_out.at(split).set, name);
     report_all(asked, *run, split,
                {.checkpoint = checkpoint.string(),
+                .weights = format::weights_file(checkpoint, asked.weights).stem().string(),
                 .set = asked.data.empty() ? name : fmt::format("{}", fmt::join(asked.data, " ")),
                 .step = run->state.step,
                 .count = result.count,

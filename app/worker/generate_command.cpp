@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
-#include <optional>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,118 +16,196 @@
 #include "app/tokenizer/text_stream.h"
 #include "app/worker/run_tokenizer.h"
 #include "app/worker/stored_run.h"
-#include "lib/checkpoint/checkpoint.h"
 #include "lib/core/command_line.h"
+#include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/core/text.h"
-#include "lib/dist/device.h"
+#include "lib/core/url.h"
+#include "lib/core/worker_env.h"
+#include "lib/format/checkpoint_folder.h"
 #include "lib/generate/continuation.h"
-#include "lib/nn/model.h"
 #include "lib/recipe/generation.h"
+#include "lib/train/evaluation_run.h"
 
 namespace scaletrain::app {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Loaded {
-  recipe::Recipe recipe;
-  std::shared_ptr<nn::Model> model;
+constexpr std::int64_t kMostPromptBytes = 1 << 30;
+
+struct Prompt {
+  std::string where;  // in messages
+  std::string text;
 };
 
-Loaded load_model_of(const fs::path& checkpoint, const Models& models) {
-  Loaded loaded;
-  loaded.recipe = recipe_of(checkpoint, models.catalog);
-  if (!reads_tokens(loaded.recipe.model)) {
-    throw core::UsageError(checkpoint.string(),
-                           fmt::format("is of {}, which writes no text", loaded.recipe.model.name),
-                           "name a checkpoint of a language model");
+// The lines of --prompts, or the one prompt.
+std::vector<Prompt> prompts_of(const recipe::Generation& asked) {
+  if (asked.prompts.empty()) return {{"--prompt", asked.prompt}};
+  std::istringstream text(core::read_file(asked.prompts, kMostPromptBytes, core::ExitCode::kUsage));
+  std::vector<Prompt> prompts;
+  for (std::string line; std::getline(text, line);) {
+    prompts.push_back(
+        {fmt::format("{} line {}", core::shown_path(asked.prompts), prompts.size() + 1), line});
   }
-  loaded.model = nn::make_model(loaded.recipe.model, loaded.recipe.data.image_size,
-                                loaded.recipe.seed, models.factories);
-  checkpoint::Tensors tensors;
-  for (const auto& item : loaded.model->named_parameters()) {
-    tensors[item.key()] = item.value().detach();
-  }
-  for (const auto& item : loaded.model->named_buffers()) tensors[item.key()] = item.value();
-  checkpoint::load_model(checkpoint, tensors);
-  return loaded;
+  if (!prompts.empty()) return prompts;
+  throw core::UsageError("--prompts", fmt::format("{} is empty", core::shown_path(asked.prompts)),
+                         "write a prompt in each line");
 }
 
-// The prompt's tokens; of an empty prompt the end of a document, behind which another one begins.
-std::vector<std::int64_t> tokens_of(const std::string& prompt, const RunTokenizer& run,
+// Its tokens; of an empty prompt the end of a document, behind which another one begins.
+std::vector<std::int64_t> tokens_of(const Prompt& prompt, const RunTokenizer& run,
                                     std::int64_t positions) {
-  if (prompt.empty()) return {run.end_of_text};
-  if (!run.tokenizer->takes_any_bytes() && !core::is_utf8(prompt)) {
-    throw core::UsageError("--prompt", "is not UTF-8", "the run's tokenizer takes UTF-8");
+  if (prompt.text.empty()) return {run.end_of_text};
+  if (!run.tokenizer->takes_any_bytes() && !core::is_utf8(prompt.text)) {
+    throw core::UsageError(prompt.where, "is not UTF-8", "the run's tokenizer takes UTF-8");
   }
-  const std::vector<std::uint32_t> tokens = run.tokenizer->encode(prompt);
+  const std::vector<std::uint32_t> tokens = run.tokenizer->encode(prompt.text);
   const auto count = static_cast<std::int64_t>(tokens.size());
   if (count == 0) {
-    throw core::UsageError("--prompt", "has nothing that the run's tokenizer knows",
+    throw core::UsageError(prompt.where, "has nothing that the run's tokenizer knows",
                            "use another one, or none to begin a document");
   }
   if (count <= positions) return {tokens.begin(), tokens.end()};
-  throw core::UsageError("--prompt",
+  throw core::UsageError(prompt.where,
                          fmt::format("has {} tokens, and the model {} positions", count, positions),
                          "use a shorter one");
 }
 
-// Prints tokens as they come, the characters that are whole.
-class Printer {
+// Hands on the text of tokens as they come, the characters that are whole.
+class Writer {
  public:
+  using Take = std::function<void(const std::string& text)>;
+
   // `begins`: the text begins with the first token, and the tokenizer's own blank is not part of
   // it.
-  Printer(const Tokenizer& tokenizer, bool begins)
-      : tokenizer_(tokenizer), drops_blank_(begins && adds_blank(tokenizer)) {}
+  Writer(const Tokenizer& tokenizer, bool begins, Take take)
+      : tokenizer_(tokenizer),
+        drops_blank_(begins && adds_blank(tokenizer)),
+        take_(std::move(take)) {}
 
   void add(std::int64_t token) {
     std::string bytes = tokenizer_.bytes_of(static_cast<std::uint32_t>(token));
     if (std::exchange(drops_blank_, false) && bytes.starts_with(' ')) bytes.erase(0, 1);
-    print(stream_.add(bytes));
+    take_(stream_.add(bytes));
   }
-  void finish() { print(stream_.finish() + "\n"); }
+  void finish() { take_(stream_.finish()); }
 
  private:
-  // A reader that has gone wants no more.
-  static void print(const std::string& text) {
-    std::fputs(text.c_str(), stdout);
-    core::flush_output();
-  }
-
   const Tokenizer& tokenizer_;
   bool drops_blank_;
+  Take take_;
   TextStream stream_;
 };
 
-void write_text(const recipe::Generation& asked, const Models& models) {
-  const Loaded loaded = load_model_of(checkpoint_at(asked.checkpoint), models);
-  const recipe::Recipe& recipe = loaded.recipe;
-  nn::Model& model = *loaded.model;
-  const RunTokenizer run = tokenizer_of(recipe, asked);
-  const std::int64_t positions = recipe.model.integer("positions");
-  const std::vector<std::int64_t> prompt = tokens_of(asked.prompt, run, positions);
-  const at::Device device = dist::choose_device(asked.device, {});
-  model.to(device);
+// A reader that has gone wants no more.
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  core::flush_output();
+}
 
-  Printer printer(*run.tokenizer, asked.prompt.empty());
-  const generate::End end =
-      generate::continue_text(model, device, prompt,
-                              {.tokens = asked.max_tokens,
-                               .positions = positions,
-                               .vocabulary = run.tokenizer->vocab_size(),
-                               .end_of_text = run.end_of_text,
-                               .documents_apart = recipe.data.document_attention},
-                              generate::Sampler({.temperature = asked.temperature,
-                                                 .top_k = asked.top_k,
-                                                 .top_p = asked.top_p,
-                                                 .seed = static_cast<std::uint64_t>(asked.seed)}),
-                              [&printer](std::int64_t token) { printer.add(token); });
-  printer.finish();
-  if (end == generate::End::kPositions) {
-    core::log("the text fills the model's {} positions", positions);
+const char* name_of(generate::End end) {
+  switch (end) {
+    case generate::End::kEndOfText:
+      return "end_of_text";
+    case generate::End::kTokens:
+      return "max_tokens";
+    case generate::End::kPositions:
+      return "positions";
   }
+  throw core::InternalError("generate", "a text has no end", "");
+}
+
+// What continues texts; all of it outlives it.
+class Continuer {
+ public:
+  Continuer(const recipe::Generation& asked, train::Run& run, const RunTokenizer& tokenizer)
+      : asked_(asked), run_(run), tokenizer_(tokenizer) {}
+
+  // Text number `number` of all.
+  generate::End run(const Prompt& prompt, std::uint64_t number, const Writer::Take& take) {
+    Writer writer(*tokenizer_.tokenizer, prompt.text.empty(), take);
+    const std::int64_t positions = run_.recipe.model.integer("positions");
+    const generate::End end = generate::continue_text(
+        [this](const at::Tensor& input, const units::Context& context) {
+          return run_.engine->predict({.input = input, .target = {}, .context = context});
+        },
+        run_.group->device(), tokens_of(prompt, tokenizer_, positions),
+        {.tokens = asked_.max_tokens,
+         .positions = positions,
+         .vocabulary = tokenizer_.tokenizer->vocab_size(),
+         .end_of_text = tokenizer_.end_of_text,
+         .documents_apart = run_.recipe.data.document_attention},
+        generate::Sampler({.temperature = asked_.temperature,
+                           .top_k = asked_.top_k,
+                           .top_p = asked_.top_p,
+                           .seed = static_cast<std::uint64_t>(asked_.seed),
+                           .text = number}),
+        [&writer](std::int64_t token) { writer.add(token); });
+    writer.finish();
+    return end;
+  }
+
+ private:
+  const recipe::Generation& asked_;
+  train::Run& run_;
+  const RunTokenizer& tokenizer_;
+};
+
+std::string json_line(Continuer& continuer, const Prompt& prompt, std::int64_t number) {
+  std::string text;
+  const generate::End end = continuer.run(prompt, static_cast<std::uint64_t>(number),
+                                          [&text](const std::string& part) { text += part; });
+  return core::json_text(nlohmann::ordered_json{
+             {"prompt", prompt.text}, {"text", text}, {"ended_by", name_of(end)}}) +
+         "\n";
+}
+
+// The ranks continue texts in turn, and rank 0 prints them in order.
+void write_lines(const recipe::Generation& asked, const std::vector<Prompt>& prompts,
+                 dist::Group& ranks, Continuer& continuer) {
+  const std::int64_t count = std::ssize(prompts) * asked.samples;
+  for (std::int64_t begin = 0; begin < count; begin += ranks.world_size()) {
+    const std::int64_t own = begin + ranks.rank();
+    std::string line;
+    if (own < count) {
+      line = json_line(continuer, prompts[static_cast<std::size_t>(own / asked.samples)], own);
+    }
+    for (int rank = 0; rank < ranks.world_size(); ++rank) {
+      const std::string text = ranks.broadcast_text(line, rank, "texts");
+      if (ranks.rank() == 0) print(text);
+    }
+  }
+}
+
+void write_texts(const recipe::Generation& asked, const Models& models) {
+  const core::WorkerEnv env = core::read_worker_env();
+  const fs::path checkpoint = format::checkpoint_at(asked.checkpoint);
+  recipe::Recipe recipe = recipe_of(checkpoint, models.catalog, recipe::overrides_of(asked));
+  if (!reads_tokens(recipe.model)) {
+    throw core::UsageError(checkpoint.string(),
+                           fmt::format("is of {}, which writes no text", recipe.model.name),
+                           "name a checkpoint of a language model");
+  }
+  const RunTokenizer tokenizer = tokenizer_of(recipe, asked);
+  const std::vector<Prompt> prompts = prompts_of(asked);
+  const std::int64_t positions = recipe.model.integer("positions");
+  for (const Prompt& prompt : prompts) tokens_of(prompt, tokenizer, positions);  // all can be used
+  const std::unique_ptr<train::Run> run = train::build_evaluation(
+      std::move(recipe), env, {checkpoint, asked.weights}, std::nullopt, models.factories);
+  Continuer continuer(asked, *run, tokenizer);
+  if (asked.json || std::ssize(prompts) * asked.samples > 1) {
+    write_lines(asked, prompts, *run->group, continuer);
+  } else if (env.rank == 0) {
+    const generate::End end = continuer.run(prompts.front(), 0, print);
+    print("\n");
+    if (end == generate::End::kPositions) {
+      core::log("the text fills the model's {} positions", positions);
+    }
+  }
+  run->mesh->end("the end");
 }
 
 }  // namespace
@@ -135,7 +215,7 @@ int run_generate(int argc, char** argv, const Models& models) {
   recipe::Generation asked;
   recipe::add_generation_flags(app, asked);
   if (!core::parse_command_line(app, {argv + 2, argv + argc})) return 0;
-  write_text(asked, models);
+  write_texts(asked, models);
   return 0;
 }
 

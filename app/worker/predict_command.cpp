@@ -27,6 +27,7 @@
 #include "lib/data/set/listed_files.h"
 #include "lib/data/set/shards.h"
 #include "lib/dist/device.h"
+#include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/braces.h"
 #include "lib/recipe/evaluation.h"
 #include "lib/report/prediction.h"
@@ -47,7 +48,8 @@ bool is_shard(const std::string& path) {
   return core::is_url(path) || path.ends_with(".tar") || path.find('{') != std::string::npos;
 }
 
-Input open_shards(const recipe::PredictionRequest& asked, const recipe::Recipe& recipe) {
+Input open_shards(const recipe::PredictionRequest& asked, const recipe::Recipe& recipe,
+                  bool warns) {
   std::vector<std::string> paths;
   for (const std::string& input : asked.inputs) {
     std::string mistake;
@@ -55,18 +57,20 @@ Input open_shards(const recipe::PredictionRequest& asked, const recipe::Recipe& 
     if (expanded.empty()) throw core::UsageError(input, mistake, "correct the braces");
     paths.insert(paths.end(), expanded.begin(), expanded.end());
   }
-  return {.images = data::open_shards(paths, recipe.data.index_cache, {.warns = true})};
+  return {.images = data::open_shards(paths, recipe.data.index_cache, {.warns = warns})};
 }
 
-Input open_input(const recipe::PredictionRequest& asked, const recipe::Recipe& recipe) {
+// Of the ranks, one warns.
+Input open_input(const recipe::PredictionRequest& asked, const recipe::Recipe& recipe, bool warns) {
   const auto shards = std::count_if(asked.inputs.begin(), asked.inputs.end(), is_shard);
-  if (shards == std::ssize(asked.inputs)) return open_shards(asked, recipe);
+  if (shards == std::ssize(asked.inputs)) return open_shards(asked, recipe, warns);
   if (shards > 0) {
     throw core::UsageError("predict", "shards and images are named together",
                            "run it once for each kind");
   }
   data::ListedFiles listed = data::list_files(asked.inputs);
   for (const auto& [path, reason] : listed.unread) {
+    if (!warns) break;
     core::warn("{}: {}", core::escape_control(path), reason);
   }
   Input input;
@@ -147,53 +151,79 @@ class LabelLines {
   std::vector<std::string> names_;
 };
 
-// Predicts of all images and prints as they come; how many do not decode, each with a warning.
-std::int64_t predict_all(train::Run& run, const std::shared_ptr<const data::Dataset>& images,
-                         std::int64_t top, LabelLines& printer) {
+// Keys of the samples at these positions.
+std::vector<std::string> keys_of(const data::Dataset& images, const data::ShardOffsets& offsets,
+                                 const std::vector<report::Prediction>& predictions) {
+  std::vector<std::string> keys;
+  keys.reserve(predictions.size());
+  for (const report::Prediction& one : predictions) {
+    const data::SamplePlace place = offsets.locate(one.position);
+    keys.push_back(images.read(place.shard, place.sample).key);
+  }
+  return keys;
+}
+
+std::unique_ptr<data::BatchStream> open_stream(const train::Run& run, const core::WorkerEnv& env,
+                                               const std::shared_ptr<const data::Dataset>& images) {
   data::LoaderOptions options = data::loader_options(run.recipe.data);
   options.num_classes = task::ImageSets::kAnyClass;
   options.seed = run.recipe.seed;
   options.skip_bad = true;
-  if (options.threads == 0) options.threads = data::automatic_threads(0, 1);
-  const auto stream =
-      data::eval_images(images, options, {.per_device = run.batch.per_device}, *run.sets.pool);
-  const data::ShardOffsets offsets(data::shard_sizes(*images));
-  std::int64_t bad = 0;
-  while (const auto batch = stream->next()) {
-    for (const data::BadSample& sample : batch->skipped) {
-      core::warn("{}: {}", sample.place, sample.reason);
-    }
-    bad += std::ssize(batch->skipped);
-    if (batch->count == 0) continue;
-    const at::Tensor logits = run.engine->predict(run.task->prepare(*batch, /*training=*/false));
-    const std::vector<std::int64_t> positions = report::positions_of(*batch);
-    std::vector<std::string> keys;
-    keys.reserve(positions.size());
-    for (const std::int64_t position : positions) {
-      const data::SamplePlace place = offsets.locate(position);
-      keys.push_back(images->read(place.shard, place.sample).key);
-    }
-    const at::Tensor labels = at::zeros({batch->count}, logits.options().dtype(at::kLong));
-    printer.add(keys, report::predict(logits, labels, positions, top));
+  if (options.threads == 0) {
+    options.threads = data::automatic_threads(env.local_rank, env.local_world_size);
   }
-  return bad;
+  const data::ReaderSlice slice{.reader = run.mesh->reader(),
+                                .readers = run.mesh->plan().readers(),
+                                .per_device = run.batch.per_device};
+  return data::eval_images(images, options, slice, *run.sets.pool);
+}
+
+// Predicts of all images, batch by batch on each rank, and rank 0 prints as they come; how many do
+// not decode on any rank, each with a warning. Every rank calls it.
+std::int64_t predict_all(train::Run& run, const core::WorkerEnv& env,
+                         const std::shared_ptr<const data::Dataset>& images, std::int64_t top,
+                         LabelLines& printer) {
+  const auto stream = open_stream(run, env, images);
+  const data::ShardOffsets offsets(data::shard_sizes(*images));
+  dist::Group& ranks = run.mesh->data();
+  const std::int64_t count = images->size();
+  const at::Tensor bad = at::zeros({}, at::TensorOptions(at::kLong).device(ranks.device()));
+  for (std::int64_t begin = 0; begin < count; begin += run.batch.global) {
+    report::Predictions predictions(run.task->exclusive_classes(), top);
+    if (const auto batch = stream->next()) {
+      for (const data::BadSample& sample : batch->skipped) {
+        core::warn("{}: {}", sample.place, sample.reason);
+      }
+      bad.add_(std::ssize(batch->skipped));
+      if (batch->count > 0) {
+        const at::Tensor logits =
+            run.engine->predict(run.task->prepare(*batch, /*training=*/false));
+        const at::Tensor labels = at::zeros({batch->count}, logits.options().dtype(at::kLong));
+        predictions.add(*batch, labels, logits);
+      }
+    }
+    const std::vector<report::Prediction> all = predictions.gather(ranks).predictions;
+    if (env.rank == 0) printer.add(keys_of(*images, offsets, all), all);
+  }
+  ranks.all_reduce_sum(bad, "unread images").wait();
+  return ranks.to_host(bad).item<std::int64_t>();
 }
 
 void predict_by(const recipe::PredictionRequest& asked, const Models& models) {
   const core::WorkerEnv env = core::read_worker_env();
-  const std::filesystem::path checkpoint = checkpoint_at(asked.checkpoint);
+  const std::filesystem::path checkpoint = format::checkpoint_at(asked.checkpoint);
   recipe::Recipe recipe = recipe_of(checkpoint, models.catalog, recipe::overrides_of(asked));
   if (recipe::reads_tokens(recipe.model)) {
     throw core::UsageError(checkpoint.string(),
                            fmt::format("is of {}, which labels no images", recipe.model.name),
                            "scaletrain generate continues a text by it");
   }
-  const Input input = open_input(asked, recipe);
+  const Input input = open_input(asked, recipe, env.rank == 0);
   std::int64_t bad = input.unread;
   std::int64_t all = input.unread;
   if (input.images) {
-    const std::unique_ptr<train::Run> run =
-        train::build_evaluation(std::move(recipe), env, checkpoint, std::nullopt, models.factories);
+    const std::unique_ptr<train::Run> run = train::build_evaluation(
+        std::move(recipe), env, {checkpoint, asked.weights}, std::nullopt, models.factories);
     if (run->task->exclusive_classes() == 0) {
       throw core::UsageError(checkpoint.string(),
                              fmt::format("is of the task {}", run->task->row().name),
@@ -202,10 +232,11 @@ void predict_by(const recipe::PredictionRequest& asked, const Models& models) {
     run->sets.pool = dist::make_batch_pool(run->group->device());
     const at::NoGradGuard no_grad;
     LabelLines printer(asked, classes_of(checkpoint));
-    bad += predict_all(*run, input.images, asked.top, printer);
+    bad += predict_all(*run, env, input.images, asked.top, printer);
     all += input.images->size();
+    run->mesh->end("the end");
   }
-  if (bad == 0) return;
+  if (bad == 0 || env.rank != 0) return;
   throw core::DataError("predict", fmt::format("{} of {} images cannot be read", bad, all),
                         "the warnings above name them");
 }

@@ -1,21 +1,11 @@
 #include "app/worker/stored_run.h"
 
-#include "lib/core/error.h"
-#include "lib/core/log.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::app {
 
 namespace fs = std::filesystem;
-
-fs::path checkpoint_at(const std::string& path) {
-  const auto found =
-      format::find_checkpoint(path, [](const std::string& damage) { core::warn("{}", damage); });
-  if (found) return *found;
-  throw core::CheckpointError(path, "there is no checkpoint in it",
-                              "name a run's folder, its checkpoints folder or one checkpoint");
-}
 
 recipe::Recipe recipe_of(const fs::path& checkpoint, const recipe::CatalogPtr& catalog,
                          const std::vector<std::string>& overrides) {

@@ -9,11 +9,7 @@
 
 namespace scaletrain::app {
 
-// The checkpoint that a person means by `path`, checked; warns of damaged ones. Throws
-// core::CheckpointError.
-std::filesystem::path checkpoint_at(const std::string& path);
-
-// The recipe in it with `overrides` as those of --set.
+// The recipe in a checkpoint with `overrides` as those of --set.
 recipe::Recipe recipe_of(const std::filesystem::path& checkpoint, const recipe::CatalogPtr& catalog,
                          const std::vector<std::string>& overrides = {});
 

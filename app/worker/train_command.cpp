@@ -1,6 +1,5 @@
 #include "app/worker/train_command.h"
 
-#include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "app/worker/torch_error.h"
 #include "lib/core/beat.h"
 #include "lib/core/call_every.h"
 #include "lib/core/error.h"
@@ -20,29 +20,12 @@
 #include "lib/core/log.h"
 #include "lib/core/signals.h"
 #include "lib/core/worker_env.h"
-#include "lib/dist/out_of_memory.h"
 #include "lib/observe/terminal.h"
 #include "lib/recipe/load.h"
 #include "lib/train/trainer.h"
 
 namespace scaletrain::app {
 namespace {
-
-// LibTorch's exceptions as ours: its text, without the C++ stack.
-std::unique_ptr<core::Error> translate(const std::exception& error, int rank) {
-  const std::string place = fmt::format("rank {}", rank);
-  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-  const std::string text =
-      torch_error != nullptr ? torch_error->what_without_backtrace() : core::describe(error);
-  const bool memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-                      dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-                      dist::says_out_of_memory(text);
-  if (memory) {
-    return std::make_unique<core::OutOfMemoryError>(
-        place, text, "make /batch/per_device smaller and /batch/accumulate larger");
-  }
-  return std::make_unique<core::InternalError>(place, text);
-}
 
 int report(const core::Error& error, const core::WorkerEnv& env, std::int64_t step) {
   core::log_line(error.what());

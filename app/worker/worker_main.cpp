@@ -6,6 +6,7 @@
 #include <exception>
 #include <string_view>
 
+#include "app/worker/bench_command.h"
 #include "app/worker/check_command.h"
 #include "app/worker/eval_command.h"
 #include "app/worker/generate_command.h"
@@ -28,6 +29,7 @@ constexpr std::string_view kUsage =
     "       scaletrain-worker eval CHECKPOINT [FLAG...]\n"
     "       scaletrain-worker predict CHECKPOINT INPUT... [FLAG...]\n"
     "       scaletrain-worker import SOURCE OUT [FLAG...]\n"
+    "       scaletrain-worker bench memory|speed --recipe PATH --out FILE [--steps N]\n"
     "       scaletrain-worker check\n"
     "       scaletrain-worker registry FILE\n"
     "       scaletrain-worker loopback cpu|cuda\n"
@@ -42,6 +44,7 @@ int dispatch(int argc, char** argv, const Additions& additions) {
   if (command == "eval") return run_eval(argc, argv, models_of(additions));
   if (command == "predict") return run_predict(argc, argv, models_of(additions));
   if (command == "import") return run_import(argc, argv, models_of(additions));
+  if (command == "bench") return run_bench(argc, argv, models_of(additions));
   if (command == "loopback") return run_loopback(argc, argv);
   if (command == "registry") return run_registry(argc, argv, *models_of(additions).catalog);
   core::log_line(kUsage);

@@ -106,10 +106,7 @@ std::string as_text(const Json& checkpoint) {
 }
 
 void inspect(const CheckpointArguments& arguments) {
-  const auto found = format::find_checkpoint(
-      arguments.path, [](const std::string& damage) { core::warn("{}", damage); });
-  if (!found) throw core::CheckpointError(arguments.path, kNone, kNoneRemedy);
-  const Json checkpoint = describe_checkpoint(*found);
+  const Json checkpoint = describe_checkpoint(format::checkpoint_at(arguments.path));
   std::fputs((arguments.as_json ? dump(checkpoint) : as_text(checkpoint)).c_str(), stdout);
 }
 

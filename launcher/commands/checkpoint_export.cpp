@@ -24,6 +24,7 @@
 #include "lib/format/weights/weight_set.h"
 #include "lib/format/weights/weight_write.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/weights_flag.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -33,7 +34,7 @@ namespace fs = std::filesystem;
 constexpr const char* kInt8 = "int8";
 
 struct ExportArguments {
-  std::string checkpoint, out, to;
+  std::string checkpoint, weights, out, to;
   std::string dtype = "fp32";
   bool overwrite = false;
 };
@@ -80,14 +81,10 @@ void export_checkpoint(const ExportArguments& arguments) {
                            fmt::format("{} loads no whole numbers with scales", arguments.to),
                            "export them as safetensors or pt");
   }
-  const auto found = format::find_checkpoint(
-      arguments.checkpoint, [](const std::string& damage) { core::warn("{}", damage); });
-  if (!found) {
-    throw core::CheckpointError(arguments.checkpoint, "there is no checkpoint in it",
-                                "name a run's folder, its checkpoints folder or one checkpoint");
-  }
-  const exchange::ExportSource source = read_source(*found);
-  const format::WeightSet weights(*found / format::kModelFile, "", [](const std::string&) {});
+  const fs::path checkpoint = format::checkpoint_at(arguments.checkpoint);
+  const exchange::ExportSource source = read_source(checkpoint);
+  const format::WeightSet weights(format::weights_file(checkpoint, arguments.weights), "",
+                                  [](const std::string&) {});
   const exchange::ExportPlan plan =
       plan_export(arguments.to, source, weights, dtypes().at(arguments.dtype));
   core::Disk& disk = core::system_disk();
@@ -115,6 +112,7 @@ void add_checkpoint_export(CLI::App& checkpoint, int& exit_status) {
       ->add_option("CHECKPOINT", arguments->checkpoint,
                    "a checkpoint, a run's folder, its latest or its best")
       ->required();
+  recipe::add_weights_flag(*exporting, arguments->weights);
   exporting->add_option("OUT", arguments->out, "the new folder")->required();
   exporting
       ->add_option("--to", arguments->to,

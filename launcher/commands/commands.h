@@ -36,13 +36,15 @@ void add_checkpoint_commands(CLI::App& app, const std::vector<std::string>& word
                              int& exit_status);
 // `status RUN [--watch] [--json]` (status_command.cpp): how a run is.
 void add_status_command(CLI::App& app, int& exit_status);
-// `generate CHECKPOINT --prompt TEXT` (generate_command.cpp): the worker with the same `words`,
-// what a person typed from "generate" on, which live as long as `app`.
-void add_generate_command(CLI::App& app, const std::vector<std::string>& words);
-// `eval CHECKPOINT` (eval_command.cpp): the worker with the same `words`, or several of them.
+// `generate CHECKPOINT --prompt TEXT` (generate_command.cpp), `eval CHECKPOINT` and `predict
+// CHECKPOINT IMAGE...` (eval_command.cpp): the worker with the same `words`, what a person typed
+// from the command's name on, which live as long as `app`; or several workers.
+void add_generate_command(CLI::App& app, const std::vector<std::string>& words, int& exit_status);
 void add_eval_command(CLI::App& app, const std::vector<std::string>& words, int& exit_status);
-// `predict CHECKPOINT IMAGE...` (eval_command.cpp), as generate.
-void add_predict_command(CLI::App& app, const std::vector<std::string>& words);
+void add_predict_command(CLI::App& app, const std::vector<std::string>& words, int& exit_status);
+// `bench memory|speed RECIPE` (bench/): what a recipe costs, as it is and with the techniques that
+// make it cheaper.
+void add_bench_command(CLI::App& app, int& exit_status);
 // `doctor` (doctor/): what of this machine would end a run tonight; 1 where a check failed.
 void add_doctor_command(CLI::App& app, int& exit_status);
 // `queue` and `sweep` (queue/): several runs on this machine's devices.

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "launcher/platform/gpus.h"
+#include "lib/core/cores.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/text.h"

@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kModel = format::kModelFile;
 constexpr const char* kBuffers = "buffers.safetensors";
+constexpr const char* kEma = format::kEmaFile;
+constexpr const char* kEmaBuffers = "ema_buffers.safetensors";
 constexpr const char* kOptimizer = format::kOptimizerFile;
 constexpr const char* kState = format::kStateFile;
 constexpr const char* kClasses = format::kClassesFile;
@@ -49,11 +51,15 @@ std::optional<format::Survey> survey_or_warn(const fs::path& checkpoints) {
 
 fs::path save(core::Disk& disk, const fs::path& run, const Contents& contents,
               std::int64_t keep_last) {
-  const HostTensors model(contents.model), buffers(contents.buffers), optimizer(contents.optimizer);
+  const HostTensors model(contents.model), optimizer(contents.optimizer);
+  const std::map<std::string, HostTensors> others{{kBuffers, HostTensors(contents.buffers)},
+                                                  {kEma, HostTensors(contents.ema)},
+                                                  {kEmaBuffers, HostTensors(contents.ema_buffers)}};
   const std::string state = format::render_state(contents.state);
   const std::string classes = nlohmann::json(contents.classes).dump() + "\n";
   const std::int64_t step = contents.state.step;
   model.refuse(format::NotFinite::kNanOrInfinite, step);
+  others.at(kEma).refuse(format::NotFinite::kNanOrInfinite, step);
   optimizer.refuse(format::NotFinite::kNan, step);
   const auto write_files = [&](const fs::path& folder) {
     format::FileEntries entries{
@@ -63,15 +69,17 @@ fs::path save(core::Disk& disk, const fs::path& run, const Contents& contents,
         {kClasses, format::write_hashed(disk, folder / kClasses, classes)},
         {kRecipe, format::write_hashed(disk, folder / kRecipe, contents.recipe)},
     };
-    if (!contents.buffers.empty()) {
-      entries.emplace(kBuffers, buffers.write(disk, folder / kBuffers, step));
+    for (const auto& [name, tensors] : others) {
+      if (tensors.bytes() > 0) entries.emplace(name, tensors.write(disk, folder / name, step));
     }
     return entries;
   };
+  std::int64_t bytes = model.bytes() + optimizer.bytes();
+  for (const auto& [name, tensors] : others) bytes += tensors.bytes();
   const fs::path checkpoints = run / "checkpoints";
   fs::path path = format::publish_checkpoint(
       disk, checkpoints, {.program = std::string("scaletrain ") + core::version(), .step = step},
-      model.bytes() + buffers.bytes() + optimizer.bytes(), write_files);
+      bytes, write_files);
 
   const std::optional<format::Survey> survey = survey_or_warn(checkpoints);
   if (!survey) return path;
@@ -93,12 +101,14 @@ void load(const fs::path& checkpoint, Contents& contents, const Progress& progre
   optimizer.copy_to(contents.optimizer, progress);
 }
 
-void load_model(const fs::path& checkpoint, Tensors& tensors, const Progress& progress) {
-  TensorSource(checkpoint / kModel, tensors).copy_to(tensors, progress);
+void load_model(const fs::path& checkpoint, Tensors& tensors, const Progress& progress,
+                std::string_view weights) {
+  TensorSource(format::weights_file(checkpoint, weights), tensors).copy_to(tensors, progress);
 }
 
-void load_buffers(const fs::path& checkpoint, std::map<std::string, at::Tensor>& tensors) {
-  const fs::path path = checkpoint / kBuffers;
+void load_buffers(const fs::path& checkpoint, std::map<std::string, at::Tensor>& tensors,
+                  std::string_view weights) {
+  const fs::path path = checkpoint / (weights == "ema" ? kEmaBuffers : kBuffers);
   if (fs::exists(path)) TensorSource(path, tensors).copy_to(tensors);
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/checkpoint/tensors.h"
@@ -19,8 +20,10 @@ using format::read_state;
 using format::TrainState;
 
 struct Contents {
-  std::map<std::string, at::Tensor> model;      // parameters and buffers by name
-  std::map<std::string, at::Tensor> buffers;    // each rank's own, [ranks, ...]; {}: not saved
+  std::map<std::string, at::Tensor> model;    // parameters and buffers by name
+  std::map<std::string, at::Tensor> buffers;  // each rank's own, [ranks, ...]; {}: not saved
+  // The same two of the model's running mean, {}: there is none.
+  std::map<std::string, at::Tensor> ema = {}, ema_buffers = {};
   std::map<std::string, at::Tensor> optimizer;  // optim::Optimizer::state()
   TrainState state;
   std::vector<std::string> classes;
@@ -39,13 +42,15 @@ std::filesystem::path save(core::Disk& disk, const std::filesystem::path& run,
 void load(
     const std::filesystem::path& checkpoint, Contents& contents, const Progress& progress = [] {});
 
-// Copies model.safetensors alone into `tensors`, with the same checks.
+// Copies the weights alone into `tensors`, with the same checks: "model", or what else
+// format::weights_file knows.
 void load_model(
-    const std::filesystem::path& checkpoint, Tensors& tensors, const Progress& progress = [] {});
+    const std::filesystem::path& checkpoint, Tensors& tensors, const Progress& progress = [] {},
+    std::string_view weights = "model");
 
-// Copies each rank's own buffers into `tensors`, [ranks, ...], with the same checks; leaves them as
-// they are where the checkpoint has none.
+// Copies each rank's own buffers into `tensors`, [ranks, ...], those of the "model" or of its
+// "ema", with the same checks; leaves them as they are where the checkpoint has none.
 void load_buffers(const std::filesystem::path& checkpoint,
-                  std::map<std::string, at::Tensor>& tensors);
+                  std::map<std::string, at::Tensor>& tensors, std::string_view weights = "model");
 
 }  // namespace scaletrain::checkpoint

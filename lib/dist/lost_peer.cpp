@@ -19,8 +19,7 @@ void throw_lost(int rank, const std::string& what, const std::exception& cause) 
   if (says_out_of_memory(cause.what())) {  // NCCL says it in the last of its lines
     throw core::OutOfMemoryError(
         fmt::format("rank {}", rank),
-        fmt::format("{} not completed: memory ran out ({})", what, cause.what()),
-        "make /batch/per_device smaller and /batch/accumulate larger");
+        fmt::format("{} not completed: memory ran out ({})", what, cause.what()), kLessMemory);
   }
   throw_lost(rank, what, foreign_text(cause));
 }

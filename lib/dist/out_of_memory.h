@@ -6,6 +6,11 @@
 
 namespace scaletrain::dist {
 
+// What a person can do about it.
+inline constexpr const char* kLessMemory =
+    "make /batch/per_device smaller and /batch/accumulate larger, or set \"recompute\": \"all\"; "
+    "`scaletrain bench memory RECIPE` shows what each saves";
+
 // `message`: the whole of an exception's what(). True where device, pinned or host memory ran out.
 bool says_out_of_memory(std::string_view message);
 

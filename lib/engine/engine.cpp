@@ -3,66 +3,149 @@
 #include <ATen/Context.h>
 #include <ATen/ops/zeros.h>
 
+#include <span>
+#include <string>
+#include <utility>
+
+#include "lib/core/error.h"
 #include "lib/core/philox.h"
+#include "lib/engine/chunked_loss.h"
+#include "lib/engine/recompute.h"
 #include "lib/engine/training_context.h"
 #include "lib/optim/norm.h"
+#include "lib/units/memory_meter.h"
 
 namespace scaletrain::engine {
 namespace {
 
 constexpr std::uint64_t kMostUnits = 1 << 20;
 
-// What a pass of a micro-batch draws from: (seed, step, block) and nothing before, so that no
-// generator state has to be saved.
-struct Draws {
-  std::uint64_t seed = 0;
-  std::int64_t step = 0, block = 0;
-};
+using units::MemoryKind;
+using units::MemoryPhase;
 
-// Each unit has numbers of its own, so that one that runs again, or on another rank, draws the
-// same.
-void reseed(at::Device device, const Draws& draws, std::size_t unit) {
-  const std::uint64_t place = static_cast<std::uint64_t>(draws.block) * kMostUnits + unit;
-  core::Philox draw(draws.seed, core::DrawPurpose::kDropout, static_cast<std::uint64_t>(draws.step),
-                    place);
-  at::Generator generator = at::globalContext().defaultGenerator(device);
-  generator.set_current_seed(draw.next_u64());
+std::vector<at::Tensor> parameters_of(const units::Unit& unit, nn::Model& model) {
+  const auto named = model.named_parameters();
+  std::vector<at::Tensor> result;
+  for (const std::string& name : unit.tensors) {
+    const at::Tensor* const found = named.find(name);
+    if (found != nullptr) result.push_back(*found);
+  }
+  return result;
+}
+
+// The tokens from number `first` on, counted row by row, that `part` [1, tokens, ...] is of.
+task::Example tokens_of(const task::Example& example, const at::Tensor& part, std::int64_t first) {
+  return {.input = example.input,
+          .target = tokens_in_a_row(example.target).narrow(1, first, part.size(1)),
+          .context = example.context};
+}
+
+task::Example next_of(MicroBatches& batches) {
+  const MemoryPhase phase(MemoryKind::kInputs);
+  return batches.next();
 }
 
 }  // namespace
 
-Engine::Engine(const EngineParts& parts, std::uint64_t seed)
-    : parts_(parts), units_(parts.model.units()), seed_(seed) {}
+Engine::Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings& savings)
+    : parts_(parts),
+      units_(parts.model.units()),
+      seed_(seed),
+      recomputed_(recomputed_units(savings.recompute, units_)),
+      chunk_(savings.chunk) {
+  if (chunk_ == 0) return;
+  if (!units_.back().takes_tokens_alone) {
+    throw core::RecipeError("/loss/chunk",
+                            "the model's last unit does not say that it takes tokens one by one",
+                            "set its takes_tokens_alone where it does, otherwise leave it out");
+  }
+  last_ = parameters_of(units_.back(), parts.model);
+}
+
+// Each unit has numbers of its own, so that one that runs again, or on another rank, draws the
+// same.
+void Engine::reseed(const Draws& draws, std::size_t unit) {
+  const std::uint64_t place = static_cast<std::uint64_t>(draws.block) * kMostUnits + unit;
+  core::Philox draw(draws.seed, core::DrawPurpose::kDropout, static_cast<std::uint64_t>(draws.step),
+                    place);
+  at::Generator generator = at::globalContext().defaultGenerator(parts_.mesh.world().device());
+  generator.set_current_seed(draw.next_u64());
+}
 
 void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
-                 const std::function<void(const at::Tensor&)>& before_last_backward) {
+                 const std::function<void(const at::Tensor&)>& before_last_backward, bool again) {
   const std::int64_t count = batches.count();
   at::Tensor total =
       at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
   parts_.placement.zero_grad();
   for (std::int64_t micro_step = 0; micro_step < count; ++micro_step) {
     const bool last = micro_step + 1 == count;
-    const task::Example example = batches.next();
+    const task::Example example = next_of(batches);
     parts_.placement.begin_micro_step(last);
     const std::int64_t block = micro_step * parts_.mesh.plan().readers() + parts_.mesh.reader();
-    const at::Tensor loss = forward(step, block, example);
+    const at::Tensor loss = forward({.seed = seed_, .step = step, .block = block}, example, again);
     total.add_(loss.detach());
     if (last) before_last_backward(total);
     const at::Tensor root = parts_.precision.scale(loss * weight);
     parts_.placement.prepare_backward(root);
+    const MemoryPhase phase(MemoryKind::kGradients);
     backward(root);
   }
 }
 
-at::Tensor Engine::forward(std::int64_t step, std::int64_t block, const task::Example& example) {
-  const Draws draws{.seed = seed_, .step = step, .block = block};
+at::Tensor Engine::forward(const Draws& draws, const task::Example& example, bool again) {
+  const MemoryPhase phase(MemoryKind::kActivations);
   return parts_.precision.forward([&] {
-    const units::Context context = training_context(example.context, parts_.mesh.data());
-    const units::Flow output = units::run(units_, {example.input}, context, [&](std::size_t unit) {
-      reseed(parts_.mesh.world().device(), draws, unit);
-    });
-    return parts_.task.loss_sum(output.front(), example);
+    const auto context =
+        std::make_shared<units::Context>(training_context(example.context, parts_.mesh.data()));
+    context->again = again;
+    const std::size_t whole = chunk_ > 0 ? units_.size() - 1 : units_.size();
+    units::Flow flow{example.input};
+    for (std::size_t unit = 0; unit < whole; ++unit) {
+      flow = run_unit(unit, draws, context, std::move(flow));
+    }
+    if (chunk_ == 0) return parts_.task.loss_sum(flow.front(), example);
+    reseed(draws, whole);
+    return loss_in_chunks(flow.front(), example, *context);
   });
+}
+
+units::Flow Engine::run_unit(std::size_t unit, const Draws& draws,
+                             const std::shared_ptr<const units::Context>& context,
+                             units::Flow input) {
+  if (!recomputed_[unit]) {
+    reseed(draws, unit);
+    return units_[unit].run(std::move(input), *context);
+  }
+  return run_for_recompute(
+      [this, unit, draws, context](units::Flow given, bool again) {
+        reseed(draws, unit);
+        if (!again) return units_[unit].run(std::move(given), *context);
+        units::Context second = *context;
+        second.again = true;
+        parts_.precision.forward(
+            [&] { return units_[unit].run(std::move(given), second).front(); });
+        return units::Flow();
+      },
+      input);
+}
+
+at::Tensor Engine::loss_in_chunks(const at::Tensor& hidden, const task::Example& example,
+                                  const units::Context& context) {
+  return chunked_loss(hidden, last_, chunk_, [&](const at::Tensor& part, std::int64_t first) {
+    const units::Flow output = units_.back().run({part}, context);
+    return parts_.task.loss_sum(output.front(), tokens_of(example, part, first));
+  });
+}
+
+at::Tensor Engine::sums_in_chunks(const at::Tensor& hidden, const task::Example& example) {
+  at::Tensor sums;
+  for_each_chunk(tokens_in_a_row(hidden), chunk_, [&](const at::Tensor& part, std::int64_t first) {
+    const units::Flow output = units_.back().run({part}, example.context);
+    const at::Tensor own = parts_.task.sums(output.front(), tokens_of(example, part, first));
+    sums = sums.defined() ? sums + own : own;
+  });
+  return sums;
 }
 
 void Engine::backward(const at::Tensor& root) {
@@ -99,7 +182,13 @@ at::Tensor Engine::squared_norm() const {
 Evaluated Engine::evaluate(const task::Example& example) {
   Evaluated result;
   result.sums = parts_.precision.forward([&] {
-    const units::Flow output = units::run(units_, {example.input}, example.context);
+    const std::span<const units::Unit> all(units_);
+    if (chunk_ > 0) {
+      const units::Flow hidden =
+          units::run(all.first(all.size() - 1), {example.input}, example.context);
+      return sums_in_chunks(hidden.front(), example);
+    }
+    const units::Flow output = units::run(all, {example.input}, example.context);
     if (parts_.task.score_columns() > 0) {
       result.scores = parts_.task.scores(output.front(), example);
     }

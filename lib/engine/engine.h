@@ -6,12 +6,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "lib/dist/mesh.h"
 #include "lib/nn/model.h"
 #include "lib/parallel/placement.h"
 #include "lib/precision/precision.h"
+#include "lib/recipe/sections/recompute.h"
 #include "lib/task/task.h"
 #include "lib/units/unit.h"
 
@@ -34,25 +37,33 @@ struct EngineParts {
   const dist::Mesh& mesh;
 };
 
+// How a step needs less memory.
+struct MemorySavings {
+  std::optional<recipe::Recompute> recompute = {};
+  std::int64_t chunk = 0;  // tokens that the last unit and the loss take at a time; 0: all
+};
+
 // task::Task::sums() and scores() of a batch, and what the model gave; no scores where the task has
-// no columns of them.
+// no columns of them, and no output where the loss takes chunks of tokens.
 struct Evaluated {
   at::Tensor sums, scores, output;
 };
 
 class Engine {
  public:
-  // `seed` is what dropout draws from.
-  Engine(const EngineParts& parts, std::uint64_t seed);
+  // `seed` is what dropout draws from. Throws core::RecipeError where the model has nothing that
+  // could be run again, or its last unit takes no tokens one by one.
+  Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings& savings = {});
 
   // Step number `step` (from 0): forward and backward of all micro-batches; afterwards every
   // parameter that this rank owns has as gradient the mean over the data coordinates of the sum of
   // their losses, each times `weight` (0-dim fp32). Calls `before_last_backward` with the sum of
   // this rank's losses (0-dim double) when all of them are queued, so that an exchange can be under
-  // way during the last backward. Throws core::StoppedError where a peer is lost. Reads nothing
-  // back from the device.
+  // way during the last backward. `again`: the step's second pass over the same micro-batches,
+  // which draws as the first did and counts nothing. Throws core::StoppedError where a peer is
+  // lost. Reads nothing back from the device.
   void run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
-           const std::function<void(const at::Tensor&)>& before_last_backward);
+           const std::function<void(const at::Tensor&)>& before_last_backward, bool again = false);
 
   // What this rank updates (lib/parallel/placement.h).
   const std::vector<units::NamedParameter>& owned() const { return parts_.placement.owned(); }
@@ -69,12 +80,28 @@ class Engine {
   at::Tensor predict(const task::Example& example);
 
  private:
-  at::Tensor forward(std::int64_t step, std::int64_t block, const task::Example& example);
+  // What a pass of a micro-batch draws from: (seed, step, block) and nothing before, so that no
+  // generator state has to be saved.
+  struct Draws {
+    std::uint64_t seed = 0;
+    std::int64_t step = 0, block = 0;
+  };
+  void reseed(const Draws& draws, std::size_t unit);
+  at::Tensor forward(const Draws& draws, const task::Example& example, bool again);
+  units::Flow run_unit(std::size_t unit, const Draws& draws,
+                       const std::shared_ptr<const units::Context>& context, units::Flow input);
+  // The last unit and the loss.
+  at::Tensor loss_in_chunks(const at::Tensor& hidden, const task::Example& example,
+                            const units::Context& context);
+  at::Tensor sums_in_chunks(const at::Tensor& hidden, const task::Example& example);
   void backward(const at::Tensor& root);
 
   EngineParts parts_;
   std::vector<units::Unit> units_;  // the model's
   std::uint64_t seed_;
+  std::vector<bool> recomputed_;  // by unit
+  std::int64_t chunk_;            // 0: the loss takes all tokens at once
+  std::vector<at::Tensor> last_;  // the last unit's parameters
 };
 
 }  // namespace scaletrain::engine

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/core/disk.h"
@@ -96,6 +97,16 @@ CheckpointsAt checkpoints_at(const std::filesystem::path& path);
 // nullopt: a run folder without any checkpoint, or nothing at all at `path`.
 std::optional<std::filesystem::path> find_checkpoint(
     const std::filesystem::path& path, const std::function<void(const std::string&)>& report);
+
+// The same where there must be one, for who only looks at it: warns of damaged ones. Throws
+// core::CheckpointError.
+std::filesystem::path checkpoint_at(const std::filesystem::path& path);
+
+// Where a checkpoint has the weights that a person means: "model", what is trained; "ema", their
+// running mean; "": the mean where there is one. Throws core::CheckpointError for a mean that it
+// has not.
+std::filesystem::path weights_file(const std::filesystem::path& checkpoint,
+                                   std::string_view weights);
 
 // SHA-256 over the tensors of model.safetensors in bytewise order of names: name, NUL, dtype, NUL,
 // dimensions joined by commas, NUL, data.

@@ -122,15 +122,23 @@ void check_optimizer(const fs::path& path, const SafetensorsFile& file, const Tr
   }
 }
 
-void check_tensors(const fs::path& checkpoint, const TrainState& state) {
-  std::set<std::string> parameters;
-  {
-    const fs::path path = checkpoint / kModelFile;
-    const SafetensorsFile file(path);
-    check_noted_step(path, file, state);
-    check_model(path, file);
-    check_values(path, file, NotFinite::kNanOrInfinite);
-    for (const TensorInfo& tensor : file.tensors()) parameters.insert(tensor.name);
+// The names of its tensors.
+std::set<std::string> check_weights(const fs::path& path, const TrainState& state) {
+  const SafetensorsFile file(path);
+  check_noted_step(path, file, state);
+  check_model(path, file);
+  check_values(path, file, NotFinite::kNanOrInfinite);
+  std::set<std::string> names;
+  for (const TensorInfo& tensor : file.tensors()) names.insert(tensor.name);
+  return names;
+}
+
+void check_tensors(const fs::path& checkpoint, const TrainState& state, bool has_ema) {
+  const std::set<std::string> parameters = check_weights(checkpoint / kModelFile, state);
+  if (has_ema && check_weights(checkpoint / kEmaFile, state) != parameters) {
+    throw core::CheckpointError((checkpoint / kEmaFile).string(),
+                                fmt::format("has other tensors than {}", kModelFile),
+                                kOtherCheckpoint);
   }
   const fs::path path = checkpoint / kOptimizerFile;
   const SafetensorsFile file(path);
@@ -170,7 +178,7 @@ Manifest check_checkpoint(const fs::path& checkpoint) {
                      parse_object(read_listed_file(checkpoint, manifest, kRecipeFile), recipe),
                      (checkpoint / kStateFile).string());
   for (const char* name : {kModelFile, kOptimizerFile}) require_listed(checkpoint, manifest, name);
-  check_tensors(checkpoint, state);
+  check_tensors(checkpoint, state, manifest.files.contains(kEmaFile));
   return manifest;
 }
 

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "lib/core/error.h"
+#include "lib/core/log.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_links.h"
@@ -111,6 +112,23 @@ std::optional<fs::path> find_checkpoint(const fs::path& path,
       path.string(),
       fmt::format("has {} checkpoints, and none of them is whole", found.folders.size()),
       "start afresh in another /output, or bring a checkpoint back from a copy");
+}
+
+fs::path checkpoint_at(const fs::path& path) {
+  const auto found =
+      find_checkpoint(path, [](const std::string& damage) { core::warn("{}", damage); });
+  if (found) return *found;
+  throw core::CheckpointError(path.string(), "there is no checkpoint in it",
+                              "name a run's folder, its checkpoints folder or one checkpoint");
+}
+
+fs::path weights_file(const fs::path& checkpoint, std::string_view weights) {
+  fs::path mean = checkpoint / kEmaFile;
+  const bool has_mean = weights != "model" && core::type_at(mean) != fs::file_type::not_found;
+  if (has_mean) return mean;
+  if (weights != "ema") return checkpoint / kModelFile;
+  throw core::CheckpointError(checkpoint.string(), "has no ema of the weights",
+                              "use its model, or a checkpoint of a run whose recipe has an ema");
 }
 
 }  // namespace scaletrain::format

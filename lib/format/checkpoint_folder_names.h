@@ -10,6 +10,7 @@ namespace scaletrain::format {
 
 inline constexpr const char* kManifestName = "manifest.json";
 inline constexpr const char* kModelFile = "model.safetensors";
+inline constexpr const char* kEmaFile = "ema.safetensors";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 inline constexpr const char* kStateFile = "state.json";
 inline constexpr const char* kClassesFile = "classes.json";

@@ -67,6 +67,15 @@ void check_counts(const TrainState& state, const std::string& place) {
     refuse(state, &state.skipped_steps, place,
            fmt::format("is {} of {} steps", state.skipped_steps, state.step));
   }
+  if (state.ema_updates > state.step - state.skipped_steps) {
+    refuse(state, &state.ema_updates, place,
+           fmt::format("is {} after {} steps, {} left out", state.ema_updates, state.step,
+                       state.skipped_steps));
+  }
+  for (const std::int64_t* looked_at : {&state.stopping_step, &state.plateau_step}) {
+    if (*looked_at <= state.step) continue;
+    refuse(state, looked_at, place, fmt::format("is {} after {} steps", *looked_at, state.step));
+  }
   if (state.trained_s < 0)
     refuse(state, &state.trained_s, place, fmt::format("is {}", state.trained_s));
   if (state.seen_s < 0) refuse(state, &state.seen_s, place, fmt::format("is {}", state.seen_s));

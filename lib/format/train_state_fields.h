@@ -32,6 +32,17 @@ struct TrainState {
   std::int64_t best_step = -1;
   std::vector<RankedStep> best_steps;  // the checkpoints kept by metric, the best first
   bool validation_due = false;         // a stop cut the validation of this step short
+  std::string stopping_by = {};        // the measure that may end training early; "": none yet
+  double stopping_best = 0;            // the best validation by it so far
+  std::int64_t stopping_step = -1;     // the last validation that was compared with it
+  std::int64_t no_better = 0;          // validations in a row that were no better
+  std::string plateau_by = {};         // the measure that lowers the learning rate; "": none yet
+  double plateau_best = 0;             // the best validation by it so far
+  std::int64_t plateau_step = -1;      // the last validation that was compared with it
+  std::int64_t plateau_bad = 0;        // validations in a row that were no better
+  std::int64_t plateau_cooldown = 0;   // validations to come that are not counted
+  std::int64_t plateau_drops = 0;      // of the learning rate so far
+  std::int64_t ema_updates = 0;        // of the weights' running mean so far
   int skipped_steps = 0;               // steps left out as not finite
   std::int64_t skipped_samples = 0;    // left out as bad, all ranks
   std::int64_t set_samples = 0;        // of the training set; 0: not counted (streamed order)
@@ -79,6 +90,17 @@ void visit_fields(State& state, const Visit& visit) {
   visit("best_step", state.best_step, FieldRule{.lowest = -1});
   visit("best_steps", state.best_steps, kLater);
   visit("validation_due", state.validation_due, kLater);
+  visit("stopping_by", state.stopping_by, kLater);
+  visit("stopping_best", state.stopping_best, kLater);
+  visit("stopping_step", state.stopping_step, FieldRule{.lowest = -1, .later = true});
+  visit("no_better", state.no_better, kLater);
+  visit("plateau_by", state.plateau_by, kLater);
+  visit("plateau_best", state.plateau_best, kLater);
+  visit("plateau_step", state.plateau_step, FieldRule{.lowest = -1, .later = true});
+  visit("plateau_bad", state.plateau_bad, kLater);
+  visit("plateau_cooldown", state.plateau_cooldown, kLater);
+  visit("plateau_drops", state.plateau_drops, kLater);
+  visit("ema_updates", state.ema_updates, kLater);
   visit("skipped_steps", state.skipped_steps, kAlways);
   visit("skipped_samples", state.skipped_samples, kLater);
   visit("set_samples", state.set_samples, kLater);

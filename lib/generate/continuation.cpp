@@ -10,27 +10,26 @@ namespace scaletrain::generate {
 namespace {
 
 // Scores of the token behind `tokens`, [vocabulary] fp32 on the CPU.
-at::Tensor scores_after(nn::Model& model, at::Device device,
+at::Tensor scores_after(const Scores& scores, at::Device device,
                         const std::vector<std::int64_t>& tokens, units::Cache& cache) {
   const at::Tensor input = at::tensor(tokens, at::kLong).unsqueeze(0).to(device);
-  const at::Tensor logits = model.forward(input, {.cache = &cache});
+  const at::Tensor logits = scores(input, {.cache = &cache});
   cache.advance(input.size(1));
   return logits.select(1, -1).squeeze(0).to(at::kCPU, at::kFloat).contiguous();
 }
 
 }  // namespace
 
-End continue_text(nn::Model& model, at::Device device, const std::vector<std::int64_t>& prompt,
+End continue_text(const Scores& scores, at::Device device, const std::vector<std::int64_t>& prompt,
                   const Limits& limits, const Sampler& sampler,
                   const std::function<void(std::int64_t token)>& take) {
   const at::NoGradGuard no_grad;
-  model.eval();
   units::Cache cache(limits.positions);
   std::vector<std::int64_t> next = prompt;
   for (std::int64_t number = 0; number < limits.tokens; ++number) {
     if (cache.length() == limits.positions) return End::kPositions;
-    const at::Tensor scores = scores_after(model, device, next, cache);
-    const std::span<const float> known(scores.const_data_ptr<float>(),
+    const at::Tensor last = scores_after(scores, device, next, cache);
+    const std::span<const float> known(last.const_data_ptr<float>(),
                                        static_cast<std::size_t>(limits.vocabulary));
     const std::int64_t token = sampler.draw(known, static_cast<std::uint64_t>(number));
     if (token == limits.end_of_text) return End::kEndOfText;

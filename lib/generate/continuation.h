@@ -1,6 +1,7 @@
 // A text continued by a language model, token by token, with a cache of keys and values.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 #include <vector>
 
 #include "lib/generate/sampler.h"
-#include "lib/nn/model.h"
+#include "lib/units/unit.h"
 
 namespace scaletrain::generate {
 
@@ -22,9 +23,13 @@ struct Limits {
 
 enum class End { kEndOfText, kTokens, kPositions };
 
-// Continues `prompt`, from 1 to limits.positions tokens, and calls `take` with each new token. The
-// model is on `device`, and in evaluation mode afterwards. Returns what ended the text.
-End continue_text(nn::Model& model, at::Device device, const std::vector<std::int64_t>& prompt,
+// The scores that a model in evaluation mode gives to all tokens behind each one of `input`, [1,
+// tokens] int64: [1, tokens, vocabulary].
+using Scores = std::function<at::Tensor(const at::Tensor& input, const units::Context& context)>;
+
+// Continues `prompt`, from 1 to limits.positions tokens, and calls `take` with each new token; the
+// model that gives `scores` is on `device`. Returns what ended the text.
+End continue_text(const Scores& scores, at::Device device, const std::vector<std::int64_t>& prompt,
                   const Limits& limits, const Sampler& sampler,
                   const std::function<void(std::int64_t token)>& take);
 

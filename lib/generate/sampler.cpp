@@ -34,12 +34,12 @@ std::size_t fewest_with(const std::vector<double>& shares, double part) {
   return count;
 }
 
-// [0, 1), 53 bits: draw number `number` of the seed.
-double uniform(std::uint64_t seed, std::uint64_t number) {
+// [0, 1), 53 bits: draw number `number` of text `text`.
+double uniform(std::uint64_t seed, std::uint64_t text, std::uint64_t number) {
   const auto low = [](std::uint64_t value) { return static_cast<std::uint32_t>(value); };
   const auto high = [](std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32U); };
   const core::PhiloxBlock block =
-      core::philox4x32({low(number), high(number), 0, 0}, {low(seed), high(seed)});
+      core::philox4x32({low(number), high(number), low(text), high(text)}, {low(seed), high(seed)});
   const std::uint64_t bits = std::uint64_t{block[0]} << 32U | block[1];
   return std::ldexp(static_cast<double>(bits >> 11U), -53);
 }
@@ -53,7 +53,7 @@ std::int64_t Sampler::draw(std::span<const float> scores, std::uint64_t number) 
     throw core::CheckpointError("model", "gives scores that are not finite",
                                 "use another checkpoint");
   }
-  const auto [temperature, top_k, top_p, seed] = sampling_;
+  const auto [temperature, top_k, top_p, seed, text] = sampling_;
   const bool greedy = temperature == 0;
   const std::size_t count = greedy       ? 1
                             : top_k == 0 ? scores.size()
@@ -67,7 +67,7 @@ std::int64_t Sampler::draw(std::span<const float> scores, std::uint64_t number) 
   }
   shares.resize(fewest_with(shares, top_p));
 
-  double left = uniform(seed, number) * std::accumulate(shares.begin(), shares.end(), 0.0);
+  double left = uniform(seed, text, number) * std::accumulate(shares.begin(), shares.end(), 0.0);
   std::size_t at = 0;
   while (at + 1 < shares.size() && left >= shares[at]) left -= shares[at++];
   return static_cast<std::int64_t>(tokens[at]);

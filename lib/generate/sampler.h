@@ -13,6 +13,7 @@ struct Sampling {
   double top_p = 1;        // the fewest best tokens that are as likely together (Holtzman et al.,
                            // The Curious Case of Neural Text Degeneration, 2020, section 3.1)
   std::uint64_t seed = 0;
+  std::uint64_t text = 0;  // its number among several, each of which draws otherwise
 };
 
 class Sampler {

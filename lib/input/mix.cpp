@@ -83,7 +83,16 @@ PairMix draw_pair(const recipe::Mix& mix, std::int64_t size, std::uint64_t seed,
   return {.own = 1 - cut / static_cast<double>(size * size), .box = box};
 }
 
+// at::one_hot looks at the targets' values on a CPU.
+at::Tensor Mixer::shares_of(const at::Tensor& targets) const {
+  if (targets.is_floating_point()) return targets;
+  return at::zeros({targets.size(0), num_classes_}, targets.options().dtype(at::kFloat))
+      .scatter_(1, targets.unsqueeze(1), 1);
+}
+
 void Mixer::mix(ImageTensors& batch, std::int64_t epoch, std::int64_t position) const {
+  batch.targets = shares_of(batch.targets);
+  if (epoch >= end_) return;
   const std::int64_t size = batch.images.size(2);
   std::vector<PairMix> pairs;
   for (std::int64_t i = 0; i < batch.images.size(0); i += 2) {
@@ -105,13 +114,7 @@ void Mixer::mix(ImageTensors& batch, std::int64_t epoch, std::int64_t position) 
   batch.images = at::lerp(partners(pixels), pixels, share).permute({0, 3, 1, 2});
 
   const at::Tensor own = sent.select(1, kOwn).repeat_interleave(2).unsqueeze(1);
-  at::Tensor classes = batch.targets;
-  if (!classes.is_floating_point()) {
-    // at::one_hot looks at the targets' values on a CPU.
-    classes = at::zeros({batch.targets.size(0), num_classes_}, sent.options())
-                  .scatter_(1, batch.targets.unsqueeze(1), 1);
-  }
-  batch.targets = at::lerp(partners(classes), classes, own);
+  batch.targets = at::lerp(partners(batch.targets), batch.targets, own);
 }
 
 }  // namespace scaletrain::input

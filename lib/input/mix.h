@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "lib/data/image/view.h"
 #include "lib/input/images.h"
@@ -25,17 +26,24 @@ PairMix draw_pair(const recipe::Mix& mix, std::int64_t size, std::uint64_t seed,
 
 class Mixer {
  public:
-  Mixer(const recipe::Mix& mix, std::int64_t num_classes, std::uint64_t seed)
-      : mix_(mix), num_classes_(num_classes), seed_(seed) {}
+  // From epoch `end` on nothing is mixed.
+  Mixer(const recipe::Mix& mix, std::int64_t num_classes, std::uint64_t seed,
+        std::int64_t end = std::numeric_limits<std::int64_t>::max())
+      : mix_(mix), num_classes_(num_classes), seed_(seed), end_(end) {}
 
   // Of a training batch whose first sample stands at `position`; both position and count are even.
-  // Its targets become shares of the classes.
+  // Its targets become shares of the classes, in every epoch.
   void mix(ImageTensors& batch, std::int64_t epoch, std::int64_t position) const;
 
  private:
+  // One of the class of each sample and zeros, [count, classes]; what are shares already, as they
+  // are.
+  at::Tensor shares_of(const at::Tensor& targets) const;
+
   recipe::Mix mix_;
   std::int64_t num_classes_;
   std::uint64_t seed_;
+  std::int64_t end_;
 };
 
 }  // namespace scaletrain::input

@@ -31,9 +31,11 @@ std::string test_text(const RunSummary::Test& test, std::int64_t last_step) {
 }  // namespace
 
 std::string summary_text(const RunSummary& summary) {
+  const std::string done =
+      summary.early.empty() ? "done" : fmt::format("done, as {}", summary.early);
   std::string text =
       fmt::format("{}: {}, {} steps in {}, {:.0f} samples/s\n", core::escape_control(summary.name),
-                  summary.stopped.empty() ? "done" : "stopped by " + summary.stopped, summary.step,
+                  summary.stopped.empty() ? done : "stopped by " + summary.stopped, summary.step,
                   format_duration(summary.trained_s), summary.samples_per_s);
   if (summary.best) {
     const auto& [measure, value] = summary.best->measured;

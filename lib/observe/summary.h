@@ -12,7 +12,8 @@ namespace scaletrain::observe {
 
 struct RunSummary {
   std::string name;                  // of the recipe
-  std::string stopped;               // why it ended early ("SIGTERM"); empty: all steps are done
+  std::string stopped;               // why it was cut short ("SIGTERM"); empty: it is done
+  std::string early = {};            // why it is done before all steps are; empty: they are
   std::int64_t step = 0;             // optimizer steps done, over all attempts
   double trained_s = 0;              // wall time of them
   double samples_per_s = 0;          // all ranks, mean over this attempt

@@ -1,9 +1,12 @@
-// Clipping gradients by their norm, and whether they are finite.
+// Limits of gradients, and whether they are finite.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <vector>
+
+#include "lib/recipe/sections/clip.h"
+#include "lib/units/named_parameter.h"
 
 namespace scaletrain::optim {
 
@@ -11,6 +14,19 @@ namespace scaletrain::optim {
 // Queues work only: `norm` is not looked at on a device.
 void clip_grad_norm(const std::vector<at::Tensor>& gradients, const at::Tensor& norm,
                     double max_norm);
+
+// Each element to -limit..limit, as torch.nn.utils.clip_grad_value_.
+void clip_grad_value(const std::vector<at::Tensor>& gradients, double limit);
+
+// The gradient of each unit, what belongs to one output (index of the first dimension; a tensor of
+// one dimension is one unit), to at most `factor` times the norm of its weights, which counts as
+// 1e-3 at least (Brock et al., High-Performance Large-Scale Image Recognition Without
+// Normalization, 2021, equation 3; timm's adaptive_clip_grad). The head stays as it is.
+void clip_grad_adaptive(const std::vector<units::NamedParameter>& parameters, double factor);
+
+// What the recipe asks for. `norm` is that of all gradients of the model as one vector.
+void clip(const recipe::Clip& limits, const std::vector<units::NamedParameter>& parameters,
+          const std::vector<at::Tensor>& gradients, const at::Tensor& norm);
 
 // 1 where any of these 0-dim tensors is not finite, otherwise 0: a 0-dim float on their device, as
 // Optimizer::step takes it. At least one.

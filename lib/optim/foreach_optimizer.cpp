@@ -19,8 +19,7 @@ ForeachOptimizer::ForeachOptimizer(const recipe::Optimizer& config,
                                    const std::vector<NamedParameter>& parameters, Decay decay,
                                    std::vector<Kind> kinds)
     : decay_(decay), kinds_(std::move(kinds)), groups_(make_groups(config, parameters)) {
-  const at::Device device =
-      parameters.empty() ? at::Device(at::kCPU) : parameters.front().tensor.device();
+  const at::Device device = device_of(parameters);
   number_options_ = at::TensorOptions(at::kDouble).device(device);
   for (const ParameterGroup& group : groups_) {
     std::vector<GroupState>& states = states_.emplace_back();

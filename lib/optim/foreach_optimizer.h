@@ -2,6 +2,7 @@
 // count of steps, and that nothing changes where a gradient is not finite.
 #pragma once
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -48,7 +49,7 @@ class ForeachOptimizer : public Optimizer {
  public:
   using Optimizer::step;
   void step(double lr, const std::optional<at::Tensor>& found_inf) final;
-  std::map<std::string, at::Tensor> state() final;
+  std::map<std::string, at::Tensor> state() override;
 
  protected:
   // decay * p is added to the gradient (L2), the parameter is multiplied with 1 - lr * decay before

@@ -1,5 +1,7 @@
 #include "lib/optim/optimizer.h"
 
+#include <cmath>
+
 #include "lib/core/registry.h"
 
 namespace scaletrain::optim {
@@ -28,12 +30,16 @@ const core::Registry<OptimizerFactory>& factories() {
 
 std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
                                           std::vector<NamedParameter> parameters) {
-  return factories().find(config.name)(config, std::move(parameters));
+  std::unique_ptr<Optimizer> made = factories().find(config.name)(config, parameters);
+  if (!config.centralize_gradients) return made;
+  return with_centralized_gradients(std::move(made), std::move(parameters));
 }
 
 double scaled_lr(const recipe::Optimizer& config, std::int64_t global_batch) {
   if (!config.lr_base_batch) return config.lr;
-  return config.lr * static_cast<double>(global_batch) / static_cast<double>(*config.lr_base_batch);
+  const auto real = static_cast<double>(global_batch);
+  const auto base = static_cast<double>(*config.lr_base_batch);
+  return config.lr_scaling == "sqrt" ? config.lr * std::sqrt(real / base) : config.lr * real / base;
 }
 
 }  // namespace scaletrain::optim

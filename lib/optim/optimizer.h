@@ -1,4 +1,4 @@
-// Optimizers over ATen's fused kernels: one pass over parameters, gradients and state.
+// What changes the weights by their gradients.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,8 +15,6 @@
 
 namespace scaletrain::optim {
 
-// Parameters whose logical tensor has at most one dimension (norms and biases) get no weight decay,
-// whatever they say, unless the recipe's decay_norm_and_bias puts every parameter in.
 using units::NamedParameter;
 
 class Optimizer {
@@ -24,23 +22,39 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   // One update with the gradients as they are, at learning rate `lr` times each parameter's
-  // lr_scale. `found_inf`, a 0-dim float on
-  // the parameters' device, is 1 where a gradient is not finite: then parameters and state stay as
-  // they are, bit for bit, which the kernels see for themselves; otherwise it is 0. Throws
-  // core::InternalError naming a parameter without a gradient.
+  // lr_scale. `found_inf`, a 0-dim float on the parameters' device, is 1 where a gradient is not
+  // finite: then parameters and state stay as they are, bit for bit; otherwise it is 0. No value is
+  // read to the host. May change the gradients. Throws core::InternalError naming a parameter
+  // without a gradient.
   virtual void step(double lr, const std::optional<at::Tensor>& found_inf) = 0;
   void step(double lr) { step(lr, std::nullopt); }
 
   // State tensors by name, "exp_avg/PARAMETER" and so on; the optimizer's own tensors, so that
   // copying into them restores the state. Complete before the first step.
   virtual std::map<std::string, at::Tensor> state() = 0;
+
+  // After state() was filled from a checkpoint: how many steps were tried before that, those that
+  // were left out among them.
+  virtual void resume_at(std::int64_t /*step*/) {}
+
+  // By name, as new tensors, what parameters are evaluated and saved with in place of what they are
+  // trained with; nothing of those for which both are the same.
+  virtual std::map<std::string, at::Tensor> evaluation_weights() { return {}; }
 };
 
+// Throws core::RecipeError where the optimizer finds nothing that it is for.
 std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
                                           std::vector<NamedParameter> parameters);
 
+// `inner`, made of `parameters`, behind gradients of two dimensions or more from which the mean
+// over all but the first is taken away, in place. Throws core::RecipeError where a parameter is a
+// piece.
+std::unique_ptr<Optimizer> with_centralized_gradients(std::unique_ptr<Optimizer> inner,
+                                                      std::vector<NamedParameter> parameters);
+
 // The learning rate of the recipe for a global batch: lr, or lr * global / lr_base_batch (Goyal et
-// al., Accurate, Large Minibatch SGD, 2017, section 2.1).
+// al., Accurate, Large Minibatch SGD, 2017, section 2.1), or with the root of that factor
+// (Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014, section 5).
 double scaled_lr(const recipe::Optimizer& config, std::int64_t global_batch);
 
 }  // namespace scaletrain::optim

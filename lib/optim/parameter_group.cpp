@@ -4,6 +4,8 @@
 #include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "lib/core/error.h"
 
 namespace scaletrain::optim {
@@ -16,6 +18,17 @@ at::Tensor flat_view(const at::Tensor& tensor) {
 
 }  // namespace
 
+at::Device device_of(const std::vector<NamedParameter>& parameters) {
+  return parameters.empty() ? at::Device(at::kCPU) : parameters.front().tensor.device();
+}
+
+at::Tensor gradient_of(const at::Tensor& parameter, const std::string& name) {
+  at::Tensor gradient = parameter.grad();
+  if (gradient.defined()) return gradient;
+  throw core::InternalError("optimizer", fmt::format("parameter {} has no gradient", name),
+                            "every parameter of a model must take part in its forward");
+}
+
 void ParameterGroup::add(const NamedParameter& parameter) {
   names_.push_back(parameter.name);
   parameters_.push_back(parameter.tensor);
@@ -26,11 +39,7 @@ std::vector<at::Tensor> ParameterGroup::flat_gradients() const {
   std::vector<at::Tensor> gradients;
   gradients.reserve(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    at::Tensor gradient = parameters_[i].grad();
-    if (!gradient.defined()) {
-      throw core::InternalError("optimizer", fmt::format("parameter {} has no gradient", names_[i]),
-                                "every parameter of a model must take part in its forward");
-    }
+    at::Tensor gradient = gradient_of(parameters_[i], names_[i]);
     if (gradient.strides() != parameters_[i].strides()) {
       gradient = at::empty_like(parameters_[i].detach()).copy_(gradient);
     }
@@ -55,19 +64,34 @@ void ParameterGroup::name_state(const char* kind, const GroupState& state,
   }
 }
 
+double weight_decay_of(const recipe::Optimizer& config, const NamedParameter& parameter) {
+  if (parameter.weight_decay) return *parameter.weight_decay;
+  const bool decays =
+      config.decay_norm_and_bias || (parameter.decays && parameter.dimensions() > 1);
+  return decays ? config.weight_decay : 0;
+}
+
+void require_whole(const std::string& pointer, const std::vector<NamedParameter>& parameters) {
+  for (const NamedParameter& parameter : parameters) {
+    if (parameter.shape.empty() || parameter.tensor.sizes() == at::IntArrayRef(parameter.shape)) {
+      continue;
+    }
+    throw core::RecipeError(
+        pointer, fmt::format("needs whole tensors, and {} is cut among ranks", parameter.name),
+        "use another one, or a layout that keeps tensors whole");
+  }
+}
+
 std::vector<ParameterGroup> make_groups(const recipe::Optimizer& config,
                                         const std::vector<NamedParameter>& parameters) {
   std::vector<ParameterGroup> groups;
-  for (const bool of_decayed : {true, false}) {
-    std::map<double, std::size_t> by_scale;  // group numbers
-    for (const NamedParameter& parameter : parameters) {
-      const bool decays =
-          config.decay_norm_and_bias || (parameter.decays && parameter.dimensions() > 1);
-      if (decays != of_decayed) continue;
-      const auto [found, is_new] = by_scale.emplace(parameter.lr_scale, groups.size());
-      if (is_new) groups.emplace_back(decays ? config.weight_decay : 0, parameter.lr_scale);
-      groups[found->second].add(parameter);
-    }
+  std::map<std::pair<double, double>, std::size_t> numbers;  // of groups
+  for (const NamedParameter& parameter : parameters) {
+    const double decay = weight_decay_of(config, parameter);
+    const auto [found, is_new] =
+        numbers.emplace(std::pair{decay, parameter.lr_scale}, groups.size());
+    if (is_new) groups.emplace_back(decay, parameter.lr_scale);
+    groups[found->second].add(parameter);
   }
   return groups;
 }

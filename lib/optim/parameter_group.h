@@ -14,6 +14,12 @@
 
 namespace scaletrain::optim {
 
+// Theirs; the CPU where there are none.
+at::Device device_of(const std::vector<NamedParameter>& parameters);
+
+// Throws core::InternalError naming the parameter where it has none.
+at::Tensor gradient_of(const at::Tensor& parameter, const std::string& name);
+
 // The state of one kind for each parameter of a group, and the same bytes as a kernel takes them.
 struct GroupState {
   std::vector<at::Tensor> tensors, flat;
@@ -45,7 +51,14 @@ class ParameterGroup {
   std::vector<at::Tensor> parameters_, flat_parameters_;
 };
 
-// The parameters with weight decay and those without, each by learning rate; none is empty.
+// Its own where it has one; none where it is a norm or a bias, or the model wants none on it,
+// unless the recipe's decay_norm_and_bias says otherwise; the recipe's for all others.
+double weight_decay_of(const recipe::Optimizer& config, const NamedParameter& parameter);
+
+// Throws core::RecipeError at `pointer` where this rank owns nothing but a piece of a tensor.
+void require_whole(const std::string& pointer, const std::vector<NamedParameter>& parameters);
+
+// The parameters by weight decay and learning rate; none is empty.
 std::vector<ParameterGroup> make_groups(const recipe::Optimizer& config,
                                         const std::vector<NamedParameter>& parameters);
 

@@ -68,6 +68,7 @@ std::string fault_of(const Rule& rule, const Row& row) {
     case Rule::Kind::kFitsImageSize:
       return find<std::int64_t>(row, rule.key) == nullptr ? missing(kInteger, rule.key) : "";
     case Rule::Kind::kBatchNorm:
+    case Rule::Kind::kOneUnit:
       return "";
     case Rule::Kind::kCoversImageSize:
     case Rule::Kind::kFirst:

@@ -21,13 +21,14 @@ TypePtr option_type(Component::Value& value, const Option& option) {
   if (auto* text = std::get_if<std::string>(&value)) {
     return option.is_path() ? path(*text) : choice(*text, option.allowed);
   }
+  if (auto* list = std::get_if<std::vector<double>>(&value)) return numbers(*list, option.range);
   return flag(std::get<bool>(value));
 }
 
 void add_row_keys(Object& keys, Component& value, const Row& row) {
   for (const Option& option : row.options) {
     TypePtr type = option_type(value.options.at(option.key), option);
-    if (option.is_path()) {
+    if (option.is_required()) {
       keys.require(option.key, std::move(type), option.help);
     } else {
       keys.add(option.key, std::move(type), option.help);
@@ -110,20 +111,21 @@ class ComponentType : public Type {
 
   Json schema() const override {
     Json choices = Json::array();
-    bool name_is_enough = true;
+    std::vector<std::string> short_names;  // of rows whose name is enough
     for (const Row& row : list_.rows) {
       Component scratch;
       choose(scratch, row);
       Object keys;
       ComponentType(scratch, list_, common_).describe_keys(keys, value_.name.empty());
-      for (const Field& field : keys.fields()) {
-        name_is_enough = name_is_enough && (!field.required || field.name == "name");
-      }
+      const bool needs_more =
+          std::any_of(keys.fields().begin(), keys.fields().end(),
+                      [](const Field& field) { return field.required && field.name != "name"; });
+      if (!needs_more) short_names.push_back(row.name);
       Json choice = keys.schema();
       choice["properties"]["name"] = {{"const", row.name}, {"description", row.help}};
       choices.push_back(std::move(choice));
     }
-    if (name_is_enough) choices.push_back(Name(value_, list_).schema());
+    if (!short_names.empty()) choices.push_back({{"enum", short_names}});
     return {{"anyOf", choices}};
   }
 
@@ -171,7 +173,8 @@ class ComponentType : public Type {
       case Rule::Kind::kFitsImageSize:
       case Rule::Kind::kCoversImageSize:
       case Rule::Kind::kBatchNorm:
-      case Rule::Kind::kFirst:  // Components
+      case Rule::Kind::kFirst:    // Components
+      case Rule::Kind::kOneUnit:  // lib/recipe/sections/recompute.cpp
         return "";
     }
     return "";

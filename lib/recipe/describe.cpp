@@ -57,9 +57,17 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("loss", describe(recipe.loss), "what is made small")
       .add("mix", describe(recipe.mix), "mixes neighbours of a training batch, images and targets")
       .add("clip", describe(recipe.clip), "limits the gradients; without it they are not limited")
+      .add("sam", describe(recipe.sam),
+           "gradients from where the loss is highest nearby: two passes a step")
+      .add("ema", describe(recipe.ema),
+           "a running mean of the weights, which is validated beside them, tested and exported")
+      .add("recompute", describe(recipe.recompute),
+           "saves memory: units whose activations backward computes again; the last one's never")
       .add("validate",
            every(recipe.validate_every, "how often data.val and data.extra are looked at"),
            "looking at data.val and data.extra")
+      .add("early_stopping", describe(recipe.early_stopping),
+           "training ends where data.val gets no better")
       .add("checkpoint", describe(recipe.checkpoint), "what is kept for a resume")
       .add("storage", describe(recipe.storage), "how remote data is reached")
       .add("log", every(recipe.log_every, "how often a line of metrics is written"), "metrics")
@@ -72,7 +80,7 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("device", choice(recipe.device, {"auto", "cpu", "cuda"}), "where to compute")
       .add("worker", path(recipe.worker), "a worker program of your own, with its models")
       .add("output", path(recipe.output), "the run's folder; without it runs/NAME")
-      .reserve({"ema", "parallel", "safety", "profile"});
+      .reserve({"parallel", "safety", "profile"});
   return keys;
 }
 

@@ -13,24 +13,31 @@
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/recipe/weights_flag.h"
 
 namespace scaletrain::recipe {
 namespace {
 
 constexpr std::int64_t kMostBatch = 1 << 20;
 
-void add_common_flags(CLI::App& command, std::string& checkpoint, std::int64_t& batch,
-                      std::string& device, std::string& worker) {
+// `Request`: one of the two.
+template <typename Request>
+void add_common_flags(CLI::App& command, Request& asked) {
   command
-      .add_option("CHECKPOINT", checkpoint, "a checkpoint, a run's folder, its latest or its best")
+      .add_option("CHECKPOINT", asked.checkpoint,
+                  "a checkpoint, a run's folder, its latest or its best")
       ->required();
-  command.add_option("--batch", batch, "samples that a rank computes at a time; 0: as the run")
+  add_weights_flag(command, asked.weights);
+  command.add_option("--nproc", asked.nproc, "ranks on this machine; gpu: one a device")
+      ->capture_default_str();
+  command
+      .add_option("--batch", asked.batch, "samples that a rank computes at a time; 0: as the run")
       ->check(CLI::Range(std::int64_t{0}, kMostBatch))
       ->capture_default_str();
-  command.add_option("--device", device, "auto, cpu or cuda")
+  command.add_option("--device", asked.device, "auto, cpu or cuda")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
-  command.add_option("--worker", worker, "another worker program");
+  command.add_option("--worker", asked.worker, "another worker program");
 }
 
 void add_common_overrides(std::vector<std::string>& overrides, std::int64_t batch,
@@ -44,7 +51,7 @@ void add_common_overrides(std::vector<std::string>& overrides, std::int64_t batc
 }  // namespace
 
 void add_evaluation_flags(CLI::App& command, EvaluationRequest& asked) {
-  add_common_flags(command, asked.checkpoint, asked.batch, asked.device, asked.worker);
+  add_common_flags(command, asked);
   command
       .add_option("--data", asked.data,
                   "shards (braces are expanded), a folder of classes or token files, in place of "
@@ -53,8 +60,6 @@ void add_evaluation_flags(CLI::App& command, EvaluationRequest& asked) {
   CLI::Option* const set = command.add_option(
       "--on", asked.set, "the run's set: val, test or a name of data.extra; the first there is");
   set->excludes("--data");
-  command.add_option("--nproc", asked.nproc, "ranks on this machine; gpu: one a device")
-      ->capture_default_str();
   command
       .add_option("--set", asked.overrides,
                   "override a key of the run's recipe, KEY=VALUE; repeatable")
@@ -67,7 +72,7 @@ void add_evaluation_flags(CLI::App& command, EvaluationRequest& asked) {
 }
 
 void add_prediction_flags(CLI::App& command, PredictionRequest& asked) {
-  add_common_flags(command, asked.checkpoint, asked.batch, asked.device, asked.worker);
+  add_common_flags(command, asked);
   command
       .add_option("INPUT", asked.inputs,
                   "images and folders of images, or shards (.tar; braces are expanded)")

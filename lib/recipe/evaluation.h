@@ -16,6 +16,7 @@ namespace scaletrain::recipe {
 
 struct EvaluationRequest {
   std::string checkpoint;           // or a run's folder
+  std::string weights{};            // "model", "ema"; "": the ema where there is one
   std::vector<std::string> data{};  // shards, a folder or token files in place of the run's sets
   std::string set{};        // "val", "test", or a name of data.extra; "": the first there is
   std::string nproc = "1";  // ranks; the launcher's
@@ -28,10 +29,11 @@ struct EvaluationRequest {
 };
 
 struct PredictionRequest {
-  std::string checkpoint;
+  std::string checkpoint, weights{};  // as above
   std::vector<std::string> inputs{};  // images and folders, or shards
   std::int64_t top = 5;
-  std::int64_t batch = 0;  // as above
+  std::string nproc = "1";  // as above
+  std::int64_t batch = 0;
   std::string device = "auto";
   bool csv = false, json = false;
   std::string worker{};

@@ -9,6 +9,8 @@
 #include <string>
 #include <system_error>
 
+#include "lib/recipe/weights_flag.h"
+
 namespace scaletrain::recipe {
 namespace {
 
@@ -27,6 +29,13 @@ CLI::Validator number_up_to(double most) {
 
 }  // namespace
 
+std::vector<std::string> overrides_of(const Generation& asked) {
+  std::vector<std::string> overrides;
+  if (asked.device != "auto") overrides.push_back("device=" + asked.device);
+  if (!asked.precision.empty()) overrides.push_back("precision=" + asked.precision);
+  return overrides;
+}
+
 void add_generation_flags(CLI::App& command, Generation& generation) {
   constexpr double kMostTemperature = 100;
   constexpr std::int64_t kMostTokens = 1'000'000;
@@ -35,8 +44,15 @@ void add_generation_flags(CLI::App& command, Generation& generation) {
       .add_option("CHECKPOINT", generation.checkpoint,
                   "a checkpoint of a language model, a run's folder, its latest or its best")
       ->required();
-  command.add_option("--prompt", generation.prompt,
-                     "the text that is continued; without one a document is begun");
+  add_weights_flag(command, generation.weights);
+  CLI::Option* const prompt = command.add_option(
+      "--prompt", generation.prompt, "the text that is continued; without one a document is begun");
+  command.add_option("--prompts", generation.prompts, "a file with a prompt in each line")
+      ->excludes(prompt);
+  command.add_option("--samples", generation.samples, "texts of each prompt")
+      ->check(CLI::Range(std::int64_t{1}, kMostTokens))
+      ->capture_default_str();
+  command.add_flag("--json", generation.json, "print a JSON object a line, as of several texts");
   command
       .add_option("--max-tokens", generation.max_tokens,
                   "at most so many; fewer where the document or the model's positions end")
@@ -62,6 +78,11 @@ void add_generation_flags(CLI::App& command, Generation& generation) {
                      "as data tokenize takes it; otherwise that of the run's token files");
   command.add_option("--end-of-text", generation.end_of_text,
                      "the token that ends a document, for a tokenizer.json that does not say");
+  command
+      .add_option("--nproc", generation.nproc,
+                  "ranks on this machine that share several texts; gpu: one a device")
+      ->capture_default_str();
+  command.add_option("--precision", generation.precision, "as a recipe's; otherwise the run's");
   command.add_option("--device", generation.device, "auto, cpu or cuda")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();

@@ -16,16 +16,18 @@ namespace scaletrain::recipe {
 struct Option {
   std::string key;
   Component::Value standard;
-  Range range;  // of a number
+  Range range;  // of a number, of each of a list
   std::string help;
   std::vector<std::string> allowed = {};  // of a text; none: it is the path of a file, required
 
   bool is_path() const { return std::holds_alternative<std::string>(standard) && allowed.empty(); }
+  bool is_list() const { return std::holds_alternative<std::vector<double>>(standard); }
+  bool is_required() const { return is_path() || is_list(); }  // there is no default
 };
 
 // What must hold between two keys of one row, between one (for kFitsImageSize `other` times) and
 // the image size, of the batch where BatchNorm sees one value for each kBatchNormStride pixels of a
-// side, or (kFirst) of the row's place in a list of components.
+// side, or (kFirst) of the row's place in a list of components; kOneUnit: the model is one unit.
 struct Rule {
   enum class Kind {
     kDivides,
@@ -35,7 +37,8 @@ struct Rule {
     kAtMost,
     kNeedsAboveZero,
     kBatchNorm,
-    kFirst
+    kFirst,
+    kOneUnit
   };
   Kind kind = Kind::kDivides;
   std::string key = {}, other = {};

@@ -112,6 +112,13 @@ void fill_in(Recipe& recipe, const std::string& file) {
   if (recipe.name.empty()) recipe.name = name_of_file(file);
   recipe.task = task_of(recipe).name;
   complete(recipe.checkpoint.best, *find_task(recipe.task));
+  const std::string& best = recipe.checkpoint.best.metric;
+  if (recipe.early_stopping && recipe.early_stopping->metric.empty()) {
+    recipe.early_stopping->metric = best;
+  }
+  if (recipe.schedule.plateau && recipe.schedule.plateau->metric.empty()) {
+    recipe.schedule.plateau->metric = best;
+  }
   if (reads_tokens(recipe.model) && recipe.data.context == 0) {
     recipe.data.context = recipe.model.integer("positions");
   }

@@ -12,10 +12,14 @@
 #include "lib/recipe/sections/checkpoint.h"
 #include "lib/recipe/sections/clip.h"
 #include "lib/recipe/sections/data.h"
+#include "lib/recipe/sections/early_stopping.h"
+#include "lib/recipe/sections/ema.h"
 #include "lib/recipe/sections/loss.h"
 #include "lib/recipe/sections/mix.h"
 #include "lib/recipe/sections/model.h"
 #include "lib/recipe/sections/optimizer.h"
+#include "lib/recipe/sections/recompute.h"
+#include "lib/recipe/sections/sam.h"
 #include "lib/recipe/sections/schedule.h"
 #include "lib/recipe/sections/storage.h"
 #include "lib/recipe/values.h"
@@ -36,7 +40,11 @@ struct Recipe {
   Loss loss;
   std::optional<Mix> mix;
   std::optional<Clip> clip;
+  std::optional<Sam> sam;
+  std::optional<Ema> ema;
+  std::optional<Recompute> recompute;
   Duration validate_every{Duration::Unit::kEpochs, 1};
+  std::optional<EarlyStopping> early_stopping;
   Checkpoint checkpoint;
   Storage storage;
   Duration log_every{Duration::Unit::kSteps, 10};

@@ -26,13 +26,14 @@ constexpr std::int64_t kMaxBytes = 16 << 20;
 constexpr const char* kRemedy =
     "build the worker again: scaletrain_add_worker() writes it beside the program";
 
-constexpr std::array<std::pair<Rule::Kind, std::string_view>, 6> kRules{{
+constexpr std::array<std::pair<Rule::Kind, std::string_view>, 7> kRules{{
     {Rule::Kind::kDivides, "divides"},
     {Rule::Kind::kDividesImageSize, "divides_image_size"},
     {Rule::Kind::kFitsImageSize, "fits_image_size"},
     {Rule::Kind::kAtMost, "at_most"},
     {Rule::Kind::kNeedsAboveZero, "needs_above_zero"},
     {Rule::Kind::kBatchNorm, "batch_norm"},
+    {Rule::Kind::kOneUnit, "one_unit"},
 }};
 
 struct TypeName {
@@ -44,16 +45,17 @@ struct TypeName {
   std::string operator()(const std::string& /*value*/) const {
     return option.is_path() ? "file" : "choice";
   }
+  std::string operator()(const std::vector<double>& /*value*/) const { return "numbers"; }
 };
 
 Json key_json(const Option& option) {
   const std::string type = std::visit(TypeName{option}, option.standard);
   Json json{{"key", option.key}, {"type", type}};
-  if (type != "file") {
+  if (!option.is_required()) {
     std::visit([&](const auto& value) { json["default"] = value; }, option.standard);
   }
   if (type == "choice") json["allowed"] = option.allowed;
-  if (type == "integer" || type == "number") {
+  if (type == "integer" || type == "number" || type == "numbers") {
     json["least"] = option.range.least;
     if (std::isfinite(option.range.most)) json["most"] = option.range.most;
     if (option.range.above_least) json["above_least"] = true;
@@ -108,9 +110,10 @@ Option option_of(const Json& json) {
                 .standard = {},
                 .range = {},
                 .help = get<std::string>(json, "help")};
-  if (type == "integer" || type == "number") {
+  if (type == "integer" || type == "number" || type == "numbers") {
     if (type == "integer") option.standard = get<std::int64_t>(json, "default");
     if (type == "number") option.standard = get<double>(json, "default");
+    if (type == "numbers") option.standard = std::vector<double>();
     option.range = {.least = get<double>(json, "least"),
                     .most = get<double>(json, "most", Range().most),
                     .above_least = get<bool>(json, "above_least", false),

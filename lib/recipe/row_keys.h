@@ -14,6 +14,8 @@
   }
 #define KEY_FILE(key, help) \
   Option { #key, std::string{}, {}, help }
+#define KEY_NUMBERS(key, range, help) \
+  Option { #key, std::vector < double>{}, range, help }
 #define SUM_CLASSES_KEY \
   KEY_FLAG(sum_classes, false, "a sample's loss is the sum over the classes, not their mean")
 #define KEY_DIVIDES(key, other) \
@@ -26,6 +28,8 @@
   Rule { Rule::Kind::kCoversImageSize, #key, "" }
 #define HAS_BATCH_NORM \
   Rule { Rule::Kind::kBatchNorm }
+#define IS_ONE_UNIT \
+  Rule { Rule::Kind::kOneUnit }
 #define PUBLISHED(source, parameters, top1, weights) \
   Published { source, parameters, top1, weights }
 #define FOR_TASK(name) \

@@ -29,5 +29,8 @@ bool Component::flag(const std::string& key) const { return option<bool>(*this, 
 const std::string& Component::text(const std::string& key) const {
   return option<std::string>(*this, key);
 }
+const std::vector<double>& Component::numbers(const std::string& key) const {
+  return option<std::vector<double>>(*this, key);
+}
 
 }  // namespace scaletrain::recipe

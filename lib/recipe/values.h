@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace scaletrain::recipe {
 
@@ -21,7 +22,7 @@ struct Duration {
 // loading, every declared key is present.
 class Component {
  public:
-  using Value = std::variant<std::int64_t, double, bool, std::string>;
+  using Value = std::variant<std::int64_t, double, bool, std::string, std::vector<double>>;
 
   std::string name;
   std::map<std::string, Value> options;
@@ -31,6 +32,7 @@ class Component {
   double number(const std::string& key) const;
   bool flag(const std::string& key) const;
   const std::string& text(const std::string& key) const;
+  const std::vector<double>& numbers(const std::string& key) const;
 };
 
 }  // namespace scaletrain::recipe

@@ -117,8 +117,9 @@ Json calibration_json(const Calibration& calibration) {
 
 std::string evaluation_text(const Evaluation& evaluation) {
   std::string text =
-      fmt::format("{} on {}: {} {}{}\n", core::escape_control(evaluation.checkpoint),
-                  core::escape_control(evaluation.set), evaluation.count, evaluation.counted,
+      fmt::format("{}{} on {}: {} {}{}\n", core::escape_control(evaluation.checkpoint),
+                  evaluation.weights == "ema" ? " (ema)" : "", core::escape_control(evaluation.set),
+                  evaluation.count, evaluation.counted,
                   evaluation.skipped > 0 ? fmt::format(", {} left out", evaluation.skipped) : "");
   for (const auto& [measure, value] : evaluation.measures) {
     text += fmt::format("  {:<12} {}\n", measure->label, measure->text(value));
@@ -134,6 +135,7 @@ std::string evaluation_text(const Evaluation& evaluation) {
 
 std::string evaluation_json(const Evaluation& evaluation) {
   Json json{{"checkpoint", evaluation.checkpoint},
+            {"weights", evaluation.weights},
             {"step", evaluation.step},
             {"set", evaluation.set},
             {"count", evaluation.count},

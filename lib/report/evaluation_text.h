@@ -12,7 +12,9 @@
 namespace scaletrain::report {
 
 struct Evaluation {
-  std::string checkpoint, set;  // its path; "val", "test", "extra/NAME", or a path
+  std::string checkpoint;         // its path
+  std::string weights = "model";  // or "ema"
+  std::string set;                // "val", "test", "extra/NAME", or a path
   std::int64_t step = 0, count = 0, skipped = 0;
   std::string counted;  // what is counted: "samples"
   std::vector<recipe::Measured> measures;

@@ -55,10 +55,8 @@ std::vector<Prediction> predict(const at::Tensor& logits, const at::Tensor& labe
   return result;
 }
 
-Predictions::Predictions(std::int64_t num_classes)
-    : num_classes_(num_classes),
-      top_(std::min(kMostTop, num_classes)),
-      rows_(kColumns + num_classes) {}
+Predictions::Predictions(std::int64_t num_classes, std::int64_t top)
+    : num_classes_(num_classes), top_(top), rows_(kColumns + num_classes) {}
 
 void Predictions::add(const data::Batch& batch, const at::Tensor& labels,
                       const at::Tensor& logits) {

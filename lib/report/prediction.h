@@ -39,7 +39,8 @@ std::vector<Prediction> predict(const at::Tensor& logits, const at::Tensor& labe
 // The predictions and, for measures that need them, the logits of an evaluation.
 class Predictions {
  public:
-  explicit Predictions(std::int64_t num_classes);
+  // `top`: as predict().
+  explicit Predictions(std::int64_t num_classes, std::int64_t top = kMostTop);
 
   // A batch of this rank; the logits are kept as fp32 on their device.
   void add(const data::Batch& batch, const at::Tensor& labels, const at::Tensor& logits);

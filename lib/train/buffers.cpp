@@ -81,7 +81,7 @@ NamedTensors gather_ranks(dist::Group& group, const NamedTensors& own) {
 }
 
 void restore_ranks(const dist::Mesh& mesh, const NamedTensors& own,
-                   const std::filesystem::path& checkpoint) {
+                   const std::filesystem::path& checkpoint, std::string_view weights) {
   const int readers = mesh.plan().readers();
   if (readers == 1) return;
   const at::NoGradGuard no_grad;
@@ -90,7 +90,7 @@ void restore_ranks(const dist::Mesh& mesh, const NamedTensors& own,
     const std::vector<at::Tensor> same(static_cast<std::size_t>(readers), tensor);
     all.emplace(name, at::stack(same));
   }
-  if (mesh.world().rank() == 0) checkpoint::load_buffers(checkpoint, all);
+  if (mesh.world().rank() == 0) checkpoint::load_buffers(checkpoint, all, weights);
   replicate(mesh.world(), values(all), "buffers of each rank");
   for (const auto& [name, tensor] : own) tensor.copy_(all.at(name)[mesh.reader()]);
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/dist/mesh.h"
@@ -28,9 +29,10 @@ NamedTensors mean_over_ranks(dist::Group& group, const NamedTensors& own);
 NamedTensors gather_ranks(dist::Group& group, const NamedTensors& own);
 
 // Fills `own` with what this rank's data coordinate had when `checkpoint` was saved, of as many;
-// where that has nothing of each, leaves rank 0's on all. Only rank 0 reads. Every rank calls it.
+// where that has nothing of each, leaves rank 0's on all. They are the "model"'s or its "ema"'s.
+// Only rank 0 reads. Every rank calls it.
 void restore_ranks(const dist::Mesh& mesh, const NamedTensors& own,
-                   const std::filesystem::path& checkpoint);
+                   const std::filesystem::path& checkpoint, std::string_view weights = "model");
 
 // What tensors held, to give it back bit for bit.
 class KeptTensors {

@@ -10,12 +10,16 @@
 #include "lib/core/mesh_plan.h"
 #include "lib/dist/device.h"
 #include "lib/train/agreement.h"
+#include "lib/train/early_stopping.h"
 #include "lib/train/initial_weights.h"
+#include "lib/train/plateau.h"
+#include "lib/train/ranking.h"
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
 #include "lib/train/resume.h"
 
 namespace scaletrain::train {
+
 std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core::WorkerEnv& env,
                                         const std::optional<std::filesystem::path>& checkpoint,
                                         core::Beat& beat) {
@@ -29,6 +33,18 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
   return group;
 }
 
+void place(Run& run) {
+  run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh);
+  run.engine = std::make_unique<engine::Engine>(
+      engine::EngineParts{.model = *run.learner.model,
+                          .task = *run.task,
+                          .precision = *run.learner.precision,
+                          .placement = *run.placement,
+                          .mesh = *run.mesh},
+      run.recipe.seed,
+      engine::MemorySavings{.recompute = run.recipe.recompute, .chunk = run.recipe.loss.chunk});
+}
+
 namespace {
 
 // What differs would be trained on without a word, or end in a collective that makes no sense.
@@ -37,19 +53,6 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
   run.beat.enter(core::Phase::kJoining);
   run.group->agree("parts", claims);
   run.beat.enter(core::Phase::kStarting);
-}
-
-// Spreads the model over the ranks; the optimizer is of what this rank owns of it.
-void place(Run& run) {
-  run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh);
-  run.engine =
-      std::make_unique<engine::Engine>(engine::EngineParts{.model = *run.learner.model,
-                                                           .task = *run.task,
-                                                           .precision = *run.learner.precision,
-                                                           .placement = *run.placement,
-                                                           .mesh = *run.mesh},
-                                       run.recipe.seed);
-  run.learner.optimizer = optim::make_optimizer(run.recipe.optimizer, run.engine->owned());
 }
 
 }  // namespace
@@ -84,6 +87,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   compare_with_others(run, std::move(claims));
 
   place(run);
+  run.learner.optimizer = optim::make_optimizer(run.recipe.optimizer, run.engine->owned());
   if (resume) {
     restore(run, *resume);
   } else {
@@ -92,13 +96,21 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   replicate(*run.group, values(run.learner.tensors()), "initial model");
   const bool same_ranks = run.state.world_size == run.group->world_size();
   if (resume && same_ranks) restore_ranks(*run.mesh, run.learner.buffers(), *resume);
+  if (run.recipe.ema) {
+    run.ema = std::make_unique<optim::Ema>(*run.recipe.ema, run.learner.tensors());
+    if (resume) restore_ema(run, *resume, same_ranks);
+  } else {
+    run.state.ema_updates = 0;
+  }
   run.placement->start(same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
 
   const format::TrainState was = run.state;
   describe_process(run.state, *run.group);
   run.sets.training_set.describe(run.state);
   run.state.global_batch = run.batch.global;
-  run.state.best_by = run.recipe.checkpoint.best.metric;
+  keep_count_of(run.recipe, run.state);
+  keep_plateau_of(run.recipe, run.state);
+  run.state.best_by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);
   if (resume && run.group->rank() == 0) warn_of_differences(run, was);
   return built;
 }

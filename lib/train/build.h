@@ -15,6 +15,9 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
                                         const std::optional<std::filesystem::path>& checkpoint,
                                         core::Beat& beat);
 
+// Spreads the run's model over the ranks and makes the engine that runs it.
+void place(Run& run);
+
 // Joins the other ranks and builds everything, the model by `models`; with `resume`, a verified
 // checkpoint, tensors and state are its. Every rank calls it at once. Throws what the modules
 // throw.

@@ -6,6 +6,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/train/buffers.h"
+#include "lib/train/evaluated_tensors.h"
 #include "lib/train/score_rows.h"
 
 namespace scaletrain::train {
@@ -69,9 +70,11 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
 
 EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
   const at::NoGradGuard no_grad;
-  const NamedTensors own = run.learner.buffers();
-  KeptTensors kept(values(own));
-  for (const auto& [name, mean] : mean_over_ranks(run.mesh->data(), own)) own.at(name).copy_(mean);
+  const NamedTensors own = run.learner.tensors(), evaluated = evaluated_tensors(run);
+  std::vector<at::Tensor> replaced;
+  for (const auto& [name, tensor] : evaluated) replaced.push_back(own.at(name));
+  KeptTensors kept(replaced);
+  for (const auto& [name, tensor] : evaluated) own.at(name).copy_(tensor);
   run.learner.model->eval();
 
   dist::Group& world = run.mesh->world();

@@ -27,10 +27,10 @@ struct EvalResult {
 using Watcher = std::function<void(const data::Batch& batch, const task::Example& example,
                                    const at::Tensor& output)>;
 
-// Runs the model in evaluation mode, with the mean of the ranks' buffers, over all of `split` from
-// its start, and leaves model and buffers as they were for training. Ranks may have different
-// numbers of batches: only the sums, and scores where the task has some, are exchanged. A stop that
-// any rank was asked for cuts it short on all. Every rank calls it.
+// Runs the model in evaluation mode, with the tensors of lib/train/evaluated_tensors.h, over all of
+// `split` from its start, and leaves model and buffers as they were for training. Ranks may have
+// different numbers of batches: only the sums, and scores where the task has some, are exchanged. A
+// stop that any rank was asked for cuts it short on all. Every rank calls it.
 EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher = {});
 
 }  // namespace scaletrain::train

@@ -26,10 +26,12 @@ Learner make_learner(const recipe::Recipe& recipe, at::Device device, const nn::
   return learner;
 }
 
-void load_weights(Run& run, const std::filesystem::path& checkpoint) {
+void load_weights(Run& run, const StoredModel& stored) {
   NamedTensors tensors = run.learner.tensors();
   if (run.group->rank() == 0) {
-    checkpoint::load_model(checkpoint, tensors, [&run] { run.beat.enter(core::Phase::kStarting); });
+    checkpoint::load_model(
+        stored.checkpoint, tensors, [&run] { run.beat.enter(core::Phase::kStarting); },
+        stored.weights);
   }
   replicate(*run.group, values(tensors), "the checkpoint's model");
 }
@@ -37,8 +39,7 @@ void load_weights(Run& run, const std::filesystem::path& checkpoint) {
 }  // namespace
 
 std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerEnv& env,
-                                      const std::filesystem::path& checkpoint,
-                                      std::optional<task::Split> split,
+                                      const StoredModel& stored, std::optional<task::Split> split,
                                       const nn::Factories& models) {
   auto built = std::make_unique<Run>();
   Run& run = *built;
@@ -47,10 +48,10 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
   const std::int64_t per_device = run.recipe.batch.per_device;
   run.batch = {.per_device = per_device, .accumulate = 1, .global = per_device * plan.readers()};
   if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
-  run.group = join_ranks(run.recipe, env, checkpoint, run.beat);
+  run.group = join_ranks(run.recipe, env, stored.checkpoint, run.beat);
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
   const at::Device device = run.group->device();
-  run.state = state_of_rank_0(*run.group, checkpoint);
+  run.state = state_of_rank_0(*run.group, stored.checkpoint);
 
   std::vector<dist::Claim> claims;
   run.task = task::make_task(run.recipe, device);
@@ -58,15 +59,8 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
   run.learner = make_learner(run.recipe, device, models);
   claim_model(claims, run.state.step, *run.learner.model);
   run.group->agree("parts", claims);
-  run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh);
-  run.engine =
-      std::make_unique<engine::Engine>(engine::EngineParts{.model = *run.learner.model,
-                                                           .task = *run.task,
-                                                           .precision = *run.learner.precision,
-                                                           .placement = *run.placement,
-                                                           .mesh = *run.mesh},
-                                       run.recipe.seed);
-  load_weights(run, checkpoint);
+  place(run);
+  load_weights(run, stored);
   return built;
 }
 

@@ -8,24 +8,15 @@
 
 #include "lib/core/error.h"
 #include "lib/core/glob.h"
-#include "lib/core/lookup.h"
+#include "lib/train/parameter_rules.h"
 
 namespace scaletrain::train {
 namespace {
 
-void refuse_idle(const std::string& pattern, const std::vector<std::string>& names) {
-  const auto fits = [&](const std::string& name) { return core::matches(pattern, name); };
-  if (std::any_of(names.begin(), names.end(), fits)) return;
-  const std::string near = core::did_you_mean(pattern, names);
-  throw core::RecipeError(
-      "/model/freeze", fmt::format("no parameter fits \"{}\"", pattern),
-      near.empty() ? fmt::format("use names as \"{}\", with * for any characters", names.front())
-                   : near);
-}
-
 void freeze_by_name(nn::Model& model, const std::vector<std::string>& patterns) {
   const auto parameters = model.named_parameters();
-  for (const std::string& pattern : patterns) refuse_idle(pattern, parameters.keys());
+  for (const std::string& pattern : patterns)
+    refuse_idle("/model/freeze", pattern, parameters.keys());
   for (const auto& item : parameters) {
     if (core::matches_any(patterns, item.key())) item.value().set_requires_grad(false);
   }

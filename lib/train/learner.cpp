@@ -3,6 +3,7 @@
 #include "lib/core/log.h"
 #include "lib/dist/device.h"
 #include "lib/train/freeze.h"
+#include "lib/train/parameter_rules.h"
 
 namespace scaletrain::train {
 
@@ -18,10 +19,22 @@ NamedTensors Learner::tensors() const {
   return result;
 }
 
+NamedTensors Learner::evaluation_weights() const {
+  return optimizer && is_trained ? optimizer->evaluation_weights() : NamedTensors();
+}
+
+void Learner::end_training() {
+  const NamedTensors own = tensors();
+  for (const auto& [name, weight] : evaluation_weights()) own.at(name).copy_(weight);
+  is_trained = false;
+}
+
 std::vector<units::NamedParameter> Learner::parameters() const {
   const auto named = model->named_parameters();
+  const std::set<std::string> outer = outer_parameters(*model);
   std::vector<units::NamedParameter> result;
   result.reserve(named.size());
+  const std::string head = model->weight_rules().head;
   for (const auto& item : named) {
     if (!item.value().requires_grad()) continue;
     const auto scale = lr_scales.find(item.key());
@@ -29,8 +42,11 @@ std::vector<units::NamedParameter> Learner::parameters() const {
                       .tensor = item.value(),
                       .shape = item.value().sizes().vec(),
                       .decays = model->decays(item.key()),
-                      .lr_scale = scale == lr_scales.end() ? 1 : scale->second});
+                      .is_head = !head.empty() && item.key().starts_with(head + "."),
+                      .lr_scale = scale == lr_scales.end() ? 1 : scale->second,
+                      .hidden = !outer.contains(item.key())});
   }
+  apply_groups(groups, result);
   return result;
 }
 
@@ -41,6 +57,7 @@ Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Len
   learner.model->to(device);
   freeze(recipe.model, *learner.model);
   learner.lr_scales = lr_scales(recipe.optimizer.layer_decay, *learner.model);
+  learner.groups = recipe.optimizer.groups;
   learner.precision =
       precision::make_precision(recipe.precision, {device, dist::compute_capability(device)});
   learner.schedule = std::make_unique<optim::Schedule>(

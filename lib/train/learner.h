@@ -22,14 +22,21 @@ namespace scaletrain::train {
 struct Learner {
   std::shared_ptr<nn::Model> model;
   std::map<std::string, double> lr_scales;  // of parameters (lib/train/freeze.h)
+  std::vector<recipe::OptimizerGroup> groups;
   std::unique_ptr<precision::Precision> precision;
   std::unique_ptr<optim::Schedule> schedule;
   std::unique_ptr<optim::Optimizer> optimizer;  // of what this rank owns
+  bool is_trained = true;                       // until end_training()
 
   NamedTensors buffers() const;  // the model's own
   NamedTensors tensors() const;  // its parameters and buffers
+  // What its parameters are evaluated and saved with in place of what they are trained with, by
+  // name (lib/optim/optimizer.h).
+  NamedTensors evaluation_weights() const;
+  // Makes these the parameters, for good.
+  void end_training();
   // Its parameters that are trained, as they are before anything is cut: what decays is decided by
-  // these.
+  // these. Throws core::RecipeError for a group that no parameter fits.
   std::vector<units::NamedParameter> parameters() const;
 };
 

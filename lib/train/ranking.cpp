@@ -1,6 +1,10 @@
 #include "lib/train/ranking.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "lib/core/error.h"
 
 namespace scaletrain::train {
 
@@ -25,12 +29,27 @@ recipe::Measure best_measure(const recipe::Recipe& recipe) {
   return measure;
 }
 
+bool counts_ema(const recipe::Recipe& recipe) {
+  return recipe.ema && recipe.checkpoint.best.weights != "model";
+}
+
+std::string looked_at(const recipe::Recipe& recipe, const std::string& metric) {
+  return (counts_ema(recipe) ? "ema/" : "") + metric;
+}
+
 std::optional<double> value_of(const recipe::Measure& measure,
                                const std::vector<recipe::Measured>& measures) {
   for (const recipe::Measured& one : measures) {
     if (one.measure->name == measure.name) return one.value;
   }
   return std::nullopt;
+}
+
+double known_value(const recipe::Measure& measure, const std::vector<recipe::Measured>& measures,
+                   const char* place) {
+  if (const std::optional<double> value = value_of(measure, measures)) return *value;
+  throw core::RecipeError(place, fmt::format("{} is not known of data.val", measure.name),
+                          "choose another metric");
 }
 
 }  // namespace scaletrain::train

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "lib/format/train_state.h"
@@ -20,8 +21,18 @@ bool rank(std::vector<format::RankedStep>& best_first, format::RankedStep one,
 // What chooses the best checkpoint.
 recipe::Measure best_measure(const recipe::Recipe& recipe);
 
+// Whether the ema's measures count for that, and for all else that a validation decides.
+bool counts_ema(const recipe::Recipe& recipe);
+
+// What state.json says of a measure that a validation is judged by: "top1", "ema/top1".
+std::string looked_at(const recipe::Recipe& recipe, const std::string& metric);
+
 // What `measure` came to; nullopt where it is not known.
 std::optional<double> value_of(const recipe::Measure& measure,
                                const std::vector<recipe::Measured>& measures);
+
+// The same; throws core::RecipeError naming the key `place` where it is not known.
+double known_value(const recipe::Measure& measure, const std::vector<recipe::Measured>& measures,
+                   const char* place);
 
 }  // namespace scaletrain::train

@@ -18,6 +18,7 @@
 #include "lib/observe/terminal.h"
 #include "lib/recipe/load.h"
 #include "lib/train/beating_disk.h"
+#include "lib/train/early_stopping.h"
 
 namespace scaletrain::train {
 namespace {
@@ -197,6 +198,9 @@ void Reporter::slow(const SlowRanks& slow) {
 void Reporter::finished() {
   if (!speaks()) return;
   nlohmann::ordered_json file{{"step", run_.state.step}, {"epoch", run_.state.epoch}};
+  if (const std::string early = early_end(run_.recipe, run_.state); !early.empty()) {
+    file["early"] = early;
+  }
   if (test_) {
     for (const auto& [measure, value] : test_->measures) file["test_" + measure->name] = value;
     file["test_step"] = test_->step;
@@ -213,6 +217,7 @@ void Reporter::summary(const std::string& stopped) {
   observe::RunSummary summary{
       .name = run_.recipe.name,
       .stopped = stopped,
+      .early = early_end(run_.recipe, state),
       .step = state.step,
       .trained_s = state.trained_s,
       .samples_per_s =

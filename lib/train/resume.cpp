@@ -12,6 +12,7 @@
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/train/ranking.h"
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
 
@@ -28,11 +29,12 @@ void forget_best(format::TrainState& state) {
 void keep_best_of(Run& run, const std::filesystem::path& folder, std::int64_t most) {
   std::vector<format::RankedStep> ranked = std::exchange(run.state.best_steps, {});
   if (most == 0 || run.state.best_step < 0) return;
-  if (run.state.best_by != run.recipe.checkpoint.best.metric) {
+  const std::string by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);
+  if (run.state.best_by != by) {
     if (run.group->rank() == 0) {
       core::warn(
           "the best checkpoint was chosen by {}, and is by {} from here on: it is chosen anew",
-          run.state.best_by, run.recipe.checkpoint.best.metric);
+          run.state.best_by, by);
     }
     return forget_best(run.state);
   }
@@ -61,16 +63,18 @@ void keep_best_of(Run& run, const std::filesystem::path& folder, std::int64_t mo
   run.state.best_metric = run.state.best_steps.front().metric;
 }
 
+// What rank 0 alone can know: other nodes may not have the folder.
+bool rank_0_finds(const Run& run, bool found, const char* what) {
+  return run.group->broadcast_text(found ? "yes" : "no", 0, what) == "yes";
+}
+
 // Of a run that goes on in another folder, or that kept no best one before, nothing is the best
-// yet. Rank 0 looks: other nodes may not have the folder.
+// yet.
 void look_into_folder(Run& run, const std::filesystem::path& checkpoint) {
   const std::filesystem::path folder = run.checkpoints();
-  const auto rank_0_finds = [&](bool found, const char* what) {
-    return run.group->broadcast_text(found ? "yes" : "no", 0, what) == "yes";
-  };
   std::error_code ignored;
   run.is_saved =
-      rank_0_finds(std::filesystem::equivalent(checkpoint.parent_path(), folder, ignored),
+      rank_0_finds(run, std::filesystem::equivalent(checkpoint.parent_path(), folder, ignored),
                    "the checkpoint's folder");
   keep_best_of(run, folder, run.recipe.checkpoint.keep_best);
 }
@@ -101,8 +105,29 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
     checkpoint::load(checkpoint, contents, [&run] { run.beat.enter(core::Phase::kStarting); });
   }
   replicate(*run.group, values(contents.optimizer), "optimizer state");
+  run.learner.optimizer->resume_at(run.state.step);
   run.learner.precision->load_state(run.state.scaler);
   look_into_folder(run, checkpoint);
+}
+
+void restore_ema(Run& run, const std::filesystem::path& checkpoint, bool same_ranks) {
+  const bool reads = run.group->rank() == 0;
+  const bool is_there = rank_0_finds(
+      run, reads && format::weights_file(checkpoint, "").filename() == format::kEmaFile,
+      "whether there is an ema");
+  if (!is_there) {
+    if (reads) core::warn("the checkpoint has no ema: it begins with the checkpoint's model");
+    run.state.ema_updates = 0;
+    return;
+  }
+  NamedTensors tensors = run.ema->tensors();
+  if (reads) {
+    checkpoint::load_model(
+        checkpoint, tensors, [&run] { run.beat.enter(core::Phase::kStarting); }, "ema");
+  }
+  replicate(*run.group, values(tensors), "ema");
+  if (same_ranks) restore_ranks(*run.mesh, run.ema_buffers(), checkpoint, "ema");
+  run.ema->restore(run.state.ema_updates);
 }
 
 void warn_of_differences(const Run& run, const format::TrainState& was) {

@@ -8,6 +8,7 @@
 #include "lib/dist/mesh.h"
 #include "lib/engine/engine.h"
 #include "lib/format/train_state.h"
+#include "lib/optim/ema.h"
 #include "lib/parallel/placement.h"
 #include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
@@ -29,11 +30,13 @@ struct Run {
   Learner learner;
   std::unique_ptr<parallel::Placement> placement;
   std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<optim::Ema> ema;  // of the model; null where the recipe has none
 
   format::TrainState state;  // where training is; {} at a fresh start
   bool is_saved = false;     // `state` came from a checkpoint in the run's own folder
 
-  double lr() const;  // of the next step
+  double lr() const;                 // of the next step
+  NamedTensors ema_buffers() const;  // of this rank; {} without an ema
   // On rank 0 the checkpoints' folder, which other nodes may not have.
   std::filesystem::path checkpoints() const;
 };

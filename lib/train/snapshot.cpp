@@ -6,6 +6,7 @@
 #include "lib/core/log.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
+#include "lib/train/evaluated_tensors.h"
 #include "lib/train/replicate.h"
 
 namespace scaletrain::train {
@@ -30,8 +31,14 @@ checkpoint::Contents snapshot(Run& run) {
   run.sets.training_set.gather(*run.group, run.state);
   checkpoint::Contents contents;
   contents.model = run.learner.tensors();
-  for (auto& [name, mean] : mean_over_ranks(run.mesh->data(), buffers)) contents.model[name] = mean;
+  for (auto& [name, tensor] : evaluated_tensors(run)) contents.model[name] = tensor;
   contents.buffers = gather_ranks(run.mesh->data(), buffers);
+  if (run.ema) {
+    const NamedTensors own = run.ema_buffers();
+    contents.ema = run.ema->tensors();
+    for (auto& [name, mean] : mean_over_ranks(run.mesh->data(), own)) contents.ema[name] = mean;
+    contents.ema_buffers = gather_ranks(run.mesh->data(), own);
+  }
   contents.optimizer = run.learner.optimizer->state();
   contents.state = run.state;
   contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};
@@ -44,19 +51,25 @@ checkpoint::Contents snapshot(Run& run) {
   return contents;
 }
 
-format::TrainState load_best_model(Run& run) {
+std::optional<format::TrainState> load_best_model(Run& run) {
+  run.learner.end_training();
   NamedTensors tensors = run.learner.tensors();
-  format::TrainState at_hand = run.state;
+  std::optional<format::TrainState> at_hand;
   if (run.group->rank() == 0) {
     const std::filesystem::path best =
         format::checkpoint_path(run.checkpoints(), run.state.best_step);
     if (is_sound(best)) {
-      checkpoint::load_model(best, tensors, [&run] { run.beat.enter(core::Phase::kValidating); });
+      checkpoint::load_model(
+          best, tensors, [&run] { run.beat.enter(core::Phase::kValidating); },
+          run.ema ? "" : "model");
       at_hand = format::read_state(best);
     }
   }
+  const bool is_there =
+      run.group->broadcast_text(at_hand ? "yes" : "no", 0, "whether the best is sound") == "yes";
+  if (!is_there) return std::nullopt;
   replicate(*run.group, values(tensors), "best model");
-  return at_hand;
+  return at_hand ? at_hand : run.state;
 }
 
 }  // namespace scaletrain::train

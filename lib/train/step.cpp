@@ -13,6 +13,7 @@
 
 #include "lib/optim/clip.h"
 #include "lib/train/vote.h"
+#include "lib/units/memory_meter.h"
 
 namespace scaletrain::train {
 namespace {
@@ -59,7 +60,20 @@ class StepRunner::Batches : public engine::MicroBatches {
     return targets;
   }
 
+  // From here on next() gives the same examples once more.
+  void rewind() { next_ = 0; }
+
   task::Example next() override {
+    if (next_ < kept_.size()) return kept_[next_++];
+    task::Example example = make();
+    if (!parts_.sam) return example;
+    kept_.push_back(example);
+    ++next_;
+    return example;
+  }
+
+ private:
+  task::Example make() {
     if (read_.empty()) read_.push_back(read());
     const data::Batch batch = std::move(read_.front());
     read_.pop_front();
@@ -71,7 +85,6 @@ class StepRunner::Batches : public engine::MicroBatches {
     return example;
   }
 
- private:
   data::Batch read() {
     parts_.beat.enter(core::Phase::kData);
     data::Batch batch = *parts_.batches.next();  // training has no end
@@ -90,6 +103,8 @@ class StepRunner::Batches : public engine::MicroBatches {
   StepFacts& facts_;
   Vote& vote_;
   std::deque<data::Batch> read_;
+  std::vector<task::Example> kept_;  // for a second pass
+  std::size_t next_ = 0;             // of them
 };
 
 StepRunner::StepRunner(StepParts parts, bool late)
@@ -97,6 +112,7 @@ StepRunner::StepRunner(StepParts parts, bool late)
       fault_(read_fault()),
       buffers_(parts_.buffers),
       outcomes_(parts_.mesh.world(), late) {
+  if (parts_.sam) sam_.emplace(*parts_.sam, parts_.engine.owned());
   const std::int64_t targets = parts_.task.fixed_targets(parts_.batch.global);
   if (targets == 0) return;
   fixed_weight_ = weight_on(parts_.mesh.world().device(),
@@ -131,19 +147,37 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s) {
   });
 
   const at::Tensor& votes = exchange->sums();
-  const at::Tensor norm = update(lr, votes);
+  const at::Tensor nearby = sam_ ? look_nearby(step, batches, loss_weight) : at::Tensor();
+  const at::Tensor norm = update(facts, votes, nearby);
   outcomes_.push(at::cat({votes, norm.to(at::kDouble).view({1})}), std::move(facts));
 }
 
-at::Tensor StepRunner::update(double lr, const at::Tensor& votes) {
+at::Tensor StepRunner::look_nearby(std::int64_t step, Batches& batches,
+                                   const at::Tensor& loss_weight) {
+  parts_.precision.unscale(parts_.engine.gradients());
+  sam_->weigh();
+  const at::Tensor norm = parts_.engine.squared_norm().sqrt_();
+  sam_->ascend(norm);
+  batches.rewind();
+  parts_.engine.run(
+      step, batches, loss_weight, [](const at::Tensor&) {}, /*again=*/true);
+  sam_->descend();
+  return norm * 0;
+}
+
+at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
+                              const at::Tensor& nearby) {
+  const units::MemoryPhase phase(units::MemoryKind::kOptimizer);
   const std::vector<at::Tensor> gradients = parts_.engine.gradients();
   parts_.precision.unscale(gradients);
-  const at::Tensor norm = parts_.engine.squared_norm().sqrt_();
+  at::Tensor norm = parts_.engine.squared_norm().sqrt_();
+  if (nearby.defined()) norm = norm + nearby;
   parts_.mesh.world().check();  // what an aborted collective has left is no gradient
   const at::Tensor found_inf = optim::not_finite({loss_among(votes), norm});
-  if (parts_.clip) optim::clip_grad_norm(gradients, norm, parts_.clip->norm);
-  parts_.optimizer.step(lr, found_inf);
+  if (parts_.clip) optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm);
+  parts_.optimizer.step(facts.lr, found_inf);
   buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
+  if (parts_.ema != nullptr) parts_.ema->update(facts.step, found_inf);
   parts_.precision.update(found_inf);
   return norm;
 }

@@ -10,7 +10,9 @@
 #include "lib/data/loader/batch_stream.h"
 #include "lib/dist/mesh.h"
 #include "lib/engine/engine.h"
+#include "lib/optim/ema.h"
 #include "lib/optim/optimizer.h"
+#include "lib/optim/sam.h"
 #include "lib/precision/precision.h"
 #include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
@@ -53,6 +55,8 @@ struct StepParts {
   std::vector<at::Tensor> buffers;  // the model's
   recipe::BatchPlan batch;
   std::optional<recipe::Clip> clip;
+  std::optional<recipe::Sam> sam = std::nullopt;
+  optim::Ema* ema = nullptr;  // null: there is none
 };
 
 class StepRunner {
@@ -75,11 +79,16 @@ class StepRunner {
   // What each loss is multiplied by: divided by the global batch's targets, and multiplied by the
   // data coordinates to undo the mean over them, the gradients are those of the global mean.
   at::Tensor weight(Batches& batches);
-  // Clips and updates where everything is finite, `votes` among it; the gradients' norm.
-  at::Tensor update(double lr, const at::Tensor& votes);
+  // Replaces the gradients by those of the worst weights nearby (lib/optim/sam.h); 0, or what is
+  // not finite where the gradients were not.
+  at::Tensor look_nearby(std::int64_t step, Batches& batches, const at::Tensor& loss_weight);
+  // Clips and updates where everything is finite, `votes` and `nearby` among it; the gradients'
+  // norm.
+  at::Tensor update(const StepFacts& facts, const at::Tensor& votes, const at::Tensor& nearby);
 
   StepParts parts_;
   std::optional<Fault> fault_;
+  std::optional<optim::Sam> sam_;
   KeptTensors buffers_;      // the model's, from before the step
   at::Tensor fixed_weight_;  // of a task with the same targets in every batch
   Outcomes<StepFacts> outcomes_;

@@ -11,6 +11,9 @@
 #include "lib/core/error.h"
 #include "lib/train/beating_disk.h"
 #include "lib/train/build.h"
+#include "lib/train/early_stopping.h"
+#include "lib/train/ema_in_place.h"
+#include "lib/train/plateau.h"
 #include "lib/train/ranking.h"
 #include "lib/train/snapshot.h"
 
@@ -18,6 +21,8 @@ namespace scaletrain::train {
 namespace {
 
 constexpr int kMaxSkippedInARow = 10;  // then training has diverged
+
+}  // namespace
 
 StepParts step_parts(Run& run) {
   return {.mesh = *run.mesh,
@@ -29,10 +34,10 @@ StepParts step_parts(Run& run) {
           .optimizer = *run.learner.optimizer,
           .buffers = run.learner.model->buffers(),
           .batch = run.batch,
-          .clip = run.recipe.clip};
+          .clip = run.recipe.clip,
+          .sam = run.recipe.sam,
+          .ema = run.ema.get()};
 }
-
-}  // namespace
 
 Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, core::Beat beat,
@@ -57,7 +62,8 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
 core::ExitCode Trainer::run() {
   const format::TrainState& state = run_->state;
   if (state.validation_due && validate_saved()) save();
-  while (state.step < run_->length.total_steps && stop_ == core::StopReason::kNone) {
+  while (state.step < run_->length.total_steps && stop_ == core::StopReason::kNone &&
+         early_end(run_->recipe, state).empty()) {
     const double before = seconds_;
     train_step();
     const bool last = state.step == run_->length.total_steps;
@@ -119,6 +125,7 @@ void Trainer::collect(const StepResult& result) {
   const bool last = step == run_->length.total_steps || result.stop != core::StopReason::kNone;
   const bool due = last || log_every_.due(step, seconds_before, seconds_);
   if (!result.finite) count_skipped(result);
+  if (result.finite && run_->ema && run_->ema->is_due(result.facts.step)) ++state.ema_updates;
   reporter_.step(result, seconds, std::exchange(first_, false), due);
   if (const std::optional<SlowRanks> slow = stragglers_.step(step)) reporter_.slow(*slow);
   if (result.finite) skipped_in_a_row_ = 0;
@@ -135,8 +142,11 @@ void Trainer::count_skipped(const StepResult& result) {
       "before are kept");
 }
 
-std::optional<EvalResult> Trainer::measure(task::Split split, const format::TrainState& model) {
+std::optional<EvalResult> Trainer::measure(task::Split split, Weights weights,
+                                           const format::TrainState& model) {
   run_->beat.enter(core::Phase::kValidating);
+  std::optional<EmaInPlace> ema;
+  if (weights == Weights::kEma) ema.emplace(*run_);
   EvalResult result = evaluate(*run_, split);
   bad_samples_.record(result.bad_samples);
   if (result.stop != core::StopReason::kNone) {
@@ -144,15 +154,25 @@ std::optional<EvalResult> Trainer::measure(task::Split split, const format::Trai
     return std::nullopt;
   }
   const std::string name = task::name_of(split, run_->recipe.data);
-  reporter_.eval(name, result, model);
+  // What is tested is the run's result, whichever weights that are.
+  const bool is_beside = weights == Weights::kEma && split != task::Split::kTest;
+  reporter_.eval(is_beside ? "ema/" + name : name, result, model);
   bad_samples_.check(name, result.skipped, result.skipped + result.count);
   return result;
+}
+
+std::optional<EvalResult> Trainer::measure_both(task::Split split) {
+  std::optional<EvalResult> of_model = measure(split, Weights::kModel, run_->state);
+  if (!of_model || !run_->ema) return of_model;
+  std::optional<EvalResult> of_ema = measure(split, Weights::kEma, run_->state);
+  if (!of_ema) return std::nullopt;
+  return counts_ema(run_->recipe) ? of_ema : of_model;
 }
 
 bool Trainer::look_at_extra() {
   const std::size_t count = run_->recipe.data.extra.size();
   for (std::size_t i = 0; i < count; ++i) {
-    if (!measure(task::extra_split(i), run_->state)) return false;
+    if (!measure_both(task::extra_split(i))) return false;
   }
   return true;
 }
@@ -165,24 +185,26 @@ bool Trainer::validate() {
   std::optional<EvalResult> result;
   state.validation_due = !look_at_extra();  // then the run that goes on does all of it
   if (!state.validation_due && has_val) {
-    result = measure(task::Split::kVal, state);
+    result = measure_both(task::Split::kVal);
     state.validation_due = !result;
   }
   if (state.validation_due) return false;
   validated_step_ = state.step;
   if (!result) return false;
-  const std::optional<double> value = value_of(best_by_, result->measures);
-  if (!value) {
-    throw core::RecipeError("/checkpoint/best/metric",
-                            fmt::format("{} is not known of data.val", best_by_.name),
-                            "choose another metric");
-  }
-  if (!std::isfinite(*value)) return false;  // nothing is the best by that
-  if (state.best_step < 0 || best_by_.better_than(*value, state.best_metric)) {
-    state.best_metric = *value;
+  count_validation(run_->recipe, result->measures, state);
+  look_for_plateau(run_->recipe, result->measures, state);
+  return rank_validation(*result);
+}
+
+bool Trainer::rank_validation(const EvalResult& result) {
+  format::TrainState& state = run_->state;
+  const double value = known_value(best_by_, result.measures, "/checkpoint/best/metric");
+  if (!std::isfinite(value)) return false;  // nothing is the best by that
+  if (state.best_step < 0 || best_by_.better_than(value, state.best_metric)) {
+    state.best_metric = value;
     state.best_step = state.step;
   }
-  return rank(state.best_steps, {state.step, *value}, best_by_, run_->recipe.checkpoint.keep_best);
+  return rank(state.best_steps, {state.step, value}, best_by_, run_->recipe.checkpoint.keep_best);
 }
 
 bool Trainer::validate_saved() {
@@ -204,19 +226,23 @@ void Trainer::save() {
   reporter_.saved(path, core::seconds_since(start));
 }
 
+bool Trainer::test() {
+  const std::vector<format::RankedStep>& best = run_->state.best_steps;
+  const bool is_last = best.empty() || best.front().step == run_->state.step;
+  std::optional<format::TrainState> loaded;
+  if (!is_last) loaded = load_best_model(*run_);
+  if (loaded) return measure(task::Split::kTest, Weights::kModel, *loaded).has_value();
+  const Weights weights = run_->ema ? Weights::kEma : Weights::kModel;
+  return measure(task::Split::kTest, weights, run_->state).has_value();
+}
+
 // Validates and saves what training ended with, then tests once: the best checkpoint, where
 // validation chose one, otherwise the last.
 core::ExitCode Trainer::finish() {
   validate_saved();
   if (stop_ != core::StopReason::kNone) return stop();
   save();
-  if (run_->recipe.data.test) {
-    const std::vector<format::RankedStep>& best = run_->state.best_steps;
-    const bool is_last = best.empty() || best.front().step == run_->state.step;
-    if (!measure(task::Split::kTest, is_last ? run_->state : load_best_model(*run_))) {
-      return stop();
-    }
-  }
+  if (run_->recipe.data.test && !test()) return stop();
   reporter_.finished();
   reporter_.summary("");
   run_->beat.enter(core::Phase::kWaiting);

@@ -18,6 +18,9 @@
 
 namespace scaletrain::train {
 
+// What a step of `run` uses.
+StepParts step_parts(Run& run);
+
 class Trainer {
  public:
   // `models` makes the recipe's model. With `resume`, a verified checkpoint, training goes on where
@@ -44,12 +47,19 @@ class Trainer {
   void drain();                            // the same of all that were queued
   void report_late();                      // what the ranks exchanged after an earlier step
   void count_skipped(const StepResult& result);
+  // Of which weights a set is looked at.
+  enum class Weights { kModel, kEma };
   // nullopt where a stop cut it short. `model` is where training stood with the model at hand.
-  std::optional<EvalResult> measure(task::Split split, const format::TrainState& model);
-  bool look_at_extra();   // at the sets of data.extra; false where a stop cut it short
-  bool validate();        // whether this is among the best that are kept
+  std::optional<EvalResult> measure(task::Split split, Weights weights,
+                                    const format::TrainState& model);
+  // Of the model and of its ema, where there is one; the result of that which chooses the best.
+  std::optional<EvalResult> measure_both(task::Split split);
+  bool look_at_extra();  // at the sets of data.extra; false where a stop cut it short
+  bool validate();       // whether this is among the best that are kept
+  bool rank_validation(const EvalResult& result);  // the same
   bool validate_saved();  // the same at a step that may be saved: whether to save it again
   void save();
+  bool test();  // false where a stop cut it short
   core::ExitCode finish();
   core::ExitCode stop();
 

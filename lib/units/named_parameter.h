@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,14 @@ struct NamedParameter {
   std::int64_t begin = 0;
   // Whether the model wants weight decay on it.
   bool decays = true;
+  // Whether it belongs to the layer that gives a number for each class.
+  bool is_head = false;
   // Its learning rate over the optimizer's.
   double lr_scale = 1;
+  // Its own, in place of the optimizer's and of all rules about who has none.
+  std::optional<double> weight_decay = {};
+  // Whether it belongs to a hidden layer: to neither what takes the input nor the head.
+  bool hidden = true;
   // Whether this rank counts it in sums over the whole model: one of the ranks of a replica that
   // own the same elements does.
   bool counts = true;

@@ -4,13 +4,9 @@
 
 namespace scaletrain::units {
 
-Flow run(const std::vector<Unit>& units, Flow input, const Context& context,
-         const BeforeUnit& before_unit) {
+Flow run(std::span<const Unit> units, Flow input, const Context& context) {
   Flow flow = std::move(input);
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (before_unit) before_unit(i);
-    flow = units[i].run(std::move(flow), context);
-  }
+  for (const Unit& unit : units) flow = unit.run(std::move(flow), context);
   return flow;
 }
 

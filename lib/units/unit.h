@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,13 +44,12 @@ struct Unit {
   // May draw from the process's generator (dropout), and depends on nothing that earlier units
   // drew: with the generator in the same state it gives the same.
   std::function<Flow(Flow input, const Context& context)> run;
+  // The main tensor is [samples, tokens, ...], and what it gives of a token depends on that token
+  // alone: it may be run on a few of them at a time.
+  bool takes_tokens_alone = false;
 };
 
-// Called with the number of each unit before that runs.
-using BeforeUnit = std::function<void(std::size_t unit)>;
-
 // The units' fold over `input`: each gets what the one before has returned.
-Flow run(const std::vector<Unit>& units, Flow input, const Context& context,
-         const BeforeUnit& before_unit = {});
+Flow run(std::span<const Unit> units, Flow input, const Context& context);
 
 }  // namespace scaletrain::units

@@ -118,6 +118,30 @@ TEST_CASE("each rank's buffers are a file of their own, where there are any") {
             "with the recipe that the checkpoint was made with (its recipe.json)");
 }
 
+TEST_CASE("a mean of the weights has files of its own, and is loaded where it is asked for") {
+  const test::TemporaryFolder run;
+  Contents contents = make_contents(1);
+  contents.ema = make_contents(5).model;
+  contents.ema_buffers = {{"mean", at::arange(6, at::kFloat).view({3, 2})}};
+  const fs::path path = save(core::system_disk(), run.path, contents, 2);
+  CHECK(format::verify_checkpoint(path).files.contains("ema_buffers.safetensors"));
+  auto model = make_contents(9).model;
+  load_model(path, model);
+  CHECK(same(model, contents.model));
+  load_model(
+      path, model, [] {}, "ema");
+  CHECK(same(model, contents.ema));
+  std::map<std::string, at::Tensor> buffers{{"mean", at::zeros({3, 2})}};
+  load_buffers(path, buffers);  // the model has none
+  CHECK(at::equal(buffers.at("mean"), at::zeros({3, 2})));
+  load_buffers(path, buffers, "ema");
+  CHECK(same(buffers, contents.ema_buffers));
+
+  contents.ema.at("fc.weight").data().fill_(HUGE_VAL);
+  CHECK(test::message_of<core::DivergedError>(
+            [&] { save(core::system_disk(), run.path, contents, 2); }) != "nothing was thrown");
+}
+
 TEST_CASE("classes that are not what was saved are refused, and no tensor is changed") {
   const test::TemporaryFolder run;
   const fs::path path = save_step(run.path, 1, {}, 1);

@@ -89,7 +89,7 @@ TEST_CASE("a channels-last kernel and a count are filled, too") {
 
 TEST_CASE("what does not fit is refused, all at once, and nothing is changed") {
   Case one({{"a", at::zeros({2})}, {"b", at::zeros({2})}, {"c", at::zeros({2})}},
-           {{"a", at::ones({2, 1})}, {"b", at::ones({2}, at::kByte)}, {"d", at::ones({2})}});
+           {{"a", at::ones({2, 1})}, {"b", at::ones({2, 2}, at::kByte)}, {"d", at::ones({2})}});
   CHECK(
       one.refusal() ==
       "does not fit the model: tensors 1 missing (c); 1 unused (d); 1 of another shape (a: [2, 1] "
@@ -267,6 +267,17 @@ TEST_CASE("another number of heads is refused, by a config.json or by a recipe o
   CHECK(found() == one.weights.path +
                        "/recipe.json: says 8 attention heads (/model/heads), and the model has 4\n"
                        "  set /model/heads to 8");
+  of_heads.heads = 0;  // a model without, which its tensors refuse
+  CHECK(found().find("heads") == std::string::npos);
+}
+
+TEST_CASE("progress is reported for each tensor that is renamed or copied") {
+  Case one({{"wte.weight", at::zeros({2})}, {"a", at::zeros({2})}},
+           {{"lm_head.weight", at::ones({2})}, {"a", at::ones({2})}});
+  one.load();
+  int calls = 0;
+  load_weights(one.weights, rules(), one.model, [&calls] { ++calls; });
+  CHECK(calls == 3);
 }
 
 TEST_CASE("a value that is not finite is refused by its tensor") {

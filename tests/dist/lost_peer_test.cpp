@@ -22,7 +22,9 @@ TEST_CASE("memory that ran out is told as that, with all lines of the cause") {
                  std::runtime_error("NCCL error\nCuda failure 2 'out of memory'")),
       "rank 0: connect was not completed: memory ran out (NCCL error\nCuda failure 2 'out of "
       "memory')\n"
-      "  make /batch/per_device smaller and /batch/accumulate larger",
+      "  make /batch/per_device smaller and /batch/accumulate larger, or set \"recompute\": "
+      "\"all\"; "
+      "`scaletrain bench memory RECIPE` shows what each saves",
       core::OutOfMemoryError);
 }
 

@@ -191,6 +191,9 @@ class EvaluateTest(support.RunTestCase):
         found = list(csv.reader(io.StringIO(out)))
         self.assertEqual(["image", "label", "probability", "label_2", "probability_2"],
                          found[0][:5])
+        many, _ = self.predict(*(folder / member.name for member in members), "--csv", "--nproc", 3)
+        self.assertEqual([row[:2] for row in found],
+                         [row[:2] for row in csv.reader(io.StringIO(many))])
         for row, other in zip(expected, found[1:], strict=True):
             self.assertEqual(f"{row[0]}.png", pathlib.Path(other[0]).name)
             self.assertEqual(row[2:], other[1:])

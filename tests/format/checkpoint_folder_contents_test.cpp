@@ -68,6 +68,17 @@ const std::vector<Nonsense> kNonsense{
     {"optimizer.safetensors",
      "the tensor \"step\" counts 20 updates, and state.json says 17 (20 steps, 3 left out)",
      [](Sensible& contents) { contents.state.skipped_steps = 3; }},
+    {"ema.safetensors", "has other tensors than model.safetensors",
+     [](Sensible& contents) {
+       contents.has_mean = true;
+       contents.mean_name = "head.weight";
+     }},
+    {"ema.safetensors", "the tensor \"fc.bias\" is not finite at its element 0",
+     [](Sensible& contents) {
+       contents.has_mean = true;
+       contents.mean_bias = std::numeric_limits<float>::infinity();
+     },
+     kDiverged},
     {"optimizer.safetensors", "the tensor \"exp_avg/fc.weight\" is not finite at its element 0",
      [](Sensible& contents) { contents.average[0] = std::numeric_limits<float>::quiet_NaN(); },
      kDiverged},
@@ -83,6 +94,8 @@ TEST_CASE("a checkpoint that makes sense passes, also one of a writer that noted
   skipped.state.skipped_steps = 3;
   skipped.updates = 17;
   skipped.average[0] = std::numeric_limits<float>::infinity();
+  CHECK_NOTHROW(check_checkpoint(test::publish(run.path, skipped, 20)));
+  skipped.has_mean = true;
   CHECK_NOTHROW(check_checkpoint(test::publish(run.path, skipped, 20)));
   fs::rename(run.path / "checkpoints" / "step-00000020", run.path / "kept");
   CHECK_NOTHROW(check_checkpoint(run.path / "kept"));

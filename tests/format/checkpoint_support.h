@@ -41,6 +41,9 @@ struct Sensible {
   std::int64_t batches = 4;
   std::string noted_step;  // beside the tensors of the model
   std::optional<std::string> optimizer_noted_step = std::nullopt;  // of the optimizer, if another
+  bool has_mean = false;  // an ema, with these in place of two tensors of the model
+  std::string mean_name = kWeightName;
+  float mean_bias = 0.25;
   std::string classes = "[\"zero\", \"one\"]", recipe = "{\"name\": \"test\"}";
 
   format::FileEntries write(core::Disk& disk, const std::filesystem::path& folder) const {
@@ -52,15 +55,23 @@ struct Sensible {
       return std::pair(name, format::write_safetensors(disk, folder / name, std::move(described),
                                                        {{"step", noted}}));
     };
-    return {text("state.json", format::render_state(state)), text("classes.json", classes),
-            text("recipe.json", recipe),
-            tensors("model.safetensors", noted_step,
-                    {{"fc.bias", "F32", {1}, as_bytes(bias)},
-                     {kWeightName, "F32", {2}, std::as_bytes(std::span(weights))},
-                     {"norm.num_batches_tracked", "I64", {}, as_bytes(batches)}}),
-            tensors("optimizer.safetensors", optimizer_noted_step.value_or(noted_step),
-                    {{"step", "F32", {}, as_bytes(updates)},
-                     {"exp_avg/" + averaged, "F32", {2}, std::as_bytes(std::span(average))}})};
+    format::FileEntries entries{
+        text("state.json", format::render_state(state)), text("classes.json", classes),
+        text("recipe.json", recipe),
+        tensors("model.safetensors", noted_step,
+                {{"fc.bias", "F32", {1}, as_bytes(bias)},
+                 {kWeightName, "F32", {2}, std::as_bytes(std::span(weights))},
+                 {"norm.num_batches_tracked", "I64", {}, as_bytes(batches)}}),
+        tensors("optimizer.safetensors", optimizer_noted_step.value_or(noted_step),
+                {{"step", "F32", {}, as_bytes(updates)},
+                 {"exp_avg/" + averaged, "F32", {2}, std::as_bytes(std::span(average))}})};
+    if (has_mean) {
+      entries.insert(tensors("ema.safetensors", noted_step,
+                             {{"fc.bias", "F32", {1}, as_bytes(mean_bias)},
+                              {mean_name, "F32", {2}, std::as_bytes(std::span(weights))},
+                              {"norm.num_batches_tracked", "I64", {}, as_bytes(batches)}}));
+    }
+    return entries;
   }
 
   template <class Value>

@@ -80,6 +80,10 @@ TEST_CASE("each field that cannot be true beside the others is named") {
        [](TrainState& state) {
          state.best_steps = {{40, HUGE_VAL}};
        }},
+      {"ema_updates: is 50 after 50 steps, 1 left out",
+       [](TrainState& state) { state.ema_updates = 50; }},
+      {"stopping_step: is 51 after 50 steps", [](TrainState& state) { state.stopping_step = 51; }},
+      {"plateau_step: is 51 after 50 steps", [](TrainState& state) { state.plateau_step = 51; }},
       {"skipped_steps: is 51 of 50 steps", [](TrainState& state) { state.skipped_steps = 51; }},
       {"trained_s: is -1", [](TrainState& state) { state.trained_s = -1; }},
       {"seen_s: is -1", [](TrainState& state) { state.seen_s = -1; }},

@@ -26,6 +26,17 @@ TrainState make_state() {
           .best_step = 900,
           .best_steps = {{900, 0.985}, {600, 0.97}},
           .validation_due = true,
+          .stopping_by = "ema/top1",
+          .stopping_best = 0.75,
+          .stopping_step = 1100,
+          .no_better = 3,
+          .plateau_by = "loss",
+          .plateau_best = 0.125,
+          .plateau_step = 1000,
+          .plateau_bad = 1,
+          .plateau_cooldown = 2,
+          .plateau_drops = 4,
+          .ema_updates = 1198,
           .skipped_steps = 2,
           .skipped_samples = 31,
           .set_samples = 1400,
@@ -70,6 +81,10 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.skipped_samples == 31);
   CHECK(read.best_by == "top5");
   CHECK(read.validation_due);
+  CHECK(read.stopping_by == "ema/top1");
+  CHECK(read.no_better == 3);
+  CHECK(read.plateau_best == 0.125);
+  CHECK(read.ema_updates == 1198);
   CHECK(read.seen_s == 0.25);
   CHECK(read.set_samples == 1400);
   CHECK(read.per_device == 16);
@@ -79,7 +94,7 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.shard_digests == make_state().shard_digests);
   CHECK(text.find("\"order_digest\":\"fedcba9876543210\"") != std::string::npos);
   CHECK(nlohmann::json::parse(text).at("format") == 1);
-  CHECK(nlohmann::json::parse(text).size() == 33);  // what TrainState has, and format
+  CHECK(nlohmann::json::parse(text).size() == 44);  // what TrainState has, and format
 }
 
 TEST_CASE("a field that is wrong, missing or unknown is named") {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/nn/model.h"
 #include "tests/nn/recipes.h"
 
 namespace scaletrain::generate {
@@ -34,7 +35,11 @@ struct Continued {
 Continued continued(nn::Model& model, const Tokens& prompt, const Limits& limits = kLimits,
                     const Sampling& sampling = {.temperature = 0}) {
   Continued result;
-  result.end = continue_text(model, at::kCPU, prompt, limits, Sampler(sampling),
+  model.eval();
+  const Scores scores = [&](const at::Tensor& input, const units::Context& context) {
+    return model.forward(input, context);
+  };
+  result.end = continue_text(scores, at::kCPU, prompt, limits, Sampler(sampling),
                              [&](std::int64_t token) { result.tokens.push_back(token); });
   return result;
 }

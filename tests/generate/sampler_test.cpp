@@ -64,16 +64,17 @@ TEST_CASE("tokens are drawn by the softmax of their scores over the temperature"
   }
 }
 
-TEST_CASE("a seed and a number give one token, other seeds others") {
-  const auto text = [](std::uint64_t seed) {
+TEST_CASE("a seed, a text and a number give one token, other seeds and texts others") {
+  const auto tokens_of = [](std::uint64_t seed, std::uint64_t text) {
     std::vector<std::int64_t> tokens;
     for (std::uint64_t number = 0; number < 50; ++number) {
-      tokens.push_back(Sampler({.seed = seed}).draw(kScores, number));
+      tokens.push_back(Sampler({.seed = seed, .text = text}).draw(kScores, number));
     }
     return tokens;
   };
-  CHECK((text(1) == text(1)));
-  CHECK((text(1) != text(2)));
+  CHECK((tokens_of(1, 0) == tokens_of(1, 0)));
+  CHECK((tokens_of(1, 0) != tokens_of(2, 0)));
+  CHECK((tokens_of(1, 0) != tokens_of(1, 1)));
 }
 
 TEST_CASE("scores that are not finite are no model's") {

@@ -53,6 +53,18 @@ TEST_CASE("a pair is averaged or exchanges a box, and its targets follow") {
   }
 }
 
+TEST_CASE("from its end on images are as they came, and targets are shares all the same") {
+  const input::Mixer mixer(recipe::Mix{.mixup = 0.8}, kClasses, 9, /*end=*/3);
+  const input::ImageTensors before = random_batch();
+  for (const std::int64_t epoch : {2, 3, 4}) {
+    input::ImageTensors batch = random_batch();
+    mixer.mix(batch, epoch, 40);
+    CHECK(at::equal(batch.images, before.images) == (epoch >= 3));
+    const at::Tensor one_hot = at::one_hot(before.targets, kClasses).to(at::kFloat);
+    CHECK(at::equal(batch.targets, one_hot) == (epoch >= 3));
+  }
+}
+
 TEST_CASE("a pair's draw is that of seed, epoch and pair, and of the recipe's probabilities") {
   const recipe::Mix mix{.mixup = 0.2, .cutmix = 1.0, .probability = 0.8, .cutmix_share = 0.25};
   int still = 0, cut = 0, repeated = 0;

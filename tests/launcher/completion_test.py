@@ -54,7 +54,7 @@ class Completion(LaunchTestCase):
         self.assertEqual(["check"], complete("scaletrain recipe ch"))
         self.assertEqual({"node", "socket", "exclusive", "core-complex"},
                          set(complete("scaletrain launch --numa-binding ")))
-        self.assertEqual({"optimizer.lr=", "optimizer.lr_base_batch="},
+        self.assertEqual({"optimizer.lr=", "optimizer.lr_base_batch=", "optimizer.lr_scaling="},
                          set(complete("scaletrain launch --set optimizer.lr")))
 
     def test_bash(self):

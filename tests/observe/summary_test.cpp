@@ -36,6 +36,14 @@ TEST_CASE("the summary of a finished run") {
         "  resume       scaletrain resume runs/digits-resnet18 --nproc 2\n");
 }
 
+TEST_CASE("the summary of a run that is done early says why") {
+  RunSummary summary = a_finished_run();
+  summary.early = "top-1 was no better than 98.00 % in 5 validations";
+  CHECK(summary_text(summary).starts_with(
+      "digits-resnet18: done, as top-1 was no better than 98.00 % in 5 validations, 430 steps in "
+      "1m 23s, 512 samples/s\n"));
+}
+
 TEST_CASE("the summary of a run that was stopped before its first validation") {
   RunSummary summary = a_finished_run();
   summary.stopped = "SIGTERM";

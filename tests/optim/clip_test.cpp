@@ -46,6 +46,46 @@ TEST_CASE("on another device gradients are always scaled, by a norm that is not 
   CHECK(a._version() > before);
 }
 
+TEST_CASE("elements are limited one by one") {
+  const at::Tensor a = at::tensor({-3.0F, 0.25F, 2.0F});
+  optim::clip_grad_value({a}, 0.5);
+  CHECK(at::equal(a, at::tensor({-0.5F, 0.25F, 0.5F})));
+  CHECK_NOTHROW(optim::clip_grad_value({}, 0.5));
+}
+
+TEST_CASE("a unit's gradient is limited by its weights, in place, but not the head's") {
+  const auto leaf = [](double weight, double gradient) {
+    const at::Tensor tensor = at::full({2, 4}, weight).requires_grad_(true);
+    tensor.mutable_grad() = at::full({2, 4}, gradient);
+    tensor.mutable_grad()[1].mul_(0.001);
+    return tensor;
+  };
+  const at::Tensor body = leaf(2, 3), head = leaf(2, 3), none = at::ones({2});
+  const at::Tensor gradient = body.grad();
+  optim::clip_grad_adaptive({{.name = "body", .tensor = body},
+                             {.name = "head", .tensor = head, .is_head = true},
+                             {.name = "none", .tensor = none}},
+                            0.1);
+  // Norms of 4 and 6: 6 becomes 0.1 * 4. The second unit's, 0.006, is below that.
+  CHECK(gradient[0][0].item<double>() == doctest::Approx(3 * 0.4 / 6));
+  CHECK(gradient[1][0].item<double>() == doctest::Approx(0.003));
+  CHECK(head.grad()[0][0].item<double>() == 3);
+}
+
+TEST_CASE("a recipe limits by one of them") {
+  const auto clipped = [](const recipe::Clip& limits) {
+    const at::Tensor p = at::full({1, 2}, 3.0).requires_grad_(true);
+    p.mutable_grad() = at::tensor({3.0F, 4.0F}).view({1, 2});
+    optim::clip(limits, {{.name = "p", .tensor = p}}, {p.grad()}, at::full({}, 5.0, at::kDouble));
+    return p.grad()[0][0].item<double>();
+  };
+  CHECK(clipped({}) == 3);
+  CHECK(clipped({.norm = 1, .value = {}, .adaptive = {}}) == doctest::Approx(0.6));
+  CHECK(clipped({.norm = {}, .value = 1, .adaptive = {}}) == 1);
+  CHECK(clipped({.norm = {}, .value = {}, .adaptive = 0.5}) ==
+        doctest::Approx(3 * 0.5 * std::sqrt(18) / 5));
+}
+
 TEST_CASE("not_finite is 1 where any value is not finite") {
   const at::Tensor one = at::ones({}), large = at::full({}, 1e300, at::kDouble);
   const at::Tensor nan = at::full({}, std::nan("")), inf = at::full({}, -HUGE_VAL, at::kDouble);

@@ -104,6 +104,19 @@ TEST_CASE("weight decay leaves out norms, biases and what the model excludes, un
   }
 }
 
+TEST_CASE("a parameter's own weight decay takes the place of all rules") {
+  recipe::Optimizer config = sgd(0);
+  config.weight_decay = 0.1;
+  const at::Tensor weight = parameter({2, 2}, 1.0), bias = parameter({2}, 1.0);
+  const auto optimizer =
+      optim::make_optimizer(config, {{.name = "weight", .tensor = weight, .weight_decay = 0},
+                                     {.name = "bias", .tensor = bias, .weight_decay = 0.2}});
+  for (const at::Tensor& p : {weight, bias}) set_gradient(p, 0);
+  optimizer->step(0.5);
+  CHECK(first(weight) == doctest::Approx(1.0));
+  CHECK(first(bias) == doctest::Approx(0.9));  // 1 - 0.5 * 0.2
+}
+
 TEST_CASE("a parameter's scale multiplies its learning rate, and its weight decay with it") {
   for (recipe::Optimizer config : {sgd(0), adamw()}) {
     CAPTURE(config.name);
@@ -165,14 +178,28 @@ struct Training {
   }
 };
 
-void copy_into(const at::Tensor& to, const at::Tensor& from) { to.detach().copy_(from.detach()); }
-
-TEST_CASE("three steps, state carried over, three steps are six steps, bit for bit") {
+// Every row as it is by default, and where it takes another way.
+std::vector<recipe::Optimizer> every_optimizer() {
   std::vector<recipe::Optimizer> configs{sgd(0.9, true)};
   for (const recipe::Row& row : recipe::optimizers().rows) {
     recipe::choose(configs.emplace_back(), row);
+    for (const auto& [key, value] :
+         std::map<std::string, std::int64_t>{{"min_8bit_size", 0}, {"frequency", 2}}) {
+      if (!configs.back().options.contains(key)) continue;
+      configs.push_back(configs.back());
+      configs.back().options[key] = value;
+    }
   }
-  for (recipe::Optimizer config : configs) {
+  configs.push_back(adamw());
+  configs.back().centralize_gradients = true;
+  for (recipe::Optimizer& config : configs) config.lr = 0.01;
+  return configs;
+}
+
+void copy_into(const at::Tensor& to, const at::Tensor& from) { to.detach().copy_(from.detach()); }
+
+TEST_CASE("three steps, state carried over, three steps are six steps, bit for bit") {
+  for (recipe::Optimizer config : every_optimizer()) {
     CAPTURE(config.name);
     config.weight_decay = 0.05;
     Training whole(config), part(config), resumed(config);
@@ -184,6 +211,7 @@ TEST_CASE("three steps, state carried over, three steps are six steps, bit for b
     auto restored = resumed.optimizer->state();
     REQUIRE(restored.size() == saved.size());
     for (auto& [name, tensor] : restored) tensor.copy_(saved.at(name));
+    resumed.optimizer->resume_at(3);
     resumed.run(3, 6);
     CHECK(at::equal(resumed.weight, whole.weight));
     CHECK(at::equal(resumed.bias, whole.bias));
@@ -226,6 +254,8 @@ TEST_CASE("the learning rate grows with the global batch only where a base batch
   CHECK(optim::scaled_lr(config, 1024) == doctest::Approx(0.1));
   config.lr_base_batch = 256;
   CHECK(optim::scaled_lr(config, 1024) == doctest::Approx(0.4));
+  config.lr_scaling = "sqrt";
+  CHECK(optim::scaled_lr(config, 1024) == doctest::Approx(0.2));
 }
 
 TEST_CASE("every row of optimizers.def makes an optimizer that goes downhill") {
@@ -269,10 +299,8 @@ bool same(const std::map<std::string, at::Tensor>& a, const std::map<std::string
 }
 
 TEST_CASE("every optimizer leaves a step out, its count too, where found_inf says so") {
-  for (const recipe::Row& row : recipe::optimizers().rows) {
-    CAPTURE(row.name);
-    recipe::Optimizer config;
-    recipe::choose(config, row);
+  for (recipe::Optimizer config : every_optimizer()) {
+    CAPTURE(config.name);
     config.weight_decay = 0.05;
     Training plain(config), told(config);
     const auto finite_step = [&](int step) {
@@ -283,7 +311,8 @@ TEST_CASE("every optimizer leaves a step out, its count too, where found_inf say
     finite_step(0);
     finite_step(1);
     const auto before = everything(told);
-    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), HUGE_VAL, 1.0}) {
+    // An even number of them: soap's bases are renewed by the steps that were tried.
+    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), HUGE_VAL, -HUGE_VAL, 1.0}) {
       set_gradient(told.weight, 1.0);
       set_gradient(told.bias, bad);
       told.optimizer->step(0.01, at::ones({}));

@@ -55,6 +55,16 @@ TEST_CASE("step multiplies by gamma every so many epochs") {
   CHECK(schedule.lr(8) == doctest::Approx(0.01));
 }
 
+TEST_CASE("multi_step multiplies by gamma at epochs from the beginning of training") {
+  const optim::Schedule schedule(
+      after_warmup("multi_step", {{"milestones", std::vector<double>{2.5, 1.5}}, {"gamma", 0.1}}),
+      1.0, kSpan);
+  CHECK(schedule.lr(5) == doctest::Approx(1.0));
+  CHECK(schedule.lr(6) == doctest::Approx(0.1));  // an epoch and a half, the warmup's among it
+  CHECK(schedule.lr(9) == doctest::Approx(0.1));
+  CHECK(schedule.lr(10) == doctest::Approx(0.01));
+}
+
 TEST_CASE("polynomial falls with its power to its final factor") {
   const auto config = after_warmup("polynomial", {{"power", 2.0}, {"final_factor", 0.2}});
   const optim::Schedule schedule(config, 1.0, kSpan);

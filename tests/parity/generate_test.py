@@ -88,6 +88,27 @@ class GenerateTest(support.RunTestCase):
         self.assertEqual(text("--temperature", 0), text("--top-k", 1, "--seed", 5))
         self.assertEqual(self.generate(run, "--seed", 3), self.generate(run, "--seed", 3))
 
+    def check_several(self, run):
+        """Prompts of a file, each twice, on one and two ranks; a text alone is the first of them."""
+        prompts = ["the cat", "", "on the"]
+        file = self.folder / "prompts.txt"
+        file.write_text("\n".join(prompts) + "\n")
+        flags = ("--prompts", file, "--samples", 2, "--max-tokens", 12, "--seed", 3)
+        one = self.generate(run, *flags)
+        self.assertEqual(one, self.generate(run, *flags, "--nproc", 2))
+        lines = [json.loads(line) for line in one.splitlines()]
+        self.assertEqual([prompt for prompt in prompts for _ in range(2)],
+                         [line["prompt"] for line in lines])
+        self.assertEqual(6, len({line["text"] for line in lines}))
+        self.assertLessEqual({line["ended_by"] for line in lines}, {"end_of_text", "max_tokens"})
+        alone = ("--prompt", "the cat", "--max-tokens", 12, "--seed", 3)
+        self.assertEqual(lines[0]["text"], self.generate(run, *alone))
+        self.assertEqual(lines[0], json.loads(self.generate(run, *alone, "--json")))
+        self.assertNotEqual("", self.generate(run, *alone, "--precision", "bf16"))
+        file.write_text("the\n" + "x" * 65 + "\n")
+        self.assertIn("prompts.txt line 2: has 65 tokens", self.generate(run, *flags, expect=2))
+        self.assertIn("bf17", self.generate(run, "--precision", "bf17", expect=2))
+
     def test_bytes(self):
         data = trained_on(self, "text")
         for name in MODELS:
@@ -95,6 +116,7 @@ class GenerateTest(support.RunTestCase):
                 run = self.train(name, name, {**data, "document_attention": name == "llama"})
                 self.check_greedy(name, run)
         self.check_drawn(run)
+        self.check_several(run)
         self.check_refused(run)
         self.check_without_token_files(run)
 

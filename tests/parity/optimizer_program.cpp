@@ -1,6 +1,7 @@
 // Runs an optimizer on given gradients, which optimizers_test.py does with PyTorch's and timm's:
 // optimizer_program RECIPE START GRADIENTS OUT. START has the parameters; GRADIENTS, for each of
-// them, [steps, ...], and "found_inf" [steps]; OUT gets the parameters after the last step.
+// them, [steps, ...], and "found_inf" [steps]; OUT gets the parameters after the last step, and as
+// "evaluated/NAME" those that are evaluated in place of them.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include "lib/core/error.h"
 #include "lib/optim/optimizer.h"
 #include "lib/recipe/load.h"
+#include "lib/train/parameter_rules.h"
 #include "tests/parity/tensor_files.h"
 
 int main(int count, char** arguments) {
@@ -28,6 +30,7 @@ int main(int count, char** arguments) {
       tensor.requires_grad_(true);
       named.push_back({.name = name, .tensor = tensor});
     }
+    train::apply_groups(recipe.optimizer.groups, named);
     const auto optimizer = optim::make_optimizer(recipe.optimizer, named);
     const at::Tensor& found_inf = gradients.at("found_inf");
     for (std::int64_t step = 0; step < found_inf.size(0); ++step) {
@@ -36,7 +39,11 @@ int main(int count, char** arguments) {
       }
       optimizer->step(recipe.optimizer.lr, found_inf[step]);
     }
-    parity::write_tensors(arguments[4], parameters);
+    parity::Tensors results = parameters;
+    for (const auto& [name, tensor] : optimizer->evaluation_weights()) {
+      results.emplace("evaluated/" + name, tensor);
+    }
+    parity::write_tensors(arguments[4], results);
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", core::describe(error));

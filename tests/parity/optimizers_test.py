@@ -1,5 +1,6 @@
-"""Twenty steps of every optimizer on given gradients are those of torch.optim or timm.optim, on
-tensors of every rank, with and without weight decay, and with steps that are left out."""
+"""Twenty steps of every optimizer on given gradients are those of torch.optim, of timm.optim or of the
+paper's formula, on tensors of every rank, with and without weight decay, in groups of their own learning
+rate, and with steps that are left out."""
 
 import json
 import os
@@ -13,13 +14,16 @@ import timm.optim
 import torch
 from safetensors.torch import load_file, save_file
 
+import optimizer_peers as peers
+
 PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "optimizer_program"
 ROWS = pathlib.Path(__file__).parents[2] / "lib/recipe/optimizers.def"
 STEPS = 20
 LEFT_OUT = (0, 7)
 DECAY = 0.05
 SHAPES = {"scalar": (), "bias": (5,), "matrix": (6, 4), "tall": (9, 2), "cube": (2, 3, 4),
-          "kernel": (4, 3, 3, 3)}
+          "kernel": (4, 3, 3, 3), "blocks": (33, 21), "own.kernel": (3, 2, 2, 2), "own.bias": (7,)}
+OWN = {"lr_scale": 0.5, "weight_decay": 0.2}  # of "own.*"
 
 torch_optim, timm_optim = torch.optim, timm.optim
 # name -> keys of our recipe, the peer
@@ -60,21 +64,53 @@ CASES = {
     "adagrad decayed": ({"lr_decay": 0.1, "initial_accumulator_value": 0.5},
                         lambda p, lr: torch_optim.Adagrad(p, lr, lr_decay=0.1,
                                                           initial_accumulator_value=0.5)),
+    "adamw centralized": ({"centralize_gradients": True},
+                          lambda p, lr: peers.Centralized(torch_optim.AdamW(p, lr))),
+    "lars centralized": ({"centralize_gradients": True},
+                         lambda p, lr: peers.Centralized(timm_optim.Lars(p, lr, momentum=0.9))),
+    "muon": ({}, peers.Muon),
+    "muon plain": ({"nesterov": False, "ns_steps": 3, "momentum": 0.8, "adamw_lr": 0.003,
+                    "adjust_lr_fn": "match_rms_adamw"},
+                   lambda p, lr: peers.Muon(p, lr, adamw_lr=0.003, nesterov=False, ns_steps=3,
+                                            momentum=0.8, adjust_lr_fn="match_rms_adamw")),
+    "adafactor": ({}, lambda p, lr: torch_optim.Adafactor(p, lr)),
+    "adafactor keys": ({"beta2_decay": -0.5, "eps": 0.9, "clip_threshold": 1.02},
+                       lambda p, lr: torch_optim.Adafactor(p, lr, beta2_decay=-0.5, d=1.02,
+                                                           eps=(None, 0.9))),
+    "schedule_free_adamw": ({}, peers.ScheduleFreeAdamW),
+    "schedule_free_adamw keys": ({"beta1": 0.7, "beta2": 0.9, "eps": 1e-3, "weight_lr_power": 0},
+                                 lambda p, lr: peers.ScheduleFreeAdamW(p, lr, 0.7, 0.9, 1e-3, 0)),
+    "adamw_8bit": ({"min_8bit_size": 0}, peers.AdamW8bit),
+    "adamw_8bit small": ({"min_8bit_size": 1000}, lambda p, lr: torch_optim.AdamW(p, lr)),
+    "soap": ({}, peers.Soap),
+    "soap one side": ({"max_dim": 6, "frequency": 8},
+                      lambda p, lr: peers.Soap(p, lr, frequency=8, max_dim=6)),
+    "lion_8bit": ({"min_8bit_size": 0}, peers.Lion8bit),
+    "lion_8bit small": ({"min_8bit_size": 1000}, lambda p, lr: timm_optim.Lion(p, lr)),
 }
 
 
 def by_the_peer(make, start, gradients, lr, left_out):
-    """The parameters after all steps; what has at most one dimension has no weight decay."""
+    """The parameters after all steps; what has at most one dimension has no weight decay, and what is
+    "own" has its own."""
     parameters = {name: torch.nn.Parameter(value.clone()) for name, value in start.items()}
-    groups = [{"params": [p for p in parameters.values() if p.dim() > 1], "weight_decay": DECAY},
-              {"params": [p for p in parameters.values() if p.dim() <= 1], "weight_decay": 0.0}]
+    plain = [p for name, p in parameters.items() if not name.startswith("own.")]
+    own = [p for name, p in parameters.items() if name.startswith("own.")]
+    groups = [{"params": [p for p in plain if p.dim() > 1], "weight_decay": DECAY},
+              {"params": [p for p in plain if p.dim() <= 1], "weight_decay": 0.0},
+              {"params": own, "weight_decay": OWN["weight_decay"], "lr": lr * OWN["lr_scale"]}]
     optimizer = make(groups, lr)
     for step in range(STEPS):
         for name, parameter in parameters.items():
             parameter.grad = gradients[name][step].clone()
         if step not in left_out:
             optimizer.step()
-    return {name: parameter.detach() for name, parameter in parameters.items()}
+        elif hasattr(optimizer, "leave_out"):
+            optimizer.leave_out()
+    results = {name: parameter.detach() for name, parameter in parameters.items()}
+    if hasattr(optimizer, "evaluated"):
+        results |= {f"evaluated/{name}": optimizer.evaluated(p) for name, p in parameters.items()}
+    return results
 
 
 class OptimizersTest(unittest.TestCase):
@@ -85,7 +121,8 @@ class OptimizersTest(unittest.TestCase):
             recipe.write_text(json.dumps({
                 "model": {"name": "mlp", "num_classes": 2}, "epochs": 1, "output": "unused",
                 "data": {"train": {"shards": "unused.tar"}, "image_size": 8},
-                "optimizer": {"name": name, "lr": lr, "weight_decay": DECAY, **keys}}))
+                "optimizer": {"name": name, "lr": lr, "weight_decay": DECAY,
+                              "groups": [{"match": "own.*", **OWN}], **keys}}))
             found_inf = torch.zeros(STEPS).index_fill_(0, torch.tensor(left_out, dtype=torch.long), 1)
             poisoned = {key: value.clone() for key, value in gradients.items()}
             for step in left_out:
@@ -109,8 +146,10 @@ class OptimizersTest(unittest.TestCase):
                     lr = 0.01
                     ours = self.ours(case.split()[0], keys, start, gradients, lr, left_out)
                     peer = by_the_peer(make, start, gradients, lr, left_out)
+                    self.assertEqual(set(peer), set(ours))
                     for name, value in peer.items():
-                        self.assertGreater((value - start[name]).norm() / start[name].norm(), 1e-4)
+                        before = start[name.removeprefix("evaluated/")]
+                        self.assertGreater((value - before).norm() / before.norm(), 1e-4)
                         error = (ours[name] - value).norm() / value.norm()
                         self.assertLess(error.item(), 1e-5, name)
 

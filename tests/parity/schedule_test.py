@@ -32,6 +32,11 @@ CASES = {
         {"name": "step", "every_epochs": 1.5, "gamma": 0.3},
         lambda o, steps: lr.StepLR(o, step_size=15, gamma=0.3),
     ),
+    "multi_step": (
+        {"name": "multi_step", "milestones": [1.5, 3, 5], "gamma": 0.3},
+        # Its milestones count from the beginning of training.
+        lambda o, steps: lr.MultiStepLR(o, [at - (TOTAL - steps) for at in (15, 30, 50)], gamma=0.3),
+    ),
     "polynomial": (
         {"name": "polynomial", "power": 2.0},
         lambda o, steps: lr.PolynomialLR(o, total_iters=steps, power=2.0),

@@ -112,7 +112,7 @@ TEST_CASE("all mistakes are told at once, in the order of their lines") {
   "optimizer": {"name": "adamw", "learning_rate": 0.1, "beta1": 1},
   "presicion": "bf16",
   "loss": {"label_smoothing": "lots"},
-  "ema": {}
+  "parallel": {}
 })") ==
         R"(r.json:2: /model/name: "resnet81" is not a model
   did you mean "resnet18"?
@@ -127,12 +127,12 @@ r.json:5: /optimizer: "lr" is missing
 r.json:5: /optimizer/beta1: 1 is out of range
   use a number of at least 0 and below 1
 r.json:5: /optimizer/learning_rate: "learning_rate" is not a key here
-  use one of: name, lr, weight_decay, decay_norm_and_bias, layer_decay, lr_base_batch, beta1, beta2, eps
+  use one of: name, lr, weight_decay, decay_norm_and_bias, layer_decay, lr_base_batch, lr_scaling, groups, centralize_gradients, beta1, beta2, eps
 r.json:6: /presicion: "presicion" is not a key here
   did you mean "precision"?
 r.json:7: /loss/label_smoothing: "lots" is not a number
   use a number of at least 0 and below 1
-r.json:8: /ema: is reserved: not available in this version
+r.json:8: /parallel: is reserved: not available in this version
   leave it out)");
 }
 
@@ -152,7 +152,8 @@ TEST_CASE("an empty object is told everything that it lacks") {
       "exif_orientation (what it is trained on)\n"
       "r.json:1: \"optimizer\" is missing\n"
       "  add \"optimizer\": an optimizer, one of: sgd, adam, adamw, nadam, radam, lamb, lars, "
-      "lion, rmsprop, rmsprop_tf, adagrad (how the weights are changed)\n"
+      "lion, rmsprop, rmsprop_tf, adagrad, muon, adafactor, schedule_free_adamw, adamw_8bit, "
+      "lion_8bit, soap (how the weights are changed)\n"
       "r.json:1: none of \"epochs\", \"steps\" is there\n"
       "  add one of them");
 }
@@ -214,9 +215,8 @@ TEST_CASE("mistakes of overrides name the override") {
   CHECK(error_of(minimal_recipe(), {"optimizer.lr=NaN"}) ==
         "--set optimizer.lr: \"NaN\" is not a number\n  use a number above 0 and at most 1000");
   CHECK(error_of(minimal_recipe(), {"clip={\"nrm\": 1}"}) ==
-        "--set clip: \"norm\" is missing\n"
-        "  add \"norm\": a number above 0 and at most 1000000 (largest L2 norm of all gradients as "
-        "one vector)\n"
+        "--set clip: none of \"norm\", \"value\", \"adaptive\" is there\n"
+        "  add one of them\n"
         "--set clip: /clip/nrm: \"nrm\" is not a key here\n"
         "  did you mean \"norm\"?");
   CHECK(error_of(minimal_recipe(), {"optimizer"}) ==
@@ -285,7 +285,8 @@ TEST_CASE("wrong values of fault 40 are each refused with what is allowed") {
 
 TEST_CASE("a name that is near to none is told all of them") {
   CHECK(error_of(minimal_recipe(), {"clip={\"norm\": 1, \"everything\": 2}"}) ==
-        "--set clip: /clip/everything: \"everything\" is not a key here\n  use one of: norm");
+        "--set clip: /clip/everything: \"everything\" is not a key here\n  use one of: norm, "
+        "value, adaptive");
   CHECK(error_of(minimal_recipe(), {"precision=wide"}) ==
         "--set precision: \"wide\" is not a precision\n  use one of: fp32, bf16, tf32");
 }

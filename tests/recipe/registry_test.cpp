@@ -56,13 +56,14 @@ class WorkerFiles {
 std::vector<Row> rows_of_every_kind() {
   std::vector<Row> rows = models().rows;
   for (Row& row : rows) row.name = "own_" + row.name;
-  rows.push_back({"all",
-                  "every kind of key",
-                  {KEY_INT(n, 4, from(1), "a"), KEY_INT(m, 8, above(0).to(64), "b"),
-                   KEY_NUM(x, 0.25, above(0).below(1), "c"), KEY_NUM(y, 1.5, from(-2).to(2), "d"),
-                   KEY_FLAG(f, true, "e"), KEY_CHOICE(c, "f", "one", "two"), KEY_FILE(file, "g"),
-                   KEY_DIVIDES(n, m), KEY_DIVIDES_IMAGE_SIZE(n), KEY_AT_MOST(x, y),
-                   KEY_NEEDS_ABOVE_ZERO(f, x), HAS_BATCH_NORM}});
+  rows.push_back(
+      {"all",
+       "every kind of key",
+       {KEY_INT(n, 4, from(1), "a"), KEY_INT(m, 8, above(0).to(64), "b"),
+        KEY_NUM(x, 0.25, above(0).below(1), "c"), KEY_NUM(y, 1.5, from(-2).to(2), "d"),
+        KEY_FLAG(f, true, "e"), KEY_CHOICE(c, "f", "one", "two"), KEY_FILE(file, "g"),
+        KEY_NUMBERS(list, above(0).to(9), "h"), KEY_DIVIDES(n, m), KEY_DIVIDES_IMAGE_SIZE(n),
+        KEY_AT_MOST(x, y), KEY_NEEDS_ABOVE_ZERO(f, x), HAS_BATCH_NORM, IS_ONE_UNIT}});
   return rows;
 }
 

@@ -32,6 +32,15 @@ TEST_CASE("without classes there are the measures alone") {
   CHECK_FALSE(nlohmann::json::parse(evaluation_json(evaluation)).contains("classes"));
 }
 
+TEST_CASE("whose measures they are is said where they are not the model's") {
+  Evaluation evaluation = some_evaluation();
+  CHECK(nlohmann::json::parse(evaluation_json(evaluation))["weights"] == "model");
+  evaluation.weights = "ema";
+  CHECK(nlohmann::json::parse(evaluation_json(evaluation))["weights"] == "ema");
+  CHECK(evaluation_text(evaluation)
+            .starts_with("runs/a/checkpoints/step-00000010 (ema) on test: 4 samples"));
+}
+
 TEST_CASE("a program reads an object") {
   const auto json = nlohmann::json::parse(evaluation_json(some_evaluation()));
   CHECK(json["step"] == 10);

@@ -17,9 +17,9 @@ LAUNCHER_MAY_USE = ["core", "recipe", "format", "exchange", "observe"]
 # common ones in commands/, and no other command but where the order of these says so.
 LAUNCHER_ORDER = ["platform", "flags", "place", "output", "workers", "agents", "jobs", "commands",
                   "commands/slurm", "commands/queue", "commands/doctor", "commands/explain",
-                  "commands/kubernetes", "commands/shell", ""]
+                  "commands/kubernetes", "commands/bench", "commands/shell", ""]
 LAUNCHER_STRANGERS = ["commands/queue", "commands/doctor", "commands/explain",
-                      "commands/kubernetes", "commands/shell"]
+                      "commands/kubernetes", "commands/bench", "commands/shell"]
 # libscaletrain_cuda.so implements an interface of dist and is opened by it: nothing includes it.
 CUDA_MAY_USE = ["core", "dist", "cuda"]
 # The precompiled header belongs to the build, not to a module.

@@ -13,8 +13,7 @@ CODE = ["*.cpp", "*.h", "*.py", "*.sh", "*.cmake", "*CMakeLists.txt"]
 # Parts that are tested through what they are a part of: source -> that test.
 TESTED_THROUGH = {f"lib/recipe/{part}.cpp": "tests/recipe/load_test.cpp" for part in [
     "component", "describe", "duration", "lists", "paths", "schema/node", "schema/object",
-    "schema/problems", "sections/checkpoint", "sections/checks", "sections/clip",
-    "sections/optimizer", "sections/schedule"]}
+    "schema/problems", "sections/checkpoint", "sections/checks"]}
 TESTED_THROUGH |= {
     "lib/core/command_line.cpp": "tests/launcher/launch_test.py",
     "lib/core/version.cpp": "tests/launcher/launch_test.py",
@@ -22,8 +21,13 @@ TESTED_THROUGH |= {
     "lib/data/loader/sample_maker.cpp": "tests/data/loader/image_stream_test.cpp",
     "lib/dist/cuda_library.cpp": "tests/dist/device_test.cpp",
     "lib/observe/terminal.cpp": "tests/observe/progress_test.cpp",
+    "lib/nn/kernels/activations.cpp": "tests/nn/layers/activations_test.cpp",
+    "lib/nn/kernels/attention.cpp": "tests/nn/layers/fused_attention_test.cpp",
+    "lib/nn/kernels/rms_norm.cpp": "tests/nn/layers/rms_norm_test.cpp",
+    "lib/optim/coded_average.cpp": "tests/optim/optimizer_test.cpp",
     "lib/optim/foreach_optimizer.cpp": "tests/optim/optimizer_test.cpp",
     "lib/optim/parameter_group.cpp": "tests/optim/optimizer_test.cpp",
+    "lib/optim/tensor_optimizer.cpp": "tests/optim/optimizer_test.cpp",
     "lib/storage/remote_object.cpp": "tests/storage/http_test.cpp",
 }
 

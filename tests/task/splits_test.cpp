@@ -25,6 +25,10 @@ TEST_CASE("sets are found by the names that they have in the metrics") {
     CHECK(source_of(data, *split).folder == one.folder);
   }
   CHECK((find_split(data, "extra/night") == extra_split(1)));
+  data.val.emplace().folder = "v";
+  CHECK((find_split(data, "val") == Split::kVal));
+  CHECK(name_of(Split::kVal, data) == "val");
+  CHECK(source_of(data, Split::kVal).folder == "v");
 }
 
 }  // namespace scaletrain::task

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "lib/format/checkpoint_folder.h"
+#include "lib/train/build.h"
 #include "lib/train/evaluate.h"
 #include "lib/train/trainer.h"
 #include "tests/dist/ranks.h"
@@ -41,7 +42,7 @@ TEST_CASE("a checkpoint is measured on any number of ranks, without the training
   for (const int ranks : {1, 2, 3}) {
     for (const auto& result :
          testing::run_ranks({.world_size = ranks}, [&](const core::WorkerEnv& env) {
-           const auto run = build_evaluation(recipe, env, checkpoint, task::Split::kVal);
+           const auto run = build_evaluation(recipe, env, {checkpoint}, task::Split::kVal);
            std::int64_t seen = 0;
            std::string text = shown_measures(
                evaluate(*run, task::Split::kVal,

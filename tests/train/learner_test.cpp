@@ -19,6 +19,8 @@ TEST_CASE("a learner has the model's parameters, whole and by name, and the sche
   CHECK((parameters[0].shape == std::vector<std::int64_t>{5, 192}));
   CHECK(parameters[1].dimensions() == 1);
   CHECK(parameters[0].tensor.requires_grad());
+  CHECK_FALSE(parameters[0].is_head);
+  CHECK(parameters[2].is_head);  // head.weight
   CHECK(learner.tensors().size() == 4);
   CHECK(learner.tensors().at("fc1.weight").sizes() == at::IntArrayRef{5, 192});
   CHECK(learner.buffers().empty());

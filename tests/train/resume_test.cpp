@@ -12,6 +12,7 @@
 #include "lib/train/build.h"
 #include "lib/train/evaluate.h"
 #include "lib/train/snapshot.h"
+#include "tests/dist/ranks.h"
 #include "tests/train/run_support.h"
 
 namespace scaletrain::train {
@@ -79,6 +80,49 @@ TEST_CASE("by another measure nothing is the best yet") {
   const std::string said = resumed(tiny.recipe(), tiny.recipe({"checkpoint={\"best\":\"loss\"}"}));
   CHECK(said.find("was chosen by top1, and is by loss from here on") != std::string::npos);
   CHECK(said.ends_with("step 3, saved true, best -1 -1, same tensors"));
+}
+
+TEST_CASE("of the model or of its ema: by another of them nothing is the best yet") {
+  const testing::TinyRun tiny;
+  const std::string said = resumed(tiny.recipe(), tiny.recipe({"ema={}"}));
+  CHECK(said.find("was chosen by top1, and is by ema/top1 from here on") != std::string::npos);
+  CHECK(said.find("the checkpoint has no ema: it begins with the checkpoint's model") !=
+        std::string::npos);
+  const recipe::Recipe by_model = tiny.recipe({"ema={}", "checkpoint.best.weights=model"});
+  CHECK(resumed(tiny.recipe(), by_model).find("best 3 0.75") != std::string::npos);
+}
+
+TEST_CASE("each rank goes on with the ema of its own buffers, and with its count") {
+  const testing::TinyRun tiny;
+  const recipe::Recipe recipe =
+      tiny.recipe({R"(model={"name": "resnet18", "num_classes": 3})", "ema={\"warmup\": true}"});
+  const std::string mean = "bn1.running_mean", weight = "fc.weight";
+  const auto first = [](const at::Tensor& tensor) { return tensor.flatten()[0].item<double>(); };
+  const auto save_filled = [&](const core::WorkerEnv& env) {
+    const auto run = build_run(recipe, env, std::nullopt, {});
+    for (const auto& [name, tensor] : run->ema->tensors()) tensor.fill_(0.25);
+    run->ema_buffers().at(mean).fill_(0.25 + env.rank);
+    run->state.step = run->state.step_in_epoch = 2;
+    run->state.samples = 16;
+    run->state.ema_updates = 2;
+    const checkpoint::Contents contents = snapshot(*run);
+    if (env.rank == 0) checkpoint::save(core::system_disk(), recipe.output, contents, 3);
+    return fmt::format("{}", first(contents.ema.at(mean)));
+  };
+  for (const auto& result : testing::run_ranks({.world_size = 2}, save_filled)) {
+    CHECK(result.text == "0.75");
+  }
+  const fs::path path = fs::path(recipe.output) / "checkpoints/step-00000002";
+  const auto go_on = [&](const core::WorkerEnv& env) {
+    const auto run = build_run(recipe, env, path, {});
+    const double own = first(run->ema_buffers().at(mean)) - env.rank;
+    run->learner.tensors().at(weight).fill_(1);
+    run->ema->update(2, at::zeros({}));  // 1 - 3^(-2/3) of 0.25 is kept
+    return fmt::format("{} {:.4f}", own, first(run->ema->tensors().at(weight)));
+  };
+  for (const auto& result : testing::run_ranks({.world_size = 2}, go_on)) {
+    CHECK(result.text == "0.25 0.6106");
+  }
 }
 
 TEST_CASE("another global batch is refused with what would be right") {

@@ -50,16 +50,17 @@ class Counting : public data::BatchStream {
   Note note_;
 };
 
-// Its loss is w times the sum of the batch's numbers.
+// Its loss is w times the sum of the batch's numbers; squared: w^2 / 2 times that of their squares.
 class Weighted : public task::Task {
  public:
   // A target weighs `weight` where they are counted.
-  Weighted(std::int64_t fixed, double weight, at::ScalarType type, Note note)
+  Weighted(std::int64_t fixed, double weight, at::ScalarType type, Note note, bool squared = false)
       : Task(recipe::tasks().front()),
         fixed_(fixed),
         weight_(weight),
         type_(type),
-        note_(std::move(note)) {}
+        note_(std::move(note)),
+        squared_(squared) {}
 
   task::OpenSet open(task::Split, const task::Reader&, core::BufferPool&) override { return {}; }
   task::Example prepare(const data::Batch& batch, bool /*training*/) const override {
@@ -73,7 +74,7 @@ class Weighted : public task::Task {
   }
   std::int64_t fixed_targets(std::int64_t samples) const override { return fixed_ * samples; }
   at::Tensor loss_sum(const at::Tensor& output, const task::Example&) const override {
-    return output.sum();
+    return squared_ ? output.square().sum() / 2 : output.sum();
   }
   std::int64_t sum_count() const override { return 2; }
   at::Tensor sums(const at::Tensor& output, const task::Example&) const override { return output; }
@@ -87,6 +88,7 @@ class Weighted : public task::Task {
   double weight_;
   at::ScalarType type_;  // of the model's input
   Note note_;
+  bool squared_;
 };
 
 // `part` stands for what this rank has of the model; its gradients are so many times as large.
@@ -97,12 +99,13 @@ class Line : public nn::Model {
     register_buffer("seen", at::zeros({1}));
   }
   std::vector<units::Unit> units() override {
-    return {unit("line", {""}, [this](units::Flow flow, const units::Context&) -> units::Flow {
-      const at::Tensor sum = flow[0].sum();
-      note_("forward", sum);
-      named_buffers()["seen"].add_(sum);
-      return {flow[0] * weight_ * part_};
-    })};
+    return {
+        unit("line", {""}, [this](units::Flow flow, const units::Context& context) -> units::Flow {
+          const at::Tensor sum = flow[0].sum();
+          note_(context.again ? "forward again" : "forward", sum);
+          if (!context.again) named_buffers()["seen"].add_(sum);
+          return {flow[0] * weight_ * part_};
+        })};
   }
 
  private:

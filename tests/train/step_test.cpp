@@ -23,6 +23,9 @@ struct Wanted {
   std::int64_t fixed_targets = 1;  // a sample; 0: batches differ
   std::int64_t accumulate = 2;
   std::optional<recipe::Clip> clip = std::nullopt;
+  std::optional<recipe::Sam> sam = std::nullopt;
+  std::optional<recipe::Ema> ema = std::nullopt;
+  bool squared = false;  // the loss
   bool late = false;
   int ranks = 2;
   core::MeshSizes sizes = {};
@@ -31,6 +34,8 @@ struct Wanted {
   bool journal = false;     // what each part did comes before what is said
   int stopped_before = -1;  // the last rank is asked to stop before this step
 };
+
+recipe::Clip to_norm(double limit) { return {.norm = limit, .value = {}, .adaptive = {}}; }
 
 std::unique_ptr<parallel::Placement> place(const nn::Model& model, const dist::Mesh& mesh) {
   auto placement =
@@ -53,12 +58,15 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
   dist::Group world(env, at::kCPU, 30s, beat);
   const dist::Mesh mesh(world, core::MeshPlan(env.world_size, wanted.sizes));
   Counting batches(mesh.reader(), wanted.fixed_targets == 0, note);
-  const Weighted task(wanted.fixed_targets, wanted.target_weight, wanted.input, note);
+  const Weighted task(wanted.fixed_targets, wanted.target_weight, wanted.input, note,
+                      wanted.squared);
   Line model(mesh.coordinate(core::Axis::kTensor) == 0 ? 1 : 10, note);
   Scaled precision(note);
   Remembers optimizer(model.parameters()[0], note);
   const auto placement = place(model, mesh);
   engine::Engine engine({model, task, precision, *placement, mesh}, 1);
+  std::optional<optim::Ema> ema;
+  if (wanted.ema) ema.emplace(*wanted.ema, NamedTensors{{"seen", model.buffers()[0]}});
   const std::int64_t global = 2 * wanted.accumulate * mesh.plan().readers();
   StepRunner runner({.mesh = mesh,
                      .beat = beat,
@@ -69,7 +77,9 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
                      .optimizer = optimizer,
                      .buffers = model.buffers(),
                      .batch = {.per_device = 2, .accumulate = wanted.accumulate, .global = global},
-                     .clip = wanted.clip},
+                     .clip = wanted.clip,
+                     .sam = wanted.sam,
+                     .ema = ema ? &*ema : nullptr},
                     wanted.late);
   const auto say = [&](const std::optional<StepResult>& result) {
     if (!result) return;
@@ -92,6 +102,7 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
   }
   say(runner.drain());
   if (runner.drain()) said += "more";
+  if (ema) said += fmt::format("mean {:g};", ema->tensors().at("seen").item<double>());
   return said + optimizer.said + fmt::format(" seen {:g}", model.buffers()[0].item<double>());
 }
 
@@ -172,10 +183,49 @@ TEST_CASE("a loss that is not finite on a rank that counts nothing leaves the st
 }
 
 TEST_CASE("gradients are clipped to the norm that is asked for, which is reported as it was") {
-  for (const std::string& said : said_by_ranks({.clip = recipe::Clip{.norm = 3}})) {
+  for (const std::string& said : said_by_ranks({.clip = to_norm(3)})) {
     CHECK(said.find("norm 6 ") != std::string::npos);
     CHECK(said.find("gradient 3;lr 0.5 gradient 3;") != std::string::npos);
   }
+}
+
+// The squares of rank 0's numbers are 0 + 1 + 1 + 4, of rank 1's 100 + 121 + 121 + 144, over
+// 8: 61.5 times w, and w is 1.05 nearby. The loss is half of that at 1.
+TEST_CASE("with sam a step's gradients are those of the weights that are the worst nearby") {
+  const auto said = said_by_ranks({.sam = recipe::Sam{.rho = 0.05}, .squared = true});
+  CHECK(said[0].starts_with("loss 30.75 norm 64.575 finite true"));
+  CHECK(said[0].find("lr 0.5 gradient 64.575;") != std::string::npos);
+  CHECK(said[0].ends_with(" seen 16"));  // once
+  CHECK(said[1].starts_with("loss 30.75 norm 64.575 finite true"));
+}
+
+TEST_CASE("sam's second pass is over the same micro-batches, which are read and prepared once") {
+  const auto said =
+      said_by_ranks({.sam = recipe::Sam{}, .squared = true, .ranks = 1, .journal = true});
+  CHECK(
+      said[0].starts_with("1 data: read\n1 compute: prepare\n1 compute: forward 1\n"
+                          "1 data: read\n1 compute: prepare\n1 compute: forward 3\n"
+                          "1 compute: forward again 1\n1 compute: forward again 3\n"
+                          "1 compute: update\n"));
+}
+
+TEST_CASE("with sam a step that is not finite is left out all the same") {
+  setenv("SCALETRAIN_FAULT", "nan@1", 1);
+  const auto said = said_by_ranks({.sam = recipe::Sam{.rho = 0.05}, .squared = true, .ranks = 1});
+  unsetenv("SCALETRAIN_FAULT");
+  CHECK(said[0].starts_with("loss nan norm nan finite false"));
+  // 4 + 9 + 9 + 16 over 4, times 1.05.
+  CHECK(said[0].ends_with("lr 0.5 gradient 9.975; seen 12"));
+}
+
+// "seen" is 4 after the first step of one rank and 16 after the second.
+TEST_CASE("the mean moves with each step that is taken, and not with one that is left out") {
+  const recipe::Ema ema{.decay = 0.75};
+  CHECK(said_by_ranks({.ema = ema, .ranks = 1})[0].find("mean 7;") != std::string::npos);
+  setenv("SCALETRAIN_FAULT", "nan@2", 1);
+  const auto said = said_by_ranks({.ema = ema, .ranks = 1});
+  unsetenv("SCALETRAIN_FAULT");
+  CHECK(said[0].find("mean 4;") != std::string::npos);
 }
 
 TEST_CASE("the late path tells the same, of each step when the next one was queued") {
@@ -201,6 +251,7 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
           optim::make_optimizer(config, {{.name = "weight", .tensor = model.parameters()[0]}});
       const auto placement = place(model, mesh);
       engine::Engine engine({model, task, *precision, *placement, mesh}, 1);
+      optim::Ema ema({.warmup = true}, {{"weight", model.parameters()[0]}});
       StepRunner runner({.mesh = mesh,
                          .beat = beat,
                          .batches = batches,
@@ -210,7 +261,9 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
                          .optimizer = *optimizer,
                          .buffers = model.buffers(),
                          .batch = {.per_device = 2, .accumulate = 2, .global = 4},
-                         .clip = recipe::Clip{.norm = 1}},
+                         .clip = to_norm(1),
+                         .sam = recipe::Sam{.rho = 0.05, .adaptive = true},
+                         .ema = &ema},
                         /*late=*/true);
       const int reads = testing::count_reads([&] {
         for (int step = 0; step < 3; ++step) runner.run(step, 0.5, 7);

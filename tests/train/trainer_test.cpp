@@ -8,6 +8,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "lib/core/signals.h"
@@ -118,22 +120,130 @@ TEST_CASE("a run trains, validates and saves when that is due, and says that it 
 }
 
 TEST_CASE("a run that is asked to stop saves and leaves; the one that goes on ends with its bits") {
-  const testing::TinyRun tiny;
-  const recipe::Recipe whole = tiny.recipe({"output=" + tiny.path("whole")});
-  CHECK(testing::said_apart([&] { return ended(whole); }) == "code 0 after step 4");
+  // One without a state of its own shape, one that is evaluated and saved with other weights, one
+  // whose state is not of floats.
+  for (const char* const optimizer :
+       {R"({"name": "sgd", "lr": 0.1, "momentum": 0.9})", R"({"name": "adafactor", "lr": 0.1})",
+        R"({"name": "schedule_free_adamw", "lr": 0.1})",
+        R"({"name": "adamw_8bit", "lr": 0.1, "min_8bit_size": 0})"}) {
+    CAPTURE(optimizer);
+    const testing::TinyRun tiny;
+    const std::string change = fmt::format("optimizer={}", optimizer);
+    const recipe::Recipe whole = tiny.recipe({change, "output=" + tiny.path("whole")});
+    CHECK(testing::said_apart([&] { return ended(whole); }) == "code 0 after step 4");
 
-  const recipe::Recipe cut = tiny.recipe();
+    const recipe::Recipe cut = tiny.recipe({change});
+    CHECK(testing::said_apart([&] {
+            core::install_stop_handlers();
+            std::raise(SIGTERM);
+            return ended(cut);
+          }) == "code 75 after step 1");
+    const fs::path checkpoints = fs::path(cut.output) / "checkpoints";
+    CHECK_FALSE(fs::exists(fs::path(cut.output) / "finished.json"));
+    CHECK(testing::said_apart([&] {
+            return ended(cut, format::checkpoint_path(checkpoints, 1));
+          }) == "code 0 after step 4");
+    const fs::path last = format::checkpoint_path(fs::path(whole.output) / "checkpoints", 4);
+    CHECK(digest(format::checkpoint_path(checkpoints, 4)) == digest(last));
+  }
+}
+
+TEST_CASE("a mean of the weights is looked at beside them, tested, and goes on to the same bits") {
+  const testing::TinyRun tiny;
+  const auto recipe = [&](const std::string& output) {
+    return tiny.recipe({"steps=6", "ema={\"decay\": 0.8, \"warmup\": true}",
+                        "data.test.shards=" + tiny.path("val.tar"), "checkpoint.keep_best=0",
+                        "validate.every={\"steps\": 3}", "checkpoint.every={\"steps\": 2}",
+                        "output=" + tiny.path(output)});
+  };
+  const auto mean_of = [&](const std::string& output, int step) {
+    const fs::path checkpoint =
+        format::checkpoint_path(fs::path(tiny.path(output)) / "checkpoints", step);
+    std::ifstream file(checkpoint / "ema.safetensors", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  // The second step is left out: its mean counts one update.
+  setenv("SCALETRAIN_FAULT", "nan@2", 1);
+  CHECK(testing::said_apart([&] { return ended(recipe("whole")); }) == "code 0 after step 6");
+  unsetenv("SCALETRAIN_FAULT");
+  CHECK(lines(tiny.path("whole")) ==
+        "train 1, eval val 3, eval ema/val 3, train 6, eval val 6, eval ema/val 6, eval test 6");
+  const fs::path middle = format::checkpoint_path(fs::path(tiny.path("whole")) / "checkpoints", 4);
+  CHECK(format::read_state(middle).ema_updates == 3);
+  CHECK(testing::said_apart([&] { return ended(recipe("second"), middle); }) ==
+        "code 0 after step 6");
+  CHECK(!mean_of("whole", 6).empty());
+  CHECK(mean_of("whole", 6) == mean_of("second", 6));
+  CHECK(mean_of("whole", 6) != mean_of("whole", 4));
+
+  std::map<std::string, double> losses;
+  std::ifstream stream(tiny.path("whole") + "/metrics.jsonl");
+  for (std::string line; std::getline(stream, line);) {
+    const auto json = nlohmann::json::parse(line);
+    losses[json.value("split", "train")] = json.at("loss").get<double>();
+  }
+  CHECK(losses.at("test") == losses.at("ema/val"));
+  CHECK(losses.at("test") != losses.at("val"));
+}
+
+TEST_CASE(
+    "the best is chosen by the mean of the weights, or by the model where that is asked for") {
+  const testing::TinyRun tiny;
+  for (const std::string weights : {"ema", "model"}) {
+    const recipe::Recipe recipe =
+        tiny.recipe({"ema={\"decay\": 0.8}", "checkpoint.best={\"metric\": \"loss\"}",
+                     "checkpoint.best.weights=" + weights, "output=" + tiny.path(weights)});
+    CHECK(testing::said_apart([&] { return ended(recipe); }) == "code 0 after step 4");
+    const format::TrainState state =
+        format::read_state(format::checkpoint_path(fs::path(recipe.output) / "checkpoints", 4));
+    CHECK(state.best_by == (weights == "ema" ? "ema/loss" : "loss"));
+    std::ifstream stream(recipe.output + "/metrics.jsonl");
+    for (std::string line; std::getline(stream, line);) {
+      const auto json = nlohmann::json::parse(line);
+      if (json.value("split", "") != (weights == "ema" ? "ema/val" : "val")) continue;
+      CHECK(json.at("loss").get<double>() == state.best_metric);
+    }
+  }
+}
+
+TEST_CASE(
+    "a run that gets no better ends early as one that is done, also where it was interrupted") {
+  const testing::TinyRun tiny;
+  const auto recipe = [&](const std::string& output) {
+    return tiny.recipe({"steps=9", "early_stopping={\"patience\": 2, \"min_delta\": 1}",
+                        "validate.every={\"steps\": 1}", "output=" + tiny.path(output)});
+  };
+  // The first validation is the best; two more are no better by more than 1.
+  CHECK(testing::said_apart([&] { return ended(recipe("whole")); }) == "code 0 after step 3");
+  std::ifstream finished(tiny.path("whole") + "/finished.json");
+  const auto json = nlohmann::json::parse(finished);
+  CHECK(json.at("step") == 3);
+  CHECK(json.at("early").get<std::string>().ends_with(" in 2 validations"));
+
   CHECK(testing::said_apart([&] {
           core::install_stop_handlers();
           std::raise(SIGTERM);
-          return ended(cut);
+          return ended(recipe("cut"));
         }) == "code 75 after step 1");
-  const fs::path checkpoints = fs::path(cut.output) / "checkpoints";
-  CHECK_FALSE(fs::exists(fs::path(cut.output) / "finished.json"));
-  CHECK(testing::said_apart([&] { return ended(cut, format::checkpoint_path(checkpoints, 1)); }) ==
-        "code 0 after step 4");
-  const fs::path last = format::checkpoint_path(fs::path(whole.output) / "checkpoints", 4);
-  CHECK(digest(format::checkpoint_path(checkpoints, 4)) == digest(last));
+  const fs::path checkpoints = fs::path(tiny.path("cut")) / "checkpoints";
+  CHECK(testing::said_apart([&] {
+          return ended(recipe("cut"), format::checkpoint_path(checkpoints, 1));
+        }) == "code 0 after step 3");
+  fs::remove(tiny.path("cut") + "/finished.json");  // killed before it was written
+  CHECK(testing::said_apart([&] {
+          return ended(recipe("cut"), format::checkpoint_path(checkpoints, 3));
+        }) == "code 0 after step 3");
+}
+
+TEST_CASE("a run whose activations are computed again ends with the bits of one that keeps them") {
+  const testing::TinyRun tiny;
+  const auto digest_with = [&](const std::string& name, const std::string& recompute) {
+    const recipe::Recipe recipe =
+        tiny.recipe({"output=" + tiny.path(name), "model.dropout=0.3", recompute});
+    CHECK(testing::said_apart([&] { return ended(recipe); }) == "code 0 after step 4");
+    return digest(format::checkpoint_path(fs::path(recipe.output) / "checkpoints", 4));
+  };
+  CHECK(digest_with("again", "recompute=all") == digest_with("kept", "recompute=null"));
 }
 
 TEST_CASE("a run whose steps are not finite ends as diverged, and counts those left out before") {

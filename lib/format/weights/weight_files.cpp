@@ -118,7 +118,7 @@ WeightFiles find_weight_files(const std::filesystem::path& path,
     take_file(path, found);
   } else if (is_checkpoint_or_run(path)) {
     found.checkpoint = find_checkpoint(path, report);
-    take_file(*found.checkpoint / kModelFile, found);
+    take_file(weights_file(*found.checkpoint, ""), found);
   } else {
     search_folder(path, found);
   }

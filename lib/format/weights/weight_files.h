@@ -21,8 +21,9 @@ struct WeightFiles {
 
 // `path` is
 //   a file: safetensors or torch.save's, or an index (model.safetensors.index.json);
-//   a checkpoint of ours, a run or its checkpoints folder: model.safetensors of the newest that is
-//   whole, damaged ones reported through `report`;
+//   a checkpoint of ours, a run or its checkpoints folder: of the newest that is whole
+//   ema.safetensors where it has one, otherwise model.safetensors; damaged ones reported through
+//   `report`;
 //   another folder: the first that it has of model.safetensors, model.safetensors.index.json,
 //   pytorch_model.bin, pytorch_model.bin.index.json; otherwise its only .safetensors, .pt, .pth or
 //   .bin file, where what Hugging Face's Trainer leaves (optimizer.pt, training_args.bin, ...) does

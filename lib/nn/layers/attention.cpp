@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "lib/nn/layers/fused_attention.h"
 #include "lib/units/cache.h"
 
 namespace scaletrain::nn {
@@ -17,15 +18,26 @@ at::Tensor repeat_heads(const at::Tensor& tensor, std::int64_t heads) {
 
 }  // namespace
 
+bool Attention::is_plain(const units::Context& context) const {
+  return context.cache == nullptr && !context.sees.defined() &&
+         (options_.dropout == 0 || !is_training());
+}
+
 at::Tensor Attention::forward(const at::Tensor& qkv, const units::Context& context) const {
   const std::int64_t batch = qkv.size(0), tokens = qkv.size(1);
-  const at::Tensor parts = qkv.view({batch, tokens, 3, -1, options_.head_dim})
-                               .permute({2, 0, 3, 1, 4});  // [3, batch, heads, tokens, head_dim]
+  const at::Tensor heads = qkv.view({batch, tokens, 3, -1, options_.head_dim});
+  const auto parts = heads.permute({2, 0, 3, 1, 4}).unbind();  // [batch, heads, tokens, head_dim]
+  if (is_plain(context) && fused_attention_takes(parts[0], parts[1], parts[2])) {
+    return fused_attention(heads, options_.causal).flatten(2);
+  }
   return forward(parts[0], parts[1], parts[2], context);
 }
 
 at::Tensor Attention::forward(const at::Tensor& queries, const at::Tensor& keys,
                               const at::Tensor& values, const units::Context& context) const {
+  if (is_plain(context) && fused_attention_takes(queries, keys, values)) {
+    return fused_attention(queries, keys, values, options_.causal).flatten(2);
+  }
   const std::int64_t heads = queries.size(1), tokens = queries.size(2);
   units::Cache::Held all{.keys = keys, .values = values};
   if (context.cache != nullptr) all = context.cache->extend(this, all);

@@ -32,6 +32,9 @@ class Attention : public torch::nn::Module {
                      const units::Context& context = {}) const;
 
  private:
+  // Whether nothing but queries, keys and values matters.
+  bool is_plain(const units::Context& context) const;
+
   Options options_;
 };
 

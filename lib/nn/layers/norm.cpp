@@ -26,11 +26,11 @@ BatchNorm::BatchNorm(std::int64_t channels, const Options& options)
       batches_(register_buffer("num_batches_tracked", at::zeros({}, at::kLong))) {}
 
 at::Tensor BatchNorm::forward(const at::Tensor& input, const units::Context& context) {
-  const bool moves = is_training() && !context.again;
-  if (moves) batches_.add_(1);
-  const bool uses = moves || !is_training();
-  return at::batch_norm(input, weight_, bias_, uses ? mean_ : at::Tensor(),
-                        uses ? variance_ : at::Tensor(), is_training(), options_.momentum,
+  if (is_training() && !context.again) batches_.add_(1);
+  // What runs again moves copies: it saves as many tensors for backward as it did before.
+  const bool copies = is_training() && context.again;
+  return at::batch_norm(input, weight_, bias_, copies ? mean_.clone() : mean_,
+                        copies ? variance_.clone() : variance_, is_training(), options_.momentum,
                         options_.eps, at::globalContext().userEnabledCuDNN());
 }
 

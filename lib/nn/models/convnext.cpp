@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/nn/layers/activations.h"
 #include "lib/nn/layers/conv2d.h"
 #include "lib/nn/layers/drop_path.h"
 #include "lib/nn/layers/linear.h"
@@ -64,7 +65,7 @@ class ConvNextMlp : public torch::nn::Module {
       : fc1_(register_module("fc1", std::make_shared<Linear>(dim, 4 * dim))),
         fc2_(register_module("fc2", std::make_shared<Linear>(4 * dim, dim))) {}
 
-  Tensor forward(const Tensor& input) { return fc2_->forward(at::gelu(fc1_->forward(input))); }
+  Tensor forward(const Tensor& input) { return fc2_->forward(nn::gelu(fc1_->forward(input))); }
 
  private:
   std::shared_ptr<Linear> fc1_, fc2_;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/nn/layers/activations.h"
 #include "lib/nn/layers/attention.h"
 #include "lib/nn/layers/embedding.h"
 #include "lib/nn/layers/linear.h"
@@ -71,7 +72,7 @@ class Gpt2Mlp : public torch::nn::Module {
         proj_(register_module("c_proj", make_product(config.hidden, config.dim))) {}
 
   Tensor forward(const Tensor& input) {
-    const Tensor hidden = at::gelu(fc_->forward(input), "tanh");
+    const Tensor hidden = tanh_gelu(fc_->forward(input));
     return at::dropout(proj_->forward(hidden), dropout_, is_training());
   }
 
@@ -137,6 +138,7 @@ class Gpt2 : public Model {
         unit("head", {"ln_f", "wte"}, [this](const Flow& input, const Context&) -> Flow {
           return {tokens_->scores(norm_->forward(input[0]))};
         }));
+    result.back().takes_tokens_alone = true;
     return result;
   }
 

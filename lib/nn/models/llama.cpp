@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
+#include "lib/nn/layers/activations.h"
 #include "lib/nn/layers/attention.h"
 #include "lib/nn/layers/embedding.h"
 #include "lib/nn/layers/linear.h"
@@ -87,7 +88,7 @@ class LlamaMlp : public torch::nn::Module {
         down_(register_module("down_proj", make_projection(config.hidden, config.dim))) {}
 
   Tensor forward(const Tensor& input) {
-    return down_->forward(at::silu(gate_->forward(input)) * up_->forward(input));
+    return down_->forward(swiglu(gate_->forward(input), up_->forward(input)));
   }
 
  private:
@@ -171,6 +172,7 @@ class Llama : public Model {
                             const Tensor last = trunk_->norm->forward(input[0]);
                             return {head_ ? head_->forward(last) : trunk_->tokens->scores(last)};
                           }));
+    result.back().takes_tokens_alone = true;
     return result;
   }
 

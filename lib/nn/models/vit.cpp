@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/nn/layers/activations.h"
 #include "lib/nn/layers/attention.h"
 #include "lib/nn/layers/conv2d.h"
 #include "lib/nn/layers/drop_path.h"
@@ -71,7 +72,7 @@ class VitMlp : public torch::nn::Module {
         fc2_(register_module("fc2", std::make_shared<Linear>(config.hidden, config.dim))) {}
 
   Tensor forward(const Tensor& input) {
-    const Tensor hidden = at::dropout(at::gelu(fc1_->forward(input)), dropout_, is_training());
+    const Tensor hidden = at::dropout(nn::gelu(fc1_->forward(input)), dropout_, is_training());
     return at::dropout(fc2_->forward(hidden), dropout_, is_training());
   }
 

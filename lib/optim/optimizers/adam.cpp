@@ -36,8 +36,7 @@ class Adam : public Optimizer {
     for (const ParameterGroup& group : groups_) {
       moments_.push_back({.average = group.make_state(), .squared_average = group.make_state()});
     }
-    const at::Device device =
-        parameters.empty() ? at::Device(at::kCPU) : parameters.front().tensor.device();
+    const at::Device device = device_of(parameters);
     steps_ = at::zeros({}, at::TensorOptions(at::kFloat).device(device));
   }
 

@@ -25,10 +25,12 @@ std::vector<std::string> all_measures() {
 
 TypePtr describe_best(Best& value) {
   auto keys = std::make_unique<Object>();
-  keys->add("metric", choice(value.metric, all_measures()),
-            "a measure of the task, its first by default")
+  keys->add("metric", measure_name(value.metric), "a measure of the task, its first by default")
       .add("mode", choice(value.mode, {"max", "min"}),
            "what is better; without it what is better by that measure")
+      .add("weights", choice(value.weights, {"ema", "model"}),
+           "whose measure counts, here and wherever a validation decides; without it the ema's "
+           "where there is one")
       .set_short_for("metric");
   return keys;
 }
@@ -47,13 +49,24 @@ TypePtr describe(Checkpoint& value) {
   return keys;
 }
 
-void check_best(const Best& best, const TaskRow& task, const Node& tree, Problems& problems) {
-  if (best.metric.empty() || task.measure(best.metric) != nullptr) return;
+TypePtr measure_name(std::string& value) { return choice(value, all_measures()); }
+
+void check_measure(const std::string& name, const TaskRow& task, const Node& node,
+                   const std::string& pointer, Problems& problems) {
+  if (name.empty() || task.measure(name) != nullptr) return;
   std::vector<std::string> names;
   for (const Measure& measure : task.measures) names.push_back(measure.name);
-  problems.add(written_at(tree, {"checkpoint", "best"}), "/checkpoint/best/metric",
-               fmt::format("{} does not measure {}", task.name, best.metric),
+  problems.add(node, pointer, fmt::format("{} does not measure {}", task.name, name),
                fmt::format("use one of: {}", fmt::join(names, ", ")));
+}
+
+void check_best(const Best& best, const TaskRow& task, bool has_ema, const Node& tree,
+                Problems& problems) {
+  check_measure(best.metric, task, written_at(tree, {"checkpoint", "best"}),
+                "/checkpoint/best/metric", problems);
+  if (best.weights != "ema" || has_ema) return;
+  problems.add(written_at(tree, {"checkpoint", "best", "weights"}), "/checkpoint/best/weights",
+               "there is no ema", R"(add "ema": {}, or leave it out)");
 }
 
 void complete(Best& best, const TaskRow& task) {

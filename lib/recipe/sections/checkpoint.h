@@ -14,6 +14,8 @@ namespace scaletrain::recipe {
 struct Best {
   std::string metric;  // a measure of the task (lib/recipe/tasks.def); "": its first
   std::string mode;    // "max", "min"; "": what is better by the measure itself
+  // Whose measure it is: "model", what is trained, or its "ema"; "": the ema's where there is one.
+  std::string weights;
 };
 
 struct Checkpoint {
@@ -25,10 +27,16 @@ struct Checkpoint {
 
 TypePtr describe(Checkpoint& value);
 
-// The best is chosen by something that `task` measures.
-void check_best(const Best& best, const TaskRow& task, const Node& tree, Problems& problems);
+// The best is chosen by something that `task` measures, of weights that there are.
+void check_best(const Best& best, const TaskRow& task, bool has_ema, const Node& tree,
+                Problems& problems);
 
 // Fills in what follows from the task.
 void complete(Best& best, const TaskRow& task);
+
+// A key that names a measure, and whether `task` has it; "" stands for none.
+TypePtr measure_name(std::string& value);
+void check_measure(const std::string& name, const TaskRow& task, const Node& node,
+                   const std::string& pointer, Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -60,8 +60,13 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     check(recipe.mix, recipe.batch.per_device, tree, problems);
   }
   if (problems.none_under("/schedule")) check(recipe.schedule, tree, problems);
+  if (problems.none_under("/optimizer")) {
+    check(recipe.optimizer, tree, problems);
+    if (problems.none_under("/ema")) check(recipe.ema, recipe.optimizer, tree, problems);
+  }
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;
+  if (problems.none_under("/mix")) check_off_epochs(recipe.mix, recipe.length, tree, problems);
   if (problems.none_under("/data")) {
     check(recipe.data, tree, problems);
     if (problems.none_under("/batch")) {
@@ -74,8 +79,15 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     if (problems.none_under("/loss")) {
       check(recipe.loss, task_of(recipe), recipe.model.num_classes, tree, problems);
     }
+    if (problems.none_under("/recompute")) check(recipe.recompute, recipe.model, tree, problems);
     if (problems.none_under("/checkpoint")) {
-      check_best(recipe.checkpoint.best, task_of(recipe), tree, problems);
+      check_best(recipe.checkpoint.best, task_of(recipe), recipe.ema.has_value(), tree, problems);
+    }
+    if (recipe.schedule.plateau && problems.none_under("/schedule")) {
+      check(*recipe.schedule.plateau, task_of(recipe), tree, problems);
+    }
+    if (problems.none_under("/early_stopping")) {
+      check(recipe.early_stopping, task_of(recipe), tree, problems);
     }
   }
   if (problems.none_under("/model") && problems.none_under("/data")) {

@@ -7,8 +7,11 @@
 
 namespace scaletrain::recipe {
 
+// Exactly one of them.
 struct Clip {
-  double norm = 0;  // global L2 norm of the gradients
+  std::optional<double> norm;      // largest L2 norm of all gradients as one vector
+  std::optional<double> value;     // largest size of each element
+  std::optional<double> adaptive;  // largest norm of a unit's gradient over that of its weights
 };
 
 TypePtr describe(std::optional<Clip>& value);

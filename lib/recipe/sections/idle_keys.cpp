@@ -49,11 +49,16 @@ bool mixes(const Recipe& recipe) {
   return recipe.mix && (recipe.mix->mixup > 0 || recipe.mix->cutmix > 0);
 }
 
+// An earlier group of that kind keeps its parameters from those behind it.
+bool changes_nothing(const std::vector<OptimizerGroup>& groups) {
+  return !groups.empty() && groups.back().lr_scale == 1 && !groups.back().weight_decay;
+}
+
 constexpr const char* kForImages = "does nothing: it is for images, and the sets are of tokens";
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 28> kIdleRules{{
+constexpr std::array<IdleRule, 34> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
     {"/data/eval_filter", kForImages, has_tokens},
@@ -68,6 +73,10 @@ constexpr std::array<IdleRule, 28> kIdleRules{{
      [](const Recipe& recipe) { return recipe.mix && !mixes(recipe); }},
     {"/mix", R"(mixes nothing: "probability" is 0)",
      [](const Recipe& recipe) { return recipe.mix && recipe.mix->probability == 0; }},
+    {"/mix", R"(mixes nothing: "off_epochs" are all there are)",
+     [](const Recipe& recipe) {
+       return recipe.mix && first_unmixed_epoch(*recipe.mix, recipe.length) <= 0;
+     }},
     {"/mix/cutmix_share", R"(does nothing: one of "mixup" and "cutmix" is 0)",
      [](const Recipe& recipe) {
        return recipe.mix && (recipe.mix->mixup == 0 || recipe.mix->cutmix == 0);
@@ -75,6 +84,12 @@ constexpr std::array<IdleRule, 28> kIdleRules{{
     {"/checkpoint/keep_best", "keeps nothing: without data.val no checkpoint is the best",
      [](const Recipe& recipe) { return !recipe.data.val && recipe.checkpoint.keep_best > 0; }},
     {"/checkpoint/best", "does nothing: without data.val no checkpoint is the best",
+     [](const Recipe& recipe) { return !recipe.data.val.has_value(); }},
+    {"/checkpoint/best/weights", "does nothing: there is no ema",
+     [](const Recipe& recipe) { return !recipe.ema; }},
+    {"/early_stopping", "does nothing: there is no data.val to look at",
+     [](const Recipe& recipe) { return !recipe.data.val.has_value(); }},
+    {"/schedule/plateau", "does nothing: there is no data.val to look at",
      [](const Recipe& recipe) { return !recipe.data.val.has_value(); }},
     {"/validate", "does nothing: there is neither data.val nor data.extra to look at",
      [](const Recipe& recipe) { return !validates(recipe); }},
@@ -100,10 +115,14 @@ constexpr std::array<IdleRule, 28> kIdleRules{{
      [](const Recipe& recipe) { return !has_s3(recipe); }},
     {"/storage/region", "does nothing: no path begins with s3://",
      [](const Recipe& recipe) { return !has_s3(recipe); }},
+    {"/optimizer/lr_scaling", "does nothing: there is no lr_base_batch",
+     [](const Recipe& recipe) { return !recipe.optimizer.lr_base_batch; }},
     {"/optimizer/decay_norm_and_bias", R"(does nothing: "weight_decay" is 0)",
      [](const Recipe& recipe) {
        return recipe.optimizer.decay_norm_and_bias && recipe.optimizer.weight_decay == 0;
      }},
+    {"/optimizer/groups", R"(does nothing in the last one: "lr_scale" or "weight_decay" says what)",
+     [](const Recipe& recipe) { return changes_nothing(recipe.optimizer.groups); }},
 }};
 
 // Whether `pointer` is `key` or lies below it.

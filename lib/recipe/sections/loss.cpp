@@ -15,7 +15,9 @@ TypePtr describe(Loss& value) {
     keys.add("label_smoothing", number(value.label_smoothing, from(0).below(1)),
              "share of the target that is spread over all classes")
         .add("class_weights", numbers(value.class_weights, from(0)),
-             "a factor of each class, as `weight` of PyTorch's losses; without it all count alike");
+             "a factor of each class, as `weight` of PyTorch's losses; without it all count alike")
+        .add("chunk", integer(value.chunk, from(0).to(1e9)),
+             "saves memory: tokens that a language model's head and loss take at a time; 0: all");
   });
 }
 
@@ -26,6 +28,10 @@ void check(const Loss& loss, const TaskRow& task, std::int64_t classes, const No
     problems.add(written_at(tree, {"loss"}), "/loss",
                  fmt::format("{} does not go with {}", loss.name, task.name),
                  fmt::format("use {}", fmt::join(fitting, " or ")));
+  }
+  if (loss.chunk > 0 && task.reads != TaskRow::Reads::kTokens) {
+    problems.add(written_at(tree, {"loss", "chunk"}), "/loss/chunk",
+                 "is a number of tokens, and these are images", "leave it out");
   }
   if (loss.class_weights.empty()) return;
   const Node& place = written_at(tree, {"loss", "class_weights"});

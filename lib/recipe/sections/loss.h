@@ -13,11 +13,13 @@ namespace scaletrain::recipe {
 struct Loss : Component {
   double label_smoothing = 0;
   std::vector<double> class_weights;  // by class; empty: all the same
+  std::int64_t chunk = 0;             // tokens whose logits are there at a time; 0: all of them
 };
 
 TypePtr describe(Loss& value);
 
-// `task` can be learned by it, and of `classes` classes each has a weight where any has.
+// `task` can be learned by it, of `classes` classes each has a weight where any has, and chunks are
+// of tokens.
 void check(const Loss& loss, const TaskRow& task, std::int64_t classes, const Node& tree,
            Problems& problems);
 

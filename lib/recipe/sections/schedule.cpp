@@ -24,6 +24,8 @@ TypePtr describe(Schedule& value) {
       .add("decay", component(value.decay, schedules()), "how it goes on from there")
       .add("cooldown", length(value.cooldown),
            "how long, at the end, it stays what the decay ended with")
+      .add("plateau", optional(value.plateau, [](Plateau& inner) { return describe(inner); }),
+           "it drops besides where data.val gets no better, as PyTorch's ReduceLROnPlateau")
       .add("by", choice(value.by, {"step", "epoch"}),
            "the decay moves with each step, or only where an epoch begins")
       .set_short_for("decay");

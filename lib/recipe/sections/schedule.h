@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "lib/recipe/sections/plateau.h"
 #include "lib/recipe/sections/section.h"
 #include "lib/recipe/values.h"
 
@@ -15,6 +16,7 @@ struct Schedule {
   std::string warmup_shape = "linear";  // or "exponential"
   Component decay;                      // schedules.def
   std::optional<Duration> cooldown;     // at the end, with the decay's last learning rate
+  std::optional<Plateau> plateau;       // what multiplies it besides
   std::string by = "step";              // or "epoch": the decay moves only where an epoch begins
 };
 

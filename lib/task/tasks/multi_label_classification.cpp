@@ -37,7 +37,10 @@ class MultiLabelClassification : public Task {
         input_(recipe.data.normalize, recipe.data.image_size, device),
         loss_(nn::make_loss(recipe.loss, device)),
         plain_loss_(nn::make_plain_loss(recipe.loss, device)) {
-    if (recipe.mix) mixer_.emplace(*recipe.mix, classes_, recipe.seed);
+    if (recipe.mix) {
+      mixer_.emplace(*recipe.mix, classes_, recipe.seed,
+                     recipe::first_unmixed_epoch(*recipe.mix, recipe.length));
+    }
   }
 
   OpenSet open(Split split, const Reader& reader, core::BufferPool& pool) override {

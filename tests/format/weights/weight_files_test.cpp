@@ -103,6 +103,16 @@ TEST_CASE("of a run the model of its newest whole checkpoint is taken") {
   CHECK(found_files(folder, "run/checkpoints/step-00000005").starts_with("has 7 bytes"));
 }
 
+TEST_CASE("a checkpoint with a mean of the weights is that mean, and its model has a name") {
+  const test::TemporaryFolder folder;
+  test::Sensible contents(3);
+  contents.has_mean = true;
+  test::publish(folder.path / "run", contents, 3);
+  const std::string checkpoint = "run/checkpoints/step-00000003/";
+  CHECK(found_files(folder, "run") == checkpoint + "ema.safetensors");
+  CHECK(found_files(folder, checkpoint + "model.safetensors") == checkpoint + "model.safetensors");
+}
+
 TEST_CASE("a folder of somebody else may be called best or latest") {
   const test::TemporaryFolder folder;
   folder.write("best/model.safetensors", "");

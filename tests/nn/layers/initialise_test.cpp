@@ -4,6 +4,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 namespace scaletrain::nn {
 
 TEST_CASE("by its inputs a parameter is uniform within 1 / sqrt(inputs)") {
@@ -20,6 +22,17 @@ TEST_CASE("by its outputs a convolution is normal with sqrt(2 / (outputs * kerne
   initialise_by_outputs(drawn, at::detail::createCPUGenerator(3));
   CHECK(drawn.std().item<double>() == doctest::Approx(0.0666667).epsilon(0.02));  // sqrt(2 / 450)
   CHECK(drawn.abs().max().item<double>() > 0.2);  // three deviations, which no uniform has
+}
+
+TEST_CASE("each bound and deviation is exactly what the sizes give") {
+  const at::Tensor weight = at::empty({2, 3, 4, 5}), bias = at::empty({7});
+  initialise_by_outputs(weight, at::detail::createCPUGenerator(3));
+  initialise_by_inputs(bias, 9, at::detail::createCPUGenerator(3));
+  CHECK(at::equal(
+      weight,
+      at::empty({2, 3, 4, 5}).normal_(0, std::sqrt(2 / 40.0), at::detail::createCPUGenerator(3))));
+  CHECK(at::equal(bias,
+                  at::empty({7}).uniform_(-1 / 3.0, 1 / 3.0, at::detail::createCPUGenerator(3))));
 }
 
 TEST_CASE("the same generator draws the same, another seed something else") {

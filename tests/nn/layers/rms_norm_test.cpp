@@ -5,28 +5,36 @@
 #include <doctest/doctest.h>
 #include <torch/utils.h>
 
+#include <vector>
+
 namespace scaletrain::nn {
 
 TEST_CASE("RmsNorm is x / sqrt(mean(x^2) + eps) * weight, in values and gradients") {
   torch::manual_seed(1);
-  RmsNorm norm(6, 1e-2);
-  const at::Tensor weight = norm.named_parameters()["weight"];
-  {
-    const at::NoGradGuard no_grad;
-    weight.uniform_(0.5, 1.5);
+  // Less than a vector, and more; more rows than a thread's share.
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{2, 3, 6}, {2, 3, 19}, {1, 5000, 8}}) {
+    const std::int64_t channels = shape.back();
+    CAPTURE(channels);
+    RmsNorm norm(channels, 1e-2);
+    const at::Tensor weight = norm.named_parameters()["weight"];
+    {
+      const at::NoGradGuard no_grad;
+      weight.uniform_(0.5, 1.5);
+    }
+    const at::Tensor ours = torch::randn(shape).requires_grad_(true);
+    const at::Tensor peers = ours.detach().to(at::kDouble).requires_grad_(true);
+    const at::Tensor factor = weight.detach().to(at::kDouble).requires_grad_(true);
+    const at::Tensor output = norm.forward(ours);
+    const at::Tensor expected =
+        peers / (peers.square().mean(-1, /*keepdim=*/true) + 1e-2).sqrt() * factor;
+    CHECK(at::allclose(output.to(at::kDouble), expected, 1e-5, 1e-6));
+    const at::Tensor shares = at::linspace(-1, 1, output.numel()).view_as(output);
+    (output * shares).sum().backward();
+    (expected * shares).sum().backward();
+    CHECK(at::allclose(ours.grad().to(at::kDouble), peers.grad(), 1e-4, 1e-6));
+    CHECK(at::allclose(weight.grad().to(at::kDouble), factor.grad(), 1e-4, 1e-4));
   }
-  const at::Tensor ours = torch::randn({2, 3, 6}).requires_grad_(true);
-  const at::Tensor peers = ours.detach().clone().requires_grad_(true);
-  const at::Tensor factor = weight.detach().clone().requires_grad_(true);
-  const at::Tensor output = norm.forward(ours);
-  const at::Tensor expected =
-      peers / (peers.square().mean(-1, /*keepdim=*/true) + 1e-2).sqrt() * factor;
-  CHECK(at::allclose(output, expected, 1e-5, 1e-6));
-  const at::Tensor shares = at::linspace(-1, 1, output.numel()).view_as(output);
-  (output * shares).sum().backward();
-  (expected * shares).sum().backward();
-  CHECK(at::allclose(ours.grad(), peers.grad(), 1e-4, 1e-6));
-  CHECK(at::allclose(weight.grad(), factor.grad(), 1e-4, 1e-6));
 }
 
 TEST_CASE("RmsNorm starts with weights of one, and has no bias") {

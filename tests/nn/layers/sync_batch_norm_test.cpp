@@ -140,6 +140,17 @@ TEST_CASE("SyncBatchNorm in evaluation, and without other ranks, is BatchNorm an
   CHECK(at::equal(sync->forward(values, context), batch->forward(values, context)));
 }
 
+TEST_CASE("SyncBatchNorm counts its batches, and gives the same without gradients") {
+  torch::manual_seed(5);
+  const auto norm = make_norm<SyncBatchNorm>(at::ones({4}), at::kFloat);
+  const units::Context context{.sum_over_ranks = [](const at::Tensor&) {}};
+  const at::Tensor values = torch::randn({3, 4, 5, 5});
+  const at::Tensor output = norm->forward(values, context);
+  CHECK(norm->named_buffers()["num_batches_tracked"].item<std::int64_t>() == 1);
+  const at::NoGradGuard no_grad;
+  CHECK(at::equal(norm->forward(values, context), output));
+}
+
 TEST_CASE("SyncBatchNorm that runs again moves no statistics") {
   torch::manual_seed(4);
   const auto norm = make_norm<SyncBatchNorm>(at::ones({4}), at::kFloat);

@@ -49,6 +49,16 @@ TEST_CASE("each rule is told where it holds, once, and not where it does not") {
       {{"mix.mixup=0.2", "mix.probability=0"}, "/mix"},
       {{"mix.mixup=0.2", "mix.cutmix_share=0.3"}, "/mix/cutmix_share"},
       {{"mix.mixup=0.2", "mix.cutmix=1", "mix.cutmix_share=0.3"}, ""},
+      {{"early_stopping.patience=3"}, "/early_stopping"},
+      {{"early_stopping.patience=3", val}, ""},
+      {{"schedule.plateau.patience=3"}, "/schedule/plateau"},
+      {{"schedule.plateau.patience=3", val}, ""},
+      {{"optimizer.lr_scaling=sqrt"}, "/optimizer/lr_scaling"},
+      {{"optimizer.lr_scaling=sqrt", "optimizer.lr_base_batch=256"}, ""},
+      {{"mix.mixup=0.2", "mix.off_epochs=10"}, "/mix"},
+      {{"mix.mixup=0.2", "mix.off_epochs=9"}, ""},
+      {{"checkpoint.best.weights=model", val}, "/checkpoint/best/weights"},
+      {{"checkpoint.best.weights=model", "ema.decay=0.9", val}, ""},
       {{"checkpoint.keep_best=1"}, "/checkpoint/keep_best"},
       {{"checkpoint.keep_best=0"}, ""},
       {{"checkpoint.keep_best=1", val}, ""},
@@ -82,6 +92,9 @@ TEST_CASE("each rule is told where it holds, once, and not where it does not") {
       {{"storage.endpoint=https://e", "storage.region=eu", s3}, ""},
       {{"optimizer.decay_norm_and_bias=true"}, "/optimizer/decay_norm_and_bias"},
       {{"optimizer.decay_norm_and_bias=true", "optimizer.weight_decay=0.1"}, ""},
+      {{R"(optimizer.groups=[{"match": "a", "lr_scale": 2}, {"match": "b"}])"},
+       "/optimizer/groups"},
+      {{R"(optimizer.groups=[{"match": "a"}, {"match": "b", "weight_decay": 0}])"}, ""},
   };
   for (const Case& one : cases) {
     const Texts found = idle_with(one.overrides);

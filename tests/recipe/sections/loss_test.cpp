@@ -56,4 +56,14 @@ TEST_CASE("a task has losses that it can be learned by") {
         "  leave it out");
 }
 
+TEST_CASE("a loss may take tokens in chunks, and images not") {
+  const std::vector<std::string> tokens{
+      R"(model={"name": "gpt2", "vocab_size": 11, "positions": 8})",
+      R"(data={"train": {"tokens": "a.bin"}, "context": 8})", "loss.chunk=64"};
+  CHECK(parse_recipe(minimal_recipe(), "r.json", tokens).loss.chunk == 64);
+  CHECK(error_of(minimal_recipe(), {"loss.chunk=64"}) ==
+        "--set loss.chunk: is a number of tokens, and these are images\n"
+        "  leave it out");
+}
+
 }  // namespace scaletrain::recipe

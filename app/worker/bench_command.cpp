@@ -1,0 +1,65 @@
+#include "app/worker/bench_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "app/worker/torch_error.h"
+#include "lib/core/command_line.h"
+#include "lib/core/disk.h"
+#include "lib/core/log.h"
+#include "lib/core/worker_env.h"
+#include "lib/recipe/load.h"
+#include "lib/train/step_costs.h"
+
+namespace scaletrain::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json memory_json(const units::MemoryUse& use) {
+  Json bytes{{"total", use.total()}};
+  for (std::size_t kind = 0; kind < units::kMemoryKinds; ++kind) {
+    bytes[units::kMemoryKindNames.at(kind)] = use.bytes.at(kind);
+  }
+  return {{"peak_bytes", bytes}};
+}
+
+}  // namespace
+
+int run_bench(int argc, char** argv, const Models& models) {
+  CLI::App app("Measure a recipe's steps as one rank.", "scaletrain-worker bench");
+  std::string what, recipe_path, out;
+  std::int64_t steps = 20;
+  app.add_option("WHAT", what, "memory or speed")
+      ->required()
+      ->check(CLI::IsMember({"memory", "speed"}));
+  app.add_option("--recipe", recipe_path, "the resolved recipe")->required();
+  app.add_option("--out", out, "where rank 0 writes the answer")->required();
+  app.add_option("--steps", steps, "that are timed");
+  if (!core::parse_command_line(app, {argv + 2, argv + argc})) return 0;
+
+  const core::WorkerEnv env = core::read_worker_env();
+  if (env.world_size > 1) core::set_log_prefix(fmt::format("[rank {}] ", env.rank));
+  try {
+    recipe::Recipe recipe = recipe::load_recipe(recipe_path, {}, models.catalog);
+    const Json answer =
+        what == "memory"
+            ? memory_json(train::measure_memory(std::move(recipe), env, models.factories))
+            : Json{{"step_s",
+                    train::measure_speed(std::move(recipe), env, steps, models.factories)}};
+    if (env.rank == 0) core::write_durably(core::system_disk(), out, answer.dump() + "\n");
+  } catch (const core::Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    const auto ours = translate(error, env.rank);
+    core::log_line(ours->what());
+    return static_cast<int>(ours->exit_code());
+  }
+  return 0;
+}
+
+}  // namespace scaletrain::app

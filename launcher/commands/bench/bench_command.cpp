@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launcher/commands/bench/costs.h"
+#include "launcher/commands/commands.h"
+#include "launcher/commands/worker_ranks.h"
+#include "launcher/flags/launch_options.h"
+#include "launcher/jobs/worker_program.h"
+#include "launcher/place/placement.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/recipe/load.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct BenchRequest {
+  std::string what, nproc = "1";
+  std::int64_t steps = 20;
+  bool json = false;
+  LaunchOptions recipe;  // path, --set, --worker
+};
+
+// For recipes and answers; gone at the end.
+class Scratch {
+ public:
+  Scratch() { fs::create_directories(path_); }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  fs::path file(const std::string& name) const { return path_ / name; }
+
+ private:
+  fs::path path_ = fs::temp_directory_path() / fmt::format("scaletrain-bench-{}", ::getpid());
+};
+
+bool was_stopped(int status) {
+  return status == static_cast<int>(core::ExitCode::kInterrupted) ||
+         status == static_cast<int>(core::ExitCode::kTemporary);
+}
+
+// Runs the worker on the recipe with one technique.
+Cost measure(const BenchRequest& asked, const std::string& worker, const recipe::Recipe& recipe,
+             recipe::Technique technique, const Scratch& scratch) {
+  const recipe::Recipe changed = recipe::parse_recipe(recipe::to_json(recipe), recipe.name,
+                                                      technique.overrides, recipe.model.catalog);
+  const fs::path input = scratch.file("recipe.json"), output = scratch.file("answer.json");
+  fs::remove(output);
+  std::ofstream(input) << recipe::to_json(changed);
+  Cost cost{.technique = std::move(technique), .answer = {}};
+  cost.exit_status = run_worker_ranks(worker, asked.nproc,
+                                      {"bench", asked.what, "--recipe", input.string(), "--out",
+                                       output.string(), "--steps", std::to_string(asked.steps)});
+  if (cost.exit_status == 0) {
+    std::ifstream stream(output);
+    cost.answer = nlohmann::ordered_json::parse(stream);
+  }
+  return cost;
+}
+
+int run_bench(const BenchRequest& asked) {
+  recipe::Recipe recipe = recipe::load_recipe(asked.recipe.path, overrides_of(asked.recipe));
+  const std::string worker = worker_of(recipe);
+  const Scratch scratch;
+  recipe.output = scratch.file("run").string();
+  LaunchOptions ranks;
+  ranks.nproc = asked.nproc;
+  BenchReport report{.what = asked.what, .recipe = recipe.name, .costs = {}};
+  report.ranks = resolve_placement(ranks).nproc;
+  report.global_batch = recipe::plan_batch(recipe.batch, report.ranks).global;
+  for (recipe::Technique& technique : recipe::techniques(recipe)) {
+    core::log("{}", technique.name);
+    report.costs.push_back(measure(asked, worker, recipe, std::move(technique), scratch));
+    const int status = report.costs.back().exit_status;
+    if (was_stopped(status) || (status != 0 && report.costs.size() == 1)) return status;
+  }
+  const std::string text = asked.json ? bench_json(report) : bench_text(report);
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, int& exit_status) {
+  const auto asked = std::make_shared<BenchRequest>();
+  CLI::App* const command = app.add_subcommand(
+      "bench", "Measure a recipe's memory or speed, as it is and with techniques that change it");
+  command->add_option("WHAT", asked->what, "memory: peak bytes by kind; speed: steps a second")
+      ->required()
+      ->check(CLI::IsMember({"memory", "speed"}));
+  command->add_option("RECIPE", asked->recipe.path, "a recipe")->required();
+  command->add_option("--nproc", asked->nproc, "ranks on this machine; gpu: one a device")
+      ->capture_default_str();
+  command->add_option("--steps", asked->steps, "speed: steps that are timed, after three others")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}))
+      ->capture_default_str();
+  command
+      ->add_option("--set", asked->recipe.set,
+                   "override a key of the recipe, KEY=VALUE; repeatable")
+      ->allow_extra_args(false);
+  command->add_option("--worker", asked->recipe.worker, "another worker program");
+  command->add_flag("--json", asked->json, "print one JSON object");
+  command->callback([asked, &exit_status] { exit_status = run_bench(*asked); });
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,33 @@
+// Which tensors the kernels of this folder take; of all others ATen does the same.
+#pragma once
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_like.h>
+
+#include <cstdint>
+
+namespace scaletrain::nn::kernels {
+
+constexpr std::int64_t kGrain = 1 << 14;  // numbers that are worth a thread
+
+// Whether this processor has what they need: AVX2 and fused multiplication.
+inline bool supported() {
+  static const bool kSupported =
+      __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+  return kSupported;
+}
+
+// fp32 on a CPU that has their instructions, and no other precision asked for.
+inline bool takes(const at::Tensor& tensor) {
+  return supported() && tensor.is_cpu() && tensor.scalar_type() == at::kFloat &&
+         !at::autocast::is_autocast_enabled(at::kCPU);
+}
+
+// `gradient` in the memory layout of `like`, which is dense.
+inline at::Tensor laid_out_as(const at::Tensor& like, const at::Tensor& gradient) {
+  if (gradient.strides() == like.strides()) return gradient;
+  return at::empty_like(like).copy_(gradient);
+}
+
+}  // namespace scaletrain::nn::kernels

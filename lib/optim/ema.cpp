@@ -1,0 +1,47 @@
+#include "lib/optim/ema.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_lerp.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/zeros.h>
+
+namespace scaletrain::optim {
+
+Ema::Ema(const recipe::Ema& config, const std::map<std::string, at::Tensor>& model)
+    : config_(config) {
+  at::Device device = at::kCPU;
+  for (const auto& [name, tensor] : model) {
+    const at::Tensor& live = model_.emplace(name, tensor.detach()).first->second;
+    const at::Tensor& mean = means_.emplace(name, live.clone()).first->second;
+    device = live.device();
+    if (!live.is_floating_point()) continue;
+    moving_.push_back(live);
+    moving_means_.push_back(mean);
+  }
+  updates_ = at::zeros({}, at::TensorOptions(at::kDouble).device(device));
+}
+
+at::Tensor Ema::share() const {
+  if (config_.warmup) return 1 - (1 - at::pow(updates_ + 1, -2.0 / 3)).clamp_max_(config_.decay);
+  return at::full_like(updates_, 1 - config_.decay).masked_fill_(updates_.eq(0), 1);
+}
+
+void Ema::update(std::int64_t step, const at::Tensor& found_inf) {
+  if (!is_due(step)) return;
+  const at::NoGradGuard no_grad;
+  const at::Tensor taken = 1 - found_inf.to(at::kDouble);
+  if (!moving_.empty()) {
+    // A share of 1 takes the model's bits, one of 0 leaves the mean's.
+    const at::Tensor weight = (share() * taken).to(moving_.front().scalar_type());
+    at::_foreach_lerp_(moving_means_, moving_, std::vector<at::Tensor>(moving_.size(), weight));
+  }
+  for (const auto& [name, mean] : means_) {
+    if (!mean.is_floating_point()) mean.copy_(model_.at(name));
+  }
+  updates_.add_(taken);
+}
+
+void Ema::restore(std::int64_t updates) { updates_.fill_(static_cast<double>(updates)); }
+
+}  // namespace scaletrain::optim

@@ -1,0 +1,35 @@
+// Sharpness-aware minimisation (Foret et al., Sharpness-Aware Minimization for Efficiently
+// Improving Generalization, 2021, equation 2; adaptive: Kwon et al., ASAM, 2021, equation 7): a
+// step takes its gradients where the loss is about the highest within a radius of the weights.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "lib/recipe/sections/sam.h"
+#include "lib/units/named_parameter.h"
+
+namespace scaletrain::optim {
+
+// Of a step, in this order: backward at the weights, weigh(), ascend(), backward again, descend().
+// All of it only queues work.
+class Sam {
+ public:
+  Sam(const recipe::Sam& config, const std::vector<units::NamedParameter>& parameters);
+
+  // Adaptive: multiplies each element's gradient by the size of its weight. Otherwise nothing.
+  void weigh();
+  // Moves the weights by rho along the gradients, whose L2 norm over the whole model is `norm`.
+  void ascend(const at::Tensor& norm);
+  // Gives the weights of before ascend() back, bit for bit.
+  void descend();
+
+ private:
+  std::vector<at::Tensor> gradients() const;
+
+  recipe::Sam config_;
+  std::vector<at::Tensor> parameters_, kept_;
+};
+
+}  // namespace scaletrain::optim

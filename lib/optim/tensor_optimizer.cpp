@@ -1,0 +1,78 @@
+#include "lib/optim/tensor_optimizer.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "lib/optim/parameter_group.h"
+
+namespace scaletrain::optim {
+
+TensorOptimizer::TensorOptimizer(const recipe::Optimizer& config,
+                                 const std::vector<NamedParameter>& parameters,
+                                 const MakeStates& make_states) {
+  const at::Device device = device_of(parameters);
+  steps_ = at::zeros({}, at::TensorOptions(at::kDouble).device(device));
+  for (const NamedParameter& parameter : parameters) {
+    Entry entry{.name = parameter.name,
+                .parameter = parameter.tensor,
+                .kinds = {},
+                .states = {},
+                .weight_decay = weight_decay_of(config, parameter),
+                .lr_scale = parameter.lr_scale,
+                .begin = parameter.begin};
+    for (TensorState& state : make_states(parameter)) {
+      entry.kinds.push_back(std::move(state.kind));
+      entry.states.push_back(std::move(state.tensor));
+    }
+    entries_.push_back(std::move(entry));
+  }
+}
+
+void TensorOptimizer::step(double lr, const std::optional<at::Tensor>& found_inf) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor number = steps_ + 1;
+  ++tried_;
+  for (const Entry& entry : entries_) {
+    const at::Tensor parameter = entry.parameter.detach();
+    at::Tensor gradient = gradient_of(entry.parameter, entry.name);
+    std::vector<at::Tensor> changed, kept;
+    at::Tensor left_out;
+    if (found_inf) {
+      left_out = found_inf->ne(0);
+      gradient = at::where(left_out, at::zeros_like(gradient), gradient);
+      changed = entry.states;
+      changed.push_back(parameter);
+      for (const at::Tensor& tensor : changed) kept.push_back(tensor.clone());
+    }
+    update({.parameter = parameter,
+            .gradient = gradient,
+            .states = entry.states,
+            .number = number,
+            .tried = tried_,
+            .lr = lr * entry.lr_scale,
+            .weight_decay = entry.weight_decay,
+            .begin = entry.begin});
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      changed[i].copy_(at::where(left_out, kept[i], changed[i]));
+    }
+  }
+  steps_.add_(1);
+  if (found_inf) steps_.sub_(*found_inf);
+}
+
+std::map<std::string, at::Tensor> TensorOptimizer::state() {
+  std::map<std::string, at::Tensor> named{{"step", steps_}};
+  for (const Entry& entry : entries_) {
+    for (std::size_t i = 0; i < entry.states.size(); ++i) {
+      named.emplace(fmt::format("{}/{}", entry.kinds[i], entry.name), entry.states[i]);
+    }
+  }
+  return named;
+}
+
+}  // namespace scaletrain::optim

@@ -1,0 +1,66 @@
+// What optimizers have in common that take parameters one by one, since they look at a tensor's
+// shape or keep state of another.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/optim/optimizer.h"
+
+namespace scaletrain::optim {
+
+// A parameter in one step; the tensors have its shape but for the states.
+struct TensorStep {
+  const at::Tensor& parameter;            // to be changed in place
+  const at::Tensor& gradient;             // zeros where the step is left out; stays as it is
+  const std::vector<at::Tensor>& states;  // in the order of MakeStates, to be changed in place
+  const at::Tensor& number;               // of this step, from 1: a 0-dim double on their device
+  std::int64_t tried = 0;  // the same with those that were left out, which the host knows
+  double lr = 0;
+  double weight_decay = 0;
+  std::int64_t begin = 0;  // NamedParameter's
+};
+
+// Of a parameter.
+struct TensorState {
+  std::string kind;  // "exp_avg"
+  at::Tensor tensor;
+};
+
+class TensorOptimizer : public Optimizer {
+ public:
+  using Optimizer::step;
+  void step(double lr, const std::optional<at::Tensor>& found_inf) final;
+  std::map<std::string, at::Tensor> state() final;
+  void resume_at(std::int64_t step) final { tried_ = step; }
+
+ protected:
+  // What a parameter has before the first step.
+  using MakeStates = std::function<std::vector<TensorState>(const NamedParameter& parameter)>;
+
+  TensorOptimizer(const recipe::Optimizer& config, const std::vector<NamedParameter>& parameters,
+                  const MakeStates& make_states);
+
+  // Changes a parameter and its states; where the step is left out, they are put back afterwards.
+  virtual void update(const TensorStep& one) = 0;
+
+ private:
+  struct Entry {
+    std::string name;
+    at::Tensor parameter;
+    std::vector<std::string> kinds;
+    std::vector<at::Tensor> states;
+    double weight_decay, lr_scale;
+    std::int64_t begin;
+  };
+  std::vector<Entry> entries_;
+  at::Tensor steps_;  // taken so far, a 0-dim double on the parameters' device
+  std::int64_t tried_ = 0;
+};
+
+}  // namespace scaletrain::optim

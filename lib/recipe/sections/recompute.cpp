@@ -1,0 +1,38 @@
+#include "lib/recipe/sections/recompute.h"
+
+#include <fmt/format.h>
+
+#include "lib/recipe/schema/object.h"
+
+namespace scaletrain::recipe {
+
+TypePtr describe(std::optional<Recompute>& value) {
+  return optional(value, [](Recompute& inner) {
+    auto keys = std::make_unique<Object>();
+    keys->add("units",
+              optional(inner.units,
+                       [](std::string& text) {
+                         return choice(text, {"none", "all"});
+                       }),
+              "of all units, or of none, activations are computed again in backward")
+        .add("every",
+             optional(inner.every,
+                      [](std::int64_t& count) { return integer(count, from(1).to(kMostCount)); }),
+             "one unit of so many, from the first one on")
+        .add("match", texts(inner.match, "a name of units, with * for any characters"),
+             "units by their names: `h.*`")
+        .exactly_one({"units", "every", "match"})
+        .set_short_for("units");
+    return keys;
+  });
+}
+
+void check(const std::optional<Recompute>& recompute, const Model& model, const Node& tree,
+           Problems& problems) {
+  if (!recompute || recompute->is_none() || !model.row().has_rule(Rule::Kind::kOneUnit)) return;
+  problems.add(written_at(tree, {"recompute"}), "/recompute",
+               fmt::format("{} is one unit, and backward needs all of it at once", model.name),
+               "leave it out");
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,28 @@
+// Which units of the model backward runs again, instead of keeping what they compute.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/sections/model.h"
+#include "lib/recipe/sections/section.h"
+
+namespace scaletrain::recipe {
+
+// Exactly one of the three says which.
+struct Recompute {
+  std::optional<std::string> units;   // "none", "all"
+  std::optional<std::int64_t> every;  // the first of so many, again and again
+  std::vector<std::string> match;     // patterns (lib/core/glob.h) of their names
+
+  bool is_none() const { return units == "none"; }
+};
+
+TypePtr describe(std::optional<Recompute>& value);
+
+void check(const std::optional<Recompute>& recompute, const Model& model, const Node& tree,
+           Problems& problems);
+
+}  // namespace scaletrain::recipe

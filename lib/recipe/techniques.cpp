@@ -1,0 +1,90 @@
+#include "lib/recipe/techniques.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "lib/core/error.h"
+#include "lib/recipe/load.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+constexpr std::int64_t kChunks = 8;  // of a micro-batch's tokens
+
+Technique bf16() { return {"bf16", {"precision=bf16"}}; }
+
+Technique recompute_all() { return {"recompute all", {"recompute=null", "recompute=all"}}; }
+
+// `ordinal`: "2nd" of 2.
+Technique recompute_every(int units, const char* ordinal) {
+  return {fmt::format("recompute every {}", ordinal),
+          {"recompute=null", fmt::format("recompute.every={}", units)}};
+}
+
+// The same global batch in micro-batches `times` as small.
+Technique accumulate(const Batch& batch, std::int64_t times) {
+  Technique result{fmt::format("accumulate x{}", times),
+                   {fmt::format("batch.per_device={}", batch.per_device / times)}};
+  if (!batch.global) {
+    result.overrides.push_back(
+        fmt::format("batch.accumulate={}", batch.accumulate.value_or(1) * times));
+  }
+  return result;
+}
+
+Technique chunks(const Recipe& recipe) {
+  const std::int64_t tokens = recipe.batch.per_device * recipe.data.context;
+  return {fmt::format("loss in {} chunks", kChunks),
+          {fmt::format("loss.chunk={}", (tokens + kChunks - 1) / kChunks)}};
+}
+
+Technique together(const std::vector<Technique>& parts) {
+  Technique result;
+  for (const Technique& part : parts) {
+    result.name += (result.name.empty() ? "" : " + ") + part.name;
+    result.overrides.insert(result.overrides.end(), part.overrides.begin(), part.overrides.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Technique> techniques(const Recipe& recipe) {
+  std::vector<Technique> all{{"as it is", {}},
+                             bf16(),
+                             recompute_all(),
+                             recompute_every(2, "2nd"),
+                             recompute_every(3, "3rd")};
+  for (const std::int64_t times : {2, 4}) {
+    if (recipe.batch.per_device % times == 0) all.push_back(accumulate(recipe.batch, times));
+  }
+  const bool has_tokens = reads_tokens(recipe.model);
+  if (has_tokens) all.push_back(chunks(recipe));
+  all.push_back(together({bf16(), recompute_every(2, "2nd")}));
+  std::vector<Technique> least{bf16(), recompute_all()};
+  all.push_back(together(least));
+  if (has_tokens) {
+    least.push_back(chunks(recipe));
+    all.push_back(together(least));
+  }
+  if (recipe.batch.per_device % 4 == 0) {
+    least.push_back(accumulate(recipe.batch, 4));
+    all.push_back(together(least));
+  }
+
+  const std::string text = to_json(recipe);
+  std::vector<std::string> seen;
+  std::erase_if(all, [&](const Technique& one) {
+    try {
+      seen.push_back(to_json(parse_recipe(text, recipe.name, one.overrides, recipe.model.catalog)));
+    } catch (const core::RecipeError&) {
+      return true;
+    }
+    return std::count(seen.begin(), seen.end(), seen.back()) > 1;
+  });
+  return all;
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,15 @@
+// --weights: which of a checkpoint's weights a command takes.
+#pragma once
+
+#include <string>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace scaletrain::recipe {
+
+// `weights` becomes what format::weights_file takes.
+void add_weights_flag(CLI::App& command, std::string& weights);
+
+}  // namespace scaletrain::recipe

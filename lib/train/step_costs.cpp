@@ -1,0 +1,118 @@
+#include "lib/train/step_costs.h"
+
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lib/core/clock.h"
+#include "lib/dist/device.h"
+#include "lib/train/build.h"
+#include "lib/train/trainer.h"
+
+namespace scaletrain::train {
+namespace {
+
+constexpr std::int64_t kFirstSteps = 3;  // which allocate what lasts, and choose kernels
+constexpr std::int64_t kMeasuredSteps = 2;
+
+// A run that takes steps and does nothing else.
+class Stepper {
+ public:
+  Stepper(recipe::Recipe recipe, const core::WorkerEnv& env, const nn::Factories& models)
+      : run_(build_run(std::move(recipe), env, std::nullopt, {}, models)),
+        steps_(step_parts(*run_), /*late=*/!run_->group->device().is_cpu()) {}
+
+  Run& run() { return *run_; }
+
+  void take(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      steps_.run(step_++, run_->lr(), /*trained_s=*/0);
+      steps_.next();
+    }
+  }
+  void drain() {
+    while (steps_.drain()) {
+    }
+  }
+  void end() {
+    drain();
+    run_->mesh->end("the measurement");
+  }
+
+ private:
+  std::unique_ptr<Run> run_;
+  StepRunner steps_;
+  std::int64_t step_ = 0;
+};
+
+// Says what the blocks that last are for.
+void attribute_state(Run& run, units::MemoryMeter& meter) {
+  meter.attribute(values(run.learner.tensors()), units::MemoryKind::kParameters);
+  meter.attribute(run.engine->gradients(), units::MemoryKind::kGradients);
+  meter.attribute(values(NamedTensors(run.learner.optimizer->state())),
+                  units::MemoryKind::kOptimizer);
+}
+
+// That of the rank with the highest sum.
+units::MemoryUse highest(dist::Group& group, const units::MemoryUse& own) {
+  const auto kinds = static_cast<std::int64_t>(units::kMemoryKinds);
+  const at::Tensor all =
+      at::zeros({group.world_size(), kinds}, at::TensorOptions(at::kDouble).device(group.device()));
+  for (std::int64_t kind = 0; kind < kinds; ++kind) {
+    all[group.rank()][kind].fill_(
+        static_cast<double>(own.bytes.at(static_cast<std::size_t>(kind))));
+  }
+  group.all_reduce_sum(all, "memory").wait();
+  const at::Tensor host = group.to_host(all);
+  const auto* const numbers = host.const_data_ptr<double>();
+  std::optional<units::MemoryUse> result;
+  for (int rank = 0; rank < group.world_size(); ++rank) {
+    units::MemoryUse one;
+    std::transform(numbers + rank * kinds, numbers + (rank + 1) * kinds, one.bytes.begin(),
+                   [](double bytes) { return static_cast<std::int64_t>(bytes); });
+    if (!result || one.total() > result->total()) result = one;
+  }
+  return *result;
+}
+
+}  // namespace
+
+units::MemoryUse measure_memory(recipe::Recipe recipe, const core::WorkerEnv& env,
+                                const nn::Factories& models) {
+  const at::Device device =
+      dist::choose_device(recipe.device, {.rank = env.local_rank, .ranks = env.local_world_size});
+  const auto meter = std::make_shared<units::MemoryMeter>(device.type());
+  const units::MemoryWatch watch(meter);
+  Stepper stepper(std::move(recipe), env, models);
+  stepper.take(kFirstSteps);
+  stepper.drain();
+  attribute_state(stepper.run(), *meter);
+  meter->restart_peaks();
+  stepper.take(kMeasuredSteps);
+  stepper.drain();
+  const units::MemoryUse result = highest(*stepper.run().group, meter->peak());
+  stepper.end();
+  return result;
+}
+
+double measure_speed(recipe::Recipe recipe, const core::WorkerEnv& env, std::int64_t steps,
+                     const nn::Factories& models) {
+  Stepper stepper(std::move(recipe), env, models);
+  stepper.take(kFirstSteps);
+  std::vector<double> seconds;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const core::SteadyTime start = core::now();
+    stepper.take(1);
+    seconds.push_back(core::seconds_since(start));
+  }
+  stepper.end();
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+}  // namespace scaletrain::train

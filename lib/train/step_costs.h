@@ -1,0 +1,22 @@
+// What a step of a recipe costs, measured on the ranks that train it: memory and time.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/core/worker_env.h"
+#include "lib/nn/factory.h"
+#include "lib/recipe/recipe.h"
+#include "lib/units/memory_meter.h"
+
+namespace scaletrain::train {
+
+// Tensors' peak by kind in a step like all others, after the first ones, of the rank whose peak is
+// the highest. Builds the run, trains a few steps and leaves no file; every rank calls it.
+units::MemoryUse measure_memory(recipe::Recipe recipe, const core::WorkerEnv& env,
+                                const nn::Factories& models);
+
+// Seconds of a step, the median of `steps` on this rank, data included.
+double measure_speed(recipe::Recipe recipe, const core::WorkerEnv& env, std::int64_t steps,
+                     const nn::Factories& models);
+
+}  // namespace scaletrain::train

@@ -1,0 +1,52 @@
+"""scaletrain bench: peak bytes by kind and speed of a recipe, with each technique that changes it."""
+
+import json
+import unittest
+
+from end_to_end import support
+
+KINDS = ["parameters", "gradients", "optimizer", "activations", "inputs", "other"]
+HIDDEN = 256
+
+
+class BenchTest(support.RunTestCase):
+    def bench(self, what, *flags):
+        # Wide enough for activations to count, and of as many layers as there is to run again.
+        recipe = self.recipe(model={"name": "mlp", "num_classes": 10, "hidden": HIDDEN,
+                                    "layers": 6},
+                             optimizer={"name": "adamw", "lr": 0.001},
+                             batch={"per_device": 256})
+        done = self.run_scaletrain("bench", what, recipe, *flags)
+        self.assertFalse((self.folder / "recipe").exists(), "no run's folder is made")
+        return done.stdout
+
+    def test_memory_by_kind(self):
+        found = json.loads(self.bench("memory", "--json", "--nproc", 2))
+        costs = {cost["technique"]: cost for cost in found["costs"]}
+        self.assertEqual(2, found["ranks"])
+        self.assertEqual(512, found["global_batch"])
+        whole = costs["as it is"]["peak_bytes"]
+        self.assertEqual(sum(whole[kind] for kind in KINDS), whole["total"])
+        weights = 16 * 16 * 3 * HIDDEN + 5 * HIDDEN * HIDDEN + HIDDEN * 10 + 6 * HIDDEN + 10
+        self.assertAlmostEqual(4 * weights / whole["parameters"], 1, delta=0.01)
+        # AdamW's two moments; and beside them what a step needs for a moment.
+        self.assertGreaterEqual(whole["optimizer"], 2 * 4 * weights)
+        for name in ("recompute all", "accumulate x4"):
+            self.assertLess(costs[name]["peak_bytes"]["total"], whole["total"], name)
+            self.assertGreater(costs[name]["times"], 1, name)
+
+    def test_speed_as_a_table(self):
+        lines = self.bench("speed", "--steps", 3).splitlines()
+        self.assertEqual(["technique", "steps/s", "samples/s", "faster"], lines[0].split())
+        self.assertTrue(lines[1].startswith("as it is "), lines[1])
+        self.assertTrue(lines[1].endswith("x1.00"), lines[1])
+        self.assertGreater(len(lines), 5)
+
+    def test_what_cannot_run_is_refused_once(self):
+        recipe = self.recipe(steps=None)
+        done = self.run_scaletrain("bench", "memory", recipe, expect=2)
+        self.assertIn("epochs", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,87 @@
+#include "lib/nn/layers/activations.h"
+
+#include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+#include <doctest/doctest.h>
+#include <torch/utils.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace scaletrain::nn {
+namespace {
+
+struct Activation {
+  std::string name;
+  std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> ours, peers;
+};
+const std::vector<Activation> kActivations{
+    {"gelu", [](const at::Tensor& x, const at::Tensor& /*up*/) { return nn::gelu(x); },
+     [](const at::Tensor& x, const at::Tensor& /*up*/) { return at::gelu(x); }},
+    {"tanh_gelu", [](const at::Tensor& x, const at::Tensor& /*up*/) { return tanh_gelu(x); },
+     [](const at::Tensor& x, const at::Tensor& /*up*/) { return at::gelu(x, "tanh"); }},
+    {"swiglu", swiglu, [](const at::Tensor& x, const at::Tensor& up) { return at::silu(x) * up; }},
+};
+
+double largest_error(const at::Tensor& value, const at::Tensor& expected) {
+  return (value.to(at::kDouble) - expected).abs().max().item<double>();
+}
+
+// Output and gradients of both inputs, where they have one.
+std::vector<at::Tensor> run_activation(const Activation& one, bool ours, const at::Tensor& x,
+                                       const at::Tensor& up) {
+  const at::Tensor a = x.detach().clone().requires_grad_(true);
+  const at::Tensor b = up.detach().clone().requires_grad_(true);
+  const at::Tensor output = ours ? one.ours(a, b) : one.peers(a, b);
+  (output * at::linspace(-1, 1, output.numel(), output.options()).view_as(output)).sum().backward();
+  std::vector<at::Tensor> result{output.detach(), a.grad()};
+  if (b.grad().defined()) result.push_back(b.grad());
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("activations in fp32 are ATen's in doubles, in values and gradients") {
+  // More than a thread's share; whole vectors and single numbers; far out.
+  const at::Tensor x = at::cat({at::linspace(-12, 12, 40003), at::tensor({0.0F, 60.0F, -60.0F})});
+  const at::Tensor up = at::linspace(2, -1, x.numel());
+  for (const Activation& one : kActivations) {
+    CAPTURE(one.name);
+    const auto ours = run_activation(one, true, x, up);
+    const auto peers = run_activation(one, false, x.to(at::kDouble), up.to(at::kDouble));
+    REQUIRE(ours.size() == peers.size());
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      CAPTURE(i);
+      CHECK(largest_error(ours[i], peers[i]) <
+            2e-6 * std::max(1.0, peers[i].abs().max().item<double>()));
+    }
+  }
+}
+
+TEST_CASE("activations of other types, layouts and precisions are ATen's") {
+  torch::manual_seed(1);
+  const at::Tensor x = at::randn({2, 3, 4, 5}), up = at::randn({2, 3, 4, 5});
+  for (const Activation& one : kActivations) {
+    CAPTURE(one.name);
+    const at::Tensor doubles = x.to(at::kDouble), wide = up.to(at::kDouble);
+    CHECK(at::equal(one.ours(doubles, wide), one.peers(doubles, wide)));
+    const at::Tensor last = x.contiguous(at::MemoryFormat::ChannelsLast);
+    CHECK(largest_error(one.ours(last, up), one.peers(doubles, wide)) < 1e-6);
+    CHECK(largest_error(one.ours(x.select(2, 1), up.select(2, 1)),
+                        one.peers(doubles.select(2, 1), wide.select(2, 1))) < 1e-6);
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    CHECK(at::equal(one.ours(x, up), one.peers(x, up)));
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+  }
+}
+
+TEST_CASE("what is not finite stays so") {
+  const at::Tensor x = at::full({9}, NAN), up = at::ones({9});
+  for (const Activation& one : kActivations) {
+    CAPTURE(one.name);
+    CHECK(one.ours(x, up).isnan().all().item<bool>());
+  }
+}
+
+}  // namespace scaletrain::nn

@@ -1,0 +1,88 @@
+#include "lib/optim/ema.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include "tests/count_reads.h"
+
+// tests/parity/regularisation_test.py compares the values with timm's and PyTorch's.
+namespace {
+
+using namespace scaletrain;
+
+struct Averaged {
+  at::Tensor weight = at::full({2}, 4.0);
+  at::Tensor count = at::full({}, 7, at::kLong);
+  std::map<std::string, at::Tensor> model{{"weight", weight}, {"count", count}};
+};
+
+double mean_of(const optim::Ema& ema) { return ema.tensors().at("weight")[0].item<double>(); }
+
+const at::Tensor kTaken = at::zeros({}), kLeftOut = at::ones({});
+
+TEST_CASE("the mean begins as a copy, takes the first update whole and then a share of each") {
+  Averaged averaged;
+  optim::Ema ema({.decay = 0.75}, averaged.model);
+  CHECK(mean_of(ema) == 4);
+  averaged.weight.fill_(8);
+  averaged.count.fill_(8);
+  ema.update(0, kTaken);
+  CHECK(mean_of(ema) == 8);
+  CHECK(ema.tensors().at("count").item<int>() == 8);
+  averaged.weight.fill_(16);
+  ema.update(1, kTaken);
+  CHECK(mean_of(ema) == 10);  // 0.75 * 8 + 0.25 * 16
+}
+
+TEST_CASE("a step that is left out changes neither the mean nor the count of updates") {
+  Averaged averaged;
+  optim::Ema ema({.decay = 0.75}, averaged.model);
+  averaged.weight.fill_(8);
+  ema.update(0, kLeftOut);
+  CHECK(mean_of(ema) == 4);
+  ema.update(1, kTaken);
+  CHECK(mean_of(ema) == 8);  // the first update that counts
+  averaged.weight.fill_(16);
+  ema.update(2, kLeftOut);
+  CHECK(mean_of(ema) == 8);
+}
+
+TEST_CASE("between its steps the mean stays as it is") {
+  Averaged averaged;
+  optim::Ema ema({.decay = 0.75, .every = 3}, averaged.model);
+  averaged.weight.fill_(8);
+  for (const int step : {0, 1, 3, 4}) {
+    CHECK_FALSE(ema.is_due(step));
+    ema.update(step, kTaken);
+  }
+  CHECK(mean_of(ema) == 4);
+  CHECK(ema.is_due(5));
+  ema.update(5, kTaken);
+  CHECK(mean_of(ema) == 8);
+}
+
+TEST_CASE("a mean that goes on has the bits of one that was never interrupted") {
+  for (const bool warmup : {false, true}) {
+    Averaged averaged;
+    optim::Ema whole({.decay = 0.9, .warmup = warmup}, averaged.model);
+    for (int step = 0; step < 4; ++step) {
+      averaged.weight.mul_(1.37);
+      whole.update(step, kTaken);
+    }
+    optim::Ema second({.decay = 0.9, .warmup = warmup}, averaged.model);
+    for (const auto& [name, mean] : second.tensors()) mean.copy_(whole.tensors().at(name));
+    second.restore(4);
+    averaged.weight.mul_(1.37);
+    whole.update(4, kTaken);
+    second.update(4, kTaken);
+    CHECK(mean_of(second) == mean_of(whole));
+  }
+}
+
+TEST_CASE("an update reads nothing back") {
+  Averaged averaged;
+  optim::Ema ema({.decay = 0.9, .warmup = true}, averaged.model);
+  CHECK(testing::count_reads([&] { ema.update(0, kTaken); }) == 0);
+}
+
+}  // namespace

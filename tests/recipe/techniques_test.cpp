@@ -1,0 +1,54 @@
+#include "lib/recipe/techniques.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/recipe/load.h"
+#include "tests/recipe/recipe_support.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+std::vector<std::string> names_of(const std::vector<std::string>& changes) {
+  std::vector<std::string> names;
+  for (const Technique& one : techniques(parse_recipe(minimal_recipe(), "r.json", changes))) {
+    names.push_back(one.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("a recipe has the techniques that change it, the global batch staying the same") {
+  CHECK(names_of({}) ==
+        std::vector<std::string>{"as it is", "bf16", "recompute all", "recompute every 2nd",
+                                 "recompute every 3rd", "accumulate x2", "accumulate x4",
+                                 "bf16 + recompute every 2nd", "bf16 + recompute all",
+                                 "bf16 + recompute all + accumulate x4"});
+  CHECK(names_of({"precision=bf16", "recompute=all", "batch.per_device=3"}) ==
+        std::vector<std::string>{"as it is", "recompute every 2nd", "recompute every 3rd"});
+
+  for (const char* batch : {R"(batch={"global": 64, "per_device": 8})",
+                            R"(batch={"accumulate": 8, "per_device": 8})"}) {
+    const Recipe recipe = parse_recipe(minimal_recipe(), "r.json", {batch});
+    for (const Technique& one : techniques(recipe)) {
+      const Recipe changed = parse_recipe(to_json(recipe), "r.json", one.overrides);
+      CHECK(plan_batch(changed.batch, 1).global == 64);
+    }
+  }
+}
+
+TEST_CASE("a language model's loss is taken in chunks too") {
+  const std::vector<std::string> tokens{
+      R"(model={"name": "gpt2", "vocab_size": 11, "positions": 8})",
+      R"(data={"train": {"tokens": "a.bin"}, "context": 8})", "batch.per_device=4"};
+  const Recipe recipe = parse_recipe(minimal_recipe(), "r.json", tokens);
+  const std::vector<Technique> all = techniques(recipe);
+  CHECK(all.at(7).name == "loss in 8 chunks");
+  CHECK(all.at(7).overrides == std::vector<std::string>{"loss.chunk=4"});
+  CHECK(all.back().name == "bf16 + recompute all + loss in 8 chunks + accumulate x4");
+}
+
+}  // namespace scaletrain::recipe

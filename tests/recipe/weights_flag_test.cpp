@@ -1,0 +1,25 @@
+#include "lib/recipe/weights_flag.h"
+
+#include <doctest/doctest.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+namespace scaletrain::recipe {
+
+TEST_CASE("a command takes the model, its mean, or the one there is") {
+  const auto weights = [](const std::string& words) {
+    CLI::App command("test");
+    std::string result;
+    add_weights_flag(command, result);
+    command.parse(words);
+    return result;
+  };
+  CHECK(weights("").empty());
+  CHECK(weights("--weights ema") == "ema");
+  CHECK(weights("--weights model") == "model");
+  CHECK_THROWS(weights("--weights mean"));
+}
+
+}  // namespace scaletrain::recipe
