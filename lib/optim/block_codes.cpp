@@ -25,23 +25,23 @@ std::int64_t block_count(std::int64_t elements, std::int64_t begin) {
 
 }  // namespace
 
-at::Tensor code_values(bool has_signs) {
-  std::vector<double> values{0, 1};
+std::vector<float> code_values(bool has_signs) {
+  std::vector<float> values{0, 1};
   for (int exponent = 0; exponent < kExponents; ++exponent) {
     const int parts = 1 << (has_signs ? exponent : exponent + 1);
     for (int part = 0; part < parts; ++part) {
       const double middle = 0.1 + 0.9 * (part + 0.5) / parts;
-      const double value = middle * std::pow(10.0, exponent + 1 - kExponents);
+      const auto value = static_cast<float>(middle * std::pow(10.0, exponent + 1 - kExponents));
       values.push_back(value);
       if (has_signs) values.push_back(-value);
     }
   }
   std::sort(values.begin(), values.end());
-  return at::tensor(values, at::kFloat);
+  return values;
 }
 
 BlockCodes::BlockCodes(bool has_signs, at::Device device)
-    : has_signs_(has_signs), values_(code_values(has_signs).to(device)) {
+    : has_signs_(has_signs), values_(at::tensor(code_values(has_signs), at::kFloat).to(device)) {
   const std::int64_t between = values_.numel() - 1;
   bounds_ = (values_.narrow(0, 0, between) + values_.narrow(0, 1, between)) / 2;
 }

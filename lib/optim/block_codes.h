@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace scaletrain::optim {
 
@@ -15,7 +16,7 @@ inline constexpr std::int64_t kCodeBlock = 256;
 // The values that a code stands for, 256 floats that rise: 0, 1 and, for each e from 0 to 6, the
 // middles of 2^e equal parts of [0.1, 1], and their negatives, or of 2^(e + 1) parts without signs,
 // times 10^(e - 6) (section 3 and appendix, dynamic quantization).
-at::Tensor code_values(bool has_signs);
+std::vector<float> code_values(bool has_signs);
 
 // Coded numbers: `codes` uint8 in the numbers' shape, `scales` a float for each block.
 struct Coded {

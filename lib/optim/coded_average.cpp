@@ -1,10 +1,31 @@
 #include "lib/optim/coded_average.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "lib/core/cpu.h"
+
 namespace scaletrain::optim {
+
+void for_each_block(const TensorStep& one, const std::optional<at::Tensor>& found_inf,
+                    const std::function<void(const BlockStep&, std::int64_t at)>& body) {
+  if (found_inf && *found_inf->const_data_ptr<float>() != 0) return;
+  constexpr std::int64_t kGrain = 64;  // blocks that are worth a thread
+  const std::int64_t front = one.begin % kCodeBlock, count = one.parameter.numel();
+  auto* const parameter = one.parameter.mutable_data_ptr<float>();
+  const auto* const gradient = one.gradient.const_data_ptr<float>();
+  const std::int64_t blocks = (front + count + kCodeBlock - 1) / kCodeBlock;
+  at::parallel_for(0, blocks, kGrain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t block = first; block < last; ++block) {
+      const std::int64_t at = std::max<std::int64_t>(block * kCodeBlock - front, 0);
+      const std::int64_t end = std::min((block + 1) * kCodeBlock - front, count);
+      body({end - at, parameter + at, gradient + at}, at);
+    }
+  });
+}
 
 CodedAverage::CodedAverage(std::string kind, std::size_t place, bool has_signs,
                            std::int64_t min_size, at::Device device)
@@ -35,6 +56,20 @@ void CodedAverage::store(const at::Tensor& values, const TensorStep& one) const 
   }
   codes_.encode(values, {.codes = one.states[2 * place_], .scales = one.states[2 * place_ + 1]},
                 one.begin);
+}
+
+bool CodedAverage::has_blocks(const TensorStep& one) const {
+  const auto is_plain = [](const at::Tensor& tensor) {
+    return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && tensor.is_contiguous();
+  };
+  return core::has_avx2() && is_coded(one.parameter) && is_plain(one.parameter) &&
+         is_plain(one.gradient);
+}
+
+CodedBlock CodedAverage::block(const TensorStep& one, std::int64_t at) const {
+  return {.codes = one.states[2 * place_].mutable_data_ptr<std::uint8_t>() + at,
+          .scale = one.states[2 * place_ + 1].mutable_data_ptr<float>() +
+                   (one.begin % kCodeBlock + at) / kCodeBlock};
 }
 
 }  // namespace scaletrain::optim

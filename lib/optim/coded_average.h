@@ -4,13 +4,21 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/optim/block_codes.h"
+#include "lib/optim/block_kernels.h"
 #include "lib/optim/tensor_optimizer.h"
 
 namespace scaletrain::optim {
+
+// Calls `body` with each block of the parameter's elements and the first one's number, on the
+// threads of ATen; nothing where `found_inf` is 1. Of tensors that a CodedAverage has blocks of.
+void for_each_block(const TensorStep& one, const std::optional<at::Tensor>& found_inf,
+                    const std::function<void(const BlockStep&, std::int64_t at)>& body);
 
 class CodedAverage {
  public:
@@ -25,6 +33,11 @@ class CodedAverage {
   // In the parameter's shape, as a tensor of its own; what it has become is for store().
   at::Tensor load(const TensorStep& one) const;
   void store(const at::Tensor& values, const TensorStep& one) const;
+
+  // Whether a kernel can take the parameter block by block (lib/optim/block_kernels.h).
+  bool has_blocks(const TensorStep& one) const;
+  // The average in the block that holds element `at` of the parameter, from that element on.
+  CodedBlock block(const TensorStep& one, std::int64_t at) const;
 
  private:
   bool is_coded(const at::Tensor& tensor) const { return tensor.numel() >= min_size_; }

@@ -40,6 +40,15 @@ void TensorOptimizer::step(double lr, const std::optional<at::Tensor>& found_inf
   for (const Entry& entry : entries_) {
     const at::Tensor parameter = entry.parameter.detach();
     at::Tensor gradient = gradient_of(entry.parameter, entry.name);
+    const TensorStep whole{.parameter = parameter,
+                           .gradient = gradient,
+                           .states = entry.states,
+                           .number = number,
+                           .tried = tried_,
+                           .lr = lr * entry.lr_scale,
+                           .weight_decay = entry.weight_decay,
+                           .begin = entry.begin};
+    if (update_at_once(whole, found_inf)) continue;
     std::vector<at::Tensor> changed, kept;
     at::Tensor left_out;
     if (found_inf) {
@@ -49,14 +58,7 @@ void TensorOptimizer::step(double lr, const std::optional<at::Tensor>& found_inf
       changed.push_back(parameter);
       for (const at::Tensor& tensor : changed) kept.push_back(tensor.clone());
     }
-    update({.parameter = parameter,
-            .gradient = gradient,
-            .states = entry.states,
-            .number = number,
-            .tried = tried_,
-            .lr = lr * entry.lr_scale,
-            .weight_decay = entry.weight_decay,
-            .begin = entry.begin});
+    update(whole);
     for (std::size_t i = 0; i < kept.size(); ++i) {
       changed[i].copy_(at::where(left_out, kept[i], changed[i]));
     }

@@ -17,7 +17,7 @@ namespace scaletrain::optim {
 // A parameter in one step; the tensors have its shape but for the states.
 struct TensorStep {
   const at::Tensor& parameter;            // to be changed in place
-  const at::Tensor& gradient;             // zeros where the step is left out; stays as it is
+  const at::Tensor& gradient;             // in update() zeros where the step is left out; stays as it is
   const std::vector<at::Tensor>& states;  // in the order of MakeStates, to be changed in place
   const at::Tensor& number;               // of this step, from 1: a 0-dim double on their device
   std::int64_t tried = 0;  // the same with those that were left out, which the host knows
@@ -48,6 +48,13 @@ class TensorOptimizer : public Optimizer {
 
   // Changes a parameter and its states; where the step is left out, they are put back afterwards.
   virtual void update(const TensorStep& one) = 0;
+
+  // Does all that a step does in one pass over the memory of a CPU, which may look at `found_inf`
+  // without a wait; the gradient is as it is. False: not of this parameter.
+  virtual bool update_at_once(const TensorStep& /*one*/,
+                              const std::optional<at::Tensor>& /*found_inf*/) {
+    return false;
+  }
 
  private:
   struct Entry {

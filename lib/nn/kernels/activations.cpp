@@ -2,9 +2,14 @@
 
 #include <numbers>
 
-#include "lib/nn/kernels/vector.h"
+#include "lib/core/vectors.h"
 
 namespace scaletrain::nn::kernels {
+
+using vectors::exp;
+using vectors::Floats;
+using vectors::map;
+
 namespace {
 
 [[gnu::always_inline]] inline Floats sigmoid(Floats x) { return 1.0F / (1.0F + exp(-x)); }

@@ -6,7 +6,7 @@
 namespace scaletrain::nn::kernels {
 
 // x times the normal distribution's share below x (Hendrycks and Gimpel, Gaussian Error Linear
-// Units, 2016), within 2e-7 |x|: y[i] of x[i]. Only where supported() (takes.h), as all of these.
+// Units, 2016), within 2e-7 |x|: y[i] of x[i]. Only where core::has_avx2(), as all of these.
 void gelu(std::int64_t count, const float* x, float* y);
 // The gradient of x[i] where y[i] has gradient[i].
 void gelu_backward(std::int64_t count, const float* x, const float* gradient, float* result);

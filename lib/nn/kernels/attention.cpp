@@ -4,10 +4,20 @@
 #include <cmath>
 #include <limits>
 
+#include "lib/core/vectors.h"
 #include "lib/nn/kernels/product.h"
-#include "lib/nn/kernels/vector.h"
 
 namespace scaletrain::nn::kernels {
+
+using vectors::all;
+using vectors::exp;
+using vectors::Floats;
+using vectors::kLanes;
+using vectors::load;
+using vectors::maximum;
+using vectors::store;
+using vectors::sum;
+
 namespace {
 
 constexpr std::int64_t kBlock = 48;  // queries at a time

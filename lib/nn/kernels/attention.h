@@ -28,7 +28,7 @@ constexpr std::int64_t kHeadDimStep = 8;
 std::int64_t attention_scratch(const AttentionShape& shape);
 
 // One head: `output` = softmax(scale * queries keys^T) values, and `sums` of each token the
-// logarithm of what its softmax divides by. Only where supported() (takes.h).
+// logarithm of what its softmax divides by. Only where core::has_avx2().
 void attention(const AttentionShape& shape, ConstRows queries, ConstRows keys, ConstRows values,
                Rows output, float* sums, float* scratch);
 

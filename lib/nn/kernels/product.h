@@ -5,9 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "lib/nn/kernels/vector.h"
+#include "lib/core/vectors.h"
 
 namespace scaletrain::nn::kernels {
+
+using vectors::all;
+using vectors::Floats;
+using vectors::kLanes;
+using vectors::load;
+
+using vectors::store;
 
 // A matrix whose element (row, k) is data[row * row_stride + k * k_stride].
 struct Left {

@@ -2,9 +2,16 @@
 
 #include <cmath>
 
-#include "lib/nn/kernels/vector.h"
+#include "lib/core/vectors.h"
 
 namespace scaletrain::nn::kernels {
+
+using vectors::Floats;
+using vectors::kLanes;
+using vectors::load;
+using vectors::store;
+using vectors::sum;
+
 __attribute__((target("avx2,fma"))) void rms_norm(RmsNormShape shape, const float* x,
                                                   const float* weight, float eps, float* y,
                                                   float* scales) {

@@ -7,7 +7,7 @@ namespace scaletrain::nn::kernels {
 
 // y = x / sqrt(mean(x^2) + eps) * weight of each of `rows` rows of `columns` numbers; `scales` of
 // each row gets the 1 / sqrt(...) (Zhang and Sennrich, Root Mean Square Layer Normalization, 2019).
-// Only where supported() (takes.h).
+// Only where core::has_avx2().
 struct RmsNormShape {
   std::int64_t rows = 0, columns = 0;
 };

@@ -7,20 +7,15 @@
 
 #include <cstdint>
 
+#include "lib/core/cpu.h"
+
 namespace scaletrain::nn::kernels {
 
 constexpr std::int64_t kGrain = 1 << 14;  // numbers that are worth a thread
 
-// Whether this processor has what they need: AVX2 and fused multiplication.
-inline bool supported() {
-  static const bool kSupported =
-      __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-  return kSupported;
-}
-
 // fp32 on a CPU that has their instructions, and no other precision asked for.
 inline bool takes(const at::Tensor& tensor) {
-  return supported() && tensor.is_cpu() && tensor.scalar_type() == at::kFloat &&
+  return core::has_avx2() && tensor.is_cpu() && tensor.scalar_type() == at::kFloat &&
          !at::autocast::is_autocast_enabled(at::kCPU);
 }
 

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "lib/nn/layers/dense.h"
+
 namespace scaletrain::nn {
 
 Embedding::Embedding(std::int64_t rows, std::int64_t dim)
@@ -11,7 +13,7 @@ Embedding::Embedding(std::int64_t rows, std::int64_t dim)
 
 at::Tensor Embedding::forward(const at::Tensor& ids) const { return at::embedding(weight_, ids); }
 
-at::Tensor Embedding::scores(const at::Tensor& input) const { return at::linear(input, weight_); }
+at::Tensor Embedding::scores(const at::Tensor& input) const { return dense(input, weight_); }
 
 at::Tensor Embedding::rows(std::int64_t begin, std::int64_t count) const {
   return weight_.narrow(0, begin, count);

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "lib/nn/layers/dense.h"
 #include "lib/nn/layers/initialise.h"
 
 namespace scaletrain::nn {
@@ -16,7 +17,7 @@ Linear::Linear(const Options& options) : options_(options) {
 }
 
 at::Tensor Linear::forward(const at::Tensor& input) const {
-  return at::linear(input, options_.inputs_first ? weight_.t() : weight_, bias_);
+  return dense(input, options_.inputs_first ? weight_.t() : weight_, bias_);
 }
 
 void Linear::initialise(const std::string& /*name*/, const at::Tensor& logical,

@@ -4,6 +4,7 @@
 #include <ATen/ops/pow.h>
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "lib/optim/coded_average.h"
@@ -41,6 +42,22 @@ class AdamW8bit : public TensorOptimizer {
         (average / denominator).mul_((one.lr / correction(beta1_, one)).to(average.scalar_type())));
     moments_[0].store(average, one);
     moments_[1].store(squares, one);
+  }
+
+  bool update_at_once(const TensorStep& one, const std::optional<at::Tensor>& found_inf) override {
+    if (!moments_[0].has_blocks(one)) return false;
+    const double number = *one.number.const_data_ptr<double>();
+    const AdamWNumbers numbers{
+        .beta1 = static_cast<float>(beta1_),
+        .beta2 = static_cast<float>(beta2_),
+        .eps = static_cast<float>(eps_),
+        .keep = static_cast<float>(1 - one.lr * one.weight_decay),
+        .rate = static_cast<float>(one.lr / (1 - std::pow(beta1_, number))),
+        .correction = static_cast<float>(1 / (1 - std::pow(beta2_, number)))};
+    for_each_block(one, found_inf, [&](const BlockStep& step, std::int64_t at) {
+      adamw_block(numbers, step, moments_[0].block(one, at), moments_[1].block(one, at));
+    });
+    return true;
   }
 
   static at::Tensor correction(double share, const TensorStep& one) {

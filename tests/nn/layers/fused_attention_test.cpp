@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "lib/core/cpu.h"
 #include "lib/nn/kernels/takes.h"
 
 namespace scaletrain::nn {
@@ -42,7 +43,7 @@ const std::vector<HeadShape> kHeadShapes{{1, 2, 2, 8},   {5, 2, 1, 16}, {8, 3, 3
 }  // namespace
 
 TEST_CASE("fused attention is the formula, in values and gradients, with heads that share keys") {
-  if (!kernels::supported()) return;
+  if (!core::has_avx2()) return;
   torch::manual_seed(3);
   for (const bool causal : {false, true}) {
     for (const HeadShape& one : kHeadShapes) {
@@ -76,7 +77,7 @@ TEST_CASE("fused attention is the formula, in values and gradients, with heads t
 }
 
 TEST_CASE("fused attention of queries, keys and values in one tensor is that of three") {
-  if (!kernels::supported()) return;
+  if (!core::has_avx2()) return;
   torch::manual_seed(4);
   const at::Tensor qkv = at::randn({2, 50, 3, 2, 16}).requires_grad_(true);
   const at::Tensor split = qkv.detach().clone().requires_grad_(true);
@@ -91,7 +92,7 @@ TEST_CASE("fused attention of queries, keys and values in one tensor is that of 
 }
 
 TEST_CASE("a score that is not finite is seen in the output") {
-  if (!kernels::supported()) return;
+  if (!core::has_avx2()) return;
   for (const float value : {NAN, INFINITY}) {
     const at::Tensor part = at::ones({1, 1, 9, 8});
     const at::Tensor queries = part.clone();
@@ -104,7 +105,7 @@ TEST_CASE("a score that is not finite is seen in the output") {
 
 TEST_CASE("the kernel takes fp32 of as many queries as keys, of widths that fill vectors") {
   const at::Tensor part = at::ones({1, 2, 4, 8});
-  CHECK(fused_attention_takes(part, part, part) == kernels::supported());
+  CHECK(fused_attention_takes(part, part, part) == core::has_avx2());
   CHECK_FALSE(fused_attention_takes(part, part, part.to(at::kDouble)));
   CHECK_FALSE(fused_attention_takes(part.narrow(2, 0, 1), part, part));
   const at::Tensor odd = at::ones({1, 2, 4, 12});

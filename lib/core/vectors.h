@@ -1,14 +1,12 @@
-// Eight floats at a time, for kernels of this folder: they run where supported() (takes.h) says so.
-//
-// Everything is inlined into functions with AVX2's instructions: nothing here is compiled for
-// itself.
+// Eight floats at a time, for functions with AVX2's instructions into which all of this is inlined:
+// they are called where core::has_avx2() (cpu.h) says so.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
-namespace scaletrain::nn::kernels {
+namespace scaletrain::vectors {
 
 using Floats = float __attribute__((vector_size(32)));
 using Ints = std::int32_t __attribute__((vector_size(32)));
@@ -83,4 +81,4 @@ template <typename Body, typename... Inputs>
   for (int lane = 0; lane < count - i; ++lane) y[i + lane] = last[lane];
 }
 
-}  // namespace scaletrain::nn::kernels
+}  // namespace scaletrain::vectors
