@@ -24,14 +24,14 @@ using vectors::store;
 constexpr int kDecades = 7;
 constexpr int kZeroWithSigns = 127;
 
-// What code_values() says, as arithmetic. Sizes count from 0, the value 0: of those in decade e, the
-// places from `first` = 2^e (twice that without signs, less one) to `last`, the size `a` has place
-// floor(a * factor + offset).
+// What code_values() says, as arithmetic. Sizes count from 0, the value 0: of those in decade e,
+// the places from `first` = 2^e (twice that without signs, less one) to `last`, the size `a` has
+// place floor(a * factor + offset).
 struct Decades {
   std::array<float, 256> values{};
   Floats factor{}, offset{}, last{};        // by decade
   std::array<float, kDecades - 1> above{};  // a decade from the one below it
-  float above_zero = 0, above_last = 0;     // between 0 and the next value, and between the last two
+  float above_zero = 0, above_last = 0;  // between 0 and the next value, and between the last two
 
   explicit Decades(bool has_signs) {
     const std::vector<float> sorted = code_values(has_signs);

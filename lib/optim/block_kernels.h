@@ -19,8 +19,8 @@ struct CodedBlock {
   float* scale;
 };
 
-// p = keep * p - rate * m / (sqrt(correction * v) + eps) with m, the average with signs, and v, that
-// of the squares, moved towards the gradient.
+// p = keep * p - rate * m / (sqrt(correction * v) + eps) with m, the average with signs, and v,
+// that of the squares, moved towards the gradient.
 struct AdamWNumbers {
   float beta1, beta2, eps, keep, rate, correction;
 };

@@ -16,8 +16,8 @@ namespace scaletrain::optim {
 
 // A parameter in one step; the tensors have its shape but for the states.
 struct TensorStep {
-  const at::Tensor& parameter;            // to be changed in place
-  const at::Tensor& gradient;             // in update() zeros where the step is left out; stays as it is
+  const at::Tensor& parameter;  // to be changed in place
+  const at::Tensor& gradient;   // in update() zeros where the step is left out; stays as it is
   const std::vector<at::Tensor>& states;  // in the order of MakeStates, to be changed in place
   const at::Tensor& number;               // of this step, from 1: a 0-dim double on their device
   std::int64_t tried = 0;  // the same with those that were left out, which the host knows

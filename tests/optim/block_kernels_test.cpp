@@ -30,10 +30,10 @@ Averages kernel_codes(at::Tensor gradients) {
     return CodedBlock{coded.codes.mutable_data_ptr<std::uint8_t>(),
                       coded.scales.mutable_data_ptr<float>()};
   };
-  adamw_block({.beta1 = 0, .beta2 = 0, .eps = 1, .keep = 1, .rate = 0, .correction = 1},
-              {gradients.numel(), parameter.mutable_data_ptr<float>(),
-               gradients.const_data_ptr<float>()},
-              block(result.average), block(result.squares));
+  adamw_block(
+      {.beta1 = 0, .beta2 = 0, .eps = 1, .keep = 1, .rate = 0, .correction = 1},
+      {gradients.numel(), parameter.mutable_data_ptr<float>(), gradients.const_data_ptr<float>()},
+      block(result.average), block(result.squares));
   return result;
 }
 
