@@ -1,5 +1,6 @@
 #include "lib/optim/block_codes.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/bucketize.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/full.h>

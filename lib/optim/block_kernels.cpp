@@ -60,16 +60,22 @@ const Decades& decades(bool has_signs) {
   return has_signs ? with_signs : without_signs;
 }
 
-[[gnu::always_inline]] inline Floats size_of(Floats x) { return x < 0.0F ? -x : x; }
+[[gnu::always_inline, gnu::target("avx2,fma")]] inline Floats size_of(Floats x) {
+  return x < 0.0F ? -x : x;
+}
+
+// Of each lane the number of `table` that `index` says.
+[[gnu::always_inline, gnu::target("avx2,fma")]] inline Floats pick(Floats table, Ints index) {
+  return _mm256_permutevar8x32_ps(table, reinterpret_cast<__m256i>(index));
+}
 
 // The places of eight sizes from 0 to 1.
 template <bool kSigns>
-[[gnu::always_inline]] inline Ints places(const Decades& table, Floats a) {
+[[gnu::always_inline, gnu::target("avx2,fma")]] inline Ints places(const Decades& table, Floats a) {
   Ints decade{};
   for (const float bound : table.above) decade -= a > bound;
-  const Floats place =
-      a * __builtin_shuffle(table.factor, decade) + __builtin_shuffle(table.offset, decade);
-  const Floats last = __builtin_shuffle(table.last, decade);
+  const Floats place = a * pick(table.factor, decade) + pick(table.offset, decade);
+  const Floats last = pick(table.last, decade);
   Ints result = __builtin_convertvector(place < last ? place : last, Ints);
   result -= a > table.above_last;
   const Ints lowest = kSigns ? Ints{} : Ints{} - (a > 0.0F);
@@ -77,7 +83,8 @@ template <bool kSigns>
 }
 
 template <bool kSigns>
-[[gnu::always_inline]] inline Ints codes_of(const Decades& table, Floats x, float share) {
+[[gnu::always_inline, gnu::target("avx2,fma")]] inline Ints codes_of(const Decades& table, Floats x,
+                                                                     float share) {
   const Ints place = places<kSigns>(table, size_of(x) * share);
   if constexpr (!kSigns) return place;
   const Ints code = kZeroWithSigns + (x < 0.0F ? -place : place);
@@ -87,7 +94,8 @@ template <bool kSigns>
 using Values = std::array<float, kCodeBlock>;
 
 // The block's numbers, and zeros behind them.
-[[gnu::always_inline]] inline Values block_of(const float* values, std::int64_t count) {
+[[gnu::always_inline, gnu::target("avx2,fma")]] inline Values block_of(const float* values,
+                                                                       std::int64_t count) {
   alignas(32) Values block;
   std::memcpy(block.data(), values, sizeof(float) * count);
   std::fill(block.begin() + count, block.end(), 0.0F);
@@ -95,7 +103,8 @@ using Values = std::array<float, kCodeBlock>;
 }
 
 template <bool kSigns>
-[[gnu::always_inline]] inline Values decode(const CodedBlock& coded, std::int64_t count) {
+[[gnu::always_inline, gnu::target("avx2,fma")]] inline Values decode(const CodedBlock& coded,
+                                                                     std::int64_t count) {
   const std::array<float, 256>& table = decades(kSigns).values;
   const float scale = *coded.scale;
   alignas(32) Values block;
@@ -105,8 +114,9 @@ template <bool kSigns>
 }
 
 template <bool kSigns>
-[[gnu::always_inline]] inline void encode(const Values& values, const CodedBlock& coded,
-                                          std::int64_t count) {
+[[gnu::always_inline, gnu::target("avx2,fma")]] inline void encode(const Values& values,
+                                                                   const CodedBlock& coded,
+                                                                   std::int64_t count) {
   Floats most{};
   for (std::int64_t i = 0; i < kCodeBlock; i += kLanes) {
     const Floats size = size_of(load(values.data() + i));

@@ -1,5 +1,6 @@
 #include "lib/optim/ema.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_lerp.h>
 #include <ATen/ops/full_like.h>

@@ -1,5 +1,6 @@
 #include "lib/optim/sam.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_abs.h>
 #include <ATen/ops/_foreach_add.h>

@@ -1,5 +1,6 @@
 #include "lib/optim/tensor_optimizer.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>

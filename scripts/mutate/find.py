@@ -206,6 +206,9 @@ class Finder:
                 self.statement(child, result)
 
     def condition(self, cursor: Cursor, place, call="negated", what="condition negated"):
+        if cursor.type.get_canonical().kind == TypeKind.VECTOR:
+            self.leave(place, "it is a condition for each lane of a vector")
+            return
         number = self.mutant(place, what)
         self.around(self.begin(cursor), self.end(cursor), f"{SWITCH}{call}({number}, (", "))")
 

@@ -65,4 +65,14 @@ TEST_CASE("what was counted by another measure is forgotten") {
   CHECK(counts(tiny.recipe(), "top1", {0.5, 0.4}, state) == "0 0 ");  // it is not asked for
 }
 
+TEST_CASE("what is counted anew knows nothing of what was before") {
+  const testing::TinyRun tiny;
+  format::TrainState state;
+  counts(tiny.recipe({"early_stopping={}"}), "top1", {0.5, 0.4}, state);
+  keep_count_of(tiny.recipe({"early_stopping={}", "ema={}"}), state);
+  const format::TrainState none;
+  CHECK(state.stopping_best == none.stopping_best);
+  CHECK(state.stopping_step == none.stopping_step);
+}
+
 }  // namespace scaletrain::train

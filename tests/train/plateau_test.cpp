@@ -67,4 +67,35 @@ TEST_CASE("by another measure it counts anew, and keeps its drops; without a pla
   CHECK(state.plateau_drops == 0);
 }
 
+TEST_CASE("a step is counted once, also where a resume looks at it again") {
+  const testing::TinyRun tiny;
+  format::TrainState state;
+  const recipe::Recipe recipe = tiny.recipe({"schedule.plateau={\"patience\": 1}"});
+  rates(recipe, "top1", {0.5, 0.4}, state);
+  --state.step;
+  CHECK(rates(recipe, "top1", {0.4, 0.3}, state) == "1 0.1 ");
+}
+
+TEST_CASE("what is better begins the count again, and is the best from then on") {
+  const testing::TinyRun tiny;
+  format::TrainState state;
+  const recipe::Recipe recipe = tiny.recipe({"schedule.plateau={\"patience\": 1}"});
+  CHECK(rates(recipe, "top1", {0.5, 0.4, 0.6, 0.5, 0.5}, state) == "1 1 1 1 0.1 ");
+  CHECK(state.plateau_best == 0.6);
+}
+
+TEST_CASE("what is counted by another measure knows nothing of what was before") {
+  const testing::TinyRun tiny;
+  format::TrainState state;
+  rates(tiny.recipe({R"(schedule.plateau={"patience": 0, "cooldown": 3})"}), "top1",
+        {0.5, 0.4, 0.3}, state);
+  state.plateau_bad = 2;
+  keep_plateau_of(tiny.recipe({"schedule.plateau={\"metric\": \"loss\"}"}), state);
+  const format::TrainState none;
+  CHECK(state.plateau_best == none.plateau_best);
+  CHECK(state.plateau_step == none.plateau_step);
+  CHECK(state.plateau_bad == none.plateau_bad);
+  CHECK(state.plateau_cooldown == none.plateau_cooldown);
+}
+
 }  // namespace scaletrain::train

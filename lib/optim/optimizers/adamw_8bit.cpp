@@ -1,6 +1,7 @@
 // AdamW whose averages lie in 8 bits (Dettmers et al., 8-bit Optimizers via Block-wise
 // Quantization, 2022): a step is computed in floats, from averages that were rounded after the step
 // before.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/pow.h>
 
 #include <array>

@@ -1,5 +1,7 @@
 // Lion (Chen et al., Symbolic Discovery of Optimization Algorithms, 2023, algorithm 2) whose
 // average lies in 8 bits, rounded after each step.
+#include <ATen/TensorOperators.h>
+
 #include "lib/optim/coded_average.h"
 #include "lib/optim/parameter_group.h"
 

@@ -5,6 +5,7 @@
 // The bases begin as the identity, which is AdamW, in place of an eigendecomposition after the
 // first step, for which the host would wait. The squared gradients follow a new basis as those of
 // uncorrelated coordinates do: the paper leaves them as they are.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/linalg_qr.h>
 #include <ATen/ops/matmul.h>

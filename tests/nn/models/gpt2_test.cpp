@@ -83,4 +83,29 @@ TEST_CASE("gpt2 starts with deviations of 0.02, less where a block adds to the r
   CHECK(at::equal(parameters["ln_f.weight"], at::ones({64})));
 }
 
+TEST_CASE("gpt2 adds the positions that the context says, else those from the first on") {
+  const auto model = make_model(model_recipe("gpt2"), 0, 1);
+  model->eval();
+  const auto first = model->units().front();
+  const at::Tensor tokens = at::tensor({1, 2, 1, 2}, at::kLong).view({1, 4});
+  const at::Tensor plain = first.run({tokens}, {})[0];
+  units::Context twice;
+  twice.positions = at::tensor({0, 1, 0, 1}, at::kLong).view({1, 4});
+  const at::Tensor again = first.run({tokens}, twice)[0];
+  CHECK(at::equal(again.narrow(1, 0, 2), plain.narrow(1, 0, 2)));
+  CHECK(at::equal(again.narrow(1, 2, 2), plain.narrow(1, 0, 2)));
+}
+
+TEST_CASE("gpt2's head takes tokens one by one, and its weights have Hugging Face's names") {
+  const auto model = make_model(model_recipe("gpt2"), 0, 1);
+  const auto units = model->units();
+  CHECK(units.back().takes_tokens_alone);
+  CHECK_FALSE(units.front().takes_tokens_alone);
+  const units::WeightRules rules = model->weight_rules();
+  CHECK(rules.positions == "wpe.weight");
+  CHECK(rules.heads == 4);
+  CHECK(rules.heads_name == "n_head");
+  CHECK(rules.also_called.at("lm_head.weight") == "wte.weight");
+}
+
 }  // namespace scaletrain::nn

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 #include "lib/core/error.h"
 #include "lib/nn/model.h"
@@ -47,6 +48,52 @@ TEST_CASE("heads of an odd width have no pairs to turn") {
                        "/model/heads: a head is 3 wide, and rotary positions need pairs\n"
                        "  use heads of an even width",
                        core::RecipeError);
+}
+
+TEST_CASE("llama starts with deviations of 0.02, and norms of 1") {
+  auto recipe = model_recipe("llama");
+  recipe.options["dim"] = std::int64_t{64};
+  const auto parameters = make_model(recipe, 0, 1)->named_parameters();
+  const at::Tensor gate = parameters["model.layers.0.mlp.gate_proj.weight"];
+  CHECK(gate.std().item<double>() == doctest::Approx(0.02).epsilon(0.03));
+  CHECK(at::equal(parameters["model.norm.weight"], at::ones({64})));
+}
+
+TEST_CASE("llama's head takes tokens one by one, and a tied one has the embedding's other name") {
+  auto recipe = model_recipe("llama");
+  const auto model = make_model(recipe, 0, 1);
+  CHECK(model->units().back().takes_tokens_alone);
+  CHECK(model->weight_rules().heads == 4);
+  CHECK(model->weight_rules().heads_name == "num_attention_heads");
+  CHECK(model->weight_rules().also_called.empty());
+  recipe.options["tied"] = true;
+  CHECK(make_model(recipe, 0, 1)->weight_rules().also_called.at("lm_head.weight") ==
+        "model.embed_tokens.weight");
+}
+
+TEST_CASE("a scaling of the positions changes what llama computes, each its own way") {
+  const at::Tensor tokens = at::arange(8).view({1, 8});
+  std::vector<at::Tensor> logits;
+  for (const char* const scaling : {"none", "linear", "llama3"}) {
+    auto recipe = model_recipe("llama");
+    recipe.options["rope_scaling"] = std::string(scaling);
+    recipe.options["rope_factor"] = 4.0;
+    recipe.options["rope_original_positions"] = std::int64_t{8};
+    logits.push_back(make_model(recipe, 0, 1)->forward(tokens));
+  }
+  CHECK_FALSE(at::allclose(logits[0], logits[1]));
+  CHECK_FALSE(at::allclose(logits[0], logits[2]));
+  CHECK_FALSE(at::allclose(logits[1], logits[2]));
+}
+
+TEST_CASE("llama's hidden layers are 8/3 of its width, in whole multiples of 256") {
+  for (const auto& [dim, hidden] : {std::pair{96, 256}, std::pair{100, 512}, std::pair{288, 768}}) {
+    auto recipe = model_recipe("llama");
+    recipe.options["dim"] = std::int64_t{dim};
+    recipe.options["heads"] = std::int64_t{2};
+    const auto parameters = make_blank_model(recipe, 0)->named_parameters();
+    CHECK(parameters["model.layers.0.mlp.up_proj.weight"].size(0) == hidden);
+  }
 }
 
 }  // namespace scaletrain::nn

@@ -37,4 +37,16 @@ TEST_CASE("mlp drops activations in training only") {
   CHECK(at::equal(model->forward(image), model->forward(image)));
 }
 
+TEST_CASE("mlp's hidden layers are as wide as the recipe says, and its head is the last") {
+  auto recipe = model_recipe("mlp");
+  recipe.options["hidden"] = std::int64_t{24};
+  recipe.options["layers"] = std::int64_t{2};
+  const auto model = make_model(recipe, 8, 1);
+  const auto parameters = model->named_parameters();
+  CHECK(parameters["fc1.weight"].sizes() == at::IntArrayRef({24, 192}));
+  CHECK(parameters["fc2.weight"].sizes() == at::IntArrayRef({24, 24}));
+  CHECK(parameters["head.weight"].sizes() == at::IntArrayRef({10, 24}));
+  CHECK(model->weight_rules().head == "head");
+}
+
 }  // namespace scaletrain::nn

@@ -165,4 +165,34 @@ TEST_CASE("what cannot be trained is refused with its reason") {
   CHECK_THROWS_AS(load(text), core::DataError);
 }
 
+TEST_CASE("a script in bf16 is trained in fp32; its counters stay whole numbers") {
+  const test::TemporaryFolder folder;
+  torch::jit::Module script("Linear");
+  script.register_parameter("weight", torch::randn({10, 12}).to(at::kBFloat16).requires_grad_(true),
+                            false);
+  script.register_buffer("scale", torch::ones({}).to(at::kHalf));
+  script.register_buffer("passes", torch::zeros({}, at::kLong));
+  script.register_attribute("training", c10::BoolType::get(), true);
+  script.define(R"(
+    def forward(self, x):
+        return torch.linear(x.flatten(1), self.weight) * self.scale
+)");
+  script.save(folder.path / "model.pt");
+  const auto model = load(folder.path / "model.pt");
+  CHECK((model->named_parameters()["weight"].scalar_type() == at::kFloat));
+  CHECK((model->named_buffers()["scale"].scalar_type() == at::kFloat));
+  CHECK((model->named_buffers()["passes"].scalar_type() == at::kLong));
+  CHECK((model->forward(torch::ones({1, 3, 2, 2})).scalar_type() == at::kFloat));
+}
+
+TEST_CASE("a TorchScript model itself knows whether it trains") {
+  const test::TemporaryFolder folder;
+  linear_script(kForward).save(folder.path / "model.pt");
+  const auto model = load(folder.path / "model.pt");
+  model->eval();
+  CHECK_FALSE(model->is_training());
+  model->train();
+  CHECK(model->is_training());
+}
+
 }  // namespace scaletrain::nn

@@ -1,6 +1,10 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "lib/nn/model.h"
 #include "tests/nn/recipes.h"
 
@@ -69,6 +73,54 @@ TEST_CASE("drop_path leaves out branches in training only, and none of the first
   model->eval();
   const at::Tensor logits = model->forward(image);
   CHECK(at::allclose(logits[0], logits[1]));
+}
+
+TEST_CASE("layer scale begins as the recipe says and multiplies what a block's branches add") {
+  auto recipe = model_recipe("vit_small");
+  recipe.options["layer_scale"] = 0.25;
+  const auto model = make_model(recipe, 32, 1);
+  const auto parameters = model->named_parameters();
+  for (const char* const name : {"blocks.0.ls1.gamma", "blocks.1.ls2.gamma"}) {
+    CAPTURE(name);
+    CHECK(at::equal(parameters[name], at::full({384}, 0.25)));
+  }
+  const at::Tensor tokens = at::ones({1, 5, 384}).cumsum(1).cumsum(2).sin();
+  const at::NoGradGuard no_grad;
+  parameters["blocks.0.ls1.gamma"].zero_();
+  parameters["blocks.0.ls2.gamma"].zero_();
+  CHECK(at::equal(model->units()[1].run({tokens}, {})[0], tokens));
+}
+
+TEST_CASE("the class token is read where there is one, else the mean of all tokens") {
+  const at::Tensor tokens = at::arange(5 * 384, at::kFloat).sin().view({1, 5, 384});
+  at::Tensor changed = tokens.clone();
+  changed[0][4].neg_();
+  for (const char* const pool : {"token", "avg"}) {
+    CAPTURE(pool);
+    auto recipe = model_recipe("vit_small");
+    recipe.options["pool"] = std::string(pool);
+    const auto model = make_model(recipe, 32, 1);
+    const auto head = model->units().back();
+    CHECK(at::allclose(head.run({tokens}, {})[0], head.run({changed}, {})[0]) ==
+          (pool == std::string("token")));
+  }
+}
+
+TEST_CASE("class token and positions have no weight decay, as timm's") {
+  const auto model = make_blank_model(model_recipe("vit_small"), 32);
+  CHECK_FALSE(model->decays("cls_token"));
+  CHECK_FALSE(model->decays("pos_embed"));
+  CHECK(model->decays("head.weight"));
+}
+
+TEST_CASE("the last norm belongs to the last block, and to nothing else") {
+  const auto layers = make_blank_model(model_recipe("vit_small"), 32)->layers();
+  const auto has = [](const std::vector<std::string>& layer, const char* name) {
+    return std::find(layer.begin(), layer.end(), name) != layer.end();
+  };
+  CHECK(has(layers[layers.size() - 2], "norm.weight"));
+  CHECK_FALSE(has(layers.back(), "norm.weight"));
+  CHECK(has(layers.back(), "head.weight"));
 }
 
 }  // namespace scaletrain::nn
