@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <torch/utils.h>
 
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -11,6 +12,8 @@
 
 namespace scaletrain::nn {
 namespace {
+
+constexpr std::array<std::int64_t, 2> kHeadDims = {4, 8};  // a kernel takes the second (kernels/)
 
 // Written out: softmax(q k' / sqrt(head_dim)) v for each head.
 at::Tensor written_out(const at::Tensor& qkv, std::int64_t head_dim, bool causal) {
@@ -36,16 +39,20 @@ TEST_CASE("attention is the formula, with and without a look ahead, in values an
   torch::manual_seed(1);
   for (const bool causal : {false, true}) {
     CAPTURE(causal);
-    Attention layer({.head_dim = 4, .causal = causal});
-    const at::Tensor ours = torch::randn({2, 5, 3 * 8}).requires_grad_(true);
-    const at::Tensor peers = ours.detach().clone().requires_grad_(true);
-    const at::Tensor output = layer.forward(ours), expected = written_out(peers, 4, causal);
-    CHECK(output.sizes() == at::IntArrayRef({2, 5, 8}));
-    CHECK(at::allclose(output, expected, 1e-5, 1e-6));
-    const at::Tensor shares = at::linspace(-1, 1, output.numel()).view_as(output);
-    (output * shares).sum().backward();
-    (expected * shares).sum().backward();
-    CHECK(at::allclose(ours.grad(), peers.grad(), 1e-4, 1e-5));
+    for (const std::int64_t head_dim : kHeadDims) {
+      CAPTURE(head_dim);
+      Attention layer({.head_dim = head_dim, .causal = causal});
+      const at::Tensor ours = torch::randn({2, 5, 3 * 2 * head_dim}).requires_grad_(true);
+      const at::Tensor peers = ours.detach().clone().requires_grad_(true);
+      const at::Tensor output = layer.forward(ours),
+                       expected = written_out(peers, head_dim, causal);
+      CHECK(output.sizes() == at::IntArrayRef({2, 5, 2 * head_dim}));
+      CHECK(at::allclose(output, expected, 1e-5, 1e-6));
+      const at::Tensor shares = at::linspace(-1, 1, output.numel()).view_as(output);
+      (output * shares).sum().backward();
+      (expected * shares).sum().backward();
+      CHECK(at::allclose(ours.grad(), peers.grad(), 1e-4, 1e-5));
+    }
   }
 }
 
@@ -60,49 +67,60 @@ TEST_CASE(
 }
 
 TEST_CASE("a head of keys and values serves neighbouring heads of queries") {
-  torch::manual_seed(5);
-  const Attention layer({.head_dim = 4, .causal = true});
-  const at::Tensor queries = torch::randn({2, 6, 5, 4});
-  const at::Tensor keys = torch::randn({2, 2, 5, 4}), values = torch::randn({2, 2, 5, 4});
-  const auto spread = [](const at::Tensor& two) {
-    return at::cat(
-        {two.narrow(1, 0, 1).expand({-1, 3, -1, -1}), two.narrow(1, 1, 1).expand({-1, 3, -1, -1})},
-        1);
-  };
-  const at::Tensor output = layer.forward(queries, keys, values);
-  CHECK(output.sizes() == at::IntArrayRef({2, 5, 24}));
-  CHECK(at::allclose(output, layer.forward(queries, spread(keys), spread(values)), 1e-5, 1e-6));
+  for (const std::int64_t head_dim : kHeadDims) {
+    CAPTURE(head_dim);
+    torch::manual_seed(5);
+    const Attention layer({.head_dim = head_dim, .causal = true});
+    const at::Tensor queries = torch::randn({2, 6, 5, head_dim});
+    const at::Tensor keys = torch::randn({2, 2, 5, head_dim}),
+                     values = torch::randn({2, 2, 5, head_dim});
+    const auto spread = [](const at::Tensor& two) {
+      return at::cat({two.narrow(1, 0, 1).expand({-1, 3, -1, -1}),
+                      two.narrow(1, 1, 1).expand({-1, 3, -1, -1})},
+                     1);
+    };
+    const at::Tensor output = layer.forward(queries, keys, values);
+    CHECK(output.sizes() == at::IntArrayRef({2, 5, 6 * head_dim}));
+    CHECK(at::allclose(output, layer.forward(queries, spread(keys), spread(values)), 1e-5, 1e-6));
+  }
 }
 
 TEST_CASE("with a cache, tokens give in parts what they give together") {
-  torch::manual_seed(6);
-  const Attention layer({.head_dim = 4, .causal = true});
-  const at::Tensor queries = torch::randn({1, 4, 7, 4});
-  const at::Tensor keys = torch::randn({1, 2, 7, 4}), values = torch::randn({1, 2, 7, 4});
-  const at::Tensor together = layer.forward(queries, keys, values);
-  units::Cache cache(8);
-  std::int64_t begin = 0;
-  for (const std::int64_t count : {3, 1, 2, 1}) {
-    const auto part = [&](const at::Tensor& all) { return all.narrow(2, begin, count); };
-    const at::Tensor output =
-        layer.forward(part(queries), part(keys), part(values), {.cache = &cache});
-    CHECK(at::allclose(output, together.narrow(1, begin, count), 1e-5, 1e-6));
-    cache.advance(count);
-    begin += count;
+  for (const std::int64_t head_dim : kHeadDims) {
+    CAPTURE(head_dim);
+    torch::manual_seed(6);
+    const Attention layer({.head_dim = head_dim, .causal = true});
+    const at::Tensor queries = torch::randn({1, 4, 7, head_dim});
+    const at::Tensor keys = torch::randn({1, 2, 7, head_dim}),
+                     values = torch::randn({1, 2, 7, head_dim});
+    const at::Tensor together = layer.forward(queries, keys, values);
+    units::Cache cache(8);
+    std::int64_t begin = 0;
+    for (const std::int64_t count : {3, 1, 2, 1}) {
+      const auto part = [&](const at::Tensor& all) { return all.narrow(2, begin, count); };
+      const at::Tensor output =
+          layer.forward(part(queries), part(keys), part(values), {.cache = &cache});
+      CHECK(at::allclose(output, together.narrow(1, begin, count), 1e-5, 1e-6));
+      cache.advance(count);
+      begin += count;
+    }
   }
 }
 
 TEST_CASE("attention sees what the context says, in values and gradients") {
-  torch::manual_seed(7);
-  const Attention layer({.head_dim = 4, .causal = true});
-  const at::Tensor qkv = torch::randn({1, 5, 3 * 8}).requires_grad_(true);
-  at::Tensor sees = at::ones({1, 1, 5, 5}, at::kBool).tril();
-  sees.slice(2, 2).slice(3, 0, 2).fill_(false);  // two texts, of 2 tokens and of 3
-  const at::Tensor output = layer.forward(qkv, {.sees = sees});
-  CHECK(at::allclose(output.narrow(1, 0, 2), layer.forward(qkv.narrow(1, 0, 2)), 1e-5, 1e-6));
-  CHECK(at::allclose(output.narrow(1, 2, 3), layer.forward(qkv.narrow(1, 2, 3)), 1e-5, 1e-6));
-  output.narrow(1, 2, 3).square().sum().backward();
-  CHECK(qkv.grad().narrow(1, 0, 2).abs().max().item<double>() == 0);
+  for (const std::int64_t head_dim : kHeadDims) {
+    CAPTURE(head_dim);
+    torch::manual_seed(7);
+    const Attention layer({.head_dim = head_dim, .causal = true});
+    const at::Tensor qkv = torch::randn({1, 5, 3 * 2 * head_dim}).requires_grad_(true);
+    at::Tensor sees = at::ones({1, 1, 5, 5}, at::kBool).tril();
+    sees.slice(2, 2).slice(3, 0, 2).fill_(false);  // two texts, of 2 tokens and of 3
+    const at::Tensor output = layer.forward(qkv, {.sees = sees});
+    CHECK(at::allclose(output.narrow(1, 0, 2), layer.forward(qkv.narrow(1, 0, 2)), 1e-5, 1e-6));
+    CHECK(at::allclose(output.narrow(1, 2, 3), layer.forward(qkv.narrow(1, 2, 3)), 1e-5, 1e-6));
+    output.narrow(1, 2, 3).square().sum().backward();
+    CHECK(qkv.grad().narrow(1, 0, 2).abs().max().item<double>() == 0);
+  }
 }
 
 TEST_CASE("attention drops weights in training only, and draws them from the generator") {
