@@ -103,7 +103,9 @@ void load(const fs::path& checkpoint, Contents& contents, const Progress& progre
 
 void load_model(const fs::path& checkpoint, Tensors& tensors, const Progress& progress,
                 std::string_view weights) {
-  TensorSource(format::weights_file(checkpoint, weights), tensors).copy_to(tensors, progress);
+  const TensorSource source(format::weights_file(checkpoint, weights), tensors,
+                            Types::kAnyFloating);
+  source.copy_to(tensors, progress);
 }
 
 void load_buffers(const fs::path& checkpoint, std::map<std::string, at::Tensor>& tensors,

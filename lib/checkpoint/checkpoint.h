@@ -42,8 +42,8 @@ std::filesystem::path save(core::Disk& disk, const std::filesystem::path& run,
 void load(
     const std::filesystem::path& checkpoint, Contents& contents, const Progress& progress = [] {});
 
-// Copies the weights alone into `tensors`, with the same checks: "model", or what else
-// format::weights_file knows.
+// Copies the weights alone into `tensors`, with the same checks but that a floating type may be
+// another: "model", or what else format::weights_file knows.
 void load_model(
     const std::filesystem::path& checkpoint, Tensors& tensors, const Progress& progress = [] {},
     std::string_view weights = "model");

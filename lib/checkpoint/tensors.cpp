@@ -39,6 +39,11 @@ std::string dtype_name(const std::string& tensor, at::ScalarType type) {
                                                             tensor, c10::toString(type)));
 }
 
+bool converts(const std::string& dtype, at::ScalarType to) {
+  const std::optional<at::ScalarType> from = type_of(dtype);
+  return from && at::isFloatingType(*from) && at::isFloatingType(to);
+}
+
 }  // namespace
 
 std::optional<at::ScalarType> type_of(std::string_view dtype) {
@@ -88,7 +93,8 @@ void HostTensors::refuse(format::NotFinite what, std::int64_t step) const {
   }
 }
 
-TensorSource::TensorSource(const std::filesystem::path& path, const Tensors& wanted) : file_(path) {
+TensorSource::TensorSource(const std::filesystem::path& path, const Tensors& wanted, Types types)
+    : file_(path) {
   Differences missing("missing"), left_over("left over"), misshapen("of another shape"),
       other_dtype("of another dtype");
   Tensors absent = wanted;
@@ -104,7 +110,8 @@ TensorSource::TensorSource(const std::filesystem::path& path, const Tensors& wan
       misshapen.add(fmt::format("{}: {} instead of {}", info.name, shape_text(info.shape),
                                 shape_text(tensor.sizes())));
     } else if (const std::string dtype = dtype_name(info.name, tensor.scalar_type());
-               dtype != info.dtype) {
+               dtype != info.dtype &&
+               !(types == Types::kAnyFloating && converts(info.dtype, tensor.scalar_type()))) {
       other_dtype.add(fmt::format("{}: {} instead of {}", info.name, info.dtype, dtype));
     }
   }
@@ -124,10 +131,11 @@ void TensorSource::copy_to(const Tensors& tensors, const Progress& progress) con
   for (const format::TensorInfo& info : file_.tensors()) {
     progress();
     const at::Tensor& target = tensors.at(info.name);
-    if (target.device().is_cpu() && target.is_contiguous()) {
+    const at::ScalarType type = type_of(info.dtype).value_or(target.scalar_type());
+    if (target.device().is_cpu() && target.is_contiguous() && type == target.scalar_type()) {
       file_.read(info, bytes_of(target));
     } else {
-      const at::Tensor host = at::empty(target.sizes(), at::TensorOptions(target.scalar_type()));
+      const at::Tensor host = at::empty(target.sizes(), at::TensorOptions(type));
       file_.read(info, bytes_of(host));
       target.copy_(host);
     }

@@ -48,12 +48,16 @@ class HostTensors {
   Tensors tensors_;
 };
 
+// Whether a file's tensors may be of another floating type than those that they are copied into.
+enum class Types { kSame, kAnyFloating };
+
 // One file of a checkpoint, compared with the tensors that it is to fill.
 class TensorSource {
  public:
   // Throws core::CheckpointError naming the first three tensors of each kind that are missing, left
   // over, of another shape or of another dtype.
-  TensorSource(const std::filesystem::path& path, const Tensors& wanted);
+  TensorSource(const std::filesystem::path& path, const Tensors& wanted,
+               Types types = Types::kSame);
 
   // Copies the file's values into `tensors`, those it was compared with.
   void copy_to(

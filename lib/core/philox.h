@@ -23,6 +23,7 @@ enum class DrawPurpose : std::uint32_t {
   kDropout = 5,
   kInit = 6,
   kMix = 7,
+  kRounding = 8,
   kSourceOrder = 16,
   kClassOrder = 17,
   kLaneOrder = 18,

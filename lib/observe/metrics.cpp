@@ -28,25 +28,22 @@ bool ends_inside_a_line(int fd) {
 // nlohmann's dump writes doubles so that they read back to the same bits, and null for what is not
 // finite.
 std::string to_json_line(const TrainRecord& record, double time) {
-  return nlohmann::ordered_json{{"event", "train"},
-                                {"attempt", record.attempt},
-                                {"step", record.step},
-                                {"epoch", record.epoch},
-                                {"samples", record.samples},
-                                {"loss", record.loss},
-                                {"lr", record.lr},
-                                {"grad_norm", record.grad_norm},
-                                {"samples_per_s", record.samples_per_s},
-                                {"data_time", record.data_time},
-                                {"compute_time", record.compute_time},
-                                {"read_time", record.read_time},
-                                {"decode_time", record.decode_time},
-                                {"augment_time", record.augment_time},
-                                {"memory_bytes", record.memory_bytes},
-                                {"order_digest", fmt::format("{:016x}", record.order_digest)},
-                                {"skipped_samples", record.skipped_samples},
-                                {"time", time}}
-      .dump();
+  nlohmann::ordered_json line{{"event", "train"},          {"attempt", record.attempt},
+                              {"step", record.step},       {"epoch", record.epoch},
+                              {"samples", record.samples}, {"loss", record.loss},
+                              {"lr", record.lr},           {"grad_norm", record.grad_norm}};
+  if (record.loss_scale) line["loss_scale"] = *record.loss_scale;
+  line.update(nlohmann::ordered_json{{"samples_per_s", record.samples_per_s},
+                                     {"data_time", record.data_time},
+                                     {"compute_time", record.compute_time},
+                                     {"read_time", record.read_time},
+                                     {"decode_time", record.decode_time},
+                                     {"augment_time", record.augment_time},
+                                     {"memory_bytes", record.memory_bytes},
+                                     {"order_digest", fmt::format("{:016x}", record.order_digest)},
+                                     {"skipped_samples", record.skipped_samples},
+                                     {"time", time}});
+  return line.dump();
 }
 
 std::string to_json_line(const EvalRecord& record, double time) {

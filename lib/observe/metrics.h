@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct TrainRecord {
   double loss = 0;           // mean over the global batch
   double lr = 0;             // of the first group
   double grad_norm = 0;
+  std::optional<double> loss_scale = {};  // of the step, where losses are scaled
   double samples_per_s = 0;  // all ranks, since the line before
   double data_time = 0;      // slowest rank's seconds a step
   double compute_time = 0;

@@ -14,7 +14,10 @@ Ema::Ema(const recipe::Ema& config, const std::map<std::string, at::Tensor>& mod
   at::Device device = at::kCPU;
   for (const auto& [name, tensor] : model) {
     const at::Tensor& live = model_.emplace(name, tensor.detach()).first->second;
-    const at::Tensor& mean = means_.emplace(name, live.clone()).first->second;
+    const bool widens =
+        live.is_floating_point() && c10::elementSize(live.scalar_type()) < sizeof(float);
+    const at::Tensor copy = widens ? live.to(at::kFloat) : live.clone();
+    const at::Tensor& mean = means_.emplace(name, copy).first->second;
     device = live.device();
     if (!live.is_floating_point()) continue;
     moving_.push_back(live);
@@ -34,8 +37,13 @@ void Ema::update(std::int64_t step, const at::Tensor& found_inf) {
   const at::Tensor taken = 1 - found_inf.to(at::kDouble);
   if (!moving_.empty()) {
     // A share of 1 takes the model's bits, one of 0 leaves the mean's.
-    const at::Tensor weight = (share() * taken).to(moving_.front().scalar_type());
-    at::_foreach_lerp_(moving_means_, moving_, std::vector<at::Tensor>(moving_.size(), weight));
+    const at::Tensor weight = (share() * taken).to(moving_means_.front().scalar_type());
+    std::vector<at::Tensor> values;
+    values.reserve(moving_.size());
+    for (std::size_t i = 0; i < moving_.size(); ++i) {
+      values.push_back(moving_[i].to(moving_means_[i].scalar_type()));
+    }
+    at::_foreach_lerp_(moving_means_, values, std::vector<at::Tensor>(values.size(), weight));
   }
   for (const auto& [name, mean] : means_) {
     if (!mean.is_floating_point()) mean.copy_(model_.at(name));

@@ -18,7 +18,8 @@ namespace scaletrain::optim {
 // get_ema_multi_avg_fn.
 class Ema {
  public:
-  // Of `model`, parameters and buffers by name, which outlive it; begins as a copy.
+  // Of `model`, parameters and buffers by name, which outlive it; begins as a copy, in fp32 of what
+  // is floating and shorter.
   Ema(const recipe::Ema& config, const std::map<std::string, at::Tensor>& model);
 
   // After step number `step` (from 0), where that is the end of `every` steps. `found_inf` as

@@ -1,7 +1,5 @@
 #include "lib/precision/precision.h"
 
-#include <nlohmann/json.hpp>
-
 #include "lib/core/registry.h"
 
 namespace scaletrain::precision {
@@ -25,10 +23,6 @@ const core::Registry<Factory>& registry() {
 }
 
 }  // namespace
-
-nlohmann::json Precision::state() const { return nlohmann::json::object(); }
-
-void Precision::load_state(const nlohmann::json& /*state*/) {}
 
 std::unique_ptr<Precision> make_precision(const recipe::Component& precision,
                                           const Hardware& hardware) {

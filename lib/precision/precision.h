@@ -1,14 +1,17 @@
-// The numbers a step computes with: fp32, tf32, or bf16 by autocast with fp32 parameters.
+// The numbers a step computes with: fp32 or tf32, bf16 or fp16 by autocast with fp32 parameters,
+// bf16 for the parameters too, fp8 in the linear layers.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <vector>
 
 #include "lib/recipe/recipe.h"
+#include "lib/units/linear_product.h"
 
 namespace scaletrain::precision {
 
@@ -29,6 +32,12 @@ class Precision {
   // Runs `body` (forward and loss) in this precision.
   virtual at::Tensor forward(const std::function<at::Tensor()>& body) = 0;
 
+  // The type of the model's parameters.
+  virtual at::ScalarType weights() const { return at::kFloat; }
+
+  // How hidden linear layers multiply; empty: as ATen does under forward().
+  virtual units::LinearProduct linear_product() const { return {}; }
+
   // What backward starts from: `loss` times the loss scale, if there is one.
   virtual at::Tensor scale(const at::Tensor& loss) { return loss; }
   // Divides gradients by the loss scale, if there is one.
@@ -36,10 +45,13 @@ class Precision {
   // Called once a step; `found_inf`, a 0-dim float on the device, is 1 where it was not finite on
   // all ranks, otherwise 0.
   virtual void update(const at::Tensor& found_inf) { (void)found_inf; }
+  // What losses are multiplied by until the next update(): a 0-dim float on the device that
+  // update() changes in place; undefined where they are not.
+  virtual at::Tensor loss_scale() const { return {}; }
 
-  // State of the gradient scaler for a checkpoint; {} where there is none.
-  virtual nlohmann::json state() const;
-  virtual void load_state(const nlohmann::json& state);
+  // State for a checkpoint, 0-dim tensors of numbers from 0 by name, those of floats above 0;
+  // copying into them restores it. {}: none.
+  virtual std::map<std::string, at::Tensor> state() { return {}; }
 };
 
 // Whether it has bf16 that is faster than fp32: AVX-512 on a CPU, a compute capability of 8.0.

@@ -50,8 +50,7 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .require("data", describe(recipe.data), "what it is trained on")
       .add("batch", describe(recipe.batch), "how many samples at a time");
   add_units(*keys, recipe.length, {Unit::kEpochs, Unit::kSteps}, false, "length of training");
-  keys->add("precision", component(recipe.precision, precisions()),
-            "in which numbers the model computes")
+  keys->add("precision", describe(recipe.precision), "in which numbers the model computes")
       .require("optimizer", describe(recipe.optimizer), "how the weights are changed")
       .add("schedule", describe(recipe.schedule), "how the learning rate changes")
       .add("loss", describe(recipe.loss), "what is made small")

@@ -18,6 +18,7 @@
 #include "lib/recipe/sections/mix.h"
 #include "lib/recipe/sections/model.h"
 #include "lib/recipe/sections/optimizer.h"
+#include "lib/recipe/sections/precision.h"
 #include "lib/recipe/sections/recompute.h"
 #include "lib/recipe/sections/sam.h"
 #include "lib/recipe/sections/schedule.h"
@@ -34,7 +35,7 @@ struct Recipe {
   Data data;
   Batch batch;
   Duration length;  // the top-level "epochs" or "steps"
-  Component precision;
+  Precision precision;
   Optimizer optimizer;
   Schedule schedule;
   Loss loss;

@@ -12,6 +12,7 @@
 #include "lib/train/agreement.h"
 #include "lib/train/early_stopping.h"
 #include "lib/train/initial_weights.h"
+#include "lib/train/number_types.h"
 #include "lib/train/plateau.h"
 #include "lib/train/ranking.h"
 #include "lib/train/replicate.h"
@@ -87,7 +88,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   compare_with_others(run, std::move(claims));
 
   place(run);
-  run.learner.optimizer = optim::make_optimizer(run.recipe.optimizer, run.engine->owned());
+  run.learner.optimizer = make_optimizer(run.recipe, run.engine->owned());
   if (resume) {
     restore(run, *resume);
   } else {

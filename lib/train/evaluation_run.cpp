@@ -10,6 +10,7 @@
 #include "lib/dist/device.h"
 #include "lib/train/agreement.h"
 #include "lib/train/build.h"
+#include "lib/train/number_types.h"
 #include "lib/train/replicate.h"
 #include "lib/train/resume.h"
 
@@ -23,6 +24,8 @@ Learner make_learner(const recipe::Recipe& recipe, at::Device device, const nn::
   learner.model->eval();
   learner.precision =
       precision::make_precision(recipe.precision, {device, dist::compute_capability(device)});
+  convert_weights(*learner.model, *learner.precision);
+  set_linear_products(*learner.model, *learner.precision, recipe.precision);
   return learner;
 }
 

@@ -3,6 +3,7 @@
 #include "lib/core/log.h"
 #include "lib/dist/device.h"
 #include "lib/train/freeze.h"
+#include "lib/train/number_types.h"
 #include "lib/train/parameter_rules.h"
 
 namespace scaletrain::train {
@@ -60,6 +61,8 @@ Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Len
   learner.groups = recipe.optimizer.groups;
   learner.precision =
       precision::make_precision(recipe.precision, {device, dist::compute_capability(device)});
+  convert_weights(*learner.model, *learner.precision);
+  set_linear_products(*learner.model, *learner.precision, recipe.precision);
   learner.schedule = std::make_unique<optim::Schedule>(
       recipe.schedule, optim::scaled_lr(recipe.optimizer, global_batch),
       optim::ScheduleSpan{.total_steps = length.total_steps + length.schedule_shift,

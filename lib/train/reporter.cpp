@@ -127,6 +127,7 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
           .loss = result.loss,
           .lr = result.facts.lr,
           .grad_norm = result.grad_norm,
+          .loss_scale = result.loss_scale,
           .samples_per_s = static_cast<double>(window_steps_ * run_.batch.global) / window_s_,
           .order_digest = state.order_digest,
           .skipped_samples = state.skipped_samples};
@@ -179,6 +180,13 @@ void Reporter::saved(const std::filesystem::path& checkpoint, double seconds) {
 
 void Reporter::skipped(const StepResult& result) {
   if (!speaks()) return;
+  if (result.overflowed()) {
+    progress_->note(fmt::format(
+        "step {} was left out on all ranks: its gradients are too large for a loss scale of {:g}, "
+        "which falls",
+        result.facts.step + 1, *result.loss_scale));
+    return;
+  }
   progress_->note(
       fmt::format("warning: step {} was left out on all ranks: loss {}, gradient norm {}",
                   result.facts.step + 1, result.loss, result.grad_norm));

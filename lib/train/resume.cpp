@@ -12,6 +12,7 @@
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/train/number_types.h"
 #include "lib/train/ranking.h"
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
@@ -106,7 +107,7 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
   }
   replicate(*run.group, values(contents.optimizer), "optimizer state");
   run.learner.optimizer->resume_at(run.state.step);
-  run.learner.precision->load_state(run.state.scaler);
+  restore_scaler(run.state.scaler, *run.learner.precision);
   look_into_folder(run, checkpoint);
 }
 

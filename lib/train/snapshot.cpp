@@ -7,6 +7,7 @@
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
 #include "lib/train/evaluated_tensors.h"
+#include "lib/train/number_types.h"
 #include "lib/train/replicate.h"
 
 namespace scaletrain::train {
@@ -42,7 +43,7 @@ checkpoint::Contents snapshot(Run& run) {
   contents.optimizer = run.learner.optimizer->state();
   contents.state = run.state;
   contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};
-  contents.state.scaler = run.learner.precision->state();
+  contents.state.scaler = scaler_state(*run.learner.precision);
   contents.state.random = {{"seed", fmt::format("{:016x}", run.recipe.seed)},
                            {"step", run.state.step}};
   contents.state.bucket_layout = run.placement->layout();

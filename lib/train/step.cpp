@@ -19,6 +19,7 @@ namespace scaletrain::train {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLeastScale = 1;  // below, the loss scale is not what makes gradients too large
 
 std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> outcome) {
   if (!outcome) return std::nullopt;
@@ -27,7 +28,9 @@ std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> 
   StepResult result;
   result.facts = std::move(outcome->facts);
   result.loss = vote.targets > 0 ? loss_sum / vote.targets : loss_sum;
-  result.grad_norm = sums.back();
+  const std::span<const double> others = sums.subspan(VoteExchange::kSize);
+  result.grad_norm = others.front();
+  if (others.size() > 1) result.loss_scale = others.back();
   result.finite = std::isfinite(loss_sum) && std::isfinite(result.grad_norm);
   result.stop = vote.stop;
   result.digest = vote.digest;
@@ -41,6 +44,10 @@ at::Tensor weight_on(at::Device device, double value) {
 }
 
 }  // namespace
+
+bool StepResult::overflowed() const {
+  return !finite && std::isfinite(loss) && loss_scale && *loss_scale >= kLeastScale;
+}
 
 // The step's micro-batches, with what the host learns from them.
 class StepRunner::Batches : public engine::MicroBatches {
@@ -148,8 +155,12 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s) {
 
   const at::Tensor& votes = exchange->sums();
   const at::Tensor nearby = sam_ ? look_nearby(step, batches, loss_weight) : at::Tensor();
+  std::vector<at::Tensor> outcome{votes};
+  const at::Tensor scale = parts_.precision.loss_scale();
+  if (scale.defined()) outcome.push_back(scale.to(at::kDouble).view({1}));  // before its update
   const at::Tensor norm = update(facts, votes, nearby);
-  outcomes_.push(at::cat({votes, norm.to(at::kDouble).view({1})}), std::move(facts));
+  outcome.insert(outcome.begin() + 1, norm.to(at::kDouble).view({1}));
+  outcomes_.push(at::cat(outcome), std::move(facts));
 }
 
 at::Tensor StepRunner::look_nearby(std::int64_t step, Batches& batches,

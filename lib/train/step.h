@@ -34,13 +34,17 @@ struct StepFacts {
 // What came of a step; all but `facts` is the same on all ranks.
 struct StepResult {
   StepFacts facts;
-  double loss = 0;       // mean over the global batch's targets
-  double grad_norm = 0;  // before clipping
-  bool finite = true;    // false: the step was left out, on all ranks
+  double loss = 0;                        // mean over the global batch's targets
+  double grad_norm = 0;                   // before clipping
+  bool finite = true;                     // false: the step was left out, on all ranks
+  std::optional<double> loss_scale = {};  // what the loss was multiplied by, if it was
   core::StopReason stop = core::StopReason::kNone;
   std::uint64_t digest = 0;  // of the global batch
   double trained_s = 0;      // rank 0's clock at the step's beginning
   std::int64_t skipped = 0;  // bad samples of all data coordinates
+
+  // Whether the gradients of a finite loss were too large for the scale; the next step's is lower.
+  bool overflowed() const;
 };
 
 // What a step uses; all of it outlives the runner.

@@ -134,7 +134,7 @@ void Trainer::collect(const StepResult& result) {
 void Trainer::count_skipped(const StepResult& result) {
   ++run_->state.skipped_steps;
   reporter_.skipped(result);
-  if (++skipped_in_a_row_ < kMaxSkippedInARow) return;
+  if (result.overflowed() || ++skipped_in_a_row_ < kMaxSkippedInARow) return;
   throw core::DivergedError(
       fmt::format("step {}", result.facts.step + 1),
       fmt::format("loss or gradients were not finite in {} steps in a row", kMaxSkippedInARow),

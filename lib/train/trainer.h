@@ -72,7 +72,7 @@ class Trainer {
   StragglerWatch stragglers_;
   Cadence log_every_, validate_every_, save_every_;
   std::int64_t saved_step_ = -1, validated_step_ = -1;
-  int skipped_in_a_row_ = 0;
+  int skipped_in_a_row_ = 0;  // without those of a loss scale that was too high
   core::StopReason stop_ = core::StopReason::kNone;  // on which all ranks have agreed
   bool first_ = true;
   double seconds_ = 0;  // training time by rank 0's clock, of the newest step whose result is known

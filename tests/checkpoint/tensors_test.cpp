@@ -26,6 +26,24 @@ TEST_CASE("every dtype that safetensors and ATen share makes the way there and b
   }
 }
 
+TEST_CASE("floating tensors become those of another floating type where that is allowed") {
+  const test::TemporaryFolder folder;
+  const at::Tensor tensor = at::tensor({1.5F, -2.0F});
+  HostTensors({{"a", tensor}}).write(core::system_disk(), folder.path / "a");
+  for (const at::ScalarType type : {at::kBFloat16, at::kHalf, at::kDouble}) {
+    const Tensors target{{"a", at::zeros({2}, type)}};
+    CHECK(test::message_of<core::CheckpointError>([&] {
+            TensorSource(folder.path / "a", target);
+          }).find("of another dtype (a: F32 instead of ") != std::string::npos);
+    TensorSource(folder.path / "a", target, Types::kAnyFloating).copy_to(target);
+    CHECK((target.at("a").scalar_type() == type));
+    CHECK(at::equal(target.at("a").to(at::kFloat), tensor));
+  }
+  const Tensors whole{{"a", at::zeros({2}, at::kLong)}};
+  CHECK_THROWS_AS(TensorSource(folder.path / "a", whole, Types::kAnyFloating),
+                  core::CheckpointError);
+}
+
 TEST_CASE("a dtype without a name is refused by the name of its tensor") {
   const test::TemporaryFolder folder;
   const HostTensors host({{"a", at::zeros({1}, at::kComplexDouble)}});

@@ -69,6 +69,13 @@ TEST_CASE("a train record is one line with every field of docs/metrics.md, in it
         R"("order_digest":"00000000000000ab","skipped_samples":3,"time":1700000000.25})");
 }
 
+TEST_CASE("a train record has the loss scale where losses are scaled") {
+  TrainRecord record = a_train_record();
+  record.loss_scale = 65536;
+  CHECK(to_json_line(record, 1).find(R"("grad_norm":2.0,"loss_scale":65536.0,"samples_per_s":)") !=
+        std::string::npos);
+}
+
 TEST_CASE("an eval record is one line with every field of docs/metrics.md, in its order") {
   CHECK(to_json_line(kEval, 1.5) == kEvalStart + std::string(R"(,"time":1.5})"));
 }

@@ -47,6 +47,17 @@ TEST_CASE("a step that is left out changes neither the mean nor the count of upd
   CHECK(mean_of(ema) == 8);
 }
 
+// 1 + 1/1000 of it would be 1 again in bf16.
+TEST_CASE("the mean of bf16 weights is fp32") {
+  const at::Tensor weight = at::ones({2}, at::kBFloat16);
+  optim::Ema ema({.decay = 0.999}, {{"weight", weight}});
+  ema.update(0, kTaken);
+  weight.fill_(2);
+  ema.update(1, kTaken);
+  CHECK((ema.tensors().at("weight").scalar_type() == at::kFloat));
+  CHECK(mean_of(ema) == doctest::Approx(1.001).epsilon(1e-6));
+}
+
 TEST_CASE("between its steps the mean stays as it is") {
   Averaged averaged;
   optim::Ema ema({.decay = 0.75, .every = 3}, averaged.model);

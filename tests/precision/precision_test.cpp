@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <vector>
 
+#include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/recipe/lists.h"
 
@@ -16,11 +17,16 @@ namespace {
 
 using namespace scaletrain;
 
+recipe::Component config_of(const std::string& name) {
+  recipe::Component config;
+  choose(config, *recipe::precisions().find(name));
+  if (config.options.contains("simulate")) config.options["simulate"] = true;  // on a CPU
+  return config;
+}
+
 std::unique_ptr<precision::Precision> make(const std::string& name,
                                            const precision::Hardware& hardware = {}) {
-  recipe::Component config;
-  config.name = name;
-  return precision::make_precision(config, hardware);
+  return precision::make_precision(config_of(name), hardware);
 }
 
 precision::Hardware gpu(int compute_capability) { return {{at::kCUDA, 0}, compute_capability}; }
@@ -145,13 +151,93 @@ TEST_CASE("autocast ends with the forward, also when that throws") {
   CHECK(!at::autocast::is_autocast_enabled(at::kCPU));
 }
 
-TEST_CASE("none has state to save") {
-  for (const char* name : {"fp32", "bf16", "tf32"}) {
+TEST_CASE("what scales no loss has no state to save") {
+  for (const char* name : {"fp32", "bf16", "tf32", "bf16_pure"}) {
+    CAPTURE(name);
     const auto precision = make(name);
-    CHECK(precision->state() == nlohmann::json::object());
-    precision->load_state(precision->state());
+    CHECK(precision->state().empty());
     precision->update(at::zeros({}));
+    CHECK(!precision->loss_scale().defined());
+    CHECK(precision->scale(at::full({}, 3.0)).item<double>() == 3);
   }
+}
+
+TEST_CASE("fp16 multiplies matrices in fp16, keeps parameters and their gradients in fp32") {
+  const at::Tensor weight = at::randn({4, 4}).requires_grad_(true);
+  const auto fp16 = make("fp16");
+  at::ScalarType inside = at::kFloat;
+  const at::Tensor loss = fp16->forward([&] {
+    const at::Tensor product = at::mm(at::ones({2, 4}), weight);
+    inside = product.scalar_type();
+    return product.to(at::kFloat).sum();
+  });
+  CHECK((inside == at::kHalf));
+  CHECK((fp16->weights() == at::kFloat));
+  // 2 would be 131,072 times the default scale, more than fp16 holds.
+  fp16->scale(loss / 64).backward();
+  CHECK(at::equal(weight.grad(), at::full({4, 4}, 2048.0)));
+  fp16->unscale({weight.grad()});
+  CHECK(at::equal(weight.grad(), at::full({4, 4}, 2.0 / 64)));
+}
+
+TEST_CASE("the loss scale falls where a step is left out, and grows after enough that are not") {
+  recipe::Component config = config_of("fp16");
+  config.options = {{"init_scale", 8.0},
+                    {"growth_factor", 4.0},
+                    {"backoff_factor", 0.25},
+                    {"growth_interval", std::int64_t{2}}};
+  const auto fp16 = precision::make_precision(config, {});
+  std::vector<double> scales;
+  for (const double found_inf : {0, 0, 0, 1, 0, 0}) {
+    fp16->update(at::full({}, found_inf, at::kFloat));
+    scales.push_back(fp16->loss_scale().item<double>());
+  }
+  CHECK(scales == std::vector<double>{8, 32, 32, 8, 8, 32});
+}
+
+TEST_CASE("a loss scale goes on from its state") {
+  recipe::Component config = config_of("fp16");
+  config.options["growth_interval"] = std::int64_t{3};
+  config.options["backoff_factor"] = 0.3;  // no power of two
+  const auto whole = precision::make_precision(config, {});
+  whole->update(at::ones({}));
+  whole->update(at::zeros({}));
+  const auto other = precision::make_precision(config, {});
+  for (const auto& [name, tensor] : whole->state()) other->state().at(name).copy_(tensor);
+  for (const auto& one : {whole.get(), other.get()}) one->update(at::zeros({}));
+  CHECK(other->loss_scale().item<float>() < 20000);
+  for (const auto& one : {whole.get(), other.get()}) one->update(at::zeros({}));
+  CHECK(other->loss_scale().item<float>() == whole->loss_scale().item<float>());
+  CHECK(other->loss_scale().item<float>() > 39000);  // the third step in a row: it has grown
+}
+
+TEST_CASE("fp8 is refused by the name of what has none, unless it is simulated") {
+  recipe::Component config = config_of("fp8");
+  CHECK(static_cast<bool>(precision::make_precision(config, {})->linear_product()));
+  CHECK(!make("bf16")->linear_product());
+  config.options["simulate"] = false;
+  CHECK_THROWS_WITH_AS(precision::make_precision(config, {}),
+                       "/precision: fp8 needs a GPU of compute capability 8.9, and this is a CPU\n"
+                       "  use bf16, or compute the same roundings slowly with \"simulate\": true",
+                       core::RecipeError);
+  CHECK_THROWS_WITH_AS(precision::make_precision(config, gpu(80)),
+                       "/precision: fp8 needs a GPU of compute capability 8.9, and this is a GPU "
+                       "of 8.0\n  use bf16, or compute the same roundings slowly with "
+                       "\"simulate\": true",
+                       core::RecipeError);
+  CHECK_NOTHROW(precision::make_precision(config, gpu(89)));
+}
+
+TEST_CASE("bf16_pure has bf16 parameters with gradients of bf16, and losses in fp32") {
+  const auto pure = make("bf16_pure", cpu(true));
+  CHECK((pure->weights() == at::kBFloat16));
+  const at::Tensor weight = at::ones({4, 4}, at::kBFloat16).requires_grad_(true);
+  const at::Tensor loss = pure->forward([&] {
+    return at::mm(at::ones({2, 4}), weight).to(at::kFloat).sum();
+  });
+  CHECK((loss.scalar_type() == at::kFloat));
+  pure->scale(loss).backward();
+  CHECK((weight.grad().scalar_type() == at::kBFloat16));
 }
 
 TEST_CASE("every row of precisions.def makes a precision that multiplies") {

@@ -246,6 +246,42 @@ TEST_CASE("a run whose activations are computed again ends with the bits of one 
   CHECK(digest_with("again", "recompute=all") == digest_with("kept", "recompute=null"));
 }
 
+// Gradients of about 2^40 are too large for fp16 until the scale has been halved some twenty times.
+TEST_CASE("a loss scale that is too high is found, step by step, and is no divergence") {
+  const testing::TinyRun tiny;
+  const recipe::Recipe recipe = tiny.recipe(
+      {"steps=48", R"(precision={"name": "fp16", "init_scale": 1e12})", "log.every.steps=1"});
+  CHECK(testing::said_apart([&] { return ended(recipe); }) == "code 0 after step 48");
+  std::vector<double> scales;
+  std::ifstream stream(recipe.output + "/metrics.jsonl");
+  for (std::string line; std::getline(stream, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json.at("event") != "train") continue;
+    scales.push_back(json.at("loss_scale"));
+    CHECK(json.at("loss").is_number());
+  }
+  REQUIRE(scales.size() == 48);
+  CHECK(scales[0] == doctest::Approx(1e12));
+  for (std::size_t i = 0; i < 10; ++i) CHECK(scales[i + 1] == scales[i] / 2);
+  CHECK(scales[46] == scales[47]);
+  const format::TrainState state =
+      format::read_state(format::checkpoint_path(fs::path(recipe.output) / "checkpoints", 48));
+  CHECK(state.skipped_steps > 10);
+  CHECK(state.skipped_steps < 40);
+  CHECK(state.scaler.at("scale") == scales[47]);
+  CHECK(state.scaler.at("growth_tracker") > 0);
+}
+
+TEST_CASE("in fp16 too a run without finite losses ends as diverged") {
+  const testing::TinyRun tiny;
+  setenv("SCALETRAIN_FAULT", "nans@2", 1);
+  const std::string said = testing::said_apart([&] {
+    return ended(tiny.recipe({"steps=12", "precision=fp16"}));
+  });
+  unsetenv("SCALETRAIN_FAULT");
+  CHECK(said.starts_with("step 11: loss or gradients were not finite in 10 steps in a row"));
+}
+
 TEST_CASE("a run whose steps are not finite ends as diverged, and counts those left out before") {
   const testing::TinyRun tiny;
   const auto with_fault_at = [&](const char* fault) {

@@ -17,7 +17,8 @@ Linear::Linear(const Options& options) : options_(options) {
 }
 
 at::Tensor Linear::forward(const at::Tensor& input) const {
-  return dense(input, options_.inputs_first ? weight_.t() : weight_, bias_);
+  const at::Tensor weight = options_.inputs_first ? weight_.t() : weight_;
+  return product_ ? product_(input, weight, bias_) : dense(input, weight, bias_);
 }
 
 void Linear::initialise(const std::string& /*name*/, const at::Tensor& logical,

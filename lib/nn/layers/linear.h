@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "lib/nn/layers/layer.h"
+#include "lib/units/linear_product.h"
 
 namespace scaletrain::nn {
 
@@ -18,6 +20,11 @@ class Linear : public Layer {
   explicit Linear(const Options& options);
   Linear(std::int64_t in, std::int64_t out) : Linear({.in = in, .out = out}) {}
 
+  const Options& options() const { return options_; }
+
+  // Multiplies by this from here on.
+  void multiply_by(units::LinearProduct product) { product_ = std::move(product); }
+
   // [..., in] -> [..., out].
   at::Tensor forward(const at::Tensor& input) const;
 
@@ -28,6 +35,7 @@ class Linear : public Layer {
  private:
   Options options_;
   at::Tensor weight_, bias_;
+  units::LinearProduct product_;  // empty: at::linear
 };
 
 }  // namespace scaletrain::nn

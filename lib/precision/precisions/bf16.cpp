@@ -3,54 +3,10 @@
 // needed. On a CPU without AVX-512, for which oneDNN has no bf16, LibTorch would go through the
 // numbers one by one, many times slower than in fp32, and a GPU before compute capability 8.0 has
 // no units for bf16: there it is fp32, and says so.
-#include <ATen/autocast_mode.h>
-
 #include "lib/core/log.h"
-#include "lib/precision/precision.h"
+#include "lib/precision/autocast.h"
 
 namespace scaletrain::precision {
-namespace {
-
-// Autocast for the lifetime of a scope. The outermost one drops the bf16 copies of the parameters:
-// the next forward must see what the optimizer has written.
-class AutocastScope {
- public:
-  AutocastScope(at::DeviceType device, at::ScalarType type)
-      : device_(device),
-        was_enabled_(at::autocast::is_autocast_enabled(device)),
-        old_type_(at::autocast::get_autocast_dtype(device)) {
-    at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::set_autocast_dtype(device_, type);
-    at::autocast::increment_nesting();
-  }
-  ~AutocastScope() {
-    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-    at::autocast::set_autocast_dtype(device_, old_type_);
-    at::autocast::set_autocast_enabled(device_, was_enabled_);
-  }
-  AutocastScope(const AutocastScope&) = delete;
-  AutocastScope& operator=(const AutocastScope&) = delete;
-
- private:
-  at::DeviceType device_;
-  bool was_enabled_;
-  at::ScalarType old_type_;
-};
-
-class Bf16 : public Precision {
- public:
-  explicit Bf16(at::DeviceType device) : device_(device) {}
-
-  at::Tensor forward(const std::function<at::Tensor()>& body) override {
-    const AutocastScope scope(device_, at::kBFloat16);
-    return body();
-  }
-
- private:
-  at::DeviceType device_;
-};
-
-}  // namespace
 
 bool has_avx512() {
   return __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
@@ -64,7 +20,9 @@ bool multiplies_bf16(const Hardware& hardware) {
 std::unique_ptr<Precision> make_fp32(const recipe::Component& config, const Hardware& hardware);
 
 std::unique_ptr<Precision> make_bf16(const recipe::Component& config, const Hardware& hardware) {
-  if (multiplies_bf16(hardware)) return std::make_unique<Bf16>(hardware.device.type());
+  if (multiplies_bf16(hardware)) {
+    return std::make_unique<Autocast>(hardware.device.type(), at::kBFloat16);
+  }
   if (hardware.device.is_cpu()) {
     core::warn("this CPU has no AVX-512 and LibTorch no fast bf16 without it: fp32 is used");
   } else {

@@ -63,6 +63,9 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   if (problems.none_under("/optimizer")) {
     check(recipe.optimizer, tree, problems);
     if (problems.none_under("/ema")) check(recipe.ema, recipe.optimizer, tree, problems);
+    if (problems.none_under("/precision")) {
+      check(recipe.precision, recipe.optimizer, recipe.sam, tree, problems);
+    }
   }
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;
@@ -80,6 +83,7 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
       check(recipe.loss, task_of(recipe), recipe.model.num_classes, tree, problems);
     }
     if (problems.none_under("/recompute")) check(recipe.recompute, recipe.model, tree, problems);
+    if (problems.none_under("/precision")) check(recipe.precision, recipe.model, tree, problems);
     if (problems.none_under("/checkpoint")) {
       check_best(recipe.checkpoint.best, task_of(recipe), recipe.ema.has_value(), tree, problems);
     }

@@ -58,7 +58,7 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 34> kIdleRules{{
+constexpr std::array<IdleRule, 35> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
     {"/data/eval_filter", kForImages, has_tokens},
@@ -115,6 +115,8 @@ constexpr std::array<IdleRule, 34> kIdleRules{{
      [](const Recipe& recipe) { return !has_s3(recipe); }},
     {"/storage/region", "does nothing: no path begins with s3://",
      [](const Recipe& recipe) { return !has_s3(recipe); }},
+    {"/precision/keep", "does nothing: it is for fp8",
+     [](const Recipe& recipe) { return recipe.precision.name != "fp8"; }},
     {"/optimizer/lr_scaling", "does nothing: there is no lr_base_batch",
      [](const Recipe& recipe) { return !recipe.optimizer.lr_base_batch; }},
     {"/optimizer/decay_norm_and_bias", R"(does nothing: "weight_decay" is 0)",

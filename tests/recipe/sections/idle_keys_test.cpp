@@ -53,6 +53,7 @@ TEST_CASE("each rule is told where it holds, once, and not where it does not") {
       {{"early_stopping.patience=3", val}, ""},
       {{"schedule.plateau.patience=3"}, "/schedule/plateau"},
       {{"schedule.plateau.patience=3", val}, ""},
+      {{R"(precision={"name": "bf16", "keep": "fc*"})"}, "/precision/keep"},
       {{"optimizer.lr_scaling=sqrt"}, "/optimizer/lr_scaling"},
       {{"optimizer.lr_scaling=sqrt", "optimizer.lr_base_batch=256"}, ""},
       {{"mix.mixup=0.2", "mix.off_epochs=10"}, "/mix"},
