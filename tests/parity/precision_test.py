@@ -57,7 +57,7 @@ class LossScaleTest(unittest.TestCase):
         ours_, theirs_ = ours(keys, weight, gradients), theirs(keys, weight, gradients)
         for name in ("scales", "trackers"):
             self.assertEqual(ours_[name].tolist(), theirs_[name].tolist(), name)
-        torch.testing.assert_close(ours_["weights"], theirs_["weights"], rtol=1e-6, atol=1e-7)
+        torch.testing.assert_close(ours_["weights"], theirs_["weights"], rtol=1e-5, atol=1e-6)
         self.assertGreater(len(set(ours_["scales"].tolist())), 1)  # it moved
         for step in bad:
             if step > 0:
