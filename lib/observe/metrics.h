@@ -26,8 +26,8 @@ struct TrainRecord {
   double lr = 0;             // of the first group
   double grad_norm = 0;
   std::optional<double> loss_scale = {};  // of the step, where losses are scaled
-  double samples_per_s = 0;  // all ranks, since the line before
-  double data_time = 0;      // slowest rank's seconds a step
+  double samples_per_s = 0;               // all ranks, since the line before
+  double data_time = 0;                   // slowest rank's seconds a step
   double compute_time = 0;
   double read_time = 0;  // slowest rank's thread seconds a sample
   double decode_time = 0, augment_time = 0;

@@ -48,6 +48,15 @@ void check_context(const Recipe& recipe, const Node& tree, Problems& problems) {
   }
 }
 
+// Where "device" is not known before the ranks start, they say it.
+void check_device(const Recipe& recipe, const Node& tree, Problems& problems) {
+  const Precision& precision = recipe.precision;
+  if (precision.name != "fp8" || recipe.device != "cpu" || precision.flag("simulate")) return;
+  problems.add(written_at(tree, {"precision"}), "/precision",
+               "fp8 needs a GPU, and \"device\" is cpu",
+               R"(use bf16, or compute the same roundings slowly with "simulate": true)");
+}
+
 }  // namespace
 
 const TaskRow& task_of(const Recipe& recipe) {
@@ -60,6 +69,7 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     check(recipe.mix, recipe.batch.per_device, tree, problems);
   }
   if (problems.none_under("/schedule")) check(recipe.schedule, tree, problems);
+  if (problems.none_under("/precision")) check_device(recipe, tree, problems);
   if (problems.none_under("/optimizer")) {
     check(recipe.optimizer, tree, problems);
     if (problems.none_under("/ema")) check(recipe.ema, recipe.optimizer, tree, problems);

@@ -49,11 +49,12 @@ TEST_CASE(
 TEST_CASE("Linear multiplies by what it is given, with its weight as [out, in]") {
   for (const bool inputs_first : {false, true}) {
     Linear layer({.in = 6, .out = 4, .inputs_first = inputs_first});
-    layer.multiply_by([](const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
-      CHECK(weight.sizes() == at::IntArrayRef({4, 6}));
-      CHECK(bias.defined());
-      return input.narrow(-1, 0, 4) + 1;
-    });
+    layer.multiply_by(
+        [](const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+          CHECK(weight.sizes() == at::IntArrayRef({4, 6}));
+          CHECK(bias.defined());
+          return input.narrow(-1, 0, 4) + 1;
+        });
     CHECK(at::equal(layer.forward(torch::zeros({2, 6})), torch::ones({2, 4})));
   }
 }

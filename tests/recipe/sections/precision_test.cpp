@@ -47,6 +47,15 @@ TEST_CASE("bf16_pure is refused with what needs fp32 weights") {
         "  leave it out, or use bf16");
 }
 
+TEST_CASE("fp8 on a CPU is refused before anything starts, unless it is simulated") {
+  CHECK(error_of(minimal_recipe(), {"precision=fp8", "device=cpu"}) ==
+        "--set precision: fp8 needs a GPU, and \"device\" is cpu\n"
+        "  use bf16, or compute the same roundings slowly with \"simulate\": true");
+  CHECK_NOTHROW(parse_recipe(minimal_recipe(), "r.json", {"precision=fp8", "device=auto"}));
+  CHECK_NOTHROW(parse_recipe(minimal_recipe(), "r.json",
+                             {R"(precision={"name": "fp8", "simulate": true})", "device=cpu"}));
+}
+
 TEST_CASE("what must know the layers takes no model that does not show them") {
   const std::string torchscript =
       R"(model={"name": "torchscript", "num_classes": 10, "file": "m.pt"})";
