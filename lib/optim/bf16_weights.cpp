@@ -1,6 +1,7 @@
 #include "lib/optim/bf16_weights.h"
 
 #include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/where.h>
@@ -94,7 +95,7 @@ class Bf16Weights : public Optimizer {
           seed_, core::DrawPurpose::kRounding, static_cast<std::uint64_t>(tried_),
           core::xxh3_64(entry.parameter.name, static_cast<std::uint64_t>(entry.parameter.begin)));
       generator_.set_current_seed(draw.next_u64());
-      round_stochastically_(entry.wide, generator_);
+      round_stochastically(entry.wide, generator_);
       take(weights, entry.wide.to(at::kBFloat16));
     } else {
       const at::Tensor rounded = entry.wide.to(at::kBFloat16);
@@ -116,14 +117,14 @@ class Bf16Weights : public Optimizer {
 }  // namespace
 
 std::unique_ptr<Optimizer> make_bf16_optimizer(const recipe::Optimizer& config,
-                                               std::vector<NamedParameter> parameters,
+                                               const std::vector<NamedParameter>& parameters,
                                                Rounding rounding, std::uint64_t seed) {
   return std::make_unique<Bf16Weights>(config, parameters, rounding, seed);
 }
 
 // bf16 is the upper half of fp32: a random number below 2^16 carries into it with the probability
 // lower half / 2^16.
-void round_stochastically_(const at::Tensor& values, at::Generator generator) {
+void round_stochastically(const at::Tensor& values, at::Generator generator) {
   const at::Tensor bits = values.view(at::kInt);
   bits.add_(at::empty_like(bits).random_(0, kLowerHalf, std::move(generator)));
   bits.bitwise_and_(-kLowerHalf);

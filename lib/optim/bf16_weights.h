@@ -27,11 +27,11 @@ enum class Rounding { kStochastic, kKahan };
 // rounding draws by (seed, step, parameter), the same on all ranks. State has "kahan/PARAMETER"
 // beside the optimizer's own.
 std::unique_ptr<Optimizer> make_bf16_optimizer(const recipe::Optimizer& config,
-                                               std::vector<NamedParameter> parameters,
+                                               const std::vector<NamedParameter>& parameters,
                                                Rounding rounding, std::uint64_t seed);
 
 // `values`, fp32 and finite, rounded to bf16 values up or down; overwrites them. What is a bf16
 // value stays it.
-void round_stochastically_(const at::Tensor& values, at::Generator generator);
+void round_stochastically(const at::Tensor& values, at::Generator generator);
 
 }  // namespace scaletrain::optim

@@ -1,5 +1,6 @@
 #include "lib/precision/float8.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/_scaled_mm.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/amax.h>

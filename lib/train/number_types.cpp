@@ -33,6 +33,7 @@ void refuse_idle_patterns(const std::vector<std::string>& patterns,
     });
     if (fits) continue;
     std::vector<std::string> names;
+    names.reserve(layers.size());
     for (const auto& layer : layers) names.push_back(layer.first);
     throw core::RecipeError("/precision/keep",
                             fmt::format("no linear layer is named \"{}\"", pattern),
@@ -122,7 +123,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const recipe::Recipe& recipe,
   const optim::Rounding rounding = recipe.precision.text("update") == "kahan"
                                        ? optim::Rounding::kKahan
                                        : optim::Rounding::kStochastic;
-  return optim::make_bf16_optimizer(recipe.optimizer, std::move(owned), rounding, recipe.seed);
+  return optim::make_bf16_optimizer(recipe.optimizer, owned, rounding, recipe.seed);
 }
 
 }  // namespace scaletrain::train

@@ -40,7 +40,7 @@ TEST_CASE("stochastic rounding goes to one of two neighbours, and is right on av
   for (const double sign : {1.0, -1.0}) {
     const double exact = sign * (1 + std::ldexp(1.0, -10));
     const at::Tensor values = at::full({1 << 16}, exact, at::kFloat);
-    round_stochastically_(values, generator);
+    round_stochastically(values, generator);
     const at::Tensor low = values.eq(sign), high = values.eq(sign * (1 + std::ldexp(1.0, -7)));
     CHECK(low.logical_or(high).all().item<bool>());
     CHECK(high.any().item<bool>());
@@ -52,7 +52,7 @@ TEST_CASE("what is a bf16 value already is rounded to itself") {
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU).clone();
   const at::Tensor values = at::randn({1000}).to(at::kBFloat16).to(at::kFloat);
   const at::Tensor rounded = values.clone();
-  round_stochastically_(rounded, generator);
+  round_stochastically(rounded, generator);
   CHECK((at::equal(rounded, values)));
 }
 

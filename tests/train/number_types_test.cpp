@@ -65,8 +65,9 @@ recipe::Recipe recipe_in(const testing::TinyRun& tiny, const PrecisionCase& prec
                                 "dropout": 0.1})",
                       R"(optimizer={"name": "adamw", "lr": 0.01})", "steps=6",
                       "checkpoint.every.steps=2", "checkpoint.keep_last=9", "log.every.steps=1",
-                      "ema.decay=0.8", "batch={\"global\": 8, \"per_device\": 4}",
-                      "precision=" + precision.keys, "output=" + tiny.path(output)});
+                      "ema.decay=0.8", "data.test.shards=" + tiny.path("val.tar"),
+                      "batch={\"global\": 8, \"per_device\": 4}", "precision=" + precision.keys,
+                      "output=" + tiny.path(output)});
 }
 
 std::string train_in(const recipe::Recipe& recipe, core::WorkerEnv env,
