@@ -48,7 +48,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"batch.accumulate=3", "batch.global=640", R"(batch={"per_device": 14})"},
       {"steps=1", "steps=1000000000000", "epochs=0.1", "epochs=3"},
       {"precision=bf16", "precision=fp32", R"(precision={"name": "fp16", "init_scale": 0.1})",
-       R"(precision={"name": "fp8", "scaling": "rowwise", "keep": ["a.*", "b"]})"},
+       R"(precision={"name": "fp8", "scaling": "rowwise", "keep": ["a", "b"], "simulate": true})"},
       {R"(optimizer={"name": "adamw", "lr": 1e-300, "eps": 1e-12, "beta1": 0})",
        R"(optimizer={"name": "sgd", "lr": 0.1, "nesterov": true, "lr_base_batch": 256,
           "lr_scaling": "sqrt", "layer_decay": 0.75, "centralize_gradients": true})",
