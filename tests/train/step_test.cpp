@@ -7,7 +7,6 @@
 #include <csignal>
 
 #include "lib/core/signals.h"
-#include "lib/recipe/describe.h"
 #include "lib/recipe/lists.h"
 #include "tests/count_reads.h"
 #include "tests/dist/ranks.h"
@@ -244,7 +243,9 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
       Counting batches(0, fixed == 0, note);
       const Weighted task(fixed, 1, at::kFloat, note);
       Line model(1, note);
-      const auto precision = precision::make_precision(recipe::blank_recipe().precision, {});
+      recipe::Component numbers;
+      choose(numbers, *recipe::precisions().find(fixed == 1 ? "fp32" : "fp16"));
+      const auto precision = precision::make_precision(numbers, {});
       recipe::Optimizer config;
       choose(config, *recipe::optimizers().find("adamw"));
       const auto optimizer =
