@@ -20,6 +20,7 @@
 #include "lib/data/order/shard_offsets.h"
 #include "lib/data/set/dataset.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_weights.h"
 #include "lib/recipe/evaluation.h"
 #include "lib/report/evaluation_text.h"
 #include "lib/report/mistakes_page.h"
@@ -157,7 +158,7 @@ void evaluate_checkpoint(const recipe::EvaluationRequest& asked, const Models& m
         names_for(checkpoint, *run->sets.held_out.at(split).set, name);
     report_all(asked, *run, split,
                {.checkpoint = checkpoint.string(),
-                .weights = format::weights_file(checkpoint, asked.weights).stem().string(),
+                .weights = format::weights_name(format::weights_file(checkpoint, asked.weights)),
                 .set = asked.data.empty() ? name : fmt::format("{}", fmt::join(asked.data, " ")),
                 .step = run->state.step,
                 .count = result.count,

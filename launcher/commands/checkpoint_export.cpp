@@ -19,6 +19,7 @@
 #include "lib/exchange/export_plan.h"
 #include "lib/exchange/new_folder.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_weights.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/weights/weight_cast.h"
 #include "lib/format/weights/weight_set.h"

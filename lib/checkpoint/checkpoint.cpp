@@ -1,5 +1,7 @@
 #include "lib/checkpoint/checkpoint.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -11,6 +13,7 @@
 #include "lib/format/checkpoint_folder_links.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/checkpoint_folder_remove.h"
+#include "lib/format/checkpoint_weights.h"
 #include "lib/format/json_fields.h"
 
 namespace scaletrain::checkpoint {
@@ -20,8 +23,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kModel = format::kModelFile;
 constexpr const char* kBuffers = "buffers.safetensors";
-constexpr const char* kEma = format::kEmaFile;
-constexpr const char* kEmaBuffers = "ema_buffers.safetensors";
 constexpr const char* kOptimizer = format::kOptimizerFile;
 constexpr const char* kState = format::kStateFile;
 constexpr const char* kClasses = format::kClassesFile;
@@ -30,6 +31,11 @@ constexpr std::int64_t kMaxJsonBytes = 16 << 20;
 
 std::string read_text(const fs::path& path) {
   return core::read_file(path, kMaxJsonBytes, core::ExitCode::kData);
+}
+
+// Of a mean's file: "ema_buffers.safetensors".
+std::string buffers_beside(const fs::path& mean) {
+  return fmt::format("{}_{}", mean.stem().string(), kBuffers);
 }
 
 // nullopt where the folder cannot be listed: what was saved is saved, and nothing is removed.
@@ -52,14 +58,18 @@ std::optional<format::Survey> survey_or_warn(const fs::path& checkpoints) {
 fs::path save(core::Disk& disk, const fs::path& run, const Contents& contents,
               std::int64_t keep_last) {
   const HostTensors model(contents.model), optimizer(contents.optimizer);
-  const std::map<std::string, HostTensors> others{{kBuffers, HostTensors(contents.buffers)},
-                                                  {kEma, HostTensors(contents.ema)},
-                                                  {kEmaBuffers, HostTensors(contents.ema_buffers)}};
+  std::map<std::string, HostTensors> others;
+  others.emplace(kBuffers, HostTensors(contents.buffers));
+  for (const auto& [name, mean] : contents.means) {
+    const std::string file = format::mean_file(name);
+    others.emplace(file, HostTensors(mean.tensors))
+        .first->second.refuse(format::NotFinite::kNanOrInfinite, contents.state.step);
+    others.emplace(buffers_beside(file), HostTensors(mean.buffers));
+  }
   const std::string state = format::render_state(contents.state);
   const std::string classes = nlohmann::json(contents.classes).dump() + "\n";
   const std::int64_t step = contents.state.step;
   model.refuse(format::NotFinite::kNanOrInfinite, step);
-  others.at(kEma).refuse(format::NotFinite::kNanOrInfinite, step);
   optimizer.refuse(format::NotFinite::kNan, step);
   const auto write_files = [&](const fs::path& folder) {
     format::FileEntries entries{
@@ -110,7 +120,9 @@ void load_model(const fs::path& checkpoint, Tensors& tensors, const Progress& pr
 
 void load_buffers(const fs::path& checkpoint, std::map<std::string, at::Tensor>& tensors,
                   std::string_view weights) {
-  const fs::path path = checkpoint / (weights == "ema" ? kEmaBuffers : kBuffers);
+  const fs::path path =
+      checkpoint /
+      (weights == "model" ? kBuffers : buffers_beside(format::weights_file(checkpoint, weights)));
   if (fs::exists(path)) TensorSource(path, tensors).copy_to(tensors);
 }
 

@@ -19,12 +19,16 @@ namespace scaletrain::checkpoint {
 using format::read_state;
 using format::TrainState;
 
+// A mean of the model's weights: the same two of it.
+struct MeanContents {
+  std::map<std::string, at::Tensor> tensors, buffers = {};
+};
+
 struct Contents {
-  std::map<std::string, at::Tensor> model;    // parameters and buffers by name
-  std::map<std::string, at::Tensor> buffers;  // each rank's own, [ranks, ...]; {}: not saved
-  // The same two of the model's running mean, {}: there is none.
-  std::map<std::string, at::Tensor> ema = {}, ema_buffers = {};
-  std::map<std::string, at::Tensor> optimizer;  // optim::Optimizer::state()
+  std::map<std::string, at::Tensor> model;         // parameters and buffers by name
+  std::map<std::string, at::Tensor> buffers;       // each rank's own, [ranks, ...]; {}: not saved
+  std::map<std::string, MeanContents> means = {};  // by name: "ema", "ema:0.999", "swa"
+  std::map<std::string, at::Tensor> optimizer;     // optim::Optimizer::state()
   TrainState state;
   std::vector<std::string> classes;
   std::string recipe;  // resolved JSON
@@ -48,8 +52,8 @@ void load_model(
     const std::filesystem::path& checkpoint, Tensors& tensors, const Progress& progress = [] {},
     std::string_view weights = "model");
 
-// Copies each rank's own buffers into `tensors`, [ranks, ...], those of the "model" or of its
-// "ema", with the same checks; leaves them as they are where the checkpoint has none.
+// Copies each rank's own buffers into `tensors`, [ranks, ...], those of the "model" or of a mean
+// that the checkpoint has, with the same checks; leaves them as they are where it has none.
 void load_buffers(const std::filesystem::path& checkpoint,
                   std::map<std::string, at::Tensor>& tensors, std::string_view weights = "model");
 

@@ -102,12 +102,6 @@ std::optional<std::filesystem::path> find_checkpoint(
 // core::CheckpointError.
 std::filesystem::path checkpoint_at(const std::filesystem::path& path);
 
-// Where a checkpoint has the weights that a person means: "model", what is trained; "ema", their
-// running mean; "": the mean where there is one. Throws core::CheckpointError for a mean that it
-// has not.
-std::filesystem::path weights_file(const std::filesystem::path& checkpoint,
-                                   std::string_view weights);
-
 // SHA-256 over the tensors of model.safetensors in bytewise order of names: name, NUL, dtype, NUL,
 // dimensions joined by commas, NUL, data.
 std::string model_digest(const std::filesystem::path& checkpoint);

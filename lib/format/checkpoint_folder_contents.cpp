@@ -11,6 +11,7 @@
 #include "lib/core/text.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint_weights.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/safetensors.h"
 #include "lib/format/tensor_values.h"
@@ -133,10 +134,11 @@ std::set<std::string> check_weights(const fs::path& path, const TrainState& stat
   return names;
 }
 
-void check_tensors(const fs::path& checkpoint, const TrainState& state, bool has_ema) {
+void check_tensors(const fs::path& checkpoint, const TrainState& state, const Manifest& manifest) {
   const std::set<std::string> parameters = check_weights(checkpoint / kModelFile, state);
-  if (has_ema && check_weights(checkpoint / kEmaFile, state) != parameters) {
-    throw core::CheckpointError((checkpoint / kEmaFile).string(),
+  for (const auto& [name, entry] : manifest.files) {
+    if (!is_mean_file(name) || check_weights(checkpoint / name, state) == parameters) continue;
+    throw core::CheckpointError((checkpoint / name).string(),
                                 fmt::format("has other tensors than {}", kModelFile),
                                 kOtherCheckpoint);
   }
@@ -178,7 +180,7 @@ Manifest check_checkpoint(const fs::path& checkpoint) {
                      parse_object(read_listed_file(checkpoint, manifest, kRecipeFile), recipe),
                      (checkpoint / kStateFile).string());
   for (const char* name : {kModelFile, kOptimizerFile}) require_listed(checkpoint, manifest, name);
-  check_tensors(checkpoint, state, manifest.files.contains(kEmaFile));
+  check_tensors(checkpoint, state, manifest);
   return manifest;
 }
 

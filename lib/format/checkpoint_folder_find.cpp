@@ -122,13 +122,4 @@ fs::path checkpoint_at(const fs::path& path) {
                               "name a run's folder, its checkpoints folder or one checkpoint");
 }
 
-fs::path weights_file(const fs::path& checkpoint, std::string_view weights) {
-  fs::path mean = checkpoint / kEmaFile;
-  const bool has_mean = weights != "model" && core::type_at(mean) != fs::file_type::not_found;
-  if (has_mean) return mean;
-  if (weights != "ema") return checkpoint / kModelFile;
-  throw core::CheckpointError(checkpoint.string(), "has no ema of the weights",
-                              "use its model, or a checkpoint of a run whose recipe has an ema");
-}
-
 }  // namespace scaletrain::format

@@ -67,9 +67,10 @@ void check_counts(const TrainState& state, const std::string& place) {
     refuse(state, &state.skipped_steps, place,
            fmt::format("is {} of {} steps", state.skipped_steps, state.step));
   }
-  if (state.ema_updates > state.step - state.skipped_steps) {
-    refuse(state, &state.ema_updates, place,
-           fmt::format("is {} after {} steps, {} left out", state.ema_updates, state.step,
+  for (const std::int64_t* updates : {&state.ema_updates, &state.swa_updates}) {
+    if (*updates <= state.step - state.skipped_steps) continue;
+    refuse(state, updates, place,
+           fmt::format("is {} after {} steps, {} left out", *updates, state.step,
                        state.skipped_steps));
   }
   for (const std::int64_t* looked_at : {&state.stopping_step, &state.plateau_step}) {

@@ -43,6 +43,7 @@ struct TrainState {
   std::int64_t plateau_cooldown = 0;   // validations to come that are not counted
   std::int64_t plateau_drops = 0;      // of the learning rate so far
   std::int64_t ema_updates = 0;        // of the weights' running mean so far
+  std::int64_t swa_updates = 0;        // of their equal mean so far
   int skipped_steps = 0;               // steps left out as not finite
   std::int64_t skipped_samples = 0;    // left out as bad, all ranks
   std::int64_t set_samples = 0;        // of the training set; 0: not counted (streamed order)
@@ -101,6 +102,7 @@ void visit_fields(State& state, const Visit& visit) {
   visit("plateau_cooldown", state.plateau_cooldown, kLater);
   visit("plateau_drops", state.plateau_drops, kLater);
   visit("ema_updates", state.ema_updates, kLater);
+  visit("swa_updates", state.swa_updates, kLater);
   visit("skipped_steps", state.skipped_steps, kAlways);
   visit("skipped_samples", state.skipped_samples, kLater);
   visit("set_samples", state.set_samples, kLater);

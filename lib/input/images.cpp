@@ -23,16 +23,16 @@ at::Tensor targets_of(const at::Tensor& labels) {
 
 }  // namespace
 
-ImageInput::ImageInput(const recipe::Normalize& normalize, std::int64_t image_size,
-                       at::Device device)
-    : image_size_(image_size), device_(device), normalize_on_cpu_(normalize), transfer_(device) {
+ImageInput::ImageInput(const recipe::Normalize& normalize, at::Device device)
+    : device_(device), normalize_on_cpu_(normalize), transfer_(device) {
   if (!device_.is_cpu()) normalize_on_device_.emplace(normalize, device_);
 }
 
 ImageTensors ImageInput::prepare(const data::Batch& batch) const {
   const at::Tensor labels = labels_in(batch);
-  const at::Tensor bytes = at::from_blob(
-      data::pixels_of(batch).data(), {batch.count, image_size_, image_size_, kChannels}, at::kByte);
+  const std::int64_t size = data::image_size_of(batch);
+  const at::Tensor bytes =
+      at::from_blob(data::pixels_of(batch).data(), {batch.count, size, size, kChannels}, at::kByte);
   if (device_.is_cpu())
     return {.images = normalize_on_cpu_(bytes), .targets = targets_of(labels.clone())};
   const std::vector<at::Tensor> copies = transfer_({bytes, labels}, batch.columns.block());

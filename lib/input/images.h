@@ -21,13 +21,12 @@ struct ImageTensors {
 
 class ImageInput {
  public:
-  ImageInput(const recipe::Normalize& normalize, std::int64_t image_size, at::Device device);
+  ImageInput(const recipe::Normalize& normalize, at::Device device);
 
   // Queues work only. The batch may be destroyed when it returns (lib/input/transfer.h).
   ImageTensors prepare(const data::Batch& batch) const;
 
  private:
-  std::int64_t image_size_;
   at::Device device_;
   TableNormalizer normalize_on_cpu_;
   std::optional<KernelNormalizer> normalize_on_device_;

@@ -28,21 +28,24 @@ bool ends_inside_a_line(int fd) {
 // nlohmann's dump writes doubles so that they read back to the same bits, and null for what is not
 // finite.
 std::string to_json_line(const TrainRecord& record, double time) {
-  nlohmann::ordered_json line{{"event", "train"},          {"attempt", record.attempt},
-                              {"step", record.step},       {"epoch", record.epoch},
-                              {"samples", record.samples}, {"loss", record.loss},
-                              {"lr", record.lr},           {"grad_norm", record.grad_norm}};
+  nlohmann::ordered_json line{
+      {"event", "train"},      {"attempt", record.attempt}, {"step", record.step},
+      {"epoch", record.epoch}, {"samples", record.samples}, {"loss", record.loss},
+      {"lr", record.lr}};
+  if (record.weight_decay) line["weight_decay"] = *record.weight_decay;
+  if (record.image_size) line["image_size"] = *record.image_size;
+  line["grad_norm"] = record.grad_norm;
   if (record.loss_scale) line["loss_scale"] = *record.loss_scale;
-  line.update(nlohmann::ordered_json{{"samples_per_s", record.samples_per_s},
-                                     {"data_time", record.data_time},
-                                     {"compute_time", record.compute_time},
-                                     {"read_time", record.read_time},
-                                     {"decode_time", record.decode_time},
-                                     {"augment_time", record.augment_time},
-                                     {"memory_bytes", record.memory_bytes},
-                                     {"order_digest", fmt::format("{:016x}", record.order_digest)},
-                                     {"skipped_samples", record.skipped_samples},
-                                     {"time", time}});
+  line["samples_per_s"] = record.samples_per_s;
+  line["data_time"] = record.data_time;
+  line["compute_time"] = record.compute_time;
+  line["read_time"] = record.read_time;
+  line["decode_time"] = record.decode_time;
+  line["augment_time"] = record.augment_time;
+  line["memory_bytes"] = record.memory_bytes;
+  line["order_digest"] = fmt::format("{:016x}", record.order_digest);
+  line["skipped_samples"] = record.skipped_samples;
+  line["time"] = time;
   return line.dump();
 }
 

@@ -19,11 +19,13 @@ namespace scaletrain::observe {
 // {"event":"train", ...}
 struct TrainRecord {
   int attempt = 0;
-  std::int64_t step = 0;     // from 1
-  std::int64_t epoch = 0;    // from 0
-  std::int64_t samples = 0;  // cumulative, all ranks
-  double loss = 0;           // mean over the global batch
-  double lr = 0;             // of the first group
+  std::int64_t step = 0;                        // from 1
+  std::int64_t epoch = 0;                       // from 0
+  std::int64_t samples = 0;                     // cumulative, all ranks
+  double loss = 0;                              // mean over the global batch
+  double lr = 0;                                // of the first group
+  std::optional<double> weight_decay = {};      // where it changes
+  std::optional<std::int64_t> image_size = {};  // the same
   double grad_norm = 0;
   std::optional<double> loss_scale = {};  // of the step, where losses are scaled
   double samples_per_s = 0;               // all ranks, since the line before

@@ -30,6 +30,7 @@ class Centralized : public Optimizer {
     inner_->step(lr, found_inf);
   }
 
+  void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
   std::map<std::string, at::Tensor> state() override { return inner_->state(); }
   void resume_at(std::int64_t step) override { inner_->resume_at(step); }
   std::map<std::string, at::Tensor> evaluation_weights() override {

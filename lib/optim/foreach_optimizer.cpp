@@ -68,6 +68,10 @@ void ForeachOptimizer::step(double lr, const std::optional<at::Tensor>& found_in
   steps_.add_(numbers.taken);
 }
 
+void ForeachOptimizer::set_weight_decay(double weight_decay) {
+  for (ParameterGroup& group : groups_) group.follow_weight_decay(weight_decay);
+}
+
 std::map<std::string, at::Tensor> ForeachOptimizer::state() {
   std::map<std::string, at::Tensor> named = numbers_;
   for (std::size_t i = 0; i < groups_.size(); ++i) {

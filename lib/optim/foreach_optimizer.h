@@ -49,6 +49,7 @@ class ForeachOptimizer : public Optimizer {
  public:
   using Optimizer::step;
   void step(double lr, const std::optional<at::Tensor>& found_inf) final;
+  void set_weight_decay(double weight_decay) final;
   std::map<std::string, at::Tensor> state() override;
 
  protected:

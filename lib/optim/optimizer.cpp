@@ -1,6 +1,7 @@
 #include "lib/optim/optimizer.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "lib/core/registry.h"
 
@@ -33,6 +34,14 @@ std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
   std::unique_ptr<Optimizer> made = factories().find(config.name)(config, parameters);
   if (!config.centralize_gradients) return made;
   return with_centralized_gradients(std::move(made), std::move(parameters));
+}
+
+std::optional<double> scheduled_weight_decay(const recipe::Optimizer& config, std::int64_t step,
+                                             std::int64_t total) {
+  if (!config.weight_decay_end) return std::nullopt;
+  const double way = static_cast<double>(step) / static_cast<double>(total);
+  const double left = (1 + std::cos(std::numbers::pi * way)) / 2;
+  return *config.weight_decay_end + (config.weight_decay - *config.weight_decay_end) * left;
 }
 
 double scaled_lr(const recipe::Optimizer& config, std::int64_t global_batch) {

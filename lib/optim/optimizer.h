@@ -29,6 +29,10 @@ class Optimizer {
   virtual void step(double lr, const std::optional<at::Tensor>& found_inf) = 0;
   void step(double lr) { step(lr, std::nullopt); }
 
+  // From the next step on the weight decay of all parameters that have the recipe's, where that has
+  // a weight_decay_end.
+  virtual void set_weight_decay(double weight_decay) = 0;
+
   // State tensors by name, "exp_avg/PARAMETER" and so on; the optimizer's own tensors, so that
   // copying into them restores the state. Complete before the first step.
   virtual std::map<std::string, at::Tensor> state() = 0;
@@ -51,6 +55,12 @@ std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
 // piece.
 std::unique_ptr<Optimizer> with_centralized_gradients(std::unique_ptr<Optimizer> inner,
                                                       std::vector<NamedParameter> parameters);
+
+// The weight decay of step `step` (from 0) of `total`, where the recipe has an end for it:
+// end + (weight_decay - end) * (1 + cos(pi * step / total)) / 2 (Caron et al., Emerging Properties
+// in Self-Supervised Vision Transformers, 2021, appendix C).
+std::optional<double> scheduled_weight_decay(const recipe::Optimizer& config, std::int64_t step,
+                                             std::int64_t total);
 
 // The learning rate of the recipe for a global batch: lr, or lr * global / lr_base_batch (Goyal et
 // al., Accurate, Large Minibatch SGD, 2017, section 2.1), or with the root of that factor

@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 
+#include <tuple>
 #include <utility>
 
 #include "lib/core/error.h"
@@ -14,6 +15,12 @@ namespace {
 // The bytes of a dense tensor as one dimension.
 at::Tensor flat_view(const at::Tensor& tensor) {
   return tensor.detach().as_strided({tensor.numel()}, {1});
+}
+
+// Whether its weight decay is the recipe's.
+bool has_recipe_decay(const recipe::Optimizer& config, const NamedParameter& parameter) {
+  if (parameter.weight_decay) return false;
+  return config.decay_norm_and_bias || (parameter.decays && parameter.dimensions() > 1);
 }
 
 }  // namespace
@@ -65,10 +72,12 @@ void ParameterGroup::name_state(const char* kind, const GroupState& state,
 }
 
 double weight_decay_of(const recipe::Optimizer& config, const NamedParameter& parameter) {
-  if (parameter.weight_decay) return *parameter.weight_decay;
-  const bool decays =
-      config.decay_norm_and_bias || (parameter.decays && parameter.dimensions() > 1);
-  return decays ? config.weight_decay : 0;
+  if (has_recipe_decay(config, parameter)) return config.weight_decay;
+  return parameter.weight_decay.value_or(0);
+}
+
+bool follows_weight_decay(const recipe::Optimizer& config, const NamedParameter& parameter) {
+  return config.weight_decay_end && has_recipe_decay(config, parameter);
 }
 
 void require_whole(const std::string& pointer, const std::vector<NamedParameter>& parameters) {
@@ -85,12 +94,13 @@ void require_whole(const std::string& pointer, const std::vector<NamedParameter>
 std::vector<ParameterGroup> make_groups(const recipe::Optimizer& config,
                                         const std::vector<NamedParameter>& parameters) {
   std::vector<ParameterGroup> groups;
-  std::map<std::pair<double, double>, std::size_t> numbers;  // of groups
+  std::map<std::tuple<double, bool, double>, std::size_t> numbers;  // of groups
   for (const NamedParameter& parameter : parameters) {
     const double decay = weight_decay_of(config, parameter);
+    const bool follows = follows_weight_decay(config, parameter);
     const auto [found, is_new] =
-        numbers.emplace(std::pair{decay, parameter.lr_scale}, groups.size());
-    if (is_new) groups.emplace_back(decay, parameter.lr_scale);
+        numbers.emplace(std::tuple{decay, follows, parameter.lr_scale}, groups.size());
+    if (is_new) groups.emplace_back(decay, parameter.lr_scale, follows);
     groups[found->second].add(parameter);
   }
   return groups;

@@ -27,11 +27,15 @@ struct GroupState {
 
 class ParameterGroup {
  public:
-  ParameterGroup(double weight_decay, double lr_scale)
-      : weight_decay_(weight_decay), lr_scale_(lr_scale) {}
+  // `follows`: its weight decay is what the optimizer sets.
+  ParameterGroup(double weight_decay, double lr_scale, bool follows)
+      : weight_decay_(weight_decay), lr_scale_(lr_scale), follows_(follows) {}
   void add(const NamedParameter& parameter);
 
   double weight_decay() const { return weight_decay_; }
+  void follow_weight_decay(double weight_decay) {
+    if (follows_) weight_decay_ = weight_decay;
+  }
   double lr_scale() const { return lr_scale_; }  // its learning rate over the optimizer's
   const std::vector<at::Tensor>& flat_parameters() const { return flat_parameters_; }
 
@@ -47,6 +51,7 @@ class ParameterGroup {
 
  private:
   double weight_decay_, lr_scale_;
+  bool follows_;
   std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_, flat_parameters_;
 };
@@ -55,10 +60,13 @@ class ParameterGroup {
 // unless the recipe's decay_norm_and_bias says otherwise; the recipe's for all others.
 double weight_decay_of(const recipe::Optimizer& config, const NamedParameter& parameter);
 
+// Whether its weight decay is the recipe's, and that changes.
+bool follows_weight_decay(const recipe::Optimizer& config, const NamedParameter& parameter);
+
 // Throws core::RecipeError at `pointer` where this rank owns nothing but a piece of a tensor.
 void require_whole(const std::string& pointer, const std::vector<NamedParameter>& parameters);
 
-// The parameters by weight decay and learning rate; none is empty.
+// The parameters by weight decay, by whether that changes, and by learning rate; none is empty.
 std::vector<ParameterGroup> make_groups(const recipe::Optimizer& config,
                                         const std::vector<NamedParameter>& parameters);
 

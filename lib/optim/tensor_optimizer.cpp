@@ -25,6 +25,7 @@ TensorOptimizer::TensorOptimizer(const recipe::Optimizer& config,
                 .states = {},
                 .weight_decay = weight_decay_of(config, parameter),
                 .lr_scale = parameter.lr_scale,
+                .follows = follows_weight_decay(config, parameter),
                 .begin = parameter.begin};
     for (TensorState& state : make_states(parameter)) {
       entry.kinds.push_back(std::move(state.kind));
@@ -66,6 +67,12 @@ void TensorOptimizer::step(double lr, const std::optional<at::Tensor>& found_inf
   }
   steps_.add_(1);
   if (found_inf) steps_.sub_(*found_inf);
+}
+
+void TensorOptimizer::set_weight_decay(double weight_decay) {
+  for (Entry& entry : entries_) {
+    if (entry.follows) entry.weight_decay = weight_decay;
+  }
 }
 
 std::map<std::string, at::Tensor> TensorOptimizer::state() {

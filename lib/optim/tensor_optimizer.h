@@ -36,6 +36,7 @@ class TensorOptimizer : public Optimizer {
  public:
   using Optimizer::step;
   void step(double lr, const std::optional<at::Tensor>& found_inf) final;
+  void set_weight_decay(double weight_decay) final;
   std::map<std::string, at::Tensor> state() final;
   void resume_at(std::int64_t step) final { tried_ = step; }
 
@@ -63,6 +64,7 @@ class TensorOptimizer : public Optimizer {
     std::vector<std::string> kinds;
     std::vector<at::Tensor> states;
     double weight_decay, lr_scale;
+    bool follows;  // its weight decay is what set_weight_decay() sets
     std::int64_t begin;
   };
   std::vector<Entry> entries_;

@@ -69,10 +69,13 @@ std::string fault_of(const Rule& rule, const Row& row) {
       return find<std::int64_t>(row, rule.key) == nullptr ? missing(kInteger, rule.key) : "";
     case Rule::Kind::kBatchNorm:
     case Rule::Kind::kOneUnit:
+    case Rule::Kind::kFixedImageSize:
       return "";
     case Rule::Kind::kCoversImageSize:
     case Rule::Kind::kFirst:
       return "has a condition that is for transforms";
+    case Rule::Kind::kIsMean:
+      return "has a condition that is for optimizers";
   }
   return "";
 }

@@ -59,7 +59,10 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("sam", describe(recipe.sam),
            "gradients from where the loss is highest nearby: two passes a step")
       .add("ema", describe(recipe.ema),
-           "a running mean of the weights, which is validated beside them, tested and exported")
+           "running means of the weights, which are validated beside them; the first is tested and "
+           "exported")
+      .add("swa", describe(recipe.swa),
+           "the equal mean of the weights of late training, which is tested and exported")
       .add("recompute", describe(recipe.recompute),
            "saves memory: units whose activations backward computes again; the last one's never")
       .add("validate",

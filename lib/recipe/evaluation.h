@@ -15,8 +15,8 @@ class App;
 namespace scaletrain::recipe {
 
 struct EvaluationRequest {
-  std::string checkpoint;           // or a run's folder
-  std::string weights{};            // "model", "ema"; "": the ema where there is one
+  std::string checkpoint;  // or a run's folder
+  std::string weights{};   // lib/format/checkpoint_weights.h; "": the mean where there is one
   std::vector<std::string> data{};  // shards, a folder or token files in place of the run's sets
   std::string set{};        // "val", "test", or a name of data.extra; "": the first there is
   std::string nproc = "1";  // ranks; the launcher's

@@ -27,7 +27,9 @@ struct Option {
 
 // What must hold between two keys of one row, between one (for kFitsImageSize `other` times) and
 // the image size, of the batch where BatchNorm sees one value for each kBatchNormStride pixels of a
-// side, or (kFirst) of the row's place in a list of components; kOneUnit: the model is one unit.
+// side, or (kFirst) of the row's place in a list of components; kOneUnit: the model is one unit;
+// kIsMean: the optimizer evaluates and saves a mean of the weights itself; kFixedImageSize: the
+// model has weights for images of one size.
 struct Rule {
   enum class Kind {
     kDivides,
@@ -38,7 +40,9 @@ struct Rule {
     kNeedsAboveZero,
     kBatchNorm,
     kFirst,
-    kOneUnit
+    kOneUnit,
+    kIsMean,
+    kFixedImageSize
   };
   Kind kind = Kind::kDivides;
   std::string key = {}, other = {};

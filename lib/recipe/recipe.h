@@ -23,6 +23,7 @@
 #include "lib/recipe/sections/sam.h"
 #include "lib/recipe/sections/schedule.h"
 #include "lib/recipe/sections/storage.h"
+#include "lib/recipe/sections/swa.h"
 #include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
@@ -43,6 +44,7 @@ struct Recipe {
   std::optional<Clip> clip;
   std::optional<Sam> sam;
   std::optional<Ema> ema;
+  std::optional<Swa> swa;
   std::optional<Recompute> recompute;
   Duration validate_every{Duration::Unit::kEpochs, 1};
   std::optional<EarlyStopping> early_stopping;

@@ -26,7 +26,7 @@ constexpr std::int64_t kMaxBytes = 16 << 20;
 constexpr const char* kRemedy =
     "build the worker again: scaletrain_add_worker() writes it beside the program";
 
-constexpr std::array<std::pair<Rule::Kind, std::string_view>, 7> kRules{{
+constexpr std::array<std::pair<Rule::Kind, std::string_view>, 8> kRules{{
     {Rule::Kind::kDivides, "divides"},
     {Rule::Kind::kDividesImageSize, "divides_image_size"},
     {Rule::Kind::kFitsImageSize, "fits_image_size"},
@@ -34,6 +34,7 @@ constexpr std::array<std::pair<Rule::Kind, std::string_view>, 7> kRules{{
     {Rule::Kind::kNeedsAboveZero, "needs_above_zero"},
     {Rule::Kind::kBatchNorm, "batch_norm"},
     {Rule::Kind::kOneUnit, "one_unit"},
+    {Rule::Kind::kFixedImageSize, "fixed_image_size"},
 }};
 
 struct TypeName {

@@ -30,6 +30,10 @@
   Rule { Rule::Kind::kBatchNorm }
 #define IS_ONE_UNIT \
   Rule { Rule::Kind::kOneUnit }
+#define HAS_FIXED_IMAGE_SIZE \
+  Rule { Rule::Kind::kFixedImageSize }
+#define IS_MEAN_OF_WEIGHTS \
+  Rule { Rule::Kind::kIsMean }
 #define PUBLISHED(source, parameters, top1, weights) \
   Published { source, parameters, top1, weights }
 #define FOR_TASK(name) \

@@ -1,17 +1,41 @@
 #include "lib/recipe/weights_flag.h"
 
+#include <fmt/format.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+#include "lib/core/log.h"
 
 namespace scaletrain::recipe {
+namespace {
+
+// "" where there is none.
+std::string mistake_in(const std::string& name) {
+  constexpr std::string_view kEmaOf = "ema:";
+  if (name == "model" || name == "ema" || name == "swa") return "";
+  if (name.starts_with(kEmaOf)) {
+    double decay = -1;
+    const char* const end = name.data() + name.size();
+    const auto read = std::from_chars(name.data() + kEmaOf.size(), end, decay);
+    if (read.ec == std::errc() && read.ptr == end && decay >= 0 && decay < 1) return "";
+  }
+  return fmt::format("{} is not model, ema, ema:DECAY such as ema:0.999, or swa",
+                     core::escape_control(name));
+}
+
+}  // namespace
 
 void add_weights_flag(CLI::App& command, std::string& weights) {
   command
       .add_option("--weights", weights,
-                  "the trained ones (model) or their running mean (ema); the mean where the "
-                  "checkpoint has one")
-      ->check(CLI::IsMember({"ema", "model"}));
+                  "the trained ones (model), their running mean (ema; of several the first, or "
+                  "ema:DECAY) or their equal mean (swa); the mean where the checkpoint has one")
+      ->check(CLI::Validator(mistake_in, "model|ema|ema:DECAY|swa"));
 }
 
 }  // namespace scaletrain::recipe

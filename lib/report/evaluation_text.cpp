@@ -118,8 +118,8 @@ Json calibration_json(const Calibration& calibration) {
 std::string evaluation_text(const Evaluation& evaluation) {
   std::string text =
       fmt::format("{}{} on {}: {} {}{}\n", core::escape_control(evaluation.checkpoint),
-                  evaluation.weights == "ema" ? " (ema)" : "", core::escape_control(evaluation.set),
-                  evaluation.count, evaluation.counted,
+                  evaluation.weights == "model" ? "" : fmt::format(" ({})", evaluation.weights),
+                  core::escape_control(evaluation.set), evaluation.count, evaluation.counted,
                   evaluation.skipped > 0 ? fmt::format(", {} left out", evaluation.skipped) : "");
   for (const auto& [measure, value] : evaluation.measures) {
     text += fmt::format("  {:<12} {}\n", measure->label, measure->text(value));

@@ -13,7 +13,7 @@ namespace scaletrain::report {
 
 struct Evaluation {
   std::string checkpoint;         // its path
-  std::string weights = "model";  // or "ema"
+  std::string weights = "model";  // or "ema", "ema:0.999", "swa"
   std::string set;                // "val", "test", "extra/NAME", or a path
   std::int64_t step = 0, count = 0, skipped = 0;
   std::string counted;  // what is counted: "samples"

@@ -12,6 +12,7 @@
 #include "lib/train/agreement.h"
 #include "lib/train/early_stopping.h"
 #include "lib/train/initial_weights.h"
+#include "lib/train/mean_plan.h"
 #include "lib/train/number_types.h"
 #include "lib/train/plateau.h"
 #include "lib/train/ranking.h"
@@ -97,12 +98,11 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   replicate(*run.group, values(run.learner.tensors()), "initial model");
   const bool same_ranks = run.state.world_size == run.group->world_size();
   if (resume && same_ranks) restore_ranks(*run.mesh, run.learner.buffers(), *resume);
-  if (run.recipe.ema) {
-    run.ema = std::make_unique<optim::Ema>(*run.recipe.ema, run.learner.tensors());
-    if (resume) restore_ema(run, *resume, same_ranks);
-  } else {
-    run.state.ema_updates = 0;
+  check_means(run.recipe, run.learner.buffers());
+  for (optim::MeanPlan& plan : plan_means(run.recipe, run.length)) {
+    run.means.push_back(std::make_unique<optim::Mean>(std::move(plan), run.learner.tensors()));
   }
+  restore_means(run, resume, same_ranks);
   run.placement->start(same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
 
   const format::TrainState was = run.state;

@@ -12,6 +12,7 @@
 #include "lib/core/log.h"
 #include "lib/core/shell_word.h"
 #include "lib/core/version.h"
+#include "lib/data/loader/image_sizes.h"
 #include "lib/dist/device.h"
 #include "lib/dist/send.h"
 #include "lib/observe/environment.h"
@@ -116,6 +117,13 @@ void Reporter::write(Outcomes<observe::TrainRecord>::Outcome line) {
   progress_->train(record);
 }
 
+std::optional<std::int64_t> Reporter::image_size_of(std::int64_t step) const {
+  const recipe::Data& data = run_.recipe.data;
+  if (!data.resize_ramp) return std::nullopt;
+  return data::plan_image_sizes(data.image_size, data.resize_ramp, run_.length.steps_per_epoch)
+      .at(step + run_.length.epoch_shift);
+}
+
 // Of the window that ends here, without what the ranks exchange.
 observe::TrainRecord Reporter::record(const StepResult& result) const {
   const format::TrainState& state = run_.state;
@@ -126,6 +134,8 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
           .samples = step * run_.batch.global,
           .loss = result.loss,
           .lr = result.facts.lr,
+          .weight_decay = result.facts.weight_decay,
+          .image_size = image_size_of(result.facts.step),
           .grad_norm = result.grad_norm,
           .loss_scale = result.loss_scale,
           .samples_per_s = static_cast<double>(window_steps_ * run_.batch.global) / window_s_,

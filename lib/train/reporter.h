@@ -50,6 +50,8 @@ class Reporter {
  private:
   bool speaks() const { return progress_ != nullptr; }
   observe::TrainRecord record(const StepResult& result) const;
+  // nullopt: it does not change.
+  std::optional<std::int64_t> image_size_of(std::int64_t step) const;
   void write(Outcomes<observe::TrainRecord>::Outcome line);
   void keep_files();
 

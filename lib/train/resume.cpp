@@ -12,6 +12,7 @@
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_weights.h"
 #include "lib/train/number_types.h"
 #include "lib/train/ranking.h"
 #include "lib/train/replicate.h"
@@ -80,6 +81,40 @@ void look_into_folder(Run& run, const std::filesystem::path& checkpoint) {
   keep_best_of(run, folder, run.recipe.checkpoint.keep_best);
 }
 
+// The name by which rank 0 finds the mean in `checkpoint`; "": it is not there. The first of
+// several decays that was changed goes on from what was the first.
+std::string name_in(const optim::MeanPlan& plan, const std::filesystem::path& checkpoint) {
+  std::vector<std::string> names{plan.name};
+  if (plan.decay) names.insert(names.begin(), fmt::format("ema:{}", *plan.decay));
+  for (const std::string& name : names) {
+    if (format::find_weights(checkpoint, name)) return name;
+  }
+  return "";
+}
+
+// Whether it is there.
+bool restore_mean(Run& run, const optim::Mean& mean, const std::filesystem::path& checkpoint,
+                  bool same_ranks) {
+  const bool reads = run.group->rank() == 0;
+  const std::string name =
+      run.group->broadcast_text(reads ? name_in(mean.plan(), checkpoint) : "", 0, "a mean's name");
+  if (name.empty()) {
+    if (reads) {
+      core::warn("the checkpoint has no {}: it begins with the checkpoint's model",
+                 mean.plan().name);
+    }
+    return false;
+  }
+  NamedTensors tensors = mean.tensors();
+  if (reads) {
+    checkpoint::load_model(
+        checkpoint, tensors, [&run] { run.beat.enter(core::Phase::kStarting); }, name);
+  }
+  replicate(*run.group, values(tensors), "mean of the weights");
+  if (same_ranks) restore_ranks(*run.mesh, run.buffers_of(mean), checkpoint, name);
+  return true;
+}
+
 }  // namespace
 
 format::TrainState state_of_rank_0(dist::Group& group, const std::filesystem::path& checkpoint) {
@@ -111,24 +146,22 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
   look_into_folder(run, checkpoint);
 }
 
-void restore_ema(Run& run, const std::filesystem::path& checkpoint, bool same_ranks) {
-  const bool reads = run.group->rank() == 0;
-  const bool is_there = rank_0_finds(
-      run, reads && format::weights_file(checkpoint, "").filename() == format::kEmaFile,
-      "whether there is an ema");
-  if (!is_there) {
-    if (reads) core::warn("the checkpoint has no ema: it begins with the checkpoint's model");
-    run.state.ema_updates = 0;
-    return;
+void restore_means(Run& run, const std::optional<std::filesystem::path>& checkpoint,
+                   bool same_ranks) {
+  bool has_ema = false, has_swa = false;
+  for (const auto& mean : run.means) {
+    const bool is_ema = mean->plan().decay.has_value();
+    const std::int64_t updates = is_ema ? run.state.ema_updates : run.state.swa_updates;
+    if (!checkpoint || (!is_ema && updates == 0)) continue;
+    const bool is_there = restore_mean(run, *mean, *checkpoint, same_ranks);
+    bool& has_one = is_ema ? has_ema : has_swa;
+    has_one = has_one || is_there;
   }
-  NamedTensors tensors = run.ema->tensors();
-  if (reads) {
-    checkpoint::load_model(
-        checkpoint, tensors, [&run] { run.beat.enter(core::Phase::kStarting); }, "ema");
+  if (!has_ema) run.state.ema_updates = 0;
+  if (!has_swa) run.state.swa_updates = 0;
+  for (const auto& mean : run.means) {
+    mean->restore(mean->plan().decay ? run.state.ema_updates : run.state.swa_updates);
   }
-  replicate(*run.group, values(tensors), "ema");
-  if (same_ranks) restore_ranks(*run.mesh, run.ema_buffers(), checkpoint, "ema");
-  run.ema->restore(run.state.ema_updates);
 }
 
 void warn_of_differences(const Run& run, const format::TrainState& was) {

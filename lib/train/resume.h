@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "lib/dist/group.h"
 #include "lib/format/train_state.h"
@@ -18,10 +19,11 @@ format::TrainState state_of_rank_0(dist::Group& group, const std::filesystem::pa
 // it. Throws core::RecipeError for another global batch, core::CheckpointError for other tensors.
 void restore(Run& run, const std::filesystem::path& checkpoint);
 
-// Fills the run's ema and its count from `checkpoint`; one that has none is warned about, and the
-// mean begins with the run's model. `same_ranks`: the checkpoint is of as many. Every rank calls
-// it.
-void restore_ema(Run& run, const std::filesystem::path& checkpoint, bool same_ranks);
+// Fills the run's means and their counts from `checkpoint`, where there is one; an ema that it has
+// not is warned about, and the mean begins with the run's model. `same_ranks`: the checkpoint is of
+// as many. Every rank calls it.
+void restore_means(Run& run, const std::optional<std::filesystem::path>& checkpoint,
+                   bool same_ranks);
 
 // Warns of what makes `run` another one than the run it goes on from, whose state was `was`.
 void warn_of_differences(const Run& run, const format::TrainState& was);

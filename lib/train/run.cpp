@@ -1,17 +1,30 @@
 #include "lib/train/run.h"
 
+#include <algorithm>
+
+#include "lib/train/mean_plan.h"
 #include "lib/train/plateau.h"
 
 namespace scaletrain::train {
 
 double Run::lr() const {
-  return lowered_lr(recipe, state, learner.schedule->lr(state.step + length.schedule_shift));
+  const auto scheduled = [this](std::int64_t step) {
+    return lowered_lr(recipe, state, learner.schedule->lr(step + length.schedule_shift));
+  };
+  const std::optional<optim::SwaLr> swa = plan_swa_lr(recipe, length);
+  if (!swa) return scheduled(state.step);
+  const std::int64_t left_at = std::clamp<std::int64_t>(swa->start, 0, state.step);
+  return optim::swa_lr(*swa, scheduled(left_at), state.step);
 }
 
-NamedTensors Run::ema_buffers() const {
+std::optional<double> Run::weight_decay() const {
+  return optim::scheduled_weight_decay(recipe.optimizer, state.step + length.schedule_shift,
+                                       length.total_steps + length.schedule_shift);
+}
+
+NamedTensors Run::buffers_of(const optim::Mean& mean) const {
   NamedTensors result;
-  if (!ema) return result;
-  for (const auto& [name, buffer] : learner.buffers()) result[name] = ema->tensors().at(name);
+  for (const auto& [name, buffer] : learner.buffers()) result[name] = mean.tensors().at(name);
   return result;
 }
 

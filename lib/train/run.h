@@ -3,12 +3,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "lib/core/beat.h"
 #include "lib/dist/mesh.h"
 #include "lib/engine/engine.h"
 #include "lib/format/train_state.h"
-#include "lib/optim/ema.h"
+#include "lib/optim/mean.h"
 #include "lib/parallel/placement.h"
 #include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
@@ -30,13 +32,15 @@ struct Run {
   Learner learner;
   std::unique_ptr<parallel::Placement> placement;
   std::unique_ptr<engine::Engine> engine;
-  std::unique_ptr<optim::Ema> ema;  // of the model; null where the recipe has none
+  std::vector<std::unique_ptr<optim::Mean>> means;  // of the model (lib/train/mean_plan.h)
 
   format::TrainState state;  // where training is; {} at a fresh start
   bool is_saved = false;     // `state` came from a checkpoint in the run's own folder
 
-  double lr() const;                 // of the next step
-  NamedTensors ema_buffers() const;  // of this rank; {} without an ema
+  double lr() const;                           // of the next step
+  std::optional<double> weight_decay() const;  // the same; nullopt: it does not change
+  // This rank's own of a mean.
+  NamedTensors buffers_of(const optim::Mean& mean) const;
   // On rank 0 the checkpoints' folder, which other nodes may not have.
   std::filesystem::path checkpoints() const;
 };

@@ -7,6 +7,7 @@
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
 #include "lib/train/evaluated_tensors.h"
+#include "lib/train/mean_plan.h"
 #include "lib/train/number_types.h"
 #include "lib/train/replicate.h"
 
@@ -34,11 +35,15 @@ checkpoint::Contents snapshot(Run& run) {
   contents.model = run.learner.tensors();
   for (auto& [name, tensor] : evaluated_tensors(run)) contents.model[name] = tensor;
   contents.buffers = gather_ranks(run.mesh->data(), buffers);
-  if (run.ema) {
-    const NamedTensors own = run.ema_buffers();
-    contents.ema = run.ema->tensors();
-    for (auto& [name, mean] : mean_over_ranks(run.mesh->data(), own)) contents.ema[name] = mean;
-    contents.ema_buffers = gather_ranks(run.mesh->data(), own);
+  for (const auto& mean : run.means) {
+    if (!has_begun(mean->plan(), run.state)) continue;
+    const NamedTensors own = run.buffers_of(*mean);
+    checkpoint::MeanContents& saved = contents.means[mean->plan().name];
+    saved.tensors = mean->tensors();
+    for (auto& [name, tensor] : mean_over_ranks(run.mesh->data(), own)) {
+      saved.tensors[name] = tensor;
+    }
+    saved.buffers = gather_ranks(run.mesh->data(), own);
   }
   contents.optimizer = run.learner.optimizer->state();
   contents.state = run.state;
@@ -62,7 +67,7 @@ std::optional<format::TrainState> load_best_model(Run& run) {
     if (is_sound(best)) {
       checkpoint::load_model(
           best, tensors, [&run] { run.beat.enter(core::Phase::kValidating); },
-          run.ema ? "" : "model");
+          run.recipe.ema ? "" : "model");
       at_hand = format::read_state(best);
     }
   }

@@ -136,10 +136,11 @@ at::Tensor StepRunner::weight(Batches& batches) {
   return (data.world_size() / targets.masked_fill(targets.eq(0), 1)).to(at::kFloat);
 }
 
-void StepRunner::run(std::int64_t step, double lr, double trained_s) {
+void StepRunner::run(std::int64_t step, double lr, double trained_s,
+                     std::optional<double> weight_decay) {
   parts_.beat.begin_step(step + 1);
   const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.world().rank());
-  StepFacts facts{.step = step, .lr = lr};
+  StepFacts facts{.step = step, .lr = lr, .weight_decay = weight_decay};
   Vote own{.stop = core::stop_reason(), .trained_s = trained_s};
   std::optional<VoteExchange> exchange;
   Batches batches(parts_, make_nan, facts, own);
@@ -186,9 +187,10 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
   parts_.mesh.world().check();  // what an aborted collective has left is no gradient
   const at::Tensor found_inf = optim::not_finite({loss_among(votes), norm});
   if (parts_.clip) optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm);
+  if (facts.weight_decay) parts_.optimizer.set_weight_decay(*facts.weight_decay);
   parts_.optimizer.step(facts.lr, found_inf);
   buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
-  if (parts_.ema != nullptr) parts_.ema->update(facts.step, found_inf);
+  for (optim::Mean* const mean : parts_.means) mean->update(facts.step, found_inf);
   parts_.precision.update(found_inf);
   return norm;
 }

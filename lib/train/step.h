@@ -10,7 +10,7 @@
 #include "lib/data/loader/batch_stream.h"
 #include "lib/dist/mesh.h"
 #include "lib/engine/engine.h"
-#include "lib/optim/ema.h"
+#include "lib/optim/mean.h"
 #include "lib/optim/optimizer.h"
 #include "lib/optim/sam.h"
 #include "lib/precision/precision.h"
@@ -26,7 +26,8 @@ namespace scaletrain::train {
 struct StepFacts {
   std::int64_t step = 0;  // from 0
   double lr = 0;
-  double data_s = 0;  // wait for data
+  std::optional<double> weight_decay = {};  // where it changes
+  double data_s = 0;                        // wait for data
   data::StageTimes stages = {};
   std::vector<data::BadSample> bad_samples = {};  // of a rank that counts samples
 };
@@ -60,7 +61,7 @@ struct StepParts {
   recipe::BatchPlan batch;
   std::optional<recipe::Clip> clip;
   std::optional<recipe::Sam> sam = std::nullopt;
-  optim::Ema* ema = nullptr;  // null: there is none
+  std::vector<optim::Mean*> means = {};
 };
 
 class StepRunner {
@@ -69,8 +70,9 @@ class StepRunner {
   StepRunner(StepParts parts, bool late);
 
   // Queues step number `step` (from 0) at learning rate `lr`, on a CPU runs it; `trained_s` is this
-  // rank's training time. Reads no value of a tensor.
-  void run(std::int64_t step, double lr, double trained_s);
+  // rank's training time. A `weight_decay` holds from here on. Reads no value of a tensor.
+  void run(std::int64_t step, double lr, double trained_s,
+           std::optional<double> weight_decay = std::nullopt);
 
   // The oldest step's result that is due, each once: of the step that was run last, or when late of
   // the one before it. nullopt: none is.

@@ -19,11 +19,17 @@ namespace {
 constexpr std::int64_t kFirstSteps = 3;  // which allocate what lasts, and choose kernels
 constexpr std::int64_t kMeasuredSteps = 2;
 
+// With images as large as they become.
+recipe::Recipe grown(recipe::Recipe recipe) {
+  recipe.data.resize_ramp.reset();
+  return recipe;
+}
+
 // A run that takes steps and does nothing else.
 class Stepper {
  public:
   Stepper(recipe::Recipe recipe, const core::WorkerEnv& env, const nn::Factories& models)
-      : run_(build_run(std::move(recipe), env, std::nullopt, {}, models)),
+      : run_(build_run(grown(std::move(recipe)), env, std::nullopt, {}, models)),
         steps_(step_parts(*run_), /*late=*/!run_->group->device().is_cpu()) {}
 
   Run& run() { return *run_; }

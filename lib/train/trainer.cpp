@@ -12,7 +12,9 @@
 #include "lib/train/beating_disk.h"
 #include "lib/train/build.h"
 #include "lib/train/early_stopping.h"
-#include "lib/train/ema_in_place.h"
+#include "lib/train/mean_in_place.h"
+#include "lib/train/mean_plan.h"
+#include "lib/train/means.h"
 #include "lib/train/plateau.h"
 #include "lib/train/ranking.h"
 #include "lib/train/snapshot.h"
@@ -25,6 +27,9 @@ constexpr int kMaxSkippedInARow = 10;  // then training has diverged
 }  // namespace
 
 StepParts step_parts(Run& run) {
+  std::vector<optim::Mean*> means;
+  means.reserve(run.means.size());
+  for (const auto& mean : run.means) means.push_back(mean.get());
   return {.mesh = *run.mesh,
           .beat = run.beat,
           .batches = *run.sets.train.stream,
@@ -36,7 +41,7 @@ StepParts step_parts(Run& run) {
           .batch = run.batch,
           .clip = run.recipe.clip,
           .sam = run.recipe.sam,
-          .ema = run.ema.get()};
+          .means = std::move(means)};
 }
 
 Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
@@ -80,7 +85,7 @@ core::ExitCode Trainer::run() {
 void Trainer::train_step() {
   format::TrainState& state = run_->state;
   const core::SteadyTime start = core::now();
-  steps_.run(state.step, run_->lr(), state.trained_s);
+  steps_.run(state.step, run_->lr(), state.trained_s, run_->weight_decay());
   const std::optional<StepResult> result = steps_.next();
   busy_s_ += core::seconds_since(start);
   ++state.step;
@@ -125,7 +130,7 @@ void Trainer::collect(const StepResult& result) {
   const bool last = step == run_->length.total_steps || result.stop != core::StopReason::kNone;
   const bool due = last || log_every_.due(step, seconds_before, seconds_);
   if (!result.finite) count_skipped(result);
-  if (result.finite && run_->ema && run_->ema->is_due(result.facts.step)) ++state.ema_updates;
+  if (result.finite) count_updates(*run_, result.facts.step);
   reporter_.step(result, seconds, std::exchange(first_, false), due);
   if (const std::optional<SlowRanks> slow = stragglers_.step(step)) reporter_.slow(*slow);
   if (result.finite) skipped_in_a_row_ = 0;
@@ -142,11 +147,11 @@ void Trainer::count_skipped(const StepResult& result) {
       "before are kept");
 }
 
-std::optional<EvalResult> Trainer::measure(task::Split split, Weights weights,
+std::optional<EvalResult> Trainer::measure(task::Split split, const optim::Mean* mean,
                                            const format::TrainState& model) {
   run_->beat.enter(core::Phase::kValidating);
-  std::optional<EmaInPlace> ema;
-  if (weights == Weights::kEma) ema.emplace(*run_);
+  std::optional<MeanInPlace> in_place;
+  if (mean != nullptr) in_place.emplace(*run_, *mean);
   EvalResult result = evaluate(*run_, split);
   bad_samples_.record(result.bad_samples);
   if (result.stop != core::StopReason::kNone) {
@@ -155,24 +160,28 @@ std::optional<EvalResult> Trainer::measure(task::Split split, Weights weights,
   }
   const std::string name = task::name_of(split, run_->recipe.data);
   // What is tested is the run's result, whichever weights that are.
-  const bool is_beside = weights == Weights::kEma && split != task::Split::kTest;
-  reporter_.eval(is_beside ? "ema/" + name : name, result, model);
+  const bool is_beside = mean != nullptr && split != task::Split::kTest;
+  reporter_.eval(is_beside ? fmt::format("{}/{}", mean->plan().name, name) : name, result, model);
   bad_samples_.check(name, result.skipped, result.skipped + result.count);
   return result;
 }
 
-std::optional<EvalResult> Trainer::measure_both(task::Split split) {
-  std::optional<EvalResult> of_model = measure(split, Weights::kModel, run_->state);
-  if (!of_model || !run_->ema) return of_model;
-  std::optional<EvalResult> of_ema = measure(split, Weights::kEma, run_->state);
-  if (!of_ema) return std::nullopt;
-  return counts_ema(run_->recipe) ? of_ema : of_model;
+std::optional<EvalResult> Trainer::measure_all(task::Split split) {
+  std::optional<EvalResult> counted = measure(split, nullptr, run_->state);
+  for (const auto& mean : run_->means) {
+    if (!counted) break;
+    if (!has_begun(mean->plan(), run_->state)) continue;
+    std::optional<EvalResult> of_mean = measure(split, mean.get(), run_->state);
+    const bool counts = mean == run_->means.front() && counts_ema(run_->recipe);
+    if (counts || !of_mean) counted = std::move(of_mean);
+  }
+  return counted;
 }
 
 bool Trainer::look_at_extra() {
   const std::size_t count = run_->recipe.data.extra.size();
   for (std::size_t i = 0; i < count; ++i) {
-    if (!measure_both(task::extra_split(i))) return false;
+    if (!measure_all(task::extra_split(i))) return false;
   }
   return true;
 }
@@ -185,7 +194,7 @@ bool Trainer::validate() {
   std::optional<EvalResult> result;
   state.validation_due = !look_at_extra();  // then the run that goes on does all of it
   if (!state.validation_due && has_val) {
-    result = measure_both(task::Split::kVal);
+    result = measure_all(task::Split::kVal);
     state.validation_due = !result;
   }
   if (state.validation_due) return false;
@@ -227,17 +236,20 @@ void Trainer::save() {
 }
 
 bool Trainer::test() {
+  if (const optim::Mean* const mean = final_mean(*run_)) {
+    return measure(task::Split::kTest, mean, run_->state).has_value();
+  }
   const std::vector<format::RankedStep>& best = run_->state.best_steps;
   const bool is_last = best.empty() || best.front().step == run_->state.step;
   std::optional<format::TrainState> loaded;
   if (!is_last) loaded = load_best_model(*run_);
-  if (loaded) return measure(task::Split::kTest, Weights::kModel, *loaded).has_value();
-  const Weights weights = run_->ema ? Weights::kEma : Weights::kModel;
-  return measure(task::Split::kTest, weights, run_->state).has_value();
+  if (loaded) return measure(task::Split::kTest, nullptr, *loaded).has_value();
+  const optim::Mean* const ema = run_->recipe.ema ? run_->means.front().get() : nullptr;
+  return measure(task::Split::kTest, ema, run_->state).has_value();
 }
 
 // Validates and saves what training ended with, then tests once: the best checkpoint, where
-// validation chose one, otherwise the last.
+// validation chose one, otherwise the last; of an swa its mean.
 core::ExitCode Trainer::finish() {
   validate_saved();
   if (stop_ != core::StopReason::kNone) return stop();

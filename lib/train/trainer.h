@@ -47,13 +47,12 @@ class Trainer {
   void drain();                            // the same of all that were queued
   void report_late();                      // what the ranks exchanged after an earlier step
   void count_skipped(const StepResult& result);
-  // Of which weights a set is looked at.
-  enum class Weights { kModel, kEma };
-  // nullopt where a stop cut it short. `model` is where training stood with the model at hand.
-  std::optional<EvalResult> measure(task::Split split, Weights weights,
+  // Of the model, or of one of its means; nullopt where a stop cut it short. `model` is where
+  // training stood with the model at hand.
+  std::optional<EvalResult> measure(task::Split split, const optim::Mean* mean,
                                     const format::TrainState& model);
-  // Of the model and of its ema, where there is one; the result of that which chooses the best.
-  std::optional<EvalResult> measure_both(task::Split split);
+  // Of the model and of its means; the result of that which chooses the best.
+  std::optional<EvalResult> measure_all(task::Split split);
   bool look_at_extra();  // at the sets of data.extra; false where a stop cut it short
   bool validate();       // whether this is among the best that are kept
   bool rank_validation(const EvalResult& result);  // the same

@@ -121,8 +121,11 @@ TEST_CASE("each rank's buffers are a file of their own, where there are any") {
 TEST_CASE("a mean of the weights has files of its own, and is loaded where it is asked for") {
   const test::TemporaryFolder run;
   Contents contents = make_contents(1);
-  contents.ema = make_contents(5).model;
-  contents.ema_buffers = {{"mean", at::arange(6, at::kFloat).view({3, 2})}};
+  MeanContents& mean = contents.means["ema"];
+  mean.tensors = make_contents(5).model;
+  mean.buffers = {{"mean", at::arange(6, at::kFloat).view({3, 2})}};
+  contents.means["ema:0.5"].tensors = make_contents(6).model;
+  contents.means["swa"].tensors = make_contents(7).model;
   const fs::path path = save(core::system_disk(), run.path, contents, 2);
   CHECK(format::verify_checkpoint(path).files.contains("ema_buffers.safetensors"));
   auto model = make_contents(9).model;
@@ -130,14 +133,19 @@ TEST_CASE("a mean of the weights has files of its own, and is loaded where it is
   CHECK(same(model, contents.model));
   load_model(
       path, model, [] {}, "ema");
-  CHECK(same(model, contents.ema));
+  CHECK(same(model, mean.tensors));
+  for (const std::string other : {"ema:0.5", "swa"}) {
+    load_model(
+        path, model, [] {}, other);
+    CHECK(same(model, contents.means.at(other).tensors));
+  }
   std::map<std::string, at::Tensor> buffers{{"mean", at::zeros({3, 2})}};
   load_buffers(path, buffers);  // the model has none
   CHECK(at::equal(buffers.at("mean"), at::zeros({3, 2})));
   load_buffers(path, buffers, "ema");
-  CHECK(same(buffers, contents.ema_buffers));
+  CHECK(same(buffers, mean.buffers));
 
-  contents.ema.at("fc.weight").data().fill_(HUGE_VAL);
+  mean.tensors.at("fc.weight").data().fill_(HUGE_VAL);
   CHECK(test::message_of<core::DivergedError>(
             [&] { save(core::system_disk(), run.path, contents, 2); }) != "nothing was thrown");
 }

@@ -65,6 +65,34 @@ class MeanTest(support.RunTestCase):
                 self.assertTrue(torch.equal(value, exported[tensor]), tensor)
         self.assertNotEqual(lines["ema/val"]["loss"], lines["val"]["loss"])
 
+    def test_commands_take_one_of_several_means_and_the_equal_one(self):
+        model = {"name": "mlp", "num_classes": 10, "hidden": 32, "layers": 1}
+        for keys, names in (({"ema": {"decay": [0.9, 0.5]}}, ("ema:0.9", "ema:0.5")),
+                            ({"swa": {"start": {"steps": 2}, "every": {"steps": 1}}}, ("swa",))):
+            name = next(iter(keys))
+            self.run_scaletrain("launch", self.recipe(name, model=model, **keys))
+            run = self.folder / name
+            lines = {r["split"]: r for r in support.records(run, "eval") if r["step"] == STEPS}
+            for weights in names:
+                taken = "ema" if weights == "ema:0.9" else weights
+                found = json.loads(self.run_scaletrain("eval", run, "--json", "--weights",
+                                                       weights).stdout)
+                self.assertEqual(taken, found["weights"])
+                self.assertEqual(lines[f"{taken}/val"]["loss"], found["measures"]["loss"])
+                out = self.folder / f"export-{weights.replace(':', '-')}"
+                self.run_scaletrain("checkpoint", "export", run, out, "--to", "safetensors",
+                                    "--weights", weights)
+                file = self.checkpoint(name) / f"{taken.replace(':', '-')}.safetensors"
+                exported = load_file(out / "model.safetensors")
+                for tensor, value in load_file(file).items():
+                    self.assertTrue(torch.equal(value, exported[tensor]), tensor)
+            self.assertEqual(len(names) + 1, len({line["loss"] for line in lines.values()}))
+            self.run_scaletrain("checkpoint", "verify", run)
+        done = self.run_scaletrain("eval", self.folder / "ema", "--weights", "ema:0.7", expect=65)
+        self.assertIn("has no ema:0.7 of the weights\n  use one of: ema:0.9, ema:0.5", done.stderr)
+        done = self.run_scaletrain("eval", self.folder / "ema", "--weights", "mean", expect=2)
+        self.assertIn("mean is not model, ema, ema:DECAY such as ema:0.999, or swa", done.stderr)
+
     def test_sam_gives_the_same_on_any_number_of_ranks_and_micro_batches(self):
         # Without BatchNorm, whose statistics are of a rank.
         losses = {}

@@ -28,23 +28,6 @@ std::string damage_of(const fs::path& checkpoint) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint's weights are its mean where it has one, or what is named") {
-  const test::TemporaryFolder run;
-  const fs::path plain = publish_sensible(run.path, 1);
-  test::Sensible contents(2);
-  contents.has_mean = true;
-  const fs::path averaged = test::publish(run.path, contents, 2);
-  CHECK(weights_file(plain, "") == plain / "model.safetensors");
-  CHECK(weights_file(plain, "model") == plain / "model.safetensors");
-  CHECK(weights_file(averaged, "") == averaged / "ema.safetensors");
-  CHECK(weights_file(averaged, "ema") == averaged / "ema.safetensors");
-  CHECK(weights_file(averaged, "model") == averaged / "model.safetensors");
-  CHECK(message_of<core::CheckpointError>([&] { weights_file(plain, "ema"); }) ==
-        plain.string() +
-            ": has no ema of the weights\n  use its model, or a checkpoint of a run whose recipe "
-            "has an ema");
-}
-
 TEST_CASE("a checkpoint without files of its own process is found by run, folder, link and name") {
   const test::TemporaryFolder run;
   CHECK(find_checkpoint(run.path, ignore) == std::nullopt);

@@ -82,6 +82,8 @@ TEST_CASE("each field that cannot be true beside the others is named") {
        }},
       {"ema_updates: is 50 after 50 steps, 1 left out",
        [](TrainState& state) { state.ema_updates = 50; }},
+      {"swa_updates: is 51 after 50 steps, 1 left out",
+       [](TrainState& state) { state.swa_updates = 51; }},
       {"stopping_step: is 51 after 50 steps", [](TrainState& state) { state.stopping_step = 51; }},
       {"plateau_step: is 51 after 50 steps", [](TrainState& state) { state.plateau_step = 51; }},
       {"skipped_steps: is 51 of 50 steps", [](TrainState& state) { state.skipped_steps = 51; }},

@@ -37,6 +37,7 @@ TrainState make_state() {
           .plateau_cooldown = 2,
           .plateau_drops = 4,
           .ema_updates = 1198,
+          .swa_updates = 12,
           .skipped_steps = 2,
           .skipped_samples = 31,
           .set_samples = 1400,
@@ -85,6 +86,7 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.no_better == 3);
   CHECK(read.plateau_best == 0.125);
   CHECK(read.ema_updates == 1198);
+  CHECK(read.swa_updates == 12);
   CHECK(read.seen_s == 0.25);
   CHECK(read.set_samples == 1400);
   CHECK(read.per_device == 16);
@@ -94,7 +96,7 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.shard_digests == make_state().shard_digests);
   CHECK(text.find("\"order_digest\":\"fedcba9876543210\"") != std::string::npos);
   CHECK(nlohmann::json::parse(text).at("format") == 1);
-  CHECK(nlohmann::json::parse(text).size() == 44);  // what TrainState has, and format
+  CHECK(nlohmann::json::parse(text).size() == 45);  // what TrainState has, and format
 }
 
 TEST_CASE("a field that is wrong, missing or unknown is named") {

@@ -1,13 +1,15 @@
 // The running mean of weights, clipping and SAM on given tensors, which regularisation_test.py does
 // with timm's and PyTorch's:
-//   regularisation_program ema RECIPE MODELS OUT: MODELS has each tensor of the model [steps, ...]
-//     and "found_inf" [steps]; the mean begins with the first and is updated with each;
+//   regularisation_program mean RECIPE MODELS OUT: MODELS has each tensor of the model [steps, ...]
+//     and "found_inf" [steps]; the recipe's ema or swa begins with the first and is updated with
+//     each;
 //   regularisation_program clip RECIPE PARAMETERS GRADIENTS OUT: of the head is what "head."
 //   begins; regularisation_program sam RECIPE PARAMETERS INPUTS OUT: steps of SGD on the loss
 //   below.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -15,7 +17,7 @@
 
 #include "lib/core/error.h"
 #include "lib/optim/clip.h"
-#include "lib/optim/ema.h"
+#include "lib/optim/mean.h"
 #include "lib/optim/norm.h"
 #include "lib/optim/sam.h"
 #include "lib/recipe/load.h"
@@ -33,12 +35,21 @@ void average(const recipe::Recipe& recipe, const std::string& input, const std::
   const at::Tensor found_inf = steps.extract("found_inf").mapped();
   Tensors model;
   for (const auto& [name, tensor] : steps) model[name] = tensor[0].clone();
-  optim::Ema ema(*recipe.ema, model);
+  optim::MeanPlan plan;
+  if (recipe.ema) {
+    plan = {.decay = recipe.ema->decay.front(),
+            .warmup = recipe.ema->warmup,
+            .every = recipe.ema->every};
+  } else {
+    plan = {.start = std::llround(recipe.swa->start->value),
+            .every = std::llround(recipe.swa->every.value)};
+  }
+  optim::Mean mean(plan, model);
   for (std::int64_t step = 0; step < found_inf.size(0); ++step) {
     for (const auto& [name, tensor] : model) tensor.copy_(steps.at(name)[step]);
-    ema.update(step, found_inf[step]);
+    mean.update(step, found_inf[step]);
   }
-  write_tensors(out, ema.tensors());
+  write_tensors(out, mean.tensors());
 }
 
 std::vector<units::NamedParameter> named(const Tensors& parameters) {
@@ -97,7 +108,7 @@ int run(const std::vector<std::string>& arguments) {
   const std::string command = arguments.empty() ? "" : arguments[0];
   if (arguments.size() < 2) return 2;
   const recipe::Recipe recipe = recipe::load_recipe(arguments[1]);
-  if (command == "ema" && arguments.size() == 4) {
+  if (command == "mean" && arguments.size() == 4) {
     average(recipe, arguments[2], arguments[3]);
   } else if (command == "clip" && arguments.size() == 5) {
     clip(recipe, arguments[2], arguments[3], arguments[4]);

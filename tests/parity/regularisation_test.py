@@ -12,7 +12,7 @@ import unittest
 import torch
 from safetensors.torch import load_file, save_file
 from timm.utils import ModelEmaV3, adaptive_clip_grad
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn, get_swa_multi_avg_fn
 
 PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "regularisation_program"
 STEPS = 12
@@ -58,7 +58,7 @@ def trained_models():
 
 
 class EmaTest(unittest.TestCase):
-    def compare(self, keys, update, left_out=()):
+    def compare(self, keys, update, left_out=(), kind="ema", is_due=None):
         """`update` is given the peer's model, as it is after a step, and the number of that step."""
         states = trained_models()
         for step in left_out:  # as a step that is left out: the weights of before, by chance finite
@@ -66,11 +66,12 @@ class EmaTest(unittest.TestCase):
         peer = network()
         for step, state in enumerate(states):
             peer.load_state_dict(state)
-            if step not in left_out and (step + 1) % keys.get("every", 1) == 0:
+            due = is_due(step) if is_due else (step + 1) % keys.get("every", 1) == 0
+            if step not in left_out and due:
                 update(peer)
         found_inf = torch.zeros(STEPS).index_fill_(0, torch.tensor(left_out, dtype=torch.long), 1)
         stacked = {name: torch.stack([state[name] for state in states]) for name in states[0]}
-        return run("ema", {"ema": keys}, {**stacked, "found_inf": found_inf})
+        return run("mean", {kind: keys}, {**stacked, "found_inf": found_inf})
 
     def check(self, ours, expected):
         self.assertEqual(ours.keys(), expected.keys())
@@ -97,6 +98,16 @@ class EmaTest(unittest.TestCase):
         self.assertEqual(STEPS, ours.pop("1.num_batches_tracked").item())
         expected.pop("1.num_batches_tracked")
         self.check(ours, expected)
+
+    def test_an_equal_mean_is_pytorchs(self):
+        for left_out in ((), LEFT_OUT):
+            average = AveragedModel(network(), multi_avg_fn=get_swa_multi_avg_fn())
+            # The weights after steps 3, 5, 7, ...
+            ours = self.compare({"start": {"steps": 3}, "every": {"steps": 2}},
+                                average.update_parameters, left_out, "swa",
+                                lambda step: step >= 2 and step % 2 == 0)
+            expected = dict(average.module.named_parameters())
+            self.check({name: ours[name] for name in expected}, expected)
 
 
 SHAPES = {"bias": (5,), "scalar": (), "matrix": (6, 4), "kernel": (4, 3, 3, 3), "head.weight": (2, 3),

@@ -8,8 +8,10 @@ import subprocess
 import tempfile
 import unittest
 
+import numpy as np
 import torch
 from torch.optim import lr_scheduler as lr
+from torch.optim.swa_utils import SWALR
 from transformers import get_inverse_sqrt_schedule, get_wsd_schedule
 
 PROGRAM = os.path.join(os.environ["SCALETRAIN_BIN"], "schedule_program")
@@ -90,7 +92,7 @@ CASES = {
 }
 
 
-def ours(decay, warmup):
+def ours(decay, warmup, **keys):
     schedule = {"decay": decay}
     if warmup:
         schedule["warmup"] = {"steps": warmup}
@@ -101,6 +103,7 @@ def ours(decay, warmup):
         "steps": TOTAL,
         "optimizer": {"name": "sgd", "lr": PEAK},
         "schedule": schedule,
+        **keys,
     }
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "recipe.json")
@@ -112,7 +115,8 @@ def ours(decay, warmup):
         )
     if done.returncode:
         raise AssertionError(done.stderr)
-    return [float(line) for line in done.stdout.split()]
+    rows = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+    return [row[0] if len(row) == 1 else row for row in rows]
 
 
 def pytorch(make, warmup):
@@ -143,6 +147,39 @@ class ScheduleTest(unittest.TestCase):
                             math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-15),
                             f"step {step}: {a} against {b}",
                         )
+
+    def test_the_rate_while_weights_are_averaged_is_pytorchs(self):
+        start = 20
+        for anneal in (0, 1, 15):
+            for strategy in ("cos", "linear"):
+                with self.subTest(anneal=anneal, strategy=strategy):
+                    mine = ours({"name": "cosine"}, 0, swa={
+                        "start": {"steps": start}, "lr": 0.05, "anneal": {"steps": anneal},
+                        "anneal_strategy": strategy})
+                    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=PEAK)
+                    scheduler = lr.CosineAnnealingLR(optimizer, T_max=TOTAL)
+                    rates = []
+                    for step in range(TOTAL):
+                        if step == start:
+                            averaging = SWALR(optimizer, swa_lr=0.05, anneal_epochs=anneal,
+                                              anneal_strategy=strategy)
+                        if step >= start and (anneal == 0 or step > start):
+                            averaging.step()
+                        rates.append(optimizer.param_groups[0]["lr"])
+                        optimizer.step()
+                        if step < start:
+                            scheduler.step()
+                    for step, (a, b) in enumerate(zip(mine, rates)):
+                        self.assertTrue(math.isclose(a, b, rel_tol=1e-9), f"{step}: {a} against {b}")
+
+    def test_the_weight_decay_is_dinos_cosine_scheduler(self):
+        mine = ours({"name": "constant"}, 0, optimizer={
+            "name": "adamw", "lr": PEAK, "weight_decay": 0.04, "weight_decay_end": 0.4})
+        # main_dino.py: cosine_scheduler(weight_decay, weight_decay_end, epochs, steps per epoch)
+        steps = np.arange(TOTAL)
+        dino = 0.4 + 0.5 * (0.04 - 0.4) * (1 + np.cos(np.pi * steps / len(steps)))
+        for (_, decay), expected in zip(mine, dino):
+            self.assertTrue(math.isclose(decay, expected, rel_tol=1e-12))
 
 
 if __name__ == "__main__":

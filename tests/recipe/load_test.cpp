@@ -127,7 +127,7 @@ r.json:5: /optimizer: "lr" is missing
 r.json:5: /optimizer/beta1: 1 is out of range
   use a number of at least 0 and below 1
 r.json:5: /optimizer/learning_rate: "learning_rate" is not a key here
-  use one of: name, lr, weight_decay, decay_norm_and_bias, layer_decay, lr_base_batch, lr_scaling, groups, centralize_gradients, beta1, beta2, eps
+  use one of: name, lr, weight_decay, weight_decay_end, decay_norm_and_bias, layer_decay, lr_base_batch, lr_scaling, groups, centralize_gradients, beta1, beta2, eps
 r.json:6: /presicion: "presicion" is not a key here
   did you mean "precision"?
 r.json:7: /loss/label_smoothing: "lots" is not a number
@@ -145,7 +145,8 @@ TEST_CASE("an empty object is told everything that it lacks") {
       "vit_base, vit_large, convnext_tiny, convnext_small, convnext_base, mobilenet_v3_small, "
       "mobilenet_v3_large, mlp, gpt2, llama, torchscript (what is trained)\n"
       "r.json:1: \"data\" is missing\n"
-      "  add \"data\": an object with keys of: train, val, test, extra, image_size, eval_resize, "
+      "  add \"data\": an object with keys of: train, val, test, extra, image_size, resize_ramp, "
+      "eval_resize, "
       "eval_filter, context, token_bytes, document_attention, threads, prefetch, "
       "shuffle_shards, order, lanes, samples_per_epoch, bad_samples, index_cache, cache, "
       "normalize, "

@@ -44,6 +44,7 @@ TEST_CASE("a language model reads tokens, and tokens are not mixed") {
 TEST_CASE("keys for images are named as idle beside tokens") {
   for (const auto& [setting, key] : std::vector<std::pair<std::string, std::string>>{
            {"data.image_size=32", "/data/image_size"},
+           {R"(data.resize_ramp={"from": 8, "over": {"steps": 1}})", "/data/resize_ramp"},
            {"data.eval_resize=300", "/data/eval_resize"},
            {"data.eval_filter=bicubic", "/data/eval_filter"},
            {"data.bad_samples.max_rate=0.5", "/data/bad_samples"},

@@ -54,7 +54,8 @@ const std::vector<std::vector<std::string>>& choices() {
           "lr_scaling": "sqrt", "layer_decay": 0.75, "centralize_gradients": true})",
        R"(optimizer={"name": "muon", "lr": 0.02, "adjust_lr_fn": "match_rms_adamw", "groups":
           [{"match": "*.bias", "lr_scale": 2}, {"match": "head.*", "weight_decay": 0}]})",
-       R"(optimizer={"name": "sgd", "lr": 1, "weight_decay": 1e-4, "decay_norm_and_bias": true})"},
+       R"(optimizer={"name": "sgd", "lr": 1, "weight_decay": 1e-4, "weight_decay_end": 0,
+          "decay_norm_and_bias": true})"},
       {R"(schedule.decay={"name": "step", "every_epochs": 0.5})",
        R"(schedule.decay={"name": "multi_step", "milestones": [1, 2.5]})",
        R"(schedule.decay={"name": "polynomial", "power": 2})", "schedule=cosine"},
@@ -63,7 +64,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"schedule.plateau={}", R"(schedule.plateau={"metric": "loss", "min_lr": 1e-7})"},
       {"clip.norm=0.5", "clip.value=0.1", "clip.adaptive=0.01", "clip=null"},
       {"sam={}", R"(sam={"rho": 2, "adaptive": true})"},
-      {"ema={}", R"(ema={"decay": 0.5, "warmup": true, "every": 7})"},
+      {"ema={}", R"(ema={"decay": 0.5, "warmup": true, "every": 7})", "ema.decay=[0.5, 0.9]"},
       {"early_stopping={}", R"(early_stopping={"metric": "loss", "min_delta": 0.1})"},
       {"checkpoint.best.weights=model"},
       {"recompute=all", "recompute=none", "recompute.every=2", R"(recompute.match=["h.*", "stem"])",

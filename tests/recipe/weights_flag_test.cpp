@@ -1,6 +1,7 @@
 #include "lib/recipe/weights_flag.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -19,7 +20,11 @@ TEST_CASE("a command takes the model, its mean, or the one there is") {
   CHECK(weights("").empty());
   CHECK(weights("--weights ema") == "ema");
   CHECK(weights("--weights model") == "model");
-  CHECK_THROWS(weights("--weights mean"));
+  CHECK(weights("--weights swa") == "swa");
+  CHECK(weights("--weights ema:0.999") == "ema:0.999");
+  for (const char* const wrong : {"mean", "ema:", "ema:1", "ema:-0.5", "ema:fast"}) {
+    CHECK_THROWS(weights(fmt::format("--weights {}", wrong)));
+  }
 }
 
 }  // namespace scaletrain::recipe

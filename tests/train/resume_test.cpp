@@ -100,14 +100,14 @@ TEST_CASE("each rank goes on with the ema of its own buffers, and with its count
   const auto first = [](const at::Tensor& tensor) { return tensor.flatten()[0].item<double>(); };
   const auto save_filled = [&](const core::WorkerEnv& env) {
     const auto run = build_run(recipe, env, std::nullopt, {});
-    for (const auto& [name, tensor] : run->ema->tensors()) tensor.fill_(0.25);
-    run->ema_buffers().at(mean).fill_(0.25 + env.rank);
+    for (const auto& [name, tensor] : run->means[0]->tensors()) tensor.fill_(0.25);
+    run->buffers_of(*run->means[0]).at(mean).fill_(0.25 + env.rank);
     run->state.step = run->state.step_in_epoch = 2;
     run->state.samples = 16;
     run->state.ema_updates = 2;
     const checkpoint::Contents contents = snapshot(*run);
     if (env.rank == 0) checkpoint::save(core::system_disk(), recipe.output, contents, 3);
-    return fmt::format("{}", first(contents.ema.at(mean)));
+    return fmt::format("{}", first(contents.means.at("ema").tensors.at(mean)));
   };
   for (const auto& result : testing::run_ranks({.world_size = 2}, save_filled)) {
     CHECK(result.text == "0.75");
@@ -115,10 +115,10 @@ TEST_CASE("each rank goes on with the ema of its own buffers, and with its count
   const fs::path path = fs::path(recipe.output) / "checkpoints/step-00000002";
   const auto go_on = [&](const core::WorkerEnv& env) {
     const auto run = build_run(recipe, env, path, {});
-    const double own = first(run->ema_buffers().at(mean)) - env.rank;
+    const double own = first(run->buffers_of(*run->means[0]).at(mean)) - env.rank;
     run->learner.tensors().at(weight).fill_(1);
-    run->ema->update(2, at::zeros({}));  // 1 - 3^(-2/3) of 0.25 is kept
-    return fmt::format("{} {:.4f}", own, first(run->ema->tensors().at(weight)));
+    run->means[0]->update(2, at::zeros({}));  // 1 - 3^(-2/3) of 0.25 is kept
+    return fmt::format("{} {:.4f}", own, first(run->means[0]->tensors().at(weight)));
   };
   for (const auto& result : testing::run_ranks({.world_size = 2}, go_on)) {
     CHECK(result.text == "0.25 0.6106");

@@ -1,9 +1,14 @@
 #include "tests/train/run_support.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "lib/format/rgb8.h"
 #include "lib/recipe/load.h"
+#include "lib/train/trainer.h"
 #include "tests/dist/ranks.h"
 #include "tests/format/tar_support.h"
 
@@ -41,6 +46,30 @@ recipe::Recipe TinyRun::recipe(const std::vector<std::string>& changes) const {
         "output": "{0}/run"}})",
                   folder_.path.string()),
       "tiny.json", changes);
+}
+
+std::string ended(const recipe::Recipe& recipe, const std::optional<std::filesystem::path>& resume,
+                  core::WorkerEnv env) {
+  env.console_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  std::filesystem::create_directories(recipe.output);
+  if (env.rank == 0) {
+    std::ofstream(std::filesystem::path(recipe.output) / "recipe.json") << recipe::to_json(recipe);
+  }
+  train::Trainer trainer(recipe, env, resume, {});
+  const auto code = trainer.run();
+  return fmt::format("code {} after step {}", static_cast<int>(code), trainer.step());
+}
+
+std::string lines(const std::filesystem::path& run) {
+  std::ifstream stream(run / "metrics.jsonl");
+  std::string text;
+  for (std::string line; std::getline(stream, line);) {
+    const nlohmann::json json = nlohmann::json::parse(line);
+    const std::string split = json.value("split", "");
+    text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", json.at("event").get<std::string>(),
+                        split.empty() ? "" : " " + split, json.at("step").get<int>());
+  }
+  return text;
 }
 
 std::string said_apart(const std::function<std::string()>& body) {

@@ -1,10 +1,13 @@
 // A small run for tests: an mlp on a few raw images, all in a folder of its own.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lib/core/worker_env.h"
 #include "lib/recipe/recipe.h"
 #include "tests/temporary_folder.h"
 
@@ -21,6 +24,14 @@ class TinyRun {
  private:
   test::TemporaryFolder folder_;
 };
+
+// Trains `recipe` in this process: "code 0 after step 4".
+std::string ended(const recipe::Recipe& recipe,
+                  const std::optional<std::filesystem::path>& resume = std::nullopt,
+                  core::WorkerEnv env = {});
+
+// "train 1, eval val 4, ..." of metrics.jsonl in a run's folder.
+std::string lines(const std::filesystem::path& run);
 
 // What `body` says in a process of its own: it may start threads, the test process may not.
 std::string said_apart(const std::function<std::string()>& body);

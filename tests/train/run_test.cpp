@@ -18,6 +18,17 @@ TEST_CASE("a run's learning rate follows its place in the schedule, not the step
   CHECK(run.lr() == doctest::Approx(0.075));
 }
 
+TEST_CASE("a run's weight decay goes to its end over the whole schedule") {
+  const testing::TinyRun tiny;
+  Run run;
+  run.recipe = tiny.recipe();
+  run.length = {.steps_per_epoch = 6, .total_steps = 6, .schedule_shift = 2};
+  CHECK_FALSE(run.weight_decay().has_value());
+  run.recipe = tiny.recipe({"optimizer.weight_decay_end=0.4"});
+  run.state.step = 2;
+  CHECK(*run.weight_decay() == doctest::Approx(0.2));  // 4 of 8 steps from 0 to 0.4
+}
+
 TEST_CASE("checkpoints lie in the run's folder") {
   Run run;
   run.recipe.output = "runs/tiny";

@@ -139,6 +139,9 @@ class Remembers : public optim::Optimizer {
     if (found_inf->item<double>() != 0) return;
     said += fmt::format("lr {} gradient {:g};", lr, parameter_.grad().item<double>());
   }
+  void set_weight_decay(double weight_decay) override {
+    said += fmt::format("decay {} ", weight_decay);
+  }
   std::map<std::string, at::Tensor> state() override { return {}; }
 
   std::string said;

@@ -23,8 +23,8 @@ struct Wanted {
   std::int64_t accumulate = 2;
   std::optional<recipe::Clip> clip = std::nullopt;
   std::optional<recipe::Sam> sam = std::nullopt;
-  std::optional<recipe::Ema> ema = std::nullopt;
-  bool squared = false;  // the loss
+  std::optional<double> decay = std::nullopt;  // of a mean of the weights
+  bool squared = false;                        // the loss
   bool late = false;
   int ranks = 2;
   core::MeshSizes sizes = {};
@@ -64,8 +64,9 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
   Remembers optimizer(model.parameters()[0], note);
   const auto placement = place(model, mesh);
   engine::Engine engine({model, task, precision, *placement, mesh}, 1);
-  std::optional<optim::Ema> ema;
-  if (wanted.ema) ema.emplace(*wanted.ema, NamedTensors{{"seen", model.buffers()[0]}});
+  optim::Mean mean({.decay = wanted.decay}, {{"seen", model.buffers()[0]}});
+  std::vector<optim::Mean*> means;
+  if (wanted.decay) means.push_back(&mean);
   const std::int64_t global = 2 * wanted.accumulate * mesh.plan().readers();
   StepRunner runner({.mesh = mesh,
                      .beat = beat,
@@ -78,7 +79,7 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
                      .batch = {.per_device = 2, .accumulate = wanted.accumulate, .global = global},
                      .clip = wanted.clip,
                      .sam = wanted.sam,
-                     .ema = ema ? &*ema : nullptr},
+                     .means = means},
                     wanted.late);
   const auto say = [&](const std::optional<StepResult>& result) {
     if (!result) return;
@@ -101,7 +102,7 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
   }
   say(runner.drain());
   if (runner.drain()) said += "more";
-  if (ema) said += fmt::format("mean {:g};", ema->tensors().at("seen").item<double>());
+  if (wanted.decay) said += fmt::format("mean {:g};", mean.tensors().at("seen").item<double>());
   return said + optimizer.said + fmt::format(" seen {:g}", model.buffers()[0].item<double>());
 }
 
@@ -219,10 +220,9 @@ TEST_CASE("with sam a step that is not finite is left out all the same") {
 
 // "seen" is 4 after the first step of one rank and 16 after the second.
 TEST_CASE("the mean moves with each step that is taken, and not with one that is left out") {
-  const recipe::Ema ema{.decay = 0.75};
-  CHECK(said_by_ranks({.ema = ema, .ranks = 1})[0].find("mean 7;") != std::string::npos);
+  CHECK(said_by_ranks({.decay = 0.75, .ranks = 1})[0].find("mean 7;") != std::string::npos);
   setenv("SCALETRAIN_FAULT", "nan@2", 1);
-  const auto said = said_by_ranks({.ema = ema, .ranks = 1});
+  const auto said = said_by_ranks({.decay = 0.75, .ranks = 1});
   unsetenv("SCALETRAIN_FAULT");
   CHECK(said[0].find("mean 4;") != std::string::npos);
 }
@@ -252,7 +252,8 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
           optim::make_optimizer(config, {{.name = "weight", .tensor = model.parameters()[0]}});
       const auto placement = place(model, mesh);
       engine::Engine engine({model, task, *precision, *placement, mesh}, 1);
-      optim::Ema ema({.warmup = true}, {{"weight", model.parameters()[0]}});
+      optim::Mean ema({.decay = 0.9, .warmup = true}, {{"weight", model.parameters()[0]}});
+      optim::Mean swa({}, {{"weight", model.parameters()[0]}});
       StepRunner runner({.mesh = mesh,
                          .beat = beat,
                          .batches = batches,
@@ -264,7 +265,7 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
                          .batch = {.per_device = 2, .accumulate = 2, .global = 4},
                          .clip = to_norm(1),
                          .sam = recipe::Sam{.rho = 0.05, .adaptive = true},
-                         .ema = &ema},
+                         .means = {&ema, &swa}},
                         /*late=*/true);
       const int reads = testing::count_reads([&] {
         for (int step = 0; step < 3; ++step) runner.run(step, 0.5, 7);

@@ -24,6 +24,8 @@ namespace scaletrain::train {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::ended;
+using testing::lines;
 
 // metrics.jsonl without what the clock says.
 std::string lines_of(const std::string& folder) {
@@ -69,30 +71,7 @@ Trained train(bool late) {
   return trained;
 }
 
-std::string ended(const recipe::Recipe& recipe, const std::optional<fs::path>& resume = {}) {
-  core::WorkerEnv env;
-  env.console_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  fs::create_directories(recipe.output);
-  std::ofstream(fs::path(recipe.output) / "recipe.json") << recipe::to_json(recipe);
-  Trainer trainer(recipe, env, resume, {});
-  const auto code = trainer.run();
-  return fmt::format("code {} after step {}", static_cast<int>(code), trainer.step());
-}
-
 std::string digest(const fs::path& checkpoint) { return format::model_digest(checkpoint); }
-
-// "train 1, eval val 4, ..." of metrics.jsonl.
-std::string lines(const fs::path& run) {
-  std::ifstream stream(run / "metrics.jsonl");
-  std::string text;
-  for (std::string line; std::getline(stream, line);) {
-    const nlohmann::json json = nlohmann::json::parse(line);
-    const std::string split = json.value("split", "");
-    text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", json.at("event").get<std::string>(),
-                        split.empty() ? "" : " " + split, json.at("step").get<int>());
-  }
-  return text;
-}
 
 }  // namespace
 

@@ -1,17 +1,19 @@
 // What a batch of images holds.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "lib/data/image/image.h"
 #include "lib/data/loader/batch.h"
 
 namespace scaletrain::data {
 
 // Its columns.
 enum ImageColumn : std::size_t {
-  kPixels,  // uint8 [image_size, image_size, 3] row-major RGB, 0..255
+  kPixels,  // uint8 [size, size, 3] row-major RGB, 0..255
   // int64 [1], 0..num_classes-1; of samples with any number of classes uint8 [num_classes], 1 for
   // those that are there and 0 for the others
   kLabels
@@ -19,6 +21,11 @@ enum ImageColumn : std::size_t {
 
 inline std::span<std::uint8_t> pixels_of(const Batch& batch) {
   return batch.columns.values<std::uint8_t>(kPixels);
+}
+// Height and width of its images.
+inline std::int64_t image_size_of(const Batch& batch) {
+  const auto values = static_cast<double>(batch.columns.layout()[kPixels].size / kChannels);
+  return std::llround(std::sqrt(values));
 }
 inline std::span<std::int64_t> labels_of(const Batch& batch) {
   return batch.columns.values<std::int64_t>(kLabels);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/data/loader/image_sizes.h"
 #include "lib/data/loader/make_order.h"
 #include "lib/data/loader/read_ahead.h"
 #include "lib/data/loader/sample_maker.h"
@@ -20,7 +21,9 @@ SampleSource make_source(std::shared_ptr<const Dataset> dataset, const LoaderOpt
   SampleSource source;
   source.dataset = std::move(dataset);
   source.skip_bad = options.skip_bad;
-  source.image_size = options.image_size;
+  source.size_at = [size = options.image_size](std::int64_t /*epoch*/, std::int64_t /*position*/) {
+    return size;
+  };
   source.num_classes = options.num_classes;
   source.multi_label = options.multi_label;
   source.seed = options.seed;
@@ -53,13 +56,18 @@ std::unique_ptr<BatchStream> read_images(const std::shared_ptr<Images>& images,
   for (int i = 0; i < std::max(options.threads, 1); ++i) {
     makers.push_back(std::make_unique<SampleMaker>(images->source));
   }
-  std::vector<Column> layout(2);
-  layout[kPixels] = {Element::kUint8, options.image_size * options.image_size * kChannels};
-  layout[kLabels] = options.multi_label ? Column{Element::kUint8, options.num_classes}
-                                        : Column{Element::kInt64, 1};
+  const Column labels = options.multi_label ? Column{Element::kUint8, options.num_classes}
+                                            : Column{Element::kInt64, 1};
+  auto layout_of = [labels, source = &images->source](const BatchJob& job) {
+    const std::int64_t size = source->size_at(job.epoch, job.position);
+    std::vector<Column> layout(2);
+    layout[kPixels] = {Element::kUint8, size * size * kChannels};
+    layout[kLabels] = labels;
+    return layout;
+  };
   return std::make_unique<ReadAheadStream>(
       images,
-      std::make_unique<ReadAhead>(std::move(makers), std::move(layout), std::move(job_of),
+      std::make_unique<ReadAhead>(std::move(makers), std::move(layout_of), std::move(job_of),
                                   options.prefetch, pool),
       steps_per_epoch, accumulate);
 }
@@ -82,6 +90,7 @@ std::shared_ptr<const Order> make_train_order(const std::shared_ptr<const Datase
 
 LoaderOptions loader_options(const recipe::Data& data) {
   return {.image_size = data.image_size,
+          .resize_ramp = data.resize_ramp,
           .threads = static_cast<int>(data.threads),
           .prefetch = static_cast<int>(data.prefetch),
           .shuffle_shards = data.shuffle_shards,
@@ -112,6 +121,13 @@ std::unique_ptr<BatchStream> train_images(std::shared_ptr<const Dataset> dataset
   source.replacement = [order](std::int64_t epoch, std::int64_t position, core::Philox& draws) {
     return order->replacement(epoch, position, draws);
   };
+  if (options.resize_ramp) {
+    const ImageSizes sizes = plan_image_sizes(options.image_size, options.resize_ramp, steps);
+    source.size_at = [sizes, steps, batch = slice.global_batch()](std::int64_t epoch,
+                                                                  std::int64_t position) {
+      return sizes.at(epoch * steps + position / batch);
+    };
+  }
   if (auto streamed = std::dynamic_pointer_cast<const StreamedOrder>(order)) {
     images->upcoming.emplace(source.dataset, std::move(streamed), slice);
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ namespace scaletrain::data {
 
 struct LoaderOptions {
   std::int64_t image_size = 224;
-  std::int64_t num_classes = 0;  // labels must be below
-  bool multi_label = false;      // a sample has any number of classes
+  std::optional<recipe::ResizeRamp> resize_ramp = {};  // of training
+  std::int64_t num_classes = 0;                        // labels must be below
+  bool multi_label = false;                            // a sample has any number of classes
   std::uint64_t seed = 0;
   int threads = 1;
   int prefetch = 4;  // batches decoded ahead, at least 1

@@ -42,13 +42,20 @@ struct ReadAhead::Chunk {
   std::int64_t begin, end;
 };
 
-ReadAhead::ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::vector<Column> layout,
-                     JobOf job_of, int prefetch, core::BufferPool& pool)
-    : layout_(std::move(layout)),
+ReadAhead::ReadAhead(std::vector<std::unique_ptr<Maker>> makers, LayoutOf layout_of, JobOf job_of,
+                     int prefetch, core::BufferPool& pool)
+    : layout_of_(std::move(layout_of)),
       job_of_(std::move(job_of)),
       prefetch_(static_cast<std::size_t>(std::max(prefetch, 1))),
       pool_(pool),
       makers_(std::move(makers)) {}
+
+ReadAhead::ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::vector<Column> layout,
+                     JobOf job_of, int prefetch, core::BufferPool& pool)
+    : ReadAhead(
+          std::move(makers),
+          [layout = std::move(layout)](const BatchJob& /*job*/) { return layout; },
+          std::move(job_of), prefetch, pool) {}
 
 ReadAhead::~ReadAhead() { end_threads(); }
 
@@ -127,7 +134,7 @@ bool ReadAhead::open_slot() {
       return false;
     }
     slot->job = *job;
-    slot->columns = Columns(layout_, job->count, pool_);
+    slot->columns = Columns(layout_of_(*job), job->count, pool_);
   } catch (...) {  // no memory, no threads: reported where the batch is asked for
     slot->fail(0, std::current_exception());
     slot->taken = slot->done = slot->job.count;

@@ -58,8 +58,13 @@ class ReadAhead {
  public:
   // Batch number `number`, from 0; nullopt behind the last. Called with a lock held.
   using JobOf = std::function<std::optional<BatchJob>(std::int64_t number)>;
+  using LayoutOf = std::function<std::vector<Column>(const BatchJob& job)>;
 
-  // One thread for each of `makers`, from the first seek() or next() on; `layout` is a batch's.
+  // One thread for each of `makers`, from the first seek() or next() on; `layout_of` is called with
+  // a lock held.
+  ReadAhead(std::vector<std::unique_ptr<Maker>> makers, LayoutOf layout_of, JobOf job_of,
+            int prefetch, core::BufferPool& pool);
+  // The same with batches of one layout.
   ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::vector<Column> layout, JobOf job_of,
             int prefetch, core::BufferPool& pool);
   ~ReadAhead();  // joins the threads when they have finished the few samples at hand
@@ -83,7 +88,7 @@ class ReadAhead {
   void fill(Maker& maker, const Chunk& chunk, std::unique_lock<std::mutex>& lock);
   static Batch batch_of(Slot& slot);
 
-  const std::vector<Column> layout_;
+  const LayoutOf layout_of_;
   const JobOf job_of_;
   const std::size_t prefetch_;
   core::BufferPool& pool_;

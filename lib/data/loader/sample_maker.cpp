@@ -62,7 +62,7 @@ void SampleMaker::make_at(SamplePlace place, std::int64_t epoch, std::int64_t po
     decoder_.decode_view(
         raw.image,
         [&](std::int64_t width, std::int64_t height) {
-          return source_.transforms.view(width, height, source_.image_size, draws);
+          return source_.transforms.view(width, height, source_.size_at(epoch, position), draws);
         },
         work_.image);
   } catch (const std::invalid_argument& error) {

@@ -25,7 +25,8 @@ struct SampleSource {
   bool skip_bad = false;  // otherwise a bad sample is an error
   Transforms transforms;
   DecodeOptions decode;
-  std::int64_t image_size = 0;
+  // Height and width of a sample.
+  std::function<std::int64_t(std::int64_t epoch, std::int64_t position)> size_at;
   std::int64_t num_classes = 0;
   bool multi_label = false;  // a sample has any number of classes
   std::uint64_t seed = 0;

@@ -14,6 +14,7 @@
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint_weights.h"
 #include "lib/format/json_fields.h"
 
 namespace scaletrain::format {

@@ -57,6 +57,10 @@ class Adam : public Optimizer {
     if (found_inf) steps_.sub_(*found_inf);  // a step that was left out is not counted
   }
 
+  void set_weight_decay(double weight_decay) override {
+    for (ParameterGroup& group : groups_) group.follow_weight_decay(weight_decay);
+  }
+
   std::map<std::string, at::Tensor> state() override {
     std::map<std::string, at::Tensor> named{{"step", steps_}};
     for (std::size_t i = 0; i < groups_.size(); ++i) {

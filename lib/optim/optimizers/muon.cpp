@@ -91,6 +91,11 @@ class Muon : public Optimizer {
     others_->step(lr * others_lr_scale_, found_inf);
   }
 
+  void set_weight_decay(double weight_decay) override {
+    matrices_.set_weight_decay(weight_decay);
+    others_->set_weight_decay(weight_decay);
+  }
+
   std::map<std::string, at::Tensor> state() override {
     std::map<std::string, at::Tensor> named = others_->state();  // with AdamW's count of steps
     for (const auto& [name, tensor] : matrices_.state()) {

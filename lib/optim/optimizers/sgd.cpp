@@ -35,6 +35,10 @@ class Sgd : public Optimizer {
     }
   }
 
+  void set_weight_decay(double weight_decay) override {
+    for (ParameterGroup& group : groups_) group.follow_weight_decay(weight_decay);
+  }
+
   std::map<std::string, at::Tensor> state() override {
     std::map<std::string, at::Tensor> named;
     for (std::size_t i = 0; i < groups_.size(); ++i) {

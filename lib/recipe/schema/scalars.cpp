@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "lib/core/lookup.h"
@@ -246,6 +247,45 @@ class Numbers : public Type {
   Range range_;
 };
 
+class OneOrMoreNumbers : public Type {
+ public:
+  OneOrMoreNumbers(std::vector<double>& value, Range range) : value_(value), range_(range) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    if (node.array() != nullptr) {
+      std::vector<double> found = value_;
+      Numbers(found, std::nullopt, range_).read(node, pointer, problems);
+      if (!problems.none_under(pointer)) return;
+      const std::set<double> different(found.begin(), found.end());
+      if (different.size() < found.size()) {
+        return problems.add(node, pointer, "has a number twice", "leave it out once");
+      }
+      value_ = std::move(found);
+      return;
+    }
+    double found = 0;
+    if (!as_number(node, found)) {
+      return add_wrong_type(problems, node, pointer, "a number or a list", *this);
+    }
+    Number(found, range_).read(node, pointer, problems);
+    value_ = {found};
+  }
+  Json write() const override { return value_.size() == 1 ? Json(value_.front()) : Json(value_); }
+  Json schema() const override {
+    double one = 0;
+    std::vector<double> list;
+    const Json of_one = Number(one, range_).schema();
+    return {{"anyOf", {of_one, Numbers(list, std::nullopt, range_).schema()}}};
+  }
+  std::string phrase() const override {
+    return fmt::format("a number {}, or a list of them", range_.phrase());
+  }
+
+ private:
+  std::vector<double>& value_;
+  Range range_;
+};
+
 class FixedInteger : public Type {
  public:
   explicit FixedInteger(std::int64_t allowed) : allowed_(allowed) {}
@@ -310,6 +350,9 @@ TypePtr numbers(std::vector<double>& value, std::size_t count, Range range) {
 }
 TypePtr numbers(std::vector<double>& value, Range range) {
   return std::make_unique<Numbers>(value, std::nullopt, range);
+}
+TypePtr one_or_more_numbers(std::vector<double>& value, Range range) {
+  return std::make_unique<OneOrMoreNumbers>(value, range);
 }
 TypePtr fixed_integer(std::int64_t allowed) { return std::make_unique<FixedInteger>(allowed); }
 TypePtr ignored_text(std::string phrase) {

@@ -64,6 +64,8 @@ TypePtr text(std::string& value, std::string phrase);
 TypePtr texts(std::vector<std::string>& value, std::string phrase);
 TypePtr numbers(std::vector<double>& value, std::size_t count, Range range);
 TypePtr numbers(std::vector<double>& value, Range range);  // any count but 0; none where left out
+// One number or a list of different ones, never empty; one alone is written as a number.
+TypePtr one_or_more_numbers(std::vector<double>& value, Range range);
 
 // A name that a file or a field may have, as run_name's.
 bool is_plain_name(const std::string& name);

@@ -116,6 +116,8 @@ TypePtr describe(Data& value) {
            "further held-out sets by name, looked at with each validation")
       .add("image_size", integer(value.image_size, from(8).to(4096)),
            "height and width of an image for the model")
+      .add("resize_ramp", describe(value.resize_ramp),
+           "images of training are smaller at first; held-out ones always have image_size")
       .add("eval_resize", integer(value.eval_resize, from(0).to(8192)),
            "what the shorter side of a held-out image becomes before the centre of image_size is "
            "cut out, 256 for 224 as a rule; 0: image_size")
@@ -156,6 +158,7 @@ void check(const Data& data, const Node& tree, Problems& problems) {
   check_train(data.train, data.order, tree, problems);
   check_token_sets(data, tree, problems);
   check_eval_resize(data, tree, problems);
+  check(data.resize_ramp, data.image_size, tree, problems);
   check_cache(data, tree, problems);
   check_augment(data.train, data.image_size, tree, problems);
 }

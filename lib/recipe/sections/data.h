@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/recipe/sections/resize_ramp.h"
 #include "lib/recipe/sections/section.h"
 #include "lib/recipe/sections/source.h"
 
@@ -34,8 +35,9 @@ struct Cache {
 struct Data {
   Source train;
   std::optional<Source> val, test;
-  std::map<std::string, Source> extra;   // further held-out sets
-  std::int64_t image_size = 224;         // height and width of a sample for the model
+  std::map<std::string, Source> extra;    // further held-out sets
+  std::int64_t image_size = 224;          // height and width of a sample for the model
+  std::optional<ResizeRamp> resize_ramp;  // of training: smaller at first
   std::int64_t eval_resize = 0;          // shorter side before the centre is cut out; 0: image_size
   std::string eval_filter = "bilinear";  // "bicubic"
   std::int64_t context = 0;              // tokens of a window; 0: the model's positions

@@ -9,8 +9,8 @@ namespace scaletrain::recipe {
 TypePtr describe(std::optional<Ema>& value) {
   return optional(value, [](Ema& inner) {
     auto keys = std::make_unique<Object>();
-    keys->add("decay", number(inner.decay, from(0).below(1)),
-              "share of itself that the mean keeps at an update")
+    keys->add("decay", one_or_more_numbers(inner.decay, from(0).below(1)),
+              "share of itself that the mean keeps at an update; of a list a mean for each")
         .add("warmup", flag(inner.warmup),
              "it keeps 1 - (1 + n)^(-2/3) of itself after n updates, as long as that is less: "
              "timm's --model-ema-warmup")
@@ -21,7 +21,7 @@ TypePtr describe(std::optional<Ema>& value) {
 
 void check(const std::optional<Ema>& ema, const Optimizer& optimizer, const Node& tree,
            Problems& problems) {
-  if (!ema || optimizer.name != "schedule_free_adamw") return;
+  if (!ema || !is_mean_of_weights(optimizer)) return;
   problems.add(written_at(tree, {"ema"}), "/ema",
                fmt::format("{} evaluates and saves a mean of the weights already", optimizer.name),
                "leave it out");

@@ -1,19 +1,20 @@
-// A running mean of the weights beside those that are trained.
+// Running means of the weights beside those that are trained.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "lib/recipe/sections/optimizer.h"
 #include "lib/recipe/sections/section.h"
 
 namespace scaletrain::recipe {
 
-// Of what it does: lib/optim/ema.h.
+// Of what it does: lib/optim/mean.h. A mean for each decay; the first one is the run's ema.
 struct Ema {
-  double decay = 0.9999;   // share of itself that the mean keeps at an update
-  bool warmup = false;     // it keeps less at first
-  std::int64_t every = 1;  // steps from one update to the next
+  std::vector<double> decay{0.9999};  // share of itself that the mean keeps at an update
+  bool warmup = false;                // it keeps less at first
+  std::int64_t every = 1;             // steps from one update to the next
 };
 
 TypePtr describe(std::optional<Ema>& value);

@@ -58,8 +58,9 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 35> kIdleRules{{
+constexpr std::array<IdleRule, 39> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
+    {"/data/resize_ramp", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
     {"/data/eval_filter", kForImages, has_tokens},
     {"/data/bad_samples", kForImages, has_tokens},
@@ -85,8 +86,8 @@ constexpr std::array<IdleRule, 35> kIdleRules{{
      [](const Recipe& recipe) { return !recipe.data.val && recipe.checkpoint.keep_best > 0; }},
     {"/checkpoint/best", "does nothing: without data.val no checkpoint is the best",
      [](const Recipe& recipe) { return !recipe.data.val.has_value(); }},
-    {"/checkpoint/best/weights", "does nothing: there is no ema",
-     [](const Recipe& recipe) { return !recipe.ema; }},
+    {"/checkpoint/best/weights", "does nothing: there is no mean of the weights",
+     [](const Recipe& recipe) { return !recipe.ema && !recipe.swa; }},
     {"/early_stopping", "does nothing: there is no data.val to look at",
      [](const Recipe& recipe) { return !recipe.data.val.has_value(); }},
     {"/schedule/plateau", "does nothing: there is no data.val to look at",
@@ -121,8 +122,17 @@ constexpr std::array<IdleRule, 35> kIdleRules{{
      [](const Recipe& recipe) { return !recipe.optimizer.lr_base_batch; }},
     {"/optimizer/decay_norm_and_bias", R"(does nothing: "weight_decay" is 0)",
      [](const Recipe& recipe) {
-       return recipe.optimizer.decay_norm_and_bias && recipe.optimizer.weight_decay == 0;
+       return recipe.optimizer.decay_norm_and_bias && recipe.optimizer.weight_decay == 0 &&
+              !recipe.optimizer.weight_decay_end;
      }},
+    {"/optimizer/weight_decay_end", R"(does nothing: "weight_decay" is that already)",
+     [](const Recipe& recipe) {
+       return recipe.optimizer.weight_decay_end == recipe.optimizer.weight_decay;
+     }},
+    {"/swa/anneal", R"(does nothing: there is no "lr" to go to)",
+     [](const Recipe& recipe) { return recipe.swa && !recipe.swa->lr; }},
+    {"/swa/anneal_strategy", R"(does nothing: there is no "lr" to go to)",
+     [](const Recipe& recipe) { return recipe.swa && !recipe.swa->lr; }},
     {"/optimizer/groups", R"(does nothing in the last one: "lr_scale" or "weight_decay" says what)",
      [](const Recipe& recipe) { return changes_nothing(recipe.optimizer.groups); }},
 }};

@@ -36,20 +36,25 @@ bool reads_tokens(const Model& model) {
   return find_task(model.row().task)->reads == TaskRow::Reads::kTokens;
 }
 
-void check_image_size(const Model& model, std::int64_t image_size, const Node& tree,
+bool uses_batch_norm(const Model& model) {
+  const std::string norm = norm_of(model);
+  return !norm.empty() && norm != "group";
+}
+
+void check_image_size(const Model& model, WrittenSize images, const Node& tree,
                       Problems& problems) {
   const auto report = [&](const Rule& rule, std::string what) {
     problems.add(written_at(tree, {"model", rule.key.c_str()}), "/model/" + rule.key,
-                 fmt::format("{} /data/image_size, which is {}", std::move(what), image_size),
+                 fmt::format("{} {}, which is {}", std::move(what), images.pointer, images.size),
                  "change one of them");
   };
   for (const Rule& rule : model.row().rules) {
     if (rule.kind == Rule::Kind::kDividesImageSize) {
       const std::int64_t value = model.integer(rule.key);
-      if (image_size % value != 0) report(rule, fmt::format("{} does not divide", value));
+      if (images.size % value != 0) report(rule, fmt::format("{} does not divide", value));
     } else if (rule.kind == Rule::Kind::kFitsImageSize) {
       const std::int64_t value = model.integer(rule.key), times = std::stoll(rule.other);
-      if (image_size < value * times) {
+      if (images.size < value * times) {
         report(rule, fmt::format("{} times {} is more than", times, value));
       }
     }
@@ -69,8 +74,7 @@ std::string batch_norm_advice(const Model& model, const BatchPlan& plan) {
 // The last maps of a small image have one value: of one sample BatchNorm has no deviation.
 void check_batch_norm(const Model& model, std::int64_t per_device, std::int64_t image_size,
                       const Node& tree, Problems& problems) {
-  const std::string norm = norm_of(model);
-  if (norm.empty() || norm == "group") return;
+  if (!uses_batch_norm(model)) return;
   if (per_device > 1 || image_size > kBatchNormStride) return;
   problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device",
                fmt::format("is 1, of which BatchNorm cannot compute a deviation in images of {}",

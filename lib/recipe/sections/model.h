@@ -30,9 +30,17 @@ TypePtr describe(Model& value);
 // Whether the model's samples are windows of tokens: it has a "vocab_size" and "positions".
 bool reads_tokens(const Model& model);
 
+// Whether it normalises by statistics that it keeps.
+bool uses_batch_norm(const Model& model);
+
+// A size of images, and the key that says so.
+struct WrittenSize {
+  std::int64_t size = 0;
+  const char* pointer = "/data/image_size";
+};
+
 // What the model's row asks of the images, which have this size.
-void check_image_size(const Model& model, std::int64_t image_size, const Node& tree,
-                      Problems& problems);
+void check_image_size(const Model& model, WrittenSize images, const Node& tree, Problems& problems);
 
 // A sentence for a person whose BatchNorm sees less than the batch that the step is made of; "" for
 // anybody else.

@@ -30,6 +30,10 @@ TypePtr describe(Optimizer& value) {
     keys.require("lr", number(value.lr, above(0).to(1000)), "peak learning rate")
         .add("weight_decay", number(value.weight_decay, from(0).to(1000)),
              "how strongly weights are pulled to zero")
+        .add("weight_decay_end",
+             optional(value.weight_decay_end,
+                      [](double& inner) { return number(inner, from(0).to(1000)); }),
+             "weight_decay goes there over the whole training, by half a cosine as DINO's")
         .add("decay_norm_and_bias", flag(value.decay_norm_and_bias),
              "weight decay for norms and biases too")
         .add("layer_decay", number(value.layer_decay, above(0).to(1)),
@@ -46,6 +50,10 @@ TypePtr describe(Optimizer& value) {
         .add("centralize_gradients", flag(value.centralize_gradients),
              "the gradient of each output of a layer gets a mean of 0");
   });
+}
+
+bool is_mean_of_weights(const Optimizer& optimizer) {
+  return optimizers().find(optimizer.name)->has_rule(Rule::Kind::kIsMean);
 }
 
 void check(const Optimizer& optimizer, const Node& tree, Problems& problems) {

@@ -101,6 +101,34 @@ TEST_CASE("samples with any number of classes have a flag for each class") {
                   "  leave out \"balanced\"");
 }
 
+TEST_CASE("with a ramp the size of a step's images follows its place in the data alone") {
+  Shards shards;
+  LoaderOptions options = options_of(2);
+  options.resize_ramp =
+      recipe::ResizeRamp{.from = 8, .over = {recipe::Duration::Unit::kSteps, 4}, .multiple_of = 2};
+  options.image_size = 16;
+  const auto sizes = [&](ReaderSlice slice, Position from) {
+    const auto loader = train_images(shards.dataset, options, slice, *shards.pool);
+    loader->seek(from);
+    std::vector<std::int64_t> result;
+    for (std::int64_t i = 0; i < 4 * slice.accumulate; ++i) {
+      const Batch batch = *loader->next();
+      const std::int64_t size = image_size_of(batch);
+      CHECK(batch.columns.layout()[kPixels].size == size * size * 3);
+      CHECK(static_cast<std::int64_t>(pixels_of(batch).size()) == batch.count * size * size * 3);
+      if (i % slice.accumulate == 0) result.push_back(size);
+    }
+    return result;
+  };
+  // 12 samples a step, 2 steps an epoch.
+  const std::vector<std::int64_t> expected{8, 10, 12, 14};
+  CHECK(sizes({0, 1, 12, 1}, {}) == expected);
+  for (int rank = 0; rank < 2; ++rank) CHECK(sizes({rank, 2, 3, 2}, {}) == expected);
+  CHECK(sizes({0, 1, 12, 1}, {1, 1}) == std::vector<std::int64_t>{14, 16, 16, 16});
+  const auto held_out = eval_images(shards.dataset, options, {.per_device = 4}, *shards.pool);
+  CHECK(image_size_of(*held_out->next()) == 16);
+}
+
 TEST_CASE("a rank reads its blocks of every global batch, epoch after epoch") {
   Shards shards;
   // 2 ranks x 2 micro-steps x 3 samples: 12 a step, 2 steps an epoch, 6 left out.

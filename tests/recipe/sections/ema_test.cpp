@@ -11,12 +11,26 @@ TEST_CASE("a running mean has defaults, and is not there unless it is asked for"
   CHECK_FALSE(parse_recipe(minimal_recipe(), "r.json").ema.has_value());
   const Recipe recipe = parse_recipe(minimal_recipe(), "r.json", {"ema={}"});
   REQUIRE(recipe.ema.has_value());
-  CHECK(recipe.ema->decay == 0.9999);
+  CHECK(recipe.ema->decay == std::vector{0.9999});
   CHECK_FALSE(recipe.ema->warmup);
   CHECK(recipe.ema->every == 1);
   CHECK(error_of(minimal_recipe(), {"ema.decay=1"}) ==
         "--set ema.decay: 1 is out of range\n"
         "  use a number of at least 0 and below 1");
+}
+
+TEST_CASE("a list of decays is a mean for each") {
+  CHECK(parse_recipe(minimal_recipe(), "r.json", {"ema.decay=[0.9, 0.99]"}).ema->decay ==
+        std::vector{0.9, 0.99});
+  CHECK(error_of(minimal_recipe(), {"ema.decay=[0.9, 0.9]"}) ==
+        "--set ema.decay: has a number twice\n"
+        "  leave it out once");
+  CHECK(error_of(minimal_recipe(), {"ema.decay=[0.9, 2]"}) ==
+        "--set ema.decay: /ema/decay/1: 2 is out of range\n"
+        "  use a number of at least 0 and below 1");
+  CHECK(error_of(minimal_recipe(), {"ema.decay=slow"}) ==
+        "--set ema.decay: \"slow\" is not a number or a list\n"
+        "  use a number of at least 0 and below 1, or a list of them");
 }
 
 TEST_CASE("the best is chosen by a mean only where there is one") {

@@ -1,4 +1,4 @@
-#include "lib/optim/ema.h"
+#include "lib/optim/mean.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
@@ -16,13 +16,13 @@ struct Averaged {
   std::map<std::string, at::Tensor> model{{"weight", weight}, {"count", count}};
 };
 
-double mean_of(const optim::Ema& ema) { return ema.tensors().at("weight")[0].item<double>(); }
+double mean_of(const optim::Mean& ema) { return ema.tensors().at("weight")[0].item<double>(); }
 
 const at::Tensor kTaken = at::zeros({}), kLeftOut = at::ones({});
 
 TEST_CASE("the mean begins as a copy, takes the first update whole and then a share of each") {
   Averaged averaged;
-  optim::Ema ema({.decay = 0.75}, averaged.model);
+  optim::Mean ema({.decay = 0.75}, averaged.model);
   CHECK(mean_of(ema) == 4);
   averaged.weight.fill_(8);
   averaged.count.fill_(8);
@@ -36,7 +36,7 @@ TEST_CASE("the mean begins as a copy, takes the first update whole and then a sh
 
 TEST_CASE("a step that is left out changes neither the mean nor the count of updates") {
   Averaged averaged;
-  optim::Ema ema({.decay = 0.75}, averaged.model);
+  optim::Mean ema({.decay = 0.75}, averaged.model);
   averaged.weight.fill_(8);
   ema.update(0, kLeftOut);
   CHECK(mean_of(ema) == 4);
@@ -60,7 +60,7 @@ TEST_CASE("the mean of bf16 weights is fp32") {
 
 TEST_CASE("between its steps the mean stays as it is") {
   Averaged averaged;
-  optim::Ema ema({.decay = 0.75, .every = 3}, averaged.model);
+  optim::Mean ema({.decay = 0.75, .every = 3}, averaged.model);
   averaged.weight.fill_(8);
   for (const int step : {0, 1, 3, 4}) {
     CHECK_FALSE(ema.is_due(step));
@@ -75,12 +75,12 @@ TEST_CASE("between its steps the mean stays as it is") {
 TEST_CASE("a mean that goes on has the bits of one that was never interrupted") {
   for (const bool warmup : {false, true}) {
     Averaged averaged;
-    optim::Ema whole({.decay = 0.9, .warmup = warmup}, averaged.model);
+    optim::Mean whole({.decay = 0.9, .warmup = warmup}, averaged.model);
     for (int step = 0; step < 4; ++step) {
       averaged.weight.mul_(1.37);
       whole.update(step, kTaken);
     }
-    optim::Ema second({.decay = 0.9, .warmup = warmup}, averaged.model);
+    optim::Mean second({.decay = 0.9, .warmup = warmup}, averaged.model);
     for (const auto& [name, mean] : second.tensors()) mean.copy_(whole.tensors().at(name));
     second.restore(4);
     averaged.weight.mul_(1.37);
@@ -90,9 +90,35 @@ TEST_CASE("a mean that goes on has the bits of one that was never interrupted") 
   }
 }
 
+TEST_CASE("an equal mean takes the weights at its start and then at each of its steps") {
+  Averaged averaged;
+  optim::Mean swa({.start = 2, .every = 3}, averaged.model);
+  for (int step = 0; step < 9; ++step) {
+    averaged.weight.fill_(step);
+    CHECK(swa.is_due(step) == (step == 1 || step == 4 || step == 7));
+    swa.update(step, step == 4 ? kLeftOut : kTaken);
+  }
+  CHECK(mean_of(swa) == 4);  // (1 + 7) / 2
+}
+
+TEST_CASE("an equal mean that goes on has the bits of one that was never interrupted") {
+  Averaged averaged;
+  optim::Mean whole({}, averaged.model), second({}, averaged.model);
+  for (int step = 0; step < 4; ++step) {
+    averaged.weight.mul_(1.37);
+    whole.update(step, kTaken);
+  }
+  for (const auto& [name, mean] : second.tensors()) mean.copy_(whole.tensors().at(name));
+  second.restore(4);
+  averaged.weight.mul_(1.37);
+  whole.update(4, kTaken);
+  second.update(4, kTaken);
+  CHECK(mean_of(second) == mean_of(whole));
+}
+
 TEST_CASE("an update reads nothing back") {
   Averaged averaged;
-  optim::Ema ema({.decay = 0.9, .warmup = true}, averaged.model);
+  optim::Mean ema({.decay = 0.9, .warmup = true}, averaged.model);
   CHECK(testing::count_reads([&] { ema.update(0, kTaken); }) == 0);
 }
 

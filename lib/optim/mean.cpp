@@ -1,4 +1,4 @@
-#include "lib/optim/ema.h"
+#include "lib/optim/mean.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -7,10 +7,11 @@
 #include <ATen/ops/pow.h>
 #include <ATen/ops/zeros.h>
 
+#include <utility>
+
 namespace scaletrain::optim {
 
-Ema::Ema(const recipe::Ema& config, const std::map<std::string, at::Tensor>& model)
-    : config_(config) {
+Mean::Mean(MeanPlan plan, const std::map<std::string, at::Tensor>& model) : plan_(std::move(plan)) {
   at::Device device = at::kCPU;
   for (const auto& [name, tensor] : model) {
     const at::Tensor& live = model_.emplace(name, tensor.detach()).first->second;
@@ -26,12 +27,18 @@ Ema::Ema(const recipe::Ema& config, const std::map<std::string, at::Tensor>& mod
   updates_ = at::zeros({}, at::TensorOptions(at::kDouble).device(device));
 }
 
-at::Tensor Ema::share() const {
-  if (config_.warmup) return 1 - (1 - at::pow(updates_ + 1, -2.0 / 3)).clamp_max_(config_.decay);
-  return at::full_like(updates_, 1 - config_.decay).masked_fill_(updates_.eq(0), 1);
+bool Mean::is_due(std::int64_t step) const {
+  const std::int64_t since = step + 1 - plan_.start;
+  return since >= 0 && since % plan_.every == 0;
 }
 
-void Ema::update(std::int64_t step, const at::Tensor& found_inf) {
+at::Tensor Mean::share() const {
+  if (!plan_.decay) return (updates_ + 1).reciprocal_();
+  if (plan_.warmup) return 1 - (1 - at::pow(updates_ + 1, -2.0 / 3)).clamp_max_(*plan_.decay);
+  return at::full_like(updates_, 1 - *plan_.decay).masked_fill_(updates_.eq(0), 1);
+}
+
+void Mean::update(std::int64_t step, const at::Tensor& found_inf) {
   if (!is_due(step)) return;
   const at::NoGradGuard no_grad;
   const at::Tensor taken = 1 - found_inf.to(at::kDouble);
@@ -51,6 +58,6 @@ void Ema::update(std::int64_t step, const at::Tensor& found_inf) {
   updates_.add_(taken);
 }
 
-void Ema::restore(std::int64_t updates) { updates_.fill_(static_cast<double>(updates)); }
+void Mean::restore(std::int64_t updates) { updates_.fill_(static_cast<double>(updates)); }
 
 }  // namespace scaletrain::optim

@@ -1,4 +1,4 @@
-#include "lib/train/ema_in_place.h"
+#include "lib/train/mean_in_place.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
@@ -15,10 +15,10 @@ TEST_CASE("the model has the mean's values for a while, and then its own again")
           const auto run = build_run(tiny.recipe({"ema={}"}), {}, std::nullopt, {});
           const at::Tensor weight = run->learner.tensors().at("head.weight");
           const at::Tensor own = weight.clone();
-          run->ema->tensors().at("head.weight").fill_(0.5);
+          run->means[0]->tensors().at("head.weight").fill_(0.5);
           std::string said;
           {
-            const EmaInPlace in_place(*run);
+            const MeanInPlace in_place(*run, *run->means[0]);
             said = fmt::format("{}", weight[0][0].item<float>());
           }
           return said + (at::equal(weight, own) ? ", then its own" : ", then another");

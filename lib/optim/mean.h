@@ -1,33 +1,42 @@
-// A running mean of a model's tensors, which moves with every update of the weights.
+// A mean of a model's tensors over the steps of training, which moves with the weights.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "lib/recipe/sections/ema.h"
-
 namespace scaletrain::optim {
+
+struct MeanPlan {
+  std::string name = {};  // "ema", "ema:0.999", "swa": lib/format/checkpoint_folder.h
+  std::optional<double> decay =
+      {};                  // share of itself that it keeps at an update; nullopt: equal shares
+  bool warmup = false;     // it keeps less at first
+  std::int64_t start = 0;  // the first weights that count are those after so many steps, or
+  std::int64_t every = 1;  // after so many where that is 0; so many steps from then to the next
+};
 
 // mean = decay * mean + (1 - decay) * model, of floating tensors; of others the newest value. The
 // first update takes the model as it is. With a warmup the n-th update after that keeps
 // min(decay, 1 - (1 + n)^(-2/3)): timm's ModelEmaV3, and without one torch.optim.swa_utils'
-// get_ema_multi_avg_fn.
-class Ema {
+// get_ema_multi_avg_fn. Without a decay the n-th keeps n / (n + 1): its get_swa_multi_avg_fn.
+class Mean {
  public:
   // Of `model`, parameters and buffers by name, which outlive it; begins as a copy, in fp32 of what
   // is floating and shorter.
-  Ema(const recipe::Ema& config, const std::map<std::string, at::Tensor>& model);
+  Mean(MeanPlan plan, const std::map<std::string, at::Tensor>& model);
 
-  // After step number `step` (from 0), where that is the end of `every` steps. `found_inf` as
-  // Optimizer::step takes it: nothing changes where it is 1. Only queues work.
+  // After step number `step` (from 0), where one is due. `found_inf` as Optimizer::step takes it:
+  // nothing changes where it is 1. Only queues work.
   void update(std::int64_t step, const at::Tensor& found_inf);
   // Whether update() does anything after that step.
-  bool is_due(std::int64_t step) const { return (step + 1) % config_.every == 0; }
+  bool is_due(std::int64_t step) const;
 
+  const MeanPlan& plan() const { return plan_; }
   // The mean by the model's names; copying into it restores it.
   const std::map<std::string, at::Tensor>& tensors() const { return means_; }
   // Goes on after so many updates, from what tensors() holds.
@@ -37,7 +46,7 @@ class Ema {
   // What the model's share of the mean is in the next update, a 0-dim double.
   at::Tensor share() const;
 
-  recipe::Ema config_;
+  MeanPlan plan_;
   std::map<std::string, at::Tensor> model_, means_;
   std::vector<at::Tensor> moving_, moving_means_;  // floating ones
   at::Tensor updates_;                             // so far: a 0-dim double on their device

@@ -1,0 +1,25 @@
+// How large the images of training are, as a function of the place in the data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "lib/recipe/sections/data.h"
+
+namespace scaletrain::data {
+
+// Progressive resizing: of step s, counted from the first of the first epoch, the nearest multiple
+// of `multiple_of` to from + (to - from) * (s - start) / over, between from and to. FFCV's
+// get_resolution (its ImageNet example), which is asked once an epoch.
+struct ImageSizes {
+  std::int64_t from = 0, to = 0, multiple_of = 1;
+  std::int64_t start = 0, over = 0;  // steps; over 0: always `to`
+
+  std::int64_t at(std::int64_t step) const;
+};
+
+// Of a training set whose epochs have so many steps.
+ImageSizes plan_image_sizes(std::int64_t image_size, const std::optional<recipe::ResizeRamp>& ramp,
+                            std::int64_t steps_per_epoch);
+
+}  // namespace scaletrain::data

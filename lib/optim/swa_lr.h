@@ -1,0 +1,19 @@
+// The learning rate while weights are averaged, as a pure function of the step.
+#pragma once
+
+#include <cstdint>
+
+namespace scaletrain::optim {
+
+struct SwaLr {
+  double lr = 0;            // what it goes to
+  std::int64_t start = 0;   // steps before it leaves the schedule's
+  std::int64_t anneal = 0;  // steps that it takes
+  bool is_linear = false;   // in a straight line, otherwise half a cosine
+};
+
+// Of step `step` (from 0), where the schedule was at `from` at the start: torch.optim.swa_utils'
+// SWALR, which is stepped with each of ours; `from` itself before the start.
+double swa_lr(const SwaLr& plan, double from, std::int64_t step);
+
+}  // namespace scaletrain::optim

@@ -1,0 +1,52 @@
+#include "lib/recipe/sections/resize_ramp.h"
+
+#include <fmt/format.h>
+
+#include "lib/recipe/duration.h"
+#include "lib/recipe/schema/object.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+TypePtr length_of_data(Duration& value, bool may_be_zero) {
+  return duration(value, {Duration::Unit::kSteps, Duration::Unit::kEpochs}, may_be_zero);
+}
+
+}  // namespace
+
+TypePtr describe(std::optional<ResizeRamp>& value) {
+  return optional(value, [](ResizeRamp& inner) {
+    auto keys = std::make_unique<Object>();
+    keys->require("from", integer(inner.from, from(8).to(4096)), "height and width at first")
+        .add("start", length_of_data(inner.start, true), "how long they stay that")
+        .require("over", length_of_data(inner.over, false),
+                 "how long they grow from there to image_size")
+        .add("multiple_of", integer(inner.multiple_of, from(1).to(4096)),
+             "a size on the way is the nearest multiple of this");
+    return keys;
+  });
+}
+
+void check(const std::optional<ResizeRamp>& ramp, std::int64_t image_size, const Node& tree,
+           Problems& problems) {
+  if (!ramp || ramp->from < image_size) return;
+  problems.add(
+      written_at(tree, {"data", "resize_ramp", "from"}), "/data/resize_ramp/from",
+      fmt::format("{} does not grow to \"image_size\", which is {}", ramp->from, image_size),
+      "use less, or leave the ramp out");
+}
+
+void check(const std::optional<ResizeRamp>& ramp, const Model& model, const Node& tree,
+           Problems& problems) {
+  if (!ramp) return;
+  if (model.row().has_rule(Rule::Kind::kFixedImageSize)) {
+    problems.add(written_at(tree, {"data", "resize_ramp"}), "/data/resize_ramp",
+                 fmt::format("{} has weights for images of one size", model.name),
+                 "leave it out, or use a convolutional model such as resnet50");
+    return;
+  }
+  check_image_size(model, {.size = ramp->from, .pointer = "/data/resize_ramp/from"}, tree,
+                   problems);
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,63 @@
+#include "lib/recipe/sections/swa.h"
+
+#include <fmt/format.h>
+
+#include "lib/recipe/duration.h"
+#include "lib/recipe/schema/object.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+const Units& countable() {
+  static const Units units{Duration::Unit::kSteps, Duration::Unit::kEpochs};
+  return units;
+}
+
+void refuse(const Node& tree, std::string found, std::string remedy, Problems& problems) {
+  problems.add(written_at(tree, {"swa"}), "/swa", std::move(found), std::move(remedy));
+}
+
+}  // namespace
+
+TypePtr describe(std::optional<Swa>& value) {
+  return optional(value, [](Swa& inner) {
+    auto keys = std::make_unique<Object>();
+    keys->add("start",
+              optional(inner.start, [](Duration& start) { return duration(start, countable()); }),
+              "training before the first weights count; without it three quarters of all")
+        .add("every", duration(inner.every, countable()),
+             "from weights that count to the next that do")
+        .add("lr", optional(inner.lr, [](double& lr) { return number(lr, above(0).to(1000)); }),
+             "learning rate from start on, as PyTorch's SWALR; without it the schedule's")
+        .add("anneal", duration(inner.anneal, countable(), true),
+             "how long it goes from the schedule's to this one")
+        .add("anneal_strategy", choice(inner.anneal_strategy, {"cos", "linear"}), "and how");
+    return keys;
+  });
+}
+
+void check(const std::optional<Swa>& swa, bool has_ema, const Optimizer& optimizer,
+           const Node& tree, Problems& problems) {
+  if (!swa) return;
+  if (is_mean_of_weights(optimizer)) {
+    refuse(tree,
+           fmt::format("{} evaluates and saves a mean of the weights already", optimizer.name),
+           "leave it out", problems);
+  } else if (has_ema) {
+    refuse(tree, "is a mean of the weights, and so is /ema", "leave one of them out", problems);
+  }
+}
+
+void check(const std::optional<Swa>& swa, const Model& model, const Node& tree,
+           Problems& problems) {
+  if (!swa || !uses_batch_norm(model)) return;
+  refuse(tree,
+         fmt::format("the mean of {}'s weights would need BatchNorm statistics of its own, which "
+                     "nobody takes",
+                     model.name),
+         model.options.contains("norm") ? R"(use "norm": "group" in /model, or /ema)"
+                                        : "use /ema, or a model without BatchNorm",
+         problems);
+}
+
+}  // namespace scaletrain::recipe

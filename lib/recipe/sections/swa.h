@@ -1,0 +1,31 @@
+// The equal mean of the weights from some step on.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lib/recipe/sections/model.h"
+#include "lib/recipe/sections/optimizer.h"
+#include "lib/recipe/sections/section.h"
+#include "lib/recipe/values.h"
+
+namespace scaletrain::recipe {
+
+// Stochastic weight averaging (lib/optim/mean.h, lib/optim/swa_lr.h).
+struct Swa {
+  std::optional<Duration> start;  // of training, before the first weights count; 3/4 of it
+  Duration every{Duration::Unit::kEpochs, 1};
+  std::optional<double> lr;  // from start on; nullopt: the schedule's
+  Duration anneal{Duration::Unit::kEpochs, 10};
+  std::string anneal_strategy = "cos";  // or "linear"
+};
+
+TypePtr describe(std::optional<Swa>& value);
+
+// That nothing else is a mean of the weights.
+void check(const std::optional<Swa>& swa, bool has_ema, const Optimizer& optimizer,
+           const Node& tree, Problems& problems);
+// That the mean's BatchNorm statistics would not be those of other weights.
+void check(const std::optional<Swa>& swa, const Model& model, const Node& tree, Problems& problems);
+
+}  // namespace scaletrain::recipe

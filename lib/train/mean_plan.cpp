@@ -1,0 +1,75 @@
+#include "lib/train/mean_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lib/core/error.h"
+#include "lib/optim/schedule.h"
+
+namespace scaletrain::train {
+namespace {
+
+constexpr double kDefaultStart = 0.75;  // of the training: Izmailov et al., 2018, section 4
+
+// Steps that are done by the end of `duration`, of a run whose epochs may have changed.
+std::int64_t steps_until(const recipe::Duration& duration, const Length& length) {
+  const std::int64_t steps = optim::duration_steps(duration, length.steps_per_epoch);
+  return duration.unit == recipe::Duration::Unit::kEpochs ? steps - length.epoch_shift : steps;
+}
+
+std::int64_t swa_start(const recipe::Swa& swa, const Length& length) {
+  if (swa.start) return steps_until(*swa.start, length);
+  const auto all = static_cast<double>(length.total_steps + length.schedule_shift);
+  return std::llround(kDefaultStart * all) - length.schedule_shift;
+}
+
+}  // namespace
+
+std::vector<optim::MeanPlan> plan_means(const recipe::Recipe& recipe, const Length& length) {
+  std::vector<optim::MeanPlan> plans;
+  if (recipe.ema) {
+    plans.reserve(recipe.ema->decay.size());
+    for (const double decay : recipe.ema->decay) {
+      plans.push_back({.name = plans.empty() ? "ema" : fmt::format("ema:{}", decay),
+                       .decay = decay,
+                       .warmup = recipe.ema->warmup,
+                       .every = recipe.ema->every});
+    }
+  }
+  if (recipe.swa) {
+    const std::int64_t every = optim::duration_steps(recipe.swa->every, length.steps_per_epoch);
+    plans.push_back({.name = "swa",
+                     .decay = std::nullopt,
+                     .start = swa_start(*recipe.swa, length),
+                     .every = std::max<std::int64_t>(1, every)});
+  }
+  return plans;
+}
+
+void check_means(const recipe::Recipe& recipe, const NamedTensors& buffers) {
+  if (!recipe.swa) return;
+  for (const auto& [name, buffer] : buffers) {
+    if (!name.ends_with("running_mean")) continue;
+    throw core::RecipeError(
+        "/swa",
+        fmt::format("{} has BatchNorm statistics ({}), and a mean needs its own", recipe.model.name,
+                    name),
+        "use /ema, or a model without BatchNorm");
+  }
+}
+
+std::optional<optim::SwaLr> plan_swa_lr(const recipe::Recipe& recipe, const Length& length) {
+  if (!recipe.swa || !recipe.swa->lr) return std::nullopt;
+  return optim::SwaLr{.lr = *recipe.swa->lr,
+                      .start = swa_start(*recipe.swa, length),
+                      .anneal = optim::duration_steps(recipe.swa->anneal, length.steps_per_epoch),
+                      .is_linear = recipe.swa->anneal_strategy == "linear"};
+}
+
+bool has_begun(const optim::MeanPlan& plan, const format::TrainState& state) {
+  return plan.decay || state.swa_updates > 0;
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,29 @@
+// Which means of its weights a run has, and from when on.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "lib/format/train_state.h"
+#include "lib/optim/mean.h"
+#include "lib/optim/swa_lr.h"
+#include "lib/recipe/recipe.h"
+#include "lib/train/buffers.h"
+#include "lib/train/length.h"
+
+namespace scaletrain::train {
+
+// What the recipe asks for, the first of them the one that validations may be judged by.
+std::vector<optim::MeanPlan> plan_means(const recipe::Recipe& recipe, const Length& length);
+
+// Throws core::RecipeError for an equal mean of a model that keeps statistics of its activations,
+// which lib/recipe cannot know of a model that is not its own.
+void check_means(const recipe::Recipe& recipe, const NamedTensors& buffers);
+
+// The learning rate from swa.start on; nullopt: it is the schedule's.
+std::optional<optim::SwaLr> plan_swa_lr(const recipe::Recipe& recipe, const Length& length);
+
+// Whether a mean is one of weights of this training: an equal mean only from its start on.
+bool has_begun(const optim::MeanPlan& plan, const format::TrainState& state);
+
+}  // namespace scaletrain::train
