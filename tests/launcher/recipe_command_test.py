@@ -108,6 +108,37 @@ class ShowTest(unittest.TestCase):
                 self.assertEqual(recipe("show", file.name, cwd="/").stdout, first.stdout)
 
 
+class PublishedTest(unittest.TestCase):
+    """The recipes of sets that are not here, with small ones in their place."""
+
+    def test_they_are_right_and_have_the_batch_of_their_source(self):
+        with tempfile.TemporaryDirectory() as text:
+            folder = pathlib.Path(text)
+            (folder / "a.tar").write_bytes(b"")
+            (folder / "a.bin").write_bytes(bytes(2 * 200_000))
+            images = ("data.train.shards=a.tar", "data.val.shards=a.tar")
+            tokens = ("data.train.tokens=a.bin", "data.val.tokens=a.bin", "batch.global=64",
+                      "batch.per_device=8")
+            for name, sets, plan in (
+                    ("imagenet_resnet50", images, "256 = 32 per device x 1 accumulated x 8 ranks"),
+                    ("imagenet_vit_small", images, "1024 = 128 per device x 1 accumulated x 8 ranks"),
+                    ("imagenet_convnext_tiny", images,
+                     "4096 = 128 per device x 4 accumulated x 8 ranks"),
+                    ("gpt2_124m", tokens, "64 = 8 per device x 1 accumulated x 8 ranks")):
+                with self.subTest(name):
+                    path = ROOT / "recipes" / f"{name}.json"
+                    flags = [word for one in sets for word in ("--set", one)]
+                    done = recipe("check", path, "--nproc", 8, *flags, cwd=folder)
+                    self.assertEqual("", done.stderr)
+                    self.assertEqual(f"ok: {name.replace('_', '-')}: global batch {plan}\n", done.stdout)
+
+    def test_what_is_missing_is_said_set_by_set(self):
+        for name in ("imagenet_resnet50", "gpt2_124m"):
+            done = recipe("check", ROOT / "recipes" / f"{name}.json", cwd="/")
+            self.assertEqual(65, done.returncode)
+            self.assertIn("No such file or directory (ENOENT)", done.stderr)
+
+
 class SchemaTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
