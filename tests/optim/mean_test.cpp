@@ -94,11 +94,11 @@ TEST_CASE("an equal mean takes the weights at its start and then at each of its 
   Averaged averaged;
   optim::Mean swa({.start = 2, .every = 3}, averaged.model);
   for (int step = 0; step < 9; ++step) {
-    averaged.weight.fill_(step);
+    averaged.weight.fill_(step * step);
     CHECK(swa.is_due(step) == (step == 1 || step == 4 || step == 7));
     swa.update(step, step == 4 ? kLeftOut : kTaken);
   }
-  CHECK(mean_of(swa) == 4);  // (1 + 7) / 2
+  CHECK(mean_of(swa) == 25);  // (1 + 49) / 2
 }
 
 TEST_CASE("an equal mean that goes on has the bits of one that was never interrupted") {
