@@ -53,8 +53,8 @@ void check(const RecipeArguments& arguments) {
   }
   const std::string advice = recipe::batch_norm_advice(recipe.model, plan);
   if (!advice.empty()) core::warn("{}", advice);
-  fmt::print("ok: {}: global batch {} = {} per device x {} accumulated x {} ranks\n", recipe.name,
-             plan.global, plan.per_device, plan.accumulate, arguments.nproc);
+  fmt::print("ok: {}: global batch {}\n", recipe.name,
+             batch_text(plan, arguments.nproc, " per device", " accumulated"));
 }
 
 }  // namespace

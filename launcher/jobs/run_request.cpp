@@ -23,11 +23,11 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxRecipeBytes = 64 << 20;
 
-constexpr std::array<std::string_view, 13> kFree{
+constexpr std::array<std::string_view, 16> kFree{
     "/output",        "/worker",           "/log",        "/threads",
     "/checkpoint",    "/validate",         "/storage",    "/data/threads",
     "/data/prefetch", "/data/index_cache", "/data/cache", "/data/bad_samples/max_rate",
-    "/name"};
+    "/name",          "/batch/memory_mb",  "/recompute",  "/offload"};
 
 // Whether `pointer` is `key` or lies below it.
 bool covers(std::string_view key, std::string_view pointer) {
@@ -175,7 +175,10 @@ bool check_differences(const recipe::Recipe& stored, const recipe::Recipe& recip
   bool other_length = false;
   std::string differing;
   std::vector<std::string> flags;
-  const std::vector<std::string> pointers = recipe::differing_keys(stored, recipe);
+  recipe::Recipe asked = recipe;
+  // The run goes on with what it has found.
+  if (asked.batch.is_automatic()) asked.batch.per_device = stored.batch.per_device;
+  const std::vector<std::string> pointers = recipe::differing_keys(stored, asked);
   for (const std::string& pointer : pointers) {
     other_length = other_length || pointer == "/epochs" || pointer == "/steps";
     const bool free = std::any_of(kFree.begin(), kFree.end(),

@@ -44,8 +44,9 @@ bool is_allowed(const std::vector<std::string>& allow, std::string_view pointer)
 
 // Throws core::UsageError where `recipe` differs from `stored` in keys that change what is trained
 // and are not in `allow`. Free are name, output, worker, log, threads, checkpoint, validate,
-// storage, what only decides how fast data is read, and how many bad samples end a run. The result:
-// whether the length (epochs, steps) differs.
+// storage, what only decides how fast data is read or where and how often activations are computed
+// and kept, and how many bad samples end a run. The result: whether the length (epochs, steps)
+// differs.
 bool check_differences(const recipe::Recipe& stored, const recipe::Recipe& recipe,
                        const std::vector<std::string>& allow, const std::string& where);
 

@@ -1,5 +1,7 @@
 #include "launcher/place/batch_check.h"
 
+#include <fmt/format.h>
+
 #include "lib/core/error.h"
 #include "lib/core/mesh_plan.h"
 
@@ -10,6 +12,15 @@ recipe::BatchPlan plan_batch(const recipe::Recipe& recipe, int ranks) {
   const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, readers);
   if (recipe.data.order == "streamed") recipe::check_lanes(recipe.data.lanes, readers);
   return plan;
+}
+
+std::string batch_text(const recipe::BatchPlan& plan, int ranks, const char* per_device,
+                       const char* accumulate) {
+  if (plan.per_device == 0) {
+    return fmt::format("{} over {} ranks, in micro-batches that fit", plan.global, ranks);
+  }
+  return fmt::format("{} = {}{} x {}{} x {} ranks", plan.global, plan.per_device, per_device,
+                     plan.accumulate, accumulate, ranks);
 }
 
 bool batch_fits(const recipe::Recipe& recipe, int ranks) {

@@ -1,6 +1,8 @@
 // A recipe's batch in the ranks of a job: the one place where the launcher plans it.
 #pragma once
 
+#include <string>
+
 #include "launcher/place/placement.h"
 #include "lib/recipe/recipe.h"
 
@@ -9,6 +11,10 @@ namespace scaletrain::launcher {
 // The batch of `ranks` ranks, of which those that read (lib/core/mesh_plan.h) share it. Throws
 // core::RecipeError where it, or the lanes of a streamed order, do not go into them.
 recipe::BatchPlan plan_batch(const recipe::Recipe& recipe, int ranks);
+
+// "64 = 8 x 4 x 2 ranks", with words behind the first two.
+std::string batch_text(const recipe::BatchPlan& plan, int ranks, const char* per_device = "",
+                       const char* accumulate = "");
 
 bool batch_fits(const recipe::Recipe& recipe, int ranks);
 

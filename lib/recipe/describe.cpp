@@ -65,6 +65,8 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
            "the equal mean of the weights of late training, which is tested and exported")
       .add("recompute", describe(recipe.recompute),
            "saves memory: units whose activations backward computes again; the last one's never")
+      .add("offload", describe(recipe.offload),
+           "saves memory of a GPU: what lies in its host's as long as it is not needed")
       .add("validate",
            every(recipe.validate_every, "how often data.val and data.extra are looked at"),
            "looking at data.val and data.extra")

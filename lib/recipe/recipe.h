@@ -17,6 +17,7 @@
 #include "lib/recipe/sections/loss.h"
 #include "lib/recipe/sections/mix.h"
 #include "lib/recipe/sections/model.h"
+#include "lib/recipe/sections/offload.h"
 #include "lib/recipe/sections/optimizer.h"
 #include "lib/recipe/sections/precision.h"
 #include "lib/recipe/sections/recompute.h"
@@ -46,6 +47,7 @@ struct Recipe {
   std::optional<Ema> ema;
   std::optional<Swa> swa;
   std::optional<Recompute> recompute;
+  std::optional<Offload> offload;
   Duration validate_every{Duration::Unit::kEpochs, 1};
   std::optional<EarlyStopping> early_stopping;
   Checkpoint checkpoint;

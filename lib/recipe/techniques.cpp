@@ -23,6 +23,10 @@ Technique recompute_every(int units, const char* ordinal) {
           {"recompute=null", fmt::format("recompute.every={}", units)}};
 }
 
+bool divides(std::int64_t times, const Batch& batch) {
+  return !batch.is_automatic() && batch.per_device % times == 0;
+}
+
 // The same global batch in micro-batches `times` as small.
 Technique accumulate(const Batch& batch, std::int64_t times) {
   Technique result{fmt::format("accumulate x{}", times),
@@ -58,10 +62,12 @@ std::vector<Technique> techniques(const Recipe& recipe) {
                              recompute_every(2, "2nd"),
                              recompute_every(3, "3rd")};
   for (const std::int64_t times : {2, 4}) {
-    if (recipe.batch.per_device % times == 0) all.push_back(accumulate(recipe.batch, times));
+    if (divides(times, recipe.batch)) all.push_back(accumulate(recipe.batch, times));
   }
-  const bool has_tokens = reads_tokens(recipe.model);
+  const bool has_tokens = reads_tokens(recipe.model) && !recipe.batch.is_automatic();
   if (has_tokens) all.push_back(chunks(recipe));
+  all.push_back({"offload activations", {"offload.activations=true"}});
+  all.push_back({"offload optimizer", {"offload.optimizer=true"}});
   all.push_back(together({bf16(), recompute_every(2, "2nd")}));
   std::vector<Technique> least{bf16(), recompute_all()};
   all.push_back(together(least));
@@ -69,7 +75,7 @@ std::vector<Technique> techniques(const Recipe& recipe) {
     least.push_back(chunks(recipe));
     all.push_back(together(least));
   }
-  if (recipe.batch.per_device % 4 == 0) {
+  if (divides(4, recipe.batch)) {
     least.push_back(accumulate(recipe.batch, 4));
     all.push_back(together(least));
   }

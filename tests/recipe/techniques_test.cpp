@@ -25,9 +25,15 @@ TEST_CASE("a recipe has the techniques that change it, the global batch staying 
   CHECK(names_of({}) ==
         std::vector<std::string>{"as it is", "bf16", "recompute all", "recompute every 2nd",
                                  "recompute every 3rd", "accumulate x2", "accumulate x4",
+                                 "offload activations", "offload optimizer",
                                  "bf16 + recompute every 2nd", "bf16 + recompute all",
                                  "bf16 + recompute all + accumulate x4"});
   CHECK(names_of({"precision=bf16", "recompute=all", "batch.per_device=3"}) ==
+        std::vector<std::string>{"as it is", "recompute every 2nd", "recompute every 3rd",
+                                 "offload activations", "offload optimizer"});
+  // The batch is not known, and bench measures what a budget would choose from.
+  CHECK(names_of({R"(batch={"per_device": "auto", "global": 64})", "precision=bf16",
+                  "recompute=all", "offload={\"activations\": true, \"optimizer\": true}"}) ==
         std::vector<std::string>{"as it is", "recompute every 2nd", "recompute every 3rd"});
 
   for (const char* batch : {R"(batch={"global": 64, "per_device": 8})",

@@ -163,11 +163,9 @@ void explain_recipe(const Subject& subject, const recipe::Recipe& recipe,
   explanation.recipe =
       recipe_rows(recipe::to_json(recipe),
                   recipe::key_origins(subject.options.path, overrides_of(subject.options)));
-  explanation.recipe.push_back(
-      {.name = "global batch",
-       .value = fmt::format("{} = {} x {} x {} ranks", plan.global, plan.per_device,
-                            plan.accumulate, placement.world_size()),
-       .from = "batch, nproc, nnodes"});
+  explanation.recipe.push_back({.name = "global batch",
+                                .value = batch_text(plan, placement.world_size()),
+                                .from = "batch, nproc, nnodes"});
 }
 
 Explained program_threads(const Placement& placement) {

@@ -9,19 +9,23 @@
 namespace scaletrain::recipe {
 
 struct Batch {
-  std::int64_t per_device = 32;
-  std::optional<std::int64_t> accumulate;  // either this
-  std::optional<std::int64_t> global;      // or this
+  std::int64_t per_device = 32;  // 0: "auto", the most that fit (lib/train/batch_search.h)
+  std::optional<std::int64_t> accumulate;      // either this
+  std::optional<std::int64_t> global;          // or this
+  std::optional<std::int64_t> memory_mb = {};  // that a step's tensors may take with "auto"
+
+  bool is_automatic() const { return per_device == 0; }
 };
 
-// One global batch, resolved for a number of ranks that read.
+// One global batch, resolved for a number of ranks that read; per_device and accumulate are 0 as
+// long as they are to be found.
 struct BatchPlan {
   std::int64_t per_device = 0, accumulate = 0, global = 0;
 };
 
 // The plan for `readers` data coordinates (lib/core/mesh_plan.h). Throws core::RecipeError
-// ("/batch/global: ...") where the global batch is not a multiple of per_device * readers, naming
-// the nearest sizes that would fit.
+// ("/batch/global: ...") where the global batch is not a multiple of per_device * readers, or with
+// "auto" of the readers, naming the nearest sizes that would fit.
 BatchPlan plan_batch(const Batch& batch, int readers);
 
 TypePtr describe(Batch& value);

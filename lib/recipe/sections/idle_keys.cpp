@@ -58,7 +58,7 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 39> kIdleRules{{
+constexpr std::array<IdleRule, 41> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/resize_ramp", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
@@ -81,6 +81,12 @@ constexpr std::array<IdleRule, 39> kIdleRules{{
     {"/mix/cutmix_share", R"(does nothing: one of "mixup" and "cutmix" is 0)",
      [](const Recipe& recipe) {
        return recipe.mix && (recipe.mix->mixup == 0 || recipe.mix->cutmix == 0);
+     }},
+    {"/batch/memory_mb", R"(does nothing: "per_device" is a number)",
+     [](const Recipe& recipe) { return !recipe.batch.is_automatic(); }},
+    {"/offload", "moves nothing: all of it is false",
+     [](const Recipe& recipe) {
+       return recipe.offload && !recipe.offload->activations && !recipe.offload->optimizer;
      }},
     {"/checkpoint/keep_best", "keeps nothing: without data.val no checkpoint is the best",
      [](const Recipe& recipe) { return !recipe.data.val && recipe.checkpoint.keep_best > 0; }},

@@ -63,7 +63,7 @@ void check_image_size(const Model& model, WrittenSize images, const Node& tree,
 
 std::string batch_norm_advice(const Model& model, const BatchPlan& plan) {
   const std::string norm = norm_of(model);
-  if (plan.accumulate == 1 || norm.empty() || norm == "group") return "";
+  if (plan.accumulate <= 1 || norm.empty() || norm == "group") return "";
   return fmt::format(
       "/model/norm: BatchNorm normalises by {} samples at a time{}, not by the step's {}: use "
       "\"group\", which needs no other sample{}",
@@ -72,10 +72,13 @@ std::string batch_norm_advice(const Model& model, const BatchPlan& plan) {
 }
 
 // The last maps of a small image have one value: of one sample BatchNorm has no deviation.
+bool needs_two_samples(const Model& model, std::int64_t image_size) {
+  return uses_batch_norm(model) && image_size <= kBatchNormStride;
+}
+
 void check_batch_norm(const Model& model, std::int64_t per_device, std::int64_t image_size,
                       const Node& tree, Problems& problems) {
-  if (!uses_batch_norm(model)) return;
-  if (per_device > 1 || image_size > kBatchNormStride) return;
+  if (per_device != 1 || !needs_two_samples(model, image_size)) return;
   problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device",
                fmt::format("is 1, of which BatchNorm cannot compute a deviation in images of {}",
                            image_size),

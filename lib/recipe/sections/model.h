@@ -46,6 +46,9 @@ void check_image_size(const Model& model, WrittenSize images, const Node& tree, 
 // anybody else.
 std::string batch_norm_advice(const Model& model, const BatchPlan& plan);
 
+// Whether its BatchNorm has no deviation to compute of one sample.
+bool needs_two_samples(const Model& model, std::int64_t image_size);
+
 // What BatchNorm asks of a batch, where the model has it.
 void check_batch_norm(const Model& model, std::int64_t per_device, std::int64_t image_size,
                       const Node& tree, Problems& problems);

@@ -21,7 +21,12 @@ TypePtr describe(std::optional<Recompute>& value) {
              "one unit of so many, from the first one on")
         .add("match", texts(inner.match, "a name of units, with * for any characters"),
              "units by their names: `h.*`")
-        .exactly_one({"units", "every", "match"})
+        .add("budget_mb",
+             optional(inner.budget_mb,
+                      [](std::int64_t& count) { return integer(count, from(1).to(1e9)); }),
+             "units that are measured and chosen when training begins, so that a device's "
+             "activations stay within so many megabytes")
+        .exactly_one({"units", "every", "match", "budget_mb"})
         .set_short_for("units");
     return keys;
   });

@@ -43,6 +43,16 @@ TEST_CASE("a batch or lanes that do not go into the ranks are refused") {
   CHECK(refusal(recipe_with(global, "streamed"), 2).empty());
 }
 
+TEST_CASE("a batch is written as what it is made of, as far as that is known") {
+  const recipe::Batch fixed = {.per_device = 8, .accumulate = {}, .global = 96};
+  CHECK(batch_text(plan_batch(recipe_with(fixed), 3), 3) == "96 = 8 x 4 x 3 ranks");
+  CHECK(batch_text(plan_batch(recipe_with(fixed), 3), 3, " each", " times") ==
+        "96 = 8 each x 4 times x 3 ranks");
+  const recipe::Batch open = {.per_device = 0, .accumulate = {}, .global = 96};
+  CHECK(batch_text(plan_batch(recipe_with(open), 3), 3) ==
+        "96 over 3 ranks, in micro-batches that fit");
+}
+
 TEST_CASE("batch_fits says the same without a reason") {
   const recipe::Recipe recipe = recipe_with({.per_device = 8, .accumulate = {}, .global = 64});
   CHECK_FALSE(batch_fits(recipe, 3));

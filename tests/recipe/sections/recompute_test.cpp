@@ -23,12 +23,14 @@ TEST_CASE("what is computed again is all, none, one unit of several, or has a na
   CHECK(read("recompute=all")->units == "all");
   CHECK(read("recompute.every=3")->every == 3);
   CHECK(read("recompute.match=h.*")->match == std::vector<std::string>{"h.*"});
+  CHECK(read("recompute.budget_mb=512")->budget_mb == 512);
   CHECK(error_of(minimal_recipe(), {"recompute=some"}) ==
         "--set recompute: /recompute/units: \"some\" is not a choice here\n"
         "  use one of: \"none\", \"all\"");
   CHECK(error_of(minimal_recipe(), {R"(recompute={"every": 2, "match": "h.1"})"}) ==
         "--set recompute: /recompute/match: excludes \"every\"\n"
-        "  use one of: \"units\", \"every\", \"match\"; null removes an inherited key");
+        "  use one of: \"units\", \"every\", \"match\", \"budget_mb\"; null removes an inherited "
+        "key");
 }
 
 TEST_CASE("a model that is one unit has nothing that could be run again") {
