@@ -2,11 +2,13 @@
 
 #include <ATen/Context.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <span>
 #include <string>
 #include <utility>
 
+#include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/philox.h"
 #include "lib/engine/chunked_loss.h"
@@ -33,6 +35,14 @@ std::vector<at::Tensor> parameters_of(const units::Unit& unit, nn::Model& model)
   return result;
 }
 
+// Its parameters and buffers.
+std::vector<at::Tensor> tensors_of(nn::Model& model) {
+  std::vector<at::Tensor> result = model.parameters();
+  const std::vector<at::Tensor> buffers = model.buffers();
+  result.insert(result.end(), buffers.begin(), buffers.end());
+  return result;
+}
+
 // The tokens from number `first` on, counted row by row, that `part` [1, tokens, ...] is of.
 task::Example tokens_of(const task::Example& example, const at::Tensor& part, std::int64_t first) {
   return {.input = example.input,
@@ -53,6 +63,7 @@ Engine::Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings
       seed_(seed),
       recomputed_(recomputed_units(savings.recompute, units_)),
       chunk_(savings.chunk) {
+  if (savings.offload) offload_.emplace(parts.mesh.world().device(), tensors_of(parts.model));
   if (chunk_ == 0) return;
   if (!units_.back().takes_tokens_alone) {
     throw core::RecipeError("/loss/chunk",
@@ -99,9 +110,12 @@ at::Tensor Engine::forward(const Draws& draws, const task::Example& example, boo
     const auto context =
         std::make_shared<units::Context>(training_context(example.context, parts_.mesh.data()));
     context->again = again;
-    const std::size_t whole = chunk_ > 0 ? units_.size() - 1 : units_.size();
+    const std::size_t last = units_.size() - 1, whole = chunk_ > 0 ? last : units_.size();
     units::Flow flow{example.input};
+    const MakeHooks moved = offload_ ? offload_->hooks() : MakeHooks();
     for (std::size_t unit = 0; unit < whole; ++unit) {
+      std::optional<SavedTensorsScope> scope;
+      if (moved && unit != last) scope.emplace(moved);
       flow = run_unit(unit, draws, context, std::move(flow));
     }
     if (chunk_ == 0) return parts_.task.loss_sum(flow.front(), example);
@@ -128,6 +142,39 @@ units::Flow Engine::run_unit(std::size_t unit, const Draws& draws,
         return units::Flow();
       },
       input);
+}
+
+std::vector<UnitCost> Engine::measure_units(const task::Example& example) {
+  std::vector<UnitCost> costs(units_.size());
+  const at::Device device = parts_.mesh.world().device();
+  const auto wait = [device] {
+    if (device.is_cpu()) return;
+    c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+  };
+  SavedBytes saved(tensors_of(parts_.model));
+  parts_.precision.forward([&] {
+    units::Context context = training_context(example.context, parts_.mesh.data());
+    context.again = true;  // nothing counts this pass
+    units::Flow flow{example.input};
+    for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+      UnitCost& cost = costs[unit];
+      cost = {.name = units_[unit].name, .input_bytes = bytes_of(flow)};
+      const bool in_chunks = chunk_ > 0 && unit + 1 == units_.size();
+      if (in_chunks) break;  // what its tokens save is gone with them
+      const units::Flow input = flow;
+      const SavedTensorsScope scope(saved.hooks());
+      for (int run = 0; run < 2; ++run) {  // the first may choose kernels
+        const core::SteadyTime start = core::now();
+        flow = units_[unit].run(input, context);
+        if (unit + 1 == units_.size()) parts_.task.loss_sum(flow.front(), example);
+        wait();
+        cost.seconds = core::seconds_since(start);
+        cost.saved_bytes = saved.take();
+      }
+    }
+    return flow.front();
+  });
+  return costs;
 }
 
 at::Tensor Engine::loss_in_chunks(const at::Tensor& hidden, const task::Example& example,

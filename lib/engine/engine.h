@@ -8,9 +8,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "lib/dist/mesh.h"
+#include "lib/engine/offload.h"
+#include "lib/engine/recompute_budget.h"
 #include "lib/nn/model.h"
 #include "lib/parallel/placement.h"
 #include "lib/precision/precision.h"
@@ -41,6 +44,7 @@ struct EngineParts {
 struct MemorySavings {
   std::optional<recipe::Recompute> recompute = {};
   std::int64_t chunk = 0;  // tokens that the last unit and the loss take at a time; 0: all
+  bool offload = false;    // activations lie in the host's memory between forward and backward
 };
 
 // task::Task::sums() and scores() of a batch, and what the model gave; no scores where the task has
@@ -74,6 +78,16 @@ class Engine {
   // at the same point of a step; it only queues work.
   at::Tensor squared_norm() const;
 
+  // What a budget for recomputation decides by: runs `example` forward, each unit twice, and leaves
+  // nothing changed. Waits for the device. Every rank calls it.
+  std::vector<UnitCost> measure_units(const task::Example& example);
+  // For each unit whether backward runs it again, in place of what the recipe says; all but the
+  // last one do until then where that is a budget.
+  void set_recomputed(std::vector<bool> recomputed) { recomputed_ = std::move(recomputed); }
+  const std::vector<units::Unit>& units() const { return units_; }
+  // Of activations, that went to the host's memory so far.
+  std::int64_t offloaded_bytes() const { return offload_ ? offload_->moved_bytes() : 0; }
+
   // Of one batch. The model is in evaluation mode.
   Evaluated evaluate(const task::Example& example);
   // What the model alone gives, where nothing is known to compare with.
@@ -100,6 +114,7 @@ class Engine {
   std::vector<units::Unit> units_;  // the model's
   std::uint64_t seed_;
   std::vector<bool> recomputed_;  // by unit
+  std::optional<ActivationOffload> offload_;
   std::int64_t chunk_;            // 0: the loss takes all tokens at once
   std::vector<at::Tensor> last_;  // the last unit's parameters
 };

@@ -52,7 +52,9 @@ struct OneRank {
         precision(precision::make_precision(recipe.precision, {.avx512 = true})),
         placement(parallel::make_placement(parameters(), mesh)),
         engine({*model, *task, *precision, *placement, mesh}, /*seed=*/3,
-               {.recompute = recipe.recompute, .chunk = recipe.loss.chunk}) {
+               {.recompute = recipe.recompute,
+                .chunk = recipe.loss.chunk,
+                .offload = recipe.offload && recipe.offload->activations}) {
     at::set_num_threads(1);  // the models are small
     model->train();
   }
