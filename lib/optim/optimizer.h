@@ -50,6 +50,12 @@ class Optimizer {
 std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
                                           std::vector<NamedParameter> parameters);
 
+// The same of copies of the parameters in the host's memory, where its state and the update of the
+// weights are; on a device a step waits for the gradients to arrive there. Parameters that are
+// changed otherwise before the first step are copied then.
+std::unique_ptr<Optimizer> make_host_optimizer(const recipe::Optimizer& config,
+                                               const std::vector<NamedParameter>& parameters);
+
 // `inner`, made of `parameters`, behind gradients of two dimensions or more from which the mean
 // over all but the first is taken away, in place. Throws core::RecipeError where a parameter is a
 // piece.
