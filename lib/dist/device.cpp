@@ -112,6 +112,10 @@ std::int64_t peak_memory_bytes(at::Device device) {
   return stats.allocated_bytes[kAll].peak;
 }
 
+void release_cached_memory(at::Device device) {
+  if (device.is_cuda()) c10::getDeviceAllocator(device.type())->emptyCache();
+}
+
 std::unique_ptr<core::BufferPool> make_batch_pool(at::Device device) {
   if (device.is_cuda()) return std::make_unique<PinnedPool>();
   return core::make_host_pool();

@@ -46,6 +46,9 @@ std::string device_name(at::Device device);
 // The most memory that was in use so far: tensors of a device, or the process's resident memory.
 std::int64_t peak_memory_bytes(at::Device device);
 
+// Gives memory that LibTorch keeps for tensors to come back to the device.
+void release_cached_memory(at::Device device);
+
 // Memory for batches that go to `device`: pinned for CUDA, ordinary for a CPU.
 std::unique_ptr<core::BufferPool> make_batch_pool(at::Device device);
 

@@ -1,7 +1,12 @@
 #include "lib/dist/out_of_memory.h"
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <array>
+#include <new>
+
+#include "lib/core/error.h"
 
 namespace scaletrain::dist {
 namespace {
@@ -28,6 +33,17 @@ bool says_out_of_memory(std::string_view message) {
   return std::any_of(kPhrases.begin(), kPhrases.end(), [&](std::string_view phrase) {
     return message.find(phrase) != std::string_view::npos;
   });
+}
+
+std::string text_of(const std::exception& error) {
+  const auto* const ours = dynamic_cast<const c10::Error*>(&error);
+  return ours != nullptr ? ours->what_without_backtrace() : core::describe(error);
+}
+
+bool is_out_of_memory(const std::exception& error) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         says_out_of_memory(text_of(error));
 }
 
 }  // namespace scaletrain::dist

@@ -2,6 +2,8 @@
 // exception of its own kind, and only their texts say so.
 #pragma once
 
+#include <exception>
+#include <string>
 #include <string_view>
 
 namespace scaletrain::dist {
@@ -13,5 +15,10 @@ inline constexpr const char* kLessMemory =
 
 // `message`: the whole of an exception's what(). True where device, pinned or host memory ran out.
 bool says_out_of_memory(std::string_view message);
+
+// An exception's text, that of LibTorch's without its C++ stack.
+std::string text_of(const std::exception& error);
+// Whether it means that memory ran out.
+bool is_out_of_memory(const std::exception& error);
 
 }  // namespace scaletrain::dist

@@ -139,6 +139,17 @@ class Reader {
   void read(const char* name, Numbers& value, const FieldRule& rule) const {
     value = parse_numbers(fields_.value(name), rule.lowest, place_of(name));
   }
+  void read(const char* name, std::vector<std::string>& value, const FieldRule& /*rule*/) const {
+    const nlohmann::json& found = fields_.value(name);
+    const bool sound =
+        found.is_array() &&
+        std::all_of(found.begin(), found.end(), [](const auto& one) { return one.is_string(); });
+    if (!sound) {
+      throw core::CheckpointError(place_of(name), "is not a list of texts",
+                                  "use another checkpoint");
+    }
+    value = found.get<std::vector<std::string>>();
+  }
   void read(const char* name, std::vector<Numbers>& value, const FieldRule& /*rule*/) const {
     value = parse_layout(fields_.value(name), place_of(name));
   }

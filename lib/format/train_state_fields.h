@@ -48,8 +48,12 @@ struct TrainState {
   std::int64_t skipped_samples = 0;    // left out as bad, all ranks
   std::int64_t set_samples = 0;        // of the training set; 0: not counted (streamed order)
   std::string index_digest,
-      set_digest;               // lib/data/set/set_digest.h; "": the set is not looked into
-  std::int64_t per_device = 0;  // samples of a micro-step, where the order depends on it
+      set_digest;                    // lib/data/set/set_digest.h; "": the set is not looked into
+  std::int64_t per_device = 0;       // samples of a micro-step, where the order depends on it
+  std::int64_t auto_per_device = 0;  // what batch.per_device "auto" has found; 0: it is a number
+  // What recompute.budget_mb has chosen, and by which budget; 0: there is none.
+  std::int64_t recompute_budget_mb = 0;
+  std::vector<std::string> recomputed_units;
   std::vector<std::int64_t> shard_sizes;    // streamed order: samples by shard, -1: not known yet
   std::vector<std::int64_t> shard_digests;  // the same of data::Dataset::shard_digest()
   nlohmann::json schedule =
@@ -109,6 +113,9 @@ void visit_fields(State& state, const Visit& visit) {
   visit("index_digest", state.index_digest, kLater);
   visit("set_digest", state.set_digest, kLater);
   visit("per_device", state.per_device, kLater);
+  visit("auto_per_device", state.auto_per_device, kLater);
+  visit("recompute_budget_mb", state.recompute_budget_mb, kLater);
+  visit("recomputed_units", state.recomputed_units, kLater);
   visit("shard_sizes", state.shard_sizes, FieldRule{.lowest = -1, .later = true});
   visit("shard_digests", state.shard_digests, FieldRule{.lowest = -1, .later = true});
   visit("schedule", state.schedule, kAlways);

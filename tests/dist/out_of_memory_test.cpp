@@ -1,7 +1,11 @@
 #include "lib/dist/out_of_memory.h"
 
+#include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
 #include <doctest/doctest.h>
 
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -50,6 +54,21 @@ TEST_CASE("other failures of the same libraries are none of memory") {
     CAPTURE(text);
     CHECK_FALSE(says_out_of_memory(text));
   }
+}
+
+TEST_CASE("exceptions mean it by their type or their text") {
+  const auto caught = [](const auto& body) -> std::string {
+    try {
+      body();
+    } catch (const std::exception& error) {
+      return is_out_of_memory(error) ? "memory: " + text_of(error) : "other: " + text_of(error);
+    }
+    return "nothing";
+  };
+  CHECK(caught([] { throw std::bad_alloc(); }).starts_with("memory: "));
+  CHECK(caught([] { C10_THROW_ERROR(OutOfMemoryError, "no room"); }) == "memory: no room");
+  CHECK(caught([] { at::empty({std::int64_t{1} << 50}, at::kByte); }).starts_with("memory: "));
+  CHECK(caught([] { throw std::runtime_error("a bug"); }) == "other: a bug");
 }
 
 }  // namespace scaletrain::dist

@@ -44,6 +44,9 @@ TrainState make_state() {
           .index_digest = "0f0f",
           .set_digest = "00ff",
           .per_device = 16,
+          .auto_per_device = 8,
+          .recompute_budget_mb = 512,
+          .recomputed_units = {"h.0", "h.2"},
           .shard_sizes = {350, -1, 0},
           .shard_digests = {(std::int64_t{1} << 52) - 1, -1, 0},
           .schedule = {{"step", 1200}, {"lr", 0.001}},
@@ -90,13 +93,16 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.seen_s == 0.25);
   CHECK(read.set_samples == 1400);
   CHECK(read.per_device == 16);
+  CHECK(read.auto_per_device == 8);
+  CHECK(read.recompute_budget_mb == 512);
+  CHECK(read.recomputed_units == std::vector<std::string>{"h.0", "h.2"});
   CHECK(read.index_digest == "0f0f");
   CHECK(read.set_digest == "00ff");
   CHECK(read.shard_sizes == std::vector<std::int64_t>{350, -1, 0});
   CHECK(read.shard_digests == make_state().shard_digests);
   CHECK(text.find("\"order_digest\":\"fedcba9876543210\"") != std::string::npos);
   CHECK(nlohmann::json::parse(text).at("format") == 1);
-  CHECK(nlohmann::json::parse(text).size() == 45);  // what TrainState has, and format
+  CHECK(nlohmann::json::parse(text).size() == 48);  // what TrainState has, and format
 }
 
 TEST_CASE("a field that is wrong, missing or unknown is named") {
@@ -107,6 +113,8 @@ TEST_CASE("a field that is wrong, missing or unknown is named") {
         "state.json: /threads: is 2.5\n  a whole number from 1 is allowed here");
   CHECK(error_where("\"device\":\"cpu\"", "\"device\":1") ==
         "state.json: /device: is 1\n  text is allowed here");
+  CHECK(error_where("[\"h.0\"", "[0") ==
+        "state.json: /recomputed_units: is not a list of texts\n  use another checkpoint");
   CHECK(error_where("\"fedcba9876543210\"", "\"fedcba987654321x\"") ==
         "state.json: /order_digest: is not a hexadecimal number\n  use another checkpoint");
   CHECK(error_where("[[3,2]", "[[3,\"2\"]") ==
@@ -167,7 +175,8 @@ TEST_CASE("the state of a writer that knew less is read") {
   text = test::replaced(text,
                         "\"skipped_samples\":31,\"set_samples\":1400,\"index_digest\":\"0f0f\","
                         "\"set_digest\":\"00ff\","
-                        "\"per_device\":16,"
+                        "\"per_device\":16,\"auto_per_device\":8,\"recompute_budget_mb\":512,"
+                        "\"recomputed_units\":[\"h.0\",\"h.2\"],"
                         "\"shard_sizes\":[350,-1,0],\"shard_digests\":[4503599627370495,-1,0],",
                         "");
   const TrainState state = parse_state(text, "state.json");
@@ -176,6 +185,8 @@ TEST_CASE("the state of a writer that knew less is read") {
   CHECK(state.per_device == 0);
   CHECK(state.skipped_samples == 0);
   CHECK(state.set_samples == 0);
+  CHECK(state.auto_per_device == 0);
+  CHECK(state.recomputed_units.empty());
   CHECK(state.shard_sizes.empty());
   CHECK(state.shard_digests.empty());
   CHECK(state.index_digest.empty());
