@@ -56,6 +56,8 @@ class Bf16Weights : public Optimizer {
     ++tried_;
   }
 
+  void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
+
   std::map<std::string, at::Tensor> state() override {
     std::map<std::string, at::Tensor> named = inner_->state();
     for (const Entry& entry : entries_) {

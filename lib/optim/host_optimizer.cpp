@@ -51,6 +51,8 @@ class HostOptimizer : public Optimizer {
     copy_weights(twins_, parameters_);
   }
 
+  void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
+
   // What is the parameters' own in it is those of the model, which are filled from a checkpoint.
   std::map<std::string, at::Tensor> state() override {
     std::map<std::string, at::Tensor> named = inner_->state();

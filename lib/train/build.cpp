@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/log.h"
+#include "lib/core/error.h"
 #include "lib/core/mesh_plan.h"
 #include "lib/dist/device.h"
 #include "lib/train/agreement.h"
@@ -16,6 +16,7 @@
 #include "lib/train/number_types.h"
 #include "lib/train/plateau.h"
 #include "lib/train/ranking.h"
+#include "lib/train/recompute_choice.h"
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
 #include "lib/train/resume.h"
@@ -44,7 +45,9 @@ void place(Run& run) {
                           .placement = *run.placement,
                           .mesh = *run.mesh},
       run.recipe.seed,
-      engine::MemorySavings{.recompute = run.recipe.recompute, .chunk = run.recipe.loss.chunk});
+      engine::MemorySavings{.recompute = run.recipe.recompute,
+                            .chunk = run.recipe.loss.chunk,
+                            .offload = run.recipe.offload && run.recipe.offload->activations});
 }
 
 namespace {
@@ -61,18 +64,24 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
 
 std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env,
                                const std::optional<std::filesystem::path>& resume, core::Beat beat,
-                               const nn::Factories& models) {
+                               const nn::Factories& models,
+                               const std::function<void(Run&)>& before_data) {
   auto built = std::make_unique<Run>();
   Run& run = *built;
   run.recipe = std::move(recipe);
   run.beat = std::move(beat);
   const core::MeshPlan plan(env.world_size);
-  run.batch = recipe::plan_batch(run.recipe.batch, plan.readers());
   if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
   run.group = join_ranks(run.recipe, env, resume, run.beat);
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
   const at::Device device = run.group->device();
   if (resume) run.state = state_of_rank_0(*run.group, *resume);
+  if (before_data) before_data(run);
+  if (run.recipe.batch.is_automatic()) {
+    throw core::RecipeError("/batch/per_device", R"("auto" is found when training begins)",
+                            "use a number: --set batch.per_device=N");
+  }
+  run.batch = recipe::plan_batch(run.recipe.batch, plan.readers());
 
   std::vector<dist::Claim> claims;
   run.task = task::make_task(run.recipe, device);
@@ -81,11 +90,6 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state);
   run.beat.set_total_steps(run.length.total_steps);
   run.learner = build_learner(run.recipe, device, run.length, run.batch.global, models);
-  if (run.group->rank() == 0) {
-    warn_of_warmup(run.recipe, run.length);
-    const std::string advice = recipe::batch_norm_advice(run.recipe.model, run.batch);
-    if (!advice.empty()) core::warn("{}", advice);
-  }
   compare_with_others(run, std::move(claims));
 
   place(run);
@@ -105,6 +109,8 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   restore_means(run, resume, same_ranks);
   run.placement->start(same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
 
+  choose_recomputed(run);
+
   const format::TrainState was = run.state;
   describe_process(run.state, *run.group);
   run.sets.training_set.describe(run.state);
@@ -114,6 +120,24 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.state.best_by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);
   if (resume && run.group->rank() == 0) warn_of_differences(run, was);
   return built;
+}
+
+StepParts step_parts(Run& run) {
+  std::vector<optim::Mean*> means;
+  means.reserve(run.means.size());
+  for (const auto& mean : run.means) means.push_back(mean.get());
+  return {.mesh = *run.mesh,
+          .beat = run.beat,
+          .batches = *run.sets.train.stream,
+          .task = *run.task,
+          .engine = *run.engine,
+          .precision = *run.learner.precision,
+          .optimizer = *run.learner.optimizer,
+          .buffers = run.learner.model->buffers(),
+          .batch = run.batch,
+          .clip = run.recipe.clip,
+          .sam = run.recipe.sam,
+          .means = std::move(means)};
 }
 
 }  // namespace scaletrain::train

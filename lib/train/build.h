@@ -2,11 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 
 #include "lib/core/worker_env.h"
 #include "lib/train/run.h"
+#include "lib/train/step.h"
 
 namespace scaletrain::train {
 
@@ -19,10 +21,15 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
 void place(Run& run);
 
 // Joins the other ranks and builds everything, the model by `models`; with `resume`, a verified
-// checkpoint, tensors and state are its. Every rank calls it at once. Throws what the modules
-// throw.
+// checkpoint, tensors and state come from that. `before_data` may change run.recipe.batch, where
+// the ranks have met and the state is read, and nothing else is built. Every rank calls it at once.
+// Throws core::RecipeError where the batch is automatic still, and what the modules throw.
 std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env,
                                const std::optional<std::filesystem::path>& resume, core::Beat beat,
-                               const nn::Factories& models = nn::built_in_factories());
+                               const nn::Factories& models = nn::built_in_factories(),
+                               const std::function<void(Run&)>& before_data = nullptr);
+
+// What a step of `run` uses.
+StepParts step_parts(Run& run);
 
 }  // namespace scaletrain::train

@@ -48,6 +48,8 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
   Run& run = *built;
   run.recipe = std::move(recipe);
   const core::MeshPlan plan(env.world_size);
+  // A run that has found no number yet has trained nothing.
+  if (run.recipe.batch.is_automatic()) run.recipe.batch.per_device = recipe::Batch().per_device;
   const std::int64_t per_device = run.recipe.batch.per_device;
   run.batch = {.per_device = per_device, .accumulate = 1, .global = per_device * plan.readers()};
   if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));

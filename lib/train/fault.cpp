@@ -1,5 +1,6 @@
 #include "lib/train/fault.h"
 
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@
 namespace scaletrain::train {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Fault::Kind>, 12> kKinds{
+constexpr std::array<std::pair<std::string_view, Fault::Kind>, 13> kKinds{
     {{"nan", Fault::Kind::kNan},
      {"nans", Fault::Kind::kNans},
      {"kill", Fault::Kind::kKill},
@@ -27,6 +28,7 @@ constexpr std::array<std::pair<std::string_view, Fault::Kind>, 12> kKinds{
      {"stop", Fault::Kind::kStop},
      {"exit", Fault::Kind::kExit},
      {"throw", Fault::Kind::kThrow},
+     {"oom", Fault::Kind::kOom},
      {"spin", Fault::Kind::kSpin},
      {"slow", Fault::Kind::kSlow},
      {"slows", Fault::Kind::kSlows},
@@ -114,6 +116,8 @@ bool commit_fault(const std::optional<Fault>& fault, std::int64_t step, int rank
       ::_exit(kExitStatus);
     case Fault::Kind::kThrow:
       throw std::runtime_error("a fault was asked for");
+    case Fault::Kind::kOom:
+      C10_THROW_ERROR(OutOfMemoryError, "CUDA out of memory. Tried to allocate 2.00 GiB.");
     case Fault::Kind::kSpin:
       for (volatile bool ever = true; ever;) {
       }

@@ -5,6 +5,7 @@
 //   nan, nans           the loss of this step, of all from it on, is not finite
 //   kill, segv, stop    SIGKILL, SIGSEGV, SIGSTOP to this process
 //   exit, throw, spin   status 7, an exception, an endless loop
+//   oom                 what LibTorch throws where a device's memory runs out
 //   slow, slows         a wait of 1 s in this step, of 50 ms in all from it on
 //   slow-data           50 ms for each batch buffer from number STEP on
 //   stuck-data          a data thread waits for ever for buffer number STEP
@@ -28,6 +29,7 @@ struct Fault {
     kStop,
     kExit,
     kThrow,
+    kOom,
     kSpin,
     kSlow,
     kSlows,

@@ -117,6 +117,9 @@ void restore_scaler(const nlohmann::json& saved, precision::Precision& precision
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const recipe::Recipe& recipe,
                                                  std::vector<units::NamedParameter> owned) {
+  if (recipe.offload && recipe.offload->optimizer) {
+    return optim::make_host_optimizer(recipe.optimizer, owned);
+  }
   if (recipe.precision.name != "bf16_pure") {
     return optim::make_optimizer(recipe.optimizer, std::move(owned));
   }

@@ -4,6 +4,7 @@
 #include <c10/core/GradMode.h>
 
 #include <map>
+#include <utility>
 
 namespace scaletrain::train {
 namespace {
@@ -15,7 +16,7 @@ void replicate_message(dist::Group& group, const std::vector<at::Tensor>& tensor
   std::vector<at::Tensor> flat;
   flat.reserve(tensors.size());
   for (const at::Tensor& tensor : tensors) flat.push_back(tensor.detach().reshape({-1}));
-  at::Tensor message = at::cat(flat);
+  const at::Tensor message = at::cat(flat).to(group.device());
   group.broadcast(message, 0, name).wait();
   if (group.rank() == 0) return;
   std::int64_t begin = 0;
@@ -30,8 +31,11 @@ void replicate_message(dist::Group& group, const std::vector<at::Tensor>& tensor
 void replicate(dist::Group& group, const std::vector<at::Tensor>& tensors, const char* name) {
   if (group.world_size() == 1) return;
   const at::NoGradGuard no_grad;
-  std::map<at::ScalarType, std::vector<at::Tensor>> by_type;
-  for (const at::Tensor& tensor : tensors) by_type[tensor.scalar_type()].push_back(tensor);
+  // Of an optimizer some tensors may lie in the host's memory.
+  std::map<std::pair<at::ScalarType, at::DeviceType>, std::vector<at::Tensor>> by_type;
+  for (const at::Tensor& tensor : tensors) {
+    by_type[{tensor.scalar_type(), tensor.device().type()}].push_back(tensor);
+  }
   for (const auto& [type, same_type] : by_type) {
     std::vector<at::Tensor> message;
     std::int64_t elements = 0;

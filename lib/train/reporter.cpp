@@ -58,8 +58,9 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
   files_ = {{folder / "environment.json", observe::environment_json(facts)},
             {folder / "recipe.json", recipe::to_json(run.recipe)}};
   for (const auto& [path, text] : files_) {
-    // Of a new run the launcher has written the recipe.
-    if (resume || path.filename() != "recipe.json") core::write_durably(disk, path, text);
+    // Of a new run the launcher has written the recipe, as far as it could know that.
+    const bool is_there = !resume && run.state.auto_per_device == 0;
+    if (!is_there || path.filename() != "recipe.json") core::write_durably(disk, path, text);
   }
   metrics_ = std::make_unique<observe::MetricsWriter>(folder / "metrics.jsonl");
   progress_ = std::make_unique<observe::Progress>(

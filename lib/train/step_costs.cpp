@@ -11,7 +11,6 @@
 #include "lib/core/clock.h"
 #include "lib/dist/device.h"
 #include "lib/train/build.h"
-#include "lib/train/trainer.h"
 
 namespace scaletrain::train {
 namespace {
@@ -55,6 +54,13 @@ class Stepper {
   std::int64_t step_ = 0;
 };
 
+std::shared_ptr<units::MemoryMeter> meter_for(const recipe::Recipe& recipe,
+                                              const core::WorkerEnv& env) {
+  const at::Device device =
+      dist::choose_device(recipe.device, {.rank = env.local_rank, .ranks = env.local_world_size});
+  return std::make_shared<units::MemoryMeter>(device.type());
+}
+
 // Says what the blocks that last are for.
 void attribute_state(Run& run, units::MemoryMeter& meter) {
   meter.attribute(values(run.learner.tensors()), units::MemoryKind::kParameters);
@@ -89,9 +95,7 @@ units::MemoryUse highest(dist::Group& group, const units::MemoryUse& own) {
 
 units::MemoryUse measure_memory(recipe::Recipe recipe, const core::WorkerEnv& env,
                                 const nn::Factories& models) {
-  const at::Device device =
-      dist::choose_device(recipe.device, {.rank = env.local_rank, .ranks = env.local_world_size});
-  const auto meter = std::make_shared<units::MemoryMeter>(device.type());
+  const std::shared_ptr<units::MemoryMeter> meter = meter_for(recipe, env);
   const units::MemoryWatch watch(meter);
   Stepper stepper(std::move(recipe), env, models);
   stepper.take(kFirstSteps);
@@ -103,6 +107,19 @@ units::MemoryUse measure_memory(recipe::Recipe recipe, const core::WorkerEnv& en
   const units::MemoryUse result = highest(*stepper.run().group, meter->peak());
   stepper.end();
   return result;
+}
+
+units::MemoryUse measure_first_steps(recipe::Recipe recipe, const core::WorkerEnv& env,
+                                     const nn::Factories& models) {
+  constexpr std::int64_t kSteps = 2;  // the second one finds all that the first one leaves
+  const std::shared_ptr<units::MemoryMeter> meter = meter_for(recipe, env);
+  const units::MemoryWatch watch(meter);
+  Stepper stepper(std::move(recipe), env, models);
+  attribute_state(stepper.run(), *meter);
+  meter->restart_peaks();
+  stepper.take(kSteps);
+  stepper.drain();
+  return meter->peak();
 }
 
 double measure_speed(recipe::Recipe recipe, const core::WorkerEnv& env, std::int64_t steps,

@@ -15,6 +15,11 @@ namespace scaletrain::train {
 units::MemoryUse measure_memory(recipe::Recipe recipe, const core::WorkerEnv& env,
                                 const nn::Factories& models);
 
+// The same of the first steps of a run of one rank, which is what a step of `recipe` needs of this
+// one.
+units::MemoryUse measure_first_steps(recipe::Recipe recipe, const core::WorkerEnv& env,
+                                     const nn::Factories& models);
+
 // Seconds of a step, the median of `steps` on this rank, data included.
 double measure_speed(recipe::Recipe recipe, const core::WorkerEnv& env, std::int64_t steps,
                      const nn::Factories& models);

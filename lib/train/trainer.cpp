@@ -1,6 +1,7 @@
 #include "lib/train/trainer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <utility>
@@ -9,12 +10,16 @@
 #include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/dist/out_of_memory.h"
+#include "lib/train/batch_search.h"
 #include "lib/train/beating_disk.h"
 #include "lib/train/build.h"
 #include "lib/train/early_stopping.h"
 #include "lib/train/mean_in_place.h"
 #include "lib/train/mean_plan.h"
 #include "lib/train/means.h"
+#include "lib/train/memory_advice.h"
 #include "lib/train/plateau.h"
 #include "lib/train/ranking.h"
 #include "lib/train/snapshot.h"
@@ -26,28 +31,12 @@ constexpr int kMaxSkippedInARow = 10;  // then training has diverged
 
 }  // namespace
 
-StepParts step_parts(Run& run) {
-  std::vector<optim::Mean*> means;
-  means.reserve(run.means.size());
-  for (const auto& mean : run.means) means.push_back(mean.get());
-  return {.mesh = *run.mesh,
-          .beat = run.beat,
-          .batches = *run.sets.train.stream,
-          .task = *run.task,
-          .engine = *run.engine,
-          .precision = *run.learner.precision,
-          .optimizer = *run.learner.optimizer,
-          .buffers = run.learner.model->buffers(),
-          .batch = run.batch,
-          .clip = run.recipe.clip,
-          .sam = run.recipe.sam,
-          .means = std::move(means)};
-}
-
 Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, core::Beat beat,
                  const nn::Factories& models)
-    : Trainer(build_run(std::move(recipe), env, resume, std::move(beat), models), env, resume) {}
+    : Trainer(build_run(std::move(recipe), env, resume, std::move(beat), models,
+                        [&](Run& run) { choose_per_device(run, env, models); }),
+              env, resume) {}
 
 Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, std::optional<bool> late)
@@ -62,9 +51,33 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       validate_every_(run_->recipe.validate_every, run_->length),
       save_every_(run_->recipe.checkpoint.every, run_->length),
       saved_step_(run_->is_saved ? run_->state.step : -1),
-      seconds_(run_->state.seen_s) {}
+      seconds_(run_->state.seen_s) {
+  if (env.rank != 0) return;
+  warn_of_warmup(run_->recipe, run_->length);
+  const std::string advice = recipe::batch_norm_advice(run_->recipe.model, run_->batch);
+  if (!advice.empty()) core::warn("{}", advice);
+}
 
 core::ExitCode Trainer::run() {
+  try {
+    return train();
+  } catch (const core::Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (!dist::is_out_of_memory(error)) throw;
+    const units::MemoryUse use = first_memory_ ? first_memory_->peak_of_each() : units::MemoryUse();
+    const StepMemory memory = step_memory(*run_, use);
+    const std::vector<std::string> advice = memory_advice(run_->recipe, run_->batch, memory);
+    throw core::OutOfMemoryError(
+        fmt::format("rank {}: step {}", run_->group->rank(), run_->state.step + 1),
+        fmt::format("{}; a step's tensors: {}", dist::text_of(error), memory_text(memory)),
+        advice.empty()
+            ? dist::kLessMemory
+            : fmt::format("each of these needs about so much less: {}", fmt::join(advice, "; ")));
+  }
+}
+
+core::ExitCode Trainer::train() {
   const format::TrainState& state = run_->state;
   if (state.validation_due && validate_saved()) save();
   while (state.step < run_->length.total_steps && stop_ == core::StopReason::kNone &&
@@ -83,6 +96,13 @@ core::ExitCode Trainer::run() {
 }
 
 void Trainer::train_step() {
+  if (first_memory_) return take_step();
+  first_memory_ = std::make_shared<units::MemoryMeter>(run_->group->device().type());
+  const units::MemoryWatch watch(first_memory_);
+  take_step();
+}
+
+void Trainer::take_step() {
   format::TrainState& state = run_->state;
   const core::SteadyTime start = core::now();
   steps_.run(state.step, run_->lr(), state.trained_s, run_->weight_decay());

@@ -15,11 +15,9 @@
 #include "lib/train/run.h"
 #include "lib/train/step.h"
 #include "lib/train/straggler_watch.h"
+#include "lib/units/memory_meter.h"
 
 namespace scaletrain::train {
-
-// What a step of `run` uses.
-StepParts step_parts(Run& run);
 
 class Trainer {
  public:
@@ -35,14 +33,18 @@ class Trainer {
           std::optional<bool> late = std::nullopt);
 
   // Trains to the recipe's end, or until all ranks agree to stop. Returns the exit code: kOk,
-  // kTemporary or kInterrupted. Throws core::Error; the newest checkpoint stays as it is.
+  // kTemporary or kInterrupted. Throws core::Error; the newest checkpoint stays as it is. Where
+  // memory ran out, that is core::OutOfMemoryError with what would need less (memory_advice.h).
   core::ExitCode run();
 
   // Optimizer steps done, for the report of a failure.
   std::int64_t step() const { return run_->state.step; }
 
  private:
-  void train_step();                       // queues a step, and counts what has come of others
+  core::ExitCode train();
+  // The first one is measured, for the advice where memory runs out.
+  void train_step();
+  void take_step();                        // queues a step, and counts what has come of others
   void collect(const StepResult& result);  // counts a step whose result is known
   void drain();                            // the same of all that were queued
   void report_late();                      // what the ranks exchanged after an earlier step
@@ -75,7 +77,8 @@ class Trainer {
   core::StopReason stop_ = core::StopReason::kNone;  // on which all ranks have agreed
   bool first_ = true;
   double seconds_ = 0;  // training time by rank 0's clock, of the newest step whose result is known
-  double busy_s_ = 0;   // spent on steps since the newest result was known
+  std::shared_ptr<units::MemoryMeter> first_memory_;  // of the first step; null before
+  double busy_s_ = 0;  // spent on steps since the newest result was known
 };
 
 }  // namespace scaletrain::train

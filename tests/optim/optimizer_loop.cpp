@@ -17,7 +17,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/optim/ema.h"
+#include "lib/optim/mean.h"
 #include "lib/optim/optimizer.h"
 #include "lib/recipe/load.h"
 
@@ -70,7 +70,7 @@ void measure(const std::string& recipe_path, const std::string& shapes, int roun
     const auto optimizer = optim::make_optimizer(recipe.optimizer, parameters);
     step_s = median_s(rounds, [&] { optimizer->step(recipe.optimizer.lr, found_inf); });
   }
-  optim::Ema ema(recipe::Ema{}, model);
+  optim::Mean ema({.decay = 0.9999}, model);
   const double ema_s = median_s(rounds, [&] { ema.update(0, found_inf); });
   const double copy_s = median_s(rounds, [&] { at::_foreach_copy_(copies, tensors); });
   fmt::print("{{\"step_s\": {}, \"ema_s\": {}, \"copy_s\": {}}}\n", step_s, ema_s, copy_s);

@@ -1,5 +1,6 @@
 #include "lib/train/fault.h"
 
+#include <c10/util/Exception.h>
 #include <doctest/doctest.h>
 
 #include <string>
@@ -43,6 +44,7 @@ TEST_CASE("a fault happens at its step and rank only") {
 
 TEST_CASE("throw throws") {
   CHECK_THROWS_WITH(commit_fault(parse_fault("throw@1"), 1, 0), "a fault was asked for");
+  CHECK_THROWS_AS(commit_fault(parse_fault("oom@1"), 1, 0), c10::OutOfMemoryError);
 }
 
 TEST_CASE("a pool is stuck or slow from its n-th buffer on, on the rank that is meant only") {

@@ -13,6 +13,11 @@
 
 namespace scaletrain::testing {
 
+// A change of it: a vit whose activations take about a megabyte a sample, and its weights little.
+inline constexpr const char* kVitChange =
+    R"(model={"name": "vit_tiny", "num_classes": 3, "patch_size": 1, "dim": 16, "depth": 12,
+              "heads": 2, "dropout": 0.1})";
+
 class TinyRun {
  public:
   TinyRun();  // writes 24 training and 10 validation samples of 8x8

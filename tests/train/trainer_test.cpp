@@ -261,6 +261,31 @@ TEST_CASE("in fp16 too a run without finite losses ends as diverged") {
   CHECK(said.starts_with("step 11: loss or gradients were not finite in 10 steps in a row"));
 }
 
+TEST_CASE("where memory runs out the error says what a step takes, and what would need less") {
+  const testing::TinyRun tiny;
+  const auto said = [&](const char* fault) {
+    setenv("SCALETRAIN_FAULT", fault, 1);
+    const std::string text = testing::said_apart([&] {
+      return ended(tiny.recipe({testing::kVitChange, "batch.per_device=4"}));
+    });
+    unsetenv("SCALETRAIN_FAULT");
+    fs::remove_all(tiny.path("run"));
+    return text;
+  };
+  const std::string text = said("oom@2");
+  CAPTURE(text);
+  CHECK(
+      text.starts_with("rank 0: step 2: CUDA out of memory. Tried to allocate 2.00 GiB.; a "
+                       "step's tensors: parameters 0.2 MB, gradients 0.2 MB, optimizer 0.2 MB, "
+                       "activations "));
+  CHECK(text.find("MB\n  each of these needs about so much less: ") != std::string::npos);
+  CHECK(text.find(R"( MB: "recompute": "all"; )") != std::string::npos);
+  CHECK(text.ends_with(R"( MB: "batch": {"per_device": 2, "accumulate": 2})"));
+  CHECK(said("oom@1").find("activations not measured yet") != std::string::npos);
+  // A bug is none of memory.
+  CHECK(said("throw@1") == "a fault was asked for");
+}
+
 TEST_CASE("a run whose steps are not finite ends as diverged, and counts those left out before") {
   const testing::TinyRun tiny;
   const auto with_fault_at = [&](const char* fault) {
