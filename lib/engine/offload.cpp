@@ -101,8 +101,7 @@ std::shared_ptr<ActivationOffload::Block> ActivationOffload::Pass::move(const at
 
 at::Tensor ActivationOffload::Pass::copy_out(const at::Tensor& bytes) const {
   if (!copies_) return bytes.clone();
-  const at::Tensor host =
-      at::empty(bytes.sizes(), at::TensorOptions(at::kByte).pinned_memory(true));
+  at::Tensor host = at::empty(bytes.sizes(), at::TensorOptions(at::kByte).pinned_memory(true));
   c10::Event written(device_.type());
   written.record(compute());
   written.block(*copies_);

@@ -46,9 +46,9 @@ void add_recompute(const recipe::Recipe& recipe, const StepMemory& memory,
 void add_chunks(const recipe::Recipe& recipe, const recipe::BatchPlan& plan,
                 std::vector<Change>& changes) {
   if (!recipe::reads_tokens(recipe.model) || recipe.loss.chunk > 0) return;
-  constexpr std::int64_t kFloats = 2 * 4;
+  constexpr std::int64_t kTwoFloats = 8;
   const std::int64_t tokens = plan.per_device * recipe.data.context;
-  const std::int64_t logits = tokens * recipe.model.integer("vocab_size") * kFloats;
+  const std::int64_t logits = tokens * recipe.model.integer("vocab_size") * kTwoFloats;
   changes.push_back({logits / kChunks * (kChunks - 1),
                      fmt::format(R"("loss": {{"name": "{}", "chunk": {}}})", recipe.loss.name,
                                  (tokens + kChunks - 1) / kChunks)});

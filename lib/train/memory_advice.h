@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/recipe.h"
 #include "lib/train/run.h"
 #include "lib/units/memory_meter.h"
 

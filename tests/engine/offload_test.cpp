@@ -77,7 +77,7 @@ TEST_CASE("each block goes once, in whatever layout it is saved, and the model's
   const at::Tensor twin = weight.detach().clone().requires_grad_();
   const auto loss_of = [&](const at::Tensor& parameter) {
     const at::Tensor out = parameter.view({64, 64}).mul(input);  // saves input and parameter
-    return (out.t() * out.narrow(0, 0, 1) * out).sum();          // views of one block
+    return (out.t() * out.narrow(0, 1, 1) * out).sum();          // views of one block
   };
   at::Tensor loss;
   {
