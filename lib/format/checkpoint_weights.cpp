@@ -71,7 +71,7 @@ bool is_mean_file(std::string_view file) {
 }
 
 std::string weights_name(const fs::path& file) {
-  const std::string stem = file.stem().string();
+  std::string stem = file.stem().string();
   if (!stem.starts_with(kEmaFileOf)) return stem;
   return fmt::format("{}{}", kEmaOf, stem.substr(kEmaFileOf.size()));
 }

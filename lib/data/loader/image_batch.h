@@ -24,8 +24,8 @@ inline std::span<std::uint8_t> pixels_of(const Batch& batch) {
 }
 // Height and width of its images.
 inline std::int64_t image_size_of(const Batch& batch) {
-  const auto values = static_cast<double>(batch.columns.layout()[kPixels].size / kChannels);
-  return std::llround(std::sqrt(values));
+  const std::int64_t pixels = batch.columns.layout()[kPixels].size / kChannels;
+  return std::llround(std::sqrt(static_cast<double>(pixels)));
 }
 inline std::span<std::int64_t> labels_of(const Batch& batch) {
   return batch.columns.values<std::int64_t>(kLabels);
