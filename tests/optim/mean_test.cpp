@@ -50,7 +50,7 @@ TEST_CASE("a step that is left out changes neither the mean nor the count of upd
 // 1 + 1/1000 of it would be 1 again in bf16.
 TEST_CASE("the mean of bf16 weights is fp32") {
   const at::Tensor weight = at::ones({2}, at::kBFloat16);
-  optim::Ema ema({.decay = 0.999}, {{"weight", weight}});
+  optim::Mean ema({.decay = 0.999}, {{"weight", weight}});
   ema.update(0, kTaken);
   weight.fill_(2);
   ema.update(1, kTaken);

@@ -76,6 +76,12 @@ const std::map<std::string, const char*>& reasons() {
       {"recompute.units", "for memory, with the same bits: tests/engine/recompute_test.cpp"},
       {"recompute.every", "for memory, with the same bits: tests/engine/recompute_test.cpp"},
       {"recompute.match", "for memory, with the same bits: tests/engine/recompute_test.cpp"},
+      {"recompute.budget_mb",
+       "for memory, with the same bits: tests/train/memory_options_test.cpp"},
+      {"offload.activations",
+       "for memory, with the same bits: tests/train/memory_options_test.cpp"},
+      {"offload.optimizer", "for memory, with the same bits: tests/train/memory_options_test.cpp"},
+      {"batch.memory_mb", "which micro-batch fits: tests/train/batch_search_test.cpp"},
       {"storage.endpoint", "of remote shards"},
       {"storage.region", "of remote shards"},
       {"storage.addressing", "of remote shards"},
@@ -96,6 +102,8 @@ std::map<std::string, Pair> pairs_of(const Pairs& files) {
   const std::string bce = "loss=binary_cross_entropy", decay = "optimizer.weight_decay=0.1";
   const std::string test = "data.test.shards=" + val;
   const std::string resnet = R"(model={"name": "resnet18", "num_classes": 3, "norm": "group"})";
+  const std::string vit = R"(model={"name": "vit_tiny", "num_classes": 3, "patch_size": 4,
+                                   "dim": 16, "depth": 2, "heads": 2})";
   const std::string ramp =
       R"(data.resize_ramp={"from": 8, "over": {"steps": 4}, "multiple_of": 4})";
   const Changes growing{resnet, "data.image_size=16", ramp};
@@ -120,8 +128,7 @@ std::map<std::string, Pair> pairs_of(const Pairs& files) {
   return {
       {"seed", alone("seed=4")},
       {"task", pair({bce}, "task=multi_label_classification")},
-      {"model.name", alone(R"(model={"name": "vit_tiny", "num_classes": 3, "patch_size": 4,
-                                     "dim": 16, "depth": 2, "heads": 2})")},
+      {"model.name", alone(vit)},
       {"model.num_classes", alone("model.num_classes=4")},
       {"model.weights.path", alone("model.weights.path=" + files.path("weights"))},
       {"model.weights.new_head",
@@ -164,6 +171,8 @@ std::map<std::string, Pair> pairs_of(const Pairs& files) {
       {"epochs", alone("epochs=1")},
       {"steps", alone("steps=5")},
       {"precision.name", alone("precision=bf16")},
+      {"precision.keep",
+       pair({vit, R"(precision={"name": "fp8", "simulate": true})"}, "precision.keep=blocks.0.*")},
       {"optimizer.name", alone("optimizer.name=lars")},
       {"optimizer.lr", alone("optimizer.lr=0.05")},
       {"optimizer.weight_decay", alone(decay)},
