@@ -74,7 +74,7 @@ void import_weights(const exchange::ImportRequest& request, const Models& models
   exchange::publish_folder(disk, request.out, /*replaces=*/false, [&](const fs::path& folder) {
     for (const auto& [name, text] : plan.files) format::write_hashed(disk, folder / name, text);
     format::write_hashed(disk, folder / format::kRecipeFile, contents.recipe);
-    checkpoint::save(disk, folder, contents, /*keep_last=*/1);
+    checkpoint::save(disk, folder, contents, {.last = 1});
   });
   std::printf("%s: %s, %zu tensors\n", core::escape_control(request.out).c_str(),
               recipe.model.name.c_str(), contents.model.size());

@@ -15,6 +15,7 @@
 #include "launcher/commands/checkpoint_diff.h"
 #include "launcher/commands/checkpoint_export.h"
 #include "launcher/commands/checkpoint_import.h"
+#include "launcher/commands/checkpoint_keep.h"
 #include "launcher/commands/commands.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
@@ -167,6 +168,7 @@ void add_checkpoint_commands(CLI::App& app, const std::vector<std::string>& word
   add_checkpoint_average(*checkpoint, exit_status);
   add_checkpoint_export(*checkpoint, exit_status);
   add_checkpoint_import(*checkpoint, words);
+  add_checkpoint_keep(*checkpoint, exit_status);
 }
 
 }  // namespace scaletrain::launcher

@@ -70,8 +70,7 @@ std::string verdict(const FailureFile& failure) {
 
 void add_state(const fs::path& run, Json& status) {
   const std::optional<core::LeaseView> lease = core::view_lease(run / "lease.json");
-  constexpr double kStaleS = std::chrono::duration<double>(core::Lease::kStaleAfter).count();
-  if (lease && lease->alive.value_or(lease->age_s < kStaleS)) {
+  if (is_running(run)) {
     status["state"] = "running";
     return;
   }

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/lease.h"
 #include "lib/core/read_faults.h"
 #include "lib/core/text.h"
 #include "lib/format/checkpoint_folder.h"
@@ -67,6 +69,12 @@ int ranks_before(const fs::path& output) {
     if (const int ranks = 1 + highest_number(folder, ""); ranks > 0) return ranks;
   }
   return 0;
+}
+
+bool is_running(const fs::path& output) {
+  const std::optional<core::LeaseView> lease = core::view_lease(output / "lease.json");
+  constexpr double kStaleS = std::chrono::duration<double>(core::Lease::kStaleAfter).count();
+  return lease && lease->alive.value_or(lease->age_s < kStaleS);
 }
 
 int next_attempt(const fs::path& output, int first_rank) {

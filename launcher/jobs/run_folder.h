@@ -14,6 +14,9 @@ bool holds_run(const std::filesystem::path& output);
 // finished.
 std::optional<std::string> finished_run(const std::filesystem::path& output);
 
+// Whether a job owns the folder and lives, as far as is seen from here.
+bool is_running(const std::filesystem::path& output);
+
 // How many ranks the newest attempt had that has left logs; 0: there is none.
 int ranks_before(const std::filesystem::path& output);
 

@@ -56,7 +56,7 @@ std::optional<format::Survey> survey_or_warn(const fs::path& checkpoints) {
 }  // namespace
 
 fs::path save(core::Disk& disk, const fs::path& run, const Contents& contents,
-              std::int64_t keep_last) {
+              const format::Retention& retention) {
   const HostTensors model(contents.model), optimizer(contents.optimizer);
   std::map<std::string, HostTensors> others;
   others.emplace(kBuffers, HostTensors(contents.buffers));
@@ -94,9 +94,7 @@ fs::path save(core::Disk& disk, const fs::path& run, const Contents& contents,
   const std::optional<format::Survey> survey = survey_or_warn(checkpoints);
   if (!survey) return path;
   format::point_links(disk, checkpoints, *survey, step);
-  std::vector<std::int64_t> bests;
-  for (const format::RankedStep& one : contents.state.best_steps) bests.push_back(one.step);
-  format::retain_checkpoints(disk, checkpoints, *survey, step, keep_last, bests);
+  format::retain_checkpoints(disk, checkpoints, *survey, step, retention);
   return path;
 }
 

@@ -13,6 +13,7 @@
 #include "lib/checkpoint/tensors.h"
 #include "lib/core/disk.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/format/retention.h"
 
 namespace scaletrain::checkpoint {
 
@@ -35,10 +36,10 @@ struct Contents {
 };
 
 // Writes RUN/checkpoints/step-N, points latest at it and best at the first of state.best_steps,
-// then removes what is neither among the last `keep_last` nor in state.best_steps. Returns its path
-// once it is durable. Throws core::DivergedError where a tensor is not finite.
+// then removes what `retention` does not keep. Returns its path once it is durable. Throws
+// core::DivergedError where a tensor is not finite.
 std::filesystem::path save(core::Disk& disk, const std::filesystem::path& run,
-                           const Contents& contents, std::int64_t keep_last);
+                           const Contents& contents, const format::Retention& retention);
 
 // Copies the tensors of a verified checkpoint into `contents` (whose tensors give names, shapes and
 // dtypes) and fills state, classes and recipe. Throws core::CheckpointError naming the first

@@ -6,9 +6,11 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <thread>
 
 #include "lib/checkpoint/differences.h"
 #include "lib/core/error.h"
+#include "lib/core/parallel.h"
 
 namespace scaletrain::checkpoint {
 namespace {
@@ -127,9 +129,12 @@ TensorSource::TensorSource(const std::filesystem::path& path, const Tensors& wan
 }
 
 void TensorSource::copy_to(const Tensors& tensors, const Progress& progress) const {
-  const at::NoGradGuard no_grad;
-  for (const format::TensorInfo& info : file_.tensors()) {
-    progress();
+  const std::thread::id caller = std::this_thread::get_id();
+  progress();
+  core::for_each_index(std::ssize(file_.tensors()), format::kReaders, [&](std::int64_t i) {
+    const format::TensorInfo& info = file_.tensors()[static_cast<std::size_t>(i)];
+    if (std::this_thread::get_id() == caller) progress();
+    const at::NoGradGuard no_grad;  // a thread's own
     const at::Tensor& target = tensors.at(info.name);
     const at::ScalarType type = type_of(info.dtype).value_or(target.scalar_type());
     if (target.device().is_cpu() && target.is_contiguous() && type == target.scalar_type()) {
@@ -139,7 +144,7 @@ void TensorSource::copy_to(const Tensors& tensors, const Progress& progress) con
       file_.read(info, bytes_of(host));
       target.copy_(host);
     }
-  }
+  });
 }
 
 }  // namespace scaletrain::checkpoint

@@ -26,7 +26,8 @@ std::optional<at::ScalarType> type_of(std::string_view dtype);
 // Of a contiguous tensor on the CPU.
 std::span<std::byte> bytes_of(const at::Tensor& tensor);
 
-// Called before each tensor that is read: a long read shows that it goes on.
+// Called while tensors are read, on the thread that waits for them: a long read shows that it goes
+// on.
 using Progress = std::function<void()>;
 
 // Tensors of any device and layout as plain bytes: those of a contiguous CPU tensor are not copied,

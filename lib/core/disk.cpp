@@ -9,6 +9,9 @@
 #include <cerrno>
 #include <system_error>
 
+#include "lib/core/descriptor.h"
+#include "lib/core/direct_file.h"
+#include "lib/core/disk_faults.h"
 #include "lib/core/read_faults.h"
 
 namespace scaletrain::core {
@@ -16,39 +19,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const fs::path& path, std::string_view action, int error) {
-  std::string remedy = "choose another folder or correct its permissions";
-  if (error == ENOSPC || error == EDQUOT)
-    remedy = "free space on this disk or choose another folder";
-  if (error == EIO) remedy = "the disk reports a fault: check it, or choose another folder";
-  throw StorageError(path.string(), fmt::format("cannot {}: {}", action, errno_text(error)),
-                     remedy);
-}
+// From here on a file is written past the page cache.
+constexpr std::int64_t kLargeFile = 16 << 20;
 
 void write_all(int fd, std::span<const std::byte> bytes, const fs::path& path) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(path, "write", errno);
+    if (written < 0) throw_disk_fault(path, "write", errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
 }
 
 class SystemFile : public DiskFile {
  public:
-  SystemFile(fs::path path, int fd) : path_(std::move(path)), fd_(fd) {}
-  SystemFile(const SystemFile&) = delete;
-  SystemFile& operator=(const SystemFile&) = delete;
-  ~SystemFile() override { ::close(fd_); }
+  SystemFile(fs::path path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
-  void write(std::span<const std::byte> bytes) override { write_all(fd_, bytes, path_); }
+  void write(std::span<const std::byte> bytes) override { write_all(fd_.get(), bytes, path_); }
   void sync() override {
-    if (::fsync(fd_) != 0) fail(path_, "sync", errno);
+    if (::fsync(fd_.get()) != 0) throw_disk_fault(path_, "sync", errno);
   }
 
  private:
   fs::path path_;
-  int fd_;
+  Descriptor fd_;
 };
 
 // Where the path, or a folder above it, is a link to what is not there: mkdir only says EEXIST.
@@ -66,54 +60,57 @@ void refuse_dead_link(const fs::path& path) {
 class SystemDisk : public Disk {
  public:
   std::unique_ptr<DiskFile> create(const fs::path& path, std::int64_t expected_bytes) override {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) fail(path, "create", errno);
-    auto file = std::make_unique<SystemFile>(path, fd);
+    Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (!fd) throw_disk_fault(path, "create", errno);
     // KEEP_SIZE: the blocks are reserved, the size grows as bytes are written. A file system
     // without the call is fine; one without the space is not.
-    if (expected_bytes > 0 && ::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, expected_bytes) != 0 &&
+    if (expected_bytes > 0 && ::fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, expected_bytes) != 0 &&
         errno == ENOSPC) {
-      fail(path, fmt::format("reserve {} bytes", expected_bytes), ENOSPC);
+      throw_disk_fault(path, fmt::format("reserve {} bytes", expected_bytes), ENOSPC);
     }
-    return file;
+    if (expected_bytes >= kLargeFile && begin_direct(fd.get())) {
+      return make_direct_file(path, std::move(fd));
+    }
+    return std::make_unique<SystemFile>(path, std::move(fd));
   }
 
   void make_folders(const fs::path& path) override {
     std::error_code error;
     fs::create_directories(path, error);
     if (error == std::errc::file_exists) refuse_dead_link(path);
-    if (error) fail(path, "make the folder", error.value());
+    if (error) throw_disk_fault(path, "make the folder", error.value());
   }
 
   void sync_folder(const fs::path& path) override {
     const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) fail(path, "open the folder", errno);
+    if (fd < 0) throw_disk_fault(path, "open the folder", errno);
     const int result = ::fsync(fd);
     const int error = errno;
     ::close(fd);
     // Some network file systems cannot sync a folder, and say so with EINVAL.
-    if (result != 0 && error != EINVAL) fail(path, "sync the folder", error);
+    if (result != 0 && error != EINVAL) throw_disk_fault(path, "sync the folder", error);
   }
 
   void rename(const fs::path& from, const fs::path& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) {
-      fail(to, fmt::format("rename {} to this", from.filename().string()), errno);
+      throw_disk_fault(to, fmt::format("rename {} to this", from.filename().string()), errno);
     }
   }
 
   void make_link(const fs::path& target, const fs::path& link) override {
-    if (::symlink(target.c_str(), link.c_str()) != 0) fail(link, "make the link", errno);
+    if (::symlink(target.c_str(), link.c_str()) != 0)
+      throw_disk_fault(link, "make the link", errno);
   }
 
   void remove_all(const fs::path& path) override {
     std::error_code error;
     fs::remove_all(path, error);
-    if (error) fail(path, "remove", error.value());
+    if (error) throw_disk_fault(path, "remove", error.value());
   }
 
   std::int64_t free_bytes(const fs::path& path) override {
     struct statvfs status = {};
-    if (::statvfs(path.c_str(), &status) != 0) fail(path, "ask for free space", errno);
+    if (::statvfs(path.c_str(), &status) != 0) throw_disk_fault(path, "ask for free space", errno);
     return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
   }
 };

@@ -8,6 +8,10 @@
 
 namespace scaletrain::format {
 
+// Threads that read a checkpoint at once: hashing and copying cost as much as many disks.
+inline constexpr int kReaders = 4;
+
+// Several threads may read from one.
 class ByteReader {
  public:
   // Throws core::CheckpointError: absent, not a regular file; as core::throw_read_fault of the

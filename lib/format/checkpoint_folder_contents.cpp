@@ -8,6 +8,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/parallel.h"
 #include "lib/core/text.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
@@ -56,8 +57,10 @@ void check_noted_step(const fs::path& path, const SafetensorsFile& file, const T
 
 void check_values(const fs::path& path, const SafetensorsFile& file, NotFinite what) {
   constexpr std::int64_t kPiece = 1 << 20;
-  std::vector<std::byte> buffer(kPiece);
-  for (const TensorInfo& tensor : file.tensors()) {
+  core::for_each_index(std::ssize(file.tensors()), kReaders, [&](std::int64_t i) {
+    const TensorInfo& tensor = file.tensors()[static_cast<std::size_t>(i)];
+    std::vector<std::byte> buffer(
+        static_cast<std::size_t>(std::min(kPiece, tensor.end - tensor.begin)));
     const std::int64_t bytes = tensor.end - tensor.begin;
     for (std::int64_t offset = 0; offset < bytes; offset += kPiece) {
       const auto piece =
@@ -71,7 +74,7 @@ void check_values(const fs::path& path, const SafetensorsFile& file, NotFinite w
                       offset / dtype_bytes(tensor.dtype) + *found),
           kDiverged);
     }
-  }
+  });
 }
 
 // The value of a tensor with one element; nullopt for any other.

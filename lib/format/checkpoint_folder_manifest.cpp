@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/core/log.h"
+#include "lib/core/parallel.h"
 #include "lib/core/read_faults.h"
+#include "lib/format/byte_reader.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/json_fields.h"
@@ -169,7 +172,11 @@ Manifest verify_checkpoint(const fs::path& checkpoint) {
                                   "move it out of the checkpoint's folder");
     }
   }
-  for (const auto& [name, entry] : manifest.files) verify_file(checkpoint / name, entry);
+  const std::vector<FileEntries::value_type> files(manifest.files.begin(), manifest.files.end());
+  core::for_each_index(std::ssize(files), kReaders, [&](std::int64_t i) {
+    const auto& [name, entry] = files[static_cast<std::size_t>(i)];
+    verify_file(checkpoint / name, entry);
+  });
   return manifest;
 }
 

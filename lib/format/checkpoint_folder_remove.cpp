@@ -1,13 +1,15 @@
 #include "lib/format/checkpoint_folder_remove.h"
 
-#include <algorithm>
-#include <set>
+#include <fmt/format.h>
+
 #include <system_error>
+#include <vector>
 
 #include "lib/core/error.h"
 #include "lib/core/left_overs.h"
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
+#include "lib/format/byte_reader.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
 
@@ -28,6 +30,17 @@ void remove_leftovers(core::Disk& disk, const fs::path& checkpoints) {
   }
 }
 
+// Of every file, with what the manifest says.
+void compare_sizes(const fs::path& checkpoint) {
+  for (const auto& [name, entry] : read_manifest(checkpoint).files) {
+    const std::int64_t bytes = ByteReader(checkpoint / name).bytes();
+    if (bytes == entry.bytes) continue;
+    throw core::CheckpointError(
+        (checkpoint / name).string(),
+        fmt::format("has {} bytes, its manifest says {}", bytes, entry.bytes), "");
+  }
+}
+
 }  // namespace
 
 void remove_folder(core::Disk& disk, const fs::path& folder) {
@@ -40,28 +53,22 @@ void remove_folder(core::Disk& disk, const fs::path& folder) {
 }
 
 void retain_checkpoints(core::Disk& disk, const fs::path& checkpoints, const Survey& survey,
-                        std::int64_t newest, std::int64_t keep_last,
-                        const std::vector<std::int64_t>& keep) {
+                        std::int64_t newest, const Retention& retention) {
   try {
     remove_leftovers(disk, checkpoints);
   } catch (const core::Error& error) {
     core::warn("{}: {}; what was left over stays", error.place(), error.found());
   }
-  std::vector<std::int64_t> steps;
-  for (const auto& [step, state] : survey.states) steps.push_back(step);
-  std::set<std::int64_t> kept(keep.begin(), keep.end());
-  kept.insert(newest);
-  const auto after_newest = std::upper_bound(steps.begin(), steps.end(), newest);
-  const auto last = std::min<std::int64_t>(keep_last, after_newest - steps.begin());
-  kept.insert(after_newest - last, after_newest);
+  const auto kept =
+      kept_checkpoints(survey, newest, retention, hours_since_written(checkpoints, survey));
   std::vector<std::int64_t> removed;
-  for (const std::int64_t step : steps) {
-    if (step > newest || kept.count(step) == 0) removed.push_back(step);
+  for (const auto& [step, state] : survey.states) {
+    if (!kept.contains(step)) removed.push_back(step);
   }
   if (removed.empty()) return;
 
   try {
-    verify_checkpoint(checkpoint_path(checkpoints, newest));
+    compare_sizes(checkpoint_path(checkpoints, newest));
   } catch (const core::Error& error) {
     if (error.exit_code() != core::ExitCode::kData) {
       return core::warn("{}: {}; no earlier checkpoint is removed", error.place(), error.found());

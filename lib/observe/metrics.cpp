@@ -74,6 +74,14 @@ std::string to_json_line(const StragglerRecord& record, double time) {
       .dump();
 }
 
+std::string to_json_line(const SaveRecord& record, double time) {
+  return nlohmann::ordered_json{
+      {"event", "checkpoint"}, {"attempt", record.attempt},    {"step", record.step},
+      {"bytes", record.bytes}, {"stall_time", record.stall_s}, {"write_time", record.write_s},
+      {"time", time}}
+      .dump();
+}
+
 MetricsWriter::MetricsWriter(std::filesystem::path file) : file_(std::move(file)) { open_file(); }
 
 void MetricsWriter::open_file() {
@@ -107,6 +115,10 @@ void MetricsWriter::write(const EvalRecord& record) {
 }
 
 void MetricsWriter::write(const StragglerRecord& record) {
+  append(to_json_line(record, core::unix_time()));
+}
+
+void MetricsWriter::write(const SaveRecord& record) {
   append(to_json_line(record, core::unix_time()));
 }
 

@@ -56,10 +56,20 @@ struct StragglerRecord {
   Straggler slow;
 };
 
+// {"event":"checkpoint", ...}: one has become durable
+struct SaveRecord {
+  int attempt = 0;
+  std::int64_t step = 0;
+  std::int64_t bytes = 0;
+  double stall_s = 0;  // training waited
+  double write_s = 0;  // until it was durable
+};
+
 // The line of a record, without its newline; `time` in Unix seconds.
 std::string to_json_line(const TrainRecord& record, double time);
 std::string to_json_line(const EvalRecord& record, double time);
 std::string to_json_line(const StragglerRecord& record, double time);
+std::string to_json_line(const SaveRecord& record, double time);
 
 // Appends to RUN/metrics.jsonl, one write(2) a line; a torn last line of a killed run is ended with
 // a newline first. A file that cannot be opened or written is reported once and never stops the
@@ -72,6 +82,7 @@ class MetricsWriter {
   void write(const TrainRecord& record);  // adds "time"
   void write(const EvalRecord& record);
   void write(const StragglerRecord& record);
+  void write(const SaveRecord& record);
 
  private:
   void append(std::string line);

@@ -3,7 +3,6 @@
 #include "lib/checkpoint/weights.h"
 #include "lib/core/disk.h"
 #include "lib/core/log.h"
-#include "lib/train/beating_disk.h"
 
 namespace scaletrain::train {
 
@@ -14,7 +13,7 @@ void take_weights(Run& run) {
       checkpoint::load_weights(weights, run.learner.model->weight_rules(), run.learner.tensors(),
                                [&run] { run.beat.enter(core::Phase::kStarting); });
   core::log("{}: {}", weights.path, checkpoint::summary(report));
-  BeatingDisk disk(core::system_disk(), run.beat);
+  core::WatchedDisk disk = run.disk();
   disk.make_folders(run.recipe.output);
   core::write_durably(disk, std::filesystem::path(run.recipe.output) / "weights.json",
                       checkpoint::to_json(report));

@@ -18,7 +18,6 @@
 #include "lib/observe/environment.h"
 #include "lib/observe/terminal.h"
 #include "lib/recipe/load.h"
-#include "lib/train/beating_disk.h"
 #include "lib/train/early_stopping.h"
 
 namespace scaletrain::train {
@@ -53,7 +52,7 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
   facts.devices = {dist::device_name(run.group->device())};
   facts.world_size = env.world_size;
   facts.command = observe::command_line(::getppid());
-  BeatingDisk disk(core::system_disk(), run.beat);
+  core::WatchedDisk disk = run.disk();
   disk.make_folders(folder);
   files_ = {{folder / "environment.json", observe::environment_json(facts)},
             {folder / "recipe.json", recipe::to_json(run.recipe)}};
@@ -151,7 +150,7 @@ void Reporter::keep_files() {
       std::error_code unknown;
       if (std::filesystem::exists(path, unknown) || unknown) continue;
       core::warn("{}: was removed while the run goes on: it is written again", path.string());
-      BeatingDisk disk(core::system_disk(), run_.beat);
+      core::WatchedDisk disk = run_.disk();
       disk.make_folders(path.parent_path());
       core::write_durably(disk, path, text);
     }
@@ -182,11 +181,20 @@ void Reporter::eval(const std::string& split, const EvalResult& result,
   }
 }
 
-void Reporter::saved(const std::filesystem::path& checkpoint, double seconds) {
-  checkpoint_ = checkpoint.string();
-  if (speaks()) {
-    progress_->note(fmt::format("saved {} in {:.2f} s", checkpoint_, seconds));
-  }
+void Reporter::saved(const checkpoint::Saved& saved) {
+  checkpoint_ = saved.path.string();
+  if (!speaks()) return;
+  progress_->note(fmt::format("saved {} in {:.2f} s, for which training waited {:.3f} s",
+                              checkpoint_, saved.write_s, saved.stall_s));
+  metrics_->write(observe::SaveRecord{.attempt = attempt_,
+                                      .step = saved.step,
+                                      .bytes = saved.bytes,
+                                      .stall_s = saved.stall_s,
+                                      .write_s = saved.write_s});
+}
+
+void Reporter::note(const std::string& text) {
+  if (speaks()) progress_->note(text);
 }
 
 void Reporter::skipped(const StepResult& result) {
@@ -224,7 +232,7 @@ void Reporter::finished() {
     for (const auto& [measure, value] : test_->measures) file["test_" + measure->name] = value;
     file["test_step"] = test_->step;
   }
-  BeatingDisk disk(core::system_disk(), run_.beat);
+  core::WatchedDisk disk = run_.disk();
   core::write_durably(disk, std::filesystem::path(run_.recipe.output) / "finished.json",
                       file.dump(2) + "\n");
 }

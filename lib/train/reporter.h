@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "lib/checkpoint/saver.h"
 #include "lib/core/clock.h"
 #include "lib/core/worker_env.h"
 #include "lib/observe/metrics.h"
@@ -39,7 +40,8 @@ class Reporter {
   void drain();
   // `model`: where training stood with the model that was looked at.
   void eval(const std::string& split, const EvalResult& result, const format::TrainState& model);
-  void saved(const std::filesystem::path& checkpoint, double seconds);
+  void saved(const checkpoint::Saved& saved);
+  void note(const std::string& text);  // a line for a person
   void skipped(const StepResult& result);
   void slow(const SlowRanks& slow);
   // RUN/finished.json: this run is done, and a resume has nothing left to do.

@@ -28,6 +28,10 @@ NamedTensors Run::buffers_of(const optim::Mean& mean) const {
   return result;
 }
 
+core::WatchedDisk Run::disk() const {
+  return {core::system_disk(), [own = beat]() mutable { own.enter(core::Phase::kSaving); }};
+}
+
 std::filesystem::path Run::checkpoints() const {
   return std::filesystem::path(recipe.output) / "checkpoints";
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/core/beat.h"
+#include "lib/core/watched_disk.h"
 #include "lib/dist/mesh.h"
 #include "lib/engine/engine.h"
 #include "lib/format/train_state.h"
@@ -41,6 +42,8 @@ struct Run {
   std::optional<double> weight_decay() const;  // the same; nullopt: it does not change
   // This rank's own of a mean.
   NamedTensors buffers_of(const optim::Mean& mean) const;
+  // The machine's, on which everything that is done is a beat of saving.
+  core::WatchedDisk disk() const;
   // On rank 0 the checkpoints' folder, which other nodes may not have.
   std::filesystem::path checkpoints() const;
 };

@@ -36,6 +36,7 @@ std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> 
   result.digest = vote.digest;
   result.trained_s = vote.trained_s;
   result.skipped = vote.skipped;
+  result.save = vote.save;
   return result;
 }
 
@@ -137,11 +138,11 @@ at::Tensor StepRunner::weight(Batches& batches) {
 }
 
 void StepRunner::run(std::int64_t step, double lr, double trained_s,
-                     std::optional<double> weight_decay) {
+                     std::optional<double> weight_decay, bool save) {
   parts_.beat.begin_step(step + 1);
   const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.world().rank());
   StepFacts facts{.step = step, .lr = lr, .weight_decay = weight_decay};
-  Vote own{.stop = core::stop_reason(), .trained_s = trained_s};
+  Vote own{.stop = core::stop_reason(), .trained_s = trained_s, .save = save};
   std::optional<VoteExchange> exchange;
   Batches batches(parts_, make_nan, facts, own);
 

@@ -43,6 +43,7 @@ struct StepResult {
   std::uint64_t digest = 0;  // of the global batch
   double trained_s = 0;      // rank 0's clock at the step's beginning
   std::int64_t skipped = 0;  // bad samples of all data coordinates
+  bool save = false;         // rank 0 has asked for a checkpoint
 
   // Whether the gradients of a finite loss were too large for the scale; the next step's is lower.
   bool overflowed() const;
@@ -70,9 +71,10 @@ class StepRunner {
   StepRunner(StepParts parts, bool late);
 
   // Queues step number `step` (from 0) at learning rate `lr`, on a CPU runs it; `trained_s` is this
-  // rank's training time. A `weight_decay` holds from here on. Reads no value of a tensor.
+  // rank's training time. A `weight_decay` holds from here on. `save`: this rank asks for a
+  // checkpoint behind the step. Reads no value of a tensor.
   void run(std::int64_t step, double lr, double trained_s,
-           std::optional<double> weight_decay = std::nullopt);
+           std::optional<double> weight_decay = std::nullopt, bool save = false);
 
   // The oldest step's result that is due, each once: of the step that was run last, or when late of
   // the one before it. nullopt: none is.

@@ -6,14 +6,11 @@
 #include <cmath>
 #include <utility>
 
-#include "lib/checkpoint/checkpoint.h"
 #include "lib/core/clock.h"
-#include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/dist/out_of_memory.h"
 #include "lib/train/batch_search.h"
-#include "lib/train/beating_disk.h"
 #include "lib/train/build.h"
 #include "lib/train/early_stopping.h"
 #include "lib/train/mean_in_place.h"
@@ -49,8 +46,7 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       stragglers_(*run_->group, run_->beat, late_),
       log_every_(run_->recipe.log_every, run_->length),
       validate_every_(run_->recipe.validate_every, run_->length),
-      save_every_(run_->recipe.checkpoint.every, run_->length),
-      saved_step_(run_->is_saved ? run_->state.step : -1),
+      saves_(*run_, reporter_),
       seconds_(run_->state.seen_s) {
   if (env.rank != 0) return;
   warn_of_warmup(run_->recipe, run_->length);
@@ -62,8 +58,10 @@ core::ExitCode Trainer::run() {
   try {
     return train();
   } catch (const core::Error&) {
+    saves_.finish_after_failure();
     throw;
   } catch (const std::exception& error) {
+    saves_.finish_after_failure();
     if (!dist::is_out_of_memory(error)) throw;
     const units::MemoryUse use = first_memory_ ? first_memory_->peak_of_each() : units::MemoryUse();
     const StepMemory memory = step_memory(*run_, use);
@@ -79,17 +77,19 @@ core::ExitCode Trainer::run() {
 
 core::ExitCode Trainer::train() {
   const format::TrainState& state = run_->state;
-  if (state.validation_due && validate_saved()) save();
+  if (state.validation_due && validate_saved()) saves_.save();
   while (state.step < run_->length.total_steps && stop_ == core::StopReason::kNone &&
          early_end(run_->recipe, state).empty()) {
     const double before = seconds_;
     train_step();
     const bool last = state.step == run_->length.total_steps;
     const bool validates = last || validate_every_.due(state.step, before, seconds_);
-    const bool saves = save_every_.due(state.step, before, seconds_);
+    const bool asked = std::exchange(save_asked_, false);
+    const bool saves = saves_.due(state.step, before, seconds_, asked);
     if (validates || saves) drain();
     const bool best = validates && validate();
-    if (saves || best) save();
+    if (saves || best) saves_.save();
+    saves_.look();
   }
   drain();
   return stop_ == core::StopReason::kNone ? finish() : stop();
@@ -105,7 +105,7 @@ void Trainer::train_step() {
 void Trainer::take_step() {
   format::TrainState& state = run_->state;
   const core::SteadyTime start = core::now();
-  steps_.run(state.step, run_->lr(), state.trained_s, run_->weight_decay());
+  steps_.run(state.step, run_->lr(), state.trained_s, run_->weight_decay(), saves_.asks());
   const std::optional<StepResult> result = steps_.next();
   busy_s_ += core::seconds_since(start);
   ++state.step;
@@ -143,6 +143,7 @@ void Trainer::collect(const StepResult& result) {
   state.trained_s += seconds;
   state.skipped_samples += result.skipped;
   if (result.stop != core::StopReason::kNone) stop_ = result.stop;
+  save_asked_ = save_asked_ || result.save;
   bad_samples_.record(result.facts.bad_samples);
   if (result.skipped > 0) bad_samples_.check("train", state.skipped_samples, state.samples);
 
@@ -238,21 +239,8 @@ bool Trainer::rank_validation(const EvalResult& result) {
 
 bool Trainer::validate_saved() {
   if (!validate()) return false;
-  saved_step_ = -1;  // its checkpoint does not say yet that it is among the best
+  saves_.forget();  // its checkpoint does not say yet that it is among the best
   return true;
-}
-
-void Trainer::save() {
-  const std::int64_t step = run_->state.step;
-  if (std::exchange(saved_step_, step) == step) return;
-  run_->beat.enter(core::Phase::kSaving);
-  const checkpoint::Contents contents = snapshot(*run_);
-  if (run_->group->rank() != 0) return;
-  const core::SteadyTime start = core::now();
-  BeatingDisk disk(core::system_disk(), run_->beat);
-  const std::filesystem::path path =
-      checkpoint::save(disk, run_->recipe.output, contents, run_->recipe.checkpoint.keep_last);
-  reporter_.saved(path, core::seconds_since(start));
 }
 
 bool Trainer::test() {
@@ -273,7 +261,8 @@ bool Trainer::test() {
 core::ExitCode Trainer::finish() {
   validate_saved();
   if (stop_ != core::StopReason::kNone) return stop();
-  save();
+  saves_.save();
+  saves_.finish();
   if (run_->recipe.data.test && !test()) return stop();
   reporter_.finished();
   reporter_.summary("");
@@ -283,7 +272,8 @@ core::ExitCode Trainer::finish() {
 }
 
 core::ExitCode Trainer::stop() {
-  save();
+  saves_.save();
+  saves_.finish();
   const bool interrupted = stop_ == core::StopReason::kInterrupt;
   reporter_.summary(interrupted ? "SIGINT" : "SIGTERM, SIGUSR1 or SIGUSR2");
   run_->beat.enter(core::Phase::kWaiting);

@@ -13,6 +13,7 @@
 #include "lib/train/evaluate.h"
 #include "lib/train/reporter.h"
 #include "lib/train/run.h"
+#include "lib/train/saves.h"
 #include "lib/train/step.h"
 #include "lib/train/straggler_watch.h"
 #include "lib/units/memory_meter.h"
@@ -59,8 +60,7 @@ class Trainer {
   bool validate();       // whether this is among the best that are kept
   bool rank_validation(const EvalResult& result);  // the same
   bool validate_saved();  // the same at a step that may be saved: whether to save it again
-  void save();
-  bool test();  // false where a stop cut it short
+  bool test();            // false where a stop cut it short
   core::ExitCode finish();
   core::ExitCode stop();
 
@@ -71,8 +71,10 @@ class Trainer {
   BadSamples bad_samples_;
   StepRunner steps_;
   StragglerWatch stragglers_;
-  Cadence log_every_, validate_every_, save_every_;
-  std::int64_t saved_step_ = -1, validated_step_ = -1;
+  Cadence log_every_, validate_every_;
+  Saves saves_;
+  std::int64_t validated_step_ = -1;
+  bool save_asked_ = false;   // by rank 0, since the last checkpoint
   int skipped_in_a_row_ = 0;  // without those of a loss scale that was too high
   core::StopReason stop_ = core::StopReason::kNone;  // on which all ranks have agreed
   bool first_ = true;

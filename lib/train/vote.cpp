@@ -18,6 +18,7 @@ enum Slot : std::int64_t {
   kDigestHigh,
   kSkipped,
   kTrained,
+  kSave,
   kSlots
 };
 static_assert(kSlots == VoteExchange::kSize);
@@ -35,6 +36,7 @@ VoteExchange::VoteExchange(dist::Group& group, const Vote& own, const at::Tensor
   slots[kDigestHigh] = static_cast<double>(own.digest >> 32);
   slots[kSkipped] = static_cast<double>(own.skipped);
   slots[kTrained] = group.rank() == 0 ? own.trained_s : 0;
+  slots[kSave] = own.save ? 1 : 0;
   sums_ = dist::send(slots, group.device());
   sums_.select(0, kLossSum).copy_(loss_sum);
   pending_ = group.all_reduce_sum(sums_, "vote");
@@ -56,6 +58,7 @@ Voted read_votes(std::span<const double> sums) {
                 (static_cast<std::uint64_t>(sums[kDigestHigh]) << 32);
   vote.skipped = static_cast<std::int64_t>(sums[kSkipped]);
   vote.trained_s = sums[kTrained];
+  vote.save = sums[kSave] > 0;
   return voted;
 }
 

@@ -18,6 +18,7 @@ struct Vote {
   std::uint64_t digest = 0;                         // sum of sample digests modulo 2^64
   std::int64_t skipped = 0;                         // bad samples
   double trained_s = 0;  // rank 0's clock, so that all ranks see the same time
+  bool save = false;     // rank 0 asks for a checkpoint behind this step
 };
 
 class VoteExchange {
@@ -29,7 +30,7 @@ class VoteExchange {
   // The sums over the ranks, kSize doubles on the device, when the exchange is over.
   const at::Tensor& sums();
 
-  static constexpr std::int64_t kSize = 8;
+  static constexpr std::int64_t kSize = 9;
 
  private:
   at::Tensor sums_;

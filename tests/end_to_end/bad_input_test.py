@@ -141,7 +141,7 @@ class BadInputTest(support.RunTestCase):
             self.assertIn(said, self.run_scaletrain(*arguments, expect=65).stderr)
 
     def test_a_recipe_that_ends_before_the_checkpoint(self):
-        path = self.recipe(steps=8, checkpoint={"every": {"steps": 4}})
+        path = self.recipe(steps=8, checkpoint={"every": {"steps": 4}, "async": False})
         self.run_scaletrain("launch", path, env={"SCALETRAIN_FAULT": "kill@6"}, expect=137)
         result = self.run_scaletrain("resume", self.folder / "recipe", "--set", "steps=3",
                                      "--allow", "steps", expect=2)

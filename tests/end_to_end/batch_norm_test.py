@@ -42,7 +42,8 @@ class BatchNormTest(support.RunTestCase):
             "batch": {"global": 32, "per_device": 16}, "steps": STEPS,
             "loss": {"label_smoothing": 0.1},
             "optimizer": {"name": "sgd", "lr": 0.05, "momentum": 0.9},
-            "validate": {"every": {"steps": 4}}, "checkpoint": {"every": {"steps": 4}}, **changes})
+            "validate": {"every": {"steps": 4}},
+            "checkpoint": {"every": {"steps": 4}, "async": False}, **changes})
 
     def tensors(self, run, step=STEPS, file="model"):
         return load_file(self.folder / run / f"checkpoints/step-{step:08}/{file}.safetensors")

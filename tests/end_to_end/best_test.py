@@ -6,7 +6,7 @@ import unittest
 
 from end_to_end import support
 
-BEST_FIRST = {"steps": 12, "checkpoint": {"every": {"steps": 4}, "keep_last": 1},
+BEST_FIRST = {"steps": 12, "checkpoint": {"every": {"steps": 4}, "async": False, "keep_last": 1},
               "validate": {"every": {"steps": 4}}, "optimizer": {"name": "sgd", "lr": 1e-12}}
 
 
@@ -31,7 +31,8 @@ class BestTest(support.RunTestCase):
         # No validation after the first one is better, and equals stay behind the earlier.
         run = self.folder / "recipe"
         recipe = self.recipe(**{**BEST_FIRST, "steps": 20, "checkpoint":
-                                {"every": {"steps": 1000}, "keep_last": 1, "keep_best": 2}})
+                                {"every": {"steps": 1000}, "async": False, "keep_last": 1,
+                                 "keep_best": 2}})
         self.run_scaletrain("launch", recipe, env={"SCALETRAIN_FAULT": "kill@14"}, expect=137)
         top1 = {r["step"]: r["top1"] for r in support.records(run, "eval")}
         self.assertEqual(top1[4], top1[8], "the learning rate is too high for this test")
@@ -116,7 +117,8 @@ class BestTest(support.RunTestCase):
         self.assertIn("test top-1", result.stderr)
 
     def test_one_that_was_not_kept_is_not_missed(self):
-        self.stop_behind_best(checkpoint={"every": {"steps": 4}, "keep_last": 1, "keep_best": 0})
+        self.stop_behind_best(checkpoint={"every": {"steps": 4}, "async": False, "keep_last": 1,
+                                          "keep_best": 0})
         self.assertFalse((self.folder / "recipe/checkpoints/step-00000004").exists())
         self.run_scaletrain("resume", self.folder / "recipe", "--set", "checkpoint.keep_best=1")
         self.assertEqual(12, self.state("recipe", "best")["best_step"])

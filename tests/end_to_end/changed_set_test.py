@@ -6,7 +6,7 @@ import unittest
 from end_to_end import support
 from end_to_end.data_order_test import write_shards
 
-EVERY_FOUR = {"checkpoint": {"every": {"steps": 4}}}
+EVERY_FOUR = {"checkpoint": {"every": {"steps": 4}, "async": False}}
 BATCH = {"global": 32, "per_device": 8}
 
 

@@ -28,7 +28,7 @@ class CompressedTest(support.RunTestCase):
     def setUp(self):
         super().setUp()
         self.shards = write_shards(self.folder / "set", "train", [90, 10, 55, 1, 120, 24])
-        self.common = {"steps": 14, "checkpoint": {"every": {"steps": 4}},
+        self.common = {"steps": 14, "checkpoint": {"every": {"steps": 4}, "async": False},
                        "batch": {"global": 32, "per_device": 8}}
 
     def launch(self, name, shards, ranks=1, expect=0, flags=(), env=None, cache=CACHE_BYTES, **more):

@@ -93,10 +93,10 @@ class DataOrderTest(support.RunTestCase):
 
     def test_a_resume_on_another_set_says_so(self):
         data = {"train": {"shards": write_shards(self.folder / "set", "train", [80, 80])}}
-        self.launch("run", 1, data, steps=8, checkpoint={"every": {"steps": 4}},
+        self.launch("run", 1, data, steps=8, checkpoint={"every": {"steps": 4}, "async": False},
                     env={"SCALETRAIN_FAULT": "kill@6"}, expect=137)
         write_shards(self.folder / "set", "train", [80, 79])
-        self.launch("run", 1, data, steps=8, checkpoint={"every": {"steps": 4}},
+        self.launch("run", 1, data, steps=8, checkpoint={"every": {"steps": 4}, "async": False},
                     flags=["--resume", "auto"])
         self.assertIn("warning: not bit for bit as the run it continues: samples of the training "
                       "set 159, was 160", self.result.stderr)
@@ -104,7 +104,7 @@ class DataOrderTest(support.RunTestCase):
     def test_a_resume_on_other_samples_says_so(self):
         shards = write_shards(self.folder / "set", "train", [80, 80])
         data = {"train": {"shards": shards}}
-        changes = {"steps": 8, "checkpoint": {"every": {"steps": 4}}}
+        changes = {"steps": 8, "checkpoint": {"every": {"steps": 4}, "async": False}}
         self.launch("run", 1, data, env={"SCALETRAIN_FAULT": "kill@6"}, expect=137, **changes)
         first, second = sorted((self.folder / "set").glob("*.tar"))
         first.rename(self.folder / "swapped")
@@ -140,7 +140,7 @@ class DataOrderTest(support.RunTestCase):
     def test_streamed_goes_on_after_a_kill_in_mid_epoch_without_an_index(self):
         # 300 samples are 9 steps an epoch; the kill is in the second, after the checkpoint of 12.
         data = self.streamed(samples_per_epoch=300, shuffle_shards=2)
-        common = {"checkpoint": {"every": {"steps": 4}}, "steps": 30}
+        common = {"checkpoint": {"every": {"steps": 4}, "async": False}, "steps": 30}
         alone = self.digests("alone", 2, data, **common)
         for index in (self.folder / "set").glob("*.idx"):
             index.unlink()

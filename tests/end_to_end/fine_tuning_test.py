@@ -179,7 +179,8 @@ class FineTuningTest(support.RunTestCase):
         frozen = {"freeze": ["conv1.*", "bn1.*", "layer1.*"]}
         once = self.recipe("resnet18", "once", frozen, steps=6)
         self.run_scaletrain("launch", "--nproc", 2, once)
-        recipe = self.recipe("resnet18", "twice", frozen, steps=6, checkpoint={"every": {"steps": 3}})
+        recipe = self.recipe("resnet18", "twice", frozen, steps=6,
+                             checkpoint={"every": {"steps": 3}, "async": False})
         self.run_scaletrain("launch", "--nproc", 2, recipe, env={"SCALETRAIN_FAULT": "kill@5"},
                             expect=137)
         (self.folder / "resnet18.pth").unlink()

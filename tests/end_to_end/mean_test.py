@@ -22,7 +22,8 @@ class MeanTest(support.RunTestCase):
                      "image_size": 8, "index_cache": str(self.folder / "index")},
             "batch": {"global": 32, "per_device": 16}, "steps": STEPS,
             "optimizer": {"name": "sgd", "lr": 0.05, "momentum": 0.9},
-            "validate": {"every": {"steps": 4}}, "checkpoint": {"every": {"steps": 4}}, **changes})
+            "validate": {"every": {"steps": 4}},
+            "checkpoint": {"every": {"steps": 4}, "async": False}, **changes})
 
     def checkpoint(self, run, step=STEPS):
         return self.folder / run / f"checkpoints/step-{step:08}"

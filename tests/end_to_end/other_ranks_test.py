@@ -63,7 +63,7 @@ class OtherRanksTest(support.RunTestCase):
                                      r"\w{16}; on rank 0 \(host \S+\) it is \w{16}")
 
     def test_only_rank_0_needs_the_checkpoint(self):
-        changes = {"steps": 8, "checkpoint": {"every": {"steps": 4}}}
+        changes = {"steps": 8, "checkpoint": {"every": {"steps": 4}, "async": False}}
         alone = self.recipe("alone", **changes)
         self.run_scaletrain("launch", "--nproc", 2, alone)
         path = self.recipe(**changes)
@@ -78,7 +78,7 @@ class OtherRanksTest(support.RunTestCase):
         self.assertEqual(digests[0], digests[1])
 
     def test_a_rank_that_resumes_nothing_is_told(self):
-        changes = {"steps": 8, "checkpoint": {"every": {"steps": 4}}}
+        changes = {"steps": 8, "checkpoint": {"every": {"steps": 4}, "async": False}}
         path = self.recipe(**changes)
         self.run_scaletrain("launch", "--nproc", 2, path, env={"SCALETRAIN_FAULT": "kill@6"},
                             expect=137)

@@ -15,7 +15,7 @@ class PlateauTest(support.RunTestCase):
     def test_the_learning_rate_is_that_of_reduce_lr_on_plateau(self):
         recipe = self.recipe(steps=40, optimizer={"name": "sgd", "lr": LR},
                              schedule={"plateau": KEYS}, validate={"every": {"steps": 2}},
-                             checkpoint={"every": {"steps": 7}})
+                             checkpoint={"every": {"steps": 7}, "async": False})
         run = self.folder / "recipe"
         self.run_scaletrain("launch", recipe, env={"SCALETRAIN_FAULT": "kill@24"}, expect=137)
         self.run_scaletrain("resume", run)

@@ -90,6 +90,13 @@ TEST_CASE("a straggler record is one line with every field of docs/metrics.md, i
         R"("median_time":0.25,"time":1.5})");
 }
 
+TEST_CASE("a checkpoint's record is one line with every field of docs/metrics.md, in its order") {
+  const SaveRecord record{.attempt = 1, .step = 30, .bytes = 1000, .stall_s = 0.25, .write_s = 0.5};
+  CHECK(to_json_line(record, 1.5) ==
+        R"({"event":"checkpoint","attempt":1,"step":30,"bytes":1000,"stall_time":0.25,)"
+        R"("write_time":0.5,"time":1.5})");
+}
+
 TEST_CASE("a loss reads back to the same bits") {
   for (const double loss :
        {0.1 + 0.2, 1.0 / 3, 2.302585092994046, 5e-324, 2.2250738585072014e-308, 1e22, 1e23, -0.0,

@@ -100,7 +100,7 @@ TEST_CASE("each rank gets what it had from a checkpoint; without that all keep r
       checkpoint::Contents contents;
       contents.state.step = step;
       contents.buffers = std::move(all);
-      if (group.rank() == 0) checkpoint::save(core::system_disk(), run.path, contents, 2);
+      if (group.rank() == 0) checkpoint::save(core::system_disk(), run.path, contents, {.last = 2});
     };
     save(1, train::gather_ranks(group, own));
     save(2, {});
@@ -132,7 +132,7 @@ TEST_CASE("ranks of a data coordinate get what it had, and only data coordinates
     checkpoint::Contents contents;
     contents.state.step = 1;
     contents.buffers = train::gather_ranks(mesh.data(), own);
-    if (group.rank() == 0) checkpoint::save(core::system_disk(), run.path, contents, 1);
+    if (group.rank() == 0) checkpoint::save(core::system_disk(), run.path, contents, {.last = 1});
     group.barrier("saved");
     train::restore_ranks(mesh, own, run.path / "checkpoints/step-00000001");
     return same(own, buffers_of(2 * mesh.reader())) ? "fine" : "another coordinate's";

@@ -45,7 +45,7 @@ fs::path saved_by_two(const recipe::Recipe& recipe) {
          checkpoint::Contents contents = snapshot(*run);
          contents.state.bucket_layout = kOther;
          if (env.rank == 0) {
-           checkpoint::save(core::system_disk(), recipe.output, contents, 1);
+           checkpoint::save(core::system_disk(), recipe.output, contents, {.last = 1});
          }
          return "saved";
        })) {

@@ -27,7 +27,7 @@ std::string saved(const testing::TinyRun& tiny, int classes) {
   const std::string said = testing::said_apart([&]() -> std::string {
     const auto run = build_run(recipe, {}, std::nullopt, {});
     for (const auto& [name, tensor] : run->learner.tensors()) tensor.fill_(0.25);
-    checkpoint::save(core::system_disk(), folder, snapshot(*run), 1);
+    checkpoint::save(core::system_disk(), folder, snapshot(*run), {.last = 1});
     return "saved";
   });
   REQUIRE(said == "saved");

@@ -50,12 +50,13 @@ std::string tokens(int count) {
   return bytes;
 }
 
-// Of the run, not of the machine.
+// Of the run, not of the machine: nor when checkpoints were written.
 std::string lines_of(const fs::path& run) {
   std::ifstream stream(run / "metrics.jsonl");
   std::string text;
   for (std::string line; std::getline(stream, line);) {
     auto json = nlohmann::json::parse(line);
+    if (json.at("event") == "checkpoint") continue;
     for (const char* const measured : {"samples_per_s", "data_time", "compute_time", "read_time",
                                        "decode_time", "augment_time", "memory_bytes", "time"}) {
       json.erase(measured);

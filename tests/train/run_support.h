@@ -35,7 +35,8 @@ std::string ended(const recipe::Recipe& recipe,
                   const std::optional<std::filesystem::path>& resume = std::nullopt,
                   core::WorkerEnv env = {});
 
-// "train 1, eval val 4, ..." of metrics.jsonl in a run's folder.
+// "train 1, eval val 4, ..." of metrics.jsonl in a run's folder, without checkpoints, which stand
+// where they were written.
 std::string lines(const std::filesystem::path& run);
 
 // What `body` says in a process of its own: it may start threads, the test process may not.

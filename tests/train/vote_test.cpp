@@ -24,9 +24,9 @@ struct Own {
 
 std::string told(const train::Voted& voted) {
   const Vote& vote = voted.vote;
-  return fmt::format("loss {} of {}, stop {}, digest {:016x}, {} skipped, {} s", voted.loss_sum,
+  return fmt::format("loss {} of {}, stop {}, digest {:016x}, {} skipped, {} s{}", voted.loss_sum,
                      vote.targets, static_cast<int>(vote.stop), vote.digest, vote.skipped,
-                     vote.trained_s);
+                     vote.trained_s, vote.save ? ", a checkpoint" : "");
 }
 
 // What the ranks, which say `own` in their order, all hear.
@@ -61,6 +61,12 @@ TEST_CASE("one rank's loss that is not finite is that of all, whichever it is") 
     own[rank].loss_sum = HUGE_VAL;
     CHECK(exchanged(own) == "loss inf of 0, stop 0, digest 0000000000000000, 0 skipped, 0 s");
   }
+}
+
+TEST_CASE("a checkpoint that rank 0 asks for is asked for on all ranks") {
+  CHECK(exchanged({{0, {.save = true}}, {}}) == exchanged({{}, {0, {.save = true}}}));
+  CHECK(exchanged({{0, {.save = true}}, {}}).ends_with(" 0 s, a checkpoint"));
+  CHECK(exchanged({{}, {}}).ends_with(" 0 s"));
 }
 
 TEST_CASE("the strongest stop that any rank heard is that of all") {

@@ -12,6 +12,9 @@ namespace scaletrain::recipe {
 
 namespace {
 
+constexpr const char* kByCost = "auto";
+constexpr double kMostHours = 1e6;
+
 std::vector<std::string> all_measures() {
   std::vector<std::string> names;
   for (const TaskRow& task : tasks()) {
@@ -22,6 +25,28 @@ std::vector<std::string> all_measures() {
   }
   return names;
 }
+
+// How often, or "auto".
+class CadenceOrAuto : public Type {
+ public:
+  explicit CadenceOrAuto(Checkpoint& value)
+      : value_(value), every_(duration(value.every, any_unit())) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const std::string* const word = node.text();
+    value_.automatic = word != nullptr;
+    if (word == nullptr) return every_->read(node, pointer, problems);
+    if (*word == kByCost) return;
+    problems.add(node, pointer, in_quotes(*word) + " is no length of training", "use " + phrase());
+  }
+  Json write() const override { return value_.automatic ? Json(kByCost) : every_->write(); }
+  Json schema() const override { return {{"anyOf", {every_->schema(), {{"const", kByCost}}}}}; }
+  std::string phrase() const override { return every_->phrase() + R"(, or "auto")"; }
+
+ private:
+  Checkpoint& value_;
+  TypePtr every_;
+};
 
 TypePtr describe_best(Best& value) {
   auto keys = std::make_unique<Object>();
@@ -39,11 +64,29 @@ TypePtr describe_best(Best& value) {
 
 TypePtr describe(Checkpoint& value) {
   auto keys = std::make_unique<Object>();
-  keys->add("every", duration(value.every, any_unit()), "how often one is written")
+  keys->add("every", std::make_unique<CadenceOrAuto>(value),
+            "how often one is written; auto: as often as loses the least time to saves and to "
+            "failures")
+      .add("mtbf_hours", number(value.mtbf_hours, above(0).to(kMostHours)),
+           "with every auto: hours from one failure to the next, on average")
+      .add("async", flag(value.async),
+           "written while training goes on, from a copy in the host's memory")
+      .add("on_failure", choice(value.on_failure, {"stop", "continue"}),
+           "what a run does that cannot write one; the last one must be written")
       .add("keep_last", integer(value.keep_last, from(1).to(kMostCount)),
            "so many of the newest are kept")
       .add("keep_best", integer(value.keep_best, from(0).to(kMostCount)),
            "so many of the best by validation are kept beside them; of equals the earlier")
+      .add("keep_every",
+           optional(value.keep_every,
+                    [](Duration& inner) {
+                      return duration(inner, {Duration::Unit::kSteps, Duration::Unit::kEpochs});
+                    }),
+           "those at least so far apart are kept for ever")
+      .add("keep_hours",
+           optional(value.keep_hours,
+                    [](double& inner) { return number(inner, above(0).to(kMostHours)); }),
+           "those that are younger are kept")
       .add("best", describe_best(value.best), "what makes one the best")
       .reserve({"mirror"});
   return keys;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "lib/recipe/sections/section.h"
@@ -20,9 +21,20 @@ struct Best {
 
 struct Checkpoint {
   Duration every{Duration::Unit::kEpochs, 1};
+  bool automatic = false;  // "every": "auto", by what a save costs and how often a run fails
+  double mtbf_hours = 24;  // then: from one failure to the next, on average
+  bool async = true;       // written while training goes on
+  std::string on_failure = "stop";  // "stop", "continue"
   std::int64_t keep_last = 3;
   std::int64_t keep_best = 1;
+  std::optional<Duration> keep_every = {};  // for ever; in steps or epochs
+  std::optional<double> keep_hours = {};    // those that are younger
   Best best;
+
+  // Of keep_every; nullopt where that is of the other unit, or absent.
+  std::optional<double> keep_every_in(Duration::Unit unit) const {
+    return keep_every && keep_every->unit == unit ? std::optional(keep_every->value) : std::nullopt;
+  }
 };
 
 TypePtr describe(Checkpoint& value);

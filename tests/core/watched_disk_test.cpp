@@ -1,4 +1,4 @@
-#include "lib/train/beating_disk.h"
+#include "lib/core/watched_disk.h"
 
 #include <doctest/doctest.h>
 
@@ -9,41 +9,32 @@
 
 #include "tests/temporary_folder.h"
 
-using scaletrain::core::Beat;
-using scaletrain::core::BeatReader;
-using scaletrain::core::Phase;
-using scaletrain::train::BeatingDisk;
 namespace core = scaletrain::core;
 
-TEST_CASE("every operation of a save is a beat, and does what the disk does") {
+TEST_CASE("every operation of a save is reported, and does what the disk does") {
   const scaletrain::test::TemporaryFolder temporary;
   const std::filesystem::path& folder = temporary.path;
-  const auto page = core::make_beat_file();
-  const BeatReader reader(page.get());
-  BeatingDisk disk(core::system_disk(), Beat(page.get()));
-  auto before = reader.state().count;
-  const auto beaten = [&] {
-    const auto count = reader.state().count;
-    return std::exchange(before, count) < count && reader.state().phase == Phase::kSaving;
-  };
+  int calls = 0;
+  core::WatchedDisk disk(core::system_disk(), [&calls] { ++calls; });
+  const auto watched = [&] { return std::exchange(calls, 0) == 1; };
   disk.make_folders(folder / "a");
-  CHECK(beaten());
+  CHECK(watched());
   const auto file = disk.create(folder / "a/text", 4);
-  CHECK(beaten());
+  CHECK(watched());
   file->write(std::as_bytes(std::span("text", 4)));
-  CHECK(beaten());
+  CHECK(watched());
   file->sync();
-  CHECK(beaten());
+  CHECK(watched());
   disk.rename(folder / "a/text", folder / "a/name");
-  CHECK(beaten());
+  CHECK(watched());
   disk.make_link("name", folder / "a/link");
-  CHECK(beaten());
+  CHECK(watched());
   disk.sync_folder(folder / "a");
-  CHECK(beaten());
+  CHECK(watched());
   CHECK(core::read_file(folder / "a/link", 100, core::ExitCode::kData) == "text");
   CHECK(disk.free_bytes(folder) > 0);
-  CHECK(beaten());
+  CHECK(watched());
   disk.remove_all(folder);
-  CHECK(beaten());
+  CHECK(watched());
   CHECK(!std::filesystem::exists(folder));
 }

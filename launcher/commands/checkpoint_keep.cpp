@@ -1,0 +1,235 @@
+#include "launcher/commands/checkpoint_keep.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/jobs/run_folder.h"
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/json_text.h"
+#include "lib/core/log.h"
+#include "lib/core/table.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_links.h"
+#include "lib/format/checkpoint_folder_remove.h"
+#include "lib/format/retention.h"
+#include "lib/format/run_requests.h"
+#include "lib/recipe/load.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kNoRun = "there is no run with checkpoints in it";
+constexpr const char* kRunRemedy = "name a run's folder";
+
+struct KeepArguments {
+  std::string run;
+  bool as_json = false, dry_run = false;
+  std::optional<std::int64_t> last;
+  std::optional<double> every_steps, every_epochs, hours;
+};
+
+// Of a run's checkpoints, as far as they can be read.
+struct Kept {
+  fs::path folder;
+  format::Survey survey;
+  std::map<std::int64_t, double> hours;
+  std::map<std::int64_t, std::string> why;  // of those that are kept
+};
+
+// What its recipe keeps, changed by what the command line names.
+format::Retention retention(const fs::path& run, const KeepArguments& arguments) {
+  const recipe::Checkpoint asked = recipe::load_recipe(run / "recipe.json").checkpoint;
+  const bool is_named = arguments.every_steps || arguments.every_epochs;
+  const auto every = [&](recipe::Duration::Unit unit, const std::optional<double>& named) {
+    return is_named ? named : asked.keep_every_in(unit);
+  };
+  return {.last = arguments.last.value_or(asked.keep_last),
+          .every_steps = every(recipe::Duration::Unit::kSteps, arguments.every_steps),
+          .every_epochs = every(recipe::Duration::Unit::kEpochs, arguments.every_epochs),
+          .hours = arguments.hours ? arguments.hours : asked.keep_hours};
+}
+
+Kept look(const KeepArguments& arguments) {
+  const fs::path run = arguments.run;
+  Kept kept{.folder = run / "checkpoints", .survey = {}, .hours = {}, .why = {}};
+  if (!fs::exists(run / "recipe.json") || !fs::exists(kept.folder)) {
+    throw core::CheckpointError(arguments.run, kNoRun, kRunRemedy);
+  }
+  kept.survey = format::survey_checkpoints(kept.folder);
+  kept.hours = format::hours_since_written(kept.folder, kept.survey);
+  if (kept.survey.states.empty()) return kept;
+  kept.why = format::kept_checkpoints(kept.survey, kept.survey.states.rbegin()->first,
+                                      retention(run, arguments), kept.hours);
+  return kept;
+}
+
+std::int64_t bytes_of(const fs::path& checkpoint) {
+  std::int64_t bytes = 0;
+  for (const auto& [name, entry] : format::read_manifest(checkpoint).files) bytes += entry.bytes;
+  return bytes;
+}
+
+Json describe(const Kept& kept) {
+  Json checkpoints = Json::array();
+  for (const auto& [step, state] : kept.survey.states) {
+    const fs::path path = format::checkpoint_path(kept.folder, step);
+    const auto why = kept.why.find(step);
+    checkpoints.push_back(
+        {{"path", path.string()},
+         {"step", step},
+         {"epoch", state.epoch},
+         {"samples", state.samples},
+         {"bytes", bytes_of(path)},
+         {"hours", kept.hours.contains(step) ? Json(kept.hours.at(step)) : Json()},
+         {"kept", why == kept.why.end() ? Json() : Json(why->second)}});
+  }
+  return checkpoints;
+}
+
+std::string age_text(const Json& hours) {
+  if (hours.is_null()) return "";
+  const double age = hours.get<double>();
+  if (age < 1) return fmt::format("{:.0f} min", age * 60);
+  return age < 48 ? fmt::format("{:.1f} h", age) : fmt::format("{:.1f} d", age / 24);
+}
+
+std::string as_text(const Json& checkpoints, const format::Survey& survey) {
+  std::vector<std::vector<std::string>> lines{{"step", "epoch", "samples", "MB", "age", "kept as"}};
+  for (const Json& one : checkpoints) {
+    lines.push_back({fmt::to_string(one["step"].get<std::int64_t>()),
+                     fmt::to_string(one["epoch"].get<std::int64_t>()),
+                     fmt::to_string(one["samples"].get<std::int64_t>()),
+                     fmt::format("{:.1f}", one["bytes"].get<double>() / 1e6),
+                     age_text(one["hours"]),
+                     one["kept"].is_null() ? "no longer" : one["kept"].get<std::string>()});
+  }
+  std::string text = core::text_table(lines);
+  for (const auto& [step, why] : survey.unread) {
+    text +=
+        fmt::format("step {} cannot be read, and is kept: {}\n", step, core::escape_control(why));
+  }
+  return text;
+}
+
+void print(const Json& json) { std::fputs((core::json_text(json, 1) + "\n").c_str(), stdout); }
+
+void list(const KeepArguments& arguments) {
+  const Kept kept = look(arguments);
+  const Json checkpoints = describe(kept);
+  if (!arguments.as_json) {
+    std::fputs(as_text(checkpoints, kept.survey).c_str(), stdout);
+    return;
+  }
+  Json unread = Json::array();
+  for (const auto& [step, why] : kept.survey.unread) {
+    unread.push_back({{"step", step}, {"error", why}});
+  }
+  print({{"checkpoints", checkpoints}, {"unread", unread}});
+}
+
+// One that verifies must stay: the newest does, since nothing is removed where it does not.
+void prune(const KeepArguments& arguments) {
+  if (is_running(arguments.run)) {
+    throw core::UsageError(arguments.run, "the run is going on, and keeps what its recipe says",
+                           "wait for its end, or look with --dry-run");
+  }
+  const Kept kept = look(arguments);
+  std::vector<std::int64_t> removed;
+  std::int64_t bytes = 0;
+  for (const Json& one : describe(kept)) {
+    if (!one["kept"].is_null()) continue;
+    removed.push_back(one["step"].get<std::int64_t>());
+    bytes += one["bytes"].get<std::int64_t>();
+  }
+  if (!removed.empty() && !arguments.dry_run) {
+    const std::int64_t newest = kept.survey.states.rbegin()->first;
+    format::check_checkpoint(format::checkpoint_path(kept.folder, newest));
+    core::Disk& disk = core::system_disk();
+    format::retain_checkpoints(disk, kept.folder, kept.survey, newest,
+                               retention(arguments.run, arguments));
+    format::settle_links(disk, kept.folder);
+  }
+  if (arguments.as_json) {
+    return print({{"removed", removed}, {"bytes", bytes}, {"dry_run", arguments.dry_run}});
+  }
+  for (const std::int64_t step : removed) std::printf("step %lld\n", static_cast<long long>(step));
+  std::printf("%zu checkpoints %s, %.1f MB\n", removed.size(),
+              arguments.dry_run ? "would be removed" : "were removed",
+              static_cast<double>(bytes) / 1e6);
+}
+
+void save_now(const KeepArguments& arguments) {
+  if (!is_running(arguments.run)) {
+    throw core::UsageError(arguments.run, "no run is going on in it",
+                           "name a running run's folder");
+  }
+  format::make_request(core::system_disk(), arguments.run, format::kSaveRequest);
+  std::printf("%s: asked for a checkpoint, which is begun within seconds\n",
+              core::escape_control(arguments.run).c_str());
+}
+
+CLI::App* add_command(CLI::App& checkpoint, const char* name, const char* help,
+                      const std::shared_ptr<KeepArguments>& arguments) {
+  CLI::App* const command = checkpoint.add_subcommand(name, help);
+  command->add_option("run", arguments->run, "a run's folder")->required();
+  return command;
+}
+
+// What is kept, in place of what the run's recipe says.
+void add_retention(CLI::App& command, const std::shared_ptr<KeepArguments>& arguments) {
+  command.add_flag("--json", arguments->as_json, "print one JSON object");
+  command.add_option("--keep-last", arguments->last, "so many of the newest")
+      ->check(CLI::NonNegativeNumber);
+  CLI::Option* const steps =
+      command.add_option("--keep-every-steps", arguments->every_steps, "those so many steps apart")
+          ->check(CLI::PositiveNumber);
+  command.add_option("--keep-every-epochs", arguments->every_epochs, "those so many epochs apart")
+      ->check(CLI::PositiveNumber)
+      ->excludes(steps);
+  command.add_option("--keep-hours", arguments->hours, "those that are younger")
+      ->check(CLI::PositiveNumber);
+}
+
+}  // namespace
+
+void add_checkpoint_keep(CLI::App& checkpoint, int& exit_status) {
+  const auto arguments = std::make_shared<KeepArguments>();
+  CLI::App* const listing = add_command(
+      checkpoint, "ls", "the checkpoints of a run, and why each of them is kept", arguments);
+  add_retention(*listing, arguments);
+  listing->callback([arguments, &exit_status] {
+    list(*arguments);
+    exit_status = 0;
+  });
+  CLI::App* const pruning = add_command(
+      checkpoint, "prune", "remove what is not kept, never the newest nor the best", arguments);
+  add_retention(*pruning, arguments);
+  pruning->add_flag("--dry-run", arguments->dry_run, "only say what would go");
+  pruning->callback([arguments, &exit_status] {
+    prune(*arguments);
+    exit_status = 0;
+  });
+  CLI::App* const saving =
+      add_command(checkpoint, "now", "ask a run that is going on for a checkpoint", arguments);
+  saving->callback([arguments, &exit_status] {
+    save_now(*arguments);
+    exit_status = 0;
+  });
+}
+
+}  // namespace scaletrain::launcher

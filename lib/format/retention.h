@@ -1,0 +1,34 @@
+// Which checkpoints of a run are kept, and why.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "lib/format/checkpoint_folder_survey.h"
+
+namespace scaletrain::format {
+
+// What is asked for. The best are not in it: the newest state names them (best_steps).
+struct Retention {
+  std::int64_t last = 3;  // so many of the newest; the newest itself stays always
+  // For ever: one whose distance from the one before that is kept so is at least this. The oldest
+  // is the first of them.
+  std::optional<double> every_steps = {}, every_epochs = {};
+  std::optional<double> hours = {};  // those that are younger
+};
+
+// Hours since each checkpoint of `survey` was written, by step.
+std::map<std::int64_t, double> hours_since_written(const std::filesystem::path& checkpoints,
+                                                   const Survey& survey);
+
+// By step: "newest", "best", "last", "every" or "age", the first that holds. Of the checkpoints
+// whose states `survey` has read what is not here may go, those of later steps too: training went
+// back behind them.
+std::map<std::int64_t, std::string> kept_checkpoints(const Survey& survey, std::int64_t newest,
+                                                     const Retention& retention,
+                                                     const std::map<std::int64_t, double>& hours);
+
+}  // namespace scaletrain::format

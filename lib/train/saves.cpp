@@ -1,0 +1,122 @@
+#include "lib/train/saves.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/format/run_requests.h"
+#include "lib/train/save_interval.h"
+#include "lib/train/snapshot.h"
+
+namespace scaletrain::train {
+namespace {
+
+constexpr double kSecondsPerHour = 3600;
+constexpr double kFirstAfter = 60;    // seconds: nobody knows yet what a save costs
+constexpr double kMostWriting = 0.1;  // of the time, so that others can use the disk too
+constexpr double kLookEvery = 1;      // seconds, for a person's request
+
+format::Retention retention(const recipe::Checkpoint& asked) {
+  return {.last = asked.keep_last,
+          .every_steps = asked.keep_every_in(recipe::Duration::Unit::kSteps),
+          .every_epochs = asked.keep_every_in(recipe::Duration::Unit::kEpochs),
+          .hours = asked.keep_hours};
+}
+
+std::unique_ptr<checkpoint::Saver> make_saver(Run& run) {
+  if (run.group->rank() != 0) return nullptr;
+  const recipe::Checkpoint& asked = run.recipe.checkpoint;
+  return std::make_unique<checkpoint::Saver>(
+      core::system_disk(),
+      checkpoint::SaverOptions{
+          .run = run.recipe.output, .retention = retention(asked), .beside = asked.async},
+      [beat = run.beat]() mutable { beat.enter(core::Phase::kSaving); });
+}
+
+}  // namespace
+
+Saves::Saves(Run& run, Reporter& reporter)
+    : run_(run),
+      reporter_(reporter),
+      every_(run.recipe.checkpoint.every, run.length),
+      saver_(make_saver(run)),
+      saved_step_(run.is_saved ? run.state.step : -1),
+      begun_(core::now()),
+      looked_(begun_),
+      interval_s_(std::min(kFirstAfter, run.recipe.checkpoint.mtbf_hours * kSecondsPerHour / 10)) {}
+
+bool Saves::asks() {
+  if (!saver_ || has_asked_) return false;
+  if (run_.recipe.checkpoint.automatic && core::seconds_since(begun_) >= interval_s_) {
+    has_asked_ = true;
+  }
+  if (core::seconds_since(looked_) >= kLookEvery) {
+    looked_ = core::now();
+    has_asked_ = format::take_request(run_.recipe.output, format::kSaveRequest) || has_asked_;
+  }
+  return has_asked_;
+}
+
+bool Saves::due(std::int64_t step, double seconds_before, double seconds, bool asked) const {
+  if (asked) return true;
+  return !run_.recipe.checkpoint.automatic && every_.due(step, seconds_before, seconds);
+}
+
+void Saves::save() {
+  const std::int64_t step = run_.state.step;
+  if (std::exchange(saved_step_, step) == step) return;
+  run_.beat.enter(core::Phase::kSaving);
+  const checkpoint::Contents contents = snapshot(run_);
+  if (!saver_) return;
+  saver_->save(contents);
+  begun_ = core::now();
+  has_asked_ = false;
+  look();
+}
+
+void Saves::look() { report(run_.recipe.checkpoint.on_failure == "continue"); }
+
+void Saves::finish() {
+  if (!saver_) return;
+  saver_->finish();
+  report(/*may_go_on=*/false);
+}
+
+void Saves::finish_after_failure() {
+  try {
+    finish();
+  } catch (const core::Error& error) {
+    core::warn("{}: {}", error.place(), error.found());
+  }
+}
+
+void Saves::report(bool may_go_on) {
+  while (saver_) {
+    try {
+      const std::optional<checkpoint::Saved> saved = saver_->next();
+      if (!saved) return;
+      report(*saved);
+    } catch (const core::StorageError& error) {
+      if (!may_go_on) throw;
+      core::warn("{}: {}; training goes on without that checkpoint", error.place(), error.found());
+    }
+  }
+}
+
+void Saves::report(const checkpoint::Saved& saved) {
+  reporter_.saved(saved);
+  if (!run_.recipe.checkpoint.automatic) return;
+  const double mtbf_s = run_.recipe.checkpoint.mtbf_hours * kSecondsPerHour;
+  interval_s_ = std::max(best_interval(saved.stall_s, mtbf_s), saved.write_s / kMostWriting);
+  reporter_.note(fmt::format(
+      "the next checkpoint comes after {:.1f} s: one costs training {:.3f} s and is written in "
+      "{:.2f} s, and a failure is expected every {:g} h",
+      interval_s_, saved.stall_s, saved.write_s, run_.recipe.checkpoint.mtbf_hours));
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,55 @@
+// A run's checkpoints: when one is due, and what becomes of it while training goes on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "lib/checkpoint/saver.h"
+#include "lib/core/clock.h"
+#include "lib/train/cadence.h"
+#include "lib/train/reporter.h"
+#include "lib/train/run.h"
+
+namespace scaletrain::train {
+
+class Saves {
+ public:
+  Saves(Run& run, Reporter& reporter);
+
+  // Before a step, whether rank 0 asks all ranks for a checkpoint behind it: a person has asked
+  // rank 0 (`scaletrain checkpoint now`), or "every": "auto" finds it time. Others never ask.
+  bool asks();
+
+  // Whether one is due after `step`. `asked`: rank 0 has asked for one. The seconds are the step's
+  // and the step's before it, by rank 0's clock.
+  bool due(std::int64_t step, double seconds_before, double seconds, bool asked) const;
+
+  // Begins to write where training stands, on rank 0, unless that was done. Every rank calls it.
+  void save();
+  // The checkpoint of this step is written once more: its state has changed.
+  void forget() { saved_step_ = -1; }
+
+  // Reports what has become durable. Throws what a write has thrown; where the run goes on without
+  // its checkpoint (checkpoint.on_failure), warns of that.
+  void look();
+  // Waits until all of it is durable. Throws what a write has thrown.
+  void finish();
+  // The same where training has failed: what a write has thrown is warned about.
+  void finish_after_failure();
+
+ private:
+  void report(bool may_go_on);
+  void report(const checkpoint::Saved& saved);
+
+  Run& run_;
+  Reporter& reporter_;
+  const Cadence every_;
+  const std::unique_ptr<checkpoint::Saver> saver_;  // of rank 0
+  std::int64_t saved_step_;                         // whose checkpoint was begun or is there
+  bool has_asked_ = false;                          // since the last one
+  core::SteadyTime begun_, looked_;                 // the last one; a look for a person's request
+  double interval_s_;                               // of "auto"
+};
+
+}  // namespace scaletrain::train

@@ -1,0 +1,155 @@
+#include "lib/checkpoint/saver.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "lib/core/error.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/format/safetensors.h"
+#include "tests/temporary_folder.h"
+
+using namespace scaletrain;              // NOLINT(google-build-using-namespace)
+using namespace scaletrain::checkpoint;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+using Steps = std::vector<std::int64_t>;
+
+Contents contents_at(std::int64_t step, const at::Tensor& weight) {
+  Contents contents;
+  contents.model = {{"weight", weight}};
+  contents.state.step = step;
+  contents.recipe = "{}";
+  return contents;
+}
+
+float weight_in(const std::filesystem::path& checkpoint) {
+  const format::SafetensorsFile file(checkpoint / "model.safetensors");
+  float value = 0;
+  file.read(file.tensors().at(0), std::as_writable_bytes(std::span(&value, 1)));
+  return value;
+}
+
+// A disk that stands still until open() is called.
+class Gate {
+ public:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    opened_.wait(lock, [this] { return is_open_; });
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    is_open_ = true;
+    opened_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  bool is_open_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("training goes on while a checkpoint of what stood is written") {
+  const test::TemporaryFolder run;
+  Gate gate;
+  core::WatchedDisk disk(core::system_disk(), [&gate] { gate.pass(); });
+  Saver saver(disk, {.run = run.path, .retention = {.last = 9}});
+  const at::Tensor weight = at::full({1}, 1.0);
+  saver.save(contents_at(1, weight));
+  weight.fill_(2);
+  saver.save(contents_at(2, weight));
+  weight.fill_(3);
+  CHECK(!saver.next());
+  CHECK(format::list_checkpoints(run.path / "checkpoints").empty());
+
+  // Two copies are in memory: the next waits for the first of them.
+  std::atomic<bool> is_begun = false;
+  std::thread third([&] {
+    saver.save(contents_at(3, weight));
+    is_begun = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(!is_begun);
+  gate.open();
+  third.join();
+  saver.finish();
+  for (const std::int64_t step : {1, 2, 3}) {
+    const std::optional<Saved> saved = saver.next();
+    REQUIRE(saved);
+    CHECK(saved->step == step);
+    CHECK(saved->path == format::checkpoint_path(run.path / "checkpoints", step));
+    CHECK(saved->bytes > 0);
+    CHECK(saved->write_s > 0);
+    CHECK(saved->stall_s > 0);
+    CHECK(weight_in(saved->path) == static_cast<float>(step));
+  }
+  CHECK(!saver.next());
+}
+
+TEST_CASE("what is not kept goes, and the end waits for the last write") {
+  const test::TemporaryFolder run;
+  {
+    Saver saver(core::system_disk(), {.run = run.path, .retention = {.last = 1}});
+    for (const std::int64_t step : {1, 2, 3}) saver.save(contents_at(step, at::ones({1})));
+  }
+  CHECK(format::list_checkpoints(run.path / "checkpoints") == Steps{3});
+}
+
+TEST_CASE("a write that fails is reported in its turn, and harms no other") {
+  const test::TemporaryFolder run;
+  std::atomic<bool> is_broken = false;
+  core::WatchedDisk disk(core::system_disk(), [&is_broken] {
+    if (is_broken) throw core::StorageError("the disk", "is broken", "buy another");
+  });
+  Saver saver(disk, {.run = run.path, .retention = {.last = 9}});
+  saver.save(contents_at(1, at::ones({1})));
+  saver.finish();
+  is_broken = true;
+  saver.save(contents_at(2, at::ones({1})));
+  saver.finish();
+  is_broken = false;
+  saver.save(contents_at(3, at::full({1}, std::numeric_limits<float>::quiet_NaN())));
+  saver.save(contents_at(4, at::ones({1})));
+  saver.finish();
+  CHECK(saver.next()->step == 1);
+  CHECK_THROWS_AS(saver.next(), core::StorageError);
+  CHECK_THROWS_AS(saver.next(), core::DivergedError);
+  CHECK(saver.next()->step == 4);
+  CHECK(!saver.next());
+  CHECK(format::list_checkpoints(run.path / "checkpoints") == Steps{1, 4});
+}
+
+TEST_CASE("not beside training, a save returns when its checkpoint is durable, without a copy") {
+  const test::TemporaryFolder run;
+  Saver saver(core::system_disk(), {.run = run.path, .retention = {}, .beside = false});
+  saver.save(contents_at(5, at::ones({1})));
+  CHECK(format::list_checkpoints(run.path / "checkpoints") == Steps{5});
+  const std::optional<Saved> saved = saver.next();
+  REQUIRE(saved);
+  CHECK(saved->stall_s >= saved->write_s);
+}
+
+TEST_CASE("who waits beats while the disk makes progress, and only then") {
+  const test::TemporaryFolder run;
+  Gate gate;
+  int beats = 0;
+  core::WatchedDisk disk(core::system_disk(), [&gate] { gate.pass(); });
+  Saver saver(disk, {.run = run.path, .retention = {}}, [&beats] { ++beats; });
+  saver.save(contents_at(1, at::ones({1})));
+  CHECK(beats == 0);  // it has not waited
+  std::thread opener([&gate] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(350));
+    gate.open();
+  });
+  saver.finish();
+  opener.join();
+  // At the first look, where the disk had been asked for something, and where it went on; in
+  // between the disk stood still for three looks.
+  CHECK(beats >= 1);
+  CHECK(beats <= 3);
+}

@@ -1,0 +1,103 @@
+#include "lib/core/direct_file.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/temporary_folder.h"
+
+namespace core = scaletrain::core;
+using scaletrain::test::TemporaryFolder;
+
+namespace {
+
+constexpr std::size_t kMb = 1 << 20;
+
+std::vector<std::byte> make_bytes(std::size_t count) {
+  std::vector<std::byte> bytes(count);
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 4099);
+  return bytes;
+}
+
+std::unique_ptr<core::DiskFile> create(const std::filesystem::path& path) {
+  core::Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  REQUIRE(fd);
+  if (!core::begin_direct(fd.get())) return nullptr;
+  return core::make_direct_file(path, std::move(fd));
+}
+
+// The files are in the build's folder: /tmp may lie in memory, which has no cache to write past.
+struct Folder : TemporaryFolder {
+  bool can_write_past_the_cache() { return create(path / "try") != nullptr; }
+};
+
+bool has(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
+  const std::string found =
+      core::read_file(path, static_cast<std::int64_t>(bytes.size()) + 1, core::ExitCode::kData);
+  return found.size() == bytes.size() && std::memcmp(found.data(), bytes.data(), found.size()) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("a file holds what was written, whatever its size and the sizes of the pieces") {
+  Folder folder;
+  if (!folder.can_write_past_the_cache()) {
+    MESSAGE("skipped: this file system has no direct writes");
+    return;
+  }
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, 4 * kMb - 1,
+                                 4 * kMb, 4 * kMb + 5000, 17 * kMb + 4096, 20 * kMb + 1}) {
+    for (const std::size_t piece : {std::size_t{1000}, 512 * std::size_t{1024}, 32 * kMb}) {
+      CAPTURE(size);
+      CAPTURE(piece);
+      const std::vector<std::byte> bytes = make_bytes(size);
+      const auto path = folder.path / "file";
+      const auto file = create(path);
+      for (std::span<const std::byte> left(bytes); !left.empty();) {
+        const auto now = left.first(std::min(piece, left.size()));
+        file->write(now);
+        left = left.subspan(now.size());
+      }
+      file->sync();
+      CHECK(has(path, bytes));
+    }
+  }
+}
+
+TEST_CASE("a file that nobody synced is closed, and nothing waits") {
+  Folder folder;
+  if (!folder.can_write_past_the_cache()) return;
+  const std::vector<std::byte> bytes = make_bytes(9 * kMb);
+  const auto file = create(folder.path / "file");
+  file->write(bytes);
+}
+
+TEST_CASE("a write that fails is thrown by a later call, with path and reason") {
+  Folder folder;
+  if (!folder.can_write_past_the_cache()) return;
+  struct rlimit before = {};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit small = {.rlim_cur = 6 * kMb, .rlim_max = before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  std::string message = "nothing was thrown";
+  try {
+    const std::vector<std::byte> bytes = make_bytes(30 * kMb);
+    const auto file = create(folder.path / "file");
+    file->write(bytes);
+    file->sync();
+  } catch (const core::StorageError& error) {
+    message = error.what();
+  }
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  std::signal(SIGXFSZ, ignored);
+  CHECK(message.find((folder.path / "file").string() + ": cannot write: ") == 0);
+}
