@@ -33,14 +33,13 @@ struct Saver::Outcome {
 Saver::Saver(core::Disk& disk, SaverOptions options, std::function<void()> beat)
     : options_(std::move(options)),
       beat_(std::move(beat)),
-      disk_(disk, [this] { ++operations_; }),
+      disk_(disk, [this] { made_progress_ = true; }),
       thread_([this] { run(); }) {}
 
 Saver::~Saver() {
-  finish();
   {
     const std::lock_guard lock(mutex_);
-    ends_ = true;
+    ends_ = true;  // the thread writes what was begun first
   }
   changed_.notify_all();
   thread_.join();
@@ -81,10 +80,8 @@ void Saver::finish() {
 }
 
 void Saver::wait(std::unique_lock<std::mutex>& lock, std::size_t most) {
-  std::int64_t seen = -1;
   while (under_way_.size() > most) {
-    const std::int64_t operations = operations_;
-    if (std::exchange(seen, operations) != operations) beat_();
+    if (made_progress_.exchange(false)) beat_();
     changed_.wait_for(lock, kLook);
   }
 }

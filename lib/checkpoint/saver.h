@@ -66,7 +66,7 @@ class Saver {
 
   SaverOptions options_;
   std::function<void()> beat_;
-  std::atomic<std::int64_t> operations_ = 0;  // of the disk so far
+  std::atomic<bool> made_progress_ = true;  // the disk was asked for something since the last look
   core::WatchedDisk disk_;
   std::mutex mutex_;
   std::condition_variable changed_;

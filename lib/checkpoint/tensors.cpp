@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
-#include <thread>
 
 #include "lib/checkpoint/differences.h"
 #include "lib/core/error.h"
@@ -129,22 +129,27 @@ TensorSource::TensorSource(const std::filesystem::path& path, const Tensors& wan
 }
 
 void TensorSource::copy_to(const Tensors& tensors, const Progress& progress) const {
-  const std::thread::id caller = std::this_thread::get_id();
-  progress();
-  core::for_each_index(std::ssize(file_.tensors()), format::kReaders, [&](std::int64_t i) {
-    const format::TensorInfo& info = file_.tensors()[static_cast<std::size_t>(i)];
-    if (std::this_thread::get_id() == caller) progress();
-    const at::NoGradGuard no_grad;  // a thread's own
-    const at::Tensor& target = tensors.at(info.name);
-    const at::ScalarType type = type_of(info.dtype).value_or(target.scalar_type());
-    if (target.device().is_cpu() && target.is_contiguous() && type == target.scalar_type()) {
-      file_.read(info, bytes_of(target));
-    } else {
-      const at::Tensor host = at::empty(target.sizes(), at::TensorOptions(type));
-      file_.read(info, bytes_of(host));
-      target.copy_(host);
-    }
-  });
+  constexpr std::size_t kAtOnce = 16;
+  for (std::span<const format::TensorInfo> left(file_.tensors()); !left.empty();) {
+    const auto now = left.first(std::min(kAtOnce, left.size()));
+    left = left.subspan(now.size());
+    progress();
+    core::for_each_index(std::ssize(now), format::kReaders,
+                         [&](std::int64_t i) { read(now[static_cast<std::size_t>(i)], tensors); });
+  }
+}
+
+void TensorSource::read(const format::TensorInfo& info, const Tensors& tensors) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor& target = tensors.at(info.name);
+  const at::ScalarType type = type_of(info.dtype).value_or(target.scalar_type());
+  if (target.device().is_cpu() && target.is_contiguous() && type == target.scalar_type()) {
+    file_.read(info, bytes_of(target));
+  } else {
+    const at::Tensor host = at::empty(target.sizes(), at::TensorOptions(type));
+    file_.read(info, bytes_of(host));
+    target.copy_(host);
+  }
 }
 
 }  // namespace scaletrain::checkpoint

@@ -65,6 +65,8 @@ class TensorSource {
       const Tensors& tensors, const Progress& progress = [] {}) const;
 
  private:
+  void read(const format::TensorInfo& info, const Tensors& tensors) const;
+
   format::SafetensorsFile file_;
 };
 

@@ -85,6 +85,7 @@ void Saves::finish() {
   if (!saver_) return;
   saver_->finish();
   report(/*may_go_on=*/false);
+  if (lost_) std::rethrow_exception(lost_);
 }
 
 void Saves::finish_after_failure() {
@@ -100,9 +101,11 @@ void Saves::report(bool may_go_on) {
     try {
       const std::optional<checkpoint::Saved> saved = saver_->next();
       if (!saved) return;
+      lost_ = nullptr;
       report(*saved);
     } catch (const core::StorageError& error) {
       if (!may_go_on) throw;
+      lost_ = std::current_exception();
       core::warn("{}: {}; training goes on without that checkpoint", error.place(), error.found());
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 
@@ -33,7 +34,8 @@ class Saves {
   // Reports what has become durable. Throws what a write has thrown; where the run goes on without
   // its checkpoint (checkpoint.on_failure), warns of that.
   void look();
-  // Waits until all of it is durable. Throws what a write has thrown.
+  // Waits until all of it is durable. Throws what a write has thrown, also where the run has gone
+  // on without the newest.
   void finish();
   // The same where training has failed: what a write has thrown is warned about.
   void finish_after_failure();
@@ -50,6 +52,7 @@ class Saves {
   bool has_asked_ = false;                          // since the last one
   core::SteadyTime begun_, looked_;                 // the last one; a look for a person's request
   double interval_s_;                               // of "auto"
+  std::exception_ptr lost_;  // why the newest was not written, where the run has gone on
 };
 
 }  // namespace scaletrain::train

@@ -33,6 +33,15 @@ float weight_in(const std::filesystem::path& checkpoint) {
   return value;
 }
 
+// Of all files but the manifest.
+std::int64_t bytes_in(const std::filesystem::path& checkpoint) {
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(checkpoint)) {
+    if (entry.path().filename() != "manifest.json") bytes += entry.file_size();
+  }
+  return static_cast<std::int64_t>(bytes);
+}
+
 // A disk that stands still until open() is called.
 class Gate {
  public:
@@ -83,7 +92,7 @@ TEST_CASE("training goes on while a checkpoint of what stood is written") {
     REQUIRE(saved);
     CHECK(saved->step == step);
     CHECK(saved->path == format::checkpoint_path(run.path / "checkpoints", step));
-    CHECK(saved->bytes > 0);
+    CHECK(saved->bytes == bytes_in(saved->path));
     CHECK(saved->write_s > 0);
     CHECK(saved->stall_s > 0);
     CHECK(weight_in(saved->path) == static_cast<float>(step));
@@ -137,19 +146,19 @@ TEST_CASE("not beside training, a save returns when its checkpoint is durable, w
 TEST_CASE("who waits beats while the disk makes progress, and only then") {
   const test::TemporaryFolder run;
   Gate gate;
-  int beats = 0;
+  std::atomic<int> beats = 0, beats_before = 0;
   core::WatchedDisk disk(core::system_disk(), [&gate] { gate.pass(); });
   Saver saver(disk, {.run = run.path, .retention = {}}, [&beats] { ++beats; });
   saver.save(contents_at(1, at::ones({1})));
   CHECK(beats == 0);  // it has not waited
-  std::thread opener([&gate] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(350));
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(850));
+    beats_before = beats.load();
     gate.open();
   });
   saver.finish();
   opener.join();
-  // At the first look, where the disk had been asked for something, and where it went on; in
-  // between the disk stood still for three looks.
-  CHECK(beats >= 1);
-  CHECK(beats <= 3);
+  // Eight looks at a disk that was asked for one thing, which may have come behind the first look.
+  CHECK(beats_before >= 1);
+  CHECK(beats_before <= 2);
 }

@@ -34,7 +34,7 @@ fs::path save(Run& run) {
   run.state.best_step = 3;
   run.state.best_metric = 0.75;
   run.state.best_steps = {{3, 0.75}};
-  return checkpoint::save(core::system_disk(), run.recipe.output, snapshot(run), 3);
+  return checkpoint::save(core::system_disk(), run.recipe.output, snapshot(run), {.last = 3});
 }
 
 std::string standing(const Run& run) {
@@ -106,7 +106,7 @@ TEST_CASE("each rank goes on with the ema of its own buffers, and with its count
     run->state.samples = 16;
     run->state.ema_updates = 2;
     const checkpoint::Contents contents = snapshot(*run);
-    if (env.rank == 0) checkpoint::save(core::system_disk(), recipe.output, contents, 3);
+    if (env.rank == 0) checkpoint::save(core::system_disk(), recipe.output, contents, {.last = 3});
     return fmt::format("{}", first(contents.means.at("ema").tensors.at(mean)));
   };
   for (const auto& result : testing::run_ranks({.world_size = 2}, save_filled)) {

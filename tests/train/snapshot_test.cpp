@@ -43,7 +43,7 @@ TEST_CASE("the best model is taken over, not its optimizer; a damaged one is lef
     run->state.samples = 8;
     run->state.best_metric = 0.5;
     run->state.best_steps = {{2, 0.5}};
-    checkpoint::save(core::system_disk(), run->recipe.output, snapshot(*run), 3);
+    checkpoint::save(core::system_disk(), run->recipe.output, snapshot(*run), {.last = 3});
     run->state.step = 4;
     weight.fill_(0.75);
     momentum.fill_(0.125);
