@@ -1,8 +1,9 @@
 #include "lib/input/normalize.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
+
+#include "lib/units/parallel.h"
 
 namespace scaletrain::input {
 namespace {
@@ -26,14 +27,14 @@ at::Tensor TableNormalizer::operator()(const at::Tensor& bytes) const {
   const at::Tensor images = at::empty(bytes.sizes(), at::kFloat);
   const auto* const in = bytes.const_data_ptr<std::uint8_t>();
   auto* const out = images.mutable_data_ptr<float>();
-  at::parallel_for(0, bytes.numel() / kChannels, kPixelsPerTask,
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t i = begin * kChannels; i < end * kChannels; i += kChannels) {
-                       out[i] = tables_[0][in[i]];
-                       out[i + 1] = tables_[1][in[i + 1]];
-                       out[i + 2] = tables_[2][in[i + 2]];
-                     }
-                   });
+  units::parallel_for(
+      0, bytes.numel() / kChannels, kPixelsPerTask, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin * kChannels; i < end * kChannels; i += kChannels) {
+          out[i] = tables_[0][in[i]];
+          out[i + 1] = tables_[1][in[i + 1]];
+          out[i + 2] = tables_[2][in[i + 2]];
+        }
+      });
   return images.permute({0, 3, 1, 2});
 }
 

@@ -1,12 +1,12 @@
 #include "lib/optim/coded_average.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "lib/core/cpu.h"
+#include "lib/units/parallel.h"
 
 namespace scaletrain::optim {
 
@@ -18,7 +18,7 @@ void for_each_block(const TensorStep& one, const std::optional<at::Tensor>& foun
   auto* const parameter = one.parameter.mutable_data_ptr<float>();
   const auto* const gradient = one.gradient.const_data_ptr<float>();
   const std::int64_t blocks = (front + count + kCodeBlock - 1) / kCodeBlock;
-  at::parallel_for(0, blocks, kGrain, [&](std::int64_t first, std::int64_t last) {
+  units::parallel_for(0, blocks, kGrain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t block = first; block < last; ++block) {
       const std::int64_t at = std::max<std::int64_t>(block * kCodeBlock - front, 0);
       const std::int64_t end = std::min((block + 1) * kCodeBlock - front, count);
@@ -66,10 +66,10 @@ bool CodedAverage::has_blocks(const TensorStep& one) const {
          is_plain(one.gradient);
 }
 
-CodedBlock CodedAverage::block(const TensorStep& one, std::int64_t at) const {
-  return {.codes = one.states[2 * place_].mutable_data_ptr<std::uint8_t>() + at,
-          .scale = one.states[2 * place_ + 1].mutable_data_ptr<float>() +
-                   (one.begin % kCodeBlock + at) / kCodeBlock};
+CodedBlocks CodedAverage::blocks(const TensorStep& one) const {
+  return {.codes = one.states[2 * place_].mutable_data_ptr<std::uint8_t>(),
+          .scales = one.states[2 * place_ + 1].mutable_data_ptr<float>(),
+          .front = one.begin % kCodeBlock};
 }
 
 }  // namespace scaletrain::optim

@@ -20,6 +20,18 @@ namespace scaletrain::optim {
 void for_each_block(const TensorStep& one, const std::optional<at::Tensor>& found_inf,
                     const std::function<void(const BlockStep&, std::int64_t at)>& body);
 
+// An average in the memory of a CPU, of a parameter that begins `front` elements behind a block.
+struct CodedBlocks {
+  std::uint8_t* codes;
+  float* scales;
+  std::int64_t front;
+
+  // What lies in the block that holds element `at` of the parameter, from that element on.
+  CodedBlock from(std::int64_t at) const {
+    return {.codes = codes + at, .scale = scales + (front + at) / kCodeBlock};
+  }
+};
+
 class CodedAverage {
  public:
   // `kind` is its name in the optimizer's state, and `place` its number among the averages of each
@@ -36,8 +48,7 @@ class CodedAverage {
 
   // Whether a kernel can take the parameter block by block (lib/optim/block_kernels.h).
   bool has_blocks(const TensorStep& one) const;
-  // The average in the block that holds element `at` of the parameter, from that element on.
-  CodedBlock block(const TensorStep& one, std::int64_t at) const;
+  CodedBlocks blocks(const TensorStep& one) const;
 
  private:
   bool is_coded(const at::Tensor& tensor) const { return tensor.numel() >= min_size_; }

@@ -1,6 +1,5 @@
 #include "lib/optim/norm.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/dot.h>
@@ -12,6 +11,8 @@
 #include <array>
 #include <cstring>
 #include <utility>
+
+#include "lib/units/parallel.h"
 
 namespace scaletrain::optim {
 namespace {
@@ -92,13 +93,13 @@ double squared_norm_on_cpu(const std::vector<at::Tensor>& gradients) {
   }
   std::vector<double> sums(blocks.size());
   const auto add = __builtin_cpu_supports("avx2") ? avx2_sum_squares : plain_sum_squares;
-  at::parallel_for(0, static_cast<std::int64_t>(blocks.size()), 4,
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t i = begin; i < end; ++i) {
-                       const auto at = static_cast<std::size_t>(i);
-                       sums[at] = add(blocks[at].values, blocks[at].count);
-                     }
-                   });
+  units::parallel_for(0, static_cast<std::int64_t>(blocks.size()), 4,
+                      [&](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t i = begin; i < end; ++i) {
+                          const auto at = static_cast<std::size_t>(i);
+                          sums[at] = add(blocks[at].values, blocks[at].count);
+                        }
+                      });
   double sum = in_double;
   for (const double one : sums) sum += one;
   return sum;

@@ -1,11 +1,11 @@
 #include "lib/nn/layers/activations.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "lib/nn/kernels/activations.h"
 #include "lib/nn/kernels/takes.h"
+#include "lib/units/parallel.h"
 
 namespace scaletrain::nn {
 namespace {
@@ -25,9 +25,9 @@ class Elementwise : public torch::autograd::Function<Elementwise<kForward, kBack
     const Tensor output = at::empty_like(input);
     const auto* const x = input.const_data_ptr<float>();
     auto* const y = output.mutable_data_ptr<float>();
-    at::parallel_for(0, input.numel(), kernels::kGrain, [&](std::int64_t begin, std::int64_t end) {
-      kForward(end - begin, x + begin, y + begin);
-    });
+    units::parallel_for(
+        0, input.numel(), kernels::kGrain,
+        [&](std::int64_t begin, std::int64_t end) { kForward(end - begin, x + begin, y + begin); });
     return output;
   }
 
@@ -38,9 +38,10 @@ class Elementwise : public torch::autograd::Function<Elementwise<kForward, kBack
     const auto* const x = input.const_data_ptr<float>();
     const auto* const gradient = upper.const_data_ptr<float>();
     auto* const out = result.mutable_data_ptr<float>();
-    at::parallel_for(0, input.numel(), kernels::kGrain, [&](std::int64_t begin, std::int64_t end) {
-      kBackward(end - begin, x + begin, gradient + begin, out + begin);
-    });
+    units::parallel_for(0, input.numel(), kernels::kGrain,
+                        [&](std::int64_t begin, std::int64_t end) {
+                          kBackward(end - begin, x + begin, gradient + begin, out + begin);
+                        });
     return {result};
   }
 };
@@ -53,9 +54,10 @@ class Swiglu : public torch::autograd::Function<Swiglu> {
     const auto* const gates = gate.const_data_ptr<float>();
     const auto* const ups = up.const_data_ptr<float>();
     auto* const y = output.mutable_data_ptr<float>();
-    at::parallel_for(0, gate.numel(), kernels::kGrain, [&](std::int64_t begin, std::int64_t end) {
-      kernels::swiglu(end - begin, gates + begin, ups + begin, y + begin);
-    });
+    units::parallel_for(0, gate.numel(), kernels::kGrain,
+                        [&](std::int64_t begin, std::int64_t end) {
+                          kernels::swiglu(end - begin, gates + begin, ups + begin, y + begin);
+                        });
     return output;
   }
 
@@ -69,10 +71,11 @@ class Swiglu : public torch::autograd::Function<Swiglu> {
     const auto* const gradient = upper.const_data_ptr<float>();
     auto* const gate_out = of_gate.mutable_data_ptr<float>();
     auto* const up_out = of_up.mutable_data_ptr<float>();
-    at::parallel_for(0, gate.numel(), kernels::kGrain, [&](std::int64_t begin, std::int64_t end) {
-      kernels::swiglu_backward(end - begin, gates + begin, ups + begin, gradient + begin,
-                               gate_out + begin, up_out + begin);
-    });
+    units::parallel_for(
+        0, gate.numel(), kernels::kGrain, [&](std::int64_t begin, std::int64_t end) {
+          kernels::swiglu_backward(end - begin, gates + begin, ups + begin, gradient + begin,
+                                   gate_out + begin, up_out + begin);
+        });
     return {of_gate, of_up};
   }
 };

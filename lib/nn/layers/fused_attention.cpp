@@ -1,7 +1,6 @@
 #include "lib/nn/layers/fused_attention.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <array>
@@ -10,6 +9,7 @@
 
 #include "lib/nn/kernels/attention.h"
 #include "lib/nn/kernels/takes.h"
+#include "lib/units/parallel.h"
 
 namespace scaletrain::nn {
 namespace {
@@ -52,10 +52,11 @@ float* row_of(const Tensor& sums, std::int64_t batch, std::int64_t head) {
 template <typename Body>
 void for_each_head(const Parts& parts, const kernels::AttentionShape& shape, const Body& body) {
   const std::int64_t heads = parts[kKeys].size(2);
-  at::parallel_for(0, parts[kKeys].size(0) * heads, 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> scratch(static_cast<std::size_t>(kernels::attention_scratch(shape)));
-    for (std::int64_t i = begin; i < end; ++i) body(i / heads, i % heads, scratch.data());
-  });
+  units::parallel_for(
+      0, parts[kKeys].size(0) * heads, 1, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<float> scratch(static_cast<std::size_t>(kernels::attention_scratch(shape)));
+        for (std::int64_t i = begin; i < end; ++i) body(i / heads, i % heads, scratch.data());
+      });
 }
 
 struct Mixed {

@@ -1,13 +1,13 @@
 #include "lib/nn/layers/rms_norm.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 
 #include "lib/nn/kernels/rms_norm.h"
 #include "lib/nn/kernels/takes.h"
+#include "lib/units/parallel.h"
 
 namespace scaletrain::nn {
 namespace {
@@ -31,7 +31,7 @@ class Normalised : public torch::autograd::Function<Normalised> {
     const auto* const weights = weight.const_data_ptr<float>();
     auto* const y = output.mutable_data_ptr<float>();
     auto* const scale = scales.mutable_data_ptr<float>();
-    at::parallel_for(0, rows, grain_rows(columns), [&](std::int64_t begin, std::int64_t end) {
+    units::parallel_for(0, rows, grain_rows(columns), [&](std::int64_t begin, std::int64_t end) {
       kernels::rms_norm({end - begin, columns}, x + begin * columns, weights,
                         static_cast<float>(eps), y + begin * columns, scale + begin);
     });
@@ -54,7 +54,7 @@ class Normalised : public torch::autograd::Function<Normalised> {
     const auto* const gradient = upper.const_data_ptr<float>();
     auto* const out = of_input.mutable_data_ptr<float>();
     auto* const weight_out = of_weight.mutable_data_ptr<float>();
-    at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
+    units::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) {
         const std::int64_t begin = i * block, count = std::min(block, rows - begin);
         kernels::rms_norm_backward({count, columns}, x + begin * columns, weights, scale + begin,

@@ -55,8 +55,9 @@ class AdamW8bit : public TensorOptimizer {
         .keep = static_cast<float>(1 - one.lr * one.weight_decay),
         .rate = static_cast<float>(one.lr / (1 - std::pow(beta1_, number))),
         .correction = static_cast<float>(1 / (1 - std::pow(beta2_, number)))};
+    const CodedBlocks average = moments_[0].blocks(one), squares = moments_[1].blocks(one);
     for_each_block(one, found_inf, [&](const BlockStep& step, std::int64_t at) {
-      adamw_block(numbers, step, moments_[0].block(one, at), moments_[1].block(one, at));
+      adamw_block(numbers, step, average.from(at), squares.from(at));
     });
     return true;
   }

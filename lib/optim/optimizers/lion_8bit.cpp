@@ -36,8 +36,9 @@ class Lion8bit : public TensorOptimizer {
                               .beta2 = static_cast<float>(beta2_),
                               .keep = static_cast<float>(1 - one.lr * one.weight_decay),
                               .rate = static_cast<float>(one.lr)};
+    const CodedBlocks average = average_.blocks(one);
     for_each_block(one, found_inf, [&](const BlockStep& step, std::int64_t at) {
-      lion_block(numbers, step, average_.block(one, at));
+      lion_block(numbers, step, average.from(at));
     });
     return true;
   }
