@@ -10,4 +10,13 @@ inline bool has_avx2() {
   return kHas;
 }
 
+// Whether it has AVX-512 and its permutations of bytes: Intel's since Ice Lake, AMD's since Zen 4.
+inline bool has_avx512() {
+  static const bool kHas =
+      has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&
+      __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+      __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512vbmi") != 0;
+  return kHas;
+}
+
 }  // namespace scaletrain::core

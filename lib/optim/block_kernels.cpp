@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "lib/core/cpu.h"
 #include "lib/core/vectors.h"
 #include "lib/optim/block_codes.h"
 
@@ -138,10 +139,10 @@ template <bool kSigns>
 
 }  // namespace
 
-__attribute__((target("avx2,fma"))) void adamw_block(const AdamWNumbers& numbers,
-                                                     const BlockStep& step,
-                                                     const CodedBlock& average,
-                                                     const CodedBlock& squares) {
+__attribute__((target("avx2,fma"))) void avx2_adamw_block(const AdamWNumbers& numbers,
+                                                          const BlockStep& step,
+                                                          const CodedBlock& average,
+                                                          const CodedBlock& squares) {
   const auto [beta1, beta2, eps, keep, rate, correction] = numbers;
   const Values gradients = block_of(step.gradient, step.count);
   Values parameters = block_of(step.parameter, step.count);
@@ -160,9 +161,9 @@ __attribute__((target("avx2,fma"))) void adamw_block(const AdamWNumbers& numbers
   encode<false>(v, squares, step.count);
 }
 
-__attribute__((target("avx2,fma"))) void lion_block(const LionNumbers& numbers,
-                                                    const BlockStep& step,
-                                                    const CodedBlock& average) {
+__attribute__((target("avx2,fma"))) void avx2_lion_block(const LionNumbers& numbers,
+                                                         const BlockStep& step,
+                                                         const CodedBlock& average) {
   const auto [beta1, beta2, keep, rate] = numbers;
   const Values gradients = block_of(step.gradient, step.count);
   Values parameters = block_of(step.parameter, step.count);
@@ -176,6 +177,17 @@ __attribute__((target("avx2,fma"))) void lion_block(const LionNumbers& numbers,
   }
   std::memcpy(step.parameter, parameters.data(), sizeof(float) * step.count);
   encode<true>(m, average, step.count);
+}
+
+void adamw_block(const AdamWNumbers& numbers, const BlockStep& step, const CodedBlock& average,
+                 const CodedBlock& squares) {
+  const auto block = core::has_avx512() ? avx512_adamw_block : avx2_adamw_block;
+  block(numbers, step, average, squares);
+}
+
+void lion_block(const LionNumbers& numbers, const BlockStep& step, const CodedBlock& average) {
+  const auto block = core::has_avx512() ? avx512_lion_block : avx2_lion_block;
+  block(numbers, step, average);
 }
 
 }  // namespace scaletrain::optim

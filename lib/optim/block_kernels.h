@@ -24,7 +24,7 @@ struct CodedBlock {
 struct AdamWNumbers {
   float beta1, beta2, eps, keep, rate, correction;
 };
-// Only where core::has_avx2() (lib/core/cpu.h), as the next.
+// Only where core::has_avx2() (lib/core/cpu.h), as the next; by AVX-512 where the processor has it.
 void adamw_block(const AdamWNumbers& numbers, const BlockStep& step, const CodedBlock& average,
                  const CodedBlock& squares);
 
@@ -33,5 +33,14 @@ struct LionNumbers {
   float beta1, beta2, keep, rate;
 };
 void lion_block(const LionNumbers& numbers, const BlockStep& step, const CodedBlock& average);
+
+// The same for each instruction set, to the same bits: where core::has_avx2(), core::has_avx512().
+void avx2_adamw_block(const AdamWNumbers& numbers, const BlockStep& step, const CodedBlock& average,
+                      const CodedBlock& squares);
+void avx512_adamw_block(const AdamWNumbers& numbers, const BlockStep& step,
+                        const CodedBlock& average, const CodedBlock& squares);
+void avx2_lion_block(const LionNumbers& numbers, const BlockStep& step, const CodedBlock& average);
+void avx512_lion_block(const LionNumbers& numbers, const BlockStep& step,
+                       const CodedBlock& average);
 
 }  // namespace scaletrain::optim

@@ -3,6 +3,10 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
+#include <vector>
+
 #include "lib/core/cpu.h"
 #include "lib/optim/block_codes.h"
 
@@ -71,6 +75,88 @@ TEST_CASE("what lies between two values becomes the nearer one, in every decade"
     const at::Tensor between = (sizes.slice(0, 0, -1) + sizes.slice(0, 1)) / 2 * side;
     const at::Tensor gradients = at::cat({at::tensor({1.0F}), between.sqrt()});
     check_same(kernel_codes(gradients).squares, gradients * gradients, false);
+  }
+}
+
+// A block's memory before a step: any codes, and numbers of many sizes.
+struct Memory {
+  at::Tensor parameter, gradient, average, squares, scales;
+
+  explicit Memory(std::int64_t count)
+      : parameter(wide(count)),
+        gradient(wide(count).flip(0)),
+        average(codes(count, 3)),
+        squares(codes(count, 5)),
+        scales(at::tensor({0.7F, 3e-4F})) {}
+
+  static at::Tensor codes(std::int64_t count, std::uint64_t seed) {
+    return at::randint(0, 256, {count}, at::make_generator<at::CPUGeneratorImpl>(seed),
+                       at::TensorOptions(at::kByte));
+  }
+  BlockStep step() const {
+    return {parameter.numel(), parameter.mutable_data_ptr<float>(),
+            gradient.const_data_ptr<float>()};
+  }
+  CodedBlock block(const at::Tensor& codes, int scale) const {
+    return {codes.mutable_data_ptr<std::uint8_t>(), scales.mutable_data_ptr<float>() + scale};
+  }
+};
+
+void check_same_bits(const Memory& one, const Memory& other) {
+  const auto bits = [](const at::Tensor& floats) { return floats.view(at::kInt); };
+  CHECK((at::equal(bits(one.parameter), bits(other.parameter))));
+  CHECK((at::equal(bits(one.scales), bits(other.scales))));
+  CHECK((at::equal(one.average, other.average)));
+  CHECK((at::equal(one.squares, other.squares)));
+}
+
+// Three steps of both kernels by each instruction set.
+void check_instruction_sets(std::int64_t count, const std::vector<float>& odd) {
+  const Memory narrow(count), broad(count);
+  for (std::size_t i = 0; i < odd.size(); ++i) {
+    for (const Memory* const memory : {&narrow, &broad}) {
+      memory->gradient[static_cast<std::int64_t>(7 * i)] = odd[i];
+    }
+  }
+  const AdamWNumbers adamw{
+      .beta1 = 0.9F, .beta2 = 0.999F, .eps = 1e-8F, .keep = 0.99F, .rate = 0.1F, .correction = 3};
+  const LionNumbers lion{.beta1 = 0.9F, .beta2 = 0.99F, .keep = 0.99F, .rate = 0.1F};
+  for (int step = 0; step < 3; ++step) {
+    avx2_adamw_block(adamw, narrow.step(), narrow.block(narrow.average, 0),
+                     narrow.block(narrow.squares, 1));
+    avx512_adamw_block(adamw, broad.step(), broad.block(broad.average, 0),
+                       broad.block(broad.squares, 1));
+    check_same_bits(narrow, broad);
+    avx2_lion_block(lion, narrow.step(), narrow.block(narrow.average, 0));
+    avx512_lion_block(lion, broad.step(), broad.block(broad.average, 0));
+    check_same_bits(narrow, broad);
+  }
+}
+
+TEST_CASE("AVX-512 and AVX2 give the same bits, of whole blocks and of parts") {
+  if (!core::has_avx512()) return;
+  for (const std::int64_t count : {256, 255, 100, 17, 1}) {
+    CAPTURE(count);
+    check_instruction_sets(count, {});
+  }
+}
+
+TEST_CASE("AVX-512 and AVX2 give the same bits of numbers that are tiny, none or infinite") {
+  if (!core::has_avx512()) return;
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  const float infinite = std::numeric_limits<float>::infinity();
+  check_instruction_sets(256, {1e-30F, -1e-38F, 1e-42F, -0.0F});
+  check_instruction_sets(256, {none, -none, 1});
+  check_instruction_sets(256, {infinite, -infinite, 1});
+  // A block of tiny numbers alone, whose largest has no reciprocal.
+  for (const auto kernel : {avx2_adamw_block, avx512_adamw_block}) {
+    Memory memory(256);
+    memory.gradient.fill_(1e-42F);
+    memory.scales.zero_();
+    kernel({.beta1 = 0, .beta2 = 0, .eps = 1, .keep = 1, .rate = 0, .correction = 1}, memory.step(),
+           memory.block(memory.average, 0), memory.block(memory.squares, 1));
+    CHECK((at::equal(memory.average, at::full({256}, 255, at::kByte))));  // 1 of the largest
+    CHECK((at::equal(memory.squares, at::zeros({256}, at::kByte))));      // their squares are 0
   }
 }
 
