@@ -76,6 +76,7 @@ Engine::Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings
 // Each unit has numbers of its own, so that one that runs again, or on another rank, draws the
 // same.
 void Engine::reseed(const Draws& draws, std::size_t unit) {
+  if (!units_[unit].draws) return;
   const std::uint64_t place = static_cast<std::uint64_t>(draws.block) * kMostUnits + unit;
   core::Philox draw(draws.seed, core::DrawPurpose::kDropout, static_cast<std::uint64_t>(draws.step),
                     place);

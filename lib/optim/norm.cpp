@@ -87,7 +87,8 @@ double squared_norm_on_cpu(const std::vector<at::Tensor>& gradients) {
       in_double += at::dot(flat, flat).const_data_ptr<double>()[0];
       continue;
     }
-    const at::Tensor floats = gradient.to(at::kFloat);
+    const at::Tensor floats =
+        gradient.scalar_type() == at::kFloat ? gradient : gradient.to(at::kFloat);
     owners.push_back(floats.is_non_overlapping_and_dense() ? floats : floats.contiguous());
     append_blocks(owners.back(), blocks);
   }

@@ -1,5 +1,6 @@
 #include "lib/optim/parameter_group.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
@@ -45,12 +46,13 @@ void ParameterGroup::add(const NamedParameter& parameter) {
 std::vector<at::Tensor> ParameterGroup::flat_gradients() const {
   std::vector<at::Tensor> gradients;
   gradients.reserve(parameters_.size());
+  const at::AutoDispatchBelowADInplaceOrView no_graph;  // which would note every view
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     at::Tensor gradient = gradient_of(parameters_[i], names_[i]);
     if (gradient.strides() != parameters_[i].strides()) {
       gradient = at::empty_like(parameters_[i].detach()).copy_(gradient);
     }
-    gradients.push_back(flat_view(gradient));
+    gradients.push_back(gradient.as_strided({gradient.numel()}, {1}));
   }
   return gradients;
 }

@@ -47,6 +47,8 @@ struct Unit {
   // The main tensor is [samples, tokens, ...], and what it gives of a token depends on that token
   // alone: it may be run on a few of them at a time.
   bool takes_tokens_alone = false;
+  // Without, it never draws, and nobody has to seed the generator for it.
+  bool draws = true;
 };
 
 // The units' fold over `input`: each gets what the one before has returned.

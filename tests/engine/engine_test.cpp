@@ -21,16 +21,20 @@ namespace {
 // y = w x with dropout in front; the loss is the sum of y over the batch.
 class Line : public nn::Model {
  public:
-  explicit Line(double dropout)
-      : dropout_(dropout), weight_(register_parameter("weight", at::ones({4}))) {}
+  explicit Line(double dropout, bool draws = true)
+      : dropout_(dropout), draws_(draws), weight_(register_parameter("weight", at::ones({4}))) {}
   std::vector<units::Unit> units() override {
-    return {unit("line", {""}, [this](units::Flow flow, const units::Context&) -> units::Flow {
-      return {at::dropout(flow[0], dropout_, is_training()) * weight_};
-    })};
+    units::Unit line =
+        unit("line", {""}, [this](units::Flow flow, const units::Context&) -> units::Flow {
+          return {at::dropout(flow[0], dropout_, is_training()) * weight_};
+        });
+    line.draws = draws_;
+    return {line};
   }
 
  private:
   double dropout_;
+  bool draws_;
   at::Tensor weight_;
 };
 
@@ -67,8 +71,8 @@ class Given : public MicroBatches {
 
 // An engine of one rank over a Line.
 struct Bench {
-  explicit Bench(double dropout = 0, std::uint64_t seed = 3)
-      : model(dropout),
+  explicit Bench(double dropout = 0, std::uint64_t seed = 3, bool draws = true)
+      : model(dropout, draws),
         group(core::WorkerEnv(), at::kCPU, std::chrono::seconds(1)),
         mesh(group, core::MeshPlan(1)),
         precision(precision::make_precision(recipe::blank_recipe().precision, {})),
@@ -226,6 +230,18 @@ TEST_CASE("dropout draws by seed, step and micro-batch, and by nothing before") 
   CHECK_FALSE(at::equal(other_seed.step(5, {ones}), at_five));
   // The second micro-batch of a step has a mask of its own.
   CHECK_FALSE(at::equal(first.step(5, {ones, ones}), 2 * at_five));
+}
+
+TEST_CASE("the generator is seeded for units that draw alone") {
+  for (const bool draws : {false, true}) {
+    CAPTURE(draws);
+    at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+    generator.set_current_seed(7);
+    const at::Tensor expected = at::rand({17});
+    generator.set_current_seed(7);
+    Bench(0, 3, draws).step(5, {at::ones({2, 4})});
+    CHECK(at::equal(at::rand({17}), expected) == !draws);
+  }
 }
 
 TEST_CASE("the placement hears of each micro-step and of what its backward starts from") {

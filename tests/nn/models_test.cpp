@@ -172,6 +172,24 @@ TEST_CASE("a unit that runs again with the generator as it was gives the same, d
   }
 }
 
+TEST_CASE("a unit that says that it never draws leaves the generator as it was") {
+  torch::manual_seed(3);
+  const at::Tensor expected = torch::rand({4});
+  for (const double dropout : {0.0, 0.5}) {
+    CAPTURE(dropout);
+    recipe::Model recipe = model_recipe("mlp");
+    recipe.options["dropout"] = dropout;
+    const auto model = make_model(recipe, 32, 1);
+    units::Flow flow = {model_input("mlp")};
+    for (const units::Unit& unit : model->units()) {
+      CAPTURE(unit.name);
+      torch::manual_seed(3);
+      flow = unit.run(flow, {});
+      CHECK(unit.draws == !at::equal(torch::rand({4}), expected));
+    }
+  }
+}
+
 TEST_CASE("making a model leaves the process's generator as it was") {
   torch::manual_seed(5);
   const at::Tensor expected = torch::rand({4});

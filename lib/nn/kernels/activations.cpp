@@ -34,6 +34,17 @@ struct Normal {
   return {.share = x < 0.0F ? beyond : 1.0F - beyond, .slope = x * power * kDensity};
 }
 
+// NaN and -0 stay, as ATen has it.
+struct Relu {
+  [[gnu::always_inline]] Floats operator()(Floats x) const { return x < 0.0F ? Floats{} : x; }
+};
+
+struct ReluSlope {
+  [[gnu::always_inline]] Floats operator()(Floats y, Floats gradient) const {
+    return y <= 0.0F ? Floats{} : gradient;
+  }
+};
+
 struct Gelu {
   [[gnu::always_inline]] Floats operator()(Floats x) const { return x * normal(x).share; }
 };
@@ -78,6 +89,15 @@ struct SwigluOfGate {
 };
 
 }  // namespace
+
+__attribute__((target("avx2,fma"))) void relu(std::int64_t count, float* values) {
+  map(count, values, Relu{}, static_cast<const float*>(values));
+}
+
+__attribute__((target("avx2,fma"))) void relu_backward(std::int64_t count, const float* y,
+                                                       const float* gradient, float* result) {
+  map(count, result, ReluSlope{}, y, gradient);
+}
 
 __attribute__((target("avx2,fma"))) void gelu(std::int64_t count, const float* x, float* y) {
   map(count, y, Gelu{}, x);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/nn/kernels/takes.h"
+#include "lib/nn/layers/small_dense.h"
 
 namespace scaletrain::nn {
 namespace {
@@ -55,18 +56,33 @@ class Dense : public torch::autograd::Function<Dense> {
   }
 };
 
-}  // namespace
-
-Tensor dense(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+// Whether the product is worth a call of oneDNN.
+bool is_large(const Tensor& input, const Tensor& weight) {
   const std::int64_t rows = input.numel() / std::max<std::int64_t>(input.size(-1), 1);
-  if (!kernels::takes(input) || !kernels::takes(weight) || rows < kFewestRows ||
-      rows * weight.numel() < kFewestProducts) {
-    return at::linear(input, weight, bias);
-  }
+  return kernels::takes(input) && kernels::takes(weight) && rows >= kFewestRows &&
+         rows * weight.numel() >= kFewestProducts;
+}
+
+Tensor large_dense(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   std::vector<std::int64_t> sizes = input.sizes().vec();
   sizes.back() = weight.size(0);
   const std::optional<Tensor> added = bias.defined() ? std::optional(bias) : std::nullopt;
-  return Dense::apply(input.reshape({rows, -1}), weight, added).view(sizes);
+  return Dense::apply(input.reshape({-1, input.size(-1)}), weight, added).view(sizes);
+}
+
+}  // namespace
+
+Tensor dense(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  if (is_large(input, weight)) return large_dense(input, weight, bias);
+  if (small_dense_takes(input, weight, bias)) return small_dense(input, weight, bias, false);
+  return at::linear(input, weight, bias);
+}
+
+Tensor dense_relu(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  if (!is_large(input, weight) && small_dense_takes(input, weight, bias)) {
+    return small_dense(input, weight, bias, true);
+  }
+  return dense(input, weight, bias).relu_();
 }
 
 }  // namespace scaletrain::nn

@@ -10,4 +10,8 @@ namespace scaletrain::nn {
 // vectors of an AMD processor (docs/performance.md).
 at::Tensor dense(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias = {});
 
+// The same, and 0 where that is below 0.
+at::Tensor dense_relu(const at::Tensor& input, const at::Tensor& weight,
+                      const at::Tensor& bias = {});
+
 }  // namespace scaletrain::nn

@@ -16,9 +16,16 @@ Linear::Linear(const Options& options) : options_(options) {
   if (bias) bias_ = register_parameter("bias", at::empty({out}));
 }
 
+at::Tensor Linear::outputs_last() const { return options_.inputs_first ? weight_.t() : weight_; }
+
 at::Tensor Linear::forward(const at::Tensor& input) const {
-  const at::Tensor weight = options_.inputs_first ? weight_.t() : weight_;
+  const at::Tensor weight = outputs_last();
   return product_ ? product_(input, weight, bias_) : dense(input, weight, bias_);
+}
+
+at::Tensor Linear::forward_relu(const at::Tensor& input) const {
+  const at::Tensor weight = outputs_last();
+  return product_ ? product_(input, weight, bias_).relu_() : dense_relu(input, weight, bias_);
 }
 
 void Linear::initialise(const std::string& /*name*/, const at::Tensor& logical,

@@ -27,12 +27,16 @@ class Linear : public Layer {
 
   // [..., in] -> [..., out].
   at::Tensor forward(const at::Tensor& input) const;
+  // The same, and 0 where that is below 0.
+  at::Tensor forward_relu(const at::Tensor& input) const;
 
   // Uniform, by the number of inputs.
   void initialise(const std::string& name, const at::Tensor& logical,
                   at::Generator generator) const override;
 
  private:
+  at::Tensor outputs_last() const;  // the weight as [out, in]
+
   Options options_;
   at::Tensor weight_, bias_;
   units::LinearProduct product_;  // empty: at::linear

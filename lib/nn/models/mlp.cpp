@@ -34,13 +34,15 @@ class Mlp : public Model {
     for (std::size_t i = 0; i < hidden_.size(); ++i) {
       const std::string name = fmt::format("fc{}", i + 1);
       result.push_back(unit(name, {name}, [this, i](const Flow& input, const Context&) -> Flow {
-        const at::Tensor output = hidden_[i]->forward(input[0].flatten(1)).relu_();
-        return {at::dropout(output, dropout_, is_training())};
+        const at::Tensor output = hidden_[i]->forward_relu(input[0].flatten(1));
+        return {dropout_ > 0 ? at::dropout(output, dropout_, is_training()) : output};
       }));
+      result.back().draws = dropout_ > 0;
     }
     result.push_back(unit("head", {"head"}, [this](const Flow& input, const Context&) -> Flow {
       return {head_->forward(input[0])};
     }));
+    result.back().draws = false;
     return result;
   }
 

@@ -66,7 +66,19 @@ TEST_CASE("large products on a CPU in fp32 are oneDNN's, others are as they were
   CHECK(onednn.find("Dense") != std::string::npos);
   for (const Given& other : {given({4, 4096}, 160, true), given({16, 64}, 64, true)}) {
     CHECK(computed_by(other).find("Dense") == std::string::npos);
-    CHECK(dense(other.input, other.weight, other.bias).grad_fn()->name() == "AddmmBackward0");
+    CHECK(dense(other.input, other.weight, other.bias).grad_fn()->name() == "SmallDense");
+  }
+}
+
+TEST_CASE("dense_relu is dense and relu, large and small") {
+  for (const Given& one : {given({140, 128}, 160, true), given({16, 64}, 64, true)}) {
+    const at::Tensor ours = dense_relu(one.input, one.weight, one.bias);
+    const at::Tensor peer = dense(one.input, one.weight, one.bias).relu();
+    CHECK(at::equal(ours, peer));
+    const at::Tensor upper = torch::randn(peer.sizes());
+    const auto of_ours = torch::autograd::grad({ours}, {one.input, one.weight, one.bias}, {upper});
+    const auto of_peer = torch::autograd::grad({peer}, {one.input, one.weight, one.bias}, {upper});
+    for (std::size_t i = 0; i < of_ours.size(); ++i) CHECK(at::equal(of_ours[i], of_peer[i]));
   }
 }
 
