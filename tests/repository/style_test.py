@@ -22,6 +22,7 @@ TESTED_THROUGH |= {
     "lib/dist/cuda_library.cpp": "tests/dist/device_test.cpp",
     "lib/observe/terminal.cpp": "tests/observe/progress_test.cpp",
     "lib/nn/kernels/activations.cpp": "tests/nn/layers/activations_test.cpp",
+    "lib/nn/kernels/activations_bf16.cpp": "tests/nn/layers/activations_test.cpp",
     "lib/nn/kernels/attention.cpp": "tests/nn/layers/fused_attention_test.cpp",
     "lib/nn/kernels/rms_norm.cpp": "tests/nn/layers/rms_norm_test.cpp",
     "lib/optim/coded_average.cpp": "tests/optim/optimizer_test.cpp",

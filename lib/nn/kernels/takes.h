@@ -13,10 +13,19 @@ namespace scaletrain::nn::kernels {
 
 constexpr std::int64_t kGrain = 1 << 14;  // numbers that are worth a thread
 
-// fp32 on a CPU that has their instructions, and no other precision asked for.
+// fp32 on a CPU that has their instructions, for what autocast leaves in the type that it has.
+inline bool is_fp32(const at::Tensor& tensor) {
+  return core::has_avx2() && tensor.is_cpu() && tensor.scalar_type() == at::kFloat;
+}
+
+// And no other precision asked for.
 inline bool takes(const at::Tensor& tensor) {
-  return core::has_avx2() && tensor.is_cpu() && tensor.scalar_type() == at::kFloat &&
-         !at::autocast::is_autocast_enabled(at::kCPU);
+  return is_fp32(tensor) && !at::autocast::is_autocast_enabled(at::kCPU);
+}
+
+// bf16 on a CPU that has their instructions.
+inline bool is_bf16(const at::Tensor& tensor) {
+  return core::has_avx512() && tensor.is_cpu() && tensor.scalar_type() == at::kBFloat16;
 }
 
 // `gradient` in the memory layout of `like`, which is dense.

@@ -72,7 +72,7 @@ RmsNorm::RmsNorm(std::int64_t channels, double eps)
     : eps_(eps), weight_(register_parameter("weight", at::empty({channels}))) {}
 
 at::Tensor RmsNorm::forward(const at::Tensor& input) const {
-  if (kernels::takes(input) && kernels::takes(weight_) && input.is_contiguous()) {
+  if (kernels::is_fp32(input) && kernels::is_fp32(weight_) && input.is_contiguous()) {
     return Normalised::apply(input, weight_, eps_);
   }
   return at::rms_norm(input, weight_.sizes(), weight_, eps_);

@@ -76,6 +76,43 @@ TEST_CASE("fused attention is the formula, in values and gradients, with heads t
   }
 }
 
+TEST_CASE("fused attention in bf16 is the formula, rounded to it, and shares keys") {
+  if (!core::has_avx512()) return;
+  torch::manual_seed(5);
+  for (const bool causal : {false, true}) {
+    for (const HeadShape& one : kHeadShapes) {
+      CAPTURE(causal);
+      CAPTURE(one.tokens);
+      CAPTURE(one.head_dim);
+      std::vector<at::Tensor> ours, peers;
+      for (const std::int64_t heads : {one.heads, one.key_heads, one.key_heads}) {
+        const at::Tensor part = at::randn({2, one.tokens, heads, one.head_dim}).to(at::kBFloat16);
+        ours.push_back(part.transpose(1, 2).requires_grad_(true));
+        peers.push_back(ours.back().detach().to(at::kDouble).requires_grad_(true));
+      }
+      REQUIRE(fused_attention_takes(ours[0], ours[1], ours[2]));
+      const at::Tensor output = fused_attention(ours[0], ours[1], ours[2], causal);
+      const at::Tensor expected = by_formula(peers[0], peers[1], peers[2], causal);
+      CHECK((output.scalar_type() == at::kBFloat16));
+      CHECK(share_of_error(output, expected) < 1.0 / 256);
+      const at::Tensor shares = at::randn(output.sizes()).to(at::kBFloat16);
+      output.backward(shares);
+      expected.backward(shares.to(at::kDouble));
+      for (std::size_t i = 0; i < ours.size(); ++i) {
+        CAPTURE(i);
+        // The output that backward starts from is rounded too.
+        CHECK(share_of_error(ours[i].grad(), peers[i].grad()) < 1.0 / 100);
+      }
+    }
+  }
+  const at::Tensor qkv = at::randn({2, 50, 3, 2, 16}).to(at::kBFloat16).requires_grad_(true);
+  const auto parts = qkv.detach().permute({2, 0, 3, 1, 4}).unbind();
+  const at::Tensor packed = fused_attention(qkv, /*causal=*/true);
+  CHECK(at::equal(packed, fused_attention(parts[0], parts[1], parts[2], /*causal=*/true)));
+  packed.sum().backward();
+  CHECK(qkv.grad().isfinite().all().item<bool>());
+}
+
 TEST_CASE("fused attention of queries, keys and values in one tensor is that of three") {
   if (!core::has_avx2()) return;
   torch::manual_seed(4);
@@ -107,6 +144,10 @@ TEST_CASE("the kernel takes fp32 of as many queries as keys, of widths that fill
   const at::Tensor part = at::ones({1, 2, 4, 8});
   CHECK(fused_attention_takes(part, part, part) == core::has_avx2());
   CHECK_FALSE(fused_attention_takes(part, part, part.to(at::kDouble)));
+  const at::Tensor half = part.to(at::kBFloat16);
+  CHECK(fused_attention_takes(half, half, half) == core::has_avx512());
+  CHECK_FALSE(fused_attention_takes(half, part, part));
+  CHECK_FALSE(fused_attention_takes(part, part, half));
   CHECK_FALSE(fused_attention_takes(part.narrow(2, 0, 1), part, part));
   const at::Tensor odd = at::ones({1, 2, 4, 12});
   CHECK_FALSE(fused_attention_takes(odd, odd, odd));

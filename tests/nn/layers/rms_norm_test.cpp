@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/autocast_mode.h>
 #include <doctest/doctest.h>
 #include <torch/utils.h>
 
@@ -35,6 +36,20 @@ TEST_CASE("RmsNorm is x / sqrt(mean(x^2) + eps) * weight, in values and gradient
     CHECK(at::allclose(ours.grad().to(at::kDouble), peers.grad(), 1e-4, 1e-6));
     CHECK(at::allclose(weight.grad().to(at::kDouble), factor.grad(), 1e-4, 1e-4));
   }
+}
+
+TEST_CASE("what is in fp32 has the same bits where autocast asks for bf16") {
+  torch::manual_seed(2);
+  const RmsNorm norm(19, 1e-5);
+  {
+    const at::NoGradGuard no_grad;
+    norm.named_parameters()["weight"].uniform_(0.5, 1.5);
+  }
+  const at::Tensor input = torch::randn({3, 19}), expected = norm.forward(input);
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  const at::Tensor output = norm.forward(input);
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  CHECK(at::equal(output, expected));
 }
 
 TEST_CASE("RmsNorm starts with weights of one, and has no bias") {
