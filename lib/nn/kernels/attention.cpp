@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "lib/core/cpu.h"
 #include "lib/core/vectors.h"
 #include "lib/nn/kernels/product.h"
 
@@ -99,14 +100,15 @@ std::int64_t attention_scratch(const AttentionShape& shape) {
 __attribute__((target("avx2,fma"))) void attention(const AttentionShape& shape, ConstRows queries,
                                                    ConstRows keys, ConstRows values, Rows output,
                                                    float* sums, float* scratch) {
+  const auto multiply = core::has_avx512() ? avx512_product : avx2_product;
   const std::int64_t width = whole_vectors(shape.tokens);
   float* const columns = scratch;  // the keys, transposed
   float* const scores = columns + shape.head_dim * width;
   transpose(shape, keys, width, columns);
   for (std::int64_t begin = 0; begin < shape.tokens; begin += kBlock) {
     const Block block = block_at(shape, begin);
-    product(block.rows, block.width, shape.head_dim, rows_from(queries, begin), columns, width,
-            scores, width, /*add=*/false);
+    multiply(block.rows, block.width, shape.head_dim, rows_from(queries, begin), columns, width,
+             scores, width, /*add=*/false);
     for (std::int64_t i = 0; i < block.rows; ++i) {
       float* const row = scores + i * width;
       const std::int64_t seen = seen_by(shape, begin + i);
@@ -116,8 +118,8 @@ __attribute__((target("avx2,fma"))) void attention(const AttentionShape& shape, 
       const float share = 1.0F / total;
       for (std::int64_t k = 0; k < block.width; k += kLanes) store(row + k, load(row + k) * share);
     }
-    product(block.rows, shape.head_dim, block.seen, {scores, width, 1}, values.data, values.stride,
-            output.data + begin * output.stride, output.stride, /*add=*/false);
+    multiply(block.rows, shape.head_dim, block.seen, {scores, width, 1}, values.data, values.stride,
+             output.data + begin * output.stride, output.stride, /*add=*/false);
   }
 }
 
@@ -129,6 +131,7 @@ __attribute__((target("avx2,fma"))) void attention_backward(const AttentionShape
                                                             const float* sums, ConstRows gradient,
                                                             const AttentionGradients& result,
                                                             float* scratch) {
+  const auto multiply = core::has_avx512() ? avx512_product : avx2_product;
   const std::int64_t width = whole_vectors(shape.tokens);
   float* const key_columns = scratch;
   float* const value_columns = key_columns + shape.head_dim * width;
@@ -139,10 +142,10 @@ __attribute__((target("avx2,fma"))) void attention_backward(const AttentionShape
   for (std::int64_t begin = 0; begin < shape.tokens; begin += kBlock) {
     const Block block = block_at(shape, begin);
     const float* const upper = gradient.data + begin * gradient.stride;
-    product(block.rows, block.width, shape.head_dim, rows_from(queries, begin), key_columns, width,
-            shares, width, /*add=*/false);
-    product(block.rows, block.width, shape.head_dim, rows_from(gradient, begin), value_columns,
-            width, changes, width, /*add=*/false);
+    multiply(block.rows, block.width, shape.head_dim, rows_from(queries, begin), key_columns, width,
+             shares, width, /*add=*/false);
+    multiply(block.rows, block.width, shape.head_dim, rows_from(gradient, begin), value_columns,
+             width, changes, width, /*add=*/false);
     for (std::int64_t i = 0; i < block.rows; ++i) {
       float* const row = shares + i * width;
       float* const change = changes + i * width;
@@ -153,14 +156,14 @@ __attribute__((target("avx2,fma"))) void attention_backward(const AttentionShape
         store(change + k, load(row + k) * (load(change + k) - mean) * shape.scale);
       }
     }
-    product(block.seen, shape.head_dim, block.rows, {shares, 1, width}, upper, gradient.stride,
-            result.values.data, result.values.stride, /*add=*/true);
-    product(block.rows, shape.head_dim, block.seen, {changes, width, 1}, keys.data, keys.stride,
-            result.queries.data + begin * result.queries.stride, result.queries.stride,
-            /*add=*/false);
-    product(block.seen, shape.head_dim, block.rows, {changes, 1, width},
-            queries.data + begin * queries.stride, queries.stride, result.keys.data,
-            result.keys.stride, /*add=*/true);
+    multiply(block.seen, shape.head_dim, block.rows, {shares, 1, width}, upper, gradient.stride,
+             result.values.data, result.values.stride, /*add=*/true);
+    multiply(block.rows, shape.head_dim, block.seen, {changes, width, 1}, keys.data, keys.stride,
+             result.queries.data + begin * result.queries.stride, result.queries.stride,
+             /*add=*/false);
+    multiply(block.seen, shape.head_dim, block.rows, {changes, 1, width},
+             queries.data + begin * queries.stride, queries.stride, result.keys.data,
+             result.keys.stride, /*add=*/true);
   }
 }
 

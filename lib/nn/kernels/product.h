@@ -1,20 +1,9 @@
 // Products of small matrices in fp32, for the kernels of this folder.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
-#include "lib/core/vectors.h"
-
 namespace scaletrain::nn::kernels {
-
-using vectors::all;
-using vectors::Floats;
-using vectors::kLanes;
-using vectors::load;
-
-using vectors::store;
 
 // A matrix whose element (row, k) is data[row * row_stride + k * k_stride].
 struct Left {
@@ -22,68 +11,14 @@ struct Left {
   std::int64_t row_stride, k_stride;
 };
 
-constexpr std::int64_t kTileRows = 6, kTileVectors = 2;  // what AVX2's registers hold
-
-// kRows rows and kVectors * kLanes columns of the product, which begin at `out`.
-template <std::size_t kRows, std::size_t kVectors>
-[[gnu::always_inline]] inline void add_tile(std::int64_t depth, Left a, const float* b,
-                                            std::int64_t b_stride, float* out,
-                                            std::int64_t out_stride, bool add) {
-  std::array<std::array<Floats, kVectors>, kRows> sums{};
-  for (std::int64_t k = 0; k < depth; ++k) {
-    std::array<Floats, kVectors> right;
-    for (std::size_t v = 0; v < kVectors; ++v) right[v] = load(b + k * b_stride + v * kLanes);
-    for (std::size_t row = 0; row < kRows; ++row) {
-      const Floats left =
-          all(a.data[static_cast<std::int64_t>(row) * a.row_stride + k * a.k_stride]);
-      for (std::size_t v = 0; v < kVectors; ++v) sums[row][v] += left * right[v];
-    }
-  }
-  for (std::size_t row = 0; row < kRows; ++row) {
-    float* const to = out + static_cast<std::int64_t>(row) * out_stride;
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      Floats total = sums[row][v];
-      if (add) total += load(to + v * kLanes);
-      store(to + v * kLanes, total);
-    }
-  }
-}
-
-template <std::size_t kVectors>
-[[gnu::always_inline]] inline void add_columns(std::int64_t rows, std::int64_t depth, Left a,
-                                               const float* b, std::int64_t b_stride, float* out,
-                                               std::int64_t out_stride, bool add) {
-  std::int64_t row = 0;
-  const auto from = [&](std::int64_t first) __attribute__((always_inline)) {
-    return Left{a.data + first * a.row_stride, a.row_stride, a.k_stride};
-  };
-  for (; row + kTileRows <= rows; row += kTileRows) {
-    add_tile<kTileRows, kVectors>(depth, from(row), b, b_stride, out + row * out_stride, out_stride,
-                                  add);
-  }
-  if (row + 4 <= rows) {
-    add_tile<4, kVectors>(depth, from(row), b, b_stride, out + row * out_stride, out_stride, add);
-    row += 4;
-  }
-  for (; row < rows; ++row) {
-    add_tile<1, kVectors>(depth, from(row), b, b_stride, out + row * out_stride, out_stride, add);
-  }
-}
-
 // out [rows, columns] = a [rows, depth] b [depth, columns], or added to it; `columns` is a multiple
-// of kLanes, and so is what b and out have in memory behind each row's begin.
-[[gnu::always_inline]] inline void product(std::int64_t rows, std::int64_t columns,
-                                           std::int64_t depth, Left a, const float* b,
-                                           std::int64_t b_stride, float* out,
-                                           std::int64_t out_stride, bool add) {
-  constexpr std::int64_t kTileColumns = kTileVectors * kLanes;
-  std::int64_t column = 0;
-  for (; column + kTileColumns <= columns; column += kTileColumns) {
-    add_columns<kTileVectors>(rows, depth, a, b + column, b_stride, out + column, out_stride, add);
-  }
-  if (column < columns) {
-    add_columns<1>(rows, depth, a, b + column, b_stride, out + column, out_stride, add);
-  }
-}
+// of eight, and so is what b and out have in memory behind each row's begin. To the same bits,
+// where core::has_avx2(), core::has_avx512(); the latter is two to three times as fast.
+void avx2_product(std::int64_t rows, std::int64_t columns, std::int64_t depth, Left a,
+                  const float* b, std::int64_t b_stride, float* out, std::int64_t out_stride,
+                  bool add);
+void avx512_product(std::int64_t rows, std::int64_t columns, std::int64_t depth, Left a,
+                    const float* b, std::int64_t b_stride, float* out, std::int64_t out_stride,
+                    bool add);
 
 }  // namespace scaletrain::nn::kernels
