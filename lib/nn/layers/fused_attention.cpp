@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/nn/kernels/attention.h"
-#include "lib/nn/kernels/bf16.h"
+#include "lib/nn/kernels/convert_bf16.h"
 #include "lib/nn/kernels/takes.h"
 #include "lib/units/parallel.h"
 

@@ -1,4 +1,4 @@
-#include "lib/nn/kernels/bf16.h"
+#include "lib/nn/kernels/convert_bf16.h"
 
 #include "lib/nn/kernels/bf16_vectors.h"
 

@@ -1,4 +1,4 @@
-#include "lib/nn/kernels/bf16.h"
+#include "lib/nn/kernels/convert_bf16.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
