@@ -1,5 +1,3 @@
-#include <numbers>
-
 #include "lib/nn/kernels/activations.h"
 #include "lib/nn/kernels/bf16_vectors.h"
 
@@ -37,37 +35,6 @@ SCALETRAIN_INLINE __m512 sigmoid(__m512 x) {
   const __m512 power = exp(_mm512_sub_ps(_mm512_setzero_ps(), x));
   return _mm512_div_ps(all(1), _mm512_add_ps(all(1), power));
 }
-
-// The normal distribution: the share below x, and the density times x.
-struct WideNormal {
-  __m512 share, slope;
-};
-
-SCALETRAIN_INLINE WideNormal normal(__m512 x) {
-  constexpr float kDensity = 0.398942280F;  // 1 / sqrt(2 pi)
-  const __m512 at = _mm512_mul_ps(_mm512_abs_ps(x), all(1 / std::numbers::sqrt2_v<float>));
-  const __m512 power = exp(_mm512_sub_ps(_mm512_setzero_ps(), _mm512_mul_ps(at, at)));
-  const __m512 t = _mm512_div_ps(all(1), fma(at, all(0.3275911F), 1));
-  __m512 sum = fma(t, all(1.061405429F), -1.453152027F);
-  sum = fma(sum, t, 1.421413741F);
-  sum = fma(sum, t, -0.284496736F);
-  sum = fma(sum, t, 0.254829592F);
-  const __m512 beyond = _mm512_mul_ps(_mm512_mul_ps(sum, t), _mm512_mul_ps(power, all(0.5F)));
-  const __mmask16 below = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
-  return {.share = _mm512_mask_mov_ps(_mm512_sub_ps(all(1), beyond), below, beyond),
-          .slope = _mm512_mul_ps(_mm512_mul_ps(x, power), all(kDensity))};
-}
-
-struct WideGelu {
-  SCALETRAIN_INLINE static __m512 of(__m512 x) { return _mm512_mul_ps(x, normal(x).share); }
-};
-
-struct WideGeluSlope {
-  SCALETRAIN_INLINE static __m512 of(__m512 x, __m512 gradient) {
-    const WideNormal at = normal(x);
-    return _mm512_mul_ps(gradient, _mm512_add_ps(at.share, at.slope));
-  }
-};
 
 constexpr float kTwiceRoot = 1.595769122F;  // 2 sqrt(2 / pi)
 constexpr float kCube = 0.044715F;
@@ -114,15 +81,6 @@ SCALETRAIN_INLINE void map_wide(std::int64_t count, Bf16* y, const Inputs*... x)
 }
 
 }  // namespace
-
-[[SCALETRAIN_AVX512]] void gelu(std::int64_t count, const Bf16* x, Bf16* y) {
-  map_wide<WideGelu>(count, y, x);
-}
-
-[[SCALETRAIN_AVX512]] void gelu_backward(std::int64_t count, const Bf16* x, const Bf16* gradient,
-                                         Bf16* result) {
-  map_wide<WideGeluSlope>(count, result, x, gradient);
-}
 
 [[SCALETRAIN_AVX512]] void tanh_gelu(std::int64_t count, const Bf16* x, Bf16* y) {
   map_wide<WideTanhGelu>(count, y, x);

@@ -106,10 +106,8 @@ bool takes_bf16(const Tensor& tensor) {
 }  // namespace
 
 Tensor gelu(const Tensor& input) {
-  using Floats = Elementwise<float, kernels::gelu, kernels::gelu_backward>;
-  using Halves = Elementwise<Bf16, kernels::gelu, kernels::gelu_backward>;
-  if (takes_floats(input)) return Floats::apply(input);
-  return takes_bf16(input) ? Halves::apply(input) : at::gelu(input);
+  if (!takes_floats(input)) return at::gelu(input);
+  return Elementwise<float, kernels::gelu, kernels::gelu_backward>::apply(input);
 }
 
 Tensor tanh_gelu(const Tensor& input) {
