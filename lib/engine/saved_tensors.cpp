@@ -2,6 +2,7 @@
 
 #include <torch/csrc/autograd/engine.h>
 
+#include <mutex>
 #include <utility>
 
 namespace scaletrain::engine {
@@ -26,11 +27,8 @@ torch::autograd::Engine& hooked_engine() {
 }  // namespace
 
 SavedTensorsScope::SavedTensorsScope(MakeHooks make) : make_(std::move(make)), outer_(innermost) {
-  static const bool installed = [] {
-    torch::autograd::set_default_engine_stub(hooked_engine);
-    return true;
-  }();
-  static_cast<void>(installed);
+  static std::once_flag installed;
+  std::call_once(installed, [] { torch::autograd::set_default_engine_stub(hooked_engine); });
   innermost = &make_;
 }
 

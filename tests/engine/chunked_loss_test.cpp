@@ -77,6 +77,23 @@ TEST_CASE(
   }
 }
 
+// 3 tokens in chunks of 2: the loss of the first chunk has `one` in it, that of the second `other`.
+TEST_CASE("a parameter that some chunks do not use has the gradient of the others") {
+  const at::Tensor hidden = at::tensor({1.0, 2.0, 4.0}).view({1, 3}).requires_grad_();
+  const std::vector<at::Tensor> parameters{
+      at::ones({}).requires_grad_(), at::ones({}).requires_grad_(), at::ones({}).requires_grad_()};
+  const at::Tensor loss =
+      chunked_loss(hidden, parameters, 2, [&](const at::Tensor& part, std::int64_t first) {
+        return (part * parameters[first == 0 ? 0 : 1]).sum();
+      });
+  CHECK(loss.item<double>() == 7);
+  (3 * loss).backward();
+  CHECK(parameters[0].grad().item<double>() == 3 * (1 + 2));
+  CHECK(parameters[1].grad().item<double>() == 3 * 4);
+  CHECK_FALSE(parameters[2].grad().defined());
+  CHECK(at::equal(hidden.grad(), at::full({1, 3}, 3.0)));
+}
+
 TEST_CASE("chunks go with units that run again, and with what is not trained") {
   recipe::Recipe recipe = text_model("llama");
   const std::vector<task::Example> examples = batches_of(recipe);

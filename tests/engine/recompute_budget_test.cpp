@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,32 @@ TEST_CASE("a block that is saved twice counts once, and one that lasts does not"
   CHECK(saved.take() == 404);  // and the sum
   CHECK(saved.take() == 0);
   CHECK(bytes_of({at::ones({3}), at::ones({2, 2})}) == 28);
+}
+
+TEST_CASE("of many tensors that last none counts, and one without a block of memory has no bytes") {
+  std::vector<at::Tensor> lasting;
+  for (int i = 0; i < 5; ++i) lasting.push_back(at::ones({100}).requires_grad_());
+  std::sort(lasting.begin(), lasting.end(), [](const at::Tensor& a, const at::Tensor& b) {
+    return a.const_data_ptr() > b.const_data_ptr();
+  });
+  SavedBytes saved(lasting);
+  const SavedTensorsScope scope(saved.hooks());
+  for (const at::Tensor& one : lasting) CHECK(one.square().defined());  // saves it
+  CHECK(saved.take() == 0);
+  const at::Tensor sparse = at::eye(3).to_sparse();
+  CHECK(at::mm(sparse, at::ones({3, 1}).requires_grad_()).defined());  // saves the sparse one
+  CHECK(saved.take() == 0);
+}
+
+TEST_CASE("what was measured has no backward") {
+  SavedBytes saved({});
+  const at::Tensor input = at::ones({3}).requires_grad_();
+  at::Tensor sum;
+  {
+    const SavedTensorsScope scope(saved.hooks());
+    sum = input.square().sum();
+  }
+  CHECK_THROWS_WITH(sum.backward(), "recompute: a forward that is measured has no backward");
 }
 
 }  // namespace scaletrain::engine

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/core/error.h"
@@ -250,6 +252,56 @@ TEST_CASE("a unit that does not do the same again, or changes its input, is an e
                                       {at::ones({3})}),
                     "recompute: a unit changes its input in place\n"
                     "  it must leave it as it is, or not be run again");
+}
+
+TEST_CASE("what ran again goes as backward uses it") {
+  constexpr std::int64_t kFloats = 1000, kBytes = 4 * kFloats;
+  const auto meter = std::make_shared<units::MemoryMeter>(at::kCPU);
+  const units::MemoryWatch watch(meter);
+  const auto kept = [&meter] { return meter->live().of(MemoryKind::kActivations); };
+  std::int64_t at_first = 0;
+  const at::Tensor input = at::zeros({kFloats}).requires_grad_();
+  const at::Tensor output = run_for_recompute(
+      [&](const units::Flow& flow, bool again) -> units::Flow {
+        const at::Tensor first = flow[0].exp();  // each of them saves what it gives
+        if (!again) first.register_hook([&](const at::Tensor&) { at_first = kept(); });
+        return {first.exp().exp()};
+      },
+      {input})[0];
+  output.sum().backward();
+  CHECK(at_first == kBytes);  // the others have been used
+  CHECK(kept() == 0);
+}
+
+TEST_CASE("a second run that was broken off begins anew") {
+  bool breaks = true;
+  const at::Tensor input = at::ones({3}).requires_grad_(), twin = at::ones({3}).requires_grad_();
+  const at::Tensor sum = run_for_recompute(
+                             [&](const units::Flow& flow, bool again) -> units::Flow {
+                               const at::Tensor half = flow[0].sin();
+                               if (again && std::exchange(breaks, false)) {
+                                 throw std::runtime_error("no memory");
+                               }
+                               return {half.cos()};
+                             },
+                             {input})[0]
+                             .sum();
+  CHECK_THROWS_WITH(sum.backward({}, /*retain_graph=*/true), "no memory");
+  sum.backward();
+  twin.sin().cos().sum().backward();
+  CHECK(at::equal(input.grad(), twin.grad()));
+}
+
+TEST_CASE("a unit that takes gradients of its own cannot run again") {
+  const at::Tensor input = at::ones({3}).requires_grad_();
+  const at::Tensor output = run_for_recompute(
+      [](const units::Flow& flow, bool again) -> units::Flow {
+        const at::Tensor half = flow[0].exp();
+        if (again) half.sum().backward();
+        return {half.cos()};
+      },
+      {input})[0];
+  CHECK_THROWS_WITH(output.sum().backward(), "recompute: a second run has no backward of its own");
 }
 
 TEST_CASE("units are chosen by their number or name, the last one never") {
