@@ -2,7 +2,6 @@
 
 #include <torch/csrc/autograd/engine.h>
 
-#include <mutex>
 #include <utility>
 
 namespace scaletrain::engine {
@@ -27,8 +26,7 @@ torch::autograd::Engine& hooked_engine() {
 }  // namespace
 
 SavedTensorsScope::SavedTensorsScope(MakeHooks make) : make_(std::move(make)), outer_(innermost) {
-  static std::once_flag installed;
-  std::call_once(installed, [] { torch::autograd::set_default_engine_stub(hooked_engine); });
+  torch::autograd::set_default_engine_stub(hooked_engine);  // one store, of the same each time
   innermost = &make_;
 }
 

@@ -94,6 +94,15 @@ TEST_CASE("a parameter that some chunks do not use has the gradient of the other
   CHECK(at::equal(hidden.grad(), at::full({1, 3}, 3.0)));
 }
 
+TEST_CASE("the loss of what is not trained is the sum of the chunks, and has no gradient") {
+  const at::Tensor hidden = at::tensor({1.0, 2.0, 4.0}).view({1, 3});
+  const at::Tensor loss =
+      chunked_loss(hidden, {at::ones({})}, 2,
+                   [](const at::Tensor& part, std::int64_t first) { return part.sum() + first; });
+  CHECK(loss.item<double>() == 1 + 2 + 4 + 2);
+  CHECK_FALSE(loss.requires_grad());
+}
+
 TEST_CASE("chunks go with units that run again, and with what is not trained") {
   recipe::Recipe recipe = text_model("llama");
   const std::vector<task::Example> examples = batches_of(recipe);

@@ -18,17 +18,20 @@ namespace {
 
 constexpr std::int64_t kWidth = 4;
 
-// y = (e^(w x))^2 with dropout in front of the square; both units take tokens alone.
+// y = (e^(w x b))^2, where b is a buffer of ones, with dropout in front of the square; both units
+// take tokens alone.
 class Powers : public nn::Model {
  public:
   explicit Powers(double dropout)
-      : dropout_(dropout), weight_(register_parameter("weight", at::full({kWidth}, 0.5))) {}
+      : dropout_(dropout),
+        weight_(register_parameter("weight", at::full({kWidth}, 0.5))),
+        ones_(register_buffer("ones", at::ones({kWidth}))) {}
   std::vector<units::Unit> units() override {
     std::vector<units::Unit> both{
         unit("first", {""},
              [this](units::Flow flow, const units::Context& context) -> units::Flow {
                ran += context.again ? "first again, " : "first, ";
-               return {(flow[0] * weight_).exp()};
+               return {(flow[0] * weight_ * ones_).exp()};
              }),
         unit("second", {}, [this](units::Flow flow, const units::Context& context) -> units::Flow {
           ran += context.again ? "second again, " : "second, ";
@@ -42,7 +45,7 @@ class Powers : public nn::Model {
 
  private:
   double dropout_;
-  at::Tensor weight_;
+  at::Tensor weight_, ones_;
 };
 
 // The loss is the sum of e^y; the scores are y.
@@ -125,7 +128,8 @@ TEST_CASE("units are measured in their second run, which counts nothing, the los
   CHECK(costs[1].name == "second");
   for (const UnitCost& cost : costs) {
     CHECK(cost.input_bytes == kBytes);
-    CHECK(cost.saved_bytes == 2 * kBytes);  // x and e^(w x); e^(w x) and e^y of the loss
+    CHECK(cost.saved_bytes ==
+          2 * kBytes);  // x and e^(w x b), but no b; the latter and e^y of the loss
     CHECK(cost.seconds > 0);
     CHECK(cost.seconds < 10);
   }
@@ -167,6 +171,15 @@ TEST_CASE("what is drawn in chunks is of the seed and the step, and of nothing b
     other.run(5, batches, at::ones({}), [](const at::Tensor&) {});
     CHECK_FALSE(at::equal(bench.model->parameters()[0].grad(), once));
   }
+}
+
+TEST_CASE("one chunk of all tokens draws what the whole draws") {
+  const auto gradient_with = [](std::int64_t chunk) {
+    PowerBench bench({.recompute = {}, .chunk = chunk}, /*dropout=*/0.5);
+    bench.model->train();
+    return bench.gradient_of_step();
+  };
+  CHECK((at::allclose(gradient_with(6), gradient_with(0))));
 }
 
 TEST_CASE("an evaluation gives scores where the task has them, and what the model gave") {

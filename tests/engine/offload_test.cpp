@@ -4,9 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "lib/units/memory_meter.h"
 #include "tests/engine/one_rank.h"
 
 namespace scaletrain::engine {
@@ -90,6 +92,38 @@ TEST_CASE("each block goes once, in whatever layout it is saved, and the model's
   CHECK(at::equal(weight.grad(), twin.grad()));
   // The input, the product, and the product of its views.
   CHECK(offload.moved_bytes() == 3 * 4 * kFloats);
+}
+
+TEST_CASE("what went to the host is gone from here, also where two operations save it") {
+  constexpr std::int64_t kBytes = 4 * kFloats;
+  ActivationOffload offload(at::kCPU, {});
+  const at::Tensor weight = at::ones({kFloats}).requires_grad_();
+  const auto meter = std::make_shared<units::MemoryMeter>(at::kCPU);
+  const units::MemoryWatch watch(meter);
+  at::Tensor first, second;
+  {
+    const SavedTensorsScope scope(offload.hooks());
+    const at::Tensor values = at::full({kFloats}, 2.0);
+    first = weight * values;  // saves values alone
+    second = weight * values;
+  }
+  CHECK(meter->live().total() == 3 * kBytes);  // the products, and a copy of the values
+  (first + second).sum().backward();
+  CHECK(weight.grad()[0].item<double>() == 2 + 2);
+}
+
+TEST_CASE("a tensor without a block of memory stays") {
+  ActivationOffload offload(at::kCPU, {});
+  const at::Tensor sparse = at::eye(3).to_sparse();
+  const at::Tensor weight = at::ones({3, 1}).requires_grad_();
+  at::Tensor sum;
+  {
+    const SavedTensorsScope scope(offload.hooks());
+    sum = at::mm(sparse, weight).sum();  // saves the sparse one
+  }
+  sum.backward();
+  CHECK(at::equal(weight.grad(), at::ones({3, 1})));
+  CHECK(offload.moved_bytes() == 0);
 }
 
 TEST_CASE("all tensors of the model stay, in whatever order they are named") {

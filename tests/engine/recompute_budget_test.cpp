@@ -32,6 +32,7 @@ TEST_CASE("activations take most where forward has ended, or where a unit has ru
   // All before the head keep their inputs: 4 x 10 + 50; before that h.3 is there: 3 x 10 + 110.
   CHECK(peak_bytes(four_blocks(), {true, true, true, true, false}) == 140);
   CHECK(peak_bytes(four_blocks(), {true, false, false, false, false}) == 360);
+  CHECK(peak_bytes(std::vector<UnitCost>(), {}) == 0);
 }
 
 TEST_CASE("as few units run again as keep to the budget, the cheapest ones") {
@@ -53,6 +54,9 @@ TEST_CASE("a budget that cannot be kept to is come near to, and the last unit ne
   const std::vector<bool> again = within_budget(four_blocks(), 1);
   CHECK_FALSE(again.back());
   CHECK(peak_bytes(four_blocks(), again) == 140);
+  // Without a again it would be a byte more.
+  const std::vector<UnitCost> near{{"a", 11, 10, 1}, {"b", 100, 10, 1}, {"head", 200, 10, 1}};
+  CHECK(as_digits(within_budget(near, 1)) == "110");
   CHECK(within_budget({}, 1).empty());
   CHECK(as_digits(within_budget({{"all", 100, 10, 1}}, 1)) == "0");
 }
