@@ -289,12 +289,20 @@ class Finder:
 
     def result_of(self, closure: Cursor, body: Cursor):
         """What a lambda returns: the type of its first value, or of the function that it is."""
-        for part in body.walk_preorder():
+        for part in own_parts(body):
             if part.kind == CursorKind.RETURN_STMT:
                 values = list(part.get_children())
                 if values:
                     return values[0].type
         return closure.type
+
+
+def own_parts(body: Cursor):
+    """All that is in a function's body, but for what is in lambdas there."""
+    for part in body.get_children():
+        yield part
+        if part.kind != CursorKind.LAMBDA_EXPR:
+            yield from own_parts(part)
 
 
 def flags_of(command):

@@ -51,6 +51,14 @@ Known known(int value) {
 constexpr int twice(int value) { return 2 * value; }
 static_assert(twice(2) == 4);
 int four() { return twice(2); }
+
+int in_steps(int value) {
+  const auto step = [](int from) {
+    const auto is_small = [](int one) { return one < 2; };
+    return is_small(from) ? 5 : 2 * from;
+  };
+  return step(value);
+}
 """
 
 # What is declared here is what the file has.
@@ -63,9 +71,11 @@ void note(int&, int);
 bool is_even(int);
 Known known(int);
 int four();
+int in_steps(int);
 
 TEST_CASE("a, b") { CHECK(clamp(20) == 10); CHECK(clamp(3) == 3); }
 TEST_CASE("is_even") { CHECK(is_even(2)); CHECK(known(2).value == 2); CHECK(four() == 4); }
+TEST_CASE("in_steps") { CHECK(in_steps(1) == 5); CHECK(in_steps(3) == 6); }
 TEST_CASE("note") { int count = 0; note(count, 2); CHECK(count == 2); }
 """
 
@@ -80,7 +90,7 @@ build bin/test_tiny: link tiny.o test.o
 """
 
 EXPECTED = """\
-lib/tiny/tiny.cpp: 10 killed, 2 survived, 2 unreached, 3 not mutated
+lib/tiny/tiny.cpp: 14 killed, 2 survived, 2 unreached, 5 not mutated
 lib/tiny/tiny.cpp:16: mutant 5 survived: loop not run: for (int i = 0; i < value; ++i) count += 0;
 lib/tiny/tiny.cpp:16: mutant 6 survived: left out: for (int i = 0; i < value; ++i) count += 0;
 lib/tiny/tiny.cpp:29: mutant 11 unreached: left out: throw std::string("negative");
