@@ -1,11 +1,13 @@
 #include "lib/train/memory_advice.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <string>
 #include <vector>
 
 #include "lib/recipe/load.h"
+#include "lib/train/build.h"
 #include "tests/train/run_support.h"
 
 namespace scaletrain::train {
@@ -57,6 +59,20 @@ TEST_CASE("a language model's loss may take chunks") {
   // 5 x 64 tokens of 50,000 classes, two floats each, seven eighths of them.
   CHECK(memory_advice(recipe, {.per_device = 5, .accumulate = 1, .global = 5}, {.units = 2}) ==
         Lines{R"(112.0 MB: "loss": {"name": "cross_entropy", "chunk": 40})"});
+}
+
+TEST_CASE("a run's memory is that of its tensors, and of what was measured") {
+  const testing::TinyRun tiny;
+  CHECK(testing::said_apart([&] {
+          const auto run = build_run(tiny.recipe({R"(optimizer={"name": "adamw", "lr": 0.1})"}), {},
+                                     std::nullopt, {});
+          units::MemoryUse first;
+          first.bytes.at(static_cast<std::size_t>(units::MemoryKind::kActivations)) = 77;
+          const StepMemory memory = step_memory(*run, first);
+          // 983 numbers, two averages of them and the count of steps.
+          return fmt::format("{} {} {} {} {} {}", memory.parameters, memory.gradients,
+                             memory.optimizer, memory.activations, memory.on_device, memory.units);
+        }) == "3932 3932 7868 77 false 2");
 }
 
 TEST_CASE("megabytes have one decimal") { CHECK(megabytes(1'250'000) == "1.2 MB"); }

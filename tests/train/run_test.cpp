@@ -18,6 +18,24 @@ TEST_CASE("a run's learning rate follows its place in the schedule, not the step
   CHECK(run.lr() == doctest::Approx(0.075));
 }
 
+TEST_CASE("an equal mean's learning rate leaves the schedule where that was at its start") {
+  const testing::TinyRun tiny;
+  Run run;
+  run.recipe = tiny.recipe({R"(schedule={"decay": "linear"})",
+                            R"(swa={"lr": 0.5, "start": {"steps": 4}, "anneal": {"steps": 2},
+                                    "anneal_strategy": "linear"})"});
+  run.length = {.steps_per_epoch = 6, .total_steps = 8};
+  run.learner = build_learner(run.recipe, at::kCPU, run.length, 4);
+  const auto lr_at = [&](std::int64_t step) {
+    run.state.step = step;
+    return run.lr();
+  };
+  CHECK(lr_at(2) == doctest::Approx(0.075));  // 0.1 * (1 - 2/8)
+  CHECK(lr_at(4) == doctest::Approx(0.05));
+  CHECK(lr_at(5) == doctest::Approx(0.275));  // half way from 0.05 to 0.5
+  CHECK(lr_at(7) == doctest::Approx(0.5));
+}
+
 TEST_CASE("a run's weight decay goes to its end over the whole schedule") {
   const testing::TinyRun tiny;
   Run run;

@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <string>
+#include <vector>
+
 #include "tests/dist/ranks.h"
 #include "tests/train/run_support.h"
 
@@ -35,6 +38,40 @@ TEST_CASE("memory is the parameters', the gradients' and what is there for a mom
   REQUIRE(std::sscanf(text.c_str(), "%ld %ld %ld", &parameters, &gradients, &total) == 3);
   CHECK(parameters > 0);
   CHECK(total >= parameters + gradients);
+}
+
+// fc1 has 5 x 192 and 5 numbers, the head 3 x 5 and 3: 983 of 4 bytes.
+TEST_CASE("blocks that last are counted for what they hold, in the first steps too") {
+  constexpr std::int64_t kModel = 4 * 983;
+  const testing::TinyRun tiny;
+  const recipe::Recipe recipe = tiny.recipe({R"(optimizer={"name": "adamw", "lr": 0.1})"});
+  for (const bool first : {false, true}) {
+    CAPTURE(first);
+    const std::string text = testing::said_apart([&] {
+      const units::MemoryUse use = first ? measure_first_steps(recipe, {}, nn::built_in_factories())
+                                         : measure_memory(recipe, {}, nn::built_in_factories());
+      return fmt::format("{} {} {}", use.of(MemoryKind::kParameters),
+                         use.of(MemoryKind::kGradients) >= kModel,
+                         use.of(MemoryKind::kOptimizer) >= 2 * kModel);
+    });
+    CHECK(text == fmt::format("{} true true", kModel));
+  }
+}
+
+TEST_CASE("images that grow are measured at their full size") {
+  const testing::TinyRun tiny;
+  const auto inputs_of = [&](const std::vector<std::string>& changes) {
+    return testing::said_apart([&] {
+      return fmt::format("{}", measure_memory(tiny.recipe(changes), {}, nn::built_in_factories())
+                                   .of(MemoryKind::kInputs));
+    });
+  };
+  std::vector<std::string> changes{R"(model={"name": "mobilenet_v3_small", "num_classes": 3})",
+                                   "data.image_size=32"};
+  const std::string whole = inputs_of(changes);
+  CHECK(std::stoll(whole) >= 4 * 3 * 32 * 32 * 4);  // 4 images of floats
+  changes.emplace_back(R"(data.resize_ramp={"from": 8, "over": {"steps": 100}, "multiple_of": 8})");
+  CHECK(inputs_of(changes) == whole);
 }
 
 TEST_CASE("a step takes time") {
