@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "lib/recipe/lists.h"
+#include "lib/units/memory_meter.h"
 
 namespace scaletrain::optim {
 namespace {
@@ -131,25 +132,60 @@ TEST_CASE("draws are of the seed, the step and the parameter, and of nothing els
 }
 
 TEST_CASE("a run that goes on from its state ends with the bits of one that was not cut") {
-  for (const Rounding rounding : {Rounding::kStochastic, Rounding::kKahan}) {
-    const NamedParameter whole = rounded_parameter("w", {512}), cut = rounded_parameter("w", {512});
-    const auto first = make_bf16_optimizer(rounded_config("adamw"), {whole}, rounding, 3);
-    const auto second = make_bf16_optimizer(rounded_config("adamw"), {cut}, rounding, 3);
-    for (int i = 0; i < 8; ++i) {
-      if (i == 4) {
-        cut.tensor.detach().copy_(whole.tensor.detach());
-        std::map<std::string, at::Tensor> state = second->state();
-        for (const auto& [name, tensor] : first->state()) state.at(name).copy_(tensor);
-        second->resume_at(4);
+  for (const char* const row : {"adamw", "soap"}) {
+    recipe::Optimizer config = rounded_config(row);
+    if (config.options.contains("frequency")) config.options["frequency"] = std::int64_t{2};
+    for (const Rounding rounding : {Rounding::kStochastic, Rounding::kKahan}) {
+      const NamedParameter whole = rounded_parameter("w", {16, 32}),
+                           cut = rounded_parameter("w", {16, 32});
+      const auto first = make_bf16_optimizer(config, {whole}, rounding, 3);
+      const auto second = make_bf16_optimizer(config, {cut}, rounding, 3);
+      const at::Tensor slope = at::arange(512, at::kFloat).view({16, 32}).sin();
+      for (int i = 0; i < 8; ++i) {
+        if (i == 3) {
+          cut.tensor.detach().copy_(whole.tensor.detach());
+          std::map<std::string, at::Tensor> state = second->state();
+          for (const auto& [name, tensor] : first->state()) state.at(name).copy_(tensor);
+          second->resume_at(3);
+        }
+        const at::Tensor gradient = (slope * (0.25 * i + 0.1)).to(at::kBFloat16);
+        whole.tensor.mutable_grad() = gradient.clone();
+        first->step(1e-3);
+        if (i < 3) continue;
+        cut.tensor.mutable_grad() = gradient.clone();
+        second->step(1e-3);
       }
-      give_gradient(whole, 0.25 * i + 0.1);
-      first->step(1e-3);
-      if (i < 4) continue;
-      give_gradient(cut, 0.25 * i + 0.1);
-      second->step(1e-3);
+      CAPTURE(row);
+      CHECK((at::equal(whole.tensor.detach(), cut.tensor.detach())));
     }
-    CHECK((at::equal(whole.tensor.detach(), cut.tensor.detach())));
   }
+}
+
+TEST_CASE("a weight decay that is set reaches the weights") {
+  recipe::Optimizer config = rounded_config("sgd");
+  config.weight_decay_end = 0.5;
+  const NamedParameter weight = rounded_parameter("w", {2, 2});
+  const auto optimizer = make_bf16_optimizer(config, {weight}, Rounding::kKahan, 1);
+  optimizer->set_weight_decay(0.5);
+  give_gradient(weight, 0);
+  optimizer->step(0.5);
+  CHECK(mean_weight(weight) == 0.75);  // 1 - 0.5 * 0.5
+}
+
+TEST_CASE("between steps there is no more memory than the same optimizer of fp32 weights has") {
+  const auto bytes_after = [](bool in_bf16, int steps) {
+    NamedParameter weight = rounded_parameter("w", {64, 64});
+    if (!in_bf16) weight.tensor = at::ones({64, 64}).requires_grad_(true);
+    give_gradient(weight, 0.5);
+    const auto meter = std::make_shared<units::MemoryMeter>(at::kCPU);
+    const units::MemoryWatch watch(meter);
+    const auto optimizer =
+        in_bf16 ? make_bf16_optimizer(rounded_config("adamw"), {weight}, Rounding::kStochastic, 1)
+                : make_optimizer(rounded_config("adamw"), {weight});
+    for (int i = 0; i < steps; ++i) optimizer->step(1e-3);
+    return meter->live().total();
+  };
+  for (const int steps : {0, 1, 2}) CHECK(bytes_after(true, steps) == bytes_after(false, steps));
 }
 
 TEST_CASE("weights of fp32 among them are updated as without it") {

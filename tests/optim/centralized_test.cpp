@@ -4,6 +4,7 @@
 
 #include "lib/core/error.h"
 #include "lib/optim/optimizer.h"
+#include "lib/recipe/lists.h"
 
 namespace {
 
@@ -36,6 +37,31 @@ TEST_CASE("the gradient of each output loses its mean, that of a bias stays") {
   CHECK((at::equal(weight.detach().flatten(), expected)));
   CHECK((at::equal(kernel.detach().flatten(), expected)));
   CHECK((at::equal(bias.detach(), -numbers)));
+}
+
+TEST_CASE("what else is asked of an optimizer reaches the one behind") {
+  for (const char* const row : {"soap", "schedule_free_adamw"}) {
+    CAPTURE(row);
+    recipe::Optimizer config;
+    recipe::choose(config, *recipe::optimizers().find(row));
+    if (config.options.contains("frequency")) config.options["frequency"] = std::int64_t{2};
+    recipe::Optimizer centralized = config;
+    centralized.centralize_gradients = true;
+    // Gradients without a mean, which centralizing leaves as they are.
+    const at::Tensor turns = at::tensor({1.0F, -1.0F, 2.0F, -2.0F});
+    const auto after = [&](const recipe::Optimizer& made_of) {
+      const at::Tensor weight = with_gradient({2, 2}, turns);
+      const auto optimizer = optim::make_optimizer(made_of, {{"weight", weight}});
+      optimizer->resume_at(1);
+      for (int step = 0; step < 2; ++step) {
+        weight.mutable_grad() = (step + 1) * turns.roll(2 * step).view({2, 2});
+        optimizer->step(0.1);
+      }
+      const auto evaluated = optimizer->evaluation_weights();
+      return evaluated.empty() ? weight.detach() : evaluated.at("weight");
+    };
+    CHECK((at::equal(after(centralized), after(config))));
+  }
 }
 
 TEST_CASE("a piece of a tensor is refused: its mean is not known") {

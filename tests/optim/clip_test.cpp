@@ -72,6 +72,15 @@ TEST_CASE("a unit's gradient is limited by its weights, in place, but not the he
   CHECK(head.grad()[0][0].item<double>() == 3);
 }
 
+TEST_CASE("a vector is one unit") {
+  const at::Tensor bias = at::full({4}, 2.0).requires_grad_(true);
+  bias.mutable_grad() = at::tensor({6.0F, 0.0F, 0.0F, 8.0F});
+  optim::clip_grad_adaptive({{.name = "bias", .tensor = bias}}, 0.1);
+  // Norms of 4 and 10: 10 becomes 0.1 * 4.
+  CHECK(bias.grad()[0].item<double>() == doctest::Approx(6 * 0.4 / 10));
+  CHECK(bias.grad()[3].item<double>() == doctest::Approx(8 * 0.4 / 10));
+}
+
 TEST_CASE("a recipe limits by one of them") {
   const auto clipped = [](const recipe::Clip& limits) {
     const at::Tensor p = at::full({1, 2}, 3.0).requires_grad_(true);

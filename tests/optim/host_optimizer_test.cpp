@@ -1,7 +1,9 @@
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 #include <doctest/doctest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/optim/optimizer.h"
@@ -98,10 +100,70 @@ TEST_CASE("a state that is filled in goes on where it was taken") {
   }
 }
 
-TEST_CASE("a parameter without a gradient is named") {
+TEST_CASE("a parameter without a gradient is named, also where it had one before") {
   const ThreeParameters parameters;
   const auto optimizer = optim::make_host_optimizer(optimizer_named("sgd"), parameters.all);
-  CHECK_THROWS_WITH(optimizer->step(0.1),
-                    "optimizer: parameter a has no gradient\n"
-                    "  every parameter of a model must take part in its forward");
+  const auto check = [&] {
+    CHECK_THROWS_WITH(optimizer->step(0.1),
+                      "optimizer: parameter a has no gradient\n"
+                      "  every parameter of a model must take part in its forward");
+  };
+  check();
+  parameters.draw_gradients(1);
+  optimizer->step(0.1);
+  parameters.all[0].tensor.mutable_grad().reset();
+  check();
+}
+
+TEST_CASE("before the first step the weights to evaluate are made of those that were put in") {
+  const ThreeParameters parameters;
+  const auto optimizer =
+      optim::make_host_optimizer(optimizer_named("schedule_free_adamw"), parameters.all);
+  parameters.all[1].tensor.detach().fill_(3);
+  const auto weights = optimizer->evaluation_weights();
+  REQUIRE(weights.size() == 3);
+  CHECK(at::equal(weights.at("b"), at::full({5}, 3.0)));
+}
+
+TEST_CASE("weight decay and the number of tried steps reach the optimizer on the host") {
+  recipe::Optimizer config = optimizer_named("soap");
+  config.options.at("frequency") = std::int64_t{2};
+  config.weight_decay_end = 0.5;
+  const ThreeParameters plain, hosted;
+  const auto beside = optim::make_optimizer(config, plain.all);
+  const auto on_host = optim::make_host_optimizer(config, hosted.all);
+  for (optim::Optimizer* const one : {beside.get(), on_host.get()}) {
+    one->set_weight_decay(0.3);
+    one->resume_at(1);
+  }
+  for (std::uint64_t step = 0; step < 2; ++step) {  // the first one renews soap's bases
+    plain.draw_gradients(step);
+    hosted.draw_gradients(step);
+    beside->step(0.1);
+    on_host->step(0.1);
+  }
+  for (std::size_t i = 0; i < plain.all.size(); ++i) {
+    CHECK(at::equal(plain.all[i].tensor, hosted.all[i].tensor));
+  }
+}
+
+int copies_made = 0;
+
+TEST_CASE("a step takes the gradients and gives the weights back, and copies nothing else") {
+  const ThreeParameters parameters;
+  const auto optimizer = optim::make_host_optimizer(optimizer_named("sgd"), parameters.all);
+  const auto copies_of_step = [&] {
+    parameters.draw_gradients(1);
+    copies_made = 0;
+    const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(
+        [](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
+          copies_made += std::string_view(function.name()) == "aten::copy_" ? 1 : 0;
+          return nullptr;
+        }));
+    optimizer->step(0.1);
+    at::removeCallback(handle);
+    return copies_made;
+  };
+  CHECK(copies_of_step() == 9);  // the first step takes the weights too
+  CHECK(copies_of_step() == 6);
 }

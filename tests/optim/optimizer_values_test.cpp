@@ -110,6 +110,14 @@ const std::vector<KnownSteps> kKnownSteps{
      {{"max_dim", std::int64_t{6}}, {"frequency", std::int64_t{8}}},
      false,
      {0.380745, -0.367043, 0.770951, 0.212053, 0.280469, -0.376146}},
+    {"soap no side",  // before its first renewal soap is the same
+     {{"max_dim", std::int64_t{1}}, {"frequency", std::int64_t{1}}},
+     false,
+     {0.380745, -0.367043, 0.770951, 0.212053, 0.280469, -0.376146}},
+    {"soap often",
+     {{"frequency", std::int64_t{2}}},
+     false,
+     {0.384536, -0.360939, 0.76388, 0.216899, 0.280469, -0.376146}},
     {"lion_8bit",
      {{"min_8bit_size", std::int64_t{0}}},
      false,
@@ -156,6 +164,26 @@ TEST_CASE("eight steps of every optimizer give the numbers of its source") {
             doctest::Approx(known.values[i]).epsilon(2e-5));
     }
   }
+}
+
+// The weights z that take the steps go down by the learning rate each time, as the gradient stays:
+// to 0.9 and 0.8. Their mean x is 0.85, and gradients are taken at x + 0.1 (z - x), beta1 being
+// 0.9.
+TEST_CASE("schedule_free_adamw evaluates the mean of the weights that take its steps") {
+  recipe::Optimizer config;
+  recipe::choose(config, *recipe::optimizers().find("schedule_free_adamw"));
+  config.options.at("beta1") = 0.9;
+  const at::Tensor weight = at::ones({2, 2}).requires_grad_();
+  const auto optimizer = make_optimizer(config, {{"weight", weight}});
+  for (int step = 0; step < 2; ++step) {
+    weight.mutable_grad() = at::full({2, 2}, 0.5);
+    optimizer->step(0.1);
+  }
+  const auto evaluated = optimizer->evaluation_weights();
+  REQUIRE(evaluated.size() == 1);
+  CHECK(evaluated.at("weight")[0][0].item<double>() == doctest::Approx(0.85).epsilon(1e-5));
+  CHECK(weight[0][0].item<double>() == doctest::Approx(0.845).epsilon(1e-5));
+  CHECK((at::equal(optimizer->state().at("y/weight"), weight.detach())));
 }
 
 }  // namespace scaletrain::optim

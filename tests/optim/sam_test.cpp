@@ -41,6 +41,20 @@ TEST_CASE("adaptive: each weight moves in proportion to its size") {
   CHECK(a[1].item<double>() == doctest::Approx(0.9));   // 0.5 + 0.5 * 8 / 10
 }
 
+TEST_CASE("the weights come back to where they were before the last ascent") {
+  const at::Tensor a = leaf({1, 2}, {3, 4});
+  optim::Sam sam({.rho = 0.5}, {{.name = "a", .tensor = a}});
+  a.detach().fill_(7);  // by the optimizer
+  sam.ascend(at::full({}, 5.0, at::kDouble));
+  sam.descend();
+  CHECK(at::equal(a.detach(), at::full({2}, 7.0)));
+}
+
+TEST_CASE("without parameters nothing moves") {
+  optim::Sam sam({.rho = 0.5}, {});
+  CHECK_NOTHROW(sam.ascend(at::zeros({}, at::kDouble)));
+}
+
 TEST_CASE("it only queues work, and what is not finite comes back too") {
   const at::Tensor a = leaf({1, 2}, {HUGE_VAL, 1});
   optim::Sam sam({.rho = 1}, {{.name = "a", .tensor = a}});
