@@ -179,7 +179,7 @@ class Loader {
     } else {
       misshapen_.add(fmt::format("{}: {} instead of {}", name, shape_text(source.shape),
                                  shape_text(target.sizes())));
-      return;
+      return;  // and all of it is refused
     }
     matches_.emplace(name, found);
   }
