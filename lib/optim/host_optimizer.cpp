@@ -22,8 +22,6 @@ class HostOptimizer : public Optimizer {
   HostOptimizer(const recipe::Optimizer& config, std::vector<NamedParameter> parameters)
       : device_(device_of(parameters)), parameters_(std::move(parameters)), twins_(parameters_) {
     for (NamedParameter& twin : twins_) twin.tensor = twin_of(twin.tensor);
-    copy_weights(parameters_, twins_);
-    settle();
     inner_ = make_optimizer(config, twins_);
   }
 

@@ -44,6 +44,8 @@ TEST_CASE("what begins as zeros is zeros") {
     const Coded coded = codes.zeros(at::zeros({3, 100}), 0);
     CHECK(coded.scales.numel() == 2);  // 300 numbers
     CHECK((at::equal(codes.decode(coded, 0), at::zeros({3, 100}))));
+    coded.scales.fill_(1);
+    CHECK((at::equal(codes.decode(coded, 0), at::zeros({3, 100}))));
     CHECK((at::equal(there_and_back(at::zeros({3, 100}), has_signs), at::zeros({3, 100}))));
   }
 }

@@ -55,6 +55,17 @@ TEST_CASE("AdamW's own peak goes the way of the schedule of lr") {
   CHECK((at::allclose((bias.tensor.detach() - 1).abs(), at::full({2}, 0.01))));
 }
 
+TEST_CASE("a tall matrix goes the way of its transpose") {
+  recipe::Optimizer config = chosen("muon");
+  config.options.at("adjust_lr_fn") = std::string("match_rms_adamw");  // the same for both
+  const NamedParameter wide = named("wide", {2, 4});
+  NamedParameter tall = named("tall", {4, 2});
+  tall.tensor.mutable_grad() = wide.tensor.grad().t().contiguous();
+  optim::make_optimizer(config, {wide, tall})->step(0.1);
+  CHECK((at::allclose(tall.tensor.detach(), wide.tensor.detach().t(), 1e-3)));
+  CHECK_FALSE((at::allclose(wide.tensor.detach(), at::ones({2, 4}), 1e-2)));
+}
+
 TEST_CASE("a model without a hidden matrix is refused") {
   NamedParameter matrix = named("head.weight", {2, 2});
   matrix.hidden = false;

@@ -229,6 +229,9 @@ TEST_CASE("state is complete before the first step and named after its parameter
   };
   CHECK(names(sgd(0.9)) == "momentum_buffer/bias momentum_buffer/weight ");
   CHECK(names(adamw()) == "exp_avg/bias exp_avg/weight exp_avg_sq/bias exp_avg_sq/weight step ");
+  recipe::Optimizer lion;
+  recipe::choose(lion, *recipe::optimizers().find("lion"));
+  CHECK((Training(lion).optimizer->state().at("step").scalar_type() == at::kDouble));
 }
 
 TEST_CASE("a gradient in another memory layout updates the right elements") {

@@ -17,14 +17,16 @@ recipe::Optimizer changing(const recipe::Row& row, double weight_decay) {
   return config;
 }
 
-// The weights after a step: a matrix, one with a weight decay of its own, and a bias.
+// The weights after two steps: a matrix, one with a weight decay of its own, a bias, and the head.
 std::vector<at::Tensor> stepped(const recipe::Optimizer& config, std::optional<double> set) {
-  std::vector<at::Tensor> tensors{at::full({2, 2}, 2.0), at::full({2, 2}, 2.0), at::full({2}, 2.0)};
+  std::vector<at::Tensor> tensors{at::full({2, 2}, 2.0), at::full({2, 2}, 2.0), at::full({2}, 2.0),
+                                  at::full({2, 2}, 2.0)};
   for (at::Tensor& tensor : tensors) tensor.requires_grad_(true);
   const auto optimizer = make_optimizer(
       config, {{.name = "matrix", .tensor = tensors[0], .hidden = true},
                {.name = "own", .tensor = tensors[1], .weight_decay = 0.05, .hidden = true},
-               {.name = "bias", .tensor = tensors[2], .hidden = true}});
+               {.name = "bias", .tensor = tensors[2], .hidden = true},
+               {.name = "head", .tensor = tensors[3], .hidden = false}});
   if (set) optimizer->set_weight_decay(*set);
   for (int step = 0; step < 2; ++step) {
     for (at::Tensor& tensor : tensors) {
@@ -49,6 +51,7 @@ TEST_CASE(
       for (std::size_t i = 0; i < set.size(); ++i) CHECK((at::equal(set[i], from_start[i])));
       const auto unset = stepped(low, std::nullopt);
       CHECK_FALSE((at::equal(set[0], unset[0])));
+      CHECK_FALSE((at::equal(set[3], unset[3])));
       CHECK((at::equal(set[1], unset[1])));  // its own stays
       CHECK((at::equal(set[2], unset[2])));  // a bias has none
     }

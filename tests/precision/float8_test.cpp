@@ -58,6 +58,8 @@ TEST_CASE("a value is rounded by the part of itself that the format's fraction l
       // The largest magnitude is the format's.
       const double top = format.type == at::kFloat8_e4m3fn ? 448 : 57344;
       CHECK(quantised.values.to(at::kFloat).abs().amax().item<double>() == top);
+      CHECK(quantised.scales.max().item<double>() ==
+            doctest::Approx(matrix.abs().max().item<double>() / top).epsilon(1e-6));
     }
   }
 }
@@ -127,6 +129,28 @@ TEST_CASE("what is simulated is the product of the rounded matrices") {
                      w = dequantised(quantise(weight, at::kFloat8_e4m3fn, scaling));
     const at::Tensor found = float8_linear(input, weight, {}, in_fp32(scaling));
     CHECK(at::allclose(found, at::mm(x, w.t()), 1e-5, 1e-6));
+  }
+}
+
+TEST_CASE("gradients are the products of the rounded matrices, by the factors that are asked for") {
+  at::manual_seed(8);
+  const at::Tensor input = spread_matrix(16, 8).requires_grad_(true),
+                   weight = spread_matrix(32, 8).requires_grad_(true),
+                   upper = spread_matrix(16, 32);
+  for (const Scaling scaling : {Scaling::kTensorwise, Scaling::kRowwise}) {
+    const auto rounded = [scaling](const at::Tensor& matrix, at::ScalarType format) {
+      return dequantised(quantise(matrix.detach(), format, scaling));
+    };
+    for (const at::Tensor& one : {input, weight}) one.mutable_grad().reset();
+    float8_linear(input, weight, {}, in_fp32(scaling)).backward(upper);
+    CHECK(at::allclose(
+        input.grad(),
+        at::mm(rounded(upper, at::kFloat8_e5m2), rounded(weight.t(), at::kFloat8_e4m3fn).t()), 1e-5,
+        1e-9));
+    CHECK(at::allclose(
+        weight.grad(),
+        at::mm(rounded(upper.t(), at::kFloat8_e5m2), rounded(input.t(), at::kFloat8_e4m3fn).t()),
+        1e-5, 1e-9));
   }
 }
 

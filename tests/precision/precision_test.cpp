@@ -11,6 +11,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/precision/float8.h"
 #include "lib/recipe/lists.h"
 
 namespace {
@@ -238,6 +239,51 @@ TEST_CASE("bf16_pure has bf16 parameters with gradients of bf16, and losses in f
   CHECK((loss.scalar_type() == at::kFloat));
   pure->scale(loss).backward();
   CHECK((weight.grad().scalar_type() == at::kBFloat16));
+}
+
+TEST_CASE("bf16_pure says where its steps are slow") {
+  const auto said = [](const precision::Hardware& hardware) {
+    std::string text;
+    core::set_warning_listener([&](const std::string& line) { text += line; });
+    make("bf16_pure", hardware);
+    core::set_warning_listener({});
+    return text;
+  };
+  CHECK(
+      said(cpu(false)) ==
+      "warning: this CPU has no fast bf16: the weights are bf16 all the same, and steps are slow");
+  CHECK(
+      said(gpu(75)) ==
+      "warning: this GPU has no fast bf16: the weights are bf16 all the same, and steps are slow");
+  CHECK(said(cpu(true)).empty());
+  CHECK(said(gpu(80)).empty());
+}
+
+TEST_CASE("without gradients there is nothing to divide by the loss scale") {
+  CHECK_NOTHROW(make("fp16")->unscale({}));
+}
+
+TEST_CASE("fp8 multiplies by the recipe's factors, in bf16 where that is quick") {
+  at::manual_seed(1);
+  // Rows of different sizes, so that one factor for all of them rounds otherwise.
+  const at::Tensor input =
+                       at::randn({4, 16}) * at::tensor({1.0F, 1e-3F, 1e-4F, 1e-5F}).view({4, 1}),
+                   weight = at::randn({16, 16}), bias = at::randn({16});
+  for (const bool rowwise : {false, true}) {
+    for (const bool avx512 : {false, true}) {
+      recipe::Component config = config_of("fp8");
+      config.options["scaling"] = std::string(rowwise ? "rowwise" : "tensorwise");
+      const auto fp8 = precision::make_precision(config, cpu(avx512));
+      const precision::Float8 how{
+          .scaling = rowwise ? precision::Scaling::kRowwise : precision::Scaling::kTensorwise,
+          .result = avx512 ? at::kBFloat16 : at::kFloat,
+          .simulated = true};
+      const at::Tensor found = fp8->linear_product()(input, weight, bias);
+      REQUIRE(found.defined());
+      CHECK((found.scalar_type() == how.result));
+      CHECK((at::equal(found, precision::float8_linear(input, weight, bias, how))));
+    }
+  }
 }
 
 TEST_CASE("every row of precisions.def makes a precision that multiplies") {
