@@ -150,7 +150,7 @@ class MovedTensor : public SavedVariableHooks {
     block_ = pass_->move(tensor);
     if (block_ == nullptr) {
       kept_ = tensor.detach();
-      return;
+      return;  // with its own layout
     }
     options_ = tensor.options();
     offset_ = tensor.storage_offset();

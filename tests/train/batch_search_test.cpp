@@ -1,9 +1,17 @@
 #include "lib/train/batch_search.h"
 
+#include <ATen/ATen.h>
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -38,6 +46,58 @@ recipe::Recipe automatic(const testing::TinyRun& tiny, std::int64_t memory_mb) {
 std::unique_ptr<Run> found_run(const recipe::Recipe& recipe, const core::WorkerEnv& env) {
   return build_run(recipe, env, std::nullopt, {}, nn::built_in_factories(),
                    [&](Run& run) { choose_per_device(run, env, nn::built_in_factories()); });
+}
+
+int most_samples = 0;  // that the model below has memory for
+
+// Runs out of memory, or of something else where `most_samples` is below 0.
+class Limited : public nn::Model {
+ public:
+  Limited() : weight_(register_parameter("weight", at::zeros({3, 3 * 8 * 8}))) {}
+  std::vector<units::Unit> units() override {
+    return {unit("all", {""}, [this](units::Flow flow, const units::Context&) -> units::Flow {
+      if (most_samples < 0) throw std::runtime_error("its own");
+      if (flow[0].size(0) > most_samples) C10_THROW_ERROR(OutOfMemoryError, "there is no more");
+      return {flow[0].flatten(1).matmul(weight_.t())};
+    })};
+  }
+  void initialise(const std::string& /*name*/, const at::Tensor& logical,
+                  at::Generator /*generator*/) const override {
+    logical.zero_();
+  }
+
+ private:
+  at::Tensor weight_;
+};
+
+const nn::Factories& limited_models() {
+  static const nn::Factories models = [] {
+    nn::Factories result("model");
+    result.add("mlp", [](const recipe::Model&, std::int64_t) -> std::shared_ptr<nn::Model> {
+      return std::make_shared<Limited>();
+    });
+    return result;
+  }();
+  return models;
+}
+
+// A rank that looks for its batch before anything else is built.
+struct Looking {
+  Looking(const recipe::Recipe& recipe, const core::WorkerEnv& env) {
+    run.recipe = recipe;
+    run.group = std::make_unique<dist::Group>(env, at::kCPU, std::chrono::seconds(30));
+    run.mesh = std::make_unique<dist::Mesh>(*run.group, core::MeshPlan(env.world_size));
+    choose_per_device(run, env, limited_models());
+  }
+
+  Run run;
+};
+
+recipe::Recipe automatic_mlp(const testing::TinyRun& tiny, int global,
+                             std::vector<std::string> changes = {}) {
+  changes.push_back(
+      fmt::format(R"(batch={{"per_device": "auto", "global": {}, "memory_mb": 1000}})", global));
+  return tiny.recipe(changes);
 }
 
 std::string megabytes_of(const recipe::Recipe& recipe) {
@@ -95,7 +155,76 @@ TEST_CASE("where nothing ends the search, or nothing fits, that is an error") {
         "  add \"memory_mb\": N, what the tensors of a rank may take");
   CHECK(error_of(automatic(tiny, 1))
             .starts_with("/batch/per_device: not even a step of 1 samples at a time fits: it "
-                         "takes "));
+                         "takes 1."));
+}
+
+TEST_CASE("memory that runs out ends the search, on the rank that has least for all ranks") {
+  const testing::TinyRun tiny;
+  const auto log_of = [&](int most) {
+    return testing::logged_apart([&] {
+      most_samples = most;
+      Looking(automatic_mlp(tiny, 12), {});
+    });
+  };
+  CHECK(log_of(2) ==
+        "batch.per_device is 2 of 12: a step takes 0.0 MB, and batch.memory_mb allows 1000\n");
+  CHECK(log_of(0).starts_with(
+      "error: /batch/per_device: not even a step of 1 samples at a time fits: it takes more than "
+      "there is\n"));
+  CHECK(log_of(-1) == "error: its own");
+  const auto results = testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+    most_samples = env.rank == 0 ? 6 : 2;
+    const std::string path = tiny.path(fmt::format("log-{}", env.rank));
+    dup2(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), STDERR_FILENO);
+    const Looking rank(automatic_mlp(tiny, 12), env);
+    return fmt::format("{} {}", rank.run.state.auto_per_device,
+                       std::filesystem::file_size(path) > 0 ? "said" : "silent");
+  });
+  CHECK(results[0].text == "2 said");
+  CHECK(results[1].text == "2 silent");
+}
+
+TEST_CASE("a trial reads the training set alone, and no more of it than a step does") {
+  const testing::TinyRun tiny;
+  const recipe::Recipe recipe =
+      automatic_mlp(tiny, 24,
+                    {"data.val.shards=" + tiny.path("no-val.tar"),  // of 24 samples
+                     "data.test.shards=" + tiny.path("no-test.tar"),
+                     "data.extra.more.shards=" + tiny.path("no-more.tar")});
+  CHECK(testing::logged_apart([&] {
+          most_samples = 24;
+          Looking(recipe, {});
+        }) ==
+        "batch.per_device is 24 of 24: a step takes 0.0 MB, and batch.memory_mb allows 1000\n");
+}
+
+TEST_CASE("a global batch that ranks cannot share, or that has no pairs to mix, is an error") {
+  const testing::TinyRun tiny;
+  CHECK(testing::logged_apart([&] { Looking(automatic_mlp(tiny, 3, {"mix.mixup=0.2"}), {}); }) ==
+        "error: /batch/global: 3 gives 1 ranks no micro-batch that the model can train on, or of "
+        "pairs\n  use a multiple of 2");
+  for (const auto& result : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+         most_samples = 24;
+         Looking(automatic_mlp(tiny, 13), env);
+         return std::string("found");
+       })) {
+    CHECK(result.text.starts_with("/batch/global: 13 is not a multiple of 2 ranks"));
+  }
+}
+
+TEST_CASE("it is said what was found takes, and what a larger one would") {
+  const testing::TinyRun tiny;
+  const std::string log = testing::logged_apart([&] { found_run(automatic(tiny, 4), {}); });
+  CAPTURE(log);
+  int chosen = 0, next = 0;
+  double takes = 0, would_take = 0;
+  REQUIRE(std::sscanf(log.c_str(),
+                      "batch.per_device is %d of 12: a step takes %lf MB, one of %d samples %lf "
+                      "MB, and batch.memory_mb allows 4",
+                      &chosen, &takes, &next, &would_take) == 4);
+  CHECK(takes <= 4);
+  CHECK(would_take > 4);
+  CHECK(next > chosen);
 }
 
 TEST_CASE("what takes steps only has nothing to find a batch by") {
@@ -117,6 +246,7 @@ TEST_CASE("the search doubles until something does not fit, and halves what is l
   CHECK(found(divisors, 3) == "3: 1 2 4 3");
   CHECK(found(divisors, 1) == "1: 1 2");
   CHECK(found(divisors, 0) == "0: 1");
+  CHECK(found({1, 2, 3, 4, 5, 6, 7, 8, 9}, 5) == "5: 1 2 4 8 6 5");
   CHECK(found({}, 5) == "0:");
   CHECK(found({7}, 7) == "7: 7");
 }

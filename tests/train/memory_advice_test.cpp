@@ -61,6 +61,11 @@ TEST_CASE("a language model's loss may take chunks") {
         Lines{R"(112.0 MB: "loss": {"name": "cross_entropy", "chunk": 40})"});
 }
 
+TEST_CASE("of a model of which nothing is known no units run again") {
+  const testing::TinyRun tiny;
+  CHECK(memory_advice(tiny.recipe({"batch.per_device=3"}), {.per_device = 3}, {}).empty());
+}
+
 TEST_CASE("a run's memory is that of its tensors, and of what was measured") {
   const testing::TinyRun tiny;
   CHECK(testing::said_apart([&] {

@@ -288,6 +288,74 @@ TEST_CASE("fp8 is for hidden layers that it fits and the recipe does not keep") 
   CHECK(error_with("", 12) == kNone);
 }
 
+// A module with running statistics keeps its weights; one that only counts does not.
+TEST_CASE("a buffer of floats alone keeps a module's weights as they are") {
+  class Buffered : public nn::Model {
+   public:
+    explicit Buffered(const at::Tensor& buffer) {
+      register_parameter("weight", at::zeros({2}));
+      register_buffer("buffer", buffer);
+    }
+    std::vector<units::Unit> units() override { return {}; }
+  };
+  recipe::Component config;
+  choose(config, *recipe::precisions().find("bf16_pure"));
+  const auto pure = precision::make_precision(config, {.device = at::kCPU, .avx512 = true});
+  const auto type_with = [&](const at::Tensor& buffer) {
+    const auto model = std::make_shared<Buffered>(buffer);
+    convert_weights(*model, *pure);
+    return model->parameters()[0].scalar_type();
+  };
+  CHECK((type_with(at::zeros({2})) == at::kFloat));
+  CHECK((type_with(at::zeros({}, at::kLong)) == at::kBFloat16));
+}
+
+TEST_CASE("fp8 changes what hidden layers give, and no others") {
+  const testing::TinyRun tiny;
+  const auto output_with = [&](const std::string& precision_keys) {
+    return testing::said_apart([&] {
+      const recipe::Recipe recipe =
+          tiny.recipe({R"(model={"name": "mlp", "num_classes": 3, "hidden": 16, "layers": 3})",
+                       "precision=" + precision_keys});
+      const auto model = nn::make_model(recipe.model, recipe.data.image_size, 1);
+      set_linear_products(*model, *precision::make_precision(recipe.precision, {}),
+                          recipe.precision);
+      at::manual_seed(1);
+      const at::Tensor input = at::randn({4, 3, 8, 8});
+      return fmt::format(
+          "{:a}",
+          units::run(model->units(), {input}, {}).front().to(at::kDouble).sum().item<double>());
+    });
+  };
+  const std::string plain = output_with(R"("fp32")");
+  CHECK(!plain.empty());
+  CHECK(output_with(R"({"name": "fp8", "simulate": true})") != plain);
+}
+
+TEST_CASE("the recipe says where an optimizer is, and how bf16 weights are rounded") {
+  const testing::TinyRun tiny;
+  // Whether a step leaves the gradient to the optimizer in the host's memory, and the state's
+  // names.
+  const auto made = [&](const std::string& change, at::ScalarType type) {
+    const at::Tensor weight = at::ones({2, 2}, type).requires_grad_(true);
+    weight.mutable_grad() = at::arange(4, type).view({2, 2});
+    const auto optimizer = make_optimizer(
+        tiny.recipe({"optimizer.centralize_gradients=true", change}), {{"w", weight}});
+    REQUIRE(optimizer);
+    optimizer->step(0.1);
+    std::string text = at::equal(weight.grad(), at::arange(4, type).view({2, 2})) ? "kept" : "used";
+    for (const auto& item : optimizer->state()) text += " " + item.first;
+    return text;
+  };
+  CHECK(made("seed=1", at::kFloat) == "used momentum_buffer/w");
+  CHECK(made("offload.activations=true", at::kFloat) == "used momentum_buffer/w");
+  CHECK(made("offload.optimizer=true", at::kFloat) == "kept momentum_buffer/w");
+  CHECK(made(R"(precision={"name": "bf16_pure", "update": "kahan"})", at::kBFloat16) ==
+        "kept kahan/w momentum_buffer/w");
+  CHECK(made(R"(precision={"name": "bf16_pure", "update": "stochastic"})", at::kBFloat16) ==
+        "kept momentum_buffer/w");
+}
+
 TEST_CASE("bf16_pure makes weights bf16 but for BatchNorm's, and saves them so") {
   const testing::TinyRun tiny;
   const std::string said = testing::said_apart([&] {

@@ -1,9 +1,12 @@
 #include "lib/train/recompute_choice.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -93,6 +96,51 @@ TEST_CASE("a checkpoint's choice is taken where the budget is the same and the u
   CHECK(chosen(1000, {second}) == "1000 " + second);
   CHECK(chosen(1000, {"not_there"}) == "1000 ");  // measured anew: nothing has to run again
   CHECK(chosen(999, {second}) == "1000 ");
+}
+
+TEST_CASE("rank 0 says which units run again, and what cannot be kept to") {
+  const testing::TinyRun tiny;
+  const auto log_of = [&](std::int64_t megabytes) {
+    return testing::logged_apart(
+        [&] { build_run(with_budget(tiny, megabytes), {}, std::nullopt, {}); });
+  };
+  const std::string none = log_of(1000);
+  CAPTURE(none);
+  CHECK(none.starts_with("recompute: 0 of "));
+  CHECK(none.find(" units run again: activations take ") != std::string::npos);
+  CHECK(none.find("warning") == std::string::npos);
+  const std::string all = log_of(1);
+  CAPTURE(all);
+  CHECK(all.find(" units run again, ") != std::string::npos);
+  CHECK(
+      all.ends_with("warning: /recompute/budget_mb: 1 cannot be kept to; make "
+                    "/batch/per_device smaller\n"));
+  const auto results = testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+    const std::string path = tiny.path(fmt::format("log-{}", env.rank));
+    dup2(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), STDERR_FILENO);
+    build_run(with_budget(tiny, 1000), env, std::nullopt, {})->mesh->end("end");
+    return std::string(std::filesystem::file_size(path) > 0 ? "said" : "silent");
+  });
+  CHECK(results[0].text == "said");
+  CHECK(results[1].text == "silent");
+}
+
+TEST_CASE("training begins with the batch that was measured") {
+  const testing::TinyRun tiny;
+  CHECK(testing::said_apart([&] {
+          const auto run = build_run(with_budget(tiny, 1000), {}, std::nullopt, {});
+          const data::Batch batch = *run->sets.train.stream->next();
+          return fmt::format("{} {}", batch.epoch, batch.position);
+        }) == "0 0");
+}
+
+TEST_CASE("a choice of units that the recipe makes itself stays") {
+  const testing::TinyRun tiny;
+  const auto of = [&](const std::vector<std::string>& changes) {
+    return parsed(testing::said_apart([&] { return step_of(tiny.recipe(changes), {}); }));
+  };
+  CHECK(of({testing::kVitChange, "batch.per_device=8", "recompute=all"}).megabytes <
+        0.6 * of({testing::kVitChange, "batch.per_device=8"}).megabytes);
 }
 
 TEST_CASE("without a budget nothing is measured or kept") {

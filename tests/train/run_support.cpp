@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <exception>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "lib/format/rgb8.h"
@@ -75,6 +78,21 @@ std::string lines(const std::filesystem::path& run) {
 
 std::string said_apart(const std::function<std::string()>& body) {
   return run_ranks({.world_size = 1}, [&](const core::WorkerEnv&) { return body(); })[0].text;
+}
+
+std::string logged_apart(const std::function<void()>& body) {
+  return said_apart([&] {
+    const test::TemporaryFolder folder;
+    const std::string path = folder.file("log");
+    dup2(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), STDERR_FILENO);
+    try {
+      body();
+    } catch (const std::exception& error) {
+      return fmt::format("error: {}", error.what());
+    }
+    std::ifstream log(path);
+    return std::string(std::istreambuf_iterator<char>(log), {});
+  });
 }
 
 }  // namespace scaletrain::testing

@@ -42,4 +42,7 @@ std::string lines(const std::filesystem::path& run);
 // What `body` says in a process of its own: it may start threads, the test process may not.
 std::string said_apart(const std::function<std::string()>& body);
 
+// What `body` writes to standard error, in a process of its own too; "error: TEXT" where it throws.
+std::string logged_apart(const std::function<void()>& body);
+
 }  // namespace scaletrain::testing
