@@ -52,6 +52,20 @@ TEST_CASE("what is in fp32 has the same bits where autocast asks for bf16") {
   CHECK(at::equal(output, expected));
 }
 
+TEST_CASE("RmsNorm of doubles, and of rows that do not lie side by side, is the same") {
+  torch::manual_seed(2);
+  RmsNorm norm(6, 1e-2);
+  norm.named_parameters()["weight"].detach().uniform_(0.5, 1.5);
+  const at::Tensor input = torch::randn({6, 5}).t();
+  CHECK(at::allclose(norm.forward(input), norm.forward(input.contiguous()), 1e-5, 1e-6));
+  norm.to(at::kDouble);
+  const at::Tensor doubles = torch::randn({3, 6}, at::kDouble);
+  const at::Tensor expected = doubles /
+                              (doubles.square().mean(-1, /*keepdim=*/true) + 1e-2).sqrt() *
+                              norm.named_parameters()["weight"];
+  CHECK(at::allclose(norm.forward(doubles), expected, 1e-12, 1e-12));
+}
+
 TEST_CASE("RmsNorm starts with weights of one, and has no bias") {
   const RmsNorm norm(3, 1e-5);
   CHECK(norm.named_parameters().size() == 1);
