@@ -75,10 +75,10 @@ TEST_CASE("gpt2 starts with deviations of 0.02, less where a block adds to the r
   recipe.options["dim"] = std::int64_t{64};
   const auto parameters = make_model(recipe, 0, 1)->named_parameters();
   const auto deviation = [&](const char* name) { return parameters[name].std().item<double>(); };
-  CHECK(deviation("h.0.attn.c_attn.weight") == doctest::Approx(0.02).epsilon(0.03));
+  CHECK(deviation("h.0.attn.c_attn.weight") == doctest::Approx(0.02).scale(0).epsilon(0.03));
   CHECK(deviation("h.1.mlp.c_proj.weight") ==
-        doctest::Approx(0.01).epsilon(0.03));  // / sqrt(2 * 2)
-  CHECK(deviation("h.1.attn.c_proj.weight") == doctest::Approx(0.01).epsilon(0.05));
+        doctest::Approx(0.01).scale(0).epsilon(0.03));  // / sqrt(2 * 2)
+  CHECK(deviation("h.1.attn.c_proj.weight") == doctest::Approx(0.01).scale(0).epsilon(0.05));
   CHECK(parameters["h.1.mlp.c_fc.bias"].abs().max().item<double>() == 0);
   CHECK(at::equal(parameters["ln_f.weight"], at::ones({64})));
 }
