@@ -16,11 +16,15 @@ recipe::BatchPlan plan_batch(const recipe::Recipe& recipe, int ranks) {
 
 std::string batch_text(const recipe::BatchPlan& plan, int ranks, const char* per_device,
                        const char* accumulate) {
+  const std::string grows =
+      plan.ramp ? fmt::format(", from {} on by {} over {} samples", plan.ramp->start,
+                              plan.ramp->increment, plan.ramp->samples)
+                : "";
   if (plan.per_device == 0) {
-    return fmt::format("{} over {} ranks, in micro-batches that fit", plan.global, ranks);
+    return fmt::format("{} over {} ranks, in micro-batches that fit{}", plan.global, ranks, grows);
   }
-  return fmt::format("{} = {}{} x {}{} x {} ranks", plan.global, plan.per_device, per_device,
-                     plan.accumulate, accumulate, ranks);
+  return fmt::format("{} = {}{} x {}{} x {} ranks{}", plan.global, plan.per_device, per_device,
+                     plan.accumulate, accumulate, ranks, grows);
 }
 
 bool batch_fits(const recipe::Recipe& recipe, int ranks) {

@@ -17,13 +17,45 @@ namespace {
                               kOtherCheckpoint);
 }
 
-void check_position(const TrainState& state, const std::string& place) {
+// Of a batch that grows: what all steps before have, and what those of this epoch may have.
+void check_ramp(const TrainState& state, const std::string& place) {
+  const std::optional<core::BatchRamp> ramp = ramp_of(state);
+  if (!ramp) refuse(state, &state.batch_ramp, place, "is not a list of 3 numbers");
+  const std::string why = core::BatchSizes::why_not(state.global_batch, *ramp);
+  if (!why.empty()) refuse(state, &state.batch_ramp, place, why);
+  std::int64_t most = 0;
+  const core::BatchSizes sizes(state.global_batch, ramp);
+  if (__builtin_mul_overflow(state.step, state.global_batch, &most) ||
+      sizes.samples_before(state.step) != state.samples) {
+    refuse(state, &state.samples, place,
+           fmt::format("is {}, which is not {} steps of a batch that grows from {} to {}",
+                       state.samples, state.step, ramp->start, state.global_batch));
+  }
+  const bool is_possible = state.step_in_epoch <= state.step && state.position <= state.samples &&
+                           state.position >= state.step_in_epoch * ramp->start &&
+                           state.position <= state.step_in_epoch * state.global_batch &&
+                           (state.set_samples == 0 || state.position < state.set_samples);
+  if (is_possible) return;
+  refuse(state, &state.position, place,
+         fmt::format("is {} after {} steps of an epoch of {} samples", state.position,
+                     state.step_in_epoch, state.set_samples));
+}
+
+void check_samples(const TrainState& state, const std::string& place) {
   std::int64_t trained = 0;
   if (__builtin_mul_overflow(state.step, state.global_batch, &trained) ||
       trained != state.samples) {
     refuse(state, &state.samples, place,
            fmt::format("is {}, which is not {} steps of {}", state.samples, state.step,
                        state.global_batch));
+  }
+}
+
+void check_position(const TrainState& state, const std::string& place) {
+  if (state.batch_ramp.empty()) {
+    check_samples(state, place);
+  } else {
+    check_ramp(state, place);
   }
   if (state.epoch > state.step) {
     refuse(state, &state.epoch, place,
@@ -34,7 +66,7 @@ void check_position(const TrainState& state, const std::string& place) {
            fmt::format("is {} after {} steps and {} epochs", state.step_in_epoch, state.step,
                        state.epoch));
   }
-  if (state.set_samples == 0 || state.global_batch == 0) return;
+  if (state.set_samples == 0 || state.global_batch == 0 || !state.batch_ramp.empty()) return;
   const std::int64_t steps_per_epoch = state.set_samples / state.global_batch;
   if (state.step_in_epoch >= steps_per_epoch) {
     refuse(state, &state.step_in_epoch, place,

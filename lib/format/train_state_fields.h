@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "lib/core/batch_sizes.h"
 
 namespace scaletrain::format {
 
@@ -22,6 +25,10 @@ struct TrainState {
   std::int64_t step_in_epoch = 0;  // of the next step
   std::int64_t samples = 0;        // trained so far, all ranks
   std::int64_t global_batch = 0;   // samples of a step; a resume needs the same
+  // Of a batch that grows to that: start, increment and samples (lib/core/batch_sizes.h), and the
+  // samples of the epoch that are trained; {} and 0 where every step has as many.
+  std::vector<std::int64_t> batch_ramp = {};
+  std::int64_t position = 0;
   std::uint64_t order_digest = 0;
   int order_version = 0;
   int random_version = 1;  // core::kRandomVersion; a writer that knew none had the first
@@ -70,6 +77,13 @@ struct TrainState {
   std::string device;  // "cpu" or the GPU's name
 };
 
+// Of a state whose batch grows, or has grown; nullopt: it is the same in all steps. Of what is read
+// from a file, after check_state().
+inline std::optional<core::BatchRamp> ramp_of(const TrainState& state) {
+  if (state.batch_ramp.size() != 3) return std::nullopt;
+  return core::BatchRamp{state.batch_ramp[0], state.batch_ramp[1], state.batch_ramp[2]};
+}
+
 // How a field is read.
 struct FieldRule {
   std::int64_t lowest = 0;  // of a whole number
@@ -85,6 +99,8 @@ void visit_fields(State& state, const Visit& visit) {
   visit("step_in_epoch", state.step_in_epoch, kAlways);
   visit("samples", state.samples, kAlways);
   visit("global_batch", state.global_batch, kAlways);
+  visit("batch_ramp", state.batch_ramp, FieldRule{.lowest = 1, .later = true});
+  visit("position", state.position, kLater);
   visit("order_digest", state.order_digest, kAlways);
   visit("order_version", state.order_version, kAlways);
   visit("random_version", state.random_version, FieldRule{.lowest = 1, .later = true});

@@ -34,6 +34,7 @@ std::string to_json_line(const TrainRecord& record, double time) {
       {"lr", record.lr}};
   if (record.weight_decay) line["weight_decay"] = *record.weight_decay;
   if (record.image_size) line["image_size"] = *record.image_size;
+  if (record.batch) line["batch"] = *record.batch;
   line["grad_norm"] = record.grad_norm;
   if (record.loss_scale) line["loss_scale"] = *record.loss_scale;
   line["samples_per_s"] = record.samples_per_s;

@@ -26,6 +26,7 @@ struct TrainRecord {
   double lr = 0;                                // of the first group
   std::optional<double> weight_decay = {};      // where it changes
   std::optional<std::int64_t> image_size = {};  // the same
+  std::optional<std::int64_t> batch = {};       // the same: samples of the step, of all ranks
   double grad_norm = 0;
   std::optional<double> loss_scale = {};  // of the step, where losses are scaled
   double samples_per_s = 0;               // all ranks, since the line before

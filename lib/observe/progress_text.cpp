@@ -20,6 +20,13 @@ struct Field {
 std::string epoch_text(std::int64_t step, ProgressGoal goal) {
   if (goal.steps_per_epoch <= 0) return "";
   // An epoch is counted from 1 for a person, and a step belongs to the epoch that it ends.
+  const auto growing_epoch = [&](std::int64_t done) {
+    return goal.growing->at(std::max<std::int64_t>(done, 1) - 1).epoch + 1;
+  };
+  if (goal.growing != nullptr) {
+    if (goal.total_steps <= 0) return fmt::format("epoch {}", growing_epoch(step));
+    return fmt::format("epoch {}/{}", growing_epoch(step), growing_epoch(goal.total_steps));
+  }
   const std::int64_t place = std::max<std::int64_t>(step + goal.epoch_shift, 1);
   const std::int64_t epoch = (place - 1) / goal.steps_per_epoch + 1;
   if (goal.total_steps <= 0) return fmt::format("epoch {}", epoch);

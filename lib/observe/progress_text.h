@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/step_plan.h"
 #include "lib/observe/metrics.h"
 
 namespace scaletrain::observe {
@@ -13,6 +14,8 @@ struct ProgressGoal {
   std::int64_t total_steps = 0;  // 0: not known (a length in minutes)
   std::int64_t steps_per_epoch = 0;
   std::int64_t epoch_shift = 0;  // steps and this: so many steps of epochs as they are now
+  // Of a batch that grows, where an epoch has more steps at first; outlives what has it.
+  const core::StepPlan* growing = nullptr;
 };
 
 // Where a run is; what is below 0 is not known yet and left out.

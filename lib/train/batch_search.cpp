@@ -28,7 +28,8 @@ recipe::Recipe trial_of(recipe::Recipe recipe, std::int64_t samples, int readers
   recipe.batch = {.per_device = samples,
                   .accumulate = std::min<std::int64_t>(micro_steps, 2),
                   .global = {},
-                  .memory_mb = {}};
+                  .memory_mb = {},
+                  .ramp = {}};
   recipe.data.val.reset();
   recipe.data.test.reset();
   recipe.data.extra.clear();
@@ -102,7 +103,9 @@ std::int64_t smallest_of_all(dist::Group& group, std::int64_t own) {
 }  // namespace
 
 std::vector<std::int64_t> batch_candidates(const recipe::Recipe& recipe, int readers) {
-  const std::int64_t of_a_rank = *recipe.batch.global / readers;
+  const std::optional<core::BatchRamp>& ramp = recipe.batch.ramp;
+  const std::int64_t of_a_rank =
+      (ramp ? recipe::part_of_all(*ramp) : *recipe.batch.global) / readers;
   std::vector<std::int64_t> result;
   for (std::int64_t samples = 1; samples <= of_a_rank; ++samples) {
     if (of_a_rank % samples != 0 || (recipe.mix && samples % 2 != 0)) continue;

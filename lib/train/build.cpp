@@ -87,7 +87,8 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.task = task::make_task(run.recipe, device);
   // Its threads decode while the rest is built.
   run.sets = open_sets(run.recipe, env, plan, device, *run.task, run.state, claims);
-  run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state);
+  run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state,
+                           run.sets.train.stream->growing());
   run.beat.set_total_steps(run.length.total_steps);
   run.learner = build_learner(run.recipe, device, run.length, run.batch.global, models);
   compare_with_others(run, std::move(claims));
@@ -115,6 +116,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   describe_process(run.state, *run.group);
   run.sets.training_set.describe(run.state);
   run.state.global_batch = run.batch.global;
+  run.state.batch_ramp = numbers_of(run.batch.ramp);
   keep_count_of(run.recipe, run.state);
   keep_plateau_of(run.recipe, run.state);
   run.state.best_by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);

@@ -12,9 +12,8 @@ bool crossed(double before, double now, double period) {
   return std::floor(now / period) > std::floor(before / period);
 }
 
-bool crossed_by(std::int64_t step, double period) {
-  const auto now = static_cast<double>(step);
-  return crossed(now - 1, now, period);
+bool crossed_by(std::int64_t before, std::int64_t now, double period) {
+  return crossed(static_cast<double>(before), static_cast<double>(now), period);
 }
 
 }  // namespace
@@ -22,9 +21,9 @@ bool crossed_by(std::int64_t step, double period) {
 bool Cadence::due(std::int64_t step, double seconds_before, double seconds) const {
   switch (every_.unit) {
     case recipe::Duration::Unit::kSteps:
-      return crossed_by(step, every_.value);
+      return crossed_by(step - 1, step, every_.value);
     case recipe::Duration::Unit::kEpochs:
-      return crossed_by(step + length_.epoch_shift,
+      return crossed_by(length_.place(step - 1), length_.place(step),
                         every_.value * static_cast<double>(length_.steps_per_epoch));
     case recipe::Duration::Unit::kMinutes:
       return crossed(seconds_before, seconds, every_.value * kSecondsPerMinute);

@@ -65,14 +65,14 @@ Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Len
   set_linear_products(*learner.model, *learner.precision, recipe.precision);
   learner.schedule = std::make_unique<optim::Schedule>(
       recipe.schedule, optim::scaled_lr(recipe.optimizer, global_batch),
-      optim::ScheduleSpan{.total_steps = length.total_steps + length.schedule_shift,
+      optim::ScheduleSpan{.total_steps = length.schedule_end(),
                           .steps_per_epoch = length.steps_per_epoch});
   return learner;
 }
 
 void warn_of_warmup(const recipe::Recipe& recipe, const Length& length) {
   if (!recipe.schedule.warmup) return;
-  const std::int64_t total = length.total_steps + length.schedule_shift;
+  const std::int64_t total = length.schedule_end();
   const std::int64_t steps = optim::duration_steps(*recipe.schedule.warmup, length.steps_per_epoch);
   if (steps <= total) return;
   core::warn(

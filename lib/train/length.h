@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "lib/core/step_plan.h"
 #include "lib/format/train_state.h"
 #include "lib/recipe/recipe.h"
 
@@ -18,11 +20,30 @@ struct Length {
   std::int64_t total_steps = 0;     // optimizer steps done when training ends
   std::int64_t epoch_shift = 0;     // steps done and this: so many steps of epochs as they are now
   std::int64_t schedule_shift = 0;  // steps done and this: the place in the schedule
+  // Of a batch that grows, whose first epochs have more steps than steps_per_epoch; otherwise
+  // nullptr. Then a length in epochs and its schedule follow the data: places are those of a run
+  // whose batch does not grow.
+  std::shared_ptr<const core::StepPlan> growing = nullptr;
+  bool in_epochs = false;  // how long it is was given in epochs
+
+  // Where step `step` (from 0) is in epochs of steps_per_epoch steps, and the first step there.
+  std::int64_t place(std::int64_t step) const {
+    return growing ? growing->spread(step) : step + epoch_shift;
+  }
+  std::int64_t step_at(std::int64_t place) const {
+    return growing ? growing->step_at(place) : place - epoch_shift;
+  }
+  // The same of the schedule, and where it ends.
+  std::int64_t schedule_place(std::int64_t step) const {
+    return growing && in_epochs ? place(step) : step + schedule_shift;
+  }
+  std::int64_t schedule_end() const { return schedule_place(total_steps); }
 };
 
 // Of a run that stands at `state`.
 Length plan_length(const recipe::Duration& length, std::int64_t steps_per_epoch,
-                   const format::TrainState& state);
+                   const format::TrainState& state,
+                   std::shared_ptr<const core::StepPlan> growing = nullptr);
 
 // What another size of the set changes for a run that goes on at `state`, where an epoch had
 // `before` steps: "an epoch has 8 steps from here on, had 10: the run goes on at step 6 of epoch 3

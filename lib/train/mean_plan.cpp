@@ -16,7 +16,7 @@ constexpr double kDefaultStart = 0.75;  // of the training: Izmailov et al., 201
 // Steps that are done by the end of `duration`, of a run whose epochs may have changed.
 std::int64_t steps_until(const recipe::Duration& duration, const Length& length) {
   const std::int64_t steps = optim::duration_steps(duration, length.steps_per_epoch);
-  return duration.unit == recipe::Duration::Unit::kEpochs ? steps - length.epoch_shift : steps;
+  return duration.unit == recipe::Duration::Unit::kEpochs ? length.step_at(steps) : steps;
 }
 
 std::int64_t swa_start(const recipe::Swa& swa, const Length& length) {

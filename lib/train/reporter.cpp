@@ -38,6 +38,7 @@ std::int64_t last_epoch(const format::TrainState& state) {
 Reporter::Reporter(Run& run, const core::WorkerEnv& env,
                    const std::optional<std::filesystem::path>& resume, bool late)
     : run_(run),
+      sizes_(run.batch.sizes()),
       attempt_(env.attempt),
       lines_(*run.group, late),
       console_fd_(env.console_fd.value_or(STDERR_FILENO)),
@@ -65,22 +66,25 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
   progress_ = std::make_unique<observe::Progress>(
       console_fd_, observe::ProgressGoal{.total_steps = run.length.total_steps,
                                          .steps_per_epoch = run.length.steps_per_epoch,
-                                         .epoch_shift = run.length.epoch_shift});
+                                         .epoch_shift = run.length.epoch_shift,
+                                         .growing = run.length.growing.get()});
 }
 
 Reporter::~Reporter() = default;
 
 void Reporter::step(const StepResult& result, double seconds, bool first, bool due) {
+  const std::int64_t batch = sizes_.of_step(result.facts.step);
   ++window_steps_;
-  ++own_steps_;
+  window_samples_ += batch;
+  own_samples_ += batch;
   window_s_ += seconds;
   own_s_ += seconds;
   window_data_s_ += result.facts.data_s;
   window_stages_ += result.facts.stages;
   if (first || due) {
     const auto steps = static_cast<double>(window_steps_);
-    const double samples =
-        steps * static_cast<double>(run_.batch.per_device * run_.batch.accumulate);
+    const double samples = static_cast<double>(run_.batch.micro_steps(window_samples_)) *
+                           static_cast<double>(run_.batch.per_device);
     std::array<double, kWorst> own{};
     own[kData] = window_data_s_ / steps;
     own[kCompute] = (window_s_ - window_data_s_) / steps;
@@ -92,7 +96,7 @@ void Reporter::step(const StepResult& result, double seconds, bool first, bool d
     run_.group->all_reduce_max(worst, "slowest rank").wait();
     lines_.push(worst, record(result));
     if (auto line = lines_.next()) write(std::move(*line));
-    window_steps_ = 0;
+    window_steps_ = window_samples_ = 0;
     window_s_ = window_data_s_ = 0;
     window_stages_ = {};
   }
@@ -121,26 +125,28 @@ std::optional<std::int64_t> Reporter::image_size_of(std::int64_t step) const {
   const recipe::Data& data = run_.recipe.data;
   if (!data.resize_ramp) return std::nullopt;
   return data::plan_image_sizes(data.image_size, data.resize_ramp, run_.length.steps_per_epoch)
-      .at(step + run_.length.epoch_shift);
+      .at(run_.length.place(step));
 }
 
 // Of the window that ends here, without what the ranks exchange.
 observe::TrainRecord Reporter::record(const StepResult& result) const {
   const format::TrainState& state = run_.state;
   const std::int64_t step = result.facts.step + 1;
-  return {.attempt = attempt_,
-          .step = step,
-          .epoch = (result.facts.step + run_.length.epoch_shift) / run_.length.steps_per_epoch,
-          .samples = step * run_.batch.global,
-          .loss = result.loss,
-          .lr = result.facts.lr,
-          .weight_decay = result.facts.weight_decay,
-          .image_size = image_size_of(result.facts.step),
-          .grad_norm = result.grad_norm,
-          .loss_scale = result.loss_scale,
-          .samples_per_s = static_cast<double>(window_steps_ * run_.batch.global) / window_s_,
-          .order_digest = state.order_digest,
-          .skipped_samples = state.skipped_samples};
+  return {
+      .attempt = attempt_,
+      .step = step,
+      .epoch = run_.length.place(result.facts.step) / run_.length.steps_per_epoch,
+      .samples = sizes_.samples_before(step),
+      .loss = result.loss,
+      .lr = result.facts.lr,
+      .weight_decay = result.facts.weight_decay,
+      .image_size = image_size_of(result.facts.step),
+      .batch = run_.batch.ramp ? std::optional(sizes_.of_step(result.facts.step)) : std::nullopt,
+      .grad_norm = result.grad_norm,
+      .loss_scale = result.loss_scale,
+      .samples_per_s = static_cast<double>(window_samples_) / window_s_,
+      .order_digest = state.order_digest,
+      .skipped_samples = state.skipped_samples};
 }
 
 // Somebody may have removed them, or the whole folder.
@@ -247,8 +253,7 @@ void Reporter::summary(const std::string& stopped) {
       .early = early_end(run_.recipe, state),
       .step = state.step,
       .trained_s = state.trained_s,
-      .samples_per_s =
-          own_s_ > 0 ? static_cast<double>(own_steps_ * run_.batch.global) / own_s_ : 0,
+      .samples_per_s = own_s_ > 0 ? static_cast<double>(own_samples_) / own_s_ : 0,
       .skipped_steps = state.skipped_steps,
       .skipped_samples = state.skipped_samples,
       .best = std::nullopt,

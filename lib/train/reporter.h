@@ -58,6 +58,7 @@ class Reporter {
   void keep_files();
 
   Run& run_;
+  core::BatchSizes sizes_;
   int attempt_;
   Outcomes<observe::TrainRecord> lines_;  // with what was slowest, which they lack
   std::unique_ptr<observe::MetricsWriter> metrics_;
@@ -66,11 +67,11 @@ class Reporter {
   std::map<std::filesystem::path, std::string> files_;  // that stay in the run's folder, whole
 
   // Since the line before.
-  std::int64_t window_steps_ = 0;
+  std::int64_t window_steps_ = 0, window_samples_ = 0;
   double window_s_ = 0, window_data_s_ = 0;
   data::StageTimes window_stages_;
   // Of this process.
-  std::int64_t own_steps_ = 0;
+  std::int64_t own_samples_ = 0;
   double own_s_ = 0;
   std::string checkpoint_;
   std::string resume_command_;

@@ -92,6 +92,12 @@ std::string name_in(const optim::MeanPlan& plan, const std::filesystem::path& ch
   return "";
 }
 
+std::string ramp_text(const std::optional<core::BatchRamp>& ramp) {
+  if (!ramp) return "the batch does not grow";
+  return fmt::format("the batch grows from {} by {} over {} samples", ramp->start, ramp->increment,
+                     ramp->samples);
+}
+
 // Whether it is there.
 bool restore_mean(Run& run, const optim::Mean& mean, const std::filesystem::path& checkpoint,
                   bool same_ranks) {
@@ -124,6 +130,11 @@ format::TrainState state_of_rank_0(dist::Group& group, const std::filesystem::pa
                              (checkpoint / "state.json").string());
 }
 
+std::vector<std::int64_t> numbers_of(const std::optional<core::BatchRamp>& ramp) {
+  if (!ramp) return {};
+  return {ramp->start, ramp->increment, ramp->samples};
+}
+
 void restore(Run& run, const std::filesystem::path& checkpoint) {
   if (run.state.global_batch != run.batch.global) {
     throw core::RecipeError(
@@ -133,6 +144,13 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
         fmt::format("start {} ranks (--nproc), as it had, or set {{\"global\": {}, "
                     "\"per_device\": N}} with N a divisor for {} ranks",
                     run.state.world_size, run.state.global_batch, run.group->world_size()));
+  }
+  if (run.state.batch_ramp != numbers_of(run.batch.ramp)) {
+    throw core::RecipeError(
+        "/batch/ramp",
+        fmt::format("{}, and in the checkpoint's run {}", ramp_text(run.batch.ramp),
+                    ramp_text(format::ramp_of(run.state))),
+        "use that one: how many samples each step has is a function of it");
   }
   checkpoint::Contents contents;
   contents.model = run.learner.tensors();

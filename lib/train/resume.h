@@ -1,8 +1,10 @@
 // How a run goes on from a checkpoint.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "lib/dist/group.h"
 #include "lib/format/train_state.h"
@@ -14,9 +16,13 @@ namespace scaletrain::train {
 // calls it.
 format::TrainState state_of_rank_0(dist::Group& group, const std::filesystem::path& checkpoint);
 
+// As state.json has it (format::ramp_of()).
+std::vector<std::int64_t> numbers_of(const std::optional<core::BatchRamp>& ramp);
+
 // Fills the model on rank 0 and the optimizer on all ranks from `checkpoint`, whose state
 // `run.state` is already, and looks for the best checkpoints in the run's folder. Every rank calls
-// it. Throws core::RecipeError for another global batch, core::CheckpointError for other tensors.
+// it. Throws core::RecipeError for another global batch or ramp of it, core::CheckpointError for
+// other tensors.
 void restore(Run& run, const std::filesystem::path& checkpoint);
 
 // Fills the run's means and their counts from `checkpoint`, where there is one; an ema that it has

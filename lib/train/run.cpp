@@ -9,7 +9,7 @@ namespace scaletrain::train {
 
 double Run::lr() const {
   const auto scheduled = [this](std::int64_t step) {
-    return lowered_lr(recipe, state, learner.schedule->lr(step + length.schedule_shift));
+    return lowered_lr(recipe, state, learner.schedule->lr(length.schedule_place(step)));
   };
   const std::optional<optim::SwaLr> swa = plan_swa_lr(recipe, length);
   if (!swa) return scheduled(state.step);
@@ -18,8 +18,8 @@ double Run::lr() const {
 }
 
 std::optional<double> Run::weight_decay() const {
-  return optim::scheduled_weight_decay(recipe.optimizer, state.step + length.schedule_shift,
-                                       length.total_steps + length.schedule_shift);
+  return optim::scheduled_weight_decay(recipe.optimizer, length.schedule_place(state.step),
+                                       length.schedule_end());
 }
 
 NamedTensors Run::buffers_of(const optim::Mean& mean) const {

@@ -34,6 +34,13 @@ void open_split(Sets& sets, const recipe::Recipe& recipe, const task::Reader& re
 
 }  // namespace
 
+void stand_at(const core::StepPlan& plan, format::TrainState& state) {
+  const core::StepPlace place = plan.at(state.step);
+  state.epoch = place.epoch;
+  state.step_in_epoch = place.step_in_epoch;
+  state.position = place.position;
+}
+
 data::BatchStream* Sets::stream(task::Split split) const {
   if (split == task::Split::kTrain) return train.stream.get();
   const auto found = held_out.find(split);
@@ -66,14 +73,21 @@ Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const c
                                     {.reader = plan.reader(env.rank),
                                      .readers = plan.readers(),
                                      .per_device = batch.per_device,
-                                     .accumulate = batch.accumulate});
+                                     .accumulate = batch.accumulate,
+                                     .ramp = batch.ramp,
+                                     .from_step = state.step,
+                                     .from = {.epoch = state.epoch,
+                                              .step_in_epoch = state.step_in_epoch,
+                                              .position = state.position}});
   if (streamed) {
     reader.shard_sizes = state.shard_sizes;
     reader.shard_digests = state.shard_digests;
   }
   sets.train = task.open(task::Split::kTrain, reader, *sets.pool);
-  if (state.step_in_epoch >= sets.train.stream->steps_per_epoch()) {  // the set was larger then
-    ++state.epoch;
+  if (const auto growing = sets.train.stream->growing()) {
+    stand_at(*growing, state);
+  } else if (state.step_in_epoch >= sets.train.stream->steps_per_epoch()) {
+    ++state.epoch;  // the set was larger then
     state.step_in_epoch = 0;
   }
   sets.train.stream->seek({state.epoch, state.step_in_epoch});

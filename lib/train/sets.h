@@ -7,6 +7,7 @@
 
 #include "lib/core/buffer.h"
 #include "lib/core/mesh_plan.h"
+#include "lib/core/step_plan.h"
 #include "lib/core/worker_env.h"
 #include "lib/dist/agreement.h"
 #include "lib/format/train_state.h"
@@ -24,6 +25,9 @@ struct Sets {
 
   data::BatchStream* stream(task::Split split) const;  // nullptr: it is not open
 };
+
+// Puts the place of the next step into `state`, of a batch that grows.
+void stand_at(const core::StepPlan& plan, format::TrainState& state);
 
 // One held-out set alone, for this rank's place in `plan`.
 Sets open_held_out(const recipe::Recipe& recipe, const core::WorkerEnv& env,

@@ -53,10 +53,10 @@ bool StepResult::overflowed() const {
 // The step's micro-batches, with what the host learns from them.
 class StepRunner::Batches : public engine::MicroBatches {
  public:
-  Batches(StepParts& parts, bool make_nan, StepFacts& facts, Vote& vote)
-      : parts_(parts), make_nan_(make_nan), facts_(facts), vote_(vote) {}
+  Batches(StepParts& parts, std::int64_t count, bool make_nan, StepFacts& facts, Vote& vote)
+      : parts_(parts), count_(count), make_nan_(make_nan), facts_(facts), vote_(vote) {}
 
-  std::int64_t count() const override { return parts_.batch.accumulate; }
+  std::int64_t count() const override { return count_; }
 
   // Reads all of them, for who must know their targets first.
   double read_all() {
@@ -107,6 +107,7 @@ class StepRunner::Batches : public engine::MicroBatches {
   }
 
   StepParts& parts_;
+  std::int64_t count_;
   bool make_nan_;
   StepFacts& facts_;
   Vote& vote_;
@@ -119,17 +120,20 @@ StepRunner::StepRunner(StepParts parts, bool late)
     : parts_(std::move(parts)),
       fault_(read_fault()),
       buffers_(parts_.buffers),
+      sizes_(parts_.batch.sizes()),
       outcomes_(parts_.mesh.world(), late) {
   if (parts_.sam) sam_.emplace(*parts_.sam, parts_.engine.owned());
-  const std::int64_t targets = parts_.task.fixed_targets(parts_.batch.global);
-  if (targets == 0) return;
-  fixed_weight_ = weight_on(parts_.mesh.world().device(),
-                            parts_.mesh.data().world_size() / static_cast<double>(targets));
 }
 
-at::Tensor StepRunner::weight(Batches& batches) {
-  if (fixed_weight_.defined()) return fixed_weight_;
+at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
   dist::Group& data = parts_.mesh.data();
+  const std::int64_t fixed = parts_.task.fixed_targets(samples);
+  if (fixed > 0) {
+    if (std::exchange(weighed_, samples) == samples) return fixed_weight_;
+    fixed_weight_ =
+        weight_on(parts_.mesh.world().device(), data.world_size() / static_cast<double>(fixed));
+    return fixed_weight_;
+  }
   at::Tensor targets =
       at::full({}, batches.read_all(), at::TensorOptions(at::kDouble).device(data.device()));
   data.all_reduce_sum(targets, "targets").wait();
@@ -144,10 +148,11 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   StepFacts facts{.step = step, .lr = lr, .weight_decay = weight_decay};
   Vote own{.stop = core::stop_reason(), .trained_s = trained_s, .save = save};
   std::optional<VoteExchange> exchange;
-  Batches batches(parts_, make_nan, facts, own);
+  const std::int64_t samples = sizes_.of_step(step);
+  Batches batches(parts_, parts_.batch.micro_steps(samples), make_nan, facts, own);
 
   buffers_.keep();
-  at::Tensor loss_weight = weight(batches);
+  at::Tensor loss_weight = weight(batches, samples);
   if (make_nan) loss_weight = loss_weight * kNan;
   parts_.engine.run(step, batches, loss_weight, [&](at::Tensor loss_sum) {
     if (make_nan) loss_sum = loss_sum * kNan;

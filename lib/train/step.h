@@ -84,9 +84,10 @@ class StepRunner {
 
  private:
   class Batches;
-  // What each loss is multiplied by: divided by the global batch's targets, and multiplied by the
-  // data coordinates to undo the mean over them, the gradients are those of the global mean.
-  at::Tensor weight(Batches& batches);
+  // What each loss is multiplied by: divided by the targets of the global batch of so many samples,
+  // and multiplied by the data coordinates to undo the mean over them, the gradients are those of
+  // the global mean.
+  at::Tensor weight(Batches& batches, std::int64_t samples);
   // Replaces the gradients by those of the worst weights nearby (lib/optim/sam.h); 0, or what is
   // not finite where the gradients were not.
   at::Tensor look_nearby(std::int64_t step, Batches& batches, const at::Tensor& loss_weight);
@@ -97,8 +98,10 @@ class StepRunner {
   StepParts parts_;
   std::optional<Fault> fault_;
   std::optional<optim::Sam> sam_;
-  KeptTensors buffers_;      // the model's, from before the step
-  at::Tensor fixed_weight_;  // of a task with the same targets in every batch
+  KeptTensors buffers_;  // the model's, from before the step
+  core::BatchSizes sizes_;
+  std::int64_t weighed_ = 0;  // samples of the batch that this is the weight of,
+  at::Tensor fixed_weight_;   // where a task has the same targets in every batch of that size
   Outcomes<StepFacts> outcomes_;
 };
 

@@ -40,6 +40,7 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
     : run_(std::move(run)),
       late_(late.value_or(!run_->group->device().is_cpu())),
       best_by_(best_measure(run_->recipe)),
+      sizes_(run_->batch.sizes()),
       reporter_(*run_, env, resume, late_),
       bad_samples_(run_->recipe, env.rank),
       steps_(step_parts(*run_), late_),
@@ -108,12 +109,14 @@ void Trainer::take_step() {
   steps_.run(state.step, run_->lr(), state.trained_s, run_->weight_decay(), saves_.asks());
   const std::optional<StepResult> result = steps_.next();
   busy_s_ += core::seconds_since(start);
+  state.samples += sizes_.of_step(state.step);
   ++state.step;
-  if (++state.step_in_epoch == run_->length.steps_per_epoch) {
+  if (run_->length.growing) {
+    stand_at(*run_->length.growing, state);
+  } else if (++state.step_in_epoch == run_->length.steps_per_epoch) {
     state.step_in_epoch = 0;
     ++state.epoch;
   }
-  state.samples += run_->batch.global;
   if (result) collect(*result);
 }
 

@@ -67,6 +67,7 @@ class Trainer {
   std::unique_ptr<Run> run_;
   const bool late_;
   const recipe::Measure best_by_;  // what chooses the best checkpoint
+  const core::BatchSizes sizes_;
   Reporter reporter_;
   BadSamples bad_samples_;
   StepRunner steps_;

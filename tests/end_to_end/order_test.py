@@ -60,6 +60,22 @@ class OrderTest(support.RunTestCase):
         self.assert_same(*runs)
         self.assertEqual([r["loss"] for r in runs[0]], [r["loss"] for r in runs[1]])
 
+    def test_a_batch_that_grows_at_1_2_and_4_ranks(self):
+        ramp = {"global": 128, "per_device": 16,
+                "ramp": {"start": 64, "increment": 64, "samples": 640}}
+        mlp = {"model": {"name": "mlp", "num_classes": 10, "hidden": 32}, "threads": 1}
+        runs = [self.train(f"growing-{n}", n, ramp, **mlp) for n in (1, 2, 4)]
+        self.assert_same(runs[0], runs[1])
+        self.assert_same(runs[0], runs[2])
+        self.assertEqual([64] * 10 + [128] * 11, [r["batch"] for r in runs[0]])
+        self.assertEqual(640 + 11 * 128, runs[0][-1]["samples"])
+        # 640 and 5 of 128 are 1280 of 1400: the next one does not fit.
+        self.assertEqual([0] * 15 + [1] * 6, [r["epoch"] for r in runs[0]])
+        # As long as it is small, all is as in a run of that batch.
+        small = self.train("small", 2, {"global": 64, "per_device": 16}, steps=10, **mlp)
+        self.assertEqual([(r["order_digest"], r["loss"]) for r in small],
+                         [(r["order_digest"], r["loss"]) for r in runs[1][:10]])
+
     def test_four_micro_batches_of_16_equal_one_of_64(self):
         accumulated = self.train("accumulated", 1, {"per_device": 16, "accumulate": 4}, **VIT)
         whole = self.train("whole", 1, {"per_device": 64, "accumulate": 1}, **VIT)

@@ -108,6 +108,42 @@ TEST_CASE("each field that cannot be true beside the others is named") {
   }
 }
 
+TEST_CASE("the samples and the place of a batch that grows are those of its steps") {
+  const auto growing = [](TrainState& state) {  // 32, 32, then 64
+    state.batch_ramp = {32, 32, 64};
+    state.samples = 2 * 32 + 48 * 64;
+    state.position = 512;
+  };
+  CHECK(fault_of_state(growing) == "nothing was thrown");
+  const std::vector<std::pair<std::string, std::function<void(TrainState&)>>> cases{
+      {"batch_ramp: is not a list of 3 numbers", [](TrainState& state) { state.batch_ramp = {1}; }},
+      {"batch_ramp: does not grow",
+       [](TrainState& state) {
+         state.batch_ramp = {64, 32, 64};
+       }},
+      {"samples: is 3200, which is not 50 steps of a batch that grows from 32 to 64",
+       [](TrainState& state) { state.samples = 3200; }},
+      {"samples: is 3136, which is not 1000000000000000000 steps of a batch that grows from 32 to "
+       "64",
+       [](TrainState& state) { state.step = 1'000'000'000'000'000'000; }},
+      {"position: is 255 after 8 steps of an epoch of 1400 samples",
+       [](TrainState& state) { state.position = 255; }},
+      {"position: is 513 after 8 steps of an epoch of 1400 samples",
+       [](TrainState& state) { state.position = 513; }},
+      {"position: is 1400 after 25 steps of an epoch of 1400 samples",
+       [](TrainState& state) {
+         state.position = 1400;
+         state.step_in_epoch = 25;
+       }},
+  };
+  for (const auto& [fault, change] : cases) {
+    CHECK(fault_of_state([&, then = change](TrainState& state) {
+            growing(state);
+            then(state);
+          }) == "state.json: /" + fault + kRemedy);
+  }
+}
+
 TEST_CASE("a state behind the end of its own recipe is refused") {
   TrainState state = sensible();
   CHECK_NOTHROW(check_not_past_end(state, {{"steps", 50}}, ""));

@@ -16,6 +16,8 @@ TrainState make_state() {
           .step_in_epoch = 12,
           .samples = 76800,
           .global_batch = 64,
+          .batch_ramp = {},
+          .position = 0,
           .order_digest = 0xfedcba9876543210,
           .order_version = 1,
           .random_version = 2,
@@ -102,7 +104,19 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.shard_digests == make_state().shard_digests);
   CHECK(text.find("\"order_digest\":\"fedcba9876543210\"") != std::string::npos);
   CHECK(nlohmann::json::parse(text).at("format") == 1);
-  CHECK(nlohmann::json::parse(text).size() == 48);  // what TrainState has, and format
+  CHECK(nlohmann::json::parse(text).size() == 50);  // what TrainState has, and format
+}
+
+TEST_CASE("state.json keeps the ramp of a batch and the place in the epoch") {
+  TrainState state = make_state();
+  state.batch_ramp = {32, 32, 32};  // one step of 32, then 64
+  state.samples = 32 + 1199 * 64;
+  state.position = 12 * 64;
+  const TrainState read = parse_state(render_state(state), "state.json");
+  CHECK(read.batch_ramp == state.batch_ramp);
+  CHECK(read.position == 768);
+  CHECK(ramp_of(read) == core::BatchRamp{.start = 32, .increment = 32, .samples = 32});
+  CHECK_FALSE(ramp_of(make_state()).has_value());
 }
 
 TEST_CASE("a field that is wrong, missing or unknown is named") {

@@ -111,14 +111,16 @@ TEST_CASE("a loss reads back to the same bits") {
 
 TEST_CASE("a weight decay and a size of images are written where they change") {
   TrainRecord record = a_train_record();
-  for (const char* const key : {"weight_decay", "image_size"}) {
+  for (const char* const key : {"weight_decay", "image_size", "batch"}) {
     CHECK_FALSE(nlohmann::json::parse(to_json_line(record, 0)).contains(key));
   }
   record.weight_decay = 0.04;
   record.image_size = 160;
+  record.batch = 96;
   const auto line = nlohmann::json::parse(to_json_line(record, 0));
   CHECK(line["weight_decay"] == 0.04);
   CHECK(line["image_size"] == 160);
+  CHECK(line["batch"] == 96);
 }
 
 TEST_CASE("a number that is not finite is null, so that the line stays JSON") {

@@ -39,6 +39,18 @@ TEST_CASE("of a run whose epochs had another length, the epoch is the one of now
   CHECK(train_text({.step = 29}, goal) == "epoch 4/4  step 29/36  loss 0.0000  lr 0");
 }
 
+TEST_CASE("of a batch that grows, an epoch has more steps at first") {
+  // Five steps of the first epoch, then two each.
+  const core::StepPlan growing(
+      core::BatchSizes(12, core::BatchRamp{.start = 4, .increment = 4, .samples = 24}), 30);
+  const ProgressGoal goal{.total_steps = 9, .steps_per_epoch = 2, .growing = &growing};
+  CHECK(train_text({.step = 5}, goal) == "epoch 1/3  step 5/9  loss 0.0000  lr 0");
+  CHECK(train_text({.step = 6}, goal) == "epoch 2/3  step 6/9  loss 0.0000  lr 0");
+  CHECK(train_text({.step = 9}, goal) == "epoch 3/3  step 9/9  loss 0.0000  lr 0");
+  CHECK(train_text({.step = 6}, {.steps_per_epoch = 2, .growing = &growing}) ==
+        "epoch 2  step 6  loss 0.0000  lr 0");
+}
+
 TEST_CASE("a step belongs to the epoch that it ends, and a broken last epoch counts") {
   CHECK(train_text({.step = 43}, kTextGoal) == "epoch 1/10  step 43/430  loss 0.0000  lr 0");
   CHECK(train_text({.step = 0}, kTextGoal) == "epoch 1/10  step 0/430  loss 0.0000  lr 0");

@@ -260,6 +260,9 @@ TEST_CASE("candidates divide what a rank has of the global batch") {
   CHECK(candidates({}, 2) == Numbers{1, 2, 3, 4, 6, 12});
   CHECK(candidates({"mix.mixup=0.2"}, 2) == Numbers{2, 4, 6, 12});
   CHECK(candidates({R"(model={"name": "resnet18", "num_classes": 3})"}, 3) == Numbers{2, 4, 8});
+  const recipe::Recipe growing = tiny.recipe({R"(batch={"per_device": "auto", "global": 24,
+                             "ramp": {"start": 12, "increment": 6, "samples": 9}})"});
+  CHECK(batch_candidates(growing, 2) == Numbers{1, 3});
 }
 
 }  // namespace scaletrain::train

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+namespace core = scaletrain::core;
 using scaletrain::format::TrainState;
 using scaletrain::recipe::Duration;
 using scaletrain::train::describe_change;
@@ -51,6 +52,23 @@ TEST_CASE("a run of so many steps has so many, whatever an epoch is; its epochs 
   CHECK(length.total_steps == 30);
   CHECK(length.schedule_shift == 0);
   CHECK(length.epoch_shift == 21 - 25);
+}
+
+TEST_CASE("of a batch that grows a length in epochs and its schedule follow the data") {
+  // 4, 4, 4, 8, 8, 12, ... of epochs of 30: five steps, then two each.
+  const auto growing = std::make_shared<const core::StepPlan>(
+      core::BatchSizes(12, core::BatchRamp{.start = 4, .increment = 4, .samples = 24}), 30);
+  const Length epochs = plan_length(kFourEpochs, 2, state_at(6, 1, 1), growing);
+  CHECK(epochs.total_steps == 5 + 3 * 2);
+  CHECK(epochs.schedule_end() == 4 * 2);
+  CHECK(epochs.place(3) == 1);
+  CHECK(epochs.schedule_place(3) == 1);
+  CHECK(epochs.step_at(2) == 5);
+  const Length steps = plan_length({Duration::Unit::kSteps, 30}, 2, {}, growing);
+  CHECK(steps.total_steps == 30);
+  CHECK(steps.schedule_end() == 30);
+  CHECK(steps.schedule_place(3) == 3);
+  CHECK(steps.place(3) == 1);
 }
 
 TEST_CASE("a change is told with both sizes, where it goes on and where it ends") {

@@ -110,6 +110,9 @@ std::map<std::string, Pair> pairs_of(const Pairs& files) {
   const std::string ramp =
       R"(data.resize_ramp={"from": 8, "over": {"steps": 4}, "multiple_of": 4})";
   const Changes growing{resnet, "data.image_size=16", ramp};
+  const Changes growing_batch{
+      R"(batch={"global": 12, "per_device": 2,
+                "ramp": {"start": 4, "increment": 4, "samples": 20}})"};
   const std::string swa = R"(swa={"start": {"steps": 2}, "every": {"steps": 1}})";
   const std::string swa_lr =
       R"(swa={"start": {"steps": 1}, "every": {"steps": 1}, "lr": 0.3, "anneal": {"steps": 3}})";
@@ -171,6 +174,9 @@ std::map<std::string, Pair> pairs_of(const Pairs& files) {
       {"batch.per_device", alone("batch.per_device=2")},
       {"batch.accumulate", alone("batch.accumulate=2")},
       {"batch.global", alone("batch.global=8")},
+      {"batch.ramp.start", pair(growing_batch, "batch.ramp.start=8")},
+      {"batch.ramp.increment", pair(growing_batch, "batch.ramp.increment=8")},
+      {"batch.ramp.samples", pair(growing_batch, "batch.ramp.samples=8")},
       {"epochs", alone("epochs=1")},
       {"steps", alone("steps=5")},
       {"precision.name", alone("precision=bf16")},

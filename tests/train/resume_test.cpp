@@ -31,6 +31,7 @@ fs::path save(Run& run) {
   for (const auto& [name, tensor] : run.learner.optimizer->state()) tensor.fill_(0.5);
   run.state.step = run.state.step_in_epoch = 3;
   run.state.samples = 12;
+  if (run.length.growing) stand_at(*run.length.growing, run.state);
   run.state.best_step = 3;
   run.state.best_metric = 0.75;
   run.state.best_steps = {{3, 0.75}};
@@ -123,6 +124,22 @@ TEST_CASE("each rank goes on with the ema of its own buffers, and with its count
   for (const auto& result : testing::run_ranks({.world_size = 2}, go_on)) {
     CHECK(result.text == "0.25 0.6106");
   }
+}
+
+TEST_CASE("another ramp of the global batch is refused") {
+  const testing::TinyRun tiny;
+  const auto growing = [&](int samples) {
+    return tiny.recipe({fmt::format(R"(batch={{"global": 12, "per_device": 4, "ramp": {{"start": 4,
+                                       "increment": 8, "samples": {}}}}})",
+                                    samples)});
+  };
+  const std::string other =
+      ", and in the checkpoint's run the batch grows from 4 by 8 over 9 samples\n"
+      "  use that one: how many samples each step has is a function of it";
+  CHECK(resumed(growing(9), growing(12)) ==
+        "/batch/ramp: the batch grows from 4 by 8 over 12 samples" + other);
+  CHECK(resumed(growing(9), tiny.recipe({R"(batch={"global": 12, "per_device": 4})"})) ==
+        "/batch/ramp: the batch does not grow" + other);
 }
 
 TEST_CASE("another global batch is refused with what would be right") {

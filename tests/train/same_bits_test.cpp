@@ -33,6 +33,10 @@ struct Case {
 const char* const kConvolutional =
     R"(model={"name": "resnet18", "num_classes": 3, "norm": "group"})";
 
+const char* const kGrowing =
+    R"(batch={"global": 12, "per_device": 2,
+              "ramp": {"start": 4, "increment": 4, "samples": 20}})";
+
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const recipe::Row& row : recipe::optimizers().rows) {
@@ -78,6 +82,17 @@ std::vector<Case> all_cases() {
       {"resize_ramp",
        {kConvolutional, "data.image_size=16",
         R"(data.resize_ramp={"from": 8, "over": {"steps": 5}, "multiple_of": 2})"}},
+      {"batch.ramp", {kGrowing}},  // 4, 4, 4 and 8 samples of an epoch, then 12
+      {"batch.ramp over epochs",
+       {kGrowing, "steps=null", "epochs=2",
+        R"(schedule={"warmup": {"epochs": 0.5}, "decay": "cosine"})"}},
+      {"batch.ramp and repeats", {kGrowing, "data.train.repeats=3"}},
+      {"batch.ramp, streamed",
+       {kGrowing, "data.order=streamed", "data.lanes=4", "data.samples_per_epoch=26"}},
+      {"batch.ramp and resize_ramp",
+       {kConvolutional, kGrowing, "data.image_size=16",
+        R"(data.resize_ramp={"from": 8, "over": {"steps": 3}, "multiple_of": 2})"}},
+      {"batch.ramp, sam and ema", {kGrowing, "sam={}", "ema={\"decay\": 0.5}"}},
   };
   cases.insert(cases.end(), options.begin(), options.end());
   return cases;

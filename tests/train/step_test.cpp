@@ -30,7 +30,8 @@ struct Wanted {
   core::MeshSizes sizes = {};
   double target_weight = 1;
   at::ScalarType input = at::kFloat;
-  bool journal = false;     // what each part did comes before what is said
+  bool journal = false;  // what each part did comes before what is said
+  std::optional<core::BatchRamp> ramp = std::nullopt;
   int stopped_before = -1;  // the last rank is asked to stop before this step
 };
 
@@ -76,7 +77,10 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
                      .precision = precision,
                      .optimizer = optimizer,
                      .buffers = model.buffers(),
-                     .batch = {.per_device = 2, .accumulate = wanted.accumulate, .global = global},
+                     .batch = {.per_device = 2,
+                               .accumulate = wanted.accumulate,
+                               .global = global,
+                               .ramp = wanted.ramp},
                      .clip = wanted.clip,
                      .sam = wanted.sam,
                      .means = means},
@@ -137,6 +141,21 @@ TEST_CASE("where batches have different numbers of targets, the mean is over tho
     CHECK(
         said.starts_with("loss 4.8 norm 4.8 finite true digest 4 skipped 0 at 7, own 0\n"
                          "loss 6.4 norm 6.4 finite true digest 4 skipped 2 at 7, own 1\n"));
+  }
+}
+
+// Each rank's first batch alone, 22 over 4, and then the next two, 56 over 8; of batches with 2 and
+// 3 targets 22 over 4, and 56 over 10.
+TEST_CASE("while the batch grows a step is the mean over its own micro-batches") {
+  const core::BatchRamp ramp{.start = 4, .increment = 4, .samples = 4};
+  for (const std::int64_t fixed : {1, 0}) {
+    for (const std::string& said : said_by_ranks({.fixed_targets = fixed, .ramp = ramp})) {
+      const double second = fixed == 1 ? 7 : 5.6;
+      CHECK(said.starts_with(
+          fmt::format("loss 5.5 norm 5.5 finite true digest 2 skipped 0 at 7, own 0\n"
+                      "loss {0:g} norm {0:g} finite true digest 4 skipped 0 at 7, own 0\n",
+                      second)));
+    }
   }
 }
 

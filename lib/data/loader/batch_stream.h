@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
+#include "lib/core/step_plan.h"
 #include "lib/data/loader/batch.h"
 
 namespace scaletrain::data {
@@ -34,6 +36,9 @@ class BatchStream {
 
   // Of training: floor(samples / global batch); 0 of an evaluation.
   virtual std::int64_t steps_per_epoch() const = 0;
+
+  // Of training with a batch that grows, whose epochs have more steps at first; otherwise nullptr.
+  virtual std::shared_ptr<const core::StepPlan> growing() const { return nullptr; }
 };
 
 }  // namespace scaletrain::data

@@ -13,6 +13,7 @@
 #include "lib/data/order/order.h"
 #include "lib/data/order/shard_offsets.h"
 #include "lib/recipe/lists.h"
+#include "lib/recipe/sections/batch.h"
 
 namespace scaletrain::data {
 namespace {
@@ -50,8 +51,8 @@ struct Images {
 
 std::unique_ptr<BatchStream> read_images(const std::shared_ptr<Images>& images,
                                          ReadAhead::JobOf job_of, const LoaderOptions& options,
-                                         core::BufferPool& pool, std::int64_t steps_per_epoch,
-                                         std::int64_t accumulate) {
+                                         core::BufferPool& pool, const ReaderSlice& slice,
+                                         std::shared_ptr<const core::StepPlan> plan) {
   std::vector<std::unique_ptr<Maker>> makers;
   for (int i = 0; i < std::max(options.threads, 1); ++i) {
     makers.push_back(std::make_unique<SampleMaker>(images->source));
@@ -69,12 +70,13 @@ std::unique_ptr<BatchStream> read_images(const std::shared_ptr<Images>& images,
       images,
       std::make_unique<ReadAhead>(std::move(makers), std::move(layout_of), std::move(job_of),
                                   options.prefetch, pool),
-      steps_per_epoch, accumulate);
+      slice, std::move(plan));
 }
 
 std::shared_ptr<const Order> make_train_order(const std::shared_ptr<const Dataset>& dataset,
                                               const LoaderOptions& options,
-                                              const ReaderSlice& slice) {
+                                              const ReaderSlice& slice,
+                                              const std::shared_ptr<const core::StepPlan>& plan) {
   if (options.streamed) recipe::check_lanes(options.lanes, slice.readers);
   return make_order(dataset, {.seed = options.seed,
                               .shuffle_shards = options.shuffle_shards,
@@ -83,7 +85,9 @@ std::shared_ptr<const Order> make_train_order(const std::shared_ptr<const Datase
                               .streamed = options.streamed,
                               .lanes = options.lanes,
                               .block = slice.per_device,
-                              .global_batch = slice.global_batch()});
+                              .global_batch = slice.ramp ? recipe::part_of_all(*slice.ramp)
+                                                         : slice.global_batch(),
+                              .growing = slice.ramp ? plan : nullptr});
 }
 
 }  // namespace
@@ -109,11 +113,11 @@ LoaderOptions loader_options(const recipe::Data& data) {
 std::unique_ptr<BatchStream> train_images(std::shared_ptr<const Dataset> dataset,
                                           const LoaderOptions& options, ReaderSlice slice,
                                           core::BufferPool& pool) {
-  const std::int64_t steps = steps_of_epoch(
+  const std::shared_ptr<const core::StepPlan> plan = plan_steps(
       slice, options.samples_per_epoch > 0 ? options.samples_per_epoch : dataset->size());
   const auto images = std::make_shared<Images>(std::move(dataset), options);
   SampleSource& source = images->source;
-  const std::shared_ptr<const Order> order = make_train_order(source.dataset, options, slice);
+  const std::shared_ptr<const Order> order = make_train_order(source.dataset, options, slice, plan);
   source.transforms = make_transforms(options.augment, options.normalize);
   source.place = [order](std::int64_t epoch, std::int64_t position) {
     return order->at(epoch, position);
@@ -122,21 +126,21 @@ std::unique_ptr<BatchStream> train_images(std::shared_ptr<const Dataset> dataset
     return order->replacement(epoch, position, draws);
   };
   if (options.resize_ramp) {
-    const ImageSizes sizes = plan_image_sizes(options.image_size, options.resize_ramp, steps);
-    source.size_at = [sizes, steps, batch = slice.global_batch()](std::int64_t epoch,
-                                                                  std::int64_t position) {
-      return sizes.at(epoch * steps + position / batch);
+    const ImageSizes sizes =
+        plan_image_sizes(options.image_size, options.resize_ramp, plan->steps_per_epoch());
+    source.size_at = [sizes, plan](std::int64_t epoch, std::int64_t position) {
+      return sizes.at(plan->spread(plan->step_of(epoch, position)));
     };
   }
   if (auto streamed = std::dynamic_pointer_cast<const StreamedOrder>(order)) {
     images->upcoming.emplace(source.dataset, std::move(streamed), slice);
   }
-  auto job_of = [shared = images.get(), slice, steps](std::int64_t number) {
-    const BatchJob planned = train_job(slice, steps, number);
+  auto job_of = [shared = images.get(), slice, plan](std::int64_t number) {
+    const BatchJob planned = train_job(slice, *plan, number);
     if (shared->upcoming) shared->upcoming->plan(number, planned);
     return planned;
   };
-  return read_images(images, std::move(job_of), options, pool, steps, slice.accumulate);
+  return read_images(images, std::move(job_of), options, pool, slice, plan);
 }
 
 std::unique_ptr<BatchStream> eval_images(std::shared_ptr<const Dataset> dataset,
@@ -151,7 +155,7 @@ std::unique_ptr<BatchStream> eval_images(std::shared_ptr<const Dataset> dataset,
     return offsets->locate(position);
   };
   auto job_of = [slice, size](std::int64_t number) { return eval_job(slice, size, number); };
-  return read_images(images, std::move(job_of), options, pool, 0, 0);
+  return read_images(images, std::move(job_of), options, pool, slice, nullptr);
 }
 
 }  // namespace scaletrain::data

@@ -82,7 +82,8 @@ std::shared_ptr<const Order> make_order(std::shared_ptr<const Dataset> set,
   if (options.streamed) return streamed_order(std::move(set), options);
   std::shared_ptr<const Order> once = indexed_order(*set, options);
   if (options.repeats == 1) return once;
-  return std::make_shared<RepeatedOrder>(std::move(once), options.repeats, options.global_batch);
+  return std::make_shared<RepeatedOrder>(std::move(once), options.repeats, options.global_batch,
+                                         options.growing);
 }
 
 }  // namespace scaletrain::data

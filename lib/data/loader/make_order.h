@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "lib/core/step_plan.h"
 #include "lib/data/order/order.h"
 #include "lib/data/set/dataset.h"
 
@@ -17,7 +18,8 @@ struct OrderOptions {
   bool streamed = false;
   std::int64_t lanes = 64;        // of the streamed order,
   std::int64_t block = 1;         // whose blocks are micro-batches,
-  std::int64_t global_batch = 1;  // and whose epochs are whole global batches
+  std::int64_t global_batch = 1;  // and whose epochs are whole global batches, or parts of them
+  std::shared_ptr<const core::StepPlan> growing = nullptr;  // where these are not all alike
 };
 
 // Indexed or balanced, as the set's parts ask for, and mixed where there are several; or streamed.

@@ -107,24 +107,29 @@ class ReadAhead {
 class ReadAheadStream : public BatchStream {
  public:
   // `source`: what the makers and the jobs refer to; kept until the threads have ended.
-  // `steps_per_epoch`: 0 of an evaluation.
+  // `plan`: nullptr of an evaluation.
   ReadAheadStream(std::shared_ptr<const void> source, std::unique_ptr<ReadAhead> batches,
-                  std::int64_t steps_per_epoch, std::int64_t accumulate)
+                  const ReaderSlice& slice, std::shared_ptr<const core::StepPlan> plan)
       : source_(std::move(source)),
         batches_(std::move(batches)),
-        steps_(steps_per_epoch),
-        accumulate_(accumulate) {}
+        slice_(slice),
+        plan_(std::move(plan)) {}
 
   std::optional<Batch> next() override { return batches_->next(); }
   void seek(Position position) override {
-    batches_->seek((position.epoch * steps_ + position.step) * accumulate_);
+    const std::int64_t step = plan_ ? plan_->first_step(position.epoch) + position.step : 0;
+    batches_->seek(plan_ ? first_job(slice_, *plan_, step) : 0);
   }
-  std::int64_t steps_per_epoch() const override { return steps_; }
+  std::int64_t steps_per_epoch() const override { return plan_ ? plan_->steps_per_epoch() : 0; }
+  std::shared_ptr<const core::StepPlan> growing() const override {
+    return slice_.ramp ? plan_ : nullptr;
+  }
 
  private:
   std::shared_ptr<const void> source_;
   std::unique_ptr<ReadAhead> batches_;
-  std::int64_t steps_, accumulate_;
+  ReaderSlice slice_;
+  std::shared_ptr<const core::StepPlan> plan_;
 };
 
 }  // namespace scaletrain::data

@@ -46,7 +46,8 @@ class WindowMaker : public Maker {
 std::unique_ptr<BatchStream> read_windows(const std::shared_ptr<const Windows>& windows,
                                           ReadAhead::JobOf job_of,
                                           const TokenLoaderOptions& options, core::BufferPool& pool,
-                                          std::int64_t steps_per_epoch, std::int64_t accumulate) {
+                                          const ReaderSlice& slice,
+                                          std::shared_ptr<const core::StepPlan> plan) {
   std::vector<std::unique_ptr<Maker>> makers;
   for (int i = 0; i < std::max(options.threads, 1); ++i) {
     makers.push_back(std::make_unique<WindowMaker>(*windows));
@@ -57,7 +58,7 @@ std::unique_ptr<BatchStream> read_windows(const std::shared_ptr<const Windows>& 
       windows,
       std::make_unique<ReadAhead>(std::move(makers), std::move(layout), std::move(job_of),
                                   options.prefetch, pool),
-      steps_per_epoch, accumulate);
+      slice, std::move(plan));
 }
 
 }  // namespace
@@ -67,12 +68,12 @@ std::unique_ptr<BatchStream> train_windows(std::shared_ptr<const TokenSet> set,
                                            core::BufferPool& pool) {
   const auto order =
       std::make_shared<IndexedOrder>(options.seed, set->window_counts(), options.shuffle_files);
-  const std::int64_t steps = steps_of_epoch(slice, order->size());
+  const std::shared_ptr<const core::StepPlan> plan = plan_steps(slice, order->size());
   const auto windows = std::make_shared<const Windows>(Windows{
       std::move(set),
       [order](std::int64_t epoch, std::int64_t position) { return order->at(epoch, position); }});
-  auto job_of = [slice, steps](std::int64_t number) { return train_job(slice, steps, number); };
-  return read_windows(windows, std::move(job_of), options, pool, steps, slice.accumulate);
+  auto job_of = [slice, plan](std::int64_t number) { return train_job(slice, *plan, number); };
+  return read_windows(windows, std::move(job_of), options, pool, slice, plan);
 }
 
 std::unique_ptr<BatchStream> eval_windows(std::shared_ptr<const TokenSet> set,
@@ -86,7 +87,7 @@ std::unique_ptr<BatchStream> eval_windows(std::shared_ptr<const TokenSet> set,
   auto job_of = [slice, size = offsets->size()](std::int64_t number) {
     return eval_job(slice, size, number);
   };
-  return read_windows(windows, std::move(job_of), options, pool, 0, 0);
+  return read_windows(windows, std::move(job_of), options, pool, slice, nullptr);
 }
 
 }  // namespace scaletrain::data

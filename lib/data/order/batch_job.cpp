@@ -8,13 +8,20 @@
 
 namespace scaletrain::data {
 
-// Micro-step j of step k: the block of per_device positions at k G + (j n + r) b.
-BatchJob train_job(const ReaderSlice& slice, std::int64_t steps, std::int64_t number) {
-  const std::int64_t micro_step = number % slice.accumulate;
-  const std::int64_t step = number / slice.accumulate;
+// Micro-step j of a step: the block of per_device positions at its first one + (j n + r) b. So many
+// samples are trained before it as all batches before this one have.
+BatchJob train_job(const ReaderSlice& slice, const core::StepPlan& plan, std::int64_t number) {
+  const std::int64_t sample = number * slice.micro_batch();
+  const std::int64_t step = plan.sizes().step_of_sample(sample);
+  const std::int64_t micro_step =
+      (sample - plan.sizes().samples_before(step)) / slice.micro_batch();
   const std::int64_t block = micro_step * slice.readers + slice.reader;
-  return {step / steps, step % steps * slice.global_batch() + block * slice.per_device,
-          slice.per_device};
+  const core::StepPlace place = plan.at(step);
+  return {place.epoch, place.position + block * slice.per_device, slice.per_device};
+}
+
+std::int64_t first_job(const ReaderSlice& slice, const core::StepPlan& plan, std::int64_t step) {
+  return plan.sizes().samples_before(step) / slice.micro_batch();
 }
 
 std::optional<BatchJob> eval_job(const ReaderSlice& slice, std::int64_t size, std::int64_t number) {
@@ -23,9 +30,13 @@ std::optional<BatchJob> eval_job(const ReaderSlice& slice, std::int64_t size, st
   return BatchJob{0, begin, std::min(slice.per_device, size - begin)};
 }
 
-std::int64_t steps_of_epoch(const ReaderSlice& slice, std::int64_t samples) {
-  const std::int64_t steps = samples / slice.global_batch();
-  if (steps > 0) return steps;
+std::shared_ptr<const core::StepPlan> plan_steps(const ReaderSlice& slice, std::int64_t samples) {
+  if (samples >= slice.global_batch()) {
+    const core::BatchSizes sizes(slice.global_batch(), slice.ramp);
+    auto plan = std::make_shared<const core::StepPlan>(sizes, samples);
+    if (!slice.ramp || plan->at(slice.from_step) == slice.from) return plan;
+    return std::make_shared<const core::StepPlan>(sizes, samples, slice.from_step, slice.from);
+  }
   throw core::RecipeError(
       "/batch",
       fmt::format("a global batch of {} samples (per_device {} x accumulate {} x {} ranks) is "

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+
+#include "lib/core/step_plan.h"
 
 namespace scaletrain::data {
 
@@ -13,8 +16,13 @@ struct ReaderSlice {
   int readers = 1;
   std::int64_t per_device = 1;  // b: samples of a micro-batch
   std::int64_t accumulate = 1;  // micro-batches a step
+  // The batch grows to that, and training stands at `from`, where step `from_step` begins.
+  std::optional<core::BatchRamp> ramp = std::nullopt;
+  std::int64_t from_step = 0;
+  core::StepPlace from = {};
 
-  std::int64_t global_batch() const { return per_device * accumulate * readers; }
+  std::int64_t micro_batch() const { return per_device * readers; }  // of all readers
+  std::int64_t global_batch() const { return micro_batch() * accumulate; }
 };
 
 // The samples of one batch: `count` positions from `position` on.
@@ -22,16 +30,18 @@ struct BatchJob {
   std::int64_t epoch = 0, position = 0, count = 0;
 };
 
-// Batch number `number` of a reader's training, through epochs of `steps` steps: micro-step
-// number mod accumulate of a step.
-BatchJob train_job(const ReaderSlice& slice, std::int64_t steps, std::int64_t number);
+// The steps of training on epochs of `samples`. A plan of all steps from the first on, where what
+// is asked for lies on that; otherwise, where the set had another size before, of those from there
+// on. Throws core::RecipeError where an epoch has fewer samples than one global batch.
+std::shared_ptr<const core::StepPlan> plan_steps(const ReaderSlice& slice, std::int64_t samples);
+
+// Batch number `number` of a reader's training: a micro-step of a step of the plan.
+BatchJob train_job(const ReaderSlice& slice, const core::StepPlan& plan, std::int64_t number);
+// The first one of a step.
+std::int64_t first_job(const ReaderSlice& slice, const core::StepPlan& plan, std::int64_t step);
 
 // Batch number `number` of a reader's evaluation of `size` samples, nullopt behind the last: block
 // i of per_device positions goes to reader i mod n.
 std::optional<BatchJob> eval_job(const ReaderSlice& slice, std::int64_t size, std::int64_t number);
-
-// Steps of an epoch of `samples`. Throws core::RecipeError where they are fewer than one global
-// batch.
-std::int64_t steps_of_epoch(const ReaderSlice& slice, std::int64_t samples);
 
 }  // namespace scaletrain::data

@@ -11,13 +11,16 @@
 #include <cstdint>
 #include <memory>
 
+#include "lib/core/step_plan.h"
 #include "lib/data/order/order.h"
 
 namespace scaletrain::data {
 
 class RepeatedOrder : public Order {
  public:
-  RepeatedOrder(std::shared_ptr<const Order> once, std::int64_t repeats, std::int64_t global_batch);
+  // `growing`: where the global batch is not the same in all steps.
+  RepeatedOrder(std::shared_ptr<const Order> once, std::int64_t repeats, std::int64_t global_batch,
+                std::shared_ptr<const core::StepPlan> growing = nullptr);
 
   std::int64_t size() const override { return once_->size(); }
   SamplePlace at(std::int64_t epoch, std::int64_t position) const override;
@@ -26,10 +29,11 @@ class RepeatedOrder : public Order {
 
  private:
   // The position in the order that is repeated.
-  std::int64_t position_once(std::int64_t position) const;
+  std::int64_t position_once(std::int64_t epoch, std::int64_t position) const;
 
   std::shared_ptr<const Order> once_;
   std::int64_t repeats_, global_batch_;
+  std::shared_ptr<const core::StepPlan> growing_;
 };
 
 }  // namespace scaletrain::data

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "lib/core/error.h"
 #include "lib/recipe/schema/object.h"
@@ -11,7 +12,7 @@ namespace scaletrain::recipe {
 namespace {
 
 constexpr const char* kAuto = "auto";
-constexpr double kMostMegabytes = 1e9;
+constexpr double kMostMegabytes = 1e9, kMostRampSamples = 1e15;
 
 // A count, or "auto", which is kept as 0.
 class CountOrAuto : public Type {
@@ -38,17 +39,81 @@ class CountOrAuto : public Type {
   TypePtr count_;
 };
 
-// Throws as plan_batch() does; `micro` samples, made up of `parts`, are what all ranks take at
-// once.
-void require_multiple(std::int64_t global, std::int64_t micro, const std::string& parts,
-                      const char* less) {
-  if (global % micro == 0) return;
-  const std::int64_t below = global / micro * micro;
-  const std::int64_t above = below + micro;
+// What all ranks take at once.
+struct Micro {
+  std::int64_t samples = 0;
+  std::string parts;
+  const char* less = "";  // what else could be smaller
+};
+
+// Throws as plan_batch() does.
+void require_multiple(const char* pointer, std::int64_t number, const Micro& micro) {
+  if (number % micro.samples == 0) return;
+  const std::int64_t below = number / micro.samples * micro.samples;
+  const std::int64_t above = below + micro.samples;
   throw core::RecipeError(
-      "/batch/global", fmt::format("{} is not a multiple of {}", global, parts),
-      below == 0 ? fmt::format("use {}, or fewer ranks{}", above, less)
+      pointer, fmt::format("{} is not a multiple of {}", number, micro.parts),
+      below == 0 ? fmt::format("use {}, or fewer ranks{}", above, micro.less)
                  : fmt::format("use {} or {}, or another number of ranks", below, above));
+}
+
+void require_multiples(const Batch& batch, const Micro& micro) {
+  require_multiple("/batch/global", *batch.global, micro);
+  if (!batch.ramp) return;
+  require_multiple("/batch/ramp/start", batch.ramp->start, micro);
+  require_multiple("/batch/ramp/increment", batch.ramp->increment, micro);
+}
+
+TypePtr ramp_keys(core::BatchRamp& value) {
+  auto keys = std::make_unique<Object>();
+  keys->require("start", integer(value.start, from(1).to(1e9)), "samples of the first steps")
+      .require("increment", integer(value.increment, from(1).to(1e9)),
+               "by so many the global batch grows at a time")
+      .require("samples", integer(value.samples, from(1).to(kMostRampSamples)),
+               "over which it grows from start to global, each size for as many of them");
+  return keys;
+}
+
+void check_ramp(const Batch& batch, const Node& tree, Problems& problems) {
+  if (!batch.ramp) return;
+  const core::BatchRamp& ramp = *batch.ramp;
+  const auto add = [&](const char* key, const std::string& found, const std::string& remedy) {
+    problems.add(written_at(tree, {"batch", "ramp", key}), fmt::format("/batch/ramp/{}", key),
+                 found, remedy);
+  };
+  if (!batch.global) {
+    problems.add(written_at(tree, {"batch", "ramp"}), "/batch/ramp",
+                 R"(grows to "global", and there is none)",
+                 R"(add "global": N in place of "accumulate")");
+    return;
+  }
+  const std::int64_t global = *batch.global;
+  if (ramp.start >= global) {
+    add("start", fmt::format("{} does not grow to \"global\", which is {}", ramp.start, global),
+        "use less, or leave the ramp out");
+    return;
+  }
+  const std::int64_t way = global - ramp.start;
+  if (way % ramp.increment != 0) {
+    add("increment",
+        fmt::format("{} times a whole number is not the {} from {} to {}", ramp.increment, way,
+                    ramp.start, global),
+        fmt::format("use {}, or another divisor of {}", std::gcd(way, ramp.increment), way));
+  } else if (*core::BatchSizes::why_not(global, ramp) != '\0') {
+    add("increment", fmt::format("{} gives {} sizes", ramp.increment, way / ramp.increment),
+        "use a larger one: at most 10000 sizes");
+  }
+  if (batch.is_automatic()) return;
+  for (const auto& [key, number] :
+       {std::pair("start", ramp.start), {"increment", ramp.increment}}) {
+    if (number % batch.per_device == 0) continue;
+    const std::int64_t below = number / batch.per_device * batch.per_device;
+    const std::int64_t above = below + batch.per_device;
+    add(key,
+        fmt::format("{} is not a multiple of \"per_device\", which is {}", number,
+                    batch.per_device),
+        below == 0 ? fmt::format("use {}", above) : fmt::format("use {} or {}", below, above));
+  }
 }
 
 }  // namespace
@@ -69,11 +134,13 @@ TypePtr describe(Batch& value) {
                     [](std::int64_t& inner) { return integer(inner, from(1).to(kMostMegabytes)); }),
            "with per_device auto: megabytes that the tensors of a rank may take in a step; without "
            "it all that a GPU has")
+      .add("ramp", optional(value.ramp, ramp_keys), "a smaller global batch at first, which grows")
       .at_most_one({"accumulate", "global"});
   return keys;
 }
 
 void check(const Batch& batch, const Node& tree, Problems& problems) {
+  check_ramp(batch, tree, problems);
   if (batch.is_automatic()) {
     if (batch.global) return;
     problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device",
@@ -99,13 +166,18 @@ BatchPlan plan_batch(const Batch& batch, int readers) {
   }
   const std::int64_t global = *batch.global;
   if (batch.is_automatic()) {
-    require_multiple(global, readers, fmt::format("{} ranks", readers), "");
-    return {.global = global};
+    require_multiples(batch, {.samples = readers, .parts = fmt::format("{} ranks", readers)});
+    return {.global = global, .ramp = batch.ramp};
   }
-  require_multiple(global, micro,
-                   fmt::format("{} = per_device {} x {} ranks", micro, batch.per_device, readers),
-                   ", or a smaller per_device");
-  return {batch.per_device, global / micro, global};
+  require_multiples(batch, {.samples = micro,
+                            .parts = fmt::format("{} = per_device {} x {} ranks", micro,
+                                                 batch.per_device, readers),
+                            .less = ", or a smaller per_device"});
+  return {batch.per_device, global / micro, global, batch.ramp};
+}
+
+std::int64_t part_of_all(const core::BatchRamp& ramp) {
+  return std::gcd(ramp.start, ramp.increment);
 }
 
 }  // namespace scaletrain::recipe

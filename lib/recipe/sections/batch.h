@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "lib/core/batch_sizes.h"
 #include "lib/recipe/sections/section.h"
 
 namespace scaletrain::recipe {
@@ -13,6 +14,7 @@ struct Batch {
   std::optional<std::int64_t> accumulate;      // either this
   std::optional<std::int64_t> global;          // or this
   std::optional<std::int64_t> memory_mb = {};  // that a step's tensors may take with "auto"
+  std::optional<core::BatchRamp> ramp = {};    // smaller global batches at first
 
   bool is_automatic() const { return per_device == 0; }
 };
@@ -21,14 +23,22 @@ struct Batch {
 // long as they are to be found.
 struct BatchPlan {
   std::int64_t per_device = 0, accumulate = 0, global = 0;
+  std::optional<core::BatchRamp> ramp = {};  // the steps before have smaller ones
+
+  core::BatchSizes sizes() const { return core::BatchSizes(global, ramp); }
+  // Of a step of `batch` samples; per_device is known.
+  std::int64_t micro_steps(std::int64_t batch) const { return batch * accumulate / global; }
 };
 
 // The plan for `readers` data coordinates (lib/core/mesh_plan.h). Throws core::RecipeError
-// ("/batch/global: ...") where the global batch is not a multiple of per_device * readers, or with
-// "auto" of the readers, naming the nearest sizes that would fit.
+// ("/batch/global: ...") where the global batch, or a number of its ramp, is not a multiple of
+// per_device * readers, or with "auto" of the readers, naming the nearest sizes that would fit.
 BatchPlan plan_batch(const Batch& batch, int readers);
 
 TypePtr describe(Batch& value);
 void check(const Batch& batch, const Node& tree, Problems& problems);
+
+// What every step's global batch is a multiple of.
+std::int64_t part_of_all(const core::BatchRamp& ramp);
 
 }  // namespace scaletrain::recipe

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/problems.h"
 
@@ -48,6 +50,25 @@ void check_context(const Recipe& recipe, const Node& tree, Problems& problems) {
   }
 }
 
+// In steps of which an epoch has more at first than later.
+bool counts_epochs(const Schedule& schedule) {
+  const auto is_in_epochs = [](const std::optional<Duration>& duration) {
+    return duration && duration->unit == Duration::Unit::kEpochs;
+  };
+  static const std::set<std::string> decays{"cosine_restarts", "exponential", "multi_step", "step"};
+  return schedule.by == "epoch" || is_in_epochs(schedule.warmup) ||
+         is_in_epochs(schedule.cooldown) || decays.contains(schedule.decay.name);
+}
+
+void check_ramp_of_steps(const Recipe& recipe, const Node& tree, Problems& problems) {
+  const bool is_of_steps = recipe.length.unit == Duration::Unit::kSteps;
+  if (!recipe.batch.ramp || !is_of_steps || !counts_epochs(recipe.schedule)) return;
+  problems.add(written_at(tree, {"batch", "ramp"}), "/batch/ramp",
+               "the schedule counts epochs, which have more steps while the batch grows, and the "
+               "training is so many steps",
+               R"(give the training's length in "epochs", or the schedule in steps)");
+}
+
 // Where "device" is not known before the ranks start, they say it.
 void check_device(const Recipe& recipe, const Node& tree, Problems& problems) {
   const Precision& precision = recipe.precision;
@@ -80,6 +101,9 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   }
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;
+  if (problems.none_under("/batch") && problems.none_under("/schedule")) {
+    check_ramp_of_steps(recipe, tree, problems);
+  }
   if (problems.none_under("/mix")) check_off_epochs(recipe.mix, recipe.length, tree, problems);
   if (problems.none_under("/data")) {
     check(recipe.data, tree, problems);

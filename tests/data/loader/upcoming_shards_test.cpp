@@ -47,7 +47,7 @@ TEST_CASE("a rank's shards are told before they are read, and only when they cha
   const ReaderSlice slice{.reader = 1, .readers = 2, .per_device = 2, .accumulate = 2};
   UpcomingShards upcoming(told, order, slice);
   for (std::int64_t number = 0; number < 400; ++number) {
-    const BatchJob job = train_job(slice, 20, number);
+    const BatchJob job = train_job(slice, *plan_steps(slice, 160), number);
     upcoming.plan(number, job);
     for (const std::int64_t shard : told->last) CHECK(shard % 2 == 1);  // lanes 1 and 3
     for (std::int64_t i = 0; i < job.count; ++i) {
@@ -68,13 +68,13 @@ TEST_CASE("after a jump lanes are told anew as they are reached") {
       [](std::int64_t) { return 10; });
   const ReaderSlice slice{.reader = 0, .readers = 1, .per_device = 2, .accumulate = 4};
   UpcomingShards upcoming(told, order, slice);
-  upcoming.plan(0, train_job(slice, 20, 0));
+  upcoming.plan(0, train_job(slice, *plan_steps(slice, 160), 0));
   CHECK(told->last.size() == 8);
   const std::vector<std::int64_t> before = told->last;
-  upcoming.plan(301, train_job(slice, 20, 301));
+  upcoming.plan(301, train_job(slice, *plan_steps(slice, 160), 301));
   CHECK(told->last == before);  // nobody knows yet how far 301 batches are
   for (std::int64_t number = 301; number < 309; ++number) {
-    const BatchJob job = train_job(slice, 20, number);
+    const BatchJob job = train_job(slice, *plan_steps(slice, 160), number);
     const std::int64_t shard = order->at(job.epoch, job.position).shard;
     upcoming.plan(number, job);
     CHECK(std::find(told->last.begin(), told->last.end(), shard) != told->last.end());

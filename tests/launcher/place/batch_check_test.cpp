@@ -51,6 +51,13 @@ TEST_CASE("a batch is written as what it is made of, as far as that is known") {
   const recipe::Batch open = {.per_device = 0, .accumulate = {}, .global = 96};
   CHECK(batch_text(plan_batch(recipe_with(open), 3), 3) ==
         "96 over 3 ranks, in micro-batches that fit");
+  const recipe::Batch growing = {
+      .per_device = 8,
+      .accumulate = {},
+      .global = 96,
+      .ramp = core::BatchRamp{.start = 24, .increment = 24, .samples = 9}};
+  CHECK(batch_text(plan_batch(recipe_with(growing), 3), 3) ==
+        "96 = 8 x 4 x 3 ranks, from 24 on by 24 over 9 samples");
 }
 
 TEST_CASE("batch_fits says the same without a reason") {

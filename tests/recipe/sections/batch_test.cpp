@@ -1,6 +1,7 @@
 #include "lib/recipe/sections/batch.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "lib/core/error.h"
 #include "lib/recipe/load.h"
@@ -37,6 +38,74 @@ TEST_CASE("plan_batch names what would fit") {
         "/batch/global: 64 is not a multiple of 96 = per_device 32 x 3 ranks\n"
         "  use 96, or fewer ranks, or a smaller per_device");
   CHECK(message(96, 3) == "no error");
+}
+
+TEST_CASE("a batch may grow, and its plan has the sizes") {
+  const Recipe recipe =
+      parse_recipe(minimal_recipe(), "r.json", {R"(batch={"global": 256, "per_device": 32,
+                 "ramp": {"start": 64, "increment": 64, "samples": 100000}})"});
+  const BatchPlan plan = plan_batch(recipe.batch, 2);
+  CHECK(plan.accumulate == 4);
+  CHECK(plan.micro_steps(64) == 1);
+  CHECK(plan.micro_steps(192) == 3);
+  CHECK(plan.sizes().of_step(0) == 64);
+  CHECK(plan.sizes().of_step(100000) == 256);
+  const std::string text = to_json(recipe);
+  CHECK(to_json(parse_recipe(text, "r.json")) == text);
+  CHECK(part_of_all(*recipe.batch.ramp) == 64);
+  CHECK_THROWS_WITH(plan_batch(recipe.batch, 4),
+                    "/batch/ramp/start: 64 is not a multiple of 128 = per_device 32 x 4 ranks\n"
+                    "  use 128, or fewer ranks, or a smaller per_device");
+  const auto found = [&](const std::string& batch) {
+    return plan_batch(parse_recipe(minimal_recipe(), "r.json", {"batch=" + batch}).batch, 3);
+  };
+  CHECK_THROWS_WITH(found(R"({"global": 60, "per_device": "auto",
+                               "ramp": {"start": 30, "increment": 10, "samples": 100}})"),
+                    "/batch/ramp/increment: 10 is not a multiple of 3 ranks\n"
+                    "  use 9 or 12, or another number of ranks");
+}
+
+TEST_CASE("a ramp that cannot be is refused with the numbers that fit") {
+  const auto with = [](const std::string& ramp, const std::string& global = R"("global": 256)") {
+    return error_of(minimal_recipe(),
+                    {fmt::format(R"(batch={{{}, "per_device": 32, "ramp": {}}})", global, ramp)});
+  };
+  const std::string place = "--set batch: /batch/ramp/";
+  CHECK(with(R"({"start": 256, "increment": 32, "samples": 9})") ==
+        place +
+            "start: 256 does not grow to \"global\", which is 256\n"
+            "  use less, or leave the ramp out");
+  CHECK(with(R"({"start": 64, "increment": 128, "samples": 9})") ==
+        place +
+            "increment: 128 times a whole number is not the 192 from 64 to 256\n"
+            "  use 64, or another divisor of 192");
+  CHECK(with(R"({"start": 16, "increment": 48, "samples": 9})") ==
+        place + "start: 16 is not a multiple of \"per_device\", which is 32\n  use 32\n" + place +
+            "increment: 48 is not a multiple of \"per_device\", which is 32\n  use 32 or 64");
+  CHECK(with(R"({"start": 64, "increment": 32, "samples": 9})", R"("accumulate": 4)") ==
+        "--set batch: /batch/ramp: grows to \"global\", and there is none\n"
+        "  add \"global\": N in place of \"accumulate\"");
+  CHECK(with(R"({"start": 32, "increment": 32, "samples": 9})", R"("global": 1000000)") != "");
+}
+
+TEST_CASE("a ramp in a training of so many steps needs a schedule in steps") {
+  const std::string ramp = R"(batch={"global": 96, "per_device": 32,
+                                     "ramp": {"start": 32, "increment": 32, "samples": 9}})";
+  const std::string refused =
+      "--set batch: /batch/ramp: the schedule counts epochs, which have more steps while the batch "
+      "grows, and the training is so many steps\n"
+      "  give the training's length in \"epochs\", or the schedule in steps";
+  const std::vector<std::string> schedules{
+      R"(schedule={"warmup": {"epochs": 1}})", R"(schedule={"cooldown": {"epochs": 1}})",
+      R"(schedule={"by": "epoch"})", R"(schedule={"decay": "step"})",
+      R"(schedule={"decay": "exponential"})"};
+  for (const std::string& schedule : schedules) {
+    CAPTURE(schedule);
+    CHECK(error_of(minimal_recipe(), {"epochs=null", "steps=9", ramp, schedule}) == refused);
+    CHECK_NOTHROW(parse_recipe(minimal_recipe(), "r.json", {ramp, schedule}));
+  }
+  CHECK_NOTHROW(parse_recipe(minimal_recipe(), "r.json",
+                             {"epochs=null", "steps=9", ramp, R"(schedule.warmup={"steps": 2})"}));
 }
 
 TEST_CASE("the samples of a device may be left to be found, of a global batch") {
