@@ -1,9 +1,16 @@
 """What a run does about memory: the batch that fits, and what it says where memory runs out."""
 
 import json
+import struct
+import subprocess
 import unittest
 
 from end_to_end import support
+
+# Of address space: with LibTorch itself more than half is left.
+LIMIT_KB = 3_000_000
+# The logits of a micro-batch are 1.6 GB.
+VOCABULARY, CONTEXT, WINDOWS = 50000, 1024, 8
 
 
 class MemoryTest(support.RunTestCase):
@@ -24,6 +31,33 @@ class MemoryTest(support.RunTestCase):
         self.assertNotIn("batch.per_device is", again.stderr)
         explained = self.run_scaletrain("explain", "launch", "--nproc", 2, recipe).stdout
         self.assertIn("64 over 2 ranks, in micro-batches that fit", explained)
+
+    def limited(self, recipe, *flags):
+        done = subprocess.run(
+            ["bash", "-c", f'ulimit -v {LIMIT_KB}; exec "$@"', "bash", support.SCALETRAIN,
+             "launch", "--nproc", "2", *flags, recipe],
+            capture_output=True, text=True, timeout=support.TIMEOUT_S)
+        return done.returncode, done.stderr
+
+    def test_where_the_system_gives_no_more_the_advice_is_enough(self):
+        tokens = [number * 7919 % VOCABULARY for number in range(17 * CONTEXT)]
+        (self.folder / "a.bin").write_bytes(struct.pack(f"<{len(tokens)}H", *tokens))
+        recipe = self.recipe(
+            model={"name": "gpt2", "vocab_size": VOCABULARY, "positions": CONTEXT, "dim": 16,
+                   "depth": 3, "heads": 2},
+            data={"train": {"tokens": str(self.folder / "a.bin")}, "context": CONTEXT,
+                  "threads": 1},
+            batch={"per_device": WINDOWS}, steps=1, threads=1, device="cpu")
+        status, said = self.limited(recipe)
+        self.assertEqual(71, status, said)
+        self.assertIn("step 1: ", said)
+        self.assertIn("you tried to allocate 1638400000 bytes", said)
+        self.assertIn("; a step's tensors: parameters ", said)
+        self.assertIn('each of these needs about so much less: 2867.2 MB: "loss": {"name": '
+                      '"cross_entropy", "chunk": 1024}; ', said)
+        status, said = self.limited(recipe, "--resume", "auto", "--allow", "loss.chunk",
+                                    "--set", "loss.chunk=1024")
+        self.assertEqual(0, status, said)
 
     def test_no_memory_is_an_error_with_a_remedy(self):
         done = self.run_scaletrain("launch", "--nproc", 2, self.recipe(), expect=71,
