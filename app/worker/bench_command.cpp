@@ -28,6 +28,12 @@ Json memory_json(const units::MemoryUse& use) {
   return {{"peak_bytes", bytes}};
 }
 
+Json cost_json(const train::StepCost& cost, bool memory) {
+  Json json = memory ? memory_json(cost.memory) : Json{{"step_s", cost.seconds}};
+  if (cost.auto_per_device > 0) json["per_device"] = cost.auto_per_device;
+  return json;
+}
+
 }  // namespace
 
 int run_bench(int argc, char** argv, const Models& models) {
@@ -46,11 +52,11 @@ int run_bench(int argc, char** argv, const Models& models) {
   if (env.world_size > 1) core::set_log_prefix(fmt::format("[rank {}] ", env.rank));
   try {
     recipe::Recipe recipe = recipe::load_recipe(recipe_path, {}, models.catalog);
+    const bool memory = what == "memory";
     const Json answer =
-        what == "memory"
-            ? memory_json(train::measure_memory(std::move(recipe), env, models.factories))
-            : Json{{"step_s",
-                    train::measure_speed(std::move(recipe), env, steps, models.factories)}};
+        cost_json(memory ? train::measure_memory(std::move(recipe), env, models.factories)
+                         : train::measure_speed(std::move(recipe), env, steps, models.factories),
+                  memory);
     if (env.rank == 0) core::write_durably(core::system_disk(), out, answer.dump() + "\n");
   } catch (const core::Error&) {
     throw;

@@ -44,6 +44,15 @@ Technique chunks(const Recipe& recipe) {
           {fmt::format("loss.chunk={}", (tokens + kChunks - 1) / kChunks)}};
 }
 
+bool is_possible(const Recipe& recipe, const Technique& one) {
+  try {
+    parse_recipe(to_json(recipe), recipe.name, one.overrides, recipe.model.catalog);
+    return true;
+  } catch (const core::RecipeError&) {
+    return false;
+  }
+}
+
 Technique together(const std::vector<Technique>& parts) {
   Technique result;
   for (const Technique& part : parts) {
@@ -91,6 +100,15 @@ std::vector<Technique> techniques(const Recipe& recipe) {
     return std::count(seen.begin(), seen.end(), seen.back()) > 1;
   });
   return all;
+}
+
+std::optional<Technique> half_of_activations(const Recipe& recipe, std::int64_t activation_bytes) {
+  constexpr std::int64_t kMegabyte = 1'000'000;
+  const std::int64_t budget = activation_bytes / 2 / kMegabyte;
+  Technique one{fmt::format("recompute to {} MB", budget),
+                {"recompute=null", fmt::format("recompute.budget_mb={}", budget)}};
+  if (budget < 1 || !is_possible(recipe, one)) return std::nullopt;
+  return one;
 }
 
 }  // namespace scaletrain::recipe

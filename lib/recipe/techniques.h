@@ -2,6 +2,8 @@
 // compares.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,5 +20,9 @@ struct Technique {
 // together; the global batch stays the same. What `recipe` has already, or could not have, is left
 // out.
 std::vector<Technique> techniques(const Recipe& recipe);
+
+// Recomputation to a budget of half of `activation_bytes`, what the activations of `recipe` take as
+// it is; nullopt where that is less than a megabyte, or the recipe could not have one.
+std::optional<Technique> half_of_activations(const Recipe& recipe, std::int64_t activation_bytes);
 
 }  // namespace scaletrain::recipe

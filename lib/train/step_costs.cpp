@@ -10,6 +10,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/dist/device.h"
+#include "lib/train/batch_search.h"
 #include "lib/train/build.h"
 
 namespace scaletrain::train {
@@ -18,9 +19,10 @@ namespace {
 constexpr std::int64_t kFirstSteps = 3;  // which allocate what lasts, and choose kernels
 constexpr std::int64_t kMeasuredSteps = 2;
 
-// With images as large as they become.
+// With images and batches as large as they become.
 recipe::Recipe grown(recipe::Recipe recipe) {
   recipe.data.resize_ramp.reset();
+  recipe.batch.ramp.reset();
   return recipe;
 }
 
@@ -28,7 +30,8 @@ recipe::Recipe grown(recipe::Recipe recipe) {
 class Stepper {
  public:
   Stepper(recipe::Recipe recipe, const core::WorkerEnv& env, const nn::Factories& models)
-      : run_(build_run(grown(std::move(recipe)), env, std::nullopt, {}, models)),
+      : run_(build_run(grown(std::move(recipe)), env, std::nullopt, {}, models,
+                       [&](Run& run) { choose_per_device(run, env, models); })),
         steps_(step_parts(*run_), /*late=*/!run_->group->device().is_cpu()) {}
 
   Run& run() { return *run_; }
@@ -93,8 +96,8 @@ units::MemoryUse highest(dist::Group& group, const units::MemoryUse& own) {
 
 }  // namespace
 
-units::MemoryUse measure_memory(recipe::Recipe recipe, const core::WorkerEnv& env,
-                                const nn::Factories& models) {
+StepCost measure_memory(recipe::Recipe recipe, const core::WorkerEnv& env,
+                        const nn::Factories& models) {
   const std::shared_ptr<units::MemoryMeter> meter = meter_for(recipe, env);
   const units::MemoryWatch watch(meter);
   Stepper stepper(std::move(recipe), env, models);
@@ -104,7 +107,8 @@ units::MemoryUse measure_memory(recipe::Recipe recipe, const core::WorkerEnv& en
   meter->restart_peaks();
   stepper.take(kMeasuredSteps);
   stepper.drain();
-  const units::MemoryUse result = highest(*stepper.run().group, meter->peak());
+  const StepCost result{.memory = highest(*stepper.run().group, meter->peak()),
+                        .auto_per_device = stepper.run().state.auto_per_device};
   stepper.end();
   return result;
 }
@@ -122,8 +126,8 @@ units::MemoryUse measure_first_steps(recipe::Recipe recipe, const core::WorkerEn
   return meter->peak();
 }
 
-double measure_speed(recipe::Recipe recipe, const core::WorkerEnv& env, std::int64_t steps,
-                     const nn::Factories& models) {
+StepCost measure_speed(recipe::Recipe recipe, const core::WorkerEnv& env, std::int64_t steps,
+                       const nn::Factories& models) {
   Stepper stepper(std::move(recipe), env, models);
   stepper.take(kFirstSteps);
   std::vector<double> seconds;
@@ -135,7 +139,7 @@ double measure_speed(recipe::Recipe recipe, const core::WorkerEnv& env, std::int
   stepper.end();
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
   std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle;
+  return {.memory = {}, .seconds = *middle, .auto_per_device = stepper.run().state.auto_per_device};
 }
 
 }  // namespace scaletrain::train

@@ -10,10 +10,17 @@
 
 namespace scaletrain::train {
 
+// Of what was measured. Where batch.per_device is "auto" it is found first, as training does.
+struct StepCost {
+  units::MemoryUse memory;
+  double seconds = 0;
+  std::int64_t auto_per_device = 0;  // what was found; 0: it is a number
+};
+
 // Tensors' peak by kind in a step like all others, after the first ones, of the rank whose peak is
 // the highest. Builds the run, trains a few steps and leaves no file; every rank calls it.
-units::MemoryUse measure_memory(recipe::Recipe recipe, const core::WorkerEnv& env,
-                                const nn::Factories& models);
+StepCost measure_memory(recipe::Recipe recipe, const core::WorkerEnv& env,
+                        const nn::Factories& models);
 
 // The same of the first steps of a run of one rank, which is what a step of `recipe` needs of this
 // one.
@@ -21,7 +28,7 @@ units::MemoryUse measure_first_steps(recipe::Recipe recipe, const core::WorkerEn
                                      const nn::Factories& models);
 
 // Seconds of a step, the median of `steps` on this rank, data included.
-double measure_speed(recipe::Recipe recipe, const core::WorkerEnv& env, std::int64_t steps,
-                     const nn::Factories& models);
+StepCost measure_speed(recipe::Recipe recipe, const core::WorkerEnv& env, std::int64_t steps,
+                       const nn::Factories& models);
 
 }  // namespace scaletrain::train

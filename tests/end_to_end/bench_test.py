@@ -34,6 +34,19 @@ class BenchTest(support.RunTestCase):
         for name in ("recompute all", "accumulate x4"):
             self.assertLess(costs[name]["peak_bytes"]["total"], whole["total"], name)
             self.assertGreater(costs[name]["times"], 1, name)
+        half = whole["activations"] // 2_000_000
+        budgets = {name: cost for name, cost in costs.items() if name.startswith("recompute to ")}
+        self.assertEqual([f"recompute to {half} MB"] if half > 0 else [], list(budgets))
+        for cost in budgets.values():
+            self.assertLessEqual(cost["peak_bytes"]["total"], whole["total"])
+
+    def test_the_batch_that_fits_is_found_and_named(self):
+        recipe = self.recipe(model={"name": "mlp", "num_classes": 10, "hidden": HIDDEN,
+                                    "layers": 6},
+                             batch={"per_device": "auto", "global": 64, "memory_mb": 1000})
+        found = json.loads(self.run_scaletrain("bench", "memory", recipe, "--json").stdout)
+        self.assertEqual([64] * len(found["costs"]),
+                         [cost["per_device"] for cost in found["costs"]])
 
     def test_speed_as_a_table(self):
         lines = self.bench("speed", "--steps", 3).splitlines()

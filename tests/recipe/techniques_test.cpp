@@ -46,6 +46,16 @@ TEST_CASE("a recipe has the techniques that change it, the global batch staying 
   }
 }
 
+TEST_CASE("half of the activations is a budget for recomputation, from a megabyte on") {
+  const Recipe recipe = parse_recipe(minimal_recipe(), "r.json", {"recompute=all"});
+  CHECK_FALSE(half_of_activations(recipe, 1'999'999).has_value());
+  const std::optional<Technique> half = half_of_activations(recipe, 7'000'000);
+  REQUIRE(half.has_value());
+  CHECK(half->name == "recompute to 3 MB");
+  const Recipe changed = parse_recipe(to_json(recipe), "r.json", half->overrides);
+  CHECK(changed.recompute->budget_mb == 3);
+}
+
 TEST_CASE("a language model's loss is taken in chunks too") {
   const std::vector<std::string> tokens{
       R"(model={"name": "gpt2", "vocab_size": 11, "positions": 8})",

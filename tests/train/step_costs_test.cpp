@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/train/batch_search.h"
 #include "tests/dist/ranks.h"
 #include "tests/train/run_support.h"
 
@@ -15,7 +16,7 @@ namespace {
 using units::MemoryKind;
 
 std::string memory_of(const recipe::Recipe& recipe, const core::WorkerEnv& env) {
-  const units::MemoryUse use = measure_memory(recipe, env, nn::built_in_factories());
+  const units::MemoryUse use = measure_memory(recipe, env, nn::built_in_factories()).memory;
   return fmt::format("{} {} {}", use.of(MemoryKind::kParameters), use.of(MemoryKind::kGradients),
                      use.total());
 }
@@ -49,7 +50,7 @@ TEST_CASE("blocks that last are counted for what they hold, in the first steps t
     CAPTURE(first);
     const std::string text = testing::said_apart([&] {
       const units::MemoryUse use = first ? measure_first_steps(recipe, {}, nn::built_in_factories())
-                                         : measure_memory(recipe, {}, nn::built_in_factories());
+                                         : measure_memory(recipe, {}, nn::built_in_factories()).memory;
       return fmt::format(
           "{} {} {} {}", use.of(MemoryKind::kParameters), use.of(MemoryKind::kGradients) >= kModel,
           use.of(MemoryKind::kOptimizer) >= 2 * kModel, use.of(MemoryKind::kOther) < kModel);
@@ -74,10 +75,28 @@ TEST_CASE("images that grow are measured at their full size") {
   CHECK(inputs_of(changes) == whole);
 }
 
+TEST_CASE("the micro-batch that fits is found first, and said") {
+  const testing::TinyRun tiny;
+  const recipe::Recipe recipe =
+      tiny.recipe({R"(batch={"per_device": "auto", "global": 12, "memory_mb": 100})"});
+  const auto found = [&](bool memory) {
+    return testing::said_apart([&] {
+      const nn::Factories& models = nn::built_in_factories();
+      const BeforeData find = [&](Run& run) { choose_per_device(run, {}, models); };
+      const StepCost cost = memory ? measure_memory(recipe, {}, models, find)
+                                   : measure_speed(recipe, {}, 1, models, find);
+      return fmt::format("{}", cost.auto_per_device);
+    });
+  };
+  CHECK(found(true) == "12");
+  CHECK(found(false) == "12");
+}
+
 TEST_CASE("a step takes time") {
   const testing::TinyRun tiny;
   CHECK(testing::said_apart([&] {
-          const double step_s = measure_speed(tiny.recipe(), {}, 3, nn::built_in_factories());
+          const double step_s =
+              measure_speed(tiny.recipe(), {}, 3, nn::built_in_factories()).seconds;
           return fmt::format("{}", step_s > 1e-5 && step_s < 1);
         }) == "true");
 }

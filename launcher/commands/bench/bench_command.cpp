@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,9 +56,9 @@ bool was_stopped(int status) {
          status == static_cast<int>(core::ExitCode::kTemporary);
 }
 
-// Runs the worker on the recipe with one technique.
-Cost measure(const BenchRequest& asked, const std::string& worker, const recipe::Recipe& recipe,
-             recipe::Technique technique, const Scratch& scratch) {
+// Runs the worker on the recipe with one technique; `what`: "memory", "speed".
+Cost measure(const BenchRequest& asked, const std::string& what, const std::string& worker,
+             const recipe::Recipe& recipe, recipe::Technique technique, const Scratch& scratch) {
   const recipe::Recipe changed = recipe::parse_recipe(recipe::to_json(recipe), recipe.name,
                                                       technique.overrides, recipe.model.catalog);
   const fs::path input = scratch.file("recipe.json"), output = scratch.file("answer.json");
@@ -65,13 +66,19 @@ Cost measure(const BenchRequest& asked, const std::string& worker, const recipe:
   std::ofstream(input) << recipe::to_json(changed);
   Cost cost{.technique = std::move(technique), .answer = {}};
   cost.exit_status = run_worker_ranks(worker, asked.nproc,
-                                      {"bench", asked.what, "--recipe", input.string(), "--out",
+                                      {"bench", what, "--recipe", input.string(), "--out",
                                        output.string(), "--steps", std::to_string(asked.steps)});
   if (cost.exit_status == 0) {
     std::ifstream stream(output);
     cost.answer = nlohmann::ordered_json::parse(stream);
   }
   return cost;
+}
+
+// Bytes of the recipe as it is, which were measured or are now; nullopt where that failed.
+std::optional<std::int64_t> activations(const nlohmann::ordered_json& answer) {
+  if (!answer.is_object() || !answer.contains("peak_bytes")) return std::nullopt;
+  return answer.at("peak_bytes").at("activations").get<std::int64_t>();
 }
 
 int run_bench(const BenchRequest& asked) {
@@ -84,11 +91,23 @@ int run_bench(const BenchRequest& asked) {
   BenchReport report{.what = asked.what, .recipe = recipe.name, .costs = {}};
   report.ranks = resolve_placement(ranks).nproc;
   report.global_batch = recipe::plan_batch(recipe.batch, report.ranks).global;
-  for (recipe::Technique& technique : recipe::techniques(recipe)) {
+  const auto take = [&](const std::string& what, recipe::Technique technique) {
     core::log("{}", technique.name);
-    report.costs.push_back(measure(asked, worker, recipe, std::move(technique), scratch));
+    return measure(asked, what, worker, recipe, std::move(technique), scratch);
+  };
+  for (recipe::Technique& technique : recipe::techniques(recipe)) {
+    report.costs.push_back(take(asked.what, std::move(technique)));
     const int status = report.costs.back().exit_status;
     if (was_stopped(status) || (status != 0 && report.costs.size() == 1)) return status;
+  }
+  const Cost memory = asked.what == "memory"
+                          ? report.costs.front()
+                          : take("memory", {"the memory of it, for a budget", {}});
+  if (was_stopped(memory.exit_status)) return memory.exit_status;
+  if (const auto half =
+          recipe::half_of_activations(recipe, activations(memory.answer).value_or(0))) {
+    report.costs.push_back(take(asked.what, *half));
+    if (was_stopped(report.costs.back().exit_status)) return report.costs.back().exit_status;
   }
   const std::string text = asked.json ? bench_json(report) : bench_text(report);
   std::fputs(text.c_str(), stdout);

@@ -38,7 +38,11 @@ std::vector<std::string> head_of(const BenchReport& report) {
 }
 
 std::vector<std::string> line_of(const BenchReport& report, const Cost& cost, std::size_t columns) {
-  std::vector<std::string> line{cost.technique.name};
+  const bool was_found = cost.answer.is_object() && cost.answer.contains("per_device");
+  std::vector<std::string> line{was_found
+                                    ? fmt::format("{} ({} a device)", cost.technique.name,
+                                                  cost.answer.at("per_device").get<std::int64_t>())
+                                    : cost.technique.name};
   if (cost.answer.is_null()) {
     line.push_back(fmt::format("failed: {}", cost.exit_status));
   } else if (report.what == "memory") {

@@ -28,7 +28,8 @@ struct BenchReport {
 // how many times faster. A technique that failed has its exit code.
 std::string bench_text(const BenchReport& report);
 // {"recipe", "ranks", "global_batch", "costs": [{"technique", "set", "peak_bytes"|"step_s",
-// "times"}]}, where "times" is as in the text; of one that failed "exit_code" alone.
+// "times"}]}, where "times" is as in the text; "per_device" where that was found; of one that
+// failed "exit_code" alone.
 std::string bench_json(const BenchReport& report);
 
 }  // namespace scaletrain::launcher

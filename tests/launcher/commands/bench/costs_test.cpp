@@ -39,6 +39,20 @@ TEST_CASE("memory is shown by kind, and how many times less a technique needs") 
         R"({"technique":"bf16","set":["precision=bf16"],"exit_code":71})");
 }
 
+TEST_CASE("a batch that was found is named with its technique") {
+  Json answer{{"step_s", 0.5}};
+  answer["per_device"] = 16;
+  const BenchReport report{.what = "speed",
+                           .recipe = "r",
+                           .ranks = 1,
+                           .global_batch = 64,
+                           .costs = {{.technique = {"as it is", {}}, .answer = answer}}};
+  CHECK(bench_text(report) ==
+        "technique               steps/s  samples/s  faster\n"
+        "as it is (16 a device)  2        128        x1.00\n");
+  CHECK(Json::parse(bench_json(report)).at("costs").at(0).at("per_device") == 16);
+}
+
 TEST_CASE("speed is shown as steps and samples a second") {
   const BenchReport report{
       .what = "speed",
