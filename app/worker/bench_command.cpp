@@ -13,6 +13,7 @@
 #include "lib/core/log.h"
 #include "lib/core/worker_env.h"
 #include "lib/recipe/load.h"
+#include "lib/train/batch_search.h"
 #include "lib/train/step_costs.h"
 
 namespace scaletrain::app {
@@ -53,10 +54,13 @@ int run_bench(int argc, char** argv, const Models& models) {
   try {
     recipe::Recipe recipe = recipe::load_recipe(recipe_path, {}, models.catalog);
     const bool memory = what == "memory";
-    const Json answer =
-        cost_json(memory ? train::measure_memory(std::move(recipe), env, models.factories)
-                         : train::measure_speed(std::move(recipe), env, steps, models.factories),
-                  memory);
+    const train::BeforeData find_batch = [&](train::Run& run) {
+      train::choose_per_device(run, env, models.factories);
+    };
+    const train::StepCost cost =
+        memory ? train::measure_memory(std::move(recipe), env, models.factories, find_batch)
+               : train::measure_speed(std::move(recipe), env, steps, models.factories, find_batch);
+    const Json answer = cost_json(cost, memory);
     if (env.rank == 0) core::write_durably(core::system_disk(), out, answer.dump() + "\n");
   } catch (const core::Error&) {
     throw;

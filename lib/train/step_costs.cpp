@@ -10,7 +10,6 @@
 
 #include "lib/core/clock.h"
 #include "lib/dist/device.h"
-#include "lib/train/batch_search.h"
 #include "lib/train/build.h"
 
 namespace scaletrain::train {
@@ -29,9 +28,9 @@ recipe::Recipe grown(recipe::Recipe recipe) {
 // A run that takes steps and does nothing else.
 class Stepper {
  public:
-  Stepper(recipe::Recipe recipe, const core::WorkerEnv& env, const nn::Factories& models)
-      : run_(build_run(grown(std::move(recipe)), env, std::nullopt, {}, models,
-                       [&](Run& run) { choose_per_device(run, env, models); })),
+  Stepper(recipe::Recipe recipe, const core::WorkerEnv& env, const nn::Factories& models,
+          const BeforeData& before_data = nullptr)
+      : run_(build_run(grown(std::move(recipe)), env, std::nullopt, {}, models, before_data)),
         steps_(step_parts(*run_), /*late=*/!run_->group->device().is_cpu()) {}
 
   Run& run() { return *run_; }
@@ -97,10 +96,10 @@ units::MemoryUse highest(dist::Group& group, const units::MemoryUse& own) {
 }  // namespace
 
 StepCost measure_memory(recipe::Recipe recipe, const core::WorkerEnv& env,
-                        const nn::Factories& models) {
+                        const nn::Factories& models, const BeforeData& before_data) {
   const std::shared_ptr<units::MemoryMeter> meter = meter_for(recipe, env);
   const units::MemoryWatch watch(meter);
-  Stepper stepper(std::move(recipe), env, models);
+  Stepper stepper(std::move(recipe), env, models, before_data);
   stepper.take(kFirstSteps);
   stepper.drain();
   attribute_state(stepper.run(), *meter);
@@ -127,8 +126,8 @@ units::MemoryUse measure_first_steps(recipe::Recipe recipe, const core::WorkerEn
 }
 
 StepCost measure_speed(recipe::Recipe recipe, const core::WorkerEnv& env, std::int64_t steps,
-                       const nn::Factories& models) {
-  Stepper stepper(std::move(recipe), env, models);
+                       const nn::Factories& models, const BeforeData& before_data) {
+  Stepper stepper(std::move(recipe), env, models, before_data);
   stepper.take(kFirstSteps);
   std::vector<double> seconds;
   for (std::int64_t i = 0; i < steps; ++i) {
