@@ -19,10 +19,10 @@ at::Tensor twin_of(const at::Tensor& tensor) {
 
 class HostOptimizer : public Optimizer {
  public:
-  HostOptimizer(const recipe::Optimizer& config, std::vector<NamedParameter> parameters)
+  HostOptimizer(const MakeOptimizer& make, std::vector<NamedParameter> parameters)
       : device_(device_of(parameters)), parameters_(std::move(parameters)), twins_(parameters_) {
     for (NamedParameter& twin : twins_) twin.tensor = twin_of(twin.tensor);
-    inner_ = make_optimizer(config, twins_);
+    inner_ = make(twins_);
   }
 
   using Optimizer::step;
@@ -103,7 +103,16 @@ class HostOptimizer : public Optimizer {
 
 std::unique_ptr<Optimizer> make_host_optimizer(const recipe::Optimizer& config,
                                                const std::vector<NamedParameter>& parameters) {
-  return std::make_unique<HostOptimizer>(config, parameters);
+  return make_host_optimizer(
+      [&config](std::vector<NamedParameter> twins) {
+        return make_optimizer(config, std::move(twins));
+      },
+      parameters);
+}
+
+std::unique_ptr<Optimizer> make_host_optimizer(const MakeOptimizer& make,
+                                               const std::vector<NamedParameter>& parameters) {
+  return std::make_unique<HostOptimizer>(make, parameters);
 }
 
 }  // namespace scaletrain::optim

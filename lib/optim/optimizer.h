@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,6 +55,11 @@ std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
 // weights are; on a device a step waits for the gradients to arrive there. Parameters that are
 // changed otherwise before the first step are copied then.
 std::unique_ptr<Optimizer> make_host_optimizer(const recipe::Optimizer& config,
+                                               const std::vector<NamedParameter>& parameters);
+// The same with the optimizer that `make` makes of the copies.
+using MakeOptimizer =
+    std::function<std::unique_ptr<Optimizer>(std::vector<NamedParameter> parameters)>;
+std::unique_ptr<Optimizer> make_host_optimizer(const MakeOptimizer& make,
                                                const std::vector<NamedParameter>& parameters);
 
 // `inner`, made of `parameters`, behind gradients of two dimensions or more from which the mean

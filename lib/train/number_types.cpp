@@ -41,6 +41,18 @@ void refuse_idle_patterns(const std::vector<std::string>& patterns,
   }
 }
 
+// Beside the parameters.
+std::unique_ptr<optim::Optimizer> optimizer_of(const recipe::Recipe& recipe,
+                                               std::vector<units::NamedParameter> owned) {
+  if (recipe.precision.name != "bf16_pure") {
+    return optim::make_optimizer(recipe.optimizer, std::move(owned));
+  }
+  const optim::Rounding rounding = recipe.precision.text("update") == "kahan"
+                                       ? optim::Rounding::kKahan
+                                       : optim::Rounding::kStochastic;
+  return optim::make_bf16_optimizer(recipe.optimizer, owned, rounding, recipe.seed);
+}
+
 }  // namespace
 
 void convert_weights(nn::Model& model, const precision::Precision& precision) {
@@ -117,16 +129,12 @@ void restore_scaler(const nlohmann::json& saved, precision::Precision& precision
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const recipe::Recipe& recipe,
                                                  std::vector<units::NamedParameter> owned) {
-  if (recipe.offload && recipe.offload->optimizer) {
-    return optim::make_host_optimizer(recipe.optimizer, owned);
-  }
-  if (recipe.precision.name != "bf16_pure") {
-    return optim::make_optimizer(recipe.optimizer, std::move(owned));
-  }
-  const optim::Rounding rounding = recipe.precision.text("update") == "kahan"
-                                       ? optim::Rounding::kKahan
-                                       : optim::Rounding::kStochastic;
-  return optim::make_bf16_optimizer(recipe.optimizer, owned, rounding, recipe.seed);
+  if (!recipe.offload || !recipe.offload->optimizer) return optimizer_of(recipe, std::move(owned));
+  return optim::make_host_optimizer(
+      [&recipe](std::vector<units::NamedParameter> twins) {
+        return optimizer_of(recipe, std::move(twins));
+      },
+      owned);
 }
 
 }  // namespace scaletrain::train

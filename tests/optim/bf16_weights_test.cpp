@@ -188,6 +188,27 @@ TEST_CASE("between steps there is no more memory than the same optimizer of fp32
   for (const int steps : {0, 1, 2}) CHECK(bytes_after(true, steps) == bytes_after(false, steps));
 }
 
+TEST_CASE("in the host's memory it takes the same steps, bit for bit") {
+  for (const Rounding rounding : {Rounding::kStochastic, Rounding::kKahan}) {
+    const std::vector<NamedParameter> plain{rounded_parameter("w", {512})},
+        hosted{rounded_parameter("w", {512})};
+    const MakeOptimizer make = [rounding](const std::vector<NamedParameter>& parameters) {
+      return make_bf16_optimizer(rounded_config("adamw"), parameters, rounding, 3);
+    };
+    const auto beside = make(plain), on_host = make_host_optimizer(make, hosted);
+    for (int i = 0; i < 4; ++i) {
+      for (const auto& one : {plain, hosted}) give_gradient(one.front(), 0.25 * i + 0.1);
+      const at::Tensor found_inf = at::full({}, i == 2 ? 1.0F : 0.0F);
+      beside->step(1e-3, found_inf);
+      on_host->step(1e-3, found_inf);
+    }
+    CHECK((at::equal(plain.front().tensor.detach(), hosted.front().tensor.detach())));
+    const auto expected = beside->state(), found = on_host->state();
+    REQUIRE(expected.size() == found.size());
+    for (const auto& [name, tensor] : expected) CHECK((at::equal(tensor, found.at(name))));
+  }
+}
+
 TEST_CASE("weights of fp32 among them are updated as without it") {
   const NamedParameter alone{.name = "b", .tensor = at::ones({5}).requires_grad_(true)};
   const NamedParameter mixed{.name = "b", .tensor = at::ones({5}).requires_grad_(true)};

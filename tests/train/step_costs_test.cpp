@@ -49,8 +49,9 @@ TEST_CASE("blocks that last are counted for what they hold, in the first steps t
   for (const bool first : {false, true}) {
     CAPTURE(first);
     const std::string text = testing::said_apart([&] {
-      const units::MemoryUse use = first ? measure_first_steps(recipe, {}, nn::built_in_factories())
-                                         : measure_memory(recipe, {}, nn::built_in_factories()).memory;
+      const units::MemoryUse use =
+          first ? measure_first_steps(recipe, {}, nn::built_in_factories())
+                : measure_memory(recipe, {}, nn::built_in_factories()).memory;
       return fmt::format(
           "{} {} {} {}", use.of(MemoryKind::kParameters), use.of(MemoryKind::kGradients) >= kModel,
           use.of(MemoryKind::kOptimizer) >= 2 * kModel, use.of(MemoryKind::kOther) < kModel);

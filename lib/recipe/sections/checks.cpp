@@ -95,7 +95,7 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     check(recipe.optimizer, tree, problems);
     if (problems.none_under("/ema")) check(recipe.ema, recipe.optimizer, tree, problems);
     if (problems.none_under("/precision")) {
-      check(recipe.precision, recipe.optimizer, recipe.sam, recipe.offload, tree, problems);
+      check(recipe.precision, recipe.optimizer, recipe.sam, tree, problems);
     }
     check(recipe.swa, recipe.ema.has_value(), recipe.optimizer, tree, problems);
   }

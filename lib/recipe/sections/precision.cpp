@@ -23,7 +23,7 @@ void check(const Precision& precision, const Model& model, const Node& tree, Pro
 }
 
 void check(const Precision& precision, const Optimizer& optimizer, const std::optional<Sam>& sam,
-           const std::optional<Offload>& offload, const Node& tree, Problems& problems) {
+           const Node& tree, Problems& problems) {
   if (precision.name != "bf16_pure") return;
   if (optimizer.name == "schedule_free_adamw") {
     problems.add(written_at(tree, {"precision"}), "/precision",
@@ -34,11 +34,6 @@ void check(const Precision& precision, const Optimizer& optimizer, const std::op
   if (sam) {
     problems.add(written_at(tree, {"sam"}), "/sam",
                  "moves weights by less than bf16 can show, and bf16_pure has no others",
-                 "leave it out, or use bf16");
-  }
-  if (offload && offload->optimizer) {
-    problems.add(written_at(tree, {"offload", "optimizer"}), "/offload/optimizer",
-                 "keeps fp32 weights in the host's memory, and bf16_pure has none",
                  "leave it out, or use bf16");
   }
 }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "lib/recipe/sections/model.h"
-#include "lib/recipe/sections/offload.h"
 #include "lib/recipe/sections/optimizer.h"
 #include "lib/recipe/sections/sam.h"
 #include "lib/recipe/sections/section.h"
@@ -20,9 +19,9 @@ struct Precision : Component {
 
 TypePtr describe(Precision& value);
 
-// That bf16 weights and fp8 layers fit the model, the optimizer, sam and offload.
+// That bf16 weights and fp8 layers fit the model, the optimizer and sam.
 void check(const Precision& precision, const Model& model, const Node& tree, Problems& problems);
 void check(const Precision& precision, const Optimizer& optimizer, const std::optional<Sam>& sam,
-           const std::optional<Offload>& offload, const Node& tree, Problems& problems);
+           const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe
