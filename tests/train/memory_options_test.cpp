@@ -142,4 +142,19 @@ TEST_CASE("options that save memory keep the order of samples, and resumes their
   }
 }
 
+TEST_CASE("bf16 weights become the same with their optimizer on the host") {
+  const testing::TinyRun tiny;
+  const std::vector<std::string> updates{"stochastic", "kahan"};
+  for (const std::string& update : updates) {
+    CAPTURE(update);
+    const std::string precision =
+        fmt::format(R"(precision={{"name": "bf16_pure", "update": "{}"}})", update);
+    const Ended beside = run_of(tiny, {.name = "beside", .changes = {precision}}, false);
+    const Ended hosted =
+        run_of(tiny, {.name = "hosted", .changes = {precision, "offload.optimizer=true"}}, false);
+    CHECK(hosted.said == "0 at 3");
+    CHECK(hosted.weights == beside.weights);
+  }
+}
+
 }  // namespace scaletrain::train
