@@ -11,10 +11,11 @@ namespace {
 
 // In epochs; where the set's size was never known, whole ones.
 double epochs_of(const TrainState& state) {
-  const std::int64_t steps =
-      state.global_batch > 0 ? state.set_samples / state.global_batch : std::int64_t{0};
-  const double part =
-      steps > 0 ? static_cast<double>(state.step_in_epoch) / static_cast<double>(steps) : 0;
+  const std::int64_t samples =
+      ramp_of(state) ? state.position : state.step_in_epoch * state.global_batch;
+  const double part = state.set_samples > 0
+                          ? static_cast<double>(samples) / static_cast<double>(state.set_samples)
+                          : 0;
   return static_cast<double>(state.epoch) + part;
 }
 

@@ -64,7 +64,7 @@ TEST_CASE("all ranks report the memory of the one that needs most") {
   const testing::TinyRun tiny;
   const auto results = testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
     extra_bytes = env.rank == 1 ? kExtra : 0;
-    const units::MemoryUse use = measure_memory(tiny.recipe(), env, greedy_models());
+    const units::MemoryUse use = measure_memory(tiny.recipe(), env, greedy_models()).memory;
     return fmt::format("{} {} {}", use.total(), use.total() > kExtra,
                        use.of(MemoryKind::kOther) < 2 * kGreedyModel);
   });
@@ -107,7 +107,7 @@ TEST_CASE("images that grow are measured at their full size") {
   const auto inputs_of = [&](const std::vector<std::string>& changes) {
     return testing::said_apart([&] {
       return fmt::format("{}", measure_memory(tiny.recipe(changes), {}, nn::built_in_factories())
-                                   .of(MemoryKind::kInputs));
+                                   .memory.of(MemoryKind::kInputs));
     });
   };
   std::vector<std::string> changes{R"(model={"name": "mobilenet_v3_small", "num_classes": 3})",
