@@ -18,6 +18,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
+#include "lib/core/lease.h"
 #include "lib/core/log.h"
 #include "lib/core/table.h"
 #include "lib/format/checkpoint_folder.h"
@@ -78,8 +79,11 @@ Kept look(const KeepArguments& arguments) {
   return kept;
 }
 
+// 0 of one that a running job has removed meanwhile.
 std::int64_t bytes_of(const fs::path& checkpoint) {
   std::int64_t bytes = 0;
+  std::error_code unknown;
+  if (!fs::exists(checkpoint, unknown)) return 0;
   for (const auto& [name, entry] : format::read_manifest(checkpoint).files) bytes += entry.bytes;
   return bytes;
 }
@@ -142,35 +146,50 @@ void list(const KeepArguments& arguments) {
   print({{"checkpoints", checkpoints}, {"unread", unread}});
 }
 
+// What goes, by the step.
+std::vector<std::int64_t> left_out(const Kept& kept) {
+  std::vector<std::int64_t> steps;
+  for (const auto& [step, state] : kept.survey.states) {
+    if (!kept.why.contains(step)) steps.push_back(step);
+  }
+  return steps;
+}
+
 // One that verifies must stay: the newest does, since nothing is removed where it does not.
+std::vector<std::int64_t> remove_left_out(const KeepArguments& arguments) {
+  const core::Lease lease(fs::path(arguments.run) / "lease.json", /*attempt=*/0);
+  const Kept kept = look(arguments);
+  if (left_out(kept).empty()) return {};
+  const std::int64_t newest = kept.survey.states.rbegin()->first;
+  format::check_checkpoint(format::checkpoint_path(kept.folder, newest));
+  core::Disk& disk = core::system_disk();
+  std::vector<std::int64_t> removed = format::retain_checkpoints(
+      disk, kept.folder, kept.survey, newest, retention(arguments.run, arguments));
+  format::settle_links(disk, kept.folder);
+  return removed;
+}
+
 void prune(const KeepArguments& arguments) {
-  if (is_running(arguments.run)) {
+  const Kept before = look(arguments);
+  if (!arguments.dry_run && is_running(arguments.run)) {
     throw core::UsageError(arguments.run, "the run is going on, and keeps what its recipe says",
                            "wait for its end, or look with --dry-run");
   }
-  const Kept kept = look(arguments);
-  std::vector<std::int64_t> removed;
-  std::int64_t bytes = 0;
-  for (const Json& one : describe(kept)) {
-    if (!one["kept"].is_null()) continue;
-    removed.push_back(one["step"].get<std::int64_t>());
-    bytes += one["bytes"].get<std::int64_t>();
+  std::map<std::int64_t, std::int64_t> bytes;
+  for (const std::int64_t step : left_out(before)) {
+    bytes[step] = bytes_of(format::checkpoint_path(before.folder, step));
   }
-  if (!removed.empty() && !arguments.dry_run) {
-    const std::int64_t newest = kept.survey.states.rbegin()->first;
-    format::check_checkpoint(format::checkpoint_path(kept.folder, newest));
-    core::Disk& disk = core::system_disk();
-    format::retain_checkpoints(disk, kept.folder, kept.survey, newest,
-                               retention(arguments.run, arguments));
-    format::settle_links(disk, kept.folder);
-  }
+  const std::vector<std::int64_t> removed =
+      arguments.dry_run ? left_out(before) : remove_left_out(arguments);
+  std::int64_t sum = 0;
+  for (const std::int64_t step : removed) sum += bytes[step];
   if (arguments.as_json) {
-    return print({{"removed", removed}, {"bytes", bytes}, {"dry_run", arguments.dry_run}});
+    return print({{"removed", removed}, {"bytes", sum}, {"dry_run", arguments.dry_run}});
   }
   for (const std::int64_t step : removed) std::printf("step %lld\n", static_cast<long long>(step));
   std::printf("%zu checkpoints %s, %.1f MB\n", removed.size(),
               arguments.dry_run ? "would be removed" : "were removed",
-              static_cast<double>(bytes) / 1e6);
+              static_cast<double>(sum) / 1e6);
 }
 
 void save_now(const KeepArguments& arguments) {
@@ -179,7 +198,7 @@ void save_now(const KeepArguments& arguments) {
                            "name a running run's folder");
   }
   format::make_request(core::system_disk(), arguments.run, format::kSaveRequest);
-  std::printf("%s: asked for a checkpoint, which is begun within seconds\n",
+  std::printf("%s: asked for a checkpoint behind the step that is under way\n",
               core::escape_control(arguments.run).c_str());
 }
 

@@ -21,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kFolder = "checkpoints";
 constexpr const char* kModel = format::kModelFile;
 constexpr const char* kBuffers = "buffers.safetensors";
 constexpr const char* kOptimizer = format::kOptimizerFile;
@@ -55,8 +56,7 @@ std::optional<format::Survey> survey_or_warn(const fs::path& checkpoints) {
 
 }  // namespace
 
-fs::path save(core::Disk& disk, const fs::path& run, const Contents& contents,
-              const format::Retention& retention) {
+Written write(core::Disk& disk, const fs::path& run, const Contents& contents) {
   const HostTensors model(contents.model), optimizer(contents.optimizer);
   std::map<std::string, HostTensors> others;
   others.emplace(kBuffers, HostTensors(contents.buffers));
@@ -71,6 +71,7 @@ fs::path save(core::Disk& disk, const fs::path& run, const Contents& contents,
   const std::int64_t step = contents.state.step;
   model.refuse(format::NotFinite::kNanOrInfinite, step);
   optimizer.refuse(format::NotFinite::kNan, step);
+  Written written;
   const auto write_files = [&](const fs::path& folder) {
     format::FileEntries entries{
         {kModel, model.write(disk, folder / kModel, step)},
@@ -82,19 +83,31 @@ fs::path save(core::Disk& disk, const fs::path& run, const Contents& contents,
     for (const auto& [name, tensors] : others) {
       if (tensors.bytes() > 0) entries.emplace(name, tensors.write(disk, folder / name, step));
     }
+    written.bytes = 0;
+    for (const auto& [name, entry] : entries) written.bytes += entry.bytes;
     return entries;
   };
   std::int64_t bytes = model.bytes() + optimizer.bytes();
   for (const auto& [name, tensors] : others) bytes += tensors.bytes();
-  const fs::path checkpoints = run / "checkpoints";
-  fs::path path = format::publish_checkpoint(
-      disk, checkpoints, {.program = std::string("scaletrain ") + core::version(), .step = step},
+  written.path = format::publish_checkpoint(
+      disk, run / kFolder, {.program = std::string("scaletrain ") + core::version(), .step = step},
       bytes, write_files);
+  return written;
+}
 
+void settle(core::Disk& disk, const fs::path& run, std::int64_t step,
+            const format::Retention& retention) {
+  const fs::path checkpoints = run / kFolder;
   const std::optional<format::Survey> survey = survey_or_warn(checkpoints);
-  if (!survey) return path;
+  if (!survey) return;
   format::point_links(disk, checkpoints, *survey, step);
   format::retain_checkpoints(disk, checkpoints, *survey, step, retention);
+}
+
+fs::path save(core::Disk& disk, const fs::path& run, const Contents& contents,
+              const format::Retention& retention) {
+  fs::path path = write(disk, run, contents).path;
+  settle(disk, run, contents.state.step, retention);
   return path;
 }
 

@@ -35,9 +35,22 @@ struct Contents {
   std::string recipe;  // resolved JSON
 };
 
-// Writes RUN/checkpoints/step-N, points latest at it and best at the first of state.best_steps,
-// then removes what `retention` does not keep. Returns its path once it is durable. Throws
-// core::DivergedError where a tensor is not finite.
+// What was published.
+struct Written {
+  std::filesystem::path path;
+  std::int64_t bytes = 0;  // of its files
+};
+
+// Writes RUN/checkpoints/step-N; returns once it is durable. Throws core::DivergedError where a
+// tensor is not finite.
+Written write(core::Disk& disk, const std::filesystem::path& run, const Contents& contents);
+
+// What follows a write, which is durable already: points latest at it and best at the first of
+// state.best_steps, then removes what `retention` does not keep.
+void settle(core::Disk& disk, const std::filesystem::path& run, std::int64_t step,
+            const format::Retention& retention);
+
+// Both. Returns the path.
 std::filesystem::path save(core::Disk& disk, const std::filesystem::path& run,
                            const Contents& contents, const format::Retention& retention);
 

@@ -1,7 +1,7 @@
 #include "lib/checkpoint/host_copies.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/empty_like.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -12,16 +12,16 @@ namespace scaletrain::checkpoint {
 namespace {
 
 bool fits(const at::Tensor& copy, const at::Tensor& tensor) {
-  return copy.defined() && copy.scalar_type() == tensor.scalar_type() &&
-         copy.sizes() == tensor.sizes() && copy.strides() == tensor.strides() &&
-         copy.is_pinned() == tensor.is_cuda();
+  const bool has_order =
+      !tensor.is_non_overlapping_and_dense() || copy.strides() == tensor.strides();
+  return copy.scalar_type() == tensor.scalar_type() && copy.sizes() == tensor.sizes() &&
+         has_order && copy.is_pinned() == tensor.is_cuda();
 }
 
 at::Tensor like(const at::Tensor& tensor) {
-  // Of a view with gaps or repeats, plain memory.
-  const at::Tensor layout = tensor.is_non_overlapping_and_dense() ? tensor : tensor.contiguous();
-  return at::empty_strided(layout.sizes(), layout.strides(),
-                           at::TensorOptions(tensor.scalar_type()).pinned_memory(tensor.is_cuda()));
+  return at::empty_like(
+      tensor,
+      tensor.options().device(at::kCPU).pinned_memory(tensor.is_cuda()).requires_grad(false));
 }
 
 // Makes `copies` hold what `tensors` does.
@@ -31,7 +31,7 @@ void copy(const Tensors& tensors, Tensors& copies) {
   }
   for (const auto& [name, tensor] : tensors) {
     at::Tensor& to = copies[name];
-    if (!fits(to, tensor)) to = like(tensor);
+    if (!to.defined() || !fits(to, tensor)) to = like(tensor);
     to.copy_(tensor, /*non_blocking=*/true);
   }
 }

@@ -1,9 +1,10 @@
 #include "lib/checkpoint/saver.h"
 
 #include <chrono>
+#include <string_view>
 #include <utility>
 
-#include "lib/core/clock.h"
+#include "lib/core/log.h"
 
 namespace scaletrain::checkpoint {
 namespace {
@@ -11,29 +12,24 @@ namespace {
 constexpr std::size_t kCopies = 2;  // in memory at once: one is written, one waits
 constexpr std::chrono::milliseconds kLook{100};
 
-std::int64_t bytes_at(const std::filesystem::path& checkpoint) {
-  std::int64_t bytes = 0;
-  for (const auto& [name, entry] : format::read_manifest(checkpoint).files) bytes += entry.bytes;
-  return bytes;
-}
-
 }  // namespace
 
 struct Saver::Write {
   HostCopies copies;
   const Contents* contents = nullptr;  // the caller's, who waits; nullptr: the copies
   double stall_s = 0;
+  core::SteadyTime begun;
 };
 
 struct Saver::Outcome {
   Saved saved;
-  std::exception_ptr error;  // then nothing was saved
+  std::exception_ptr error;  // in place of it
 };
 
 Saver::Saver(core::Disk& disk, SaverOptions options, std::function<void()> beat)
     : options_(std::move(options)),
       beat_(std::move(beat)),
-      disk_(disk, [this] { made_progress_ = true; }),
+      disk_(disk, [this] { last_operation_ = core::now(); }),
       thread_([this] { run(); }) {}
 
 Saver::~Saver() {
@@ -45,24 +41,36 @@ Saver::~Saver() {
   thread_.join();
 }
 
-void Saver::save(const Contents& contents) {
-  const core::SteadyTime start = core::now();
+void Saver::save(const Contents& contents, core::SteadyTime since) {
   std::unique_lock lock(mutex_);
   wait(lock, options_.beside ? kCopies - 1 : 0);
   if (free_.empty()) free_.push_back(std::make_unique<Write>());
   std::unique_ptr<Write> next = std::move(free_.back());
   free_.pop_back();
   lock.unlock();
-  if (options_.beside) {
-    next->copies.take(contents);
-  } else {
-    next->contents = &contents;
-  }
-  next->stall_s = core::seconds_since(start);
+  const bool is_copied = options_.beside && copy(contents, *next);
+  next->contents = is_copied ? nullptr : &contents;
+  next->begun = last_operation_ = core::now();
+  next->stall_s = core::seconds_since(since);
   lock.lock();
   under_way_.push_back(std::move(next));
   changed_.notify_all();
-  if (!options_.beside) wait(lock, 0);
+  if (!is_copied) wait(lock, 0);
+}
+
+bool Saver::copy(const Contents& contents, Write& write) {
+  try {
+    write.copies.take(contents);
+    return true;
+  } catch (const std::exception& error) {  // of LibTorch's own class where its allocator has none
+    if (!std::exchange(has_warned_, true)) {
+      core::warn(
+          "a checkpoint cannot be copied in memory, so training waits until it is written: {}",
+          std::string_view(error.what()).substr(0, std::string_view(error.what()).find('\n')));
+    }
+    write.copies = HostCopies();
+    return false;
+  }
 }
 
 std::optional<Saved> Saver::next() {
@@ -79,28 +87,51 @@ void Saver::finish() {
   wait(lock, 0);
 }
 
+double Saver::stands_still_s() {
+  const std::lock_guard lock(mutex_);
+  return under_way_.empty() ? 0 : core::seconds_since(last_operation_);
+}
+
 void Saver::wait(std::unique_lock<std::mutex>& lock, std::size_t most) {
+  core::SteadyTime seen;
   while (under_way_.size() > most) {
-    if (made_progress_.exchange(false)) beat_();
+    const core::SteadyTime last = last_operation_;
+    if (std::exchange(seen, last) != last) beat_();
     changed_.wait_for(lock, kLook);
   }
 }
 
-Saver::Outcome Saver::write(Write& one) {
-  const core::SteadyTime start = core::now();
-  Outcome outcome;
-  Saved& saved = outcome.saved;
-  try {
+void Saver::write(Write& one) {
+  Saved saved;
+  const auto attempt = [this](const std::function<void()>& body) {
+    Outcome outcome;
+    try {
+      body();
+      return true;
+    } catch (...) {
+      outcome.error = std::current_exception();
+    }
+    add(std::move(outcome));
+    return false;
+  };
+  const bool is_durable = attempt([&] {
     const Contents& contents = one.contents != nullptr ? *one.contents : one.copies.contents();
     saved.step = contents.state.step;
-    saved.path = checkpoint::save(disk_, options_.run, contents, options_.retention);
-    saved.bytes = bytes_at(saved.path);
-    saved.write_s = core::seconds_since(start);
-    saved.stall_s = one.stall_s + (one.contents != nullptr ? saved.write_s : 0);
-  } catch (...) {
-    outcome.error = std::current_exception();
-  }
-  return outcome;
+    Written written = checkpoint::write(disk_, options_.run, contents);
+    saved.path = std::move(written.path);
+    saved.bytes = written.bytes;
+  });
+  if (!is_durable) return;
+  saved.write_s = core::seconds_since(one.begun);
+  saved.stall_s = one.stall_s + (one.contents != nullptr ? saved.write_s : 0);
+  const std::int64_t step = saved.step;
+  add({.saved = std::move(saved), .error = nullptr});
+  attempt([&] { settle(disk_, options_.run, step, options_.retention); });
+}
+
+void Saver::add(Outcome outcome) {
+  const std::lock_guard lock(mutex_);
+  outcomes_.push_back(std::make_unique<Outcome>(std::move(outcome)));
 }
 
 void Saver::run() {
@@ -110,9 +141,8 @@ void Saver::run() {
     if (under_way_.empty()) return;
     Write& writing = *under_way_.front();
     lock.unlock();
-    Outcome outcome = write(writing);
+    write(writing);
     lock.lock();
-    outcomes_.push_back(std::make_unique<Outcome>(std::move(outcome)));
     free_.push_back(std::move(under_way_.front()));
     under_way_.pop_front();
     changed_.notify_all();

@@ -17,6 +17,7 @@
 
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/host_copies.h"
+#include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/watched_disk.h"
 #include "lib/format/retention.h"
@@ -28,7 +29,9 @@ struct Saved {
   std::filesystem::path path;
   std::int64_t step = 0;
   std::int64_t bytes = 0;
-  double stall_s = 0;  // that training waited, for a copy and for the writes before it
+  // That the host waited, for what ranks exchange, a copy and the writes before it; a device's own
+  // wait for its copies is not in it.
+  double stall_s = 0;
   double write_s = 0;  // from there until it was durable
 };
 
@@ -46,27 +49,34 @@ class Saver {
   // Waits until what was begun is durable.
   ~Saver();
 
-  // Copies `contents` and begins to write them, in the order of the calls. Where two copies are
-  // still being written, waits for the first of them.
-  void save(const Contents& contents);
+  // Copies `contents` and begins to write them, in the order of the calls. Waits for the oldest
+  // write where two copies are being written, and for all where memory lacks for a copy. Training
+  // has waited since `since`.
+  void save(const Contents& contents, core::SteadyTime since = core::now());
 
-  // A checkpoint that has become durable, each once, in their order; nullopt: none has since.
-  // Throws what its write threw: that checkpoint is absent, and the next ones are not affected.
+  // The next checkpoint that has become durable, each once, in their order; nullopt: none has.
+  // Throws what a write has thrown, whose checkpoint is absent, and what removing others has thrown
+  // behind a write; the next ones are not affected.
   std::optional<Saved> next();
+
+  // Seconds since the disk was last asked for something by a write that is under way; 0: none is.
+  double stands_still_s();
 
   // Waits until everything that was begun is written. What came of it is next()'s to say.
   void finish();
 
  private:
-  struct Write;    // one that was begun
-  struct Outcome;  // of one
-  Outcome write(Write& one);
+  struct Write;                                       // one that was begun
+  struct Outcome;                                     // of one
+  bool copy(const Contents& contents, Write& write);  // false: memory lacks
+  void write(Write& one);
+  void add(Outcome outcome);
   void run();                                                       // the writing thread's
   void wait(std::unique_lock<std::mutex>& lock, std::size_t most);  // until so few are under way
 
   SaverOptions options_;
   std::function<void()> beat_;
-  std::atomic<bool> made_progress_ = true;  // the disk was asked for something since the last look
+  std::atomic<core::SteadyTime> last_operation_ = core::now();  // of the disk
   core::WatchedDisk disk_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -74,6 +84,7 @@ class Saver {
   std::vector<std::unique_ptr<Write>> free_;      // their memory
   std::deque<std::unique_ptr<Outcome>> outcomes_;
   bool ends_ = false;
+  bool has_warned_ = false;
   std::thread thread_;  // last: uses all of it
 };
 

@@ -35,10 +35,10 @@ bool set_direct(int fd, bool is_direct) {
   return flags >= 0 && ::fcntl(fd, F_SETFL, is_direct ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-class DirectFile : public DiskFile {
- public:
-  DirectFile(std::filesystem::path path, Descriptor fd)
-      : path_(std::move(path)), fd_(std::move(fd)) {
+}  // namespace
+
+struct DirectFile::Impl {
+  Impl(std::filesystem::path path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {
     for (Memory& block : blocks_) {
       block.reset(static_cast<std::byte*>(std::aligned_alloc(kDirectUnit, kBlock)));
       if (!block) throw std::bad_alloc();
@@ -48,15 +48,8 @@ class DirectFile : public DiskFile {
     } catch (const std::system_error&) {  // no more threads: the caller writes
     }
   }
-  DirectFile(const DirectFile&) = delete;
-  DirectFile& operator=(const DirectFile&) = delete;
-  ~DirectFile() override {
-    if (!thread_.joinable()) return;
-    thread_.request_stop();
-    thread_.join();
-  }
 
-  void write(std::span<const std::byte> bytes) override {
+  void write(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
       const std::size_t count = std::min(bytes.size(), kBlock - filled_);
       std::memcpy(blocks_[filling_ % kBlocks].get() + filled_, bytes.data(), count);
@@ -67,14 +60,13 @@ class DirectFile : public DiskFile {
   }
 
   // What is left is no whole block: its last bytes go through the cache.
-  void sync() override {
+  void sync() {
     wait_until_written(filling_);
     write_out(blocks_[filling_ % kBlocks].get(), std::exchange(filled_, 0));
     throw_fault();
     if (::fsync(fd_.get()) != 0) throw_disk_fault(path_, "sync", errno);
   }
 
- private:
   // The full block is the thread's, and the next one that it has written is filled.
   void hand_over() {
     if (!thread_.joinable()) {
@@ -120,24 +112,36 @@ class DirectFile : public DiskFile {
     for (std::size_t done = 0; done < count;) {
       const std::size_t left = count - done;
       const std::size_t whole = left / kDirectUnit * kDirectUnit;
-      if (is_direct_ && whole == 0) is_direct_ = !set_direct(fd_.get(), false);
+      if (is_direct_ && whole == 0 && !end_direct()) return;
       const std::size_t now = is_direct_ ? whole : left;
       const ssize_t written = ::pwrite(fd_.get(), bytes + done, now, place_);
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0 && errno == EINVAL && is_direct_) {
-        is_direct_ = !set_direct(fd_.get(), false);  // pages of this file system are larger
-        if (!is_direct_) continue;
+      // Pages of this file system are larger, or it only seemed to be able.
+      if (written < 0 && is_direct_ && (errno == EINVAL || errno == EOPNOTSUPP)) {
+        if (!end_direct()) return;
+        continue;
       }
       if (written < 0) return set_fault(errno);
+      if (written == 0) return set_fault(EIO);
       // Part of a page cannot be followed by a write past the cache.
       auto progress = static_cast<std::size_t>(written);
       if (is_direct_ && progress < now) {
         progress = progress / kDirectUnit * kDirectUnit;
-        if (progress == 0) is_direct_ = !set_direct(fd_.get(), false);
+        if (progress == 0 && !end_direct()) return;
       }
       done += progress;
       place_ += static_cast<off_t>(progress);
     }
+  }
+
+  // What follows goes through the cache. False: it cannot.
+  bool end_direct() {
+    if (set_direct(fd_.get(), false)) {
+      is_direct_ = false;
+    } else {
+      set_fault(errno);
+    }
+    return !is_direct_;
   }
 
   void set_fault(int error) {
@@ -151,7 +155,7 @@ class DirectFile : public DiskFile {
   std::array<Memory, kBlocks> blocks_;
   std::size_t filled_ = 0;  // bytes of the block that is filled
 
-  // Of whoever writes: the thread, or sync() when the thread has nothing to do.
+  // Only who writes uses these: the thread, or sync() when the thread has nothing to do.
   bool is_direct_ = true;
   off_t place_ = 0;
 
@@ -163,12 +167,12 @@ class DirectFile : public DiskFile {
   std::jthread thread_;
 };
 
-}  // namespace
-
 bool begin_direct(int fd) { return set_direct(fd, true); }
 
-std::unique_ptr<DiskFile> make_direct_file(std::filesystem::path path, Descriptor fd) {
-  return std::make_unique<DirectFile>(std::move(path), std::move(fd));
-}
+DirectFile::DirectFile(std::filesystem::path path, Descriptor fd)
+    : impl_(std::make_unique<Impl>(std::move(path), std::move(fd))) {}
+DirectFile::~DirectFile() = default;
+void DirectFile::write(std::span<const std::byte> bytes) { impl_->write(bytes); }
+void DirectFile::sync() { impl_->sync(); }
 
 }  // namespace scaletrain::core

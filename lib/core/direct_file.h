@@ -2,19 +2,31 @@
 // makes the next bytes.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <span>
 
 #include "lib/core/descriptor.h"
-#include "lib/core/disk.h"
 
 namespace scaletrain::core {
 
 // Whether the file system of the open descriptor can do that; then `fd` must be written so.
 bool begin_direct(int fd);
 
-// Writes to `fd`, of which begin_direct() was true, on a thread of its own. What a write has failed
-// with is thrown by a later call.
-std::unique_ptr<DiskFile> make_direct_file(std::filesystem::path path, Descriptor fd);
+class DirectFile {
+ public:
+  // Writes to `fd`, of which begin_direct() was true, on a thread of its own; `path` is for errors.
+  DirectFile(std::filesystem::path path, Descriptor fd);
+  ~DirectFile();
+
+  // Both throw core::StorageError of what an earlier write has failed with, too.
+  void write(std::span<const std::byte> bytes);
+  void sync();  // fsync
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace scaletrain::core

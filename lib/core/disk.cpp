@@ -45,6 +45,17 @@ class SystemFile : public DiskFile {
   Descriptor fd_;
 };
 
+class LargeFile : public DiskFile {
+ public:
+  LargeFile(fs::path path, Descriptor fd) : file_(std::move(path), std::move(fd)) {}
+
+  void write(std::span<const std::byte> bytes) override { file_.write(bytes); }
+  void sync() override { file_.sync(); }
+
+ private:
+  DirectFile file_;
+};
+
 // Where the path, or a folder above it, is a link to what is not there: mkdir only says EEXIST.
 void refuse_dead_link(const fs::path& path) {
   std::error_code ignored;
@@ -69,7 +80,7 @@ class SystemDisk : public Disk {
       throw_disk_fault(path, fmt::format("reserve {} bytes", expected_bytes), ENOSPC);
     }
     if (expected_bytes >= kLargeFile && begin_direct(fd.get())) {
-      return make_direct_file(path, std::move(fd));
+      return std::make_unique<LargeFile>(path, std::move(fd));
     }
     return std::make_unique<SystemFile>(path, std::move(fd));
   }

@@ -26,7 +26,10 @@ void point_links(core::Disk& disk, const fs::path& checkpoints, const Survey& su
   if (!survey.unread.empty()) return;
   const fs::path best = checkpoints / "best";
   const TrainState& state = survey.states.at(newest);
-  if (!state.best_steps.empty()) return point_link(disk, best, state.best_steps.front().step);
+  for (const RankedStep& one : state.best_steps) {  // the first may not have been written
+    if (survey.states.contains(one.step)) return point_link(disk, best, one.step);
+  }
+  if (!state.best_steps.empty()) return;
   // An earlier version did not list the best ones: its link may be right.
   const bool may_be_right = state.best_step >= 0 && core::type_at(best) != fs::file_type::not_found;
   if (!may_be_right) disk.remove_all(best);  // training went back behind it, or none is kept

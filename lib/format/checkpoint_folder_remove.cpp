@@ -52,8 +52,9 @@ void remove_folder(core::Disk& disk, const fs::path& folder) {
   disk.remove_all(removed);
 }
 
-void retain_checkpoints(core::Disk& disk, const fs::path& checkpoints, const Survey& survey,
-                        std::int64_t newest, const Retention& retention) {
+std::vector<std::int64_t> retain_checkpoints(core::Disk& disk, const fs::path& checkpoints,
+                                             const Survey& survey, std::int64_t newest,
+                                             const Retention& retention) {
   try {
     remove_leftovers(disk, checkpoints);
   } catch (const core::Error& error) {
@@ -65,13 +66,14 @@ void retain_checkpoints(core::Disk& disk, const fs::path& checkpoints, const Sur
   for (const auto& [step, state] : survey.states) {
     if (!kept.contains(step)) removed.push_back(step);
   }
-  if (removed.empty()) return;
+  if (removed.empty()) return removed;
 
   try {
     compare_sizes(checkpoint_path(checkpoints, newest));
   } catch (const core::Error& error) {
     if (error.exit_code() != core::ExitCode::kData) {
-      return core::warn("{}: {}; no earlier checkpoint is removed", error.place(), error.found());
+      core::warn("{}: {}; no earlier checkpoint is removed", error.place(), error.found());
+      return {};
     }
     throw core::StorageError(error.place(), error.found(),
                              "the disk did not keep what was just written, so no earlier "
@@ -82,6 +84,7 @@ void retain_checkpoints(core::Disk& disk, const fs::path& checkpoints, const Sur
     remove_folder(disk, path.string() + kOldSuffix);
     remove_folder(disk, path);
   }
+  return removed;
 }
 
 }  // namespace scaletrain::format

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "lib/core/disk.h"
 #include "lib/format/checkpoint_folder_survey.h"
@@ -17,8 +18,10 @@ void remove_folder(core::Disk& disk, const std::filesystem::path& folder);
 // processes left and, of the checkpoints whose states `survey` has read, those that
 // kept_checkpoints() leaves out. Before that the files of `newest` are compared with its manifest,
 // by size: where one differs, core::StorageError and nothing is lost. What cannot be read is warned
-// about, and nothing is removed.
-void retain_checkpoints(core::Disk& disk, const std::filesystem::path& checkpoints,
-                        const Survey& survey, std::int64_t newest, const Retention& retention);
+// about, and nothing is removed. Returns the steps that were removed.
+std::vector<std::int64_t> retain_checkpoints(core::Disk& disk,
+                                             const std::filesystem::path& checkpoints,
+                                             const Survey& survey, std::int64_t newest,
+                                             const Retention& retention);
 
 }  // namespace scaletrain::format

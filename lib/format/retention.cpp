@@ -9,6 +9,8 @@
 namespace scaletrain::format {
 namespace {
 
+constexpr double kRounding = 1e-9;  // of parts of an epoch
+
 // In epochs; where the set's size was never known, whole ones.
 double epochs_of(const TrainState& state) {
   const std::int64_t samples =
@@ -22,7 +24,8 @@ double epochs_of(const TrainState& state) {
 bool is_far(const TrainState& from, const TrainState& to, const Retention& retention) {
   const auto steps = static_cast<double>(to.step - from.step);
   return (retention.every_steps && steps >= *retention.every_steps) ||
-         (retention.every_epochs && epochs_of(to) - epochs_of(from) >= *retention.every_epochs);
+         (retention.every_epochs &&
+          epochs_of(to) - epochs_of(from) >= *retention.every_epochs - kRounding);
 }
 
 }  // namespace
@@ -46,8 +49,14 @@ std::map<std::int64_t, std::string> kept_checkpoints(const Survey& survey, std::
                                                      const std::map<std::int64_t, double>& hours) {
   std::map<std::int64_t, std::string> kept{{newest, "newest"}};
   const auto end = survey.states.upper_bound(newest);
-  if (const auto found = survey.states.find(newest); found != survey.states.end()) {
-    for (const RankedStep& best : found->second.best_steps) kept.try_emplace(best.step, "best");
+  // One that was to be among the best may not have been written: then those before it are the best.
+  bool has_all = false;
+  for (auto one = end; !has_all && one != survey.states.begin();) {
+    has_all = true;
+    for (const RankedStep& best : (--one)->second.best_steps) {
+      kept.try_emplace(best.step, "best");
+      has_all = has_all && (survey.states.contains(best.step) || survey.unread.contains(best.step));
+    }
   }
   auto last = end;
   for (std::int64_t i = 0; i < retention.last && last != survey.states.begin(); ++i) {
@@ -62,7 +71,7 @@ std::map<std::int64_t, std::string> kept_checkpoints(const Survey& survey, std::
       kept.try_emplace(step, "every");
     }
     const auto age = hours.find(step);
-    if (retention.hours && age != hours.end() && age->second < *retention.hours) {
+    if (retention.hours && (age == hours.end() || age->second < *retention.hours)) {
       kept.try_emplace(step, "age");
     }
   }

@@ -17,10 +17,11 @@ struct Retention {
   // For ever: one whose distance from the one before that is kept so is at least this. The oldest
   // is the first of them.
   std::optional<double> every_steps = {}, every_epochs = {};
-  std::optional<double> hours = {};  // those that are younger
+  std::optional<double> hours = {};  // those that are younger, or of unknown age
 };
 
-// Hours since each checkpoint of `survey` was written, by step.
+// Hours since each checkpoint of `survey` was written, by step; without those that cannot be looked
+// at.
 std::map<std::int64_t, double> hours_since_written(const std::filesystem::path& checkpoints,
                                                    const Survey& survey);
 

@@ -19,6 +19,7 @@ namespace {
 constexpr double kSecondsPerHour = 3600;
 constexpr double kFirstAfter = 60;    // seconds: nobody knows yet what a save costs
 constexpr double kMostWriting = 0.1;  // of the time, so that others can use the disk too
+constexpr double kStandsStill = 600;  // seconds
 constexpr double kLookEvery = 1;      // seconds, for a person's request
 
 format::Retention retention(const recipe::Checkpoint& asked) {
@@ -68,43 +69,61 @@ bool Saves::due(std::int64_t step, double seconds_before, double seconds, bool a
 }
 
 void Saves::save() {
+  const core::SteadyTime since = core::now();
   const std::int64_t step = run_.state.step;
   if (std::exchange(saved_step_, step) == step) return;
   run_.beat.enter(core::Phase::kSaving);
   const checkpoint::Contents contents = snapshot(run_);
   if (!saver_) return;
-  saver_->save(contents);
+  saver_->save(contents, since);
   begun_ = core::now();
   has_asked_ = false;
   look();
 }
 
-void Saves::look() { report(run_.recipe.checkpoint.on_failure == "continue"); }
+void Saves::look() {
+  if (!saver_) return;
+  report();
+  if (saver_->stands_still_s() < kStandsStill) {
+    has_warned_ = false;
+  } else if (!std::exchange(has_warned_, true)) {
+    core::warn(
+        "{}: the disk has not answered the write of a checkpoint for {:.0f} s; nothing is "
+        "saved until it does",
+        run_.recipe.output, kStandsStill);
+  }
+}
 
 void Saves::finish() {
   if (!saver_) return;
   saver_->finish();
-  report(/*may_go_on=*/false);
+  report();
   if (lost_) std::rethrow_exception(lost_);
 }
 
 void Saves::finish_after_failure() {
-  try {
-    finish();
-  } catch (const core::Error& error) {
-    core::warn("{}: {}", error.place(), error.found());
+  if (!saver_) return;
+  saver_->finish();
+  for (bool is_done = false; !is_done;) {
+    try {
+      const std::optional<checkpoint::Saved> saved = saver_->next();
+      if (saved) reporter_.saved(*saved);
+      is_done = !saved;
+    } catch (const std::exception& error) {  // the cause of the failure is another, or the same
+      core::warn("a checkpoint was not written: {}", error.what());
+    }
   }
 }
 
-void Saves::report(bool may_go_on) {
-  while (saver_) {
+void Saves::report() {
+  for (;;) {
     try {
       const std::optional<checkpoint::Saved> saved = saver_->next();
       if (!saved) return;
       lost_ = nullptr;
       report(*saved);
     } catch (const core::StorageError& error) {
-      if (!may_go_on) throw;
+      if (run_.recipe.checkpoint.on_failure != "continue") throw;
       lost_ = std::current_exception();
       core::warn("{}: {}; training goes on without that checkpoint", error.place(), error.found());
     }

@@ -37,11 +37,11 @@ class Saves {
   // Waits until all of it is durable. Throws what a write has thrown, also where the run has gone
   // on without the newest.
   void finish();
-  // The same where training has failed: what a write has thrown is warned about.
+  // The same where training has failed: warns of what a write has thrown.
   void finish_after_failure();
 
  private:
-  void report(bool may_go_on);
+  void report();
   void report(const checkpoint::Saved& saved);
 
   Run& run_;
@@ -49,6 +49,7 @@ class Saves {
   const Cadence every_;
   const std::unique_ptr<checkpoint::Saver> saver_;  // of rank 0
   std::int64_t saved_step_;                         // whose checkpoint was begun or is there
+  bool has_warned_ = false;                         // of a write that stands still
   bool has_asked_ = false;                          // since the last one
   core::SteadyTime begun_, looked_;                 // the last one; a look for a person's request
   double interval_s_;                               // of "auto"

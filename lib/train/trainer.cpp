@@ -89,7 +89,10 @@ core::ExitCode Trainer::train() {
     const bool saves = saves_.due(state.step, before, seconds_, asked);
     if (validates || saves) drain();
     const bool best = validates && validate();
-    if (saves || best) saves_.save();
+    if (saves || best) {
+      saves_.save();
+      save_asked_ = false;  // of a step that was late
+    }
     saves_.look();
   }
   drain();

@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "lib/core/disk.h"
 #include "tests/temporary_folder.h"
 
 namespace core = scaletrain::core;
@@ -27,14 +27,14 @@ std::vector<std::byte> make_bytes(std::size_t count) {
   return bytes;
 }
 
-std::unique_ptr<core::DiskFile> create(const std::filesystem::path& path) {
+std::unique_ptr<core::DirectFile> create(const std::filesystem::path& path) {
   core::Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   REQUIRE(fd);
   if (!core::begin_direct(fd.get())) return nullptr;
-  return core::make_direct_file(path, std::move(fd));
+  return std::make_unique<core::DirectFile>(path, std::move(fd));
 }
 
-// The files are in the build's folder: /tmp may lie in memory, which has no cache to write past.
+// A temporary folder in memory has no cache to write past.
 struct Folder : TemporaryFolder {
   bool can_write_past_the_cache() { return create(path / "try") != nullptr; }
 };
@@ -76,8 +76,32 @@ TEST_CASE("a file that nobody synced is closed, and nothing waits") {
   Folder folder;
   if (!folder.can_write_past_the_cache()) return;
   const std::vector<std::byte> bytes = make_bytes(9 * kMb);
-  const auto file = create(folder.path / "file");
-  file->write(bytes);
+  const auto path = folder.path / "file";
+  {
+    const auto file = create(path);
+    file->write(bytes);
+  }
+  CHECK(std::filesystem::file_size(path) <= 8 * kMb);  // whole blocks, as far as the thread came
+}
+
+TEST_CASE("a disk writes large files past the cache, and others through it") {
+  Folder folder;
+  if (!folder.can_write_past_the_cache()) return;
+  const auto is_direct = [&](std::int64_t expected_bytes) {
+    const auto path = folder.path / "file";
+    const auto file = core::system_disk().create(path, expected_bytes);
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      if (std::filesystem::read_symlink(entry.path(), gone) != path) continue;
+      const int flags = ::fcntl(std::stoi(entry.path().filename().string()), F_GETFL);
+      return (flags & O_DIRECT) != 0;
+    }
+    FAIL("the file is not open");
+    return false;
+  };
+  CHECK(!is_direct(0));
+  CHECK(!is_direct(15 * static_cast<std::int64_t>(kMb)));
+  CHECK(is_direct(16 * static_cast<std::int64_t>(kMb)));
 }
 
 TEST_CASE("a write that fails is thrown by a later call, with path and reason") {

@@ -45,6 +45,18 @@ TEST_CASE("the newest, the best and the last stay") {
         Kept{{1, "last"}, {2, "newest"}});
 }
 
+TEST_CASE("where a best one was not written, those before it stay") {
+  Survey survey = survey_of({100, 200, 300, 400});
+  for (const auto& [step, best] :
+       std::map<std::int64_t, std::int64_t>{{100, 100}, {200, 100}, {300, 250}, {400, 250}}) {
+    survey.states.at(step).best_steps = {{best, 0.5}};
+  }
+  CHECK(kept_checkpoints(survey, 400, {.last = 1}, {}) ==
+        Kept{{100, "best"}, {250, "best"}, {400, "newest"}});
+  survey.unread[250] = "unreadable";
+  CHECK(kept_checkpoints(survey, 400, {.last = 1}, {}) == Kept{{250, "best"}, {400, "newest"}});
+}
+
 TEST_CASE("checkpoints of later steps do not stay: training went back behind them") {
   CHECK(kept_checkpoints(survey_of({10, 20, 30, 40}), 20, {.last = 5}, {}) ==
         Kept{{10, "last"}, {20, "newest"}});
@@ -60,10 +72,17 @@ TEST_CASE("so many steps or epochs apart they stay for ever, the oldest first") 
         Kept{{4, "every"}, {12, "newest"}});
   CHECK(kept_checkpoints(survey_of({4, 6, 8, 12}), 12, {.last = 1, .every_epochs = 0.5}, {}) ==
         Kept{{4, "every"}, {6, "every"}, {8, "every"}, {12, "newest"}});
+  Survey parts = survey_of({2, 3, 4});  // 0.2, 0.3 and 0.4 of an epoch, whose difference is 0.09999
+  for (auto& [step, state] : parts.states) {
+    state.epoch = 0;
+    state.step_in_epoch = step;
+    state.set_samples = 20;
+  }
+  CHECK(kept_checkpoints(parts, 4, {.last = 1, .every_epochs = 0.1}, {}).size() == 3);
 }
 
 TEST_CASE("those that are younger stay") {
-  const std::map<std::int64_t, double> hours{{1, 7}, {2, 5.9}, {3, 1}};
+  const std::map<std::int64_t, double> hours{{1, 7}, {2, 5.9}};  // the third's is not known
   CHECK(kept_checkpoints(survey_of({1, 2, 3, 4}), 4, {.last = 1, .hours = 6}, hours) ==
         Kept{{2, "age"}, {3, "age"}, {4, "newest"}});
 }

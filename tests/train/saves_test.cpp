@@ -135,6 +135,45 @@ TEST_CASE("a checkpoint that cannot be written ends the run, or not; the last on
         "a storage error, warned; ");
 }
 
+TEST_CASE("a run that goes on without one checkpoint ends well where the last one is written") {
+  const testing::TinyRun tiny;
+  CHECK(testing::said_apart([&] {
+          core::WorkerEnv env;
+          env.console_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+          const auto run =
+              build_run(tiny.recipe({"checkpoint.on_failure=continue"}), env, std::nullopt, {});
+          Reporter reporter(*run, env, std::nullopt, /*late=*/false);
+          Saves saves(*run, reporter);
+          const fs::path folder = fs::path(run->recipe.output) / "checkpoints";
+          std::ofstream(folder) << "a file";
+          saves.save();
+          std::this_thread::sleep_for(std::chrono::milliseconds(200));  // it has failed
+          fs::remove(folder);
+          run->state.step = 1;
+          saves.save();
+          saves.finish();
+          return steps_in(run->recipe.output);
+        }) == "1");
+}
+
+TEST_CASE("a run that has failed finishes what it has begun, and warns of what cannot be written") {
+  for (const bool is_blocked : {false, true}) {
+    std::string warnings;
+    const std::string said = said_of({}, [&](Run& run, Saves& saves) {
+      const fs::path folder = fs::path(run.recipe.output) / "checkpoints";
+      if (is_blocked) std::ofstream(folder) << "a file";
+      core::set_warning_listener([&](const std::string& line) { warnings += line; });
+      saves.save();
+      saves.finish_after_failure();
+      core::set_warning_listener({});
+      const bool has_warned = warnings.find("a checkpoint was not written") != std::string::npos;
+      return fmt::format("{}{}", is_blocked ? "" : steps_in(run.recipe.output),
+                         has_warned ? "warned" : "");
+    });
+    CHECK(said == (is_blocked ? "warned" : "0"));
+  }
+}
+
 TEST_CASE("written beside training or not, checkpoints are the same") {
   const auto digests = [](const char* async) {
     const testing::TinyRun tiny;
