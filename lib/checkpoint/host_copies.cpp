@@ -78,7 +78,7 @@ void HostCopies::take(const Contents& contents) {
   computed.record(compute);
   computed.block(copies);
   const c10::StreamGuard guard(copies);
-  copy(contents, copies_);
+  copy(contents, copies_);  // queues it
   arrived_.emplace(device.type());
   arrived_->record(copies);
   arrived_->block(compute);  // the next update would overwrite what is read
