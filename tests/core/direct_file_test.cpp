@@ -6,8 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
-#include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,7 @@ struct Folder : TemporaryFolder {
 bool has(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
   const std::string found =
       core::read_file(path, static_cast<std::int64_t>(bytes.size()) + 1, core::ExitCode::kData);
-  return found.size() == bytes.size() && std::memcmp(found.data(), bytes.data(), found.size()) == 0;
+  return std::ranges::equal(std::as_bytes(std::span(found)), bytes);
 }
 
 }  // namespace
