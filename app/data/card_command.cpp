@@ -95,7 +95,7 @@ void run_card(const CardOptions& options) {
         shards.push_back({{"name", core::base_name(paths[static_cast<std::size_t>(i)])},
                           {"samples", shard.samples},
                           {"bytes", shard.file.bytes},
-                          {"sha256", shard.file.sha256}});
+                          {"sha256", shard.file.sum}});
         samples += shard.samples;
         for (const auto& [label, count] : shard.by_class) by_class[label] += count;
         progress.add(1, shard.file.bytes);

@@ -139,7 +139,7 @@ std::string indexed_hash(const std::string& path, const storage::Identity& versi
 void look_at_hash(const storage::Stores& stores, const std::string& path, const std::string& sha256,
                   ShardReport& report) {
   if (sha256.empty()) return;
-  if (const std::string found = hash_of(stores, path).sha256; found != sha256) {
+  if (const std::string found = hash_of(stores, path).sum; found != sha256) {
     report.problems.push_back(
         {report.name, "", fmt::format("its SHA-256 is {}, and {} was recorded", found, sha256)});
   }

@@ -36,7 +36,7 @@ struct HashedShard {
 
 HashedShard index_one(const storage::Stores& stores, const std::string& path,
                       const IndexOptions& options, int threads) {
-  const std::string sha256 = options.hash ? hash_of(stores, path).sha256 : "";
+  const std::string sha256 = options.hash ? hash_of(stores, path).sum : "";
   return {write_index(stores, path, options.cache, sha256, threads), sha256};
 }
 

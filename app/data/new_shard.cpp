@@ -10,7 +10,6 @@
 #include "app/data/shard_files.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
 #include "lib/core/url.h"
 #include "lib/data/set/stored_index.h"
 #include "lib/format/shard_index.h"
@@ -27,7 +26,7 @@ class ShardOnDisk : public NewShard {
  public:
   ShardOnDisk(const storage::Stores& stores, fs::path path)
       : stores_(stores), path_(std::move(path)), temporary_(unfinished(path_)) {
-    file_.emplace(core::system_disk(), temporary_);
+    file_.emplace(core::system_disk(), temporary_, 0, format::Sum::kSha256);
   }
   ~ShardOnDisk() override {
     std::error_code ignored;
@@ -42,7 +41,7 @@ class ShardOnDisk : public NewShard {
   format::FileEntry finish(bool with_index) override {
     format::FileEntry entry = file_->finish();
     file_.reset();  // closes it: a set may have thousands of shards
-    if (with_index) write_index(stores_, temporary_.string(), "", entry.sha256);
+    if (with_index) write_index(stores_, temporary_.string(), "", entry.sum);
     has_index_ = with_index;
     return entry;
   }
@@ -78,7 +77,7 @@ class ShardInStore : public NewShard {
   }
 
   format::FileEntry finish(bool with_index) override {
-    const std::string sha256 = core::Sha256().update(bytes_).hex();
+    format::FileEntry entry = format::sum_up(bytes_, format::Sum::kSha256);
     const storage::Storage& storage = stores_.of(path_);
     // Google's store knows no write-if-absent of S3's: there only the listing at the start guards.
     const bool is_guarded = core::url_scheme(path_) != "gs";
@@ -87,8 +86,8 @@ class ShardInStore : public NewShard {
       throw core::UsageError(core::shown_path(path_), "was put there by another writer",
                              "choose another folder or --name");
     }
-    if (with_index) put_index(storage, sha256);
-    return {static_cast<std::int64_t>(bytes_.size()), sha256};
+    if (with_index) put_index(storage, entry.sum);
+    return entry;
   }
 
  private:

@@ -9,7 +9,6 @@
 #include "lib/core/compressed_name.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
 #include "lib/core/url.h"
 #include "lib/data/set/stored_index.h"
 #include "lib/format/shard_index.h"
@@ -75,15 +74,12 @@ storage::Identity identity_of(const storage::Stores& stores, const std::string& 
 
 format::FileEntry hash_of(const storage::Stores& stores, const std::string& path) {
   const auto file = stores.of(path).stream(path);
-  format::FileEntry entry;
-  core::Sha256 hash;
+  format::Summer summer(format::Sum::kSha256);
   std::vector<std::byte> piece(kHashedPiece);
   while (const std::size_t got = file->read(piece)) {
-    hash.update(std::span(piece).first(got));
-    entry.bytes += static_cast<std::int64_t>(got);
+    summer.update(std::span(piece).first(got));
   }
-  entry.sha256 = hash.hex();
-  return entry;
+  return summer.finish();
 }
 
 std::string folder_of(const std::string& path) {

@@ -218,7 +218,7 @@ void ShardWriter::close_shard() {
   if (!open_) return;
   open_->tar.finish();
   const format::FileEntry entry = open_->shard->finish(open_->has_index);
-  written_.push_back({open_->path, open_->samples, entry.bytes, entry.sha256});
+  written_.push_back({open_->path, open_->samples, entry.bytes, entry.sum});
   whole_.push_back(std::move(open_->shard));
   open_.reset();
 }

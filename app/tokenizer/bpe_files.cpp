@@ -143,8 +143,8 @@ std::unique_ptr<Tokenizer> make_bpe(const fs::path& path, Steps steps, BpeParts 
   steps.push_back(std::make_unique<EncodePieces>(
       Bpe(std::move(parts.vocabulary), parts.merges, parts.options, path.string())));
   return std::make_unique<BpeTokenizer>(
-      fmt::format("{} {}", path.filename().string(), format::hash_file(path).sha256),
-      std::move(steps), std::move(bytes), end);
+      fmt::format("{} {}", path.filename().string(), format::sha256_of(path)), std::move(steps),
+      std::move(bytes), end);
 }
 
 // "a b" a line; GPT-2's file begins with a line "#version".

@@ -16,7 +16,7 @@ constexpr const char* kUnknown = " \xE2\x81\x87 ";  // U+2047, as SentencePiece 
 class PieceTokenizer : public Tokenizer {
  public:
   explicit PieceTokenizer(const std::filesystem::path& path)
-      : name_(fmt::format("{} {}", path.filename().string(), format::hash_file(path).sha256)) {
+      : name_(fmt::format("{} {}", path.filename().string(), format::sha256_of(path))) {
     if (const auto status = processor_.Load(path.string()); !status.ok()) {
       throw core::DataError(path.string(),
                             fmt::format("is no SentencePiece model: {}", status.ToString()),

@@ -63,12 +63,12 @@ Json describe_tensors(const fs::path& checkpoint, const format::Manifest& manife
   return tensors;
 }
 
-Json describe_checkpoint(const fs::path& checkpoint) {
-  const format::Manifest manifest = format::read_manifest(checkpoint);
+Json describe_checkpoint(const fs::path& checkpoint, const format::Manifest& manifest) {
   const format::TrainState state = format::read_state(checkpoint);
   Json files = Json::array();
   for (const auto& [name, entry] : manifest.files) {
-    files.push_back({{"name", name}, {"bytes", entry.bytes}, {"sha256", entry.sha256}});
+    files.push_back(
+        {{"name", name}, {"bytes", entry.bytes}, {format::sum_key(entry.kind), entry.sum}});
   }
   return {{"path", checkpoint.string()},
           {"program", manifest.program},
@@ -84,7 +84,7 @@ Json describe_checkpoint(const fs::path& checkpoint) {
 }
 
 // The same for a person.
-std::string as_text(const Json& checkpoint) {
+std::string as_text(const Json& checkpoint, const format::FileEntries& files) {
   std::string text;
   for (const char* key : {"path", "program", "step", "epoch", "world_size", "model_digest"}) {
     const Json& value = checkpoint.at(key);
@@ -92,10 +92,9 @@ std::string as_text(const Json& checkpoint) {
     text += fmt::format("{:<14}{}\n", key, core::escape_control(shown));
   }
   text += "\nfiles\n";
-  for (const Json& file : checkpoint.at("files")) {
-    text += fmt::format("  {:>13}  {}  {}\n", file.at("bytes").get<std::int64_t>(),
-                        core::escape_control(file.at("sha256").get<std::string>()),
-                        core::escape_control(file.at("name").get<std::string>()));
+  for (const auto& [name, entry] : files) {
+    text += fmt::format("  {:>13}  {}  {}\n", entry.bytes, core::escape_control(entry.sum),
+                        core::escape_control(name));
   }
   text += "\ntensors\n";
   for (const Json& tensor : checkpoint.at("tensors")) {
@@ -107,8 +106,10 @@ std::string as_text(const Json& checkpoint) {
 }
 
 void inspect(const CheckpointArguments& arguments) {
-  const Json checkpoint = describe_checkpoint(format::checkpoint_at(arguments.path));
-  std::fputs((arguments.as_json ? dump(checkpoint) : as_text(checkpoint)).c_str(), stdout);
+  const fs::path path = format::checkpoint_at(arguments.path);
+  const format::Manifest manifest = format::read_manifest(path);
+  const Json found = describe_checkpoint(path, manifest);
+  std::fputs((arguments.as_json ? dump(found) : as_text(found, manifest.files)).c_str(), stdout);
 }
 
 core::ExitCode verify(const CheckpointArguments& arguments) {

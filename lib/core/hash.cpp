@@ -34,6 +34,26 @@ std::string Sha256::hex() {
   return core::hex(std::as_bytes(std::span(digest)));
 }
 
+struct Xxh3::State {
+  XXH3_state_t context;  // wants 64 bytes of alignment, which new gives it
+};
+
+Xxh3::Xxh3() : state_(std::make_unique<State>()) { XXH3_128bits_reset(&state_->context); }
+Xxh3::~Xxh3() = default;
+Xxh3::Xxh3(Xxh3&&) noexcept = default;
+Xxh3& Xxh3::operator=(Xxh3&&) noexcept = default;
+
+Xxh3& Xxh3::update(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(&state_->context, bytes.data(), bytes.size());
+  return *this;
+}
+
+std::string Xxh3::hex() const {
+  XXH128_canonical_t digest;
+  XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(&state_->context));
+  return core::hex(std::as_bytes(std::span(digest.digest)));
+}
+
 std::uint64_t xxh3_64(std::span<const std::byte> bytes, std::uint64_t seed) {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }

@@ -92,8 +92,8 @@ void take_tokenizer(const ForeignConfig& config, const json& model,
   if (!tokenizer || end >= vocabulary) return;
   constexpr std::int64_t kMostOfTwoBytes = 1 << 16;
   const format::TokenCard card{
-      .tokenizer = fmt::format("{} {}", kTokenizerFile,
-                               format::hash_file(beside(weights, kTokenizerFile)).sha256),
+      .tokenizer =
+          fmt::format("{} {}", kTokenizerFile, format::sha256_of(beside(weights, kTokenizerFile))),
       .vocab_size = vocabulary,
       .end_of_text = end,
       .layout = "raw",

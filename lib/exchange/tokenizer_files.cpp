@@ -59,7 +59,7 @@ std::optional<fs::path> find_file(const std::string& tokenizer, const fs::path& 
   if (blank == std::string::npos) return std::nullopt;
   const std::string name = tokenizer.substr(0, blank), sum = tokenizer.substr(blank + 1);
   for (const fs::path& path : {folder / name, fs::path(name)}) {
-    if (is_file(path) && format::hash_file(path).sha256 == sum) return path;
+    if (is_file(path) && format::sha256_of(path) == sum) return path;
   }
   return std::nullopt;
 }

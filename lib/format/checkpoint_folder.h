@@ -18,7 +18,7 @@
 
 namespace scaletrain::format {
 
-inline constexpr int kCheckpointFormat = 1;
+inline constexpr int kCheckpointFormat = 2;  // 1: files by their SHA-256
 
 using FileEntries = std::map<std::string, FileEntry>;  // by name
 
@@ -28,6 +28,9 @@ struct Manifest {
   std::int64_t step = 0;
   FileEntries files = {};
 };
+
+// The key of a file's sum in manifest.json.
+const char* sum_key(Sum kind);
 
 // Writes one checkpoint so that it is either whole or absent: a temporary folder
 // "step-N.tmp.PID", `write_files` puts every file into it (each synced) and returns their entries,

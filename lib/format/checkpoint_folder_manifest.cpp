@@ -26,7 +26,8 @@ constexpr const char* kProgramKey = "program";
 constexpr const char* kStepKey = "step";
 constexpr const char* kFilesKey = "files";
 constexpr const char* kBytesKey = "bytes";    // of a file
-constexpr const char* kSha256Key = "sha256";  // of a file
+constexpr const char* kXxh3Key = "xxh3_128";  // of a file
+constexpr const char* kSha256Key = "sha256";  // of a file, of format 1
 constexpr const char* kSealKey = "manifest_sha256";
 
 // The end of a manifest whose text before it is `body`: the manifest's own checksum, so that a
@@ -60,10 +61,12 @@ bool is_plain(const std::string& name) {
          name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
-[[noreturn]] void refuse_sum(const fs::path& path, const std::string& found,
-                             const FileEntry& entry) {
+void require_sum(const fs::path& path, const FileEntry& found, const FileEntry& entry) {
+  if (found.sum == entry.sum) return;
   throw core::CheckpointError(
-      path.string(), fmt::format("has the SHA-256 {}, its manifest says {}", found, entry.sha256),
+      path.string(),
+      fmt::format("has the {} {}, its manifest says {}",
+                  entry.kind == Sum::kXxh3 ? "XXH3-128" : "SHA-256", found.sum, entry.sum),
       kOtherCheckpoint);
 }
 
@@ -83,16 +86,17 @@ void verify_file(const fs::path& path, const FileEntry& entry) {
         path.string(), fmt::format("has {} bytes, its manifest says {}", bytes, entry.bytes),
         kOtherCheckpoint);
   }
-  const FileEntry found = hash_file(path);
-  if (found.sha256 != entry.sha256) refuse_sum(path, found.sha256, entry);
+  require_sum(path, hash_file(path, entry.kind), entry);
 }
 
 }  // namespace
 
+const char* sum_key(Sum kind) { return kind == Sum::kXxh3 ? kXxh3Key : kSha256Key; }
+
 std::string render_manifest(const Manifest& manifest) {
   nlohmann::ordered_json files = nlohmann::ordered_json::object();
   for (const auto& [name, entry] : manifest.files) {
-    files[name] = {{kBytesKey, entry.bytes}, {kSha256Key, entry.sha256}};
+    files[name] = {{kBytesKey, entry.bytes}, {sum_key(entry.kind), entry.sum}};
   }
   const nlohmann::ordered_json json = {{kFormatKey, manifest.format},
                                        {kProgramKey, manifest.program},
@@ -141,7 +145,8 @@ Manifest read_manifest(const fs::path& checkpoint) {
                                   "a file of a checkpoint lies in its folder: do not use this one");
     }
     JsonFields entry(item.value(), path.string(), fmt::format("{}/{}", files_pointer, name));
-    manifest.files[name] = {entry.integer(kBytesKey, 0), entry.text(kSha256Key)};
+    const Sum kind = entry.has(kSha256Key) ? Sum::kSha256 : Sum::kXxh3;
+    manifest.files[name] = {entry.integer(kBytesKey, 0), entry.text(sum_key(kind)), kind};
     entry.done();
   }
   return manifest;
@@ -159,8 +164,7 @@ std::string read_listed_file(const fs::path& checkpoint, const Manifest& manifes
   require_listed(checkpoint, manifest, name);
   std::string text = core::read_file(checkpoint / name, kMaxBytes, core::ExitCode::kData);
   const FileEntry& entry = manifest.files.at(name);
-  const std::string sum = core::Sha256().update(text).hex();
-  if (sum != entry.sha256) refuse_sum(checkpoint / name, sum, entry);
+  require_sum(checkpoint / name, sum_up(text, entry.kind), entry);
   return text;
 }
 

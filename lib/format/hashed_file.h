@@ -1,4 +1,4 @@
-// A new file whose size and SHA-256 are known when its last byte is written.
+// A new file whose size and sum are known when its last byte is written.
 #pragma once
 
 #include <cstdint>
@@ -6,22 +6,44 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <variant>
 
 #include "lib/core/disk.h"
 #include "lib/core/hash.h"
 
 namespace scaletrain::format {
 
+// By which a file is known: XXH3-128 shows damage and is as fast as memory, SHA-256 is what people
+// compare.
+enum class Sum { kXxh3, kSha256 };
+
 // What a manifest says of a file.
 struct FileEntry {
   std::int64_t bytes = 0;
-  std::string sha256;
+  std::string sum;  // in hexadecimal
+  Sum kind = Sum::kXxh3;
 };
+
+// Of bytes as they come.
+class Summer {
+ public:
+  explicit Summer(Sum kind);
+  void update(std::span<const std::byte> bytes);
+  FileEntry finish();
+
+ private:
+  std::variant<core::Xxh3, core::Sha256> hash_;
+  std::int64_t bytes_ = 0;
+};
+
+// Of bytes in memory.
+FileEntry sum_up(std::string_view bytes, Sum kind);
 
 class HashedFile {
  public:
   // Creates `path`; `expected_bytes` > 0 reserves that much of the disk.
-  HashedFile(core::Disk& disk, const std::filesystem::path& path, std::int64_t expected_bytes = 0);
+  HashedFile(core::Disk& disk, const std::filesystem::path& path, std::int64_t expected_bytes = 0,
+             Sum kind = Sum::kXxh3);
 
   void write(std::span<const std::byte> bytes);
 
@@ -30,13 +52,15 @@ class HashedFile {
 
  private:
   std::unique_ptr<core::DiskFile> file_;
-  core::Sha256 hash_;
-  std::int64_t bytes_ = 0;
+  Summer summer_;
 };
 
-// Size and checksum of the file at `path`, read through once. Throws core::CheckpointError when it
+// Size and sum of the file at `path`, read through once. Throws core::CheckpointError when it
 // is absent, not a regular file or not readable.
-FileEntry hash_file(const std::filesystem::path& path);
+FileEntry hash_file(const std::filesystem::path& path, Sum kind);
+
+// Its SHA-256 in hexadecimal.
+std::string sha256_of(const std::filesystem::path& path);
 
 // A whole small file, synced.
 FileEntry write_hashed(core::Disk& disk, const std::filesystem::path& path, std::string_view text);

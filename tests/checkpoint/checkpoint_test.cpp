@@ -158,7 +158,7 @@ TEST_CASE("classes that are not what was saved are refused, and no tensor is cha
   Contents loaded = make_contents(2);
   CHECK(test::message_of<core::CheckpointError>([&] {
           load(path, loaded);
-        }).starts_with((path / "classes.json").string() + ": has the SHA-256 "));
+        }).starts_with((path / "classes.json").string() + ": has the XXH3-128 "));
   CHECK(same(loaded.model, make_contents(2).model));
 }
 

@@ -25,7 +25,7 @@ void write_card(const test::TemporaryFolder& folder, const std::string& tokenize
 }
 
 std::string with_sum(const test::TemporaryFolder& folder, const std::string& name) {
-  return fmt::format("{} {}", name, format::hash_file(folder.file(name)).sha256);
+  return fmt::format("{} {}", name, format::sha256_of(folder.file(name)));
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ TEST_CASE("a file that was changed since it was listed is not parsed") {
   test::write_bytes(checkpoint / "state.json", test::state_text(20) + "\n");
   CHECK(test::message_of<core::CheckpointError>([&] {
           read_state(checkpoint);
-        }).starts_with((checkpoint / "state.json").string() + ": has the SHA-256 "));
+        }).starts_with((checkpoint / "state.json").string() + ": has the XXH3-128 "));
 }
 
 TEST_CASE("a folder with the name of another step, and a file that is not listed, are refused") {

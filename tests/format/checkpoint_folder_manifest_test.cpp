@@ -16,7 +16,7 @@ constexpr const char* kManifestRemedy =
     "\n  use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
 
 const Manifest kManifest{
-    .format = 1, .program = "scaletrain 0.1.0", .step = 12, .files = {{"a", {3, "abc"}}}};
+    .format = 2, .program = "scaletrain 0.1.0", .step = 12, .files = {{"a", {3, "abc"}}}};
 
 std::string manifest_error(const fs::path& folder, const std::string& manifest) {
   test::write_bytes(folder / "manifest.json", manifest);
@@ -27,8 +27,8 @@ std::string manifest_error(const fs::path& folder, const std::string& manifest) 
 
 TEST_CASE("a manifest is a page of JSON that ends with its own checksum") {
   const std::string body =
-      "{\n \"format\": 1,\n \"program\": \"scaletrain 0.1.0\",\n \"step\": 12,\n \"files\": {\n"
-      "  \"a\": {\n   \"bytes\": 3,\n   \"sha256\": \"abc\"\n  }\n }";
+      "{\n \"format\": 2,\n \"program\": \"scaletrain 0.1.0\",\n \"step\": 12,\n \"files\": {\n"
+      "  \"a\": {\n   \"bytes\": 3,\n   \"xxh3_128\": \"abc\"\n  }\n }";
   CHECK(render_manifest(kManifest) ==
         body + ",\n \"manifest_sha256\": \"" + core::Sha256().update(body).hex() + "\"\n}\n");
   const test::TemporaryFolder folder;
@@ -37,14 +37,27 @@ TEST_CASE("a manifest is a page of JSON that ends with its own checksum") {
   CHECK(read.program == "scaletrain 0.1.0");
   CHECK(read.step == 12);
   CHECK(read.files.at("a").bytes == 3);
-  CHECK(read.files.at("a").sha256 == "abc");
+  CHECK(read.files.at("a").sum == "abc");
+}
+
+TEST_CASE("a manifest of the first format says SHA-256, which is verified") {
+  const test::TemporaryFolder run;
+  Manifest manifest{.format = 1, .program = "scaletrain 0.1.0", .step = 12};
+  manifest.files["a"] = sum_up("abc", Sum::kSha256);
+  test::write_bytes(run.path / "a", "abc");
+  test::write_bytes(run.path / "manifest.json", render_manifest(manifest));
+  CHECK(verify_checkpoint(run.path).files.at("a").kind == Sum::kSha256);
+  test::write_bytes(run.path / "a", "abd");
+  CHECK(test::message_of<core::CheckpointError>([&] {
+          verify_checkpoint(run.path);
+        }).starts_with((run.path / "a").string() + ": has the SHA-256 a52d159f"));
 }
 
 TEST_CASE("a manifest of a newer format names its program") {
   const test::TemporaryFolder folder;
-  CHECK(manifest_error(folder.path, R"({"format":2,"program":"scaletrain 9.0.0","more":[]})") ==
+  CHECK(manifest_error(folder.path, R"({"format":3,"program":"scaletrain 9.0.0","more":[]})") ==
         folder.path.string() +
-            ": was written by scaletrain 9.0.0, format 2; this program reads up to 1\n  use that "
+            ": was written by scaletrain 9.0.0, format 3; this program reads up to 2\n  use that "
             "program, or a newer one");
 }
 
@@ -56,7 +69,7 @@ TEST_CASE("a changed manifest is told by its checksum") {
   };
   Manifest other = kManifest;
   other.step = 13;
-  CHECK(manifest_error(folder.path, test::replaced(text, "12", "13")) ==
+  CHECK(manifest_error(folder.path, test::replaced(text, "\"step\": 12", "\"step\": 13")) ==
         (folder.path / "manifest.json").string() + ": has the SHA-256 " +
             sum_of(render_manifest(other)) + " where " + sum_of(text) + " is written" +
             kManifestRemedy);

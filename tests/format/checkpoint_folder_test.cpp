@@ -46,14 +46,13 @@ TEST_CASE("a published checkpoint has its name, its manifest and its files, and 
   const fs::path checkpoint = publish(run.path, 1200);
   CHECK(checkpoint == run.path / "checkpoints" / "step-00001200");
   const Manifest manifest = verify_checkpoint(checkpoint);
-  CHECK(manifest.format == 1);
+  CHECK(manifest.format == kCheckpointFormat);
   CHECK(manifest.program == "scaletrain 0.1.0");
   CHECK(manifest.step == 1200);
   REQUIRE(manifest.files.size() == 2);
   CHECK(manifest.files.at("model.safetensors").bytes == 7);
-  // printf weights | sha256sum
-  CHECK(manifest.files.at("model.safetensors").sha256 ==
-        "9a129038d9a00aed0cf6a7ea059ca50a813449061ab87848cf1a13eafdf33b2c");
+  // printf weights | xxhsum -H128
+  CHECK(manifest.files.at("model.safetensors").sum == "bdbda1eb6e05adc4800d98e5524fefbc");
   CHECK(core::names_in(run.path / "checkpoints") == std::vector<std::string>{"step-00001200"});
 }
 
@@ -72,9 +71,9 @@ TEST_CASE("a flipped byte anywhere in any file is refused, naming the file and b
       CHECK(message.starts_with((checkpoint / name).string() + ": "));
       if (name == kManifestName) continue;  // may also be no JSON any more
       CHECK(message == (checkpoint / name).string() +
-                           fmt::format(": has the SHA-256 {}, its manifest says {}",
-                                       core::Sha256().update(flipped).hex(),
-                                       core::Sha256().update(bytes).hex()) +
+                           fmt::format(": has the XXH3-128 {}, its manifest says {}",
+                                       sum_up(flipped, Sum::kXxh3).sum,
+                                       sum_up(bytes, Sum::kXxh3).sum) +
                            kVerifyRemedy);
     }
     test::write_bytes(checkpoint / name, bytes);

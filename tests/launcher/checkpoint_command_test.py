@@ -195,12 +195,12 @@ class CheckpointCommand(unittest.TestCase):
     def test_a_newer_format_names_its_program(self):
         folder = write_checkpoint(self.folder, 10)
         manifest = json.loads((folder / "manifest.json").read_text())
-        manifest.update(format=2, program="scaletrain 9.0.0")
+        manifest.update(format=9, program="scaletrain 9.0.0")
         (folder / "manifest.json").write_text(json.dumps(manifest))
         done = run("inspect", folder)
         self.assertEqual(65, done.returncode)
-        self.assertIn(f"{folder}: was written by scaletrain 9.0.0, format 2; this program reads up "
-                      "to 1\n  use that program, or a newer one\n", done.stderr)
+        self.assertIn(f"{folder}: was written by scaletrain 9.0.0, format 9; this program reads up "
+                      "to 2\n  use that program, or a newer one\n", done.stderr)
 
 
 def file_of(header, data=b"", length=None):
