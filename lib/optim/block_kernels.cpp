@@ -65,6 +65,12 @@ const Decades& decades(bool has_signs) {
   return x < 0.0F ? -x : x;
 }
 
+// a * b + c, rounded once: the compiler contracts nothing here, so that all instruction sets round
+// alike.
+[[gnu::always_inline, gnu::target("avx2,fma")]] inline Floats fma(Floats a, Floats b, Floats c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+
 // Of each lane the number of `table` that `index` says.
 [[gnu::always_inline, gnu::target("avx2,fma")]] inline Floats pick(Floats table, Ints index) {
   return _mm256_permutevar8x32_ps(table, reinterpret_cast<__m256i>(index));
@@ -75,7 +81,7 @@ template <bool kSigns>
 [[gnu::always_inline, gnu::target("avx2,fma")]] inline Ints places(const Decades& table, Floats a) {
   Ints decade{};
   for (const float bound : table.above) decade -= a > bound;
-  const Floats place = a * pick(table.factor, decade) + pick(table.offset, decade);
+  const Floats place = fma(a, pick(table.factor, decade), pick(table.offset, decade));
   const Floats last = pick(table.last, decade);
   Ints result = __builtin_convertvector(place < last ? place : last, Ints);
   result -= a > table.above_last;
@@ -149,12 +155,13 @@ __attribute__((target("avx2,fma"))) void avx2_adamw_block(const AdamWNumbers& nu
   Values m = decode<true>(average, step.count), v = decode<false>(squares, step.count);
   for (std::int64_t i = 0; i < kCodeBlock; i += kLanes) {
     const Floats g = load(gradients.data() + i);
-    const Floats first = load(m.data() + i) * beta1 + g * (1 - beta1);
-    const Floats second = load(v.data() + i) * beta2 + g * g * (1 - beta2);
+    const Floats first = fma(load(m.data() + i), all(beta1), g * (1 - beta1));
+    const Floats second = fma(load(v.data() + i), all(beta2), g * g * (1 - beta2));
     store(m.data() + i, first);
     store(v.data() + i, second);
     const Floats root = _mm256_sqrt_ps(second * correction);
-    store(parameters.data() + i, load(parameters.data() + i) * keep - first / (root + eps) * rate);
+    const Floats change = first / (root + eps) * rate;
+    store(parameters.data() + i, fma(load(parameters.data() + i), all(keep), -change));
   }
   std::memcpy(step.parameter, parameters.data(), sizeof(float) * step.count);
   encode<true>(m, average, step.count);
@@ -170,10 +177,10 @@ __attribute__((target("avx2,fma"))) void avx2_lion_block(const LionNumbers& numb
   Values m = decode<true>(average, step.count);
   for (std::int64_t i = 0; i < kCodeBlock; i += kLanes) {
     const Floats g = load(gradients.data() + i), own = load(m.data() + i);
-    const Floats direction = own * beta1 + g * (1 - beta1);
+    const Floats direction = fma(own, all(beta1), g * (1 - beta1));
     const Floats sign = direction > 0.0F ? all(1) : direction < 0.0F ? all(-1) : Floats{};
-    store(m.data() + i, own * beta2 + g * (1 - beta2));
-    store(parameters.data() + i, load(parameters.data() + i) * keep - sign * rate);
+    store(m.data() + i, fma(own, all(beta2), g * (1 - beta2)));
+    store(parameters.data() + i, fma(load(parameters.data() + i), all(keep), -(sign * rate)));
   }
   std::memcpy(step.parameter, parameters.data(), sizeof(float) * step.count);
   encode<true>(m, average, step.count);
