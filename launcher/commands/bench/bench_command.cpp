@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -52,8 +53,9 @@ class Scratch {
 };
 
 bool was_stopped(int status) {
+  constexpr int kTerminated = 128 + SIGTERM;  // a rank that got the signal itself
   return status == static_cast<int>(core::ExitCode::kInterrupted) ||
-         status == static_cast<int>(core::ExitCode::kTemporary);
+         status == static_cast<int>(core::ExitCode::kTemporary) || status == kTerminated;
 }
 
 // Runs the worker on the recipe with one technique; `what`: "memory", "speed".
