@@ -3,8 +3,9 @@
     python scripts/bench/checkpoint_save.py [--bytes 1e9] [--tensors 161] [--rounds 3] [--folder F]
 
 Ours: until it is durable (hashed, synced, published), that training waits for one that is written
-beside it, and until one is loaded. Peers: torch.save and safetensors' save_file, each followed by
-fsync, safetensors' load_file, and a plain writer of one file.
+beside it, and until one is loaded; kept_rate is the rate at which a thread computes beside a write.
+Peers: torch.save and safetensors' save_file, each followed by fsync, safetensors' load_file with
+copies to a model's tensors, and a plain writer of one file.
 """
 import argparse
 import json
@@ -48,7 +49,8 @@ def main():
     compare.report(f"{what}, durable", ours=save, peer=peer, ratio=peer / save, safetensors=safe,
                    ratio_safetensors=safe / save, raw=raw, ratio_raw=raw / save)
     stall = median("ours", "stall_s")
-    compare.report(f"{what}, training waits", ours=stall, peer=peer, ratio=peer / stall)
+    compare.report(f"{what}, training waits", ours=stall, peer=peer, ratio=peer / stall,
+                   kept_rate=median("ours", "kept_rate"))
     load, peer_load = median("ours", "load_s"), median("peer", "load_s")
     compare.report(f"{what}, loaded", ours=load, peer=peer_load, ratio=peer_load / load)
 

@@ -2,7 +2,8 @@
 //   save_loop FOLDER BYTES TENSORS ROUNDS
 // Saves BYTES of fp32 in TENSORS tensors. Prints JSON, medians in seconds: until a checkpoint is
 // durable (save_s), that training waits for one written beside it (stall_s), and that as many bytes
-// take a plain writer of one file with fsync (raw_s) and this one's reader (load_s).
+// take a plain writer of one file with fsync (raw_s) and this one's reader (load_s). kept_rate is
+// that of a thread that computes beside a write, as a share of its rate without one.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,12 +65,25 @@ void write_raw(const fs::path& path, const checkpoint::Contents& contents, std::
   file->sync();
 }
 
+// Products of matrices a second of this thread, until `is_done` or for the seconds given.
+double products_a_second(double most_s, const std::function<bool()>& is_done) {
+  const at::Tensor a = at::randn({512, 512});
+  at::Tensor product = at::empty_like(a);
+  const core::SteadyTime begin = core::now();
+  std::int64_t count = 0;
+  while (core::seconds_since(begin) < most_s && !is_done()) {
+    at::mm_out(product, a, a);
+    ++count;
+  }
+  return static_cast<double>(count) / core::seconds_since(begin);
+}
+
 void measure(const fs::path& folder, std::int64_t bytes, std::int64_t tensors, int rounds) {
   at::set_num_threads(1);
   checkpoint::Contents contents = make_contents(bytes, tensors);
   checkpoint::Contents loaded = make_contents(bytes, tensors);
   core::Disk& disk = core::system_disk();
-  std::vector<double> save_s, stall_s, raw_s, load_s;
+  std::vector<double> save_s, stall_s, raw_s, load_s, kept_rate;
   checkpoint::Saver saver(disk, {.run = folder / "beside", .retention = {.last = 1}});
   for (int i = 0; i <= rounds; ++i) {
     contents.state.step = i;
@@ -79,14 +94,17 @@ void measure(const fs::path& folder, std::int64_t bytes, std::int64_t tensors, i
     raw_s.push_back(seconds_of([&] { write_raw(folder / "raw", contents, bytes); }));
     fs::remove(folder / "raw");
     saver.save(contents);
-    saver.finish();
-    stall_s.push_back(saver.next()->stall_s);
+    std::optional<checkpoint::Saved> saved;
+    const double beside = products_a_second(60, [&] { return (saved = saver.next()).has_value(); });
+    stall_s.push_back(saved->stall_s);
+    kept_rate.push_back(beside / products_a_second(0.5, [] { return false; }));
   }
-  for (std::vector<double>* const times : {&save_s, &stall_s, &raw_s, &load_s}) {
+  for (std::vector<double>* const times : {&save_s, &stall_s, &raw_s, &load_s, &kept_rate}) {
     times->erase(times->begin());  // memory and files are touched for the first time
   }
-  fmt::print("{{\"save_s\": {}, \"stall_s\": {}, \"raw_s\": {}, \"load_s\": {}}}\n", median(save_s),
-             median(stall_s), median(raw_s), median(load_s));
+  fmt::print(
+      "{{\"save_s\": {}, \"stall_s\": {}, \"raw_s\": {}, \"load_s\": {}, \"kept_rate\": {}}}\n",
+      median(save_s), median(stall_s), median(raw_s), median(load_s), median(kept_rate));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -98,7 +99,7 @@ class CheckTest(unittest.TestCase):
 
 class ShowTest(unittest.TestCase):
     def test_shown_recipe_shows_the_same_again(self):
-        for path in sorted((ROOT / "recipes").glob("*.json")):
+        for path in sorted((ROOT / "recipes").rglob("*.json")):
             first = recipe("show", path, "--set", "seed=5")
             self.assertEqual(first.returncode, 0, first.stderr)
             self.assertEqual(json.loads(first.stdout)["seed"], 5)
@@ -106,6 +107,15 @@ class ShowTest(unittest.TestCase):
                 file.write(first.stdout)
                 file.flush()
                 self.assertEqual(recipe("show", file.name, cwd="/").stdout, first.stdout)
+
+
+    def test_each_row_of_the_table_of_techniques_is_a_recipe_and_each_recipe_a_row(self):
+        page = (ROOT / "docs/techniques.md").read_text()
+        linked = set(re.findall(r"\(\.\./recipes/techniques/(.*?\.json)\)", page))
+        there = {str(path.relative_to(ROOT / "recipes/techniques"))
+                 for path in (ROOT / "recipes/techniques").rglob("*.json")}
+        self.assertEqual(there, linked)
+        self.assertGreater(len(there), 30)
 
 
 class PublishedTest(unittest.TestCase):
@@ -152,7 +162,7 @@ class SchemaTest(unittest.TestCase):
         jsonschema.Draft202012Validator.check_schema(self.schema)
 
     def test_accepts_the_recipes_as_written_and_as_resolved(self):
-        paths = sorted((ROOT / "recipes").glob("*.json"))
+        paths = sorted((ROOT / "recipes").rglob("*.json"))
         self.assertGreaterEqual(len(paths), 3)
         for path in paths:
             self.validator.validate(json.loads(strip_comments(path.read_text())))
