@@ -2,7 +2,8 @@
 # Fuzzes the parsers of shards and weights and the JPEG decoder with libFuzzer under ASan and UBSan,
 # each for so many seconds.
 #
-#   scripts/fuzz.sh [SECONDS] [TARGET...]    600 seconds each of tar, index, label, jpeg and pt
+#   scripts/fuzz.sh [SECONDS] [TARGET...]    600 seconds each of tar, index, label, jpeg, pt
+#                                          and safetensors
 #
 # Corpora and crashes are kept in build/fuzz/corpus; a crash ends this with the file that caused it.
 set -euo pipefail
@@ -10,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-600}
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(tar index label jpeg pt)
+[ ${#targets[@]} -gt 0 ] || targets=(tar index label jpeg pt safetensors)
 
 cmake --preset fuzz >/dev/null
 for target in "${targets[@]}"; do

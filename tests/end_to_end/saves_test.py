@@ -1,8 +1,10 @@
 """Checkpoints beside training: asked for by a person, kept and removed by what was asked."""
 
 import json
+import random
 import signal
 import subprocess
+import time
 import unittest
 
 from end_to_end import support
@@ -106,6 +108,36 @@ class SavesTest(support.RunTestCase):
         print(f"killed at {killed} calls")
         self.assertEqual(0, result.returncode, "some call was still reached")
         self.assertGreater(killed, 2)
+
+    def test_killed_at_random_moments_of_its_saves_a_run_goes_on_to_the_same_bits(self):
+        """SIGKILL to all processes, up to 50 ms behind the report of a save: the next one begins."""
+        kills, steps = (1000, 20000) if support.LONG else (12, 400)
+        changes = {"data": self.data(), "steps": steps, "log": {"every": {"steps": 100}},
+                   "checkpoint": {"every": {"steps": 2}, "keep_last": 1}}
+        self.run_scaletrain("launch", "--nproc", 1, self.recipe("alone", **changes))
+        run = self.folder / "killed"
+        path = self.recipe("killed", **changes)
+        seed = random.randrange(1 << 30)
+        print(f"moments drawn with seed {seed}")
+        moments = random.Random(seed)
+        killed = 0
+        while killed < kills:
+            before = support.newest_saved(run)
+            process = self.start("launch", "--nproc", 1, "--resume", "auto", path)
+            support.wait_until(
+                lambda: support.newest_saved(run) > before or process.poll() is not None,
+                "a checkpoint")
+            if process.poll() is not None:
+                break
+            time.sleep(moments.uniform(0, 0.05))
+            self._end(process)
+            killed += 1
+            self.assertGreaterEqual(support.inspect(run)["step"], support.newest_saved(run), killed)
+        print(f"killed {killed} times")
+        self.assertEqual(kills, killed)
+        self.run_scaletrain("launch", "--nproc", 1, "--resume", "auto", path)
+        self.assertEqual(support.inspect(self.folder / "alone")["model_digest"],
+                         support.inspect(run)["model_digest"])
 
     def data(self):
         return {"train": {"shards": str(support.DIGITS / "train-{000000..000003}.tar")},

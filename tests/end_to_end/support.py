@@ -140,6 +140,15 @@ def records(run, event):
     return [newest[key] for key in sorted(newest, key=lambda k: (k[0] or "", k[1]))]
 
 
+def newest_saved(run):
+    """The newest step that the run has reported as saved; 0: none."""
+    try:
+        saved = records(run, "checkpoint")
+    except FileNotFoundError:
+        return 0
+    return max((record["step"] for record in saved), default=0)
+
+
 def inspect(path):
     """`scaletrain checkpoint inspect --json`."""
     result = subprocess.run([SCALETRAIN, "checkpoint", "inspect", path, "--json"],
@@ -154,6 +163,7 @@ def seal(checkpoint):
     del manifest["manifest_sha256"]
     for name, entry in manifest["files"].items():
         data = (checkpoint / name).read_bytes()
+        entry.clear()
         entry.update(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
     body = json.dumps(manifest)[:-1]
     path.write_text(body + ',\n "manifest_sha256": "' + hashlib.sha256(body.encode()).hexdigest()
