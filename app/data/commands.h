@@ -26,6 +26,8 @@ void add_import_command(CLI::App& app, int& exit_status);
 void add_index_command(CLI::App& app, int& exit_status);
 // `ls PATH...`: the samples of shards.
 void add_ls_command(CLI::App& app, int& exit_status);
+// `mirror PLACE`: copies of a run's checkpoints in a second place.
+void add_mirror_command(CLI::App& app, int& exit_status);
 // `pack SRC OUT`: a folder of class folders, or a list, to shards.
 void add_pack_command(CLI::App& app, int& exit_status);
 // `split PATH... --out FOLDER`: shards to training, validation and test shards.

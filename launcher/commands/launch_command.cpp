@@ -163,7 +163,9 @@ void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::str
       "resume", "Continue a run from its newest checkpoint, or from one of them");
   add_launch_flags(*resume, *resume_options);
   add_recipe_flags(*resume, *resume_options);
-  resume->add_option("PATH", resume_options->path, "a run's folder, a checkpoint, or latest")
+  resume
+      ->add_option("PATH", resume_options->path,
+                   "a run's folder, a checkpoint, or latest; or s3://... of its mirror")
       ->required();
   resume->callback(
       [resume_options, &exit_status] { exit_status = launch_recipe(*resume_options, true); });

@@ -12,8 +12,10 @@
 #include <numeric>
 #include <thread>
 
+#include "launcher/flags/values.h"
 #include "launcher/jobs/data_cards.h"
 #include "launcher/jobs/launch_checks.h"
+#include "launcher/jobs/newest_checkpoint.h"
 #include "launcher/jobs/resume_command.h"
 #include "launcher/jobs/run_folder.h"
 #include "launcher/jobs/token_check.h"
@@ -85,6 +87,7 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOption
       placement_(std::move(placement)),
       worker_(worker_of(request_.recipe)),
       hang_timeout_(hang_timeout(options, kRecipeHangTimeout)),
+      grace_(parse_duration("--grace", options.grace)),
       cpus_(bind_workers_here(options.numa_binding, placement_.nproc)),
       output_(request_.recipe.output),
       resume_command_(resume_command(output_, placement_)),
@@ -209,9 +212,10 @@ fs::path RecipeJob::named_checkpoint() const {
 
 std::optional<fs::path> RecipeJob::checkpoint_to_load(bool first) const {
   if (!first || request_.start == RunRequest::Start::kNewest) {
-    if (auto newest = format::find_checkpoint(output_, warn_of_damage)) return newest;
+    if (auto newest = newest_checkpoint(request_)) return newest;
     if (request_.start != RunRequest::Start::kCheckpoint) return std::nullopt;
   }
+  if (!holds_run(output_)) refuse_copies_of_another(request_.recipe);
   if (request_.start == RunRequest::Start::kFresh) return std::nullopt;
   return named_checkpoint();
 }
@@ -271,6 +275,7 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const Sto
   const fs::path logs = attempt_folder() / std::to_string(env.rank);
   core::system_disk().make_folders(logs);
   env.attempt = attempt_;
+  env.grace_s = std::chrono::duration<double>(grace_).count();
   env.resume_command = resume_command_;
   env.error_file = logs / "error.json";
   env.lifeline_fd = lifeline_.read.get();

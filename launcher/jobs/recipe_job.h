@@ -56,7 +56,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   RunRequest request_;
   Placement placement_;
   std::string worker_;
-  std::chrono::milliseconds hang_timeout_;
+  std::chrono::milliseconds hang_timeout_, grace_;
   std::vector<std::vector<int>> cpus_;  // by local rank; empty: no binding
   std::filesystem::path output_;
   std::string resume_command_;  // as it was started

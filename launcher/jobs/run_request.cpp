@@ -7,11 +7,13 @@
 #include <array>
 #include <string_view>
 
+#include "launcher/jobs/mirror_copies.h"
 #include "launcher/jobs/worker_program.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/lookup.h"
+#include "lib/core/url.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/sections/idle_keys.h"
@@ -72,6 +74,10 @@ struct ResumePoint {
 
 // What a PATH to resume means.
 ResumePoint resume_point(const std::string& path) {
+  if (core::is_url(path)) {
+    throw core::UsageError("--resume", fmt::format("{} is no path", core::shown_path(path)),
+                           "name it in /checkpoint/mirror of the recipe, and give --resume auto");
+  }
   fs::path given = fs::absolute(path).lexically_normal();
   if (!given.has_filename()) given = given.parent_path();
   // The links may be behind: what is meant is the newest, or the best.
@@ -95,6 +101,19 @@ ResumePoint resume_point(const std::string& path) {
   }
   throw core::CheckpointError(path, "is neither a run's folder nor a checkpoint",
                               "name a run's folder, one of its checkpoints, or latest");
+}
+
+// Of a run whose second place is all that is left.
+RunRequest run_from_copies(const LaunchOptions& options) {
+  std::vector<std::string> overrides{"checkpoint.mirror=" + options.path};
+  const std::vector<std::string> given = overrides_of(options);
+  overrides.insert(overrides.end(), given.begin(), given.end());
+  RunRequest request{.recipe = recipe::parse_recipe(recipe_in_mirror(options.path),
+                                                    core::shown_path(options.path), overrides),
+                     .start = RunRequest::Start::kNewest,
+                     .allow = options.allow};
+  check_allowed_keys(options.allow, request.recipe);
+  return request;
 }
 
 }  // namespace
@@ -121,6 +140,7 @@ RunRequest run_to_launch(const LaunchOptions& options) {
 }
 
 RunRequest run_to_resume(const LaunchOptions& options) {
+  if (core::is_url(options.path)) return run_from_copies(options);
   const ResumePoint point = resume_point(options.path);
   const fs::path file = point.checkpoint.value_or(point.run) / "recipe.json";
   if (!fs::exists(file)) {

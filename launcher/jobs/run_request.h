@@ -28,7 +28,8 @@ struct RunRequest {
 // core::CheckpointError for --resume PATH.
 RunRequest run_to_launch(const LaunchOptions& options);
 
-// `scaletrain resume PATH`: the recipe is the one stored with the run or checkpoint.
+// `scaletrain resume PATH`: the recipe is the one stored with the run or checkpoint; of s3://...
+// the one stored with the newest copy there (/checkpoint/mirror).
 RunRequest run_to_resume(const LaunchOptions& options);
 
 // Throws core::UsageError for what --allow names and no recipe for the worker of `recipe` has.

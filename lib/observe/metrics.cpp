@@ -83,6 +83,14 @@ std::string to_json_line(const SaveRecord& record, double time) {
       .dump();
 }
 
+std::string to_json_line(const MirrorRecord& record, double time) {
+  return nlohmann::ordered_json{
+      {"event", "mirror"},     {"attempt", record.attempt},  {"step", record.step},
+      {"bytes", record.bytes}, {"copy_time", record.copy_s}, {"behind", record.behind},
+      {"time", time}}
+      .dump();
+}
+
 MetricsWriter::MetricsWriter(std::filesystem::path file) : file_(std::move(file)) { open_file(); }
 
 void MetricsWriter::open_file() {
@@ -120,6 +128,10 @@ void MetricsWriter::write(const StragglerRecord& record) {
 }
 
 void MetricsWriter::write(const SaveRecord& record) {
+  append(to_json_line(record, core::unix_time()));
+}
+
+void MetricsWriter::write(const MirrorRecord& record) {
   append(to_json_line(record, core::unix_time()));
 }
 

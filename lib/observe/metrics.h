@@ -66,11 +66,21 @@ struct SaveRecord {
   double write_s = 0;  // until it was durable
 };
 
+// {"event":"mirror", ...}: a copy of one has become durable in the second place
+struct MirrorRecord {
+  int attempt = 0;
+  std::int64_t step = 0;
+  std::int64_t bytes = 0;   // 0: it was there already
+  double copy_s = 0;        // from when it was durable in the run's folder
+  std::int64_t behind = 0;  // checkpoints that became durable meanwhile
+};
+
 // The line of a record, without its newline; `time` in Unix seconds.
 std::string to_json_line(const TrainRecord& record, double time);
 std::string to_json_line(const EvalRecord& record, double time);
 std::string to_json_line(const StragglerRecord& record, double time);
 std::string to_json_line(const SaveRecord& record, double time);
+std::string to_json_line(const MirrorRecord& record, double time);
 
 // Appends to RUN/metrics.jsonl, one write(2) a line; a torn last line of a killed run is ended with
 // a newline first. A file that cannot be opened or written is reported once and never stops the
@@ -84,6 +94,7 @@ class MetricsWriter {
   void write(const EvalRecord& record);
   void write(const StragglerRecord& record);
   void write(const SaveRecord& record);
+  void write(const MirrorRecord& record);
 
  private:
   void append(std::string line);

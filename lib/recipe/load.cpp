@@ -147,6 +147,8 @@ Recipe parse_recipe(const std::string& text, const std::string& name,
   check_between_keys(recipe, tree, problems);
   problems.throw_if_any();
   fill_in(recipe, name);
+  check_mirror(recipe.checkpoint.mirror, recipe.output, tree, problems);
+  problems.throw_if_any();
   return recipe;
 }
 

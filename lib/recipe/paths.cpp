@@ -38,6 +38,38 @@ class Path : public Type {
   std::string& value_;
 };
 
+class FolderOrBucket : public Type {
+ public:
+  explicit FolderOrBucket(std::string& value) : value_(value) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const std::string* const text = read_text(node, pointer, *this, problems);
+    if (text == nullptr) return;
+    const std::string mistake = fault_of(*text);
+    if (!mistake.empty()) {
+      return problems.add(node, pointer, in_quotes(core::shown_path(*text)) + mistake,
+                          "use " + phrase());
+    }
+    value_ = core::is_url(*text) ? *text : absolute_path(*text);
+    while (value_.size() > 1 && value_.ends_with('/')) value_.pop_back();
+  }
+  Json write() const override { return value_.empty() ? Json() : Json(value_); }
+  Json schema() const override { return {{"type", "string"}, {"minLength", 1}}; }
+  std::string phrase() const override { return "a folder or s3://BUCKET/PREFIX"; }
+
+ private:
+  // "": nothing is wrong.
+  static std::string fault_of(std::string_view text) {
+    constexpr std::string_view kS3 = "s3://";
+    if (!core::is_url(text)) return "";
+    if (!text.starts_with(kS3)) return " is no place that this can write to";
+    if (text.size() == kS3.size() || text[kS3.size()] == '/') return " names no bucket";
+    return core::holds_secret(text) ? " carries a secret, which would be stored with the run" : "";
+  }
+
+  std::string& value_;
+};
+
 // What is wrong with a shard's path or URL; "" for nothing.
 std::string fault_of_shard(std::string_view text) {
   const std::string_view scheme = core::url_scheme(text);
@@ -173,6 +205,8 @@ TypePtr region(std::string& value) {
 }
 
 TypePtr path(std::string& value) { return std::make_unique<Path>(value); }
+
+TypePtr folder_or_bucket(std::string& value) { return std::make_unique<FolderOrBucket>(value); }
 
 TypePtr shard_list(std::vector<std::string>& value) { return std::make_unique<ShardList>(value); }
 

@@ -12,6 +12,9 @@ namespace scaletrain::recipe {
 // "" stands for none.
 TypePtr path(std::string& value);
 
+// A folder, or s3://BUCKET/PREFIX, without a '/' at its end. "" stands for none.
+TypePtr folder_or_bucket(std::string& value);
+
 // One text or a list of texts, with braces (lib/recipe/braces.h).
 TypePtr shard_list(std::vector<std::string>& value);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -29,8 +30,17 @@ HttpClient::Timeouts timeouts_of(const recipe::Storage& settings) {
 
 bool is_success(long status) { return status >= 200 && status < 300; }
 
+// What S3 answers with status 400 to a body that was lost or damaged on the way.
+constexpr std::array<std::string_view, 4> kLostBody{"BadDigest", "IncompleteBody", "RequestTimeout",
+                                                    "XAmzContentSHA256Mismatch"};
+
 // 409: two conditional writes at once.
-bool may_pass(long status) {
+bool may_pass(const HttpResponse& response) {
+  const long status = response.status;
+  if (status == 400) {
+    return std::find(kLostBody.begin(), kLostBody.end(), xml_text(response.body, "Code")) !=
+           kLostBody.end();
+  }
   return status == 408 || status == 409 || status == 429 || status >= 500;
 }
 
@@ -114,7 +124,7 @@ HttpResponse HttpCaller::call(const HttpCall& call) const {
       if (is_about_credentials(response.status) && call.renew && !has_renewed && call.renew()) {
         has_renewed = true;
         continue;
-      } else if (may_pass(response.status)) {
+      } else if (may_pass(response)) {
         trouble = status_text(response);
         retry_after = response.header("retry-after");
       } else {
@@ -126,7 +136,8 @@ HttpResponse HttpCaller::call(const HttpCall& call) const {
         throw core::StorageError(call.place, trouble, "check the address and endpoint of /storage");
       }
     }
-    if (!wait(failures, core::seconds_since(start), retry_after)) {
+    const double patience_s = call.give_up_after_s.value_or(give_up_after_s_);
+    if (!wait(failures, core::seconds_since(start), patience_s, retry_after)) {
       throw core::StorageError(
           call.place,
           fmt::format("{}: {}; given up after {} tries in {:.1f} s", asked_text(request), trouble,
@@ -139,15 +150,15 @@ HttpResponse HttpCaller::call(const HttpCall& call) const {
   }
 }
 
-// False when the budget is used up.
-bool HttpCaller::wait(int failures, double elapsed_s, const std::string& retry_after) const {
+bool HttpCaller::wait(int failures, double elapsed_s, double patience_s,
+                      const std::string& retry_after) const {
   std::unique_lock lock(mutex_);
   const double most = std::min(kMostWaitS, kFirstWaitS * std::exp2(std::min(failures, 16)));
   double wait_s = std::uniform_real_distribution<double>(0, most)(random_);
   // Seconds; a date is left alone.
   const double asked_s = std::strtod(retry_after.c_str(), nullptr);
   if (asked_s > 0) wait_s = std::max(wait_s, std::min(asked_s, kMostWaitS));
-  if (elapsed_s + wait_s > give_up_after_s_) return false;
+  if (elapsed_s + wait_s > patience_s) return false;
   return !cancelled_.wait_for(lock, std::chrono::duration<double>(wait_s),
                               [this] { return client_.cancelled(); });
 }

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct HttpCall {
   // Whether there are other credentials than before, after an answer 400, 401 or 403.
   std::function<bool()> renew = {};
   std::string forbidden_remedy = {};
+  std::optional<double> give_up_after_s = {};  // in place of /storage/give_up_after_s
 };
 
 class HttpCaller {
@@ -39,7 +41,9 @@ class HttpCaller {
   void cancel();
 
  private:
-  bool wait(int failures, double elapsed_s, const std::string& retry_after) const;
+  // False when `patience_s` is used up.
+  bool wait(int failures, double elapsed_s, double patience_s,
+            const std::string& retry_after) const;
 
   double give_up_after_s_;
   HttpClient client_;

@@ -156,7 +156,8 @@ class HttpClient::Connection {
     set(CURLOPT_LOW_SPEED_LIMIT, kSlowBytesPerSecond);
     set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(timeouts.stall.count()));
     if (!ca_file.empty()) set(CURLOPT_CAINFO, ca_file.c_str());
-    if (request.method == "PUT") {
+    if (request.method != "GET") set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
+    if (request.method == "PUT" || request.method == "POST") {
       set(CURLOPT_UPLOAD, 1L);
       set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
       set(CURLOPT_READFUNCTION, &on_upload);

@@ -17,10 +17,10 @@
 namespace scaletrain::storage {
 
 struct HttpRequest {
-  std::string method = "GET";  // or PUT
+  std::string method = "GET";  // PUT, POST or DELETE
   std::string url;             // encoded
   std::map<std::string, std::string> headers;
-  std::string_view body;          // of a PUT; must live until the answer is there
+  std::string_view body;          // of a PUT or POST; must live until the answer is there
   std::span<std::byte> out;       // GET: takes the body of an answer 206, or 200
   bool follow_redirects = false;  // to http and https
 };

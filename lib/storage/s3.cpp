@@ -6,18 +6,22 @@
 #include <ctime>
 #include <map>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/core/url.h"
 #include "lib/storage/remote_object.h"
+#include "lib/storage/s3_upload.h"
 #include "lib/storage/xml.h"
 
 namespace scaletrain::storage {
 namespace {
 
 using Fields = std::map<std::string, std::string>;
+
+constexpr double kTidyPatienceS = 5;
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -46,6 +50,14 @@ std::string percent_decoded(std::string_view text) {
     }
   }
   return result;
+}
+
+// "s3://bucket/a/b/" in the two parts that a listing asks for: the bucket's path, and the keys'
+// beginning "a/b/".
+std::pair<std::string, std::string> bucket_and_prefix(const std::string& folder) {
+  const std::string whole = folder.ends_with('/') ? folder : folder + "/";
+  const std::size_t bucket_end = whole.find('/', core::url_scheme(whole).size() + 3);
+  return {whole.substr(0, bucket_end), whole.substr(std::min(bucket_end + 1, whole.size()))};
 }
 
 class S3Storage : public Storage {
@@ -82,6 +94,22 @@ class S3Storage : public Storage {
     return tries > 1 && holds(path, bytes);
   }
 
+  void upload(const std::string& path, const Source& source) const override {
+    if (source.bytes > kS3PartBytes) {
+      return upload_in_parts([this, &path](const S3Request& asked) { return send(path, asked); },
+                             source, core::shown_path(path));
+    }
+    std::string bytes(static_cast<std::size_t>(source.bytes), '\0');
+    source.read(0, std::as_writable_bytes(std::span(bytes)));
+    write(path, bytes);
+  }
+
+  void remove(const std::string& path) const override {
+    send(path, {.method = "DELETE", .expected = {404}});
+  }
+
+  void remove_unfinished(const std::string& folder) const override;
+
  private:
   // The status. `tries` counts the requests.
   long put(const std::string& path, std::string_view bytes, const Fields& headers,
@@ -93,6 +121,17 @@ class S3Storage : public Storage {
     };
     call.expected = std::move(expected);
     return caller_.call(call).status;
+  }
+
+  HttpResponse send(const std::string& path, const S3Request& asked) const {
+    HttpCall call = call_for(path);
+    call.make = [this, &asked, address = s3_address(account_, path)] {
+      return request(asked.method, address, asked.query, asked.headers, asked.body);
+    };
+    call.expected = asked.expected;
+    call.fault = asked.fault;
+    call.give_up_after_s = asked.give_up_after_s;
+    return caller_.call(call);
   }
 
   bool holds(const std::string& path, std::string_view bytes) const {
@@ -152,11 +191,9 @@ class S3Storage : public Storage {
 };
 
 std::vector<Storage::Entry> S3Storage::list(const std::string& folder) const {
-  const std::string whole = folder.ends_with('/') ? folder : folder + "/";
-  // The part before the prefix, which the address of the bucket needs.
-  const std::size_t bucket_end = whole.find('/', core::url_scheme(whole).size() + 3);
-  const std::string bucket = whole.substr(0, bucket_end);
-  const std::string prefix = whole.substr(std::min(bucket_end + 1, whole.size()));
+  const std::pair<std::string, std::string> parts = bucket_and_prefix(folder);
+  const std::string& bucket = parts.first;
+  const std::string& prefix = parts.second;
   std::vector<Entry> entries;
   Fields query{
       {"list-type", "2"}, {"prefix", prefix}, {"delimiter", "/"}, {"encoding-type", "url"}};
@@ -184,6 +221,20 @@ std::vector<Storage::Entry> S3Storage::list(const std::string& folder) const {
   std::sort(entries.begin(), entries.end(),
             [](const Entry& a, const Entry& b) { return a.name < b.name; });
   return entries;
+}
+
+void S3Storage::remove_unfinished(const std::string& folder) const {
+  const auto [bucket, prefix] = bucket_and_prefix(folder);
+  const HttpResponse answer = send(bucket, {.method = "GET",
+                                            .query = {{"uploads", ""}, {"prefix", prefix}},
+                                            .give_up_after_s = kTidyPatienceS});
+  for (const auto xml : xml_elements(answer.body, "Upload")) {
+    const std::string key = xml_text(xml, "Key");
+    if (!key.starts_with(prefix)) continue;
+    send(fmt::format("{}/{}", bucket, key), {.method = "DELETE",
+                                             .query = {{"uploadId", xml_text(xml, "UploadId")}},
+                                             .expected = {404}});
+  }
 }
 
 }  // namespace

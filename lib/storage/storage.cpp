@@ -47,6 +47,18 @@ std::unique_ptr<Stream> Storage::stream(const std::string& path) const {
   return stream_of(open(path));
 }
 
+void Storage::upload(const std::string& path, const Source& /*source*/) const {
+  throw core::StorageError(core::shown_path(path), "nothing can be uploaded there",
+                           "use s3:// or a folder");
+}
+
+void Storage::remove(const std::string& path) const {
+  throw core::StorageError(core::shown_path(path), "nothing can be removed there",
+                           "use s3:// or a folder");
+}
+
+void Storage::remove_unfinished(const std::string& /*folder*/) const {}
+
 std::unique_ptr<Stream> stream_of(std::unique_ptr<const Object> object) {
   return std::make_unique<ObjectStream>(std::move(object));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,6 +44,13 @@ class Stream {
   virtual std::size_t read(std::span<std::byte> out) = 0;
 };
 
+// The bytes of a large object that is to be written: any part of them, as often as it is needed.
+struct Source {
+  std::int64_t bytes = 0;
+  // Fills `out` from `offset` on; several threads at once.
+  std::function<void(std::int64_t offset, std::span<std::byte> out)> read;
+};
+
 // There is nothing at the path.
 struct AbsentError : core::DataError {
   using DataError::DataError;
@@ -77,6 +85,17 @@ class Storage {
   // As write, but false, with nothing changed, when there is an object already: of several writers
   // exactly one gets true.
   virtual bool write_if_absent(const std::string& path, std::string_view bytes) const = 0;
+
+  // The same as write, of what may be larger than memory. By default core::StorageError, as where
+  // the storage only reads.
+  virtual void upload(const std::string& path, const Source& source) const;
+
+  // Takes the object away; absent is fine. By default as upload.
+  virtual void remove(const std::string& path) const;
+
+  // Drops what killed programs had begun to upload below `folder`: nobody sees it, and its bytes
+  // are paid for.
+  virtual void remove_unfinished(const std::string& folder) const;
 };
 
 // The bytes of `object` from the front, asked for in large pieces.

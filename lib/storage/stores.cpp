@@ -39,7 +39,9 @@ Stores::Stores(const recipe::Storage& settings, const std::optional<recipe::Cach
   index_folder_ = cache->folder + "/index";
 }
 
-Stores::~Stores() { caller_->cancel(); }
+Stores::~Stores() { cancel(); }
+
+void Stores::cancel() const { caller_->cancel(); }
 
 const Storage& Stores::of(const std::string& path) const {
   if (!core::is_url(path)) return file_storage();

@@ -33,6 +33,9 @@ class Stores {
   // Throws core::DataError for an unknown scheme.
   const Storage& of(const std::string& path) const;
 
+  // Ends every request under way; later ones fail. Any thread.
+  void cancel() const;
+
   // For reading, through the cache where there is one and `path` is remote. A compressed tar is
   // what it holds, out of the cache; core::DataError where a recipe names none.
   std::unique_ptr<Object> open(const std::string& path) const;

@@ -11,6 +11,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/log.h"
 #include "lib/core/shell_word.h"
+#include "lib/core/url.h"
 #include "lib/core/version.h"
 #include "lib/data/loader/image_sizes.h"
 #include "lib/dist/device.h"
@@ -197,6 +198,22 @@ void Reporter::saved(const checkpoint::Saved& saved) {
                                       .bytes = saved.bytes,
                                       .stall_s = saved.stall_s,
                                       .write_s = saved.write_s});
+}
+
+void Reporter::mirrored(const mirror::Copied& copied) {
+  if (!speaks()) return;
+  const std::string place = core::shown_path(run_.recipe.checkpoint.mirror);
+  progress_->note(
+      copied.bytes > 0
+          ? fmt::format("copied the checkpoint of step {} to {}, {:.2f} s after it was "
+                        "saved",
+                        copied.step, place, copied.seconds)
+          : fmt::format("{} has the checkpoint of step {} already", place, copied.step));
+  metrics_->write(observe::MirrorRecord{.attempt = attempt_,
+                                        .step = copied.step,
+                                        .bytes = copied.bytes,
+                                        .copy_s = copied.seconds,
+                                        .behind = copied.behind});
 }
 
 void Reporter::note(const std::string& text) {

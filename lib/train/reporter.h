@@ -10,6 +10,7 @@
 #include "lib/checkpoint/saver.h"
 #include "lib/core/clock.h"
 #include "lib/core/worker_env.h"
+#include "lib/mirror/mirror.h"
 #include "lib/observe/metrics.h"
 #include "lib/observe/progress.h"
 #include "lib/observe/stragglers.h"
@@ -41,6 +42,7 @@ class Reporter {
   // `model`: where training stood with the model that was looked at.
   void eval(const std::string& split, const EvalResult& result, const format::TrainState& model);
   void saved(const checkpoint::Saved& saved);
+  void mirrored(const mirror::Copied& copied);
   void note(const std::string& text);  // a line for a person
   void skipped(const StepResult& result);
   void slow(const SlowRanks& slow);

@@ -45,6 +45,7 @@ Saves::Saves(Run& run, Reporter& reporter)
     : run_(run),
       reporter_(reporter),
       every_(run.recipe.checkpoint.every, run.length),
+      mirroring_(run, reporter, retention(run.recipe.checkpoint)),
       saver_(make_saver(run)),
       saved_step_(run.is_saved ? run.state.step : -1),
       begun_(core::now()),
@@ -84,6 +85,7 @@ void Saves::save() {
 void Saves::look() {
   if (!saver_) return;
   report();
+  mirroring_.look();
   if (saver_->stands_still_s() < kStandsStill) {
     has_warned_ = false;
   } else if (!std::exchange(has_warned_, true)) {
@@ -94,11 +96,14 @@ void Saves::look() {
   }
 }
 
-void Saves::finish() {
+void Saves::finish(std::optional<double> copy_limit_s) {
   if (!saver_) return;
+  const core::SteadyTime since = core::now();
   saver_->finish();
   report();
   if (lost_) std::rethrow_exception(lost_);
+  if (copy_limit_s) *copy_limit_s -= core::seconds_since(since);
+  mirroring_.finish(copy_limit_s);
 }
 
 void Saves::finish_after_failure() {
@@ -132,6 +137,7 @@ void Saves::report() {
 
 void Saves::report(const checkpoint::Saved& saved) {
   reporter_.saved(saved);
+  mirroring_.add(saved.path, saved.step);
   if (!run_.recipe.checkpoint.automatic) return;
   const double mtbf_s = run_.recipe.checkpoint.mtbf_hours * kSecondsPerHour;
   interval_s_ = std::max(best_interval(saved.stall_s, mtbf_s), saved.write_s / kMostWriting);

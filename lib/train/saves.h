@@ -9,6 +9,7 @@
 #include "lib/checkpoint/saver.h"
 #include "lib/core/clock.h"
 #include "lib/train/cadence.h"
+#include "lib/train/mirroring.h"
 #include "lib/train/reporter.h"
 #include "lib/train/run.h"
 
@@ -34,9 +35,10 @@ class Saves {
   // Reports what has become durable. Throws what a write has thrown; where the run goes on without
   // its checkpoint (checkpoint.on_failure), warns of that.
   void look();
-  // Waits until all of it is durable. Throws what a write has thrown, also where the run has gone
-  // on without the newest.
-  void finish();
+  // Waits until all of it is durable, then for the copy in the second place, for `copy_limit_s` at
+  // most where training is stopped. Throws what a write has thrown, also where the run has gone on
+  // without the newest.
+  void finish(std::optional<double> copy_limit_s = std::nullopt);
   // The same where training has failed: warns of what a write has thrown.
   void finish_after_failure();
 
@@ -47,6 +49,7 @@ class Saves {
   Run& run_;
   Reporter& reporter_;
   const Cadence every_;
+  Mirroring mirroring_;
   const std::unique_ptr<checkpoint::Saver> saver_;  // of rank 0
   std::int64_t saved_step_;                         // whose checkpoint was begun or is there
   bool has_warned_ = false;                         // of a write that stands still

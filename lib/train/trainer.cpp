@@ -25,6 +25,8 @@ namespace scaletrain::train {
 namespace {
 
 constexpr int kMaxSkippedInARow = 10;  // then training has diverged
+constexpr double kUsualGraceS = 30;
+constexpr double kOfGrace = 0.8;  // for the last copy; the rest is for the end of all ranks
 
 }  // namespace
 
@@ -39,6 +41,7 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, std::optional<bool> late)
     : run_(std::move(run)),
       late_(late.value_or(!run_->group->device().is_cpu())),
+      grace_s_(env.grace_s),
       best_by_(best_measure(run_->recipe)),
       sizes_(run_->batch.sizes()),
       reporter_(*run_, env, resume, late_),
@@ -278,8 +281,10 @@ core::ExitCode Trainer::finish() {
 }
 
 core::ExitCode Trainer::stop() {
+  const core::SteadyTime since = core::now();
+  const double for_copy_s = kOfGrace * (grace_s_ > 0 ? grace_s_ : kUsualGraceS);
   saves_.save();
-  saves_.finish();
+  saves_.finish(for_copy_s - core::seconds_since(since));
   const bool interrupted = stop_ == core::StopReason::kInterrupt;
   reporter_.summary(interrupted ? "SIGINT" : "SIGTERM, SIGUSR1 or SIGUSR2");
   run_->beat.enter(core::Phase::kWaiting);

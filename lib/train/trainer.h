@@ -66,6 +66,7 @@ class Trainer {
 
   std::unique_ptr<Run> run_;
   const bool late_;
+  const double grace_s_;           // from a stop to a kill; 0: not known
   const recipe::Measure best_by_;  // what chooses the best checkpoint
   const core::BatchSizes sizes_;
   Reporter reporter_;

@@ -93,6 +93,8 @@ class Handler(socketserver.StreamRequestHandler):
             return False
         if fault == "delay":
             time.sleep(0.3)
+        if fault == "damage" and body:  # of the request
+            body = body[:-1] + bytes([body[-1] ^ 1])
         head, body = self.ask_server(head, body)
         half = len(body) // 2
         if fault == "range":

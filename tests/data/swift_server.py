@@ -120,13 +120,14 @@ class Swift:
 
 
 def sign(method, host, path, body):
-    """The headers of an AWS Signature Version 4 for a path without query."""
+    """The headers of an AWS Signature Version 4 for a path, or one with "?name=value"."""
     def mac(key, text):
         return hmac.new(key, text.encode(), hashlib.sha256).digest()
     now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     digest = hashlib.sha256(body).hexdigest()
     names = "host;x-amz-content-sha256;x-amz-date"
-    canonical = (f"{method}\n{path}\n\nhost:{host}\nx-amz-content-sha256:{digest}\n"
+    path, _, query = path.partition("?")
+    canonical = (f"{method}\n{path}\n{query}\nhost:{host}\nx-amz-content-sha256:{digest}\n"
                  f"x-amz-date:{now}\n\n{names}\n{digest}")
     scope = f"{now[:8]}/{REGION}/s3/aws4_request"
     text = f"AWS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"

@@ -97,6 +97,13 @@ TEST_CASE("a checkpoint's record is one line with every field of docs/metrics.md
         R"("write_time":0.5,"time":1.5})");
 }
 
+TEST_CASE("a copy's record is one line with every field of docs/metrics.md, in its order") {
+  const MirrorRecord record{.attempt = 1, .step = 30, .bytes = 1000, .copy_s = 0.25, .behind = 2};
+  CHECK(to_json_line(record, 1.5) ==
+        R"({"event":"mirror","attempt":1,"step":30,"bytes":1000,"copy_time":0.25,"behind":2,)"
+        R"("time":1.5})");
+}
+
 TEST_CASE("a loss reads back to the same bits") {
   for (const double loss :
        {0.1 + 0.2, 1.0 / 3, 2.302585092994046, 5e-324, 2.2250738585072014e-308, 1e22, 1e23, -0.0,

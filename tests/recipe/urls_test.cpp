@@ -39,4 +39,31 @@ TEST_CASE("an unknown scheme and a secret in a URL are refused, and the secret i
           use);
 }
 
+TEST_CASE("a second place for checkpoints is a folder or a bucket, outside of the run's folder") {
+  const auto mirror = [](const std::string& value) {
+    return parse_recipe(minimal_recipe(), "r.json",
+                        {"output=/runs/a", "checkpoint.mirror=" + value})
+        .checkpoint.mirror;
+  };
+  const auto error = [](const std::string& value) {
+    return error_of(minimal_recipe(), {"output=/runs/a", "checkpoint.mirror=" + value});
+  };
+  CHECK(mirror("/far/../copies/") == "/copies");
+  CHECK(mirror("/runs/ab") == "/runs/ab");
+  CHECK(mirror("s3://bucket") == "s3://bucket");
+  CHECK(mirror("s3://bucket/runs/a//") == "s3://bucket/runs/a");
+  const std::string use = "\n  use a folder or s3://BUCKET/PREFIX";
+  CHECK(error("s3:///a") == "--set checkpoint.mirror: \"s3:///a\" names no bucket" + use);
+  CHECK(error("gs://b/a") ==
+        "--set checkpoint.mirror: \"gs://b/a\" is no place that this can write to" + use);
+  CHECK(error("s3://me:hunter2@b/a").find("hunter2") == std::string::npos);
+  for (const char* const inside : {"/runs/a", "/runs/a/copies", "/runs", "/"}) {
+    CAPTURE(inside);
+    CHECK(error(inside) ==
+          std::string("--set checkpoint.mirror: \"") + inside +
+              "\" and the run's own folder, \"/runs/a\", lie in each other\n  use a folder on "
+              "another disk, or s3://BUCKET/PREFIX");
+  }
+}
+
 }  // namespace scaletrain::recipe

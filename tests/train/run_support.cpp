@@ -68,7 +68,8 @@ std::string lines(const std::filesystem::path& run) {
   std::string text;
   for (std::string line; std::getline(stream, line);) {
     const nlohmann::json json = nlohmann::json::parse(line);
-    if (json.at("event") == "checkpoint") continue;  // comes when it is written
+    // These come when it is written.
+    if (json.at("event") == "checkpoint" || json.at("event") == "mirror") continue;
     const std::string split = json.value("split", "");
     text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", json.at("event").get<std::string>(),
                         split.empty() ? "" : " " + split, json.at("step").get<int>());

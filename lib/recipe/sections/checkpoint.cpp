@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "lib/core/url.h"
 #include "lib/recipe/duration.h"
+#include "lib/recipe/paths.h"
 
 namespace scaletrain::recipe {
 
@@ -88,7 +90,8 @@ TypePtr describe(Checkpoint& value) {
                     [](double& inner) { return number(inner, above(0).to(kMostHours)); }),
            "those that are younger are kept")
       .add("best", describe_best(value.best), "what makes one the best")
-      .reserve({"mirror"});
+      .add("mirror", folder_or_bucket(value.mirror),
+           "each is copied there too while training goes on, and a resume looks there too");
   return keys;
 }
 
@@ -110,6 +113,20 @@ void check_best(const Best& best, const TaskRow& task, bool has_ema, const Node&
   if (best.weights != "ema" || has_ema) return;
   problems.add(written_at(tree, {"checkpoint", "best", "weights"}), "/checkpoint/best/weights",
                "there is no ema", R"(add "ema": {}, or leave it out)");
+}
+
+void check_mirror(const std::string& mirror, const std::string& output, const Node& tree,
+                  Problems& problems) {
+  if (mirror.empty() || core::is_url(mirror)) return;
+  const auto lies_in = [](const std::string& path, const std::string& folder) {
+    const bool ends = path.size() == folder.size() || folder.ends_with('/');
+    return path.starts_with(folder) && (ends || path[folder.size()] == '/');
+  };
+  if (!lies_in(mirror, output) && !lies_in(output, mirror)) return;
+  problems.add(written_at(tree, {"checkpoint", "mirror"}), "/checkpoint/mirror",
+               fmt::format("{} and the run's own folder, {}, lie in each other", in_quotes(mirror),
+                           in_quotes(output)),
+               "use a folder on another disk, or s3://BUCKET/PREFIX");
 }
 
 void complete(Best& best, const TaskRow& task) {

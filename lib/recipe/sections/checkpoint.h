@@ -29,6 +29,7 @@ struct Checkpoint {
   std::int64_t keep_best = 1;
   std::optional<Duration> keep_every = {};  // for ever; in steps or epochs
   std::optional<double> keep_hours = {};    // those that are younger
+  std::string mirror = {};  // a second place: a folder or s3://BUCKET/PREFIX; "": none
   Best best;
 
   // Of keep_every; nullopt where that is of the other unit, or absent.
@@ -42,6 +43,10 @@ TypePtr describe(Checkpoint& value);
 // The best is chosen by something that `task` measures, of weights that there are.
 void check_best(const Best& best, const TaskRow& task, bool has_ema, const Node& tree,
                 Problems& problems);
+
+// A second place does not lie in `output`, with which it would be lost, nor that in it.
+void check_mirror(const std::string& mirror, const std::string& output, const Node& tree,
+                  Problems& problems);
 
 // Fills in what follows from the task.
 void complete(Best& best, const TaskRow& task);

@@ -37,12 +37,13 @@ bool needs_node_cache(const Recipe& recipe) {
          }) != nullptr;
 }
 
-bool is_remote(const Recipe& recipe) { return find_shard(recipe.data, core::is_url) != nullptr; }
+bool is_remote(const Recipe& recipe) {
+  return find_shard(recipe.data, core::is_url) != nullptr || core::is_url(recipe.checkpoint.mirror);
+}
 
 bool has_s3(const Recipe& recipe) {
-  return find_shard(recipe.data, [](const std::string& shard) {
-           return core::url_scheme(shard) == "s3";
-         }) != nullptr;
+  const auto is_s3 = [](const std::string& path) { return core::url_scheme(path) == "s3"; };
+  return is_s3(recipe.checkpoint.mirror) || find_shard(recipe.data, is_s3) != nullptr;
 }
 
 bool mixes(const Recipe& recipe) {
@@ -116,7 +117,7 @@ constexpr std::array<IdleRule, 41> kIdleRules{{
      [](const Recipe& recipe) { return recipe.data.cache && !needs_node_cache(recipe); }},
     {"/data/index_cache", "does nothing: there are no shards",
      [](const Recipe& recipe) { return !has_shards(recipe); }},
-    {"/storage", "does nothing: no data is remote",
+    {"/storage", "does nothing: neither data nor a mirror is remote",
      [](const Recipe& recipe) { return !is_remote(recipe); }},
     {"/storage/endpoint", "does nothing: no path begins with s3://",
      [](const Recipe& recipe) { return !has_s3(recipe); }},

@@ -96,6 +96,8 @@ TEST_CASE("each rule is told where it holds, once, and not where it does not") {
       {{"data.index_cache=/i", "data.train.folder=/f"}, "/data/index_cache"},
       {{"storage.give_up_after_s=60"}, "/storage"},
       {{"storage.give_up_after_s=60", "data.train.shards=https://h/a.tar"}, ""},
+      {{"storage.give_up_after_s=60", "storage.region=eu", "checkpoint.mirror=s3://b/a"}, ""},
+      {{"storage.give_up_after_s=60", "checkpoint.mirror=/m"}, "/storage"},
       {{"storage.endpoint=https://e", "data.train.shards=https://h/a.tar"}, "/storage/endpoint"},
       {{"storage.region=eu", "data.train.shards=https://h/a.tar"}, "/storage/region"},
       {{"storage.endpoint=https://e", "storage.region=eu", s3}, ""},

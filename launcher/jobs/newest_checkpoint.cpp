@@ -1,0 +1,82 @@
+#include "launcher/jobs/newest_checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "launcher/jobs/mirror_copies.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/url.h"
+#include "lib/format/checkpoint_folder.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Seconds, for a place that may have a newer one.
+constexpr double kPatienceForNewer = 15;
+
+struct Own {
+  std::optional<fs::path> checkpoint;
+  std::int64_t step = -1;
+  std::optional<core::CheckpointError> damage;  // of all that there are
+};
+
+Own find_own(const fs::path& output) {
+  Own own;
+  try {
+    own.checkpoint =
+        format::find_checkpoint(output, [](const std::string& text) { core::warn("{}", text); });
+  } catch (const core::CheckpointError& error) {
+    own.damage = error;
+  }
+  if (own.checkpoint) own.step = format::read_manifest(*own.checkpoint).step;
+  return own;
+}
+
+std::string why(const Own& own) {
+  if (own.checkpoint) return fmt::format("its newest checkpoint is of step {}", own.step);
+  return own.damage ? "none of its checkpoints is whole" : "it has no checkpoint";
+}
+
+// nullopt: there is no newer one.
+std::optional<fs::path> fetch_newer(const RunRequest& request, const Own& own) {
+  const recipe::Recipe& recipe = request.recipe;
+  const auto patience_s = own.checkpoint ? std::optional(kPatienceForNewer) : std::nullopt;
+  std::optional<fs::path> copy = fetch_from_mirror(recipe, own.step, patience_s);
+  if (!copy) return std::nullopt;
+  core::log("{}: {}, so {} was copied from {}", recipe.output, why(own), copy->filename().string(),
+            core::shown_path(recipe.checkpoint.mirror));
+  const auto stored = stored_recipe(*copy, recipe.model.catalog);
+  if (stored) check_differences(*stored, recipe, request.allow, copy->string());
+  return copy;
+}
+
+}  // namespace
+
+std::optional<fs::path> newest_checkpoint(const RunRequest& request) {
+  const Own own = find_own(request.recipe.output);
+  if (!request.recipe.checkpoint.mirror.empty()) {
+    try {
+      if (auto newer = fetch_newer(request, own)) return newer;
+    } catch (const core::Error& error) {
+      if (!own.checkpoint || error.exit_code() != core::ExitCode::kStorage) throw;
+      core::warn("{}: {}; the run goes on from its own newest checkpoint", error.place(),
+                 error.found());
+    }
+  }
+  if (own.damage) throw core::CheckpointError(*own.damage);
+  return own.checkpoint;
+}
+
+void refuse_copies_of_another(const recipe::Recipe& recipe) {
+  const std::string& mirror = recipe.checkpoint.mirror;
+  if (mirror.empty() || steps_in_mirror(recipe).empty()) return;
+  throw core::UsageError(core::shown_path(mirror), "holds checkpoints of an earlier run",
+                         "continue it with --resume auto, or give this run another place: --set "
+                         "checkpoint.mirror=PLACE");
+}
+
+}  // namespace scaletrain::launcher

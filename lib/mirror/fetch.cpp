@@ -1,0 +1,128 @@
+#include "lib/mirror/fetch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "lib/core/error.h"
+#include "lib/core/url.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint_folder_remove.h"
+#include "lib/mirror/place.h"
+
+namespace scaletrain::mirror {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string file_of(const Copy& copy, const std::string& name) {
+  return fmt::format("{}/{}", copy.url, name);
+}
+
+// The copy's, by way of a folder of this process, since a manifest is read from a folder.
+format::Manifest manifest_of(core::Disk& disk, const storage::Storage& storage, const Copy& copy,
+                             const fs::path& checkpoints) {
+  const std::string url = file_of(copy, format::kManifestName);
+  const auto text = storage::read_if_there(storage, url, kMaxManifestBytes);
+  if (!text) {
+    throw core::CheckpointError(core::shown_path(url), "is missing: the copy was not finished",
+                                format::kOtherCheckpoint);
+  }
+  const fs::path folder = checkpoints / format::temporary_name("copy");
+  disk.make_folders(folder);
+  disk.create(folder / format::kManifestName)->write(std::as_bytes(std::span(*text)));
+  try {
+    format::Manifest manifest = format::read_manifest(folder);
+    disk.remove_all(folder);
+    if (manifest.step == copy.step) return manifest;
+    throw core::CheckpointError(core::shown_path(url), fmt::format("is of step {}", manifest.step),
+                                format::kOtherCheckpoint);
+  } catch (const core::CheckpointError& error) {
+    disk.remove_all(folder);
+    throw core::CheckpointError(core::shown_path(url), error.found(), error.remedy());
+  }
+}
+
+void fetch_file(core::Disk& disk, const storage::Storage& storage, const std::string& url,
+                const fs::path& to, const format::FileEntry& listed) {
+  format::HashedFile file(disk, to, listed.bytes);
+  const auto stream = storage.stream(url);
+  std::vector<std::byte> buffer(static_cast<std::size_t>(kPieceBytes));
+  std::int64_t left = listed.bytes;
+  while (const std::size_t got = stream->read(buffer)) {
+    left -= static_cast<std::int64_t>(got);
+    if (left < 0) break;
+    file.write(std::span(buffer).first(got));
+  }
+  const format::FileEntry found = file.finish();
+  if (left == 0 && found.sha256 == listed.sha256) return;
+  throw core::CheckpointError(
+      core::shown_path(url),
+      left == 0
+          ? fmt::format("has the SHA-256 {}, its manifest says {}", found.sha256, listed.sha256)
+          : fmt::format("has not the {} bytes that its manifest says", listed.bytes),
+      format::kOtherCheckpoint);
+}
+
+Fetched fetch(core::Disk& disk, const storage::Storage& storage, const Copy& copy,
+              const fs::path& checkpoints) {
+  const format::Manifest manifest = manifest_of(disk, storage, copy, checkpoints);
+  Fetched fetched{.step = copy.step};
+  for (const auto& [name, entry] : manifest.files) fetched.bytes += entry.bytes;
+  fetched.checkpoint = format::publish_checkpoint(
+      disk, checkpoints, manifest, fetched.bytes, [&](const fs::path& folder) {
+        for (const auto& [name, entry] : manifest.files) {
+          fetch_file(disk, storage, file_of(copy, name), folder / name, entry);
+        }
+        return manifest.files;
+      });
+  try {
+    format::check_checkpoint(fetched.checkpoint);
+  } catch (const core::CheckpointError&) {
+    format::remove_folder(disk, fetched.checkpoint);
+    throw;
+  }
+  return fetched;
+}
+
+}  // namespace
+
+std::vector<Copy> list_copies(const storage::Storage& storage, const std::string& place) {
+  const std::string folder = checkpoints_of(place);
+  std::vector<storage::Storage::Entry> entries;
+  try {
+    entries = storage.list(folder);
+  } catch (const storage::AbsentError&) {  // of a disk: a bucket that is absent is a mistake
+    if (core::is_url(place)) throw;
+  }
+  std::vector<Copy> copies;
+  copies.reserve(entries.size());
+  for (const storage::Storage::Entry& entry : entries) {
+    const auto step = entry.folder ? format::step_of_name(entry.name) : std::nullopt;
+    if (step) copies.push_back({*step, fmt::format("{}/{}", folder, entry.name)});
+  }
+  std::stable_sort(copies.begin(), copies.end(),
+                   [](const Copy& a, const Copy& b) { return a.step > b.step; });
+  return copies;
+}
+
+std::optional<Fetched> fetch_newest(core::Disk& disk, const storage::Storage& storage,
+                                    const std::string& place, const fs::path& checkpoints,
+                                    std::int64_t beyond,
+                                    const std::function<void(const std::string&)>& report) {
+  for (const Copy& copy : list_copies(storage, place)) {
+    if (copy.step <= beyond) break;
+    try {
+      return fetch(disk, storage, copy, checkpoints);
+    } catch (const core::Error& error) {
+      if (error.exit_code() != core::ExitCode::kData) throw;
+      disk.remove_all(checkpoints / format::temporary_name(format::checkpoint_name(copy.step)));
+      report(error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace scaletrain::mirror

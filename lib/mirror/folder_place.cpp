@@ -1,0 +1,97 @@
+// A folder, on another disk or shared with other machines.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "lib/core/error.h"
+#include "lib/core/read_faults.h"
+#include "lib/core/watched_disk.h"
+#include "lib/format/checkpoint_folder_links.h"
+#include "lib/format/checkpoint_folder_manifest.h"
+#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint_folder_remove.h"
+#include "lib/format/hashed_file.h"
+#include "lib/mirror/place.h"
+
+namespace scaletrain::mirror {
+namespace {
+
+namespace fs = std::filesystem;
+
+format::FileEntry copy_file(core::Disk& disk, const format::ByteReader& from, const fs::path& to) {
+  format::HashedFile file(disk, to, from.bytes());
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kPieceBytes, from.bytes())));
+  for (std::int64_t at = 0; at < from.bytes();) {
+    const auto piece =
+        std::span(buffer).first(static_cast<std::size_t>(std::min(kPieceBytes, from.bytes() - at)));
+    from.read(at, piece);
+    file.write(piece);
+    at += std::ssize(piece);
+  }
+  return file.finish();
+}
+
+// Whether it lies there already, by its manifest and the sizes of its files.
+bool is_there(const OpenCheckpoint& checkpoint, const fs::path& copy) {
+  try {
+    if (format::render_manifest(format::read_manifest(copy)) != checkpoint.manifest_text()) {
+      return false;
+    }
+    const OpenCheckpoint looked_at(copy);
+    return true;
+  } catch (const core::CheckpointError&) {
+    return false;
+  }
+}
+
+// A new folder, and those above it that are new, would be lost with all that is in them.
+void make_durably(core::Disk& disk, const fs::path& folder) {
+  const fs::path above = folder.parent_path();
+  if (core::type_at(above) == fs::file_type::not_found) make_durably(disk, above);
+  disk.make_folders(folder);
+  disk.sync_folder(above);
+}
+
+class FolderPlace : public Place {
+ public:
+  FolderPlace(const std::string& path, core::Disk& disk)
+      : folder_(path), checkpoints_(checkpoints_of(path)), disk_(disk) {}
+
+  std::int64_t put(const OpenCheckpoint& checkpoint, const std::function<void()>& moved) override {
+    const format::Manifest& manifest = checkpoint.manifest();
+    if (is_there(checkpoint, format::checkpoint_path(checkpoints_, manifest.step))) return 0;
+    core::WatchedDisk disk(disk_, moved);
+    make_durably(disk, folder_);
+    format::publish_checkpoint(
+        disk, checkpoints_, manifest, checkpoint.bytes(), [&](const fs::path& folder) {
+          for (const auto& [name, entry] : manifest.files) {
+            checkpoint.require(name, copy_file(disk, checkpoint.file(name), folder / name));
+          }
+          return manifest.files;
+        });
+    return checkpoint.bytes();
+  }
+
+  void retain(std::int64_t newest, const format::Retention& retention) override {
+    format::retain_checkpoints(disk_, checkpoints_, format::survey_checkpoints(checkpoints_),
+                               newest, retention);
+    format::settle_links(disk_, checkpoints_);
+  }
+
+  void cancel() override {}
+
+ private:
+  fs::path folder_, checkpoints_;
+  core::Disk& disk_;
+};
+
+}  // namespace
+
+std::unique_ptr<Place> make_folder_place(const std::string& path, core::Disk& disk) {
+  return std::make_unique<FolderPlace>(path, disk);
+}
+
+}  // namespace scaletrain::mirror
