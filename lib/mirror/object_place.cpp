@@ -71,7 +71,7 @@ class ObjectPlace : public Place {
   std::optional<std::string> manifest_of(const std::string& folder) const {
     return storage::read_if_there(storage_, url(folder, format::kManifestName), kMaxManifestBytes);
   }
-  void tidy_up() const;
+  void tidy_up();
   void upload(const OpenCheckpoint& checkpoint, const std::string& folder,
               const std::function<void()>& moved) const;
   void remove_folder(const std::string& folder) const;
@@ -92,13 +92,12 @@ class ObjectPlace : public Place {
   std::string checkpoints_;
   const storage::Storage& storage_;
   std::function<void()> cancel_;
-  bool is_tidy_ = false;  // uploads of processes before this one are dropped
+  bool can_tidy_ = true;
   std::map<std::int64_t, Known> known_;
 };
 
 std::int64_t ObjectPlace::put(const OpenCheckpoint& checkpoint,
                               const std::function<void()>& moved) {
-  if (!std::exchange(is_tidy_, true)) tidy_up();
   const std::int64_t step = checkpoint.manifest().step;
   const std::string plain = format::checkpoint_name(step);
   const std::string old = plain + format::kOldSuffix;
@@ -125,12 +124,15 @@ std::int64_t ObjectPlace::put(const OpenCheckpoint& checkpoint,
   return is_there ? 0 : checkpoint.bytes();
 }
 
-// Not every server knows how, nor does every key allow it.
-void ObjectPlace::tidy_up() const {
+// Nothing is under way: what has begun is of a run that was killed, or its beginning was an answer
+// that was lost. Not every server knows how, nor does every key allow it.
+void ObjectPlace::tidy_up() {
+  if (!can_tidy_) return;
   try {
     storage_.remove_unfinished(checkpoints_);
   } catch (const core::Error& error) {
-    core::warn("{}: {}; uploads of a run that was killed may stay there", error.place(),
+    can_tidy_ = false;
+    core::warn("{}: {}; uploads that were begun and not finished may stay there", error.place(),
                error.found());
   }
 }
@@ -239,6 +241,7 @@ void ObjectPlace::retain(std::int64_t newest, const format::Retention& retention
     known_.erase(step);
   }
   for (const std::string& folder : unfinished) remove_folder(folder);
+  tidy_up();
 }
 
 }  // namespace

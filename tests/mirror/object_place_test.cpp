@@ -118,6 +118,30 @@ TEST_CASE("a copy whose state nobody can read stays, one without a manifest goes
   CHECK(folders_in(storage) == "step-00000001 step-00000003");
 }
 
+TEST_CASE(
+    "uploads that were never finished are dropped; a server that does not know how is asked once") {
+  const test::TemporaryFolder run;
+  test::MemoryStorage storage;
+  int dropped = 0;
+  storage.before = [&](const std::string& operation, const std::string& path) {
+    if (operation != "remove_unfinished") return;
+    CHECK(path == checkpoints_of(kPlace));
+    if (++dropped == 2) throw core::StorageError(path, "NotImplemented");
+  };
+  const auto place = make_object_place(kPlace, storage);
+  const std::string warned = test::warnings_of([&] {
+    for (const int step : {1, 2, 3}) {
+      put_object(*place, test::publish_sensible(run.path, step));
+      place->retain(step, {.last = 1});
+    }
+  });
+  CHECK(dropped == 2);
+  CHECK(warned ==
+        "warning: s3://b/run/checkpoints: NotImplemented; uploads that were begun and not finished "
+        "may stay there; ");
+  CHECK(folders_in(storage) == "step-00000003");
+}
+
 TEST_CASE("a damaged checkpoint is not sent") {
   const test::TemporaryFolder run;
   test::MemoryStorage storage;
@@ -157,7 +181,8 @@ TEST_CASE("a store that fails at any moment keeps the copies that were acknowled
     auto place = make_object_place(kPlace, storage);
     put_object(*place, first);
     int left = cut;
-    storage.before = [&](const std::string&, const std::string& path) {
+    storage.before = [&](const std::string& operation, const std::string& path) {
+      if (operation == "remove_unfinished") return;
       if (left-- == 0) throw core::StorageError(path, "failed, as the test says");
     };
     std::int64_t acknowledged = 1;
