@@ -15,12 +15,15 @@
 #include <vector>
 
 #include "launcher/jobs/run_folder.h"
+#include "launcher/platform/become.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/lease.h"
 #include "lib/core/log.h"
+#include "lib/core/programs.h"
 #include "lib/core/table.h"
+#include "lib/core/url.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_links.h"
 #include "lib/format/checkpoint_folder_remove.h"
@@ -132,7 +135,15 @@ std::string as_text(const Json& checkpoints, const format::Survey& survey) {
 
 void print(const Json& json) { std::fputs((core::json_text(json, 1) + "\n").c_str(), stdout); }
 
+// Copies in an object store, which is not linked here.
+[[noreturn]] void list_copies(const KeepArguments& arguments) {
+  std::vector<std::string> words{"mirror", arguments.run};
+  if (arguments.as_json) words.emplace_back("--json");
+  become(core::program_beside_us("scaletrain-data"), words);
+}
+
 void list(const KeepArguments& arguments) {
+  if (core::is_url(arguments.run)) list_copies(arguments);
   const Kept kept = look(arguments);
   const Json checkpoints = describe(kept);
   if (!arguments.as_json) {

@@ -89,7 +89,9 @@ class Handler(socketserver.StreamRequestHandler):
         if fault in REFUSALS:
             self.wfile.write(REFUSALS[fault])
             return True
-        if fault == "empty":
+        if fault == "hold":  # until the client has gone
+            self.request.recv(1)
+        if fault in ("empty", "hold"):
             return False
         if fault == "delay":
             time.sleep(0.3)

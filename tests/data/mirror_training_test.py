@@ -1,5 +1,6 @@
 """Checkpoints that are copied to a real object store while training goes on, and the way back."""
 import json
+import os
 import shutil
 import signal
 import tempfile
@@ -120,6 +121,39 @@ class MirrorTrainingTest(support.RunTestCase):
                 self.check_copy(run, 6)
         status, uploads = swift.request("GET", "/copies?uploads=")
         self.assertEqual((200, 0), (status, uploads.count(b"<Upload>")))
+
+    def test_a_run_that_is_killed_while_it_copies(self):
+        """Behind any request: the copies from before are there, and the next run goes on with its own."""
+        path = self.mirrored("run", hidden=3000, steps=5)
+        self.scaletrain("launch", "--nproc", 1, path)
+        run = self.folder / "run"
+        again = ("launch", "--nproc", 1, "--resume", "auto", "--allow", "steps", "--set")
+        for step, last in ((6, 2), (7, 5), (8, 8)):
+            with self.subTest(last):
+                meant = []
+
+                def fault(number, head, meant=meant, last=last):
+                    meant += [number] if changes_something(head) else []
+                    return "hold" if len(meant) > last else None
+                proxy.set_fault(fault)
+                process = self.start(*again, f"steps={step}", path,
+                                     env=swift_server.environment(proxy.url))
+                support.wait_until(lambda meant=meant, last=last: len(meant) > last, "the request")
+                for pid in support.pids_with(process.marker):
+                    os.kill(pid, signal.SIGKILL)
+                process.communicate()
+                proxy.set_fault(lambda number, head: None)
+                self.assertEqual(step - 1, self.copies()[0])
+                shutil.rmtree(self.folder / "back-run", ignore_errors=True)
+                self.scaletrain("data", "mirror", self.place, "--to", self.folder / "back-run")
+                shutil.rmtree(run / f"checkpoints/step-{step:08}")
+                self.scaletrain(*again, f"steps={step}", path)
+                self.assertEqual(step, self.copies()[0])
+        shutil.rmtree(self.folder / "back-run")
+        self.check_copy(run, 8)
+        self.assertEqual(0, swift.request("GET", "/copies?uploads=")[1].count(b"<Upload>"))
+        out = self.scaletrain("checkpoint", "ls", self.place).stdout
+        self.assertEqual("8", out.split()[0])
 
     def test_mixed_faults(self):
         proxy.set_fault(fault_proxy.mixed(0.2, (*fault_proxy.PASSING, "damage")))
