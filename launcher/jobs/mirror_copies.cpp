@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "lib/core/clock.h"
 #include "lib/core/descriptor.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -22,6 +23,7 @@ namespace scaletrain::launcher {
 namespace {
 
 constexpr int kLookMs = 100;
+constexpr double kSilentS = 5;
 constexpr std::int64_t kMaxOutput = 64 << 20;
 constexpr double kPatienceToLook = 30;  // seconds, for a list before a fresh start
 
@@ -71,7 +73,12 @@ nlohmann::json ask(const std::string& place, const std::vector<std::string>& fla
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   const core::Process process = core::Process::spawn(
       {.arguments = std::move(arguments), .variables = {}, .descriptors = std::move(descriptors)});
+  const core::SteadyTime since = core::now();
+  bool has_said = false;
   while (!process.ended()) {
+    if (core::seconds_since(since) > kSilentS && !std::exchange(has_said, true)) {
+      core::log("{}: looking at the checkpoints there", core::shown_path(place));
+    }
     pollfd watched{process.pidfd(), POLLIN, 0};
     poll(&watched, 1, kLookMs);
     if (!is_asked_to_stop()) continue;

@@ -11,7 +11,7 @@
 
 namespace scaletrain::mirror {
 
-inline constexpr std::int64_t kMaxManifestBytes = 1 << 20;
+inline constexpr std::int64_t kMaxManifestBytes = 64 << 20;
 inline constexpr std::int64_t kPieceBytes = 1 << 20;  // that is read or written at once
 
 class OpenCheckpoint {

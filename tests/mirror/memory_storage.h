@@ -18,7 +18,8 @@ namespace scaletrain::test {
 
 class MemoryStorage : public storage::Storage {
  public:
-  // Called before each request that changes something, with its name and path; may throw.
+  // Called before each request that changes something, with its name and path, by one thread at a
+  // time; may throw.
   std::function<void(const std::string& operation, const std::string& path)> before;
 
   std::map<std::string, std::string> objects() const {
@@ -98,10 +99,11 @@ class MemoryStorage : public storage::Storage {
   };
 
   void begin(const std::string& operation, const std::string& path) const {
+    const std::lock_guard lock(asking_);
     if (before) before(operation, path);
   }
 
-  mutable std::mutex mutex_;
+  mutable std::mutex asking_, mutex_;
   mutable std::map<std::string, std::string> objects_;
 };
 

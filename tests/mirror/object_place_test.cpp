@@ -46,9 +46,7 @@ TEST_CASE("an object store gets every file, and the manifest last and only where
   const test::TemporaryFolder run;
   test::MemoryStorage storage;
   std::vector<std::string> written;
-  std::mutex mutex;
   storage.before = [&](const std::string& operation, const std::string& path) {
-    const std::lock_guard lock(mutex);
     if (operation != "remove_unfinished") {
       written.push_back(operation + " " + path.substr(path.rfind('/') + 1));
     }
@@ -59,7 +57,8 @@ TEST_CASE("an object store gets every file, and the manifest last and only where
   CHECK(place->put(checkpoint, [] {}) == checkpoint.bytes());
   CHECK(written.size() == 6);
   CHECK(written.back() == "write_if_absent manifest.json");
-  for (const auto& [name, entry] : checkpoint.manifest().files) {
+  for (const auto& file : checkpoint.manifest().files) {
+    const std::string& name = file.first;
     CHECK((storage.objects().at("s3://b/run/checkpoints/step-00000001/" + name) ==
            test::read_bytes(path / name)));
   }

@@ -177,7 +177,7 @@ TEST_CASE(
   const std::string slow = http_answer("503 Slow Down", "", "");
   const std::string late = http_answer(
       "200 OK", "", "<Error><Code>InternalError</Code><Message>try again</Message></Error>");
-  for (const auto& [name, answer] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& fault : std::vector<std::pair<std::string, std::string>>{
            {"begin", slow},
            {"begin", ""},
            {"part", slow},
@@ -188,10 +188,11 @@ TEST_CASE(
            {"complete", late},
            {"put", error_400("BadDigest")},
            {"put", "lost"}}) {
+    const std::string& name = fault.first;
     CAPTURE(name);
-    CAPTURE(answer);
+    CAPTURE(fault.second);
     PartClient client;
-    client.server.fault = once(name, answer);
+    client.server.fault = once(name, fault.second);
     const std::int64_t bytes = name == "put" ? 1000 : kLarge;
     client.storage->upload("s3://bucket/run/a", source_of(bytes));
     CHECK(holds_all(client.server.objects[kUploaded], bytes));
