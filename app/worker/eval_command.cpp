@@ -22,6 +22,7 @@
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_weights.h"
 #include "lib/recipe/evaluation.h"
+#include "lib/report/class_set_predictions.h"
 #include "lib/report/evaluation_text.h"
 #include "lib/report/mistakes_page.h"
 #include "lib/train/evaluate.h"
@@ -48,6 +49,12 @@ class Samples {
   std::string key_of(const data::RawSample& sample) const {
     return of_folder_ ? fmt::format("{}/{}", sample.shard, sample.key) : sample.key;
   }
+  std::vector<std::string> keys_at(const std::vector<std::int64_t>& positions) const {
+    std::vector<std::string> keys;
+    keys.reserve(positions.size());
+    for (const std::int64_t position : positions) keys.push_back(key_of(read(position)));
+    return keys;
+  }
 
  private:
   std::shared_ptr<const data::Dataset> set_;
@@ -62,12 +69,10 @@ void write_file(const std::string& path, const std::string& text) {
 void write_predictions(const std::string& path, const Samples& samples,
                        const std::vector<report::Prediction>& predictions,
                        const std::vector<std::string>& names) {
-  std::vector<std::string> keys;
-  keys.reserve(predictions.size());
-  for (const report::Prediction& one : predictions) {
-    keys.push_back(samples.key_of(samples.read(one.position)));
-  }
-  write_file(path, report::predictions_csv(keys, predictions, names));
+  std::vector<std::int64_t> positions;
+  positions.reserve(predictions.size());
+  for (const report::Prediction& one : predictions) positions.push_back(one.position);
+  write_file(path, report::predictions_csv(samples.keys_at(positions), predictions, names));
 }
 
 void write_page(const std::string& path, const Samples& samples,
@@ -96,28 +101,62 @@ std::vector<std::string> names_for(const fs::path& checkpoint, const data::Sampl
   return names;
 }
 
-void refuse_files(const recipe::EvaluationRequest& asked) {
-  for (const auto& [flag, path] :
-       {std::pair{"--predictions", &asked.predictions}, std::pair{"--html", &asked.html}}) {
-    if (path->empty()) continue;
-    throw core::UsageError(
-        flag, "is for classifiers of images, and the checkpoint's task is another", "leave it out");
+// What is kept of single samples while a set is evaluated: of a task with classes alone, and only
+// what is shown.
+class Kept {
+ public:
+  Kept(const recipe::EvaluationRequest& asked, const task::Task& task) {
+    if (task.exclusive_classes() > 0) {
+      one_each_.emplace(task.exclusive_classes());
+    } else if (task.independent_classes() > 0 && !asked.predictions.empty()) {
+      many_each_.emplace(task.independent_classes());
+    }
   }
-}
+
+  train::Watcher watcher() {
+    if (!one_each_ && !many_each_) return {};
+    return
+        [this](const data::Batch& batch, const task::Example& example, const at::Tensor& output) {
+          if (one_each_) one_each_->add(batch, example.target, output);
+          if (many_each_) many_each_->add(batch, example.target, output);
+        };
+  }
+
+  // Every rank calls it.
+  void gather(dist::Group& ranks) {
+    if (one_each_) classes = one_each_->gather(ranks);
+    if (many_each_) class_sets = many_each_->gather(ranks);
+  }
+
+  std::optional<report::Predictions::All> classes;
+  std::optional<report::ClassSetPredictions::All> class_sets;
+
+ private:
+  std::optional<report::Predictions> one_each_;
+  std::optional<report::ClassSetPredictions> many_each_;
+};
 
 // What rank 0 shows and writes.
 void report_all(const recipe::EvaluationRequest& asked, const train::Run& run, task::Split split,
-                report::Evaluation evaluation, const report::Predictions::All* all,
+                report::Evaluation evaluation, const Kept& kept,
                 const std::vector<std::string>& names) {
-  if (all != nullptr) {
-    evaluation.classes = report::make_class_report(*all, run.task->exclusive_classes(), names);
+  if (kept.classes || kept.class_sets) {
     const auto set =
         std::dynamic_pointer_cast<const data::Dataset>(run.sets.held_out.at(split).set);
     const Samples samples(set, !task::source_of(run.recipe.data, split).folder.empty());
-    if (!asked.predictions.empty()) {
-      write_predictions(asked.predictions, samples, all->predictions, names);
+    if (kept.class_sets) {
+      const report::ClassSetPredictions::All& all = *kept.class_sets;
+      write_file(asked.predictions,
+                 report::class_set_csv(samples.keys_at(all.positions), all, names));
     }
-    if (!asked.html.empty()) write_page(asked.html, samples, evaluation, all->predictions);
+    if (kept.classes) {
+      const report::Predictions::All& all = *kept.classes;
+      evaluation.classes = report::make_class_report(all, run.task->exclusive_classes(), names);
+      if (!asked.predictions.empty()) {
+        write_predictions(asked.predictions, samples, all.predictions, names);
+      }
+      if (!asked.html.empty()) write_page(asked.html, samples, evaluation, all.predictions);
+    }
   }
   const std::string text =
       asked.json ? report::evaluation_json(evaluation) : report::evaluation_text(evaluation);
@@ -132,27 +171,16 @@ void evaluate_checkpoint(const recipe::EvaluationRequest& asked, const Models& m
   const bool reads_tokens = recipe::reads_tokens(recipe_of(checkpoint, models.catalog).model);
   recipe::Recipe recipe =
       recipe_of(checkpoint, models.catalog, recipe::overrides_of(asked, reads_tokens));
+  recipe::check_files(asked, recipe.task);
   const std::string name = recipe::set_of(asked, recipe.data);
   const task::Split split = *task::find_split(recipe.data, name);
   const std::unique_ptr<train::Run> run = train::build_evaluation(
       std::move(recipe), env, {checkpoint, asked.weights}, split, models.factories);
 
-  const std::int64_t classes = run->task->exclusive_classes();
-  std::optional<report::Predictions> predictions;
-  train::Watcher watcher;
-  if (classes > 0) {
-    predictions.emplace(classes);
-    watcher = [&predictions](const data::Batch& batch, const task::Example& example,
-                             const at::Tensor& output) {
-      predictions->add(batch, example.target, output);
-    };
-  } else {
-    refuse_files(asked);
-  }
-  const train::EvalResult result = train::evaluate(*run, split, watcher);
+  Kept kept(asked, *run->task);
+  const train::EvalResult result = train::evaluate(*run, split, kept.watcher());
   const at::NoGradGuard no_grad;
-  std::optional<report::Predictions::All> all;
-  if (predictions) all = predictions->gather(run->mesh->data());
+  kept.gather(run->mesh->data());
   if (env.rank == 0) {
     const std::vector<std::string> names =
         names_for(checkpoint, *run->sets.held_out.at(split).set, name);
@@ -166,7 +194,7 @@ void evaluate_checkpoint(const recipe::EvaluationRequest& asked, const Models& m
                 .counted = run->task->row().counted,
                 .measures = result.measures,
                 .classes = std::nullopt},
-               all ? &*all : nullptr, names);
+               kept, names);
   }
   run->mesh->end("the end");
 }

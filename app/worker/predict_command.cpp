@@ -213,22 +213,13 @@ void predict_by(const recipe::PredictionRequest& asked, const Models& models) {
   const core::WorkerEnv env = core::read_worker_env();
   const std::filesystem::path checkpoint = format::checkpoint_at(asked.checkpoint);
   recipe::Recipe recipe = recipe_of(checkpoint, models.catalog, recipe::overrides_of(asked));
-  if (recipe::reads_tokens(recipe.model)) {
-    throw core::UsageError(checkpoint.string(),
-                           fmt::format("is of {}, which labels no images", recipe.model.name),
-                           "scaletrain generate continues a text by it");
-  }
+  recipe::check_labels_images(checkpoint.string(), recipe);
   const Input input = open_input(asked, recipe, env.rank == 0);
   std::int64_t bad = input.unread;
   std::int64_t all = input.unread;
   if (input.images) {
     const std::unique_ptr<train::Run> run = train::build_evaluation(
         std::move(recipe), env, {checkpoint, asked.weights}, std::nullopt, models.factories);
-    if (run->task->exclusive_classes() == 0) {
-      throw core::UsageError(checkpoint.string(),
-                             fmt::format("is of the task {}", run->task->row().name),
-                             "name a checkpoint of image_classification");
-    }
     run->sets.pool = dist::make_batch_pool(run->group->device());
     const at::NoGradGuard no_grad;
     LabelLines printer(asked, classes_of(checkpoint));

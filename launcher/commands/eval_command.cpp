@@ -26,7 +26,15 @@ void check_request(const recipe::EvaluationRequest& asked) {
   const recipe::Recipe recipe = recipe::parse_recipe(
       recipe::to_json(*stored), (checkpoint / "recipe.json").string(),
       recipe::overrides_of(asked, recipe::reads_tokens(stored->model)), catalog);
+  recipe::check_files(asked, recipe.task);
   recipe::set_of(asked, recipe.data);
+}
+
+void check_request(const recipe::PredictionRequest& asked) {
+  const std::filesystem::path checkpoint = format::checkpoint_at(asked.checkpoint);
+  const std::optional<recipe::Recipe> stored =
+      stored_recipe(checkpoint, catalog_of_flag(asked.worker));
+  if (stored) recipe::check_labels_images(checkpoint.string(), *stored);
 }
 
 }  // namespace
@@ -49,7 +57,7 @@ void add_predict_command(CLI::App& app, const std::vector<std::string>& words, i
   recipe::add_prediction_flags(*command, *asked);
   command->callback([asked, &words, &exit_status] {
     exit_status = run_worker(worker_of_flag("predict", asked->worker), asked->nproc, words,
-                             [&asked] { format::checkpoint_at(asked->checkpoint); });
+                             [&asked] { check_request(*asked); });
   });
 }
 

@@ -13,6 +13,7 @@
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/recipe/task.h"
 #include "lib/recipe/weights_flag.h"
 
 namespace scaletrain::recipe {
@@ -48,6 +49,9 @@ void add_common_overrides(std::vector<std::string>& overrides, std::int64_t batc
   overrides.push_back(fmt::format("batch.per_device={}", batch));
 }
 
+// Of a task by which each sample has one class the right ones are counted.
+bool has_one_class_each(const TaskRow& task) { return task.measure("top1") != nullptr; }
+
 }  // namespace
 
 void add_evaluation_flags(CLI::App& command, EvaluationRequest& asked) {
@@ -66,7 +70,7 @@ void add_evaluation_flags(CLI::App& command, EvaluationRequest& asked) {
       ->allow_extra_args(false);
   command.add_flag("--json", asked.json, "print one JSON object");
   command.add_option("--predictions", asked.predictions,
-                     "write a CSV file of all samples, each with its likeliest classes");
+                     "write a CSV file of all samples, each with the probabilities of classes");
   command.add_option("--html", asked.html,
                      "write a page of the pictures that the model gets most wrong");
 }
@@ -124,6 +128,36 @@ std::string set_of(const EvaluationRequest& asked, const Data& data) {
   throw core::UsageError(
       "--on", fmt::format("\"{}\" is no held-out set of the run", core::escape_control(asked.set)),
       fmt::format("use one of: {}; or --data SHARDS", fmt::join(names, ", ")));
+}
+
+void check_files(const EvaluationRequest& asked, const std::string& task) {
+  const TaskRow& row = *find_task(task);
+  if (!asked.predictions.empty() && row.reads != TaskRow::Reads::kImages) {
+    throw core::UsageError(
+        "--predictions",
+        fmt::format("is for classifiers of images, and the checkpoint's task is {}", task),
+        "leave it out");
+  }
+  if (!asked.html.empty() && !has_one_class_each(row)) {
+    throw core::UsageError(
+        "--html",
+        fmt::format("is for images of one class each, and the checkpoint's task is {}", task),
+        row.reads == TaskRow::Reads::kImages
+            ? "leave it out; --predictions writes the probabilities of all samples"
+            : "leave it out");
+  }
+}
+
+void check_labels_images(const std::string& checkpoint, const Recipe& stored) {
+  if (reads_tokens(stored.model)) {
+    throw core::UsageError(checkpoint,
+                           fmt::format("is of {}, which labels no images", stored.model.name),
+                           "scaletrain generate continues a text by it");
+  }
+  if (!has_one_class_each(*find_task(stored.task))) {
+    throw core::UsageError(checkpoint, fmt::format("is of the task {}", stored.task),
+                           "name a checkpoint of image_classification");
+  }
 }
 
 }  // namespace scaletrain::recipe

@@ -50,4 +50,11 @@ std::vector<std::string> overrides_of(const PredictionRequest& asked);
 // core::UsageError naming those.
 std::string set_of(const EvaluationRequest& asked, const Data& data);
 
+// Throws core::UsageError for a file that cannot be written of `task`, a row of tasks.def.
+void check_files(const EvaluationRequest& asked, const std::string& task);
+
+// Throws core::UsageError where the model of `checkpoint`, whose recipe is `stored`, does not give
+// each image one class.
+void check_labels_images(const std::string& checkpoint, const Recipe& stored);
+
 }  // namespace scaletrain::recipe

@@ -1,33 +1,11 @@
 #include "lib/report/prediction.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/topk.h>
 
 #include <algorithm>
-#include <set>
-#include <utility>
 
 namespace scaletrain::report {
-namespace {
-
-// Before the logits of a row; whole numbers up to 2^48 stand in two fp32 columns.
-enum Column : std::int64_t { kHigh, kLow, kLabel, kColumns };
-constexpr std::int64_t kPart = 1 << 24;
-
-}  // namespace
-
-std::vector<std::int64_t> positions_of(const data::Batch& batch) {
-  std::set<std::int64_t> bad;
-  for (const data::BadSample& sample : batch.skipped) bad.insert(sample.position);
-  std::vector<std::int64_t> positions;
-  positions.reserve(static_cast<std::size_t>(batch.count));
-  for (std::int64_t at = batch.position; std::ssize(positions) < batch.count; ++at) {
-    if (!bad.contains(at)) positions.push_back(at);
-  }
-  return positions;
-}
 
 std::vector<Prediction> predict(const at::Tensor& logits, const at::Tensor& labels,
                                 const std::vector<std::int64_t>& positions, std::int64_t top) {
@@ -56,31 +34,19 @@ std::vector<Prediction> predict(const at::Tensor& logits, const at::Tensor& labe
 }
 
 Predictions::Predictions(std::int64_t num_classes, std::int64_t top)
-    : num_classes_(num_classes), top_(top), rows_(kColumns + num_classes) {}
+    : num_classes_(num_classes), top_(top), rows_(1 + num_classes) {}
 
 void Predictions::add(const data::Batch& batch, const at::Tensor& labels,
                       const at::Tensor& logits) {
-  std::vector<std::int64_t> positions = positions_of(batch);
-  const at::Tensor places =
-      at::from_blob(positions.data(), {std::ssize(positions)}, at::kLong).to(logits.device());
-  const at::Tensor head =
-      at::stack({places.floor_divide(kPart), places.remainder(kPart), labels}, 1);
-  rows_.add(at::cat({head.to(at::kFloat), logits.to(at::kFloat)}, 1), batch.position);
+  rows_.add(batch, at::cat({labels.unsqueeze(1).to(at::kFloat), logits.to(at::kFloat)}, 1));
 }
 
 Predictions::All Predictions::gather(dist::Group& group) const {
-  const at::Tensor rows = rows_.gather(group);
+  const PlacedRows::All rows = rows_.gather(group);
   All all;
-  all.logits = rows.narrow(1, kColumns, num_classes_).contiguous();
-  const at::Tensor head = rows.narrow(1, 0, kColumns).to(at::kLong).contiguous();
-  all.labels = head.select(1, kLabel).contiguous();
-  const auto* const numbers = head.const_data_ptr<std::int64_t>();
-  std::vector<std::int64_t> positions(static_cast<std::size_t>(rows.size(0)));
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    const std::int64_t* const row = numbers + i * kColumns;
-    positions[i] = row[kHigh] * kPart + row[kLow];
-  }
-  all.predictions = predict(all.logits, all.labels, positions, top_);
+  all.labels = rows.rows.select(1, 0).to(at::kLong).contiguous();
+  all.logits = rows.rows.narrow(1, 1, num_classes_).contiguous();
+  all.predictions = predict(all.logits, all.labels, rows.positions, top_);
   return all;
 }
 

@@ -8,7 +8,7 @@
 
 #include "lib/data/loader/batch.h"
 #include "lib/dist/group.h"
-#include "lib/train/score_rows.h"
+#include "lib/report/placed_rows.h"
 
 namespace scaletrain::report {
 
@@ -27,9 +27,6 @@ struct Prediction {
 
   bool is_right() const { return top.front().class_number == label; }
 };
-
-// The positions in the set of a batch's samples: those of bad samples are left out.
-std::vector<std::int64_t> positions_of(const data::Batch& batch);
 
 // The `top` likeliest classes of each row of `logits`, [samples, classes], by softmax in fp32;
 // `labels` [samples] int64, both on one device.
@@ -55,7 +52,7 @@ class Predictions {
 
  private:
   std::int64_t num_classes_, top_;
-  train::ScoreRows rows_;
+  PlacedRows rows_;
 };
 
 }  // namespace scaletrain::report

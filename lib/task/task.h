@@ -73,6 +73,9 @@ class Task {
   // The classes of which each sample has one; the model gives logits [samples, classes]. 0: it is
   // another task.
   virtual std::int64_t exclusive_classes() const { return 0; }
+  // The classes of which each sample has any number; the model gives logits [samples, classes], and
+  // an example's target is 1 for each class that the sample has. 0: it is another task.
+  virtual std::int64_t independent_classes() const { return 0; }
 
   // Targets of `samples` samples where all have the same number, 0 where that differs.
   virtual std::int64_t fixed_targets(std::int64_t samples) const = 0;

@@ -1,10 +1,17 @@
 """scaletrain eval of a run whose images have any number of classes: its measures are those of the
-training, on any number of ranks; what is for one class an image is refused."""
+training, on any number of ranks; every sample's probabilities are written; what is for one class an
+image is refused."""
 
+import csv
 import json
+import pathlib
 import subprocess
 import sys
+import tarfile
 import unittest
+
+import numpy
+import sklearn.metrics
 
 from end_to_end import support
 
@@ -39,10 +46,47 @@ class MultiLabelEvalTest(support.RunTestCase):
                     self.assertAlmostEqual(trained[split][name], value, places=6, msg=name)
         text = self.run_scaletrain("eval", run, "--nproc", 2).stdout
         self.assertIn("mean average precision", text)
-        for flag in ("--predictions", "--html"):
-            done = self.run_scaletrain("eval", run, flag, self.folder / "out", expect=2)
-            self.assertIn(f"{flag}: is for classifiers of images", done.stderr)
+        self.look_at_predictions(run, trained["test"])
+        for ranks in (1, 2):
+            done = self.run_scaletrain("eval", run, "--html", self.folder / "out", "--nproc", ranks,
+                                       expect=2)
+            self.assertEqual(1, done.stderr.count("--html: is for images of one class each"))
             self.assertFalse((self.folder / "out").exists())
+            done = self.run_scaletrain("predict", run, self.folder / "multi/test-000000.tar",
+                                       "--nproc", ranks, expect=2)
+            self.assertEqual(1, done.stderr.count("is of the task multi_label_classification"))
+
+    def look_at_predictions(self, run, measured):
+        tables = []
+        for ranks in (1, 2, 3):
+            file = self.folder / f"{ranks}.csv"
+            self.run_scaletrain("eval", run, "--on", "test", "--nproc", ranks, "--predictions", file)
+            with file.open(newline="") as text:
+                tables.append(list(csv.reader(text)))
+        head, *rows = tables[0]
+        names = [name.removeprefix("probability_") for name in head[3:]]
+        self.assertEqual(json.loads((self.folder / "multi/classes.json").read_text()), names)
+        self.assertEqual(["key", "labels", "predicted"], head[:3])
+        with tarfile.open(self.folder / "multi/test-000000.tar") as tar:
+            labels = {pathlib.Path(member.name).stem: json.load(tar.extractfile(member))
+                      for member in tar if member.name.endswith(".cls")}
+        self.assertEqual([[key, [names[label] for label in own]] for key, own in labels.items()],
+                         [[row[0], json.loads(row[1])] for row in rows])
+        shares = numpy.array([[float(cell) for cell in row[3:]] for row in rows])
+        there = numpy.array([[name in json.loads(row[1]) for name in names] for row in rows])
+        self.assertEqual([[name for name, share in zip(names, row) if share > 0.5]
+                          for row in shares], [json.loads(row[2]) for row in rows])
+        # The measures follow from the file: the mean of the classes that the set has.
+        found = [sklearn.metrics.average_precision_score(there[:, i], shares[:, i])
+                 for i in range(CLASSES) if there[:, i].any()]
+        self.assertAlmostEqual(measured["map"], numpy.mean(found), places=5)
+        self.assertAlmostEqual(measured["micro_f1"],
+                               sklearn.metrics.f1_score(there, shares > 0.5, average="micro"),
+                               places=5)
+        for other in tables[1:]:
+            self.assertEqual([row[:3] for row in tables[0]], [row[:3] for row in other])
+            self.assertLess(abs(shares - numpy.array([row[3:] for row in other[1:]], float)).max(),
+                            1e-6)
 
 
 if __name__ == "__main__":

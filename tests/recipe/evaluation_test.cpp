@@ -10,6 +10,8 @@
 #include <string>
 
 #include "lib/core/error.h"
+#include "lib/recipe/load.h"
+#include "tests/recipe/recipe_support.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::recipe {
@@ -33,6 +35,15 @@ PredictionRequest prediction(const std::string& words) {
 
 std::string overrides(const std::string& words, bool reads_tokens = false) {
   return fmt::format("{}", fmt::join(overrides_of(evaluation(words), reads_tokens), " "));
+}
+
+std::string files(const std::string& words, const std::string& task) {
+  try {
+    check_files(evaluation(words), task);
+    return "";
+  } catch (const core::UsageError& error) {
+    return error.what();
+  }
 }
 
 std::string set(const std::string& words, const Data& data) {
@@ -95,6 +106,34 @@ TEST_CASE("a set is meant by its name") {
   CHECK(set("a --on day", data) ==
         "--on: \"day\" is no held-out set of the run\n"
         "  use one of: val, test, extra/night; or --data SHARDS");
+}
+
+TEST_CASE("files are written of tasks that have what stands in them") {
+  CHECK(files("a --predictions p --html h", "image_classification").empty());
+  CHECK(files("a --predictions p", "multi_label_classification").empty());
+  CHECK(files("a", "language_modelling").empty());
+  CHECK(files("a --html h", "multi_label_classification") ==
+        "--html: is for images of one class each, and the checkpoint's task is "
+        "multi_label_classification\n"
+        "  leave it out; --predictions writes the probabilities of all samples");
+  CHECK(files("a --html h", "language_modelling") ==
+        "--html: is for images of one class each, and the checkpoint's task is "
+        "language_modelling\n"
+        "  leave it out");
+  CHECK(files("a --predictions p", "language_modelling") ==
+        "--predictions: is for classifiers of images, and the checkpoint's task is "
+        "language_modelling\n"
+        "  leave it out");
+}
+
+TEST_CASE("predict is for models that give each image one class") {
+  Recipe recipe = parse_recipe(minimal_recipe(), "r.json");
+  CHECK_NOTHROW(check_labels_images("a", recipe));
+  recipe.task = "multi_label_classification";
+  CHECK_THROWS_WITH_AS(check_labels_images("a", recipe),
+                       "a: is of the task multi_label_classification\n"
+                       "  name a checkpoint of image_classification",
+                       core::UsageError);
 }
 
 TEST_CASE("predict takes a checkpoint and images") {

@@ -53,6 +53,8 @@ class MultiLabelClassification : public Task {
     return {.input = std::move(tensors.images), .target = std::move(tensors.targets)};
   }
 
+  std::int64_t independent_classes() const override { return classes_; }
+
   std::int64_t fixed_targets(std::int64_t samples) const override { return samples; }
 
   at::Tensor loss_sum(const at::Tensor& output, const Example& example) const override {

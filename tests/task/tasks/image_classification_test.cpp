@@ -34,6 +34,7 @@ TEST_CASE("images are mixed in training alone, where the recipe asks for it") {
     CHECK(at::equal(make_task(recipe, at::kCPU)->prepare(batch, training).target, labels));
   }
   CHECK(make_task(recipe, at::kCPU)->exclusive_classes() == kClasses);
+  CHECK(make_task(recipe, at::kCPU)->independent_classes() == 0);
   recipe.mix.emplace().mixup = 1;
   const auto task = make_task(recipe, at::kCPU);
   CHECK(at::equal(task->prepare(batch, /*training=*/false).target, labels));

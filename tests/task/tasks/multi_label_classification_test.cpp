@@ -45,6 +45,7 @@ TEST_CASE("the classes of images become flags, which are mixed in training alone
   CHECK(task->sums(output, example).numel() == task->sum_count());
   CHECK(task->scores(output, example).size(1) == task->score_columns());
   CHECK(task->exclusive_classes() == 0);
+  CHECK(task->independent_classes() == 3);
 
   recipe.mix.emplace().mixup = 1;
   const auto mixing = make_task(recipe, at::kCPU);
