@@ -61,12 +61,13 @@ class Loader {
     for (const auto& file : set_.files().files) report_.files.push_back(file.string());
   }
 
-  WeightReport load(const Progress& progress) {
+  WeightReport load(const Progress& progress, const CheckFiles& check) {
     if (weights_.new_head && rules_.head.empty()) {
       throw core::RecipeError("/model/weights/new_head", "the model does not say what its head is",
                               "leave it out");
     }
     refuse_other_heads();
+    check(set_.files());
     compare(progress);
     refuse_differences();
     const at::NoGradGuard no_grad;
@@ -325,8 +326,9 @@ std::string to_json(const WeightReport& report) {
 }
 
 WeightReport load_weights(const recipe::Weights& weights, const units::WeightRules& rules,
-                          const Tensors& tensors, const Progress& progress) {
-  return Loader(weights, rules, tensors).load(progress);
+                          const Tensors& tensors, const Progress& progress,
+                          const CheckFiles& check) {
+  return Loader(weights, rules, tensors).load(progress, check);
 }
 
 }  // namespace scaletrain::checkpoint

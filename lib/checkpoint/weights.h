@@ -5,11 +5,13 @@
 // differ: floating values are converted to the model's type.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "lib/checkpoint/tensors.h"
+#include "lib/format/weights/weight_files.h"
 #include "lib/recipe/sections/weights.h"
 #include "lib/units/weight_rules.h"
 
@@ -42,8 +44,11 @@ std::string to_json(const WeightReport& report);
 // Face stores may be left. Throws core::RecipeError for a new head of a model without one;
 // core::CheckpointError naming the first tensors of each kind that do not fit, and as
 // format::WeightSet does.
+//
+// `check` sees the files first, and throws where they are of another model.
+using CheckFiles = std::function<void(const format::WeightFiles& files)>;
 WeightReport load_weights(
     const recipe::Weights& weights, const units::WeightRules& rules, const Tensors& tensors,
-    const Progress& progress = [] {});
+    const Progress& progress = [] {}, const CheckFiles& check = [](const auto&) {});
 
 }  // namespace scaletrain::checkpoint

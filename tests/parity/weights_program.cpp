@@ -18,6 +18,7 @@
 #include "lib/checkpoint/weights.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/exchange/weights_model.h"
 #include "lib/recipe/load.h"
 #include "lib/train/learner.h"
 
@@ -33,7 +34,10 @@ void load(const std::string& path, const std::string& out) {
   const train::Learner learner = learner_of(path);
   const recipe::Recipe recipe = recipe::load_recipe(path);
   const checkpoint::WeightReport report = checkpoint::load_weights(
-      *recipe.model.weights, learner.model->weight_rules(), learner.tensors());
+      *recipe.model.weights, learner.model->weight_rules(), learner.tensors(), [] {},
+      [&recipe](const format::WeightFiles& files) {
+        exchange::check_same_computation(recipe.model, files);
+      });
   checkpoint::HostTensors(learner.tensors()).write(core::system_disk(), out);
   fmt::print("{}", checkpoint::to_json(report));
 }

@@ -22,7 +22,7 @@ transformers.logging.disable_progress_bar()
 PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "weights_program"
 SMALL_VIT = {"depth": 2, "dim": 48, "heads": 3}
 SMALL_GPT2 = {"vocab_size": 50, "positions": 16, "dim": 32, "depth": 2, "heads": 4}
-SMALL_LLAMA = {**SMALL_GPT2, "kv_heads": 2, "hidden": 64}
+SMALL_LLAMA = {**SMALL_GPT2, "kv_heads": 2, "hidden": 64, "norm_eps": 1e-6}
 
 
 def small_gpt2():
@@ -170,6 +170,41 @@ class WeightsTest(unittest.TestCase):
                     self.refused(name, options, self.path(name)),
                     r"config.json: says 4 attention heads \(/\w+\), and the model has 2\n"
                     "  set /model/heads to 4")
+
+    def test_a_config_of_another_computation_is_refused_with_what_to_write(self):
+        llama3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0,
+                  "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                  "original_max_position_embeddings": 8}
+        folder = self.path("llama3")
+        transformers.LlamaForCausalLM(transformers.LlamaConfig(
+            vocab_size=50, max_position_embeddings=16, hidden_size=32, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=2, intermediate_size=64,
+            rms_norm_eps=1e-3, rope_parameters=llama3)).save_pretrained(folder)
+        self.assertIn(
+            "config.json: is of a model with norm_eps 0.001, not 1e-06; rope_theta 500000.0, not "
+            '10000.0; rope_scaling "llama3", not "none"; rope_factor 8.0, not 1.0; '
+            "rope_original_positions 8, not 8192\n"
+            "  set /model/norm_eps to 0.001, /model/rope_theta to 500000.0, /model/rope_scaling to "
+            '"llama3", /model/rope_factor to 8.0, /model/rope_original_positions to 8; where it is '
+            'to differ, "allow_other": ["norm_eps", "rope_theta", "rope_scaling", "rope_factor", '
+            '"rope_original_positions"] in /model/weights',
+            self.refused("llama", SMALL_LLAMA, folder))
+        said = {"norm_eps": 1e-3, "rope_theta": 5e5, "rope_scaling": "llama3", "rope_factor": 8,
+                "rope_original_positions": 8}
+        self.loaded("llama", {**SMALL_LLAMA, **said}, folder)
+        self.loaded("llama", {**SMALL_LLAMA, **said, "rope_theta": 1e6},
+                    {"path": folder, "allow_other": ["rope_theta"]})
+        small_llama(True).save_pretrained(self.path("tied"))
+        self.assertIn("is of a model with tied true, not false\n  set /model/tied to true",
+                      self.refused("llama", SMALL_LLAMA, self.path("tied")))
+        self.loaded("llama", SMALL_LLAMA, {"path": self.path("tied"), "allow_other": "tied",
+                                           "allow_missing": "lm_head.weight"})
+        peer = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+            vocab_size=50, n_positions=16, n_embd=32, n_layer=2, n_head=4, attn_pdrop=0.3,
+            layer_norm_epsilon=1e-6))
+        peer.save_pretrained(self.path("gpt2"))
+        self.assertIn("config.json: /layer_norm_epsilon: is 1e-06, and 1e-05 is needed",
+                      self.refused("gpt2", SMALL_GPT2, self.path("gpt2")))
 
     def test_a_shorter_context_and_a_longer_one(self):
         peer = small_gpt2()

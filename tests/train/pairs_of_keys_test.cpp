@@ -55,6 +55,7 @@ const std::map<std::string, const char*>& reasons() {
       {"checkpoint.async", "the same files, at another time: tests/checkpoint/saver_test.cpp"},
       {"checkpoint.on_failure", "of a disk that fails: tests/train/saves_test.cpp"},
       {"checkpoint.mirror", "the same files in a second place: tests/train/mirroring_test.cpp"},
+      {"model.weights.allow_other", "lets a mistake pass: tests/exchange/weights_model_test.cpp"},
       {"model.weights.allow_unused", "lets a mistake pass: tests/checkpoint/weights_test.cpp"},
       {"data.train.folder", "another form of a set: tests/data/set/folder_test.cpp"},
       {"data.val.folder", "another form of a set: tests/data/set/folder_test.cpp"},

@@ -23,6 +23,8 @@ TypePtr describe(std::optional<Weights>& value) {
              "tensors of the model that may be missing: they stay as initialised")
         .add("allow_unused", texts(inner.allow_unused, kNames),
              "tensors of the file that may be left")
+        .add("allow_other", texts(inner.allow_other, "a key of the model, as rope_theta"),
+             "may differ from what config.json or the checkpoint's recipe says")
         .set_short_for("path");
     return keys;
   });

@@ -16,6 +16,9 @@ struct Weights {
   // Patterns (lib/core/glob.h) of names: the model's that the file may lack, and the file's that
   // the model may lack.
   std::vector<std::string> allow_missing, allow_unused;
+  // Keys of the model, as patterns, that may differ from those that the weights were trained with
+  // (lib/exchange/weights_model.h).
+  std::vector<std::string> allow_other;
 };
 
 TypePtr describe(std::optional<Weights>& value);

@@ -20,11 +20,13 @@ TEST_CASE("weights are a path, or an object with what may be missing and unused"
   const Recipe whole =
       parse_recipe(minimal_recipe(), "r.json",
                    {R"(model.weights={"path": "/w", "part": "model_ema", "new_head": true,
-                         "allow_missing": "fc.*", "allow_unused": ["a", "b.*"]})"});
+                         "allow_missing": "fc.*", "allow_unused": ["a", "b.*"],
+                         "allow_other": "rope_*"})"});
   CHECK(whole.model.weights->part == "model_ema");
   CHECK(whole.model.weights->new_head);
   CHECK((whole.model.weights->allow_missing == std::vector<std::string>{"fc.*"}));
   CHECK((whole.model.weights->allow_unused == std::vector<std::string>{"a", "b.*"}));
+  CHECK((whole.model.weights->allow_other == std::vector<std::string>{"rope_*"}));
   CHECK_FALSE(parse_recipe(minimal_recipe(), "r.json").model.weights.has_value());
 }
 
