@@ -198,6 +198,25 @@ class ExportTest(unittest.TestCase):
                 self.compare(case.logits, lambda _: logits, None, 0.03)
 
     def test_what_cannot_be_exported_is_refused_and_leaves_nothing(self):
+                for to in ("pt", "safetensors"):
+                    self.compare_read(case, name, options, whole,
+                                      case.export(to, "--dtype", "int8"))
+
+    def compare_read(self, case, name, options, expected, export):
+        """An import of it and a model that starts from it have the products, bit for bit."""
+        imported = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "imported"
+        run("import", export, imported)
+        classes = {} if "vocab_size" in options else {"num_classes": 2}
+        twin = twins.Twin(case.folder, name, {**options, **classes, "weights": str(export)})
+        started = case.folder / "started.safetensors"
+        done = subprocess.run([PROGRAM.with_name("weights_program"), "load", twin.recipe, started],
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual(0, done.returncode, done.stderr)
+        for path in (imported / "checkpoints/latest/model.safetensors", started):
+            state = load_file(path)
+            self.assertEqual(sorted(expected), sorted(state))
+            for key, tensor in expected.items():
+                self.assertTrue(torch.equal(tensor, state[key]), f"{path} {key}")
         mlp = self.exported("mlp", {"hidden": 16})
         out = self.folder / "refused"
         for to, flags, message in [

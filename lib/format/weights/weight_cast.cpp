@@ -13,6 +13,7 @@
 #include "lib/core/log.h"
 #include "lib/format/safetensors_header.h"
 #include "lib/format/weights/element_values.h"
+#include "lib/format/weights/scaled_tensor.h"
 
 namespace scaletrain::format {
 namespace {
@@ -49,8 +50,6 @@ OwnedTensor cast_tensor(OwnedTensor tensor, std::string_view dtype) {
 bool is_quantised(const OwnedTensor& tensor) {
   return is_floating(tensor.dtype) && tensor.shape.size() >= 2 && tensor.name.ends_with(".weight");
 }
-
-std::string scale_name(const std::string& tensor) { return tensor + "_scale"; }
 
 QuantisedTensor quantise_tensor(const OwnedTensor& tensor, std::size_t dim) {
   const std::vector<double> weights = values_of(tensor);

@@ -28,7 +28,4 @@ struct QuantisedTensor {
 // 2018, section 2.2).
 QuantisedTensor quantise_tensor(const OwnedTensor& tensor, std::size_t dim);
 
-// "NAME_scale" of "NAME".
-std::string scale_name(const std::string& tensor);
-
 }  // namespace scaletrain::format

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -37,6 +38,22 @@ WeightSet::WeightSet(const std::filesystem::path& path, const std::string& part,
         kWholeModel);
   }
   check_index();
+  join_scales();
+}
+
+void WeightSet::join_scales() {
+  std::set<std::string> joined;  // names of scales
+  for (const WeightTensor& tensor : tensors_) {
+    const WeightTensor* const scales = find(scale_name(tensor.name));
+    if (scales == nullptr || !ScaledTensor::fits(tensor, *scales)) continue;
+    scaled_.emplace(tensor.name, ScaledTensor(tensor, *scales));
+    joined.insert(scales->name);
+  }
+  std::erase_if(tensors_, [&](const WeightTensor& tensor) { return joined.contains(tensor.name); });
+  for (WeightTensor& tensor : tensors_) {
+    const auto found = scaled_.find(tensor.name);
+    if (found != scaled_.end()) tensor = found->second.described();
+  }
 }
 
 // A tensor that the index does not name is taken, as by Hugging Face.
@@ -65,6 +82,16 @@ const WeightTensor* WeightSet::find(const std::string& name) const {
 
 void WeightSet::read(const WeightTensor& tensor, std::span<std::byte> out,
                      std::int64_t offset) const {
+  const auto scaled = scaled_.find(tensor.name);
+  if (scaled == scaled_.end()) return read_stored(tensor, out, offset);
+  scaled->second.read(
+      out, offset, [this](const WeightTensor& stored, std::span<std::byte> bytes, std::int64_t at) {
+        read_stored(stored, bytes, at);
+      });
+}
+
+void WeightSet::read_stored(const WeightTensor& tensor, std::span<std::byte> out,
+                            std::int64_t offset) const {
   const auto file = std::find(files_.files.begin(), files_.files.end(), tensor.file);
   opened_.at(static_cast<std::size_t>(file - files_.files.begin()))->read(tensor, out, offset);
 }

@@ -1,13 +1,16 @@
-// All named tensors that a path to weights means, wherever they lie.
+// All named tensors that a path to weights means, wherever they lie. Whole numbers of 8 bits with
+// scales are the weights that they stand for (lib/format/weights/scaled_tensor.h).
 #pragma once
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "lib/format/weights/scaled_tensor.h"
 #include "lib/format/weights/weight_file.h"
 #include "lib/format/weights/weight_files.h"
 
@@ -33,10 +36,13 @@ class WeightSet {
 
  private:
   void check_index() const;
+  void join_scales();
+  void read_stored(const WeightTensor& tensor, std::span<std::byte> out, std::int64_t offset) const;
 
   WeightFiles files_;
   std::vector<std::unique_ptr<WeightFile>> opened_;  // in the order of files_.files
   std::vector<WeightTensor> tensors_;
+  std::map<std::string, ScaledTensor> scaled_;  // of tensors_, by name
   WeightPart part_;
 };
 

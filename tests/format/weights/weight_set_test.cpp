@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <array>
+
 #include "lib/core/error.h"
 #include "tests/format/weights/weights_support.h"
 
@@ -71,4 +73,37 @@ TEST_CASE("one file is a set") {
   CHECK(values_at(test::write_pt(folder, "b", {{"x", "2"}})) == "x=2");
   folder.write("c", "not weights");
   CHECK(values_at(folder.path / "c").starts_with("says that its header has "));
+}
+
+TEST_CASE("whole numbers with their scales are one tensor of fp32, in one file or in two") {
+  const test::TemporaryFolder folder;
+  const std::array<std::int8_t, 4> values{1, 2, 3, 4};
+  const std::array<float, 2> scales{0.5F, 10};
+  const auto read = [&](const std::filesystem::path& path) {
+    const WeightSet set(path, "", ignore_report);
+    const WeightTensor* const tensor = set.find("a.weight");
+    REQUIRE(tensor != nullptr);
+    CHECK(tensor->dtype == "F32");
+    CHECK(tensor->bytes == 16);
+    CHECK(set.find("a.weight_scale") == nullptr);
+    std::array<float, 4> found{};
+    set.read(*tensor, std::as_writable_bytes(std::span(found)));
+    CHECK(found == std::array<float, 4>{0.5F, 1, 30, 40});
+    std::array<float, 2> end{};
+    set.read(*tensor, std::as_writable_bytes(std::span(end)), 8);
+    CHECK(end == std::array<float, 2>{30, 40});
+    return set.tensors().size();
+  };
+  const TensorBytes whole{"a.weight", "I8", {2, 2}, std::as_bytes(std::span(values))};
+  const TensorBytes scale{"a.weight_scale", "F32", {2, 1}, std::as_bytes(std::span(scales))};
+  // A scale of nothing stays what it is.
+  const TensorBytes other{"b.weight_scale", "F32", {2, 1}, std::as_bytes(std::span(scales))};
+  write_safetensors(core::system_disk(), folder.file("one.safetensors"), {whole, scale, other}, {});
+  CHECK(read(folder.file("one.safetensors")) == 2);
+  write_safetensors(core::system_disk(), folder.file("model-1.safetensors"), {whole}, {});
+  write_safetensors(core::system_disk(), folder.file("model-2.safetensors"), {scale}, {});
+  folder.write("model.safetensors.index.json",
+               R"({"weight_map": {"a.weight": "model-1.safetensors",
+                                  "a.weight_scale": "model-2.safetensors"}})");
+  CHECK(read(folder.file("model.safetensors.index.json")) == 1);
 }
