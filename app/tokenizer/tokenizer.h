@@ -37,9 +37,8 @@ inline constexpr const char* kTokenizers =
     "bytes: a token for each byte; NAME.model: SentencePiece's; tokenizer.json, or its folder: "
     "byte-pair tokenizers of Hugging Face; a folder with vocab.json and merges.txt: GPT-2's";
 
-// Opens a SentencePiece model: load_sentence_pieces() of scaletrain::sentencepiece, for programs
-// without LibTorch. That library and LibTorch both have a global FLAGS_minloglevel, of another
-// type.
+// Opens a SentencePiece model: load_sentence_pieces() of scaletrain::sentencepiece, in programs
+// with LibTorch by app/tokenizer/pieces_library.h.
 using LoadSentencePieces = std::unique_ptr<Tokenizer> (*)(const std::filesystem::path& path);
 
 // `what` is "bytes", a tokenizer.json of Hugging Face, a folder that has one or GPT-2's vocab.json

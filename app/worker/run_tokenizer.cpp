@@ -7,8 +7,10 @@
 #include <optional>
 #include <string>
 
+#include "app/tokenizer/pieces_library.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/programs.h"
 #include "lib/core/url.h"
 #include "lib/format/token_card.h"
 #include "lib/storage/stores.h"
@@ -50,12 +52,12 @@ std::string file_of(const FoundCard& found) {
                          kNameIt);
 }
 
-std::unique_ptr<Tokenizer> refuse_sentence_pieces(const fs::path& path) {
-  throw core::UsageError("--tokenizer",
-                         fmt::format("{} is a SentencePiece model, or none at all, and generate "
-                                     "reads byte-pair tokenizers and bytes",
-                                     core::shown_path(path.string())),
-                         "use a model whose text one of these has cut");
+std::unique_ptr<Tokenizer> load_by_library(const fs::path& path) {
+  void* const symbol = core::symbol_beside_us(
+      "libscaletrain_pieces.so", "scaletrain_pieces_library", "--tokenizer",
+      "build the target scaletrain_pieces: the tokenizer is a SentencePiece model",
+      core::Symbols::kOwn);
+  return reinterpret_cast<decltype(&scaletrain_pieces_library)>(symbol)()->load(path);
 }
 
 }  // namespace
@@ -70,7 +72,7 @@ RunTokenizer tokenizer_of(const recipe::Recipe& recipe, const recipe::Generation
   }
   RunTokenizer result;
   result.tokenizer = make_tokenizer(asked.tokenizer.empty() ? file_of(*found) : asked.tokenizer,
-                                    asked.end_of_text, refuse_sentence_pieces);
+                                    asked.end_of_text, load_by_library);
   const Tokenizer& tokenizer = *result.tokenizer;
   result.end_of_text = found ? found->card.end_of_text : tokenizer.end_of_text();
   if (found && tokenizer.name() != found->card.tokenizer) {

@@ -15,8 +15,9 @@ std::filesystem::path own_folder() {
 std::string program_beside_us(const std::string& name) { return own_folder() / name; }
 
 void* symbol_beside_us(const char* library, const char* symbol, const char* place,
-                       const char* remedy) {
-  void* const opened = dlopen((own_folder() / library).c_str(), RTLD_NOW | RTLD_LOCAL);
+                       const char* remedy, Symbols first) {
+  const int flags = RTLD_NOW | RTLD_LOCAL | (first == Symbols::kOwn ? RTLD_DEEPBIND : 0);
+  void* const opened = dlopen((own_folder() / library).c_str(), flags);
   void* const found = opened == nullptr ? nullptr : dlsym(opened, symbol);
   if (found == nullptr) {
     throw UsageError(place, fmt::format("{} could not be opened ({})", library, dlerror()), remedy);

@@ -13,9 +13,13 @@ std::filesystem::path own_folder();
 // The path of `name` beside this program; it may not exist.
 std::string program_beside_us(const std::string& name);
 
+// Which of two symbols of one name a library that is opened takes: the program's, or its own and
+// those of what it links.
+enum class Symbols { kOfProgram, kOwn };
+
 // Opens a library beside this program for the rest of the process; the result: its `symbol`.
 // Throws UsageError with `place`, the linker's reason and `remedy`.
 void* symbol_beside_us(const char* library, const char* symbol, const char* place,
-                       const char* remedy);
+                       const char* remedy, Symbols first = Symbols::kOfProgram);
 
 }  // namespace scaletrain::core

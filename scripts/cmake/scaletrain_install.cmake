@@ -13,6 +13,7 @@ if(NOT SCALETRAIN_WITH_TORCH)
 endif()
 
 install(TARGETS scaletrain-worker RUNTIME DESTINATION bin)
+install(TARGETS scaletrain_pieces LIBRARY DESTINATION bin)
 install(FILES "$<TARGET_FILE:scaletrain-worker>.registry.json" DESTINATION bin)
 if(TARGET scaletrain_cuda)
   set_target_properties(scaletrain_cuda PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON

@@ -21,11 +21,13 @@ function(scaletrain_add_worker name)
   target_compile_definitions(${name} PRIVATE "SCALETRAIN_OWN_MODELS=\"${ARG_MODELS}\"")
   target_link_libraries(${name} PRIVATE scaletrain::worker)
   scaletrain_finish_worker(${name})
-  # Opened beside the worker when a device is used.
-  set(cuda "${scaletrain_PROGRAMS}/libscaletrain_cuda.so")
-  if(EXISTS "${cuda}")
-    add_custom_command(TARGET ${name} POST_BUILD VERBATIM
-                       COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${cuda}"
-                               "$<TARGET_FILE_DIR:${name}>")
-  endif()
+  # Opened beside the worker when a device, or a SentencePiece model, is used.
+  foreach(library IN ITEMS cuda pieces)
+    set(file "${scaletrain_PROGRAMS}/libscaletrain_${library}.so")
+    if(EXISTS "${file}")
+      add_custom_command(TARGET ${name} POST_BUILD VERBATIM
+                         COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${file}"
+                                 "$<TARGET_FILE_DIR:${name}>")
+    endif()
+  endforeach()
 endfunction()

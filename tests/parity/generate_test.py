@@ -5,6 +5,7 @@ import json
 import shutil
 import unittest
 
+import sentencepiece
 import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -21,7 +22,7 @@ MODELS = {"gpt2": {**SIZES, "dropout": 0.0},
 LINES = ["the cat sat on the mat. ", "a naïve café, 3 € each. ", "日本語 and back. "]
 
 
-def peer(name, checkpoint):
+def peer(name, checkpoint, vocab_size=257, end=END):
     state = load_file(checkpoint / "model.safetensors")
     if name == "gpt2":
         model = GPT2LMHeadModel(GPT2Config(
@@ -30,9 +31,9 @@ def peer(name, checkpoint):
         state = {f"transformer.{key}": value for key, value in state.items()}
     else:
         model = LlamaForCausalLM(LlamaConfig(
-            vocab_size=257, max_position_embeddings=POSITIONS, hidden_size=32,
+            vocab_size=vocab_size, max_position_embeddings=POSITIONS, hidden_size=32,
             num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-            intermediate_size=64, rms_norm_eps=1e-5, bos_token_id=END, eos_token_id=END,
+            intermediate_size=64, rms_norm_eps=1e-5, bos_token_id=end, eos_token_id=end,
             rope_parameters={"rope_theta": 10000.0, "rope_type": "linear", "factor": 2.0}))
     missing = model.load_state_dict(state, strict=False)
     assert missing.missing_keys in ([], ["lm_head.weight"]) and not missing.unexpected_keys, missing
@@ -133,8 +134,8 @@ class GenerateTest(support.RunTestCase):
         self.assertIn("--top-p", self.generate(run, "--top-p", 1.5, expect=2))
         pieces = self.folder / "pieces.model"
         pieces.write_bytes(b"model")
-        self.assertIn("pieces.model is a SentencePiece model, or none at all",
-                      self.generate(run, "--tokenizer", pieces, expect=2))
+        self.assertIn("pieces.model: is no SentencePiece model",
+                      self.generate(run, "--tokenizer", pieces, expect=65))
         broken = self.folder / "broken"
         shutil.copytree(run / "checkpoints/step-00000060", broken)
         with open(broken / "model.safetensors", "r+b") as file:
@@ -167,6 +168,41 @@ class GenerateTest(support.RunTestCase):
         self.assertIn("tokenizer.json, which is not beside", self.generate(run, expect=2))
         self.assertIn("and the run's tokens are those of", self.generate(
             run, "--tokenizer", "bytes", expect=2))
+
+    def test_sentence_pieces(self):
+        source = self.folder / "lines.txt"
+        source.write_text("\n".join(LINES * 20))
+        for kind in ("bpe", "unigram"):
+            with self.subTest(kind):
+                path = self.folder / f"{kind}.model"
+                sentencepiece.SentencePieceTrainer.train(
+                    input=str(source), model_prefix=str(path.with_suffix("")), vocab_size=60,
+                    model_type=kind, minloglevel=2, hard_vocab_limit=False)
+                pieces = sentencepiece.SentencePieceProcessor(model_file=str(path))
+                run = self.train(kind, "llama", trained_on(self, kind, "--tokenizer", path),
+                                 vocab_size=pieces.get_piece_size())
+                texts = []
+                for prompt in ("the cat", ""):
+                    found = json.loads(self.generate(run, "--prompt", prompt, "--temperature", 0,
+                                                     "--max-tokens", 12, "--json"))
+                    texts.append(found["text"])
+                    self.assertNotIn("\u2581", found["text"])
+                model = peer("llama", run / "checkpoints/latest", pieces.get_piece_size(),
+                             pieces.eos_id())
+                for prompt, text in (("the cat", texts[0]), ("", texts[1])):
+                    # A document that is begun has no blank of the tokenizer's in front.
+                    tokens = pieces.encode(prompt) or [pieces.eos_id()]
+                    with torch.no_grad():
+                        whole = model.generate(torch.tensor([tokens]), max_new_tokens=12,
+                                               do_sample=False)[0].tolist()
+                    self.assertEqual(pieces.decode(whole), prompt + text)
+                    self.assertGreater(len(text), 3)
+                self.assertEqual(texts[0], self.generate(
+                    run, "--prompt", "the cat", "--temperature", 0, "--max-tokens", 12,
+                    "--nproc", 2))
+                shutil.move(path, self.folder / kind / path.name)  # beside the card
+                self.assertEqual(texts[0], self.generate(
+                    run, "--prompt", "the cat", "--temperature", 0, "--max-tokens", 12))
 
     def test_a_checkpoint_of_images(self):
         support.make_digits()

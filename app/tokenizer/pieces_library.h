@@ -1,0 +1,20 @@
+// The door to SentencePiece for a program with LibTorch: libscaletrain_pieces.so, opened only when
+// such a model is used, with its own symbols first. SentencePiece and LibTorch both have a global
+// FLAGS_minloglevel, of another type.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "app/tokenizer/tokenizer.h"
+
+namespace scaletrain::app {
+
+struct PiecesLibrary {
+  std::unique_ptr<Tokenizer> (*load)(const std::filesystem::path& path);  // load_sentence_pieces()
+};
+
+}  // namespace scaletrain::app
+
+// The library's one symbol.
+extern "C" const scaletrain::app::PiecesLibrary* scaletrain_pieces_library();
