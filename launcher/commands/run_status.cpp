@@ -12,6 +12,7 @@
 #include "launcher/jobs/node_status.h"
 #include "launcher/jobs/run_folder.h"
 #include "launcher/workers/failure_file.h"
+#include "lib/core/batch_sizes.h"
 #include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -112,49 +113,67 @@ void add_nodes(const fs::path& run, Json& status) {
   }
 }
 
+// The samples of each step of a run; 1 where no ramp says that they differ.
+core::BatchSizes sizes_of(const Json& recipe) {
+  const Json batch = recipe.value("batch", Json::object());
+  const Json ramp = batch.is_object() ? batch.value("ramp", Json()) : Json();
+  if (!ramp.is_object()) return core::BatchSizes(1);
+  const core::BatchRamp asked{.start = ramp.value("start", std::int64_t{0}),
+                              .increment = ramp.value("increment", std::int64_t{0}),
+                              .samples = ramp.value("samples", std::int64_t{0})};
+  const std::int64_t global = batch.value("global", std::int64_t{0});
+  if (*core::BatchSizes::why_not(global, asked) != '\0') return core::BatchSizes(1);
+  return core::BatchSizes(global, asked);
+}
+
 // The mean over the records, less the intervals in which the wall clock was set: those that go
 // back, or last a hundred times as long as the median and more than half an hour.
-std::optional<double> seconds_a_step(const std::vector<Json>& records) {
+std::optional<double> seconds_a_sample(const std::vector<Json>& records,
+                                       const core::BatchSizes& sizes) {
   constexpr double kJumpS = 1800, kManyTimes = 100;
   struct Interval {
-    double steps = 0, seconds = 0;
+    double samples = 0, seconds = 0;
     bool operator<(const Interval& other) const {
-      return seconds * other.steps < other.seconds * steps;
+      return seconds * other.samples < other.seconds * samples;
     }
+  };
+  const auto samples_at = [&sizes](const Json& record) {
+    return static_cast<double>(sizes.samples_before(record.value("step", std::int64_t{0})));
   };
   std::vector<Interval> intervals;
   for (std::size_t i = 1; i < records.size(); ++i) {
-    const auto difference = [&](const char* name) {
-      return records[i].value(name, 0.0) - records[i - 1].value(name, 0.0);
-    };
-    const Interval interval{.steps = difference("step"), .seconds = difference("time")};
-    if (interval.steps > 0 && interval.seconds > 0) intervals.push_back(interval);
+    const Json &before = records[i - 1], &after = records[i];
+    const Interval interval{.samples = samples_at(after) - samples_at(before),
+                            .seconds = after.value("time", 0.0) - before.value("time", 0.0)};
+    if (interval.samples > 0 && interval.seconds > 0) intervals.push_back(interval);
   }
   if (intervals.empty()) return std::nullopt;
   std::sort(intervals.begin(), intervals.end());
   const Interval median = intervals[(intervals.size() - 1) / 2];
   Interval sum;
   for (const Interval& one : intervals) {
-    const double usual_s = one.steps * median.seconds / median.steps;
+    const double usual_s = one.samples * median.seconds / median.samples;
     if (one.seconds > std::max(kJumpS, kManyTimes * usual_s)) continue;
-    sum.steps += one.steps;
+    sum.samples += one.samples;
     sum.seconds += one.seconds;
   }
-  if (sum.steps <= 0) return std::nullopt;
-  return sum.seconds / sum.steps;
+  if (sum.samples <= 0) return std::nullopt;
+  return sum.seconds / sum.samples;
 }
 
-void add_progress(const fs::path& run, Json& status) {
+void add_progress(const fs::path& run, const Json& recipe, Json& status) {
   const std::vector<Json> records = last_train_records(run);
   if (records.empty()) return;
   const Json& last = records.back();
   for (const char* name : {"step", "epoch", "loss", "samples_per_s"}) {
     status[name] = field(last, name);
   }
-  const std::optional<double> step_s = seconds_a_step(records);
-  if (status["state"] == "running" && step_s && status["total_steps"].is_number()) {
-    const double left = status["total_steps"].get<double>() - last.value("step", 0.0);
-    status["left_s"] = std::max(0.0, left * *step_s);
+  const core::BatchSizes sizes = sizes_of(recipe);
+  const std::optional<double> sample_s = seconds_a_sample(records, sizes);
+  if (status["state"] == "running" && sample_s && status["total_steps"].is_number()) {
+    const std::int64_t left = sizes.samples_before(status["total_steps"].get<std::int64_t>()) -
+                              sizes.samples_before(last.value("step", std::int64_t{0}));
+    status["left_s"] = std::max(0.0, static_cast<double>(left) * *sample_s);
   }
 }
 
@@ -227,7 +246,7 @@ Json run_status(const fs::path& run) {
               {"ranks", Json::array()}};
   add_state(run, status);
   add_nodes(run, status);
-  add_progress(run, status);
+  add_progress(run, recipe, status);
   add_checkpoint(run, status);
   return status;
 }

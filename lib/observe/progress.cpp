@@ -63,8 +63,7 @@ void Progress::advance(std::int64_t step, double loss, double lr) {
   state_.lr = lr;
   // The mean over all steps since the first, validation and saving included.
   if (step > first_step_ && goal_.total_steps > 0) {
-    state_.left_s = core::seconds_since(start_) / static_cast<double>(step - first_step_) *
-                    static_cast<double>(goal_.total_steps - step);
+    state_.left_s = seconds_left(goal_, first_step_, step, core::seconds_since(start_));
   }
 }
 

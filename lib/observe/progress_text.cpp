@@ -66,6 +66,14 @@ std::string join(const std::vector<Field>& fields) {
 
 }  // namespace
 
+double seconds_left(ProgressGoal goal, std::int64_t first_step, std::int64_t step, double seconds) {
+  const auto work = [&goal](std::int64_t done) {
+    const core::StepPlan* const growing = goal.growing;
+    return static_cast<double>(growing == nullptr ? done : growing->sizes().samples_before(done));
+  };
+  return seconds / (work(step) - work(first_step)) * (work(goal.total_steps) - work(step));
+}
+
 std::string bar_text(const ProgressState& state, ProgressGoal goal, int width) {
   std::vector<Field> fields = fields_of(state, goal);
   std::string text = join(fields);

@@ -28,6 +28,10 @@ struct ProgressState {
   double left_s = -1;
 };
 
+// What a run of so many steps still takes, which after `first_step` has taken `seconds` up to a
+// later `step`: as long for each step, or of a batch that grows for each sample.
+double seconds_left(ProgressGoal goal, std::int64_t first_step, std::int64_t step, double seconds);
+
 // One line without a newline, at most `width` columns (plain ASCII): what matters least goes first
 // when the terminal is narrow, and the bar itself takes the columns that are left.
 std::string bar_text(const ProgressState& state, ProgressGoal goal, int width);

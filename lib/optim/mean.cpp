@@ -28,8 +28,12 @@ Mean::Mean(MeanPlan plan, const std::map<std::string, at::Tensor>& model) : plan
 }
 
 bool Mean::is_due(std::int64_t step) const {
-  const std::int64_t since = step + 1 - plan_.start;
-  return since >= 0 && since % plan_.every == 0;
+  if (step + 1 <= plan_.start) return step + 1 == plan_.start;
+  const auto place = [this](std::int64_t steps) {
+    return plan_.place ? plan_.place(steps) : steps;
+  };
+  const std::int64_t start = place(plan_.start);
+  return (place(step + 1) - start) / plan_.every > (place(step) - start) / plan_.every;
 }
 
 at::Tensor Mean::share() const {

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ struct MeanPlan {
   bool warmup = false;     // it keeps less at first
   std::int64_t start = 0;  // the first weights that count are those after so many steps, or
   std::int64_t every = 1;  // after so many where that is 0; so many steps from then to the next
+  // Where a training is after so many steps, in what `every` counts: it rises by 1 or 0 with each.
+  // {}: the steps themselves.
+  std::function<std::int64_t(std::int64_t steps)> place = {};
 };
 
 // mean = decay * mean + (1 - decay) * model, of floating tensors; of others the newest value. The

@@ -7,6 +7,7 @@
 
 #include "lib/core/error.h"
 #include "lib/optim/schedule.h"
+#include "lib/optim/swa_lr.h"
 
 namespace scaletrain::train {
 namespace {
@@ -21,8 +22,14 @@ std::int64_t steps_until(const recipe::Duration& duration, const Length& length)
 
 std::int64_t swa_start(const recipe::Swa& swa, const Length& length) {
   if (swa.start) return steps_until(*swa.start, length);
-  const auto all = static_cast<double>(length.total_steps + length.schedule_shift);
-  return std::llround(kDefaultStart * all) - length.schedule_shift;
+  const std::int64_t place =
+      std::llround(kDefaultStart * static_cast<double>(length.schedule_end()));
+  return length.growing && length.in_epochs ? length.step_at(place) : place - length.schedule_shift;
+}
+
+// Whether a duration goes on more slowly, counted in steps, while a batch grows.
+bool follows_data(const recipe::Duration& duration, const Length& length) {
+  return length.growing && duration.unit == recipe::Duration::Unit::kEpochs;
 }
 
 }  // namespace
@@ -44,6 +51,9 @@ std::vector<optim::MeanPlan> plan_means(const recipe::Recipe& recipe, const Leng
                      .decay = std::nullopt,
                      .start = swa_start(*recipe.swa, length),
                      .every = std::max<std::int64_t>(1, every)});
+    if (follows_data(recipe.swa->every, length)) {
+      plans.back().place = [length](std::int64_t steps) { return length.place(steps); };
+    }
   }
   return plans;
 }
@@ -60,12 +70,19 @@ void check_means(const recipe::Recipe& recipe, const NamedTensors& buffers) {
   }
 }
 
-std::optional<optim::SwaLr> plan_swa_lr(const recipe::Recipe& recipe, const Length& length) {
+std::optional<double> averaging_lr(const recipe::Recipe& recipe, const Length& length,
+                                   std::int64_t step, const ScheduledLr& scheduled) {
   if (!recipe.swa || !recipe.swa->lr) return std::nullopt;
-  return optim::SwaLr{.lr = *recipe.swa->lr,
-                      .start = swa_start(*recipe.swa, length),
-                      .anneal = optim::duration_steps(recipe.swa->anneal, length.steps_per_epoch),
-                      .is_linear = recipe.swa->anneal_strategy == "linear"};
+  const recipe::Swa& swa = *recipe.swa;
+  const std::int64_t start = swa_start(swa, length);
+  optim::SwaLr plan{.lr = *swa.lr,
+                    .start = start,
+                    .anneal = optim::duration_steps(swa.anneal, length.steps_per_epoch),
+                    .is_linear = swa.anneal_strategy == "linear"};
+  const double from = scheduled(std::clamp<std::int64_t>(start, 0, step));
+  if (step < start || !follows_data(swa.anneal, length)) return optim::swa_lr(plan, from, step);
+  plan.start = length.place(start);
+  return optim::swa_lr(plan, from, length.place(step));
 }
 
 bool has_begun(const optim::MeanPlan& plan, const format::TrainState& state) {

@@ -1,12 +1,13 @@
 // Which means of its weights a run has, and from when on.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "lib/format/train_state.h"
 #include "lib/optim/mean.h"
-#include "lib/optim/swa_lr.h"
 #include "lib/recipe/recipe.h"
 #include "lib/train/buffers.h"
 #include "lib/train/length.h"
@@ -20,8 +21,11 @@ std::vector<optim::MeanPlan> plan_means(const recipe::Recipe& recipe, const Leng
 // which lib/recipe cannot know of a model that is not its own.
 void check_means(const recipe::Recipe& recipe, const NamedTensors& buffers);
 
-// The learning rate from swa.start on; nullopt: it is the schedule's.
-std::optional<optim::SwaLr> plan_swa_lr(const recipe::Recipe& recipe, const Length& length);
+// The learning rate of step `step` (from 0) of a recipe with /swa/lr, which leaves that of
+// `scheduled`, the schedule's at a step, at swa.start; nullopt: it is the schedule's.
+using ScheduledLr = std::function<double(std::int64_t step)>;
+std::optional<double> averaging_lr(const recipe::Recipe& recipe, const Length& length,
+                                   std::int64_t step, const ScheduledLr& scheduled);
 
 // Whether a mean is one of weights of this training: an equal mean only from its start on.
 bool has_begun(const optim::MeanPlan& plan, const format::TrainState& state);

@@ -1,7 +1,5 @@
 #include "lib/train/run.h"
 
-#include <algorithm>
-
 #include "lib/train/mean_plan.h"
 #include "lib/train/plateau.h"
 
@@ -11,10 +9,8 @@ double Run::lr() const {
   const auto scheduled = [this](std::int64_t step) {
     return lowered_lr(recipe, state, learner.schedule->lr(length.schedule_place(step)));
   };
-  const std::optional<optim::SwaLr> swa = plan_swa_lr(recipe, length);
-  if (!swa) return scheduled(state.step);
-  const std::int64_t left_at = std::clamp<std::int64_t>(swa->start, 0, state.step);
-  return optim::swa_lr(*swa, scheduled(left_at), state.step);
+  const auto averaging = averaging_lr(recipe, length, state.step, scheduled);
+  return averaging ? *averaging : scheduled(state.step);
 }
 
 std::optional<double> Run::weight_decay() const {

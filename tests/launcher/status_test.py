@@ -118,6 +118,25 @@ class Status(RecipeTestCase):
         # 40 steps of a second each; the launcher writes its own words every two seconds.
         self.wait_for(lambda: told() == (60, 100, 1, 0.25, 100.0, 40.0), "the time left")
 
+    def test_the_time_left_of_a_batch_that_grows_is_that_of_its_samples(self):
+        self.running()
+        path = self.run_folder / "recipe.json"
+        recipe = json.loads(path.read_text())
+        recipe["batch"] = {"global": 12, "per_device": 4,
+                           "ramp": {"start": 4, "increment": 4, "samples": 24}}
+        path.write_text(json.dumps(recipe))
+        now = time.time()
+        # Two steps of 4 samples took 8 seconds; then come 4, 8, 8 and twice 12.
+        self.metrics({"step": 0, "time": now - 8}, {"step": 2, "time": now})
+        status = self.run_folder / "status/0.json"
+
+        def left():
+            node = json.loads(status.read_text())
+            status.with_suffix(".new.json").write_text(json.dumps({**node, "total_steps": 7}))
+            status.with_suffix(".new.json").rename(status)
+            return self.fields("step", "total_steps", "left_s")
+        self.wait_for(lambda: left() == (2, 7, 44.0), "the time left")
+
     def test_the_newest_checkpoint_and_its_age(self):
         self.a_run(3, 7)
         checkpoint, age = self.fields("checkpoint", "checkpoint_age_s")

@@ -51,6 +51,15 @@ TEST_CASE("of a batch that grows, an epoch has more steps at first") {
         "epoch 2  step 6  loss 0.0000  lr 0");
 }
 
+TEST_CASE("what is left takes as long for each step, or each sample of a batch that grows") {
+  CHECK(seconds_left({.total_steps = 6}, 1, 3, 8) == 12);
+  // Of 4, 4, 4, 8, 8 and 12 samples a step: 8 of steps 2 and 3, and 28 behind them.
+  const core::StepPlan growing(
+      core::BatchSizes(12, core::BatchRamp{.start = 4, .increment = 4, .samples = 24}), 30);
+  CHECK(seconds_left({.total_steps = 6, .growing = &growing}, 1, 3, 8) == 28);
+  CHECK(seconds_left({.total_steps = 6, .growing = &growing}, 1, 6, 8) == 0);
+}
+
 TEST_CASE("a step belongs to the epoch that it ends, and a broken last epoch counts") {
   CHECK(train_text({.step = 43}, kTextGoal) == "epoch 1/10  step 43/430  loss 0.0000  lr 0");
   CHECK(train_text({.step = 0}, kTextGoal) == "epoch 1/10  step 0/430  loss 0.0000  lr 0");

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <vector>
+
 #include "tests/count_reads.h"
 
 // tests/parity/regularisation_test.py compares the values with timm's and PyTorch's.
@@ -70,6 +72,24 @@ TEST_CASE("between its steps the mean stays as it is") {
   CHECK(ema.is_due(5));
   ema.update(5, kTaken);
   CHECK(mean_of(ema) == 8);
+}
+
+// Two places are four steps at first, and two later.
+TEST_CASE("what every counts may be places that a training reaches later than steps") {
+  const auto place = [](std::int64_t steps) { return steps < 8 ? steps / 2 : steps - 4; };
+  const auto due = [&](std::int64_t start) {
+    const Averaged averaged;
+    const optim::Mean mean({.start = start, .every = 2, .place = place}, averaged.model);
+    std::vector<int> steps;
+    for (int step = 0; step < 12; ++step) {
+      if (mean.is_due(step)) steps.push_back(step + 1);
+    }
+    return steps;
+  };
+  CHECK(due(0) == std::vector<int>{4, 8, 10, 12});
+  CHECK(due(4) == std::vector<int>{4, 8, 10, 12});
+  CHECK(due(2) == std::vector<int>{2, 6, 9, 11});
+  CHECK(due(13).empty());
 }
 
 TEST_CASE("a mean that goes on has the bits of one that was never interrupted") {
