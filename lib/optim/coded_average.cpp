@@ -10,9 +10,8 @@
 
 namespace scaletrain::optim {
 
-void for_each_block(const TensorStep& one, const std::optional<at::Tensor>& found_inf,
+void for_each_block(const TensorStep& one,
                     const std::function<void(const BlockStep&, std::int64_t at)>& body) {
-  if (found_inf && *found_inf->const_data_ptr<float>() != 0) return;
   constexpr std::int64_t kGrain = 64;  // blocks that are worth a thread
   const std::int64_t front = one.begin % kCodeBlock, count = one.parameter.numel();
   auto* const parameter = one.parameter.mutable_data_ptr<float>();

@@ -16,8 +16,8 @@
 namespace scaletrain::optim {
 
 // Calls `body` with each block of the parameter's elements and the first one's number, on the
-// threads of ATen; nothing where `found_inf` is 1. Of tensors that a CodedAverage has blocks of.
-void for_each_block(const TensorStep& one, const std::optional<at::Tensor>& found_inf,
+// threads of ATen. Of tensors that a CodedAverage has blocks of.
+void for_each_block(const TensorStep& one,
                     const std::function<void(const BlockStep&, std::int64_t at)>& body);
 
 // An average in the memory of a CPU, of a parameter that begins `front` elements behind a block.

@@ -36,9 +36,17 @@ TensorOptimizer::TensorOptimizer(const recipe::Optimizer& config,
 }
 
 void TensorOptimizer::step(double lr, const std::optional<at::Tensor>& found_inf) {
+  ++tried_;
+  if (!found_inf || !can_look_at(*found_inf)) {
+    take_step(lr, found_inf);
+  } else if (*found_inf->const_data_ptr<float>() == 0) {
+    take_step(lr, std::nullopt);
+  }
+}
+
+void TensorOptimizer::take_step(double lr, const std::optional<at::Tensor>& found_inf) {
   const at::NoGradGuard no_grad;
   const at::Tensor number = steps_ + 1;
-  ++tried_;
   for (const Entry& entry : entries_) {
     const at::Tensor parameter = entry.parameter.detach();
     at::Tensor gradient = gradient_of(entry.parameter, entry.name);
@@ -50,7 +58,7 @@ void TensorOptimizer::step(double lr, const std::optional<at::Tensor>& found_inf
                            .lr = lr * entry.lr_scale,
                            .weight_decay = entry.weight_decay,
                            .begin = entry.begin};
-    if (update_at_once(whole, found_inf)) continue;
+    if (update_at_once(whole)) continue;
     std::vector<at::Tensor> changed, kept;
     at::Tensor left_out;
     if (found_inf) {

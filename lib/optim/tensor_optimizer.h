@@ -47,17 +47,20 @@ class TensorOptimizer : public Optimizer {
   TensorOptimizer(const recipe::Optimizer& config, const std::vector<NamedParameter>& parameters,
                   const MakeStates& make_states);
 
-  // Changes a parameter and its states; where the step is left out, they are put back afterwards.
+  // Changes a parameter and its states; where a step on a device is left out, they are put back
+  // afterwards.
   virtual void update(const TensorStep& one) = 0;
 
-  // Does all that a step does in one pass over the memory of a CPU, which may look at `found_inf`
-  // without a wait; the gradient is as it is. False: not of this parameter.
-  virtual bool update_at_once(const TensorStep& /*one*/,
-                              const std::optional<at::Tensor>& /*found_inf*/) {
-    return false;
-  }
+  // Does all that a step does in one pass over the memory of a CPU. False: not of this parameter.
+  virtual bool update_at_once(const TensorStep& /*one*/) { return false; }
+
+  // Whether the host can look at `found_inf` without a wait: nothing is done then of a step that is
+  // left out, and nothing has to be put back. (Tests of what a device does say no.)
+  virtual bool can_look_at(const at::Tensor& found_inf) const { return found_inf.is_cpu(); }
 
  private:
+  void take_step(double lr, const std::optional<at::Tensor>& found_inf);
+
   struct Entry {
     std::string name;
     at::Tensor parameter;

@@ -45,7 +45,7 @@ class AdamW8bit : public TensorOptimizer {
     moments_[1].store(squares, one);
   }
 
-  bool update_at_once(const TensorStep& one, const std::optional<at::Tensor>& found_inf) override {
+  bool update_at_once(const TensorStep& one) override {
     if (!moments_[0].has_blocks(one)) return false;
     const double number = *one.number.const_data_ptr<double>();
     const AdamWNumbers numbers{
@@ -56,7 +56,7 @@ class AdamW8bit : public TensorOptimizer {
         .rate = static_cast<float>(one.lr / (1 - std::pow(beta1_, number))),
         .correction = static_cast<float>(1 / (1 - std::pow(beta2_, number)))};
     const CodedBlocks average = moments_[0].blocks(one), squares = moments_[1].blocks(one);
-    for_each_block(one, found_inf, [&](const BlockStep& step, std::int64_t at) {
+    for_each_block(one, [&](const BlockStep& step, std::int64_t at) {
       adamw_block(numbers, step, average.from(at), squares.from(at));
     });
     return true;

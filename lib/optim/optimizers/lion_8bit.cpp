@@ -30,14 +30,14 @@ class Lion8bit : public TensorOptimizer {
     average_.store(average.mul_(beta2_).add_(one.gradient, 1 - beta2_), one);
   }
 
-  bool update_at_once(const TensorStep& one, const std::optional<at::Tensor>& found_inf) override {
+  bool update_at_once(const TensorStep& one) override {
     if (!average_.has_blocks(one)) return false;
     const LionNumbers numbers{.beta1 = static_cast<float>(beta1_),
                               .beta2 = static_cast<float>(beta2_),
                               .keep = static_cast<float>(1 - one.lr * one.weight_decay),
                               .rate = static_cast<float>(one.lr)};
     const CodedBlocks average = average_.blocks(one);
-    for_each_block(one, found_inf, [&](const BlockStep& step, std::int64_t at) {
+    for_each_block(one, [&](const BlockStep& step, std::int64_t at) {
       lion_block(numbers, step, average.from(at));
     });
     return true;
