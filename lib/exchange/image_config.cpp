@@ -24,24 +24,28 @@ double crop_pct(const recipe::Data& data) {
   return std::floor(size / exact) == resized ? exact : size / (resized + 0.5);
 }
 
-// Three numbers of a pretrained_cfg, as they are for JSON.
+// Three numbers of a pretrained_cfg, or one for all channels, as they are for JSON.
 void take_channels(const ForeignConfig& config, const std::string& key, const char* ours,
                    json& normalize) {
   if (!config.has(key)) return;
   const json& values = config.object().at(key);
-  if (!values.is_array() || values.size() != 3) config.refuse(key, "a list of three numbers");
-  for (const json& value : values) {
-    if (!value.is_number()) config.refuse(key, "a list of three numbers");
+  constexpr const char* kAllowed = "a list of three numbers or of one";
+  if (!values.is_array() || (values.size() != 3 && values.size() != 1)) {
+    config.refuse(key, kAllowed);
   }
-  normalize[ours] = values;
+  for (const json& value : values) {
+    if (!value.is_number()) config.refuse(key, kAllowed);
+  }
+  normalize[ours] = {values.front(), values[values.size() / 2], values.back()};
 }
 
-std::int64_t input_size(const ForeignConfig& config) {
+// timm's may have three channels where the model takes one: those of the weights that it came from.
+std::int64_t input_size(const ForeignConfig& config, std::int64_t channels) {
   if (!config.has("input_size")) return kImageSize;
   const json& size = config.object().at("input_size");
-  if (!size.is_array() || size.size() != 3 || size[0] != 3 || size[1] != size[2] ||
-      !size[1].is_number_integer()) {
-    config.refuse("input_size", "[3, N, N]");
+  if (!size.is_array() || size.size() != 3 || (size[0] != 3 && size[0] != channels) ||
+      size[1] != size[2] || !size[1].is_number_integer()) {
+    config.refuse("input_size", fmt::format("[{}, N, N]", channels));
   }
   return size[1].get<std::int64_t>();
 }
@@ -87,13 +91,17 @@ ordered_json image_config(const recipe::Recipe& recipe, const ImageArchitecture&
     config["label_names"] = classes;
   }
   if (!architecture.args.empty()) config["model_args"] = architecture.args;
-  config["pretrained_cfg"] = {{"input_size", {3, size, size}},
+  const std::int64_t channels = recipe.model.in_channels;
+  recipe::Normalize normalize = recipe::for_channels(data.normalize, channels);
+  normalize.mean.resize(static_cast<std::size_t>(channels));
+  normalize.std.resize(static_cast<std::size_t>(channels));
+  config["pretrained_cfg"] = {{"input_size", {channels, size, size}},
                               {"fixed_input_size", architecture.args.contains("img_size")},
                               {"interpolation", data.eval_filter},
                               {"crop_pct", crop_pct(data)},
                               {"crop_mode", "center"},
-                              {"mean", data.normalize.mean},
-                              {"std", data.normalize.std},
+                              {"mean", normalize.mean},
+                              {"std", normalize.std},
                               {"num_classes", recipe.model.num_classes},
                               {"first_conv", architecture.first_conv},
                               {"classifier", architecture.classifier}};
@@ -107,7 +115,8 @@ Described describe_image_config(const ForeignConfig& config) {
   Described result;
   result.model = std::move(found.model);
   result.model["num_classes"] = config.integer("num_classes", cfg.integer("num_classes", kClasses));
-  result.data = data_of(cfg, found.image_size > 0 ? found.image_size : input_size(cfg));
+  const std::int64_t channels = result.model.value("in_channels", std::int64_t{3});
+  result.data = data_of(cfg, found.image_size > 0 ? found.image_size : input_size(cfg, channels));
   result.classes = label_names(config.has("label_names") ? config : cfg);
   return result;
 }

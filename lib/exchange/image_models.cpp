@@ -85,7 +85,8 @@ void take_args(const ForeignConfig& args, const std::map<std::string, std::strin
   static const std::set<std::string> aside{
       "num_classes",   "in_chans",        "drop_rate",       "proj_drop_rate", "attn_drop_rate",
       "pos_drop_rate", "patch_drop_rate", "drop_block_rate", "zero_init_last", "weight_init"};
-  args.allow("in_chans", {3});
+  args.allow("in_chans", {1, 3});
+  if (args.integer("in_chans", 3) == 1) model["in_channels"] = 1;
   for (const auto& [key, value] : args.object().items()) {
     if (value.is_null() || aside.contains(key) || others.contains(key)) continue;
     const auto found = ours.find(key);
@@ -153,9 +154,7 @@ ImageModel convnext_of(const std::string& name, const ForeignConfig& args) {
   return found;
 }
 
-}  // namespace
-
-ImageArchitecture timm_architecture(const recipe::Recipe& recipe) {
+ImageArchitecture timm_layout(const recipe::Recipe& recipe) {
   const recipe::Model& model = recipe.model;
   if (is_one_of(kVits, model.name)) {
     return {fmt::format("{}_patch16_224", model.name), vit_args(recipe), "patch_embed.proj",
@@ -172,6 +171,14 @@ ImageArchitecture timm_architecture(const recipe::Recipe& recipe) {
                                     model.name));
 }
 
+}  // namespace
+
+ImageArchitecture timm_architecture(const recipe::Recipe& recipe) {
+  ImageArchitecture architecture = timm_layout(recipe);
+  if (recipe.model.in_channels != 3) architecture.args["in_chans"] = recipe.model.in_channels;
+  return architecture;
+}
+
 ImageArchitecture torchvision_architecture(const recipe::Recipe& recipe) {
   const recipe::Model& model = recipe.model;
   const bool is_resnet = is_one_of(kResNets, model.name);
@@ -185,6 +192,11 @@ ImageArchitecture torchvision_architecture(const recipe::Recipe& recipe) {
                                              model.name, key, model.text(key)));
   };
   if (model.text("norm") == "group") refuse("norm");
+  if (model.in_channels != 3) {
+    refuse_export("torchvision", fmt::format("torchvision's {} takes 3 channels, and this one {} "
+                                             "(/model/in_channels)",
+                                             model.name, model.in_channels));
+  }
   if (!is_resnet) return {model.name, ordered_json::object(), "features.0.0", "classifier.3"};
   if (model.text("stem") == "d") refuse("stem");
   return {model.name, ordered_json::object(), "conv1", "fc"};

@@ -23,9 +23,9 @@ at::Tensor targets_of(const at::Tensor& labels) {
 
 }  // namespace
 
-ImageInput::ImageInput(const recipe::Normalize& normalize, at::Device device)
-    : device_(device), normalize_on_cpu_(normalize), transfer_(device) {
-  if (!device_.is_cpu()) normalize_on_device_.emplace(normalize, device_);
+ImageInput::ImageInput(const recipe::Normalize& normalize, std::int64_t channels, at::Device device)
+    : device_(device), normalize_on_cpu_(normalize, channels), transfer_(device) {
+  if (!device_.is_cpu()) normalize_on_device_.emplace(normalize, channels, device_);
 }
 
 ImageTensors ImageInput::prepare(const data::Batch& batch) const {

@@ -13,7 +13,8 @@
 namespace scaletrain::input {
 
 struct ImageTensors {
-  at::Tensor images;  // [count, 3, size, size] float, (value / 255 - mean) / std, channels last
+  at::Tensor
+      images;  // [count, channels, size, size] float, (value / 255 - mean) / std, channels last
   // [count] int64; mixed, or where samples have any number of classes, [count, classes] float
   // shares
   at::Tensor targets;
@@ -21,7 +22,8 @@ struct ImageTensors {
 
 class ImageInput {
  public:
-  ImageInput(const recipe::Normalize& normalize, at::Device device);
+  // `channels`: of the model's images, 3 or 1 (lib/input/normalize.h).
+  ImageInput(const recipe::Normalize& normalize, std::int64_t channels, at::Device device);
 
   // Queues work only. The batch may be destroyed when it returns (lib/input/transfer.h).
   ImageTensors prepare(const data::Batch& batch) const;

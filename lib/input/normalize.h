@@ -1,5 +1,8 @@
-// (value / 255 - mean) / std of the bytes of images [count, size, size, 3], as [count, 3, size,
-// size] floats in channels-last layout: once for a CPU, once for a device.
+// (value / 255 - mean) / std of the bytes of images [count, size, size, 3], as [count, channels,
+// size, size] floats in channels-last layout: once for a CPU, once for a device.
+//
+// Of one channel the value is the pixel's luma (lib/data/image/luma.h), by the mean and std of
+// recipe::for_channels().
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,21 +19,26 @@ inline constexpr std::int64_t kChannels = 3;
 // A table look-up a value: no rounding that depends on the machine's vector width.
 class TableNormalizer {
  public:
-  explicit TableNormalizer(const recipe::Normalize& normalize);
+  // `channels`: 1 or 3.
+  TableNormalizer(const recipe::Normalize& normalize, std::int64_t channels);
   at::Tensor operator()(const at::Tensor& bytes) const;  // contiguous, on the CPU
 
  private:
+  at::Tensor grey(const at::Tensor& bytes) const;
+
+  std::int64_t channels_;
   std::array<std::array<float, 256>, kChannels> tables_;  // of each channel: the value of each byte
 };
 
 // Kernels of whatever device the bytes are on, each a step of all values.
 class KernelNormalizer {
  public:
-  KernelNormalizer(const recipe::Normalize& normalize, at::Device device);
+  KernelNormalizer(const recipe::Normalize& normalize, std::int64_t channels, at::Device device);
   at::Tensor operator()(const at::Tensor& bytes) const;  // on that device
 
  private:
   at::Tensor scale_, shift_;
+  at::Tensor luma_;  // of red, green and blue; undefined for three channels
 };
 
 }  // namespace scaletrain::input

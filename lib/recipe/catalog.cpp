@@ -88,6 +88,7 @@ std::string fault_of(const Row& row) {
     const Option& option = row.options[i];
     const auto same = [&](const Option& other) { return other.key == option.key; };
     if (!is_identifier(option.key) || option.key == "name" || option.key == "num_classes" ||
+        option.key == "in_channels" ||
         std::count_if(row.options.begin(), row.options.end(), same) > 1) {
       return fmt::format("has a key \"{}\", which is no name, or taken", option.key);
     }

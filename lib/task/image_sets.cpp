@@ -34,6 +34,7 @@ std::string digest_of_samples(const data::Dataset& set) {
 ImageSets::ImageSets(const recipe::Recipe& recipe, std::int64_t num_classes, bool multi_label)
     : data_(recipe.data), options_(data::loader_options(recipe.data)) {
   options_.num_classes = num_classes;
+  options_.normalize = recipe::for_channels(recipe.data.normalize, recipe.model.in_channels);
   options_.multi_label = multi_label;
   options_.seed = recipe.seed;
 }

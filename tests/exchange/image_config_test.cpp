@@ -40,6 +40,27 @@ TEST_CASE(
   CHECK(fixed["pretrained_cfg"]["crop_pct"] == 1);
 }
 
+TEST_CASE("of one channel the means of mean and std are written, and read for all three") {
+  const recipe::Recipe recipe =
+      test::image_recipe(R"({"name": "resnet18", "num_classes": 2, "in_channels": 1})",
+                         R"(, "normalize": {"mean": [0.5, 0.25, 0], "std": [1, 2, 3]})");
+  const auto config = image_config(recipe, timm_architecture(recipe), {});
+  CHECK(config["model_args"].dump() == R"({"in_chans":1})");
+  CHECK(config["pretrained_cfg"]["input_size"].dump() == "[1,32,32]");
+  CHECK(config["pretrained_cfg"]["mean"].dump() == "[0.25]");
+  CHECK(config["pretrained_cfg"]["std"].dump() == "[2.0]");
+  const Described back = described(config.dump());
+  CHECK(back.model.dump() == R"({"in_channels":1,"name":"resnet18","num_classes":2})");
+  CHECK(back.data["normalize"].dump() == R"({"mean":[0.25,0.25,0.25],"std":[2.0,2.0,2.0]})");
+  // Of timm the preprocessing may be that of the weights it came from.
+  const Described adapted = described(
+      R"({"architecture": "resnet18", "model_args": {"in_chans": 1},
+          "pretrained_cfg": {"input_size": [3, 64, 64], "mean": [0.5, 0.25, 0]}})");
+  CHECK(adapted.model["in_channels"] == 1);
+  CHECK(adapted.data["image_size"] == 64);
+  CHECK(adapted.data["normalize"].dump() == R"({"mean":[0.5,0.25,0]})");
+}
+
 TEST_CASE("timm computes the size that we resize to from the share that we write") {
   for (int resized = 32; resized <= 300; ++resized) {
     const recipe::Recipe recipe =
@@ -77,7 +98,7 @@ TEST_CASE("preprocessing that is not ours is refused") {
            {R"("interpolation": "lanczos")", "interpolation"},
            {R"("crop_pct": 0)", "crop_pct"},
            {R"("crop_pct": 1.5)", "crop_pct"},
-           {R"("mean": [0.5])", "mean"},
+           {R"("mean": [0.5, 0.5])", "mean"},
            {R"("std": [1, 1, "1"])", "std"},
            {R"("input_size": [1, 32, 32])", "input_size"},
            {R"("label_names": {"0": "cat"})", "label_names"},

@@ -54,6 +54,9 @@ TEST_CASE("timm's architecture has the arguments by which its model is ours") {
         R"({"stem_type":"deep","stem_width":32,"avg_down":true,"norm_layer":"groupnorm"})");
   CHECK(deep.first_conv == "conv1.0");
 
+  const ImageArchitecture grey =
+      for_timm(R"({"name": "resnet18", "num_classes": 3, "in_channels": 1})");
+  CHECK(grey.args.dump() == R"({"in_chans":1})");
   const ImageArchitecture convnext = for_timm(R"({"name": "convnext_tiny", "num_classes": 3})");
   CHECK(convnext.args.dump() == R"({"ls_init_value":1e-06})");
   CHECK(convnext.first_conv == "stem.0");
@@ -79,6 +82,8 @@ TEST_CASE("what a library cannot build is refused with the key that stands in th
         R"(torchvision's resnet18 is not built with /model/stem "d")");
   CHECK(for_torchvision(R"({"name": "mobilenet_v3_small", "num_classes": 3, "norm": "group"})") ==
         R"(torchvision's mobilenet_v3_small is not built with /model/norm "group")");
+  CHECK(for_torchvision(R"({"name": "resnet18", "num_classes": 3, "in_channels": 1})") ==
+        "torchvision's resnet18 takes 3 channels, and this one 1 (/model/in_channels)");
   CHECK(for_torchvision(R"({"name": "vit_tiny", "num_classes": 3})") ==
         "torchvision has no vit_tiny with these tensors: it has our resnet*, resnext*, "
         "wide_resnet* and mobilenet_v3_*");
@@ -134,7 +139,7 @@ TEST_CASE("what our models do not have is refused") {
            "/model_args/global_pool"},
           {R"({"architecture": "convnext_tiny", "model_args": {"global_pool": "max"}})",
            "/model_args/global_pool"},
-          {R"({"architecture": "resnet18", "model_args": {"in_chans": 1}})",
+          {R"({"architecture": "resnet18", "model_args": {"in_chans": 4}})",
            "/model_args/in_chans"},
           {R"({"architecture": "resnet18", "model_args": {"avg_down": true}})",
            "/model_args/stem_type"},

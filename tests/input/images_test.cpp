@@ -31,7 +31,7 @@ TEST_CASE("bytes become normalised floats in channels-last layout, labels are co
   normalize.mean = {0.5, 0.25, 0.0};
   normalize.std = {0.5, 1.0, 2.0};
 
-  const input::ImageInput input(normalize, at::kCPU);
+  const input::ImageInput input(normalize, 3, at::kCPU);
   const input::ImageTensors result = input.prepare(batch);
 
   const at::Tensor mean = at::tensor({0.5, 0.25, 0.0}).view({1, 3, 1, 1});
@@ -58,7 +58,7 @@ TEST_CASE("flags of classes become shares") {
   const std::span<std::uint8_t> flags = data::class_flags_of(batch);
   std::copy_n(std::array<std::uint8_t, 8>{1, 0, 0, 1, 0, 0, 0, 0}.begin(), 8, flags.begin());
   const at::Tensor targets =
-      input::ImageInput(recipe::Normalize(), at::kCPU).prepare(batch).targets;
+      input::ImageInput(recipe::Normalize(), 3, at::kCPU).prepare(batch).targets;
   std::ranges::fill(flags, std::uint8_t{1});
   CHECK(at::equal(targets, at::tensor({1., 0., 0., 1., 0., 0., 0., 0.}, at::kFloat).view({2, 4})));
 }

@@ -15,8 +15,8 @@ TEST_CASE("the table and the kernels give (value / 255 - mean) / std, channels l
   const at::Tensor mean = at::tensor({0.5, 0.25, 0.0}), std = at::tensor({0.5, 1.0, 2.0});
   const at::Tensor expected =
       ((bytes.to(at::kDouble) / 255 - mean) / std).to(at::kFloat).permute({0, 3, 1, 2});
-  const at::Tensor looked_up = input::TableNormalizer(normalize)(bytes);
-  const at::Tensor computed = input::KernelNormalizer(normalize, at::kCPU)(bytes);
+  const at::Tensor looked_up = input::TableNormalizer(normalize, 3)(bytes);
+  const at::Tensor computed = input::KernelNormalizer(normalize, 3, at::kCPU)(bytes);
   for (const at::Tensor& images : {looked_up, computed}) {
     CHECK((images.scalar_type() == at::kFloat));
     CHECK(images.sizes() == expected.sizes());
@@ -25,6 +25,38 @@ TEST_CASE("the table and the kernels give (value / 255 - mean) / std, channels l
   CHECK(at::equal(looked_up, expected));
   // Values up to 1 are rounded three times: to the scale, by the product and by the sum.
   CHECK(at::allclose(computed, expected, /*rtol=*/0, /*atol=*/3 * 6e-8));
+}
+
+TEST_CASE("of one channel it is Pillow's L, by the means of what is taken and divided by") {
+  recipe::Normalize normalize;
+  normalize.mean = {0.5, 0.25, 0.0};
+  normalize.std = {0.5, 1.0, 1.5};
+  // Red, green, blue, two that fall on either side of a half, and a grey; their L in Pillow 13.
+  const at::Tensor bytes =
+      at::tensor({255, 0, 0, 0, 255, 0, 0, 0, 255, 1, 0, 0, 0, 1, 0, 77, 77, 77}, at::kByte)
+          .view({1, 2, 3, 3});
+  const at::Tensor grey = at::tensor({76, 150, 29, 0, 1, 77}, at::kDouble).view({1, 1, 2, 3});
+  const at::Tensor expected = ((grey / 255 - 0.25) / 1.0).to(at::kFloat);
+  const at::Tensor looked_up = input::TableNormalizer(normalize, 1)(bytes);
+  const at::Tensor computed = input::KernelNormalizer(normalize, 1, at::kCPU)(bytes);
+  for (const at::Tensor& images : {looked_up, computed}) {
+    CHECK((images.scalar_type() == at::kFloat));
+    CHECK(images.sizes() == expected.sizes());
+    CHECK(images.is_contiguous(at::MemoryFormat::ChannelsLast));
+  }
+  CHECK(at::equal(looked_up, expected));
+  CHECK(at::allclose(computed, expected, /*rtol=*/0, /*atol=*/3 * 6e-8));
+}
+
+TEST_CASE("of every colour the table and the kernels have the same brightness") {
+  recipe::Normalize plain;
+  plain.mean = {0, 0, 0};
+  plain.std = {1, 1, 1};
+  const at::Tensor shades = at::arange(0, 256, 5, at::kByte);
+  const at::Tensor bytes = at::cartesian_prod({shades, shades, shades}).view({1, 52, 52 * 52, 3});
+  const at::Tensor looked_up = input::TableNormalizer(plain, 1)(bytes).mul(255).round();
+  const at::Tensor computed = input::KernelNormalizer(plain, 1, at::kCPU)(bytes).mul(255).round();
+  CHECK(at::equal(looked_up, computed));
 }
 
 }  // namespace

@@ -28,7 +28,9 @@ TIMM = [("vit_tiny", {**VIT, "mlp_ratio": 3.0}),
         ("resnet18", {}),
         ("resnet18", {"norm": "group", "stem": "d"}),
         ("resnext50_32x4d", {"stem": "d"}),
-        ("convnext_tiny", {"layer_scale": 0.5})]
+        ("convnext_tiny", {"layer_scale": 0.5}),
+        ("vit_tiny", {**VIT, "in_channels": 1}),
+        ("resnet18", {"stem": "d", "in_channels": 1})]
 TORCHVISION = [("resnet18", {}), ("wide_resnet50_2", {}), ("mobilenet_v3_small", {})]
 LANGUAGE = [("gpt2", {**TOKENS, "mlp_ratio": 2.5}),
             ("llama", LLAMA),
@@ -57,7 +59,7 @@ class Exported:
         generator = torch.Generator().manual_seed(seed)
         self.state = twins.disturb(twin.initial_state(), generator)
         self.inputs = (torch.randint(0, 60, (3, 16), generator=generator) if is_language_model
-                       else twins.images(generator, 4))
+                       else twins.images(generator, 4, channels=options.get("in_channels", 3)))
         self.logits = twin.logits(self.state, self.inputs).clone()  # the file is written again
         state = checkpoint_support.state_of(3, epoch=0, step_in_epoch=3)
         self.checkpoint = checkpoint_support.write_checkpoint(
@@ -196,8 +198,6 @@ class ExportTest(unittest.TestCase):
                     self.assertLess(((whole[key] - weight).abs() / scale).max().item(), 0.50001)
                 logits = case.twin.logits(whole, case.inputs)
                 self.compare(case.logits, lambda _: logits, None, 0.03)
-
-    def test_what_cannot_be_exported_is_refused_and_leaves_nothing(self):
                 for to in ("pt", "safetensors"):
                     self.compare_read(case, name, options, whole,
                                       case.export(to, "--dtype", "int8"))
@@ -217,6 +217,8 @@ class ExportTest(unittest.TestCase):
             self.assertEqual(sorted(expected), sorted(state))
             for key, tensor in expected.items():
                 self.assertTrue(torch.equal(tensor, state[key]), f"{path} {key}")
+
+    def test_what_cannot_be_exported_is_refused_and_leaves_nothing(self):
         mlp = self.exported("mlp", {"hidden": 16})
         out = self.folder / "refused"
         for to, flags, message in [

@@ -39,36 +39,50 @@ def group_norm(channels, eps=1e-5, device=None, dtype=None):
 
 
 def peer_vit(name, num_classes, image_size, patch_size=None, depth=None, dropout=0.0, drop_path=0.0,
-             layer_scale=0.0, pool="token", dim=None, heads=None):
+             layer_scale=0.0, pool="token", dim=None, heads=None, in_channels=3):
     width, blocks, all_heads = VITS[name]
     return VisionTransformer(
-        img_size=image_size, patch_size=patch_size or (4 if name == "vit_tiny" else 16),
+        img_size=image_size, in_chans=in_channels,
+        patch_size=patch_size or (4 if name == "vit_tiny" else 16),
         embed_dim=dim or width, depth=depth or blocks, num_heads=heads or all_heads,
         num_classes=num_classes, pos_drop_rate=dropout, proj_drop_rate=dropout,
         drop_path_rate=drop_path, init_values=layer_scale or None, class_token=pool == "token",
         global_pool=pool)
 
 
-def peer_convnext(name, num_classes, patch_size=4, drop_path=0.0, layer_scale=1e-6):
+def peer_convnext(name, num_classes, patch_size=4, drop_path=0.0, layer_scale=1e-6, in_channels=3):
     depths, dims = CONVNEXTS[name]
-    model = ConvNeXt(num_classes=num_classes, depths=depths, dims=dims, drop_path_rate=drop_path,
-                     ls_init_value=layer_scale or None)
+    model = ConvNeXt(in_chans=in_channels, num_classes=num_classes, depths=depths, dims=dims,
+                     drop_path_rate=drop_path, ls_init_value=layer_scale or None)
     if patch_size != 4:  # timm's would change what follows too
-        model.stem[0] = torch.nn.Conv2d(3, dims[0], patch_size, patch_size)
+        model.stem[0] = torch.nn.Conv2d(in_channels, dims[0], patch_size, patch_size)
         torch.nn.init.trunc_normal_(model.stem[0].weight, std=0.02)
         torch.nn.init.zeros_(model.stem[0].bias)
     return model
 
 
-def peer_resnet(name, num_classes, stem="7x7", norm="batch", zero_init_residual=False):
+def with_channels(model, module, name, channels):
+    """torchvision's `model`, which has no argument for it, with another first convolution."""
+    conv = getattr(module, name)
+    if channels != conv.in_channels:
+        other = torch.nn.Conv2d(channels, conv.out_channels, conv.kernel_size, conv.stride,
+                                conv.padding, bias=False)
+        torch.nn.init.kaiming_normal_(other.weight, mode="fan_out", nonlinearity="relu")
+        setattr(module, name, other)
+    return model
+
+
+def peer_resnet(name, num_classes, stem="7x7", norm="batch", zero_init_residual=False,
+                in_channels=3):
     norms = {"norm_layer": group_norm} if norm == "group" else {}
     if stem == "7x7":
-        return getattr(torchvision.models, name)(
+        model = getattr(torchvision.models, name)(
             num_classes=num_classes, zero_init_residual=zero_init_residual, **norms)
+        return with_channels(model, model, "conv1", in_channels)
     layers, groups, width = RESNETS[name]
     block = timm_resnet.BasicBlock if name in ("resnet18", "resnet34") else timm_resnet.Bottleneck
-    return timm_resnet.ResNet(block, layers, num_classes=num_classes, stem_type="deep", stem_width=32,
-                              avg_down=True, cardinality=groups, base_width=width,
+    return timm_resnet.ResNet(block, layers, in_chans=in_channels, num_classes=num_classes,
+                              stem_type="deep", stem_width=32, avg_down=True, cardinality=groups, base_width=width,
                               zero_init_last=zero_init_residual, **norms)
 
 
@@ -82,7 +96,9 @@ def peer_model(name, num_classes=NUM_CLASSES, image_size=IMAGE_SIZE, **options):
         return peer_resnet(name, num_classes, **options)
     if options.pop("norm", "batch") == "group":
         options["norm_layer"] = functools.partial(group_norm, eps=0.001)
-    return getattr(torchvision.models, name)(num_classes=num_classes, **options)
+    channels = options.pop("in_channels", 3)
+    model = getattr(torchvision.models, name)(num_classes=num_classes, **options)
+    return with_channels(model, model.features[0], "0", channels)
 
 
 class Twin:
@@ -184,5 +200,5 @@ def disturb(state, generator):
     return result
 
 
-def images(generator, *batch):
-    return torch.randn(*batch, 3, IMAGE_SIZE, IMAGE_SIZE, generator=generator)
+def images(generator, *batch, channels=3):
+    return torch.randn(*batch, channels, IMAGE_SIZE, IMAGE_SIZE, generator=generator)

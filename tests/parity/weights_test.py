@@ -251,6 +251,19 @@ class WeightsTest(unittest.TestCase):
         self.assertEqual({"conv1.weight": "1 to 3 channels"}, report["adapted"])
         torch.testing.assert_close(ours["conv1.weight"].sum(1, keepdim=True), grey["conv1.weight"])
 
+    def test_weights_of_colours_start_a_model_of_brightness(self):
+        for name, options, kernel in (("resnet18", {}, "conv1.weight"),
+                                      ("vit_tiny", SMALL_VIT, "patch_embed.proj.weight"),
+                                      ("convnext_tiny", {}, "stem.0.weight"),
+                                      ("mobilenet_v3_small", {}, "features.0.0.weight")):
+            with self.subTest(name):
+                state = peer_model(name, **options).state_dict()
+                torch.save(state, self.path("colour.pth"))
+                ours, report = self.loaded(name, {**options, "in_channels": 1},
+                                           self.path("colour.pth"))
+                self.assertEqual({kernel: "3 to 1 channels"}, report["adapted"])
+                torch.testing.assert_close(ours[kernel], adapt_input_conv(1, state[kernel]))
+
     def test_a_new_head_is_the_one_without_weights(self):
         for model, options, head in (("resnet18", {}, "fc"), ("vit_tiny", SMALL_VIT, "head"),
                                      ("mobilenet_v3_small", {}, "classifier.3"),

@@ -71,6 +71,8 @@ TEST_CASE("a row that cannot be is refused") {
   CHECK(fault({"m", "", {number, number}}) == "has a key \"x\", which is no name, or taken");
   CHECK(fault({"m", "", {KEY_FLAG(num_classes, true, "")}}) ==
         "has a key \"num_classes\", which is no name, or taken");
+  CHECK(fault({"m", "", {KEY_INT(in_channels, 3, from(1).to(3), "")}}) ==
+        "has a key \"in_channels\", which is no name, or taken");
   CHECK(fault({"m", "", {KEY_INT(n, 9, from(0).to(8), "")}}) ==
         "has a default of \"n\" that is not allowed");
   CHECK(fault({"m", "", {KEY_NUM(x, 2.0, from(0).to(1), "")}}) ==

@@ -24,7 +24,7 @@ const std::vector<std::vector<std::string>>& choices() {
           "allow_other": ["d"]}})",
        R"(model={"name": "convnext_tiny", "num_classes": 3, "patch_size": 2, "layer_scale": 0})",
        R"(model={"name": "mobilenet_v3_small", "num_classes": 3, "norm": "sync_batch"})",
-       R"(model={"name": "mlp", "num_classes": 7, "dropout": 0.1})"},
+       R"(model={"name": "mlp", "num_classes": 7, "dropout": 0.1, "in_channels": 1})"},
       {R"(data.train={"sources": [{"shards": "a.tar", "weight": 3}, {"folder": "/f", "limit": 9}]})",
        R"(data.train={"sources": [{"shards": "a-{0..3}.tar::b.tar", "balanced": true}]})",
        R"(data.train={"shards": "a.tar", "limit": 512, "balanced": true})"},
@@ -129,6 +129,7 @@ TEST_CASE("the resolved recipe has every key with a value") {
   CHECK_FALSE(json.contains("clip"));
   CHECK(json.at("model") == nlohmann::json{{"name", "mlp"},
                                            {"num_classes", 10},
+                                           {"in_channels", 3},
                                            {"linear_probe", false},
                                            {"hidden", 256},
                                            {"layers", 2},

@@ -148,6 +148,33 @@ TEST_CASE("a streamed order opens no shard before its time, and compares it with
   CHECK(said.ends_with("set.tar holds other samples"));
 }
 
+TEST_CASE(
+    "what is erased has the brightness that normalises to 0 where the model sees that alone") {
+  const test::TemporaryFolder folder;
+  recipe::Recipe recipe = recipe_in(folder);
+  recipe.data.normalize.mean = {0.8, 0.4, 0.0};
+  recipe.data.train.augment = recipe::parse_recipe(
+                                  R"({"model": {"name": "mlp", "num_classes": 3}, "steps": 1,
+          "data": {"train": {"shards": "a.tar", "augment": [
+                     {"name": "random_erasing", "probability": 1}]}, "image_size": 8},
+          "optimizer": {"name": "sgd", "lr": 0.1}})",
+                                  "r.json")
+                                  .data.train.augment;
+  const auto erased = [&](std::int64_t channels) {
+    recipe.model.in_channels = channels;
+    const auto pool = core::make_host_pool();
+    Reader reader;
+    reader.slice.per_device = 4;
+    const OpenSet open = ImageSets(recipe, 4).open(Split::kTrain, reader, *pool);
+    const auto batch = open.stream->next();
+    std::set<int> values;
+    for (const std::uint8_t value : data::pixels_of(*batch)) values.insert(value);
+    return values;
+  };
+  CHECK(erased(3) == std::set<int>{0, 97, 102, 204});  // 'a' is 97
+  CHECK(erased(1) == std::set<int>{97, 102});          // 255 * (0.8 + 0.4) / 3
+}
+
 TEST_CASE("a class must be below the number of classes where the task looks at it") {
   const test::TemporaryFolder folder;
   const recipe::Recipe recipe = recipe_in(folder);

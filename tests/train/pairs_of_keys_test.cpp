@@ -138,6 +138,7 @@ std::map<std::string, Pair> pairs_of(const Pairs& files) {
       {"task", pair({bce}, "task=multi_label_classification")},
       {"model.name", alone(vit)},
       {"model.num_classes", alone("model.num_classes=4")},
+      {"model.in_channels", alone("model.in_channels=1")},
       {"model.weights.path", alone("model.weights.path=" + files.path("weights"))},
       {"model.weights.new_head",
        pair({"model.weights.path=" + files.path("weights")}, "model.weights.new_head=true")},

@@ -41,6 +41,7 @@ struct ConvNextShape {
 
 struct ConvNextConfig {
   ConvNextShape shape;
+  std::int64_t channels = 0;  // of an image
   std::int64_t patch_size = 0;
   double drop_path = 0;
   double layer_scale = 0;  // what it starts from; 0: none
@@ -109,7 +110,7 @@ class ConvNext : public Model {
  public:
   ConvNext(const ConvNextConfig& config, std::int64_t classes) : layer_scale_(config.layer_scale) {
     const auto& [depths, dims] = config.shape;
-    stem_ = patch_conv(3, dims[0], config.patch_size);
+    stem_ = patch_conv(config.channels, dims[0], config.patch_size);
     stem_norm_ = std::make_shared<LayerNorm>(dims[0], kEps);
     register_module("stem", ModuleList(stem_, stem_norm_));
     std::int64_t blocks = 0;
@@ -207,6 +208,7 @@ class ConvNext : public Model {
 
 std::shared_ptr<Model> make_convnext(const ConvNextShape& shape, const recipe::Model& model) {
   const ConvNextConfig config{.shape = shape,
+                              .channels = model.in_channels,
                               .patch_size = model.integer("patch_size"),
                               .drop_path = model.number("drop_path"),
                               .layer_scale = model.number("layer_scale")};

@@ -18,7 +18,7 @@ using units::Flow;
 class Mlp : public Model {
  public:
   Mlp(const recipe::Model& model, std::int64_t image_size) : dropout_(model.number("dropout")) {
-    std::int64_t features = 3 * image_size * image_size;
+    std::int64_t features = model.in_channels * image_size * image_size;
     for (std::int64_t i = 0; i < model.integer("layers"); ++i) {
       const std::int64_t width = model.integer("hidden");
       hidden_.push_back(

@@ -124,7 +124,8 @@ class MobileNetV3 : public Model {
     const std::string& norm = model.text("norm");
     ModuleList features;
     stem_ = std::make_shared<ConvNorm>(
-        Conv2d::Options{.in = 3, .out = kStem, .kernel = 3, .stride = 2, .padding = 1},
+        Conv2d::Options{
+            .in = model.in_channels, .out = kStem, .kernel = 3, .stride = 2, .padding = 1},
         Activation::kHardSwish, norm);
     features->push_back(stem_);
     std::int64_t in = kStem;

@@ -41,7 +41,8 @@ struct ResNetShape {
 
 struct ResNetConfig {
   ResNetShape shape;
-  std::string norm;  // lib/nn/layers/image_norm.h
+  std::int64_t channels = 0;  // of an image
+  std::string norm;           // lib/nn/layers/image_norm.h
   bool deep_stem = false, zero_init_residual = false;
 };
 
@@ -60,9 +61,9 @@ std::vector<Conv2d::Options> block_convs(const ResNetShape& shape, std::int64_t 
 // numbers of timm's sequence, whose activations have no tensors.
 class DeepStem : public torch::nn::Module {
  public:
-  explicit DeepStem(const std::string& norm) {
+  DeepStem(std::int64_t channels, const std::string& norm) {
     const std::array<Conv2d::Options, 3> convs{
-        {{3, 32, 3, 2, 1}, {32, 32, 3, 1, 1}, {32, 64, 3, 1, 1}}};
+        {{channels, 32, 3, 2, 1}, {32, 32, 3, 1, 1}, {32, 64, 3, 1, 1}}};
     for (std::size_t i = 0; i < convs.size(); ++i) {
       convs_.push_back(
           register_module(fmt::format("{}", 3 * i), std::make_shared<Conv2d>(convs[i])));
@@ -148,9 +149,11 @@ class ResNet : public Model {
       : zero_init_residual_(config.zero_init_residual),
         last_norm_(config.shape.kind == BlockKind::kBasic ? ".bn2.weight" : ".bn3.weight") {
     if (config.deep_stem) {
-      deep_stem_ = register_module("conv1", std::make_shared<DeepStem>(config.norm));
+      deep_stem_ =
+          register_module("conv1", std::make_shared<DeepStem>(config.channels, config.norm));
     } else {
-      stem_ = register_module("conv1", std::make_shared<Conv2d>(Conv2d::Options{3, 64, 7, 2, 3}));
+      stem_ = register_module(
+          "conv1", std::make_shared<Conv2d>(Conv2d::Options{config.channels, 64, 7, 2, 3}));
     }
     stem_norm_ = register_module("bn1", make_image_norm(config.norm, 64));
     std::int64_t in = 64;
@@ -228,6 +231,7 @@ class ResNet : public Model {
 #define SCALETRAIN_RESNET(name, ...)                                                            \
   std::shared_ptr<Model> make_##name(const recipe::Model& model, std::int64_t /*image_size*/) { \
     const ResNetConfig config{.shape = {__VA_ARGS__},                                           \
+                              .channels = model.in_channels,                                    \
                               .norm = model.text("norm"),                                       \
                               .deep_stem = model.text("stem") == "d",                           \
                               .zero_init_residual = model.flag("zero_init_residual")};          \

@@ -136,12 +136,13 @@ class TorchScript : public Model {
 
 // A traced model may have the size of its example's batch in it, which would only be seen at an
 // epoch's last batch; another number of classes would be an index out of range.
-void check_shapes(TorchScript& model, const std::string& file, std::int64_t image_size,
-                  std::int64_t classes) {
+void check_shapes(TorchScript& model, const std::string& file, const recipe::Model& recipe,
+                  std::int64_t image_size) {
+  const std::int64_t classes = recipe.num_classes;
   const at::NoGradGuard no_grad;
   model.eval();
   for (const std::int64_t batch : {2, 3}) {
-    const std::vector<std::int64_t> input = {batch, 3, image_size, image_size};
+    const std::vector<std::int64_t> input = {batch, recipe.in_channels, image_size, image_size};
     std::string found;
     try {
       const at::Tensor output = model.forward(at::zeros(input));
@@ -156,7 +157,8 @@ void check_shapes(TorchScript& model, const std::string& file, std::int64_t imag
                     batch, classes, found),
         "a traced model has the size of its example's batch in it where the code asks for a size "
         "as "
-        "a number: use torch.jit.script, or -1; /model/num_classes and /data/image_size must fit");
+        "a number: use torch.jit.script, or -1; /model/num_classes, /model/in_channels and "
+        "/data/image_size must fit");
   }
   model.train(true);
 }
@@ -166,7 +168,7 @@ void check_shapes(TorchScript& model, const std::string& file, std::int64_t imag
 std::shared_ptr<Model> make_torchscript(const recipe::Model& model, std::int64_t image_size) {
   const std::string& file = model.text("file");
   auto made = std::make_shared<TorchScript>(file);
-  check_shapes(*made, file, image_size, model.num_classes);
+  check_shapes(*made, file, model, image_size);
   return made;
 }
 

@@ -36,6 +36,7 @@ constexpr double kStd = 0.02;
 constexpr double kEps = 1e-6;
 
 struct VitConfig {
+  std::int64_t channels = 0;  // of an image
   std::int64_t patch_size = 0, dim = 0, depth = 0, heads = 0, hidden = 0, patches = 0;
   double dropout = 0, drop_path = 0;
   double layer_scale = 0;   // what it starts from; 0: none
@@ -118,13 +119,13 @@ class PatchEmbed : public torch::nn::Module {
  public:
   explicit PatchEmbed(const VitConfig& config)
       : proj_(register_module("proj",
-                              std::make_shared<Conv2d>(Conv2d::Options{.in = 3,
+                              std::make_shared<Conv2d>(Conv2d::Options{.in = config.channels,
                                                                        .out = config.dim,
                                                                        .kernel = config.patch_size,
                                                                        .stride = config.patch_size,
                                                                        .bias = true}))) {}
 
-  // [batch, 3, size, size] -> [batch, patches, dim], row by row.
+  // [batch, channels, size, size] -> [batch, patches, dim], row by row.
   Tensor forward(const Tensor& input) { return proj_->forward(input).flatten(2).transpose(1, 2); }
 
  private:
@@ -236,6 +237,7 @@ class Vit : public Model {
 std::shared_ptr<Model> make_vit(const recipe::Model& model, std::int64_t image_size) {
   const std::int64_t side = image_size / model.integer("patch_size");
   const VitConfig config{
+      .channels = model.in_channels,
       .patch_size = model.integer("patch_size"),
       .dim = model.integer("dim"),
       .depth = model.integer("depth"),

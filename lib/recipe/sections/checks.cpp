@@ -114,6 +114,7 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   }
   if (problems.none_under("/model")) {
     check_task(recipe, tree, problems);
+    check_channels(recipe.model, tree, problems);
     if (problems.none_under("/loss")) {
       check(recipe.loss, task_of(recipe), recipe.model.num_classes, tree, problems);
     }

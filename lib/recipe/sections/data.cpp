@@ -107,6 +107,14 @@ std::vector<std::pair<std::string, Held*>> list_held_out(Sets& data) {
 
 }  // namespace
 
+Normalize for_channels(const Normalize& normalize, std::int64_t channels) {
+  if (channels == 3) return normalize;
+  const auto mean_of = [](const std::vector<double>& values) {
+    return std::vector<double>(3, (values[0] + values[1] + values[2]) / 3);
+  };
+  return {.mean = mean_of(normalize.mean), .std = mean_of(normalize.std)};
+}
+
 TypePtr describe(Data& value) {
   auto keys = std::make_unique<Object>();
   keys->require("train", describe_train(value.train), "the samples to learn from")

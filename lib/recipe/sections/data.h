@@ -26,6 +26,10 @@ struct Normalize {
   std::vector<double> std{0.229, 0.224, 0.225};
 };
 
+// The same for images of so many channels: of one, three times the mean of the three, as timm's
+// resolve_input_data_config takes it.
+Normalize for_channels(const Normalize& normalize, std::int64_t channels);
+
 // Remote shards as files of this node (lib/storage/cache.h).
 struct Cache {
   std::string folder;

@@ -28,8 +28,16 @@ TypePtr describe(Model& value) {
     if (row != nullptr && find_task(row->task)->reads != TaskRow::Reads::kImages) return;
     keys.require("num_classes", integer(value.num_classes, from(1).to(kMostCount)),
                  "number of classes")
+        .add("in_channels", integer(value.in_channels, from(1).to(3)),
+             "channels of an image: 3, red, green and blue; 1, its brightness as Pillow's \"L\"")
         .add("linear_probe", flag(value.linear_probe), "nothing but the head is trained");
   });
+}
+
+void check_channels(const Model& model, const Node& tree, Problems& problems) {
+  if (model.in_channels != 2) return;
+  problems.add(written_at(tree, {"model", "in_channels"}), "/model/in_channels",
+               "2 is neither 1 nor 3", "use 3 for colours, 1 for brightness alone");
 }
 
 bool reads_tokens(const Model& model) {

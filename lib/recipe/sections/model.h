@@ -16,6 +16,7 @@ namespace scaletrain::recipe {
 
 struct Model : Component {
   std::int64_t num_classes = 0;             // required for classifiers
+  std::int64_t in_channels = 3;             // of an image: 3, or 1 for its luma
   std::optional<Weights> weights;           // what it starts from
   std::vector<std::string> freeze;          // patterns (lib/core/glob.h) of parameters not trained
   bool linear_probe = false;                // nothing but the head is trained
@@ -26,6 +27,9 @@ struct Model : Component {
 };
 
 TypePtr describe(Model& value);
+
+// That images have 1 or 3 channels.
+void check_channels(const Model& model, const Node& tree, Problems& problems);
 
 // Whether the model's samples are windows of tokens: it has a "vocab_size" and "positions".
 bool reads_tokens(const Model& model);

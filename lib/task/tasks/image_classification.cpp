@@ -28,7 +28,7 @@ class ImageClassification : public Task {
       : Task(row),
         num_classes_(recipe.model.num_classes),
         sets_(recipe, recipe.model.num_classes),
-        input_(recipe.data.normalize, device),
+        input_(recipe.data.normalize, recipe.model.in_channels, device),
         loss_(nn::make_loss(recipe.loss, device)),
         plain_loss_(nn::make_plain_loss(recipe.loss, device)) {
     if (recipe.mix) {

@@ -34,7 +34,7 @@ class MultiLabelClassification : public Task {
       : Task(row),
         classes_(recipe.model.num_classes),
         sets_(recipe, classes_, /*multi_label=*/true),
-        input_(recipe.data.normalize, device),
+        input_(recipe.data.normalize, recipe.model.in_channels, device),
         loss_(nn::make_loss(recipe.loss, device)),
         plain_loss_(nn::make_plain_loss(recipe.loss, device)) {
     if (recipe.mix) {

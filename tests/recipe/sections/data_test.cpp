@@ -29,6 +29,14 @@ TEST_CASE("an evaluated image is not resized to less than is cut out of it") {
         "  use 256 as timm and torchvision do, or 0");
 }
 
+TEST_CASE("of one channel the means of mean and std normalise") {
+  const Normalize normalize{.mean = {0.5, 0.25, 0}, .std = {1, 2, 3}};
+  CHECK(for_channels(normalize, 3).mean == normalize.mean);
+  CHECK(for_channels(normalize, 3).std == normalize.std);
+  CHECK(for_channels(normalize, 1).mean == std::vector<double>{0.25, 0.25, 0.25});
+  CHECK(for_channels(normalize, 1).std == std::vector<double>{2, 2, 2});
+}
+
 TEST_CASE("further held-out sets have names, and are checked as the others are") {
   const Recipe recipe = parse_recipe(
       minimal_recipe(), "r.json",

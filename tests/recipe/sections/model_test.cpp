@@ -43,6 +43,17 @@ TEST_CASE("who accumulates with BatchNorm is advised to take another norm") {
   CHECK(advice({R"(model={"name": "vit_tiny", "num_classes": 10})"}, 4).empty());
 }
 
+TEST_CASE("an image has one channel or three") {
+  CHECK(parse_recipe(minimal_recipe(), "r.json").model.in_channels == 3);
+  CHECK(parse_recipe(minimal_recipe(), "r.json", {"model.in_channels=1"}).model.in_channels == 1);
+  CHECK(error_of(minimal_recipe(), {"model.in_channels=2"}) ==
+        "--set model.in_channels: 2 is neither 1 nor 3\n"
+        "  use 3 for colours, 1 for brightness alone");
+  CHECK(error_of(minimal_recipe(), {"model.in_channels=4"}) ==
+        "--set model.in_channels: 4 is out of range\n"
+        "  use an integer from 1 to 3");
+}
+
 TEST_CASE("the keys of a model that divide the image are checked against it") {
   CHECK(error_of(minimal_recipe(), {"model.name=vit_tiny", "data.image_size=30"}) ==
         "r.json:2: /model/patch_size: 4 does not divide /data/image_size, which is 30\n"

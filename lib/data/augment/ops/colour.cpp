@@ -6,16 +6,10 @@
 
 #include "lib/data/augment/ops/blend.h"
 #include "lib/data/image/clones.h"
+#include "lib/data/image/luma.h"
 
 namespace scaletrain::data {
 namespace {
-
-// Pillow's conversion to L, in 16-bit fixed point.
-std::uint8_t luma(const std::uint8_t* pixel) {
-  constexpr std::uint32_t kRed = 19595, kGreen = 38470, kBlue = 7471, kHalf = 0x8000;
-  return static_cast<std::uint8_t>(
-      (pixel[0] * kRed + pixel[1] * kGreen + pixel[2] * kBlue + kHalf) >> 16);
-}
 
 SCALETRAIN_CLONES void luma_row(const std::uint8_t* in, std::uint8_t* out, std::int64_t pixels) {
   for (std::int64_t i = 0; i < pixels; ++i) out[i] = luma(in + i * kChannels);
