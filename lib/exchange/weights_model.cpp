@@ -44,9 +44,9 @@ bool has_text(const json& object, const char* key, const std::string& text) {
   return found != object.end() && found->is_string() && *found == text;
 }
 
-// The keys of a model that `config` describes; none where it is of another kind.
+// The keys of a model that `config` describes; null where it is of another kind.
 json described_by_config(json config, const std::string& name, const std::string& place) {
-  if (!has_text(config, "model_type", name)) return json::object();
+  if (!has_text(config, "model_type", name)) return {};
   for (const char* const drop : {"embd_pdrop", "attn_pdrop", "resid_pdrop"}) config.erase(drop);
   json described = describe_language_config(ForeignConfig(config, place)).model;
   if (described.contains("rope_theta") && !described.contains("rope_scaling")) {
@@ -59,7 +59,7 @@ json described_by_config(json config, const std::string& name, const std::string
 json described_by_recipe(const json& recipe, const std::string& name) {
   const auto model = recipe.find("model");
   if (model == recipe.end() || !model->is_object() || !has_text(*model, "name", name)) {
-    return json::object();
+    return {};
   }
   json described = *model;
   const bool is_plain = has_text(described, "rope_scaling", "none");
@@ -96,7 +96,8 @@ void check_same_computation(const recipe::Model& model, const format::WeightFile
   std::vector<std::string> found, wanted, names;
   for (const char* const key : kComputed) {
     if (!described.contains(key) || !model.options.contains(key)) continue;
-    const json theirs = described.at(key), ours = value_of(model, key);
+    const json& theirs = described.at(key);
+    const json ours = value_of(model, key);
     if (is_same(theirs, ours) || core::matches_any(model.weights->allow_other, key)) continue;
     const std::string shown = core::escape_control(core::json_text(theirs));
     found.push_back(fmt::format("{} {}, not {}", key, shown, core::json_text(ours)));
