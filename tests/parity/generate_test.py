@@ -2,6 +2,7 @@
 be continued is refused with one message."""
 
 import json
+import re
 import shutil
 import unittest
 
@@ -203,6 +204,16 @@ class GenerateTest(support.RunTestCase):
                 shutil.move(path, self.folder / kind / path.name)  # beside the card
                 self.assertEqual(texts[0], self.generate(
                     run, "--prompt", "the cat", "--temperature", 0, "--max-tokens", 12))
+        self.check_flags_apart(run)
+
+    def check_flags_apart(self, run):
+        """LibTorch's FLAGS_minloglevel is no memory of SentencePiece's, which has another type."""
+        self.run_scaletrain("generate", run, "--prompt", "the", "--max-tokens", 1, env={
+            "LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": str(self.folder / "linker")})
+        text = "".join(file.read_text() for file in self.folder.glob("linker.*"))
+        bound = set(re.findall(r"binding file (\S+) \[0\] to (\S+) \[0\]: .*`FLAGS_minloglevel'", text))
+        self.assertIn("libsentencepiece", str(bound))
+        self.assertEqual([], [(user, owner) for user, owner in bound if user != owner])
 
     def test_a_checkpoint_of_images(self):
         support.make_digits()
