@@ -3,6 +3,10 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
+#include "lib/dist/device.h"
+
 namespace {
 
 using namespace scaletrain;
@@ -57,6 +61,17 @@ TEST_CASE("of every colour the table and the kernels have the same brightness") 
   const at::Tensor looked_up = input::TableNormalizer(plain, 1)(bytes).mul(255).round();
   const at::Tensor computed = input::KernelNormalizer(plain, 1, at::kCPU)(bytes).mul(255).round();
   CHECK(at::equal(looked_up, computed));
+}
+
+TEST_CASE("a device normalises one channel and three as the CPU" *
+          doctest::skip(!std::filesystem::exists("/dev/nvidiactl"))) {
+  const at::Device device = dist::choose_device("cuda", {.rank = 0, .ranks = 1});
+  const at::Tensor bytes = at::arange(0, 250, at::kByte).repeat(6).view({5, 10, 10, 3});
+  for (const std::int64_t channels : {1, 3}) {
+    const at::Tensor expected = input::TableNormalizer({}, channels)(bytes);
+    const at::Tensor images = input::KernelNormalizer({}, channels, device)(bytes.to(device));
+    CHECK(at::allclose(images.cpu(), expected, /*rtol=*/0, /*atol=*/1e-6));
+  }
 }
 
 }  // namespace
