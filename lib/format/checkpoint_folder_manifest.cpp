@@ -61,15 +61,6 @@ bool is_plain(const std::string& name) {
          name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
-void require_sum(const fs::path& path, const FileEntry& found, const FileEntry& entry) {
-  if (found.sum == entry.sum) return;
-  throw core::CheckpointError(
-      path.string(),
-      fmt::format("has the {} {}, its manifest says {}",
-                  entry.kind == Sum::kXxh3 ? "XXH3-128" : "SHA-256", found.sum, entry.sum),
-      kOtherCheckpoint);
-}
-
 void verify_file(const fs::path& path, const FileEntry& entry) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);
@@ -86,12 +77,21 @@ void verify_file(const fs::path& path, const FileEntry& entry) {
         path.string(), fmt::format("has {} bytes, its manifest says {}", bytes, entry.bytes),
         kOtherCheckpoint);
   }
-  require_sum(path, hash_file(path, entry.kind), entry);
+  require_sum(path.string(), hash_file(path, entry.kind), entry);
 }
 
 }  // namespace
 
 const char* sum_key(Sum kind) { return kind == Sum::kXxh3 ? kXxh3Key : kSha256Key; }
+
+void require_sum(const std::string& place, const FileEntry& found, const FileEntry& listed) {
+  if (found.sum == listed.sum) return;
+  throw core::CheckpointError(
+      place,
+      fmt::format("has the {} {}, its manifest says {}",
+                  listed.kind == Sum::kXxh3 ? "XXH3-128" : "SHA-256", found.sum, listed.sum),
+      kOtherCheckpoint);
+}
 
 std::string render_manifest(const Manifest& manifest) {
   nlohmann::ordered_json files = nlohmann::ordered_json::object();
@@ -164,7 +164,7 @@ std::string read_listed_file(const fs::path& checkpoint, const Manifest& manifes
   require_listed(checkpoint, manifest, name);
   std::string text = core::read_file(checkpoint / name, kMaxBytes, core::ExitCode::kData);
   const FileEntry& entry = manifest.files.at(name);
-  require_sum(checkpoint / name, sum_up(text, entry.kind), entry);
+  require_sum((checkpoint / name).string(), sum_up(text, entry.kind), entry);
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include "lib/core/error.h"
 #include "lib/core/url.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_manifest.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/checkpoint_folder_remove.h"
 #include "lib/mirror/place.h"
@@ -47,7 +48,7 @@ format::Manifest manifest_of(core::Disk& disk, const storage::Storage& storage, 
 
 void fetch_file(core::Disk& disk, const storage::Storage& storage, const std::string& url,
                 const fs::path& to, const format::FileEntry& listed) {
-  format::HashedFile file(disk, to, listed.bytes);
+  format::HashedFile file(disk, to, listed.bytes, listed.kind);
   const auto stream = storage.stream(url);
   std::vector<std::byte> buffer(static_cast<std::size_t>(kPieceBytes));
   std::int64_t left = listed.bytes;
@@ -57,13 +58,13 @@ void fetch_file(core::Disk& disk, const storage::Storage& storage, const std::st
     file.write(std::span(buffer).first(got));
   }
   const format::FileEntry found = file.finish();
-  if (left == 0 && found.sha256 == listed.sha256) return;
-  throw core::CheckpointError(
-      core::shown_path(url),
-      left == 0
-          ? fmt::format("has the SHA-256 {}, its manifest says {}", found.sha256, listed.sha256)
-          : fmt::format("has not the {} bytes that its manifest says", listed.bytes),
-      format::kOtherCheckpoint);
+  if (left != 0) {
+    throw core::CheckpointError(
+        core::shown_path(url),
+        fmt::format("has not the {} bytes that its manifest says", listed.bytes),
+        format::kOtherCheckpoint);
+  }
+  format::require_sum(core::shown_path(url), found, listed);
 }
 
 Fetched fetch(core::Disk& disk, const storage::Storage& storage, const Copy& copy,

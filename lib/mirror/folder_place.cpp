@@ -21,8 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-format::FileEntry copy_file(core::Disk& disk, const format::ByteReader& from, const fs::path& to) {
-  format::HashedFile file(disk, to, from.bytes());
+format::FileEntry copy_file(core::Disk& disk, const format::ByteReader& from, const fs::path& to,
+                            format::Sum kind) {
+  format::HashedFile file(disk, to, from.bytes(), kind);
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kPieceBytes, from.bytes())));
   for (std::int64_t at = 0; at < from.bytes();) {
     const auto piece =
@@ -68,7 +69,8 @@ class FolderPlace : public Place {
     format::publish_checkpoint(
         disk, checkpoints_, manifest, checkpoint.bytes(), [&](const fs::path& folder) {
           for (const auto& [name, entry] : manifest.files) {
-            checkpoint.require(name, copy_file(disk, checkpoint.file(name), folder / name));
+            checkpoint.require(name,
+                               copy_file(disk, checkpoint.file(name), folder / name, entry.kind));
           }
           return manifest.files;
         });

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
 #include "lib/core/log.h"
 #include "lib/core/parallel.h"
 #include "lib/core/url.h"
@@ -35,17 +34,17 @@ constexpr std::int64_t kMaxStateBytes = 64 << 20;
 void verify(const OpenCheckpoint& checkpoint, const std::string& name,
             const std::function<void()>& moved) {
   const format::ByteReader& file = checkpoint.file(name);
-  core::Sha256 hash;
+  format::Summer summer(checkpoint.manifest().files.at(name).kind);
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kPieceBytes, file.bytes())));
   for (std::int64_t at = 0; at < file.bytes();) {
     const auto piece =
         std::span(buffer).first(static_cast<std::size_t>(std::min(kPieceBytes, file.bytes() - at)));
     file.read(at, piece);
-    hash.update(piece);
+    summer.update(piece);
     at += std::ssize(piece);
     moved();
   }
-  checkpoint.require(name, {file.bytes(), hash.hex()});
+  checkpoint.require(name, summer.finish());
 }
 
 double hours_since(std::int64_t mtime_ns) {

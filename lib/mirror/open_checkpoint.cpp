@@ -32,12 +32,7 @@ std::int64_t OpenCheckpoint::bytes() const {
 }
 
 void OpenCheckpoint::require(const std::string& name, const format::FileEntry& found) const {
-  const format::FileEntry& listed = manifest_.files.at(name);
-  if (found.bytes == listed.bytes && found.sha256 == listed.sha256) return;
-  throw core::CheckpointError(
-      (folder_ / name).string(),
-      fmt::format("has the SHA-256 {}, its manifest says {}", found.sha256, listed.sha256),
-      format::kOtherCheckpoint);
+  format::require_sum((folder_ / name).string(), found, manifest_.files.at(name));
 }
 
 }  // namespace scaletrain::mirror

@@ -61,7 +61,7 @@ TEST_CASE("copies that are damaged, cut or not finished are passed over with the
   copies.storage.remove(Copies::file("step-00000002/manifest.json"));
   const test::TemporaryFolder run;
   const std::string said = copies.fetched(run.path);
-  CHECK(said.starts_with(Copies::file("step-00000003/model.safetensors") + ": has the SHA-256 "));
+  CHECK(said.starts_with(Copies::file("step-00000003/model.safetensors") + ": has the XXH3-128 "));
   CHECK(said.ends_with(Copies::file("step-00000002/manifest.json") +
                        ": is missing: the copy was not finished\n1"));
   // Nothing of them stays.

@@ -28,10 +28,10 @@ TEST_CASE("a checkpoint with a cut file or another checksum is refused") {
   const auto path = test::publish_sensible(run.path, 3);
   const OpenCheckpoint checkpoint(path);
   CHECK_NOTHROW(checkpoint.require("state.json", checkpoint.manifest().files.at("state.json")));
-  const std::string sum = checkpoint.manifest().files.at("state.json").sha256;
+  const std::string sum = checkpoint.manifest().files.at("state.json").sum;
   CHECK(test::message_of<core::CheckpointError>([&] {
           checkpoint.require("state.json", {1, "ab"});
-        }) == (path / "state.json").string() + ": has the SHA-256 ab, its manifest says " + sum +
+        }) == (path / "state.json").string() + ": has the XXH3-128 ab, its manifest says " + sum +
                   "\n  " + format::kOtherCheckpoint);
   test::write_bytes(path / "state.json", "{}");
   CHECK(test::message_of<core::CheckpointError>([&] {

@@ -70,7 +70,7 @@ TEST_CASE("a damaged checkpoint is not copied") {
   const auto place = make_folder_place(folder.file("copies"), core::system_disk());
   CHECK(test::message_of<core::CheckpointError>([&] {
           put(*place, path);
-        }).starts_with((path / "classes.json").string() + ": has the SHA-256 "));
+        }).starts_with((path / "classes.json").string() + ": has the XXH3-128 "));
   CHECK(steps_at(folder.path / "copies").empty());
 }
 
