@@ -5,10 +5,13 @@
 #include <string>
 
 #include "launcher/jobs/mirror_copies.h"
+#include "launcher/jobs/run_folder.h"
+#include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/url.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_remove.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -41,6 +44,11 @@ std::string why(const Own& own) {
   return own.damage ? "none of its checkpoints is whole" : "it has no checkpoint";
 }
 
+// Of a run that has not begun: the next launch is not compared with what was refused.
+void forget_recipe(const fs::path& output) {
+  if (!holds_run(output)) core::system_disk().remove_all(output / "recipe.json");
+}
+
 // nullopt: there is no newer one.
 std::optional<fs::path> fetch_newer(const RunRequest& request, const Own& own) {
   const recipe::Recipe& recipe = request.recipe;
@@ -49,8 +57,15 @@ std::optional<fs::path> fetch_newer(const RunRequest& request, const Own& own) {
   if (!copy) return std::nullopt;
   core::log("{}: {}, so {} was copied from {}", recipe.output, why(own), copy->filename().string(),
             core::shown_path(recipe.checkpoint.mirror));
-  const auto stored = stored_recipe(*copy, recipe.model.catalog);
-  if (stored) check_differences(*stored, recipe, request.allow, copy->string());
+  try {
+    const auto stored = stored_recipe(*copy, recipe.model.catalog);
+    if (stored) check_differences(*stored, recipe, request.allow, copy->string());
+  } catch (const core::Error&) {
+    // Another launch would take it for the run's own.
+    format::remove_folder(core::system_disk(), *copy);
+    forget_recipe(recipe.output);
+    throw;
+  }
   return copy;
 }
 
@@ -74,6 +89,7 @@ std::optional<fs::path> newest_checkpoint(const RunRequest& request) {
 void refuse_copies_of_another(const recipe::Recipe& recipe) {
   const std::string& mirror = recipe.checkpoint.mirror;
   if (mirror.empty() || steps_in_mirror(recipe).empty()) return;
+  forget_recipe(recipe.output);
   throw core::UsageError(core::shown_path(mirror), "holds checkpoints of an earlier run",
                          "continue it with --resume auto, or give this run another place: --set "
                          "checkpoint.mirror=PLACE");
