@@ -155,6 +155,20 @@ class MirrorTrainingTest(support.RunTestCase):
         out = self.scaletrain("checkpoint", "ls", self.place).stdout
         self.assertEqual("8", out.split()[0])
 
+    def test_copies_that_lag_leave_some_out_and_training_does_not_wait(self):
+        proxy.set_fault(lambda number, head: "delay")
+        error = self.scaletrain("launch", "--nproc", 1, self.mirrored(
+            "run", steps=20, checkpoint={"every": {"steps": 1}, "keep_last": 20})).stderr
+        run = self.folder / "run"
+        self.assertEqual(20, len(list((run / "checkpoints").glob("step-*"))))
+        copied = support.records(run, "mirror")
+        self.assertEqual(20, copied[-1]["step"])
+        self.assertLess(len(copied), 10)
+        self.assertGreater(copied[0]["behind"], 1)
+        self.assertEqual(0, copied[-1]["behind"])
+        self.assertEqual(1, error.count(f"{self.place} lags: "), error)
+        self.assertEqual([one["step"] for one in copied], self.copies()[::-1])
+
     def test_mixed_faults(self):
         proxy.set_fault(fault_proxy.mixed(0.2, (*fault_proxy.PASSING, "damage")))
         self.scaletrain("launch", "--nproc", 2, self.mirrored("mixed", steps=40))
