@@ -48,7 +48,8 @@ TEST_CASE("a temperature stays in its bounds where nothing holds it") {
   const auto temperature = [&](std::int64_t label) {
     return calibrate(logits, at::tensor({label})).temperature;
   };
-  CHECK(temperature(0) * 100 == doctest::Approx(1).epsilon(0.01));
+  CHECK(temperature(0) >= 0.01);  // the loss is 0 before it gets there
+  CHECK(temperature(0) < 0.03);
   CHECK(temperature(1) / 100 == doctest::Approx(1).epsilon(0.01));
 }
 

@@ -301,8 +301,10 @@ TEST_CASE("what is wanted next is fetched ahead, as much as fits into half of th
     while (f.files(".data").size() < 4) std::this_thread::yield();
     CHECK(f.open_and_read(cache, "s3://b/0") == std::string(kMegabyte, 'x'));
   }
-  CHECK(f.files(".data").size() == 4);
-  CHECK(f.origin.fetches == 4);
+  // What was opened is not ahead any more: there may have been time for another one.
+  const std::size_t there = f.files(".data").size();
+  CHECK((there == 4 || there == 5));
+  CHECK(f.origin.fetches == static_cast<int>(there));
 }
 
 TEST_CASE("what is fetched ahead is this process's share, of objects of unknown size too") {
