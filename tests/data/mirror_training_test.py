@@ -228,7 +228,7 @@ class MirrorTrainingTest(support.RunTestCase):
         swift.put(f"{prefix}/model.safetensors", model[:-1] + bytes([model[-1] ^ 1]))
         shutil.rmtree(self.folder / "run")
         error = self.scaletrain("launch", "--nproc", 1, "--resume", "auto", path).stderr
-        self.assertIn(f"step-{newest:08}/model.safetensors: has the SHA-256", error)
+        self.assertIn(f"step-{newest:08}/model.safetensors: has the XXH3-128", error)
         self.assertIn(f"so step-{older:08} was copied from", error)
         self.check_copy(self.folder / "run", 12)
 
