@@ -1,10 +1,8 @@
 // A folder, on another disk or shared with other machines.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <span>
-#include <vector>
 
 #include "lib/core/error.h"
 #include "lib/core/read_faults.h"
@@ -13,7 +11,6 @@
 #include "lib/format/checkpoint_folder_manifest.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/checkpoint_folder_remove.h"
-#include "lib/format/hashed_file.h"
 #include "lib/mirror/place.h"
 
 namespace scaletrain::mirror {
@@ -21,18 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-format::FileEntry copy_file(core::Disk& disk, const format::ByteReader& from, const fs::path& to,
-                            format::Sum kind) {
-  format::HashedFile file(disk, to, from.bytes(), kind);
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kPieceBytes, from.bytes())));
-  for (std::int64_t at = 0; at < from.bytes();) {
-    const auto piece =
-        std::span(buffer).first(static_cast<std::size_t>(std::min(kPieceBytes, from.bytes() - at)));
-    from.read(at, piece);
-    file.write(piece);
-    at += std::ssize(piece);
-  }
-  return file.finish();
+void copy_file(core::Disk& disk, const OpenCheckpoint& checkpoint, const std::string& name,
+               const fs::path& to) {
+  const auto file = disk.create(to, checkpoint.file(name).bytes());
+  checkpoint.read(name, [&](std::span<const std::byte> piece) { file->write(piece); });
+  file->sync();
 }
 
 // Whether it lies there already, by its manifest and the sizes of its files.
@@ -66,14 +56,13 @@ class FolderPlace : public Place {
     if (is_there(checkpoint, format::checkpoint_path(checkpoints_, manifest.step))) return 0;
     core::WatchedDisk disk(disk_, moved);
     make_durably(disk, folder_);
-    format::publish_checkpoint(
-        disk, checkpoints_, manifest, checkpoint.bytes(), [&](const fs::path& folder) {
-          for (const auto& [name, entry] : manifest.files) {
-            checkpoint.require(name,
-                               copy_file(disk, checkpoint.file(name), folder / name, entry.kind));
-          }
-          return manifest.files;
-        });
+    format::publish_checkpoint(disk, checkpoints_, manifest, checkpoint.bytes(),
+                               [&](const fs::path& folder) {
+                                 for (const auto& [name, entry] : manifest.files) {
+                                   copy_file(disk, checkpoint, name, folder / name);
+                                 }
+                                 return manifest.files;
+                               });
     return checkpoint.bytes();
   }
 

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
-#include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/format/checkpoint_folder_manifest.h"
 #include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/hashed_file.h"
 
 namespace scaletrain::mirror {
 
@@ -31,8 +33,21 @@ std::int64_t OpenCheckpoint::bytes() const {
   return sum;
 }
 
-void OpenCheckpoint::require(const std::string& name, const format::FileEntry& found) const {
-  format::require_sum((folder_ / name).string(), found, manifest_.files.at(name));
+void OpenCheckpoint::read(const std::string& name,
+                          const std::function<void(std::span<const std::byte>)>& take) const {
+  const format::FileEntry& listed = manifest_.files.at(name);
+  const format::ByteReader& reader = file(name);
+  format::Summer summer(listed.kind);
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kPieceBytes, reader.bytes())));
+  for (std::int64_t at = 0; at < reader.bytes();) {
+    const auto piece = std::span(buffer).first(
+        static_cast<std::size_t>(std::min(kPieceBytes, reader.bytes() - at)));
+    reader.read(at, piece);
+    summer.update(piece);
+    take(piece);
+    at += std::ssize(piece);
+  }
+  format::require_sum((folder_ / name).string(), summer.finish(), listed);
 }
 
 }  // namespace scaletrain::mirror

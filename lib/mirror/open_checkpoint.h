@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 
 #include "lib/format/byte_reader.h"
@@ -26,8 +28,10 @@ class OpenCheckpoint {
   const format::ByteReader& file(const std::string& name) const { return files_.at(name); }
   std::int64_t bytes() const;  // of all files but the manifest
 
-  // Throws core::CheckpointError where a file is not what the manifest says.
-  void require(const std::string& name, const format::FileEntry& found) const;
+  // Hands the file to `take`, piece by piece. Throws core::CheckpointError at its end where it is
+  // not what the manifest says.
+  void read(const std::string& name,
+            const std::function<void(std::span<const std::byte>)>& take) const;
 
  private:
   std::filesystem::path folder_;

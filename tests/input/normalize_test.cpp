@@ -11,6 +11,19 @@ namespace {
 
 using namespace scaletrain;
 
+// Of the table and of the kernels.
+void check_images(const at::Tensor& looked_up, const at::Tensor& computed,
+                  const at::Tensor& expected) {
+  for (const at::Tensor& images : {looked_up, computed}) {
+    CHECK((images.scalar_type() == at::kFloat));
+    CHECK(images.sizes() == expected.sizes());
+    CHECK(images.is_contiguous(at::MemoryFormat::ChannelsLast));
+  }
+  CHECK(at::equal(looked_up, expected));
+  // Values up to 1 are rounded three times: to the scale, by the product and by the sum.
+  CHECK(at::allclose(computed, expected, /*rtol=*/0, /*atol=*/3 * 6e-8));
+}
+
 TEST_CASE("the table and the kernels give (value / 255 - mean) / std, channels last") {
   recipe::Normalize normalize;
   normalize.mean = {0.5, 0.25, 0.0};
@@ -21,14 +34,7 @@ TEST_CASE("the table and the kernels give (value / 255 - mean) / std, channels l
       ((bytes.to(at::kDouble) / 255 - mean) / std).to(at::kFloat).permute({0, 3, 1, 2});
   const at::Tensor looked_up = input::TableNormalizer(normalize, 3)(bytes);
   const at::Tensor computed = input::KernelNormalizer(normalize, 3, at::kCPU)(bytes);
-  for (const at::Tensor& images : {looked_up, computed}) {
-    CHECK((images.scalar_type() == at::kFloat));
-    CHECK(images.sizes() == expected.sizes());
-    CHECK(images.is_contiguous(at::MemoryFormat::ChannelsLast));
-  }
-  CHECK(at::equal(looked_up, expected));
-  // Values up to 1 are rounded three times: to the scale, by the product and by the sum.
-  CHECK(at::allclose(computed, expected, /*rtol=*/0, /*atol=*/3 * 6e-8));
+  check_images(looked_up, computed, expected);
 }
 
 TEST_CASE("of one channel it is Pillow's L, by the means of what is taken and divided by") {
@@ -43,13 +49,7 @@ TEST_CASE("of one channel it is Pillow's L, by the means of what is taken and di
   const at::Tensor expected = ((grey / 255 - 0.25) / 1.0).to(at::kFloat);
   const at::Tensor looked_up = input::TableNormalizer(normalize, 1)(bytes);
   const at::Tensor computed = input::KernelNormalizer(normalize, 1, at::kCPU)(bytes);
-  for (const at::Tensor& images : {looked_up, computed}) {
-    CHECK((images.scalar_type() == at::kFloat));
-    CHECK(images.sizes() == expected.sizes());
-    CHECK(images.is_contiguous(at::MemoryFormat::ChannelsLast));
-  }
-  CHECK(at::equal(looked_up, expected));
-  CHECK(at::allclose(computed, expected, /*rtol=*/0, /*atol=*/3 * 6e-8));
+  check_images(looked_up, computed, expected);
 }
 
 TEST_CASE("of every colour the table and the kernels have the same brightness") {
