@@ -81,9 +81,15 @@ class Swift:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
 
     def _wait(self):
+        """Until all of them answer: one that does not when a request needs it is left out by the
+        proxy for a minute."""
         deadline = time.monotonic() + 120
+        waiting = list(self.backends)
         while True:
             try:
+                while waiting:
+                    socket.create_connection(("127.0.0.1", waiting[-1]), timeout=5).close()
+                    waiting.pop()
                 if self.request("GET", "/")[0] == 200:
                     return
             except OSError:

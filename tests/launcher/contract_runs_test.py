@@ -109,9 +109,21 @@ class Runs(BothSidesTestCase):
         for out, (number, process) in sides.items():
             self.wait_for_files(f"{out}-ready")
             process.send_signal(number)
-        for out, (_, process) in sides.items():
+        for out, (number, process) in sides.items():
+            # torchrun now and then loses a signal that comes while it still starts.
+            if out.startswith("theirs"):
+                self.repeat(number, process)
             self.finish(process, 1)
             self.wait_for_files(f"{out}-heard")
+
+    def repeat(self, number, process):
+        """Sends the signal every ten seconds until the process ends, for at most a minute."""
+        for _ in range(6):
+            try:
+                process.wait(timeout=10)
+                return
+            except subprocess.TimeoutExpired:
+                process.send_signal(number)
 
 
 if __name__ == "__main__":
