@@ -134,7 +134,7 @@ void load_buffers(const fs::path& checkpoint, std::map<std::string, at::Tensor>&
   const fs::path path =
       checkpoint /
       (weights == "model" ? kBuffers : buffers_beside(format::weights_file(checkpoint, weights)));
-  if (fs::exists(path)) TensorSource(path, tensors).copy_to(tensors);
+  if (format::has_tensors(path)) TensorSource(path, tensors).copy_to(tensors);
 }
 
 }  // namespace scaletrain::checkpoint

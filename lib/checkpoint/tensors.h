@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "lib/core/disk.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/hashed_file.h"
+#include "lib/format/stored_tensors.h"
 #include "lib/format/tensor_values.h"
 
 namespace scaletrain::checkpoint {
@@ -67,7 +68,7 @@ class TensorSource {
  private:
   void read(const format::TensorInfo& info, const Tensors& tensors) const;
 
-  format::SafetensorsFile file_;
+  format::StoredTensors file_;
 };
 
 }  // namespace scaletrain::checkpoint

@@ -7,13 +7,16 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/core/disk.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/hashed_file.h"
+#include "lib/format/piece_table.h"
 #include "lib/format/train_state.h"
 
 namespace scaletrain::format {
@@ -23,10 +26,21 @@ inline constexpr int kCheckpointFormat = 2;  // 1: files by their SHA-256
 using FileEntries = std::map<std::string, FileEntry>;  // by name
 
 struct Manifest {
-  int format = kCheckpointFormat;
-  std::string program;  // "scaletrain 0.1.0"
+  std::int64_t format = kCheckpointFormat;  // of one that was read
+  std::string program;      // "scaletrain 0.1.0"
   std::int64_t step = 0;
   FileEntries files = {};
+  PieceTables tensors = {};  // those that are in pieces
+};
+
+// What was written into a checkpoint's folder.
+struct FolderFiles {
+  // NOLINTNEXTLINE(google-explicit-constructor): most have no pieces
+  FolderFiles(FileEntries entries, PieceTables pieces = {})
+      : files(std::move(entries)), tensors(std::move(pieces)) {}
+
+  FileEntries files;
+  PieceTables tensors;
 };
 
 // The key of a file's sum in manifest.json.
@@ -34,7 +48,8 @@ const char* sum_key(Sum kind);
 
 // Writes one checkpoint so that it is either whole or absent: a temporary folder
 // "step-N.tmp.PID", `write_files` puts every file into it (each synced) and returns their entries,
-// then manifest.json, sync, rename to its name, sync of the parent. Returns the final path.
+// then manifest.json, sync, rename to its name, sync of the parent. Returns the final path. After
+// any error of `write_files` the temporary folder is removed.
 //
 // An existing valid checkpoint of that step is replaced only after the new one is whole: for a
 // moment it is called "step-N.old", which counts as step N where there is no "step-N". After a
@@ -44,7 +59,7 @@ const char* sum_key(Sum kind);
 std::filesystem::path publish_checkpoint(
     core::Disk& disk, const std::filesystem::path& checkpoints, Manifest manifest,
     std::int64_t expected_bytes,
-    const std::function<FileEntries(const std::filesystem::path& folder)>& write_files);
+    const std::function<FolderFiles(const std::filesystem::path& folder)>& write_files);
 
 // Reads manifest.json. Throws core::CheckpointError: absent, malformed, of a newer format. Here and
 // below a fault of the machine (EIO, no descriptors) is what core::throw_read_fault throws of it.
@@ -53,6 +68,12 @@ Manifest read_manifest(const std::filesystem::path& checkpoint);
 // Throws core::CheckpointError where the manifest does not name the file.
 void require_listed(const std::filesystem::path& checkpoint, const Manifest& manifest,
                     const std::string& name);
+
+// The files that hold pieces.
+std::set<std::string> piece_files(const Manifest& manifest);
+
+// The other files of tensors by name, and those that these pieces stand for.
+std::vector<std::string> tensor_files(const Manifest& manifest);
 
 // A small file of a checkpoint. Throws core::CheckpointError where the manifest does not name it,
 // or says another checksum.

@@ -14,7 +14,7 @@
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/checkpoint_weights.h"
 #include "lib/format/json_fields.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/stored_tensors.h"
 #include "lib/format/tensor_values.h"
 #include "lib/format/train_state_check.h"
 
@@ -46,7 +46,7 @@ TrainState read_state_of(const fs::path& checkpoint, const Manifest& manifest) {
 }
 
 // The step that the writer noted beside the tensors; a writer that knew less noted none.
-void check_noted_step(const fs::path& path, const SafetensorsFile& file, const TrainState& state) {
+void check_noted_step(const fs::path& path, const StoredTensors& file, const TrainState& state) {
   const auto noted = file.metadata().find("step");
   if (noted == file.metadata().end() || noted->second == std::to_string(state.step)) return;
   throw core::CheckpointError(path.string(),
@@ -55,7 +55,7 @@ void check_noted_step(const fs::path& path, const SafetensorsFile& file, const T
                               kOtherCheckpoint);
 }
 
-void check_values(const fs::path& path, const SafetensorsFile& file, NotFinite what) {
+void check_values(const fs::path& path, const StoredTensors& file, NotFinite what) {
   constexpr std::int64_t kPiece = 1 << 20;
   core::for_each_index(std::ssize(file.tensors()), kReaders, [&](std::int64_t i) {
     const TensorInfo& tensor = file.tensors()[static_cast<std::size_t>(i)];
@@ -78,7 +78,7 @@ void check_values(const fs::path& path, const SafetensorsFile& file, NotFinite w
 }
 
 // The value of a tensor with one element; nullopt for any other.
-std::optional<double> value_of(const SafetensorsFile& file, const TensorInfo& tensor) {
+std::optional<double> value_of(const StoredTensors& file, const TensorInfo& tensor) {
   std::array<std::byte, sizeof(double)> buffer{};
   const std::int64_t bytes = tensor.end - tensor.begin;
   if (bytes > std::ssize(buffer)) return std::nullopt;
@@ -87,7 +87,7 @@ std::optional<double> value_of(const SafetensorsFile& file, const TensorInfo& te
   return scalar_value(tensor.dtype, value);
 }
 
-void check_model(const fs::path& path, const SafetensorsFile& file) {
+void check_model(const fs::path& path, const StoredTensors& file) {
   for (const TensorInfo& tensor : file.tensors()) {
     if (!tensor.name.ends_with("num_batches_tracked")) continue;
     const auto count = value_of(file, tensor);
@@ -99,7 +99,7 @@ void check_model(const fs::path& path, const SafetensorsFile& file) {
 }
 
 // "step" and "step/PARAMETER" count the updates; a float counts to 2^24.
-void check_updates(const fs::path& path, const SafetensorsFile& file, const TensorInfo& tensor,
+void check_updates(const fs::path& path, const StoredTensors& file, const TensorInfo& tensor,
                    const TrainState& state) {
   constexpr std::int64_t kMostCounted = 1 << 24;
   const std::int64_t expected = state.step - state.skipped_steps;
@@ -113,7 +113,7 @@ void check_updates(const fs::path& path, const SafetensorsFile& file, const Tens
       kOtherCheckpoint);
 }
 
-void check_optimizer(const fs::path& path, const SafetensorsFile& file, const TrainState& state,
+void check_optimizer(const fs::path& path, const StoredTensors& file, const TrainState& state,
                      const std::set<std::string>& parameters) {
   for (const TensorInfo& tensor : file.tensors()) {
     const std::size_t slash = tensor.name.find('/');
@@ -128,7 +128,7 @@ void check_optimizer(const fs::path& path, const SafetensorsFile& file, const Tr
 
 // The names of its tensors.
 std::set<std::string> check_weights(const fs::path& path, const TrainState& state) {
-  const SafetensorsFile file(path);
+  const StoredTensors file(path);
   check_noted_step(path, file, state);
   check_model(path, file);
   check_values(path, file, NotFinite::kNanOrInfinite);
@@ -139,14 +139,14 @@ std::set<std::string> check_weights(const fs::path& path, const TrainState& stat
 
 void check_tensors(const fs::path& checkpoint, const TrainState& state, const Manifest& manifest) {
   const std::set<std::string> parameters = check_weights(checkpoint / kModelFile, state);
-  for (const auto& [name, entry] : manifest.files) {
+  for (const std::string& name : tensor_files(manifest)) {
     if (!is_mean_file(name) || check_weights(checkpoint / name, state) == parameters) continue;
     throw core::CheckpointError((checkpoint / name).string(),
                                 fmt::format("has other tensors than {}", kModelFile),
                                 kOtherCheckpoint);
   }
   const fs::path path = checkpoint / kOptimizerFile;
-  const SafetensorsFile file(path);
+  const StoredTensors file(path);
   check_noted_step(path, file, state);
   check_optimizer(path, file, state, parameters);
   check_values(path, file, NotFinite::kNan);  // a square may overflow where training goes on
@@ -182,7 +182,9 @@ Manifest check_checkpoint(const fs::path& checkpoint) {
   check_not_past_end(state,
                      parse_object(read_listed_file(checkpoint, manifest, kRecipeFile), recipe),
                      (checkpoint / kStateFile).string());
-  for (const char* name : {kModelFile, kOptimizerFile}) require_listed(checkpoint, manifest, name);
+  for (const char* name : {kModelFile, kOptimizerFile}) {
+    if (!manifest.tensors.contains(name)) require_listed(checkpoint, manifest, name);
+  }
   check_tensors(checkpoint, state, manifest);
   return manifest;
 }

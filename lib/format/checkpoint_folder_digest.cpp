@@ -5,13 +5,14 @@
 
 #include "lib/core/hash.h"
 #include "lib/format/checkpoint_folder.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/stored_tensors.h"
 
 namespace scaletrain::format {
 
 std::string model_digest(const std::filesystem::path& checkpoint) {
   constexpr std::int64_t kPiece = 1 << 20;
-  const SafetensorsFile file(checkpoint / "model.safetensors");
+  const StoredTensors file(checkpoint / kModelFile);
   core::Sha256 hash;
   std::vector<std::byte> buffer(kPiece);
   for (const TensorInfo& tensor : file.tensors()) {

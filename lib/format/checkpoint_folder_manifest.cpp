@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "lib/core/error.h"
@@ -20,6 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A hundred thousand pieces or so; a hostile one costs a second.
+constexpr std::int64_t kMaxManifestBytes = 32'000'000;
+
 // The names of manifest.json.
 constexpr const char* kFormatKey = "format";
 constexpr const char* kProgramKey = "program";
@@ -28,6 +33,7 @@ constexpr const char* kFilesKey = "files";
 constexpr const char* kBytesKey = "bytes";    // of a file
 constexpr const char* kXxh3Key = "xxh3_128";  // of a file
 constexpr const char* kSha256Key = "sha256";  // of a file, of format 1
+constexpr const char* kTensorsKey = "tensors";
 constexpr const char* kSealKey = "manifest_sha256";
 
 // The end of a manifest whose text before it is `body`: the manifest's own checksum, so that a
@@ -53,12 +59,6 @@ void check_seal(const std::string& text, const fs::path& path) {
                               fmt::format("has the SHA-256 {} where {} is written", sum(expected),
                                           sum(text.substr(body_bytes))),
                               kOtherCheckpoint);
-}
-
-// A name that stays inside the checkpoint's folder.
-bool is_plain(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." && name != kManifestName &&
-         name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
 void verify_file(const fs::path& path, const FileEntry& entry) {
@@ -98,13 +98,19 @@ std::string render_manifest(const Manifest& manifest) {
   for (const auto& [name, entry] : manifest.files) {
     files[name] = {{kBytesKey, entry.bytes}, {sum_key(entry.kind), entry.sum}};
   }
-  const nlohmann::ordered_json json = {{kFormatKey, manifest.format},
+  const bool is_cut = !manifest.tensors.empty();
+  const nlohmann::ordered_json json = {{kFormatKey, kCheckpointFormat},
                                        {kProgramKey, manifest.program},
                                        {kStepKey, manifest.step},
                                        {kFilesKey, files}};
   std::string body = json.dump(1);
   body.resize(body.size() - 2);  // newline and }
-  return body + seal(body);
+  if (is_cut) body += fmt::format(",\n \"{}\": {}", kTensorsKey, render_tables(manifest.tensors));
+  std::string text = body + seal(body);
+  if (std::ssize(text) <= kMaxManifestBytes) return text;
+  throw core::InternalError(
+      "render_manifest",
+      fmt::format("{} bytes, of which at most {} would be read", text.size(), kMaxManifestBytes));
 }
 
 Manifest read_manifest(const fs::path& checkpoint) {
@@ -114,8 +120,13 @@ Manifest read_manifest(const fs::path& checkpoint) {
                                 "has no manifest.json: it is not a whole checkpoint",
                                 kOtherCheckpoint);
   }
-  constexpr std::int64_t kMaxBytes = 1 << 20;
-  const std::string text = core::read_file(path, kMaxBytes, core::ExitCode::kData);
+  Manifest manifest =
+      parse_manifest(core::read_file(path, kMaxManifestBytes, core::ExitCode::kData), path);
+  check_tables(manifest.tensors, manifest.files, path.string());
+  return manifest;
+}
+
+Manifest parse_manifest(const std::string& text, const fs::path& path) {
   const nlohmann::json json = parse_object(text, path.string());
   JsonFields fields(json, path.string());
   Manifest manifest;
@@ -124,22 +135,25 @@ Manifest read_manifest(const fs::path& checkpoint) {
   // Before the checksum: how a newer format seals its manifest is not known here.
   if (format > kCheckpointFormat) {
     throw core::CheckpointError(
-        checkpoint.string(),
+        path.parent_path().string(),
         fmt::format("was written by {}, format {}; this program reads up to {}",
                     core::escape_control(manifest.program), format, kCheckpointFormat),
         "use that program, or a newer one");
   }
   check_seal(text, path);
   fields.text(kSealKey);
+  manifest.format = format;
   manifest.step = fields.integer(kStepKey, 0);
   const nlohmann::json& files = fields.value(kFilesKey);
+  const bool is_cut = fields.has(kTensorsKey);
+  if (is_cut) manifest.tensors = parse_tables(fields.value(kTensorsKey), path.string());
   fields.done();
   const std::string files_pointer = std::string("/") + kFilesKey;
   // Throws where it is no object.
   [[maybe_unused]] const JsonFields checked(files, path.string(), files_pointer);
   for (const auto& item : files.items()) {
     const std::string& name = item.key();
-    if (!is_plain(name)) {
+    if (!is_plain_name(name)) {
       throw core::CheckpointError(path.string(),
                                   fmt::format("names the file \"{}\"", core::escape_control(name)),
                                   "a file of a checkpoint lies in its folder: do not use this one");
@@ -156,6 +170,27 @@ void require_listed(const fs::path& checkpoint, const Manifest& manifest, const 
   if (manifest.files.contains(name)) return;
   throw core::CheckpointError((checkpoint / kManifestName).string(),
                               fmt::format("names no {}", name), kOtherCheckpoint);
+}
+
+std::set<std::string> piece_files(const Manifest& manifest) {
+  std::set<std::string> pieces;
+  for (const auto& [file, table] : manifest.tensors) {
+    for (const auto& [name, tensor] : table) {
+      for (const StoredPiece& stored : tensor.pieces) pieces.insert(stored.file);
+    }
+  }
+  return pieces;
+}
+
+std::vector<std::string> tensor_files(const Manifest& manifest) {
+  const std::set<std::string> pieces = piece_files(manifest);
+  std::vector<std::string> files;
+  for (const auto& [file, entry] : manifest.files) {
+    if (file.ends_with(".safetensors") && !pieces.contains(file)) files.push_back(file);
+  }
+  for (const auto& [file, table] : manifest.tensors) files.push_back(file);
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 std::string read_listed_file(const fs::path& checkpoint, const Manifest& manifest,

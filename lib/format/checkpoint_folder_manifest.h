@@ -1,6 +1,7 @@
 // manifest.json as text.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "lib/format/checkpoint_folder.h"
@@ -12,5 +13,9 @@ std::string render_manifest(const Manifest& manifest);
 
 // Throws core::CheckpointError where a file at `place` has another sum than its manifest says.
 void require_sum(const std::string& place, const FileEntry& found, const FileEntry& listed);
+
+// The same read back from `text`, whose place is `path`, but for whether the pieces hold all of the
+// tensors. Throws core::CheckpointError.
+Manifest parse_manifest(const std::string& text, const std::filesystem::path& path);
 
 }  // namespace scaletrain::format

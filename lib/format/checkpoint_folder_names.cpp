@@ -28,6 +28,11 @@ std::string name_of(const std::filesystem::path& path) {
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name != kManifestName &&
+         name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+}
+
 std::string temporary_name(const std::string& name) {
   return fmt::format("{}.tmp.{}", name, ::getpid());
 }

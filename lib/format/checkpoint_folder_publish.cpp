@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using WriteFiles = std::function<FileEntries(const fs::path& folder)>;
+using WriteFiles = std::function<FolderFiles(const fs::path& folder)>;
 
 // Absent counts as damaged; one that could not be read does not.
 bool is_damaged(const fs::path& checkpoint) {
@@ -39,7 +39,10 @@ fs::path publish_once(core::Disk& disk, const fs::path& checkpoints, Manifest& m
   const fs::path temporary = checkpoints / temporary_name(path.filename());
   disk.remove_all(temporary);
   disk.make_folders(temporary);
-  manifest.files = write_files(temporary);
+  FolderFiles written = write_files(temporary);
+  manifest.files = std::move(written.files);
+  manifest.tensors = std::move(written.tensors);
+  check_tables(manifest.tensors, manifest.files, temporary.string());
   write_hashed(disk, temporary / kManifestName, render_manifest(manifest));
   disk.sync_folder(temporary);
 
@@ -69,20 +72,26 @@ fs::path publish_checkpoint(core::Disk& disk, const fs::path& checkpoints, Manif
                              "free space on this disk, keep fewer checkpoints "
                              "(/checkpoint/keep_last) or choose another /output");
   }
-  try {
-    return publish_once(disk, checkpoints, manifest, write_files);
-  } catch (const core::StorageError& error) {
-    core::warn("{}: {}; {} is written once more", error.place(), error.found(), what);
-  }
-  // A file whose sync failed may have lost its bytes for good, so all of it is written again.
-  try {
-    return publish_once(disk, checkpoints, manifest, write_files);
-  } catch (const core::StorageError& error) {
+  const auto remove_unfinished = [&] {
     try {
       disk.remove_all(checkpoints / temporary_name(checkpoint_name(manifest.step)));
     } catch (const core::StorageError& second) {
       core::warn("{}: {}", second.place(), second.found());
     }
+  };
+  try {
+    return publish_once(disk, checkpoints, manifest, write_files);
+  } catch (const core::StorageError& error) {
+    core::warn("{}: {}; {} is written once more", error.place(), error.found(), what);
+  } catch (const std::exception&) {  // that would come again
+    remove_unfinished();
+    throw;
+  }
+  // A file whose sync failed may have lost its bytes for good, so all of it is written again.
+  try {
+    return publish_once(disk, checkpoints, manifest, write_files);
+  } catch (const core::StorageError& error) {
+    remove_unfinished();
     throw core::StorageError(
         error.place(),
         fmt::format("{} ({} {})", error.found(), what, room(disk, checkpoints, needed)),

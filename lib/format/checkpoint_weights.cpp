@@ -13,6 +13,7 @@
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/stored_tensors.h"
 
 namespace scaletrain::format {
 namespace {
@@ -53,8 +54,7 @@ std::vector<double> decays_in(const fs::path& checkpoint) {
 
 std::optional<fs::path> file_in(const fs::path& checkpoint, std::string_view file) {
   fs::path path = checkpoint / file;
-  const bool is_there = core::type_at(path) != fs::file_type::not_found;
-  return is_there ? std::optional(std::move(path)) : std::nullopt;
+  return has_tensors(path) ? std::optional(std::move(path)) : std::nullopt;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -30,6 +31,13 @@ struct TensorBytes {
 FileEntry write_safetensors(core::Disk& disk, const std::filesystem::path& path,
                             std::vector<TensorBytes> tensors,
                             const std::map<std::string, std::string>& metadata);
+
+// The same of tensors whose bytes `write_bytes` writes, of each all that lie between its `begin`
+// and `end`: they need not be in memory at once.
+FileEntry write_safetensors(
+    core::Disk& disk, const std::filesystem::path& path, std::vector<TensorInfo> tensors,
+    const std::map<std::string, std::string>& metadata,
+    const std::function<void(const TensorInfo& tensor, HashedFile& file)>& write_bytes);
 
 // A file opened for reading; every rule of the format is checked (header length, names, dtypes,
 // shapes, contiguous ranges to the file's end). Throws core::CheckpointError naming file and rule.

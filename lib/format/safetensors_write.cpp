@@ -14,26 +14,27 @@ namespace {
 std::string json_text(const std::string& text) { return nlohmann::json(text).dump(); }
 
 // A mistake of the caller must not become a file that no one can read.
-void check(const TensorBytes& tensor) {
+void check(const TensorInfo& tensor) {
   std::int64_t bytes = dtype_bytes(tensor.dtype);
   for (const std::int64_t dimension : tensor.shape) bytes *= dimension;
-  if (dtype_bytes(tensor.dtype) == 0 || static_cast<std::size_t>(bytes) != tensor.bytes.size()) {
+  if (dtype_bytes(tensor.dtype) == 0 || bytes != tensor.end - tensor.begin) {
     throw core::InternalError(
         "write_safetensors",
         fmt::format("tensor \"{}\" of dtype {} and shape [{}] comes with {} bytes", tensor.name,
-                    tensor.dtype, fmt::join(tensor.shape, ","), tensor.bytes.size()));
+                    tensor.dtype, fmt::join(tensor.shape, ","), tensor.end - tensor.begin));
   }
 }
 
-std::string make_header(const std::vector<TensorBytes>& tensors,
+std::string make_header(const std::vector<TensorInfo>& tensors,
                         const std::map<std::string, std::string>& metadata) {
   std::string header = "{\"__metadata__\":" + nlohmann::json(metadata).dump();
-  std::size_t position = 0;
-  for (const TensorBytes& tensor : tensors) {
+  std::int64_t position = 0;
+  for (const TensorInfo& tensor : tensors) {
+    const std::int64_t end = position + tensor.end - tensor.begin;
     header += fmt::format(R"(,{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
                           json_text(tensor.name), tensor.dtype, fmt::join(tensor.shape, ","),
-                          position, position + tensor.bytes.size());
-    position += tensor.bytes.size();
+                          position, end);
+    position = end;
   }
   header += '}';
   header.append((8 - header.size() % 8) % 8, ' ');
@@ -42,17 +43,18 @@ std::string make_header(const std::vector<TensorBytes>& tensors,
 
 }  // namespace
 
-FileEntry write_safetensors(core::Disk& disk, const std::filesystem::path& path,
-                            std::vector<TensorBytes> tensors,
-                            const std::map<std::string, std::string>& metadata) {
-  std::sort(tensors.begin(), tensors.end(), [](const TensorBytes& a, const TensorBytes& b) {
+FileEntry write_safetensors(
+    core::Disk& disk, const std::filesystem::path& path, std::vector<TensorInfo> tensors,
+    const std::map<std::string, std::string>& metadata,
+    const std::function<void(const TensorInfo& tensor, HashedFile& file)>& write_bytes) {
+  std::sort(tensors.begin(), tensors.end(), [](const TensorInfo& a, const TensorInfo& b) {
     const std::int64_t a_bytes = dtype_bytes(a.dtype), b_bytes = dtype_bytes(b.dtype);
     return a_bytes != b_bytes ? a_bytes > b_bytes : a.name < b.name;
   });
   std::size_t data_bytes = 0;
-  for (const TensorBytes& tensor : tensors) {
+  for (const TensorInfo& tensor : tensors) {
     check(tensor);
-    data_bytes += tensor.bytes.size();
+    data_bytes += static_cast<std::size_t>(tensor.end - tensor.begin);
   }
   const std::string header = make_header(tensors, metadata);
   const std::uint64_t length = header.size();
@@ -60,8 +62,27 @@ FileEntry write_safetensors(core::Disk& disk, const std::filesystem::path& path,
                   static_cast<std::int64_t>(sizeof(length) + header.size() + data_bytes));
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(std::as_bytes(std::span(header)));
-  for (const TensorBytes& tensor : tensors) file.write(tensor.bytes);
+  for (const TensorInfo& tensor : tensors) write_bytes(tensor, file);
   return file.finish();
+}
+
+FileEntry write_safetensors(core::Disk& disk, const std::filesystem::path& path,
+                            std::vector<TensorBytes> tensors,
+                            const std::map<std::string, std::string>& metadata) {
+  std::vector<TensorInfo> described;
+  std::map<std::string, std::span<const std::byte>> bytes;
+  described.reserve(tensors.size());
+  for (TensorBytes& tensor : tensors) {
+    bytes.emplace(tensor.name, tensor.bytes);
+    described.push_back({.name = std::move(tensor.name),
+                         .dtype = std::move(tensor.dtype),
+                         .shape = std::move(tensor.shape),
+                         .begin = 0,
+                         .end = std::ssize(tensor.bytes)});
+  }
+  return write_safetensors(
+      disk, path, std::move(described), metadata,
+      [&](const TensorInfo& tensor, HashedFile& file) { file.write(bytes.at(tensor.name)); });
 }
 
 }  // namespace scaletrain::format

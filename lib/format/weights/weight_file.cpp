@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <system_error>
 #include <utility>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/format/pt/pt_file.h"
 #include "lib/format/pt/pt_part.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/stored_tensors.h"
 
 namespace scaletrain::format {
 namespace {
@@ -31,7 +32,7 @@ class SafetensorsWeights : public WeightFile {
   }
 
  private:
-  SafetensorsFile file_;
+  StoredTensors file_;
   std::vector<WeightTensor> tensors_;
 };
 
@@ -63,7 +64,10 @@ class PtWeights : public WeightFile {
 
 std::unique_ptr<WeightFile> open_weight_file(const std::filesystem::path& path,
                                              const std::string& part) {
-  if (looks_like_pt(path)) return std::make_unique<PtWeights>(path, part);
+  std::error_code unknown;
+  const bool is_absent =  // it may be there in pieces
+      std::filesystem::status(path, unknown).type() == std::filesystem::file_type::not_found;
+  if (!is_absent && looks_like_pt(path)) return std::make_unique<PtWeights>(path, part);
   if (!part.empty()) {
     throw core::CheckpointError(
         path.string(),

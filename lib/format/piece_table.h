@@ -1,0 +1,44 @@
+// Which pieces, in which files, make up the tensors of a checkpoint that several ranks wrote: the
+// "tensors" of its manifest (docs/formats/checkpoint.md).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "lib/format/hashed_file.h"
+#include "lib/format/piece.h"
+
+namespace scaletrain::format {
+
+struct StoredPiece {
+  Piece piece;
+  std::string file;         // safetensors, in the checkpoint's folder
+  std::int64_t offset = 0;  // of its first byte, from the start of the file
+};
+
+struct CutTensor {
+  std::string dtype;
+  std::vector<std::int64_t> shape;  // the whole tensor's
+  std::vector<StoredPiece> pieces = {};
+};
+
+using PieceTable = std::map<std::string, CutTensor>;    // by the tensor's name
+using PieceTables = std::map<std::string, PieceTable>;  // by the file that they stand for
+
+// JSON, a line for each tensor.
+std::string render_tables(const PieceTables& tables);
+
+// The same read back. Throws core::CheckpointError naming `place`, the manifest, and what is not as
+// it should be, as check_tables does.
+PieceTables parse_tables(const nlohmann::json& json, const std::string& place);
+
+// Checks that the pieces of each tensor hold each of its elements once, in files of `files`, whose
+// bytes they do not exceed; a file has one piece of a tensor at most, and belongs to one table.
+// Throws core::CheckpointError naming `place` and the first tensor of which that is not true.
+void check_tables(const PieceTables& tables, const std::map<std::string, FileEntry>& files,
+                  const std::string& place);
+
+}  // namespace scaletrain::format
