@@ -16,12 +16,13 @@
 #include "launcher/commands/checkpoint_export.h"
 #include "launcher/commands/checkpoint_import.h"
 #include "launcher/commands/checkpoint_keep.h"
+#include "launcher/commands/checkpoint_reshard.h"
 #include "launcher/commands/commands.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/format/checkpoint_folder.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/stored_tensors.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -49,9 +50,8 @@ std::string dump(const Json& json) { return core::json_text(json, 1) + "\n"; }
 
 Json describe_tensors(const fs::path& checkpoint, const format::Manifest& manifest) {
   Json tensors = Json::array();
-  for (const auto& [file, entry] : manifest.files) {
-    if (!file.ends_with(".safetensors")) continue;
-    const format::SafetensorsFile opened(checkpoint / file);
+  for (const std::string& file : format::tensor_files(manifest)) {
+    const format::StoredTensors opened(checkpoint / file);
     for (const format::TensorInfo& tensor : opened.tensors()) {
       tensors.push_back({{"name", tensor.name},
                          {"dtype", tensor.dtype},
@@ -170,6 +170,7 @@ void add_checkpoint_commands(CLI::App& app, const std::vector<std::string>& word
   add_checkpoint_export(*checkpoint, exit_status);
   add_checkpoint_import(*checkpoint, words);
   add_checkpoint_keep(*checkpoint, exit_status);
+  add_checkpoint_reshard(*checkpoint, exit_status);
 }
 
 }  // namespace scaletrain::launcher

@@ -1,0 +1,61 @@
+#include "launcher/commands/checkpoint_reshard.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/read_faults.h"
+#include "lib/exchange/new_folder.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/format/whole_checkpoint.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+struct ReshardArguments {
+  std::string checkpoint, output;
+};
+
+void reshard(const ReshardArguments& arguments) {
+  if (core::type_at(arguments.output) != std::filesystem::file_type::not_found) {
+    throw core::UsageError("--output", fmt::format("{} is there already", arguments.output),
+                           "name a new folder");
+  }
+  const std::filesystem::path checkpoint = format::checkpoint_at(arguments.checkpoint);
+  const std::size_t pieces = format::piece_files(format::read_manifest(checkpoint)).size();
+  core::Disk& disk = core::system_disk();
+  exchange::publish_folder(
+      disk, arguments.output, /*replaces=*/false,
+      [&](const std::filesystem::path& folder) { format::write_whole(disk, checkpoint, folder); });
+  std::printf("%s: %s in whole files, which had %zu files of pieces\n",
+              core::escape_control(arguments.output).c_str(),
+              core::escape_control(checkpoint.string()).c_str(), pieces);
+}
+
+}  // namespace
+
+void add_checkpoint_reshard(CLI::App& checkpoint, int& exit_status) {
+  const auto arguments = std::make_shared<ReshardArguments>();
+  CLI::App* const resharding = checkpoint.add_subcommand(
+      "reshard", "a checkpoint that several ranks wrote in pieces as one of whole files");
+  resharding
+      ->add_option("CHECKPOINT", arguments->checkpoint,
+                   "a checkpoint, a run's folder, its latest or its best")
+      ->required();
+  resharding->add_option("-o,--output", arguments->output, "the new folder")->required();
+  resharding->callback([arguments, &exit_status] {
+    reshard(*arguments);
+    exit_status = 0;
+  });
+}
+
+}  // namespace scaletrain::launcher
