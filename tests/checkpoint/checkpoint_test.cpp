@@ -11,7 +11,6 @@
 #include "lib/format/safetensors.h"
 #include "tests/format/checkpoint_support.h"
 #include "tests/format/crash_disk.h"
-#include "tests/format/cut_support.h"
 #include "tests/temporary_folder.h"
 
 namespace fs = std::filesystem;
@@ -94,31 +93,6 @@ TEST_CASE("what is saved is loaded, bit for bit, into tensors of any layout") {
 
   auto model = make_contents(98).model;
   load_model(path, model);
-  CHECK(same(model, saved.model));
-}
-
-TEST_CASE("what is saved in pieces is loaded as what is whole, bit for bit") {
-  const test::TemporaryFolder run, other;
-  const Contents saved = make_contents(7);
-  const fs::path whole = save(core::system_disk(), run.path, saved, {.last = 1});
-  const fs::path cut =
-      format::publish_checkpoint(core::system_disk(), other.path, {.program = "test", .step = 7}, 1,
-                                 [&](const fs::path& folder) {
-                                   format::FolderFiles files = format::read_manifest(whole).files;
-                                   for (const auto& [name, entry] : files.files)
-                                     fs::copy(whole / name, folder / name);
-                                   test::cut_file(folder, "model.safetensors", files);
-                                   test::cut_file(folder, "optimizer.safetensors", files);
-                                   return files;
-                                 });
-  CHECK(!fs::exists(cut / "model.safetensors"));
-  CHECK(format::model_digest(cut) == format::model_digest(whole));
-  Contents loaded = make_contents(99);
-  load(cut, loaded);
-  CHECK(same(loaded.model, saved.model));
-  CHECK(same(loaded.optimizer, saved.optimizer));
-  auto model = make_contents(98).model;
-  load_model(cut, model);
   CHECK(same(model, saved.model));
 }
 
