@@ -103,10 +103,13 @@ TEST_CASE("a checkpoint in pieces is checked, and used, as a whole one is") {
   float weight = 0;
   stored.read(stored.tensors().at(1), std::as_writable_bytes(std::span(&weight, 1)), 4);
   CHECK(weight == -1);
-  const WeightSet set(run.path, "", [](const std::string&) {});
-  CHECK(set.tensors().size() == 3);
-  set.read(*set.find("fc.bias"), std::as_writable_bytes(std::span(&weight, 1)));
-  CHECK(weight == -0.5F);
+  for (const fs::path& path : {run.path, checkpoint, checkpoint / "model.safetensors"}) {
+    const WeightSet set(path, "", [](const std::string&) {});
+    CHECK(set.tensors().size() == 3);
+    weight = 0;
+    set.read(*set.find("fc.bias"), std::as_writable_bytes(std::span(&weight, 1)));
+    CHECK(weight == -0.5F);
+  }
 }
 
 TEST_CASE("contents of pieces that make no sense are refused by the name of the whole") {

@@ -16,6 +16,7 @@
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/checkpoint_weights.h"
 #include "lib/format/json_fields.h"
+#include "lib/format/stored_tensors.h"
 
 namespace scaletrain::format {
 namespace {
@@ -112,7 +113,8 @@ WeightFiles find_weight_files(const std::filesystem::path& path,
                               const std::function<void(const std::string&)>& report) {
   WeightFiles found;
   const auto type = core::type_at(path);
-  if (type == std::filesystem::file_type::not_found) {
+  const bool is_absent = type == std::filesystem::file_type::not_found;
+  if (is_absent && !has_tensors(path)) {  // of a checkpoint it may be there in pieces
     throw core::CheckpointError(path.string(), "is not there", "check the path of the weights");
   }
   if (type != std::filesystem::file_type::directory) {
