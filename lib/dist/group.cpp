@@ -24,6 +24,7 @@
 #include "lib/dist/device.h"
 #include "lib/dist/lost_peer.h"
 #include "lib/dist/store.h"
+#include "lib/dist/store_board.h"
 #include "lib/dist/watched.h"
 
 namespace scaletrain::dist {
@@ -307,6 +308,12 @@ bool Group::stop_was_heard(bool own) {
     if (own) store_->set("stop", "1");
     return own || store_->check({"stop"});
   });
+}
+
+std::shared_ptr<core::Board> Group::open_board(const std::string& name) const {
+  if (!store_) return nullptr;
+  return talk(job_rank_, "open a board",
+              [&] { return dist::open_board(*store_, name, job_rank_); });
 }
 
 void rethrow_as_stopped(int rank, const char* what) {

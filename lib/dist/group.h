@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/core/beat.h"
+#include "lib/core/board.h"
 #include "lib/core/worker_env.h"
 #include "lib/dist/agreement.h"
 
@@ -91,6 +92,10 @@ class Group {
   // `own` says so, and hears it from them: nobody has to wait for anybody. True where any rank has
   // reported it.
   bool stop_was_heard(bool own);
+
+  // A board of the job's ranks, on a connection of its own; null with one rank. `name` is given to
+  // no other one.
+  std::shared_ptr<core::Board> open_board(const std::string& name) const;
 
   // c10d's group for the Reducer; null with one rank.
   const c10::intrusive_ptr<c10d::ProcessGroup>& process_group() const { return process_group_; }
