@@ -131,4 +131,18 @@ PieceTables parse_tables(const nlohmann::json& json, const std::string& place) {
   return tables;
 }
 
+void merge_tables(PieceTables& tables, const PieceTables& more) {
+  for (const auto& [file, table] : more) {
+    for (const auto& [name, tensor] : table) {
+      CutTensor& merged =
+          tables[file].emplace(name, CutTensor{tensor.dtype, tensor.shape}).first->second;
+      if (merged.dtype != tensor.dtype || merged.shape != tensor.shape) {
+        throw core::InternalError(
+            "merge_tables", fmt::format("the ranks have other shapes of the tensor {}", name));
+      }
+      merged.pieces.insert(merged.pieces.end(), tensor.pieces.begin(), tensor.pieces.end());
+    }
+  }
+}
+
 }  // namespace scaletrain::format

@@ -41,4 +41,8 @@ PieceTables parse_tables(const nlohmann::json& json, const std::string& place);
 void check_tables(const PieceTables& tables, const std::map<std::string, FileEntry>& files,
                   const std::string& place);
 
+// Adds the pieces of `more`, which another rank wrote. Throws core::InternalError where a tensor
+// has another dtype or shape there.
+void merge_tables(PieceTables& tables, const PieceTables& more);
+
 }  // namespace scaletrain::format

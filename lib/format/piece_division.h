@@ -1,0 +1,28 @@
+// How tensors that all ranks have alike are divided over those that write them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace scaletrain::format {
+
+// A tensor to be divided.
+struct Extent {
+  std::int64_t elements = 0, element_bytes = 0;
+};
+
+// Elements [first, last) of tensor number `tensor`.
+struct Portion {
+  std::size_t tensor = 0;
+  std::int64_t first = 0, last = 0;
+
+  bool operator==(const Portion&) const = default;
+};
+
+// What each of `writers` writes: of the tensors one behind the other, the bytes from w / writers to
+// (w + 1) / writers of all, to whole elements. So all write as much as each other, and only tensors
+// at these ends are cut. A tensor without elements is nobody's.
+std::vector<std::vector<Portion>> divide(const std::vector<Extent>& tensors, int writers);
+
+}  // namespace scaletrain::format
