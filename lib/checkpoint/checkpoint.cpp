@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <exception>
+#include <functional>
 #include <optional>
+#include <system_error>
 
+#include "lib/checkpoint/tensor_files.h"
 #include "lib/checkpoint/tensors.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -23,7 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFolder = "checkpoints";
 constexpr const char* kModel = format::kModelFile;
-constexpr const char* kBuffers = "buffers.safetensors";
 constexpr const char* kOptimizer = format::kOptimizerFile;
 constexpr const char* kState = format::kStateFile;
 constexpr const char* kClasses = format::kClassesFile;
@@ -32,11 +34,6 @@ constexpr std::int64_t kMaxJsonBytes = 16 << 20;
 
 std::string read_text(const fs::path& path) {
   return core::read_file(path, kMaxJsonBytes, core::ExitCode::kData);
-}
-
-// Of a mean's file: "ema_buffers.safetensors".
-std::string buffers_beside(const fs::path& mean) {
-  return fmt::format("{}_{}", mean.stem().string(), kBuffers);
 }
 
 // nullopt where the folder cannot be listed: what was saved is saved, and nothing is removed.
@@ -54,45 +51,94 @@ std::optional<format::Survey> survey_or_warn(const fs::path& checkpoints) {
   }
 }
 
+// One save of several ranks, from its begin to its end.
+class Turn {
+ public:
+  explicit Turn(Writers* writers) : writers_(writers) {
+    if (writers_ != nullptr) writers_->begin();
+  }
+  ~Turn() {
+    try {
+      if (writers_ != nullptr) writers_->end();
+    } catch (const std::exception& error) {  // the others see that this rank is gone
+      core::warn("the end of a save was not announced: {}", error.what());
+    }
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  // What all ranks write into `folder`, this one by `write`.
+  format::FolderFiles written_by_all(
+      const fs::path& folder, const std::function<format::FolderFiles(const fs::path&)>& write) {
+    if (writers_ == nullptr) return write(folder);
+    writers_->ask(folder.filename());
+    format::FolderFiles files({});
+    std::exception_ptr error;
+    try {
+      files = write(folder);
+    } catch (...) {  // the folder is theirs too until they have answered
+      error = std::current_exception();
+    }
+    writers_->collect(files);
+    if (error) std::rethrow_exception(error);
+    return files;
+  }
+
+ private:
+  Writers* writers_;
+};
+
+// What other ranks have written has come here, where all of it is published.
+void check_sizes(const fs::path& folder, const format::FileEntries& files) {
+  for (const auto& [name, entry] : files) {
+    std::error_code error;
+    const std::uintmax_t bytes = fs::file_size(folder / name, error);
+    if (!error && bytes == static_cast<std::uintmax_t>(entry.bytes)) continue;
+    throw core::StorageError(
+        (folder / name).string(),
+        error ? fmt::format("is not here, where {} bytes were written", entry.bytes)
+              : fmt::format("has {} bytes, and {} were written", bytes, entry.bytes),
+        "set /checkpoint/writers to \"rank_0\", or use a file system that all nodes share");
+  }
+}
+
 }  // namespace
 
-Written write(core::Disk& disk, const fs::path& run, const Contents& contents) {
-  const HostTensors model(contents.model), optimizer(contents.optimizer);
-  std::map<std::string, HostTensors> others;
-  others.emplace(kBuffers, HostTensors(contents.buffers));
-  for (const auto& [name, mean] : contents.means) {
-    const std::string file = format::mean_file(name);
-    others.emplace(file, HostTensors(mean.tensors))
-        .first->second.refuse(format::NotFinite::kNanOrInfinite, contents.state.step);
-    others.emplace(buffers_beside(file), HostTensors(mean.buffers));
-  }
+Written write(core::Disk& disk, const fs::path& run, const Contents& contents, Writers* writers) {
+  Turn turn(writers);
+  const TensorFiles tensors(contents);
   const std::string state = format::render_state(contents.state);
   const std::string classes = nlohmann::json(contents.classes).dump() + "\n";
-  const std::int64_t step = contents.state.step;
-  model.refuse(format::NotFinite::kNanOrInfinite, step);
-  optimizer.refuse(format::NotFinite::kNan, step);
+  const auto write_own = [&](const fs::path& folder) {
+    format::FolderFiles files = tensors.write(disk, folder);
+    files.files[kState] = format::write_hashed(disk, folder / kState, state);
+    files.files[kClasses] = format::write_hashed(disk, folder / kClasses, classes);
+    files.files[kRecipe] = format::write_hashed(disk, folder / kRecipe, contents.recipe);
+    return files;
+  };
   Written written;
   const auto write_files = [&](const fs::path& folder) {
-    format::FileEntries entries{
-        {kModel, model.write(disk, folder / kModel, step)},
-        {kOptimizer, optimizer.write(disk, folder / kOptimizer, step)},
-        {kState, format::write_hashed(disk, folder / kState, state)},
-        {kClasses, format::write_hashed(disk, folder / kClasses, classes)},
-        {kRecipe, format::write_hashed(disk, folder / kRecipe, contents.recipe)},
-    };
-    for (const auto& [name, tensors] : others) {
-      if (tensors.bytes() > 0) entries.emplace(name, tensors.write(disk, folder / name, step));
-    }
+    format::FolderFiles files = turn.written_by_all(folder, write_own);
+    if (writers != nullptr) check_sizes(folder, files.files);
     written.bytes = 0;
-    for (const auto& [name, entry] : entries) written.bytes += entry.bytes;
-    return entries;
+    for (const auto& [name, entry] : files.files) written.bytes += entry.bytes;
+    return files;
   };
-  std::int64_t bytes = model.bytes() + optimizer.bytes();
-  for (const auto& [name, tensors] : others) bytes += tensors.bytes();
   written.path = format::publish_checkpoint(
-      disk, run / kFolder, {.program = std::string("scaletrain ") + core::version(), .step = step},
-      bytes, write_files);
+      disk, run / kFolder,
+      {.program = std::string("scaletrain ") + core::version(), .step = contents.state.step},
+      tensors.bytes(), write_files);
   return written;
+}
+
+void write_share(core::Disk& disk, const fs::path& run, const Contents& share, Writers& writers) {
+  writers.follow([&](const std::string& name) {
+    const fs::path folder = run / kFolder / name;
+    // An error of the share itself is reported as one of its writing.
+    format::FolderFiles written = TensorFiles(share).write(disk, folder);
+    disk.sync_folder(folder);
+    return written;
+  });
 }
 
 void settle(core::Disk& disk, const fs::path& run, std::int64_t step,

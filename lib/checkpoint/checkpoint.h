@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/checkpoint/contents.h"
 #include "lib/checkpoint/tensors.h"
+#include "lib/checkpoint/writers.h"
 #include "lib/core/disk.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/retention.h"
@@ -18,22 +20,6 @@
 namespace scaletrain::checkpoint {
 
 using format::read_state;
-using format::TrainState;
-
-// A mean of the model's weights: the same two of it.
-struct MeanContents {
-  std::map<std::string, at::Tensor> tensors, buffers = {};
-};
-
-struct Contents {
-  std::map<std::string, at::Tensor> model;         // parameters and buffers by name
-  std::map<std::string, at::Tensor> buffers;       // each rank's own, [ranks, ...]; {}: not saved
-  std::map<std::string, MeanContents> means = {};  // by name: "ema", "ema:0.999", "swa"
-  std::map<std::string, at::Tensor> optimizer;     // optim::Optimizer::state()
-  TrainState state;
-  std::vector<std::string> classes;
-  std::string recipe;  // resolved JSON
-};
 
 // What was published.
 struct Written {
@@ -41,9 +27,16 @@ struct Written {
   std::int64_t bytes = 0;  // of its files
 };
 
-// Writes RUN/checkpoints/step-N; returns once it is durable. Throws core::DivergedError where a
-// tensor is not finite.
-Written write(core::Disk& disk, const std::filesystem::path& run, const Contents& contents);
+// Writes RUN/checkpoints/step-N; returns once it is durable. With `writers`, `contents` are rank
+// 0's share, and all other ranks call write_share. Throws core::DivergedError where a tensor is not
+// finite, and what Writers::collect does.
+Written write(core::Disk& disk, const std::filesystem::path& run, const Contents& contents,
+              Writers* writers = nullptr);
+
+// Another rank's part in a write: its share. Throws what Writers::follow does; rank 0 throws what
+// else went wrong.
+void write_share(core::Disk& disk, const std::filesystem::path& run, const Contents& share,
+                 Writers& writers);
 
 // What follows a write, which is durable already: points latest at it and best at the first of
 // state.best_steps, then removes what `retention` does not keep.

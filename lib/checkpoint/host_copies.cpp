@@ -8,6 +8,8 @@
 #include <iterator>
 #include <utility>
 
+#include "lib/checkpoint/tensors.h"
+
 namespace scaletrain::checkpoint {
 namespace {
 
@@ -50,6 +52,9 @@ void copy(const Contents& contents, Contents& copies) {
   copies.state = contents.state;
   copies.classes = contents.classes;
   copies.recipe = contents.recipe;
+  copies.is_share = contents.is_share;
+  copies.pieces = contents.pieces;
+  copies.all_bytes = contents.all_bytes;
 }
 
 // Of the first tensor that is not the host's; the CPU where there is none.

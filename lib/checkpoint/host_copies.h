@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "lib/checkpoint/checkpoint.h"
+#include "lib/checkpoint/contents.h"
 
 namespace scaletrain::checkpoint {
 

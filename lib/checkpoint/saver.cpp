@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/checkpoint/share.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::checkpoint {
@@ -48,8 +49,12 @@ void Saver::save(const Contents& contents, core::SteadyTime since) {
   std::unique_ptr<Write> next = std::move(free_.back());
   free_.pop_back();
   lock.unlock();
-  const bool is_copied = options_.beside && copy(contents, *next);
-  next->contents = is_copied ? nullptr : &contents;
+  const Writers* const writers = options_.writers.get();
+  Contents share;
+  if (writers != nullptr) share = share_of(contents, writers->rank(), writers->count());
+  const Contents& own = writers != nullptr ? share : contents;
+  const bool is_copied = options_.beside && copy(own, *next);
+  next->contents = is_copied ? nullptr : &own;
   next->begun = last_operation_ = core::now();
   next->stall_s = core::seconds_since(since);
   lock.lock();
@@ -87,6 +92,11 @@ void Saver::finish() {
   wait(lock, 0);
 }
 
+void Saver::finish_after_failure() {
+  if (options_.writers) options_.writers->hurry();
+  finish();
+}
+
 double Saver::stands_still_s() {
   const std::lock_guard lock(mutex_);
   return under_way_.empty() ? 0 : core::seconds_since(last_operation_);
@@ -101,7 +111,20 @@ void Saver::wait(std::unique_lock<std::mutex>& lock, std::size_t most) {
   }
 }
 
+// What comes of it is rank 0's to say, but for the loss of rank 0 itself.
+void Saver::follow(const Contents& share) {
+  try {
+    write_share(disk_, options_.run, share, *options_.writers);
+  } catch (const std::exception& error) {
+    core::warn("a share of the checkpoint of step {} was given up: {}", share.state.step,
+               error.what());
+  }
+}
+
 void Saver::write(Write& one) {
+  if (options_.writers && options_.writers->rank() != 0) {
+    return follow(one.contents != nullptr ? *one.contents : one.copies.contents());
+  }
   Saved saved;
   const auto attempt = [this](const std::function<void()>& body) {
     Outcome outcome;
@@ -117,7 +140,7 @@ void Saver::write(Write& one) {
   const bool is_durable = attempt([&] {
     const Contents& contents = one.contents != nullptr ? *one.contents : one.copies.contents();
     saved.step = contents.state.step;
-    Written written = checkpoint::write(disk_, options_.run, contents);
+    Written written = checkpoint::write(disk_, options_.run, contents, options_.writers.get());
     saved.path = std::move(written.path);
     saved.bytes = written.bytes;
   });

@@ -39,8 +39,11 @@ struct SaverOptions {
   std::filesystem::path run;
   format::Retention retention;
   bool beside = true;  // false: save() returns when the checkpoint is durable
+  std::shared_ptr<Writers> writers = nullptr;  // of the ranks that write together
 };
 
+// Of the rank that writes, or of each of those that write together, whose calls of save() are the
+// same: each copies and writes its share, rank 0 alone has what comes of it.
 class Saver {
  public:
   // `beat` is called on the thread that waits, again and again while the disk makes progress.
@@ -62,14 +65,18 @@ class Saver {
   // Seconds since the disk was last asked for something by a write that is under way; 0: none is.
   double stands_still_s();
 
-  // Waits until everything that was begun is written. What came of it is next()'s to say.
+  // Waits until everything that was begun is written, on all ranks. What came of it is next()'s to
+  // say.
   void finish();
+  // The same where training has failed: a rank that is gone is not waited for long.
+  void finish_after_failure();
 
  private:
   struct Write;                                       // one that was begun
   struct Outcome;                                     // of one
   bool copy(const Contents& contents, Write& write);  // false: memory lacks
   void write(Write& one);
+  void follow(const Contents& share);
   void add(Outcome outcome);
   void run();                                                       // the writing thread's
   void wait(std::unique_lock<std::mutex>& lock, std::size_t most);  // until so few are under way

@@ -32,15 +32,6 @@ constexpr std::array<std::pair<at::ScalarType, const char*>, 14> kDtypes{{
     {at::kComplexFloat, "C64"},
 }};
 
-std::string dtype_name(const std::string& tensor, at::ScalarType type) {
-  for (const auto& [known, name] : kDtypes) {
-    if (known == type) return name;
-  }
-  throw core::InternalError("checkpoint::save", fmt::format("tensor \"{}\" has the dtype {}, which "
-                                                            "has no name in safetensors",
-                                                            tensor, c10::toString(type)));
-}
-
 bool converts(const std::string& dtype, at::ScalarType to) {
   const std::optional<at::ScalarType> from = type_of(dtype);
   return from && at::isFloatingType(*from) && at::isFloatingType(to);
@@ -53,6 +44,15 @@ std::optional<at::ScalarType> type_of(std::string_view dtype) {
     if (name == dtype) return type;
   }
   return std::nullopt;
+}
+
+std::string dtype_name(const std::string& tensor, at::ScalarType type) {
+  for (const auto& [known, name] : kDtypes) {
+    if (known == type) return name;
+  }
+  throw core::InternalError("checkpoint::save", fmt::format("tensor \"{}\" has the dtype {}, which "
+                                                            "has no name in safetensors",
+                                                            tensor, c10::toString(type)));
 }
 
 std::span<std::byte> bytes_of(const at::Tensor& tensor) {
@@ -82,14 +82,17 @@ format::FileEntry HostTensors::write(core::Disk& disk, const std::filesystem::pa
   return format::write_safetensors(disk, path, std::move(described), metadata);
 }
 
-void HostTensors::refuse(format::NotFinite what, std::int64_t step) const {
+void HostTensors::refuse(format::NotFinite what, std::int64_t step,
+                         const std::map<std::string, std::int64_t>& firsts) const {
   for (const auto& [name, tensor] : tensors_) {
     const auto found =
         format::find_not_finite(dtype_name(name, tensor.scalar_type()), bytes_of(tensor), what);
     if (!found) continue;
+    const auto first = firsts.find(name);
     throw core::DivergedError(
         fmt::format("step {}", step),
-        fmt::format("the tensor \"{}\" is not finite at its element {}", name, *found),
+        fmt::format("the tensor \"{}\" is not finite at its element {}", name,
+                    *found + (first == firsts.end() ? 0 : first->second)),
         "nothing is saved, the checkpoints from before are kept: lower the learning rate, lengthen "
         "the warmup or clip the gradients");
   }

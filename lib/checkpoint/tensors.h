@@ -24,6 +24,9 @@ using Tensors = std::map<std::string, at::Tensor>;
 // Of a dtype as safetensors says it; nullopt for one that ATen or we do not have.
 std::optional<at::ScalarType> type_of(std::string_view dtype);
 
+// How safetensors says a dtype. Throws core::InternalError naming `tensor` where it has no name.
+std::string dtype_name(const std::string& tensor, at::ScalarType type);
+
 // Of a contiguous tensor on the CPU.
 std::span<std::byte> bytes_of(const at::Tensor& tensor);
 
@@ -43,8 +46,9 @@ class HostTensors {
                           std::optional<std::int64_t> step = std::nullopt) const;
 
   // Throws core::DivergedError naming the first tensor that holds such a value: a checkpoint of it
-  // would take the place of one that can be used.
-  void refuse(format::NotFinite what, std::int64_t step) const;
+  // would take the place of one that can be used. `firsts`: where those that are pieces begin.
+  void refuse(format::NotFinite what, std::int64_t step,
+              const std::map<std::string, std::int64_t>& firsts = {}) const;
 
  private:
   Tensors tensors_;

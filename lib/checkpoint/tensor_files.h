@@ -1,0 +1,44 @@
+// The files of tensors of a checkpoint, or of one rank's share of it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lib/checkpoint/contents.h"
+#include "lib/checkpoint/tensors.h"
+#include "lib/core/disk.h"
+#include "lib/format/checkpoint_folder.h"
+
+namespace scaletrain::checkpoint {
+
+// Each rank's own buffers, of the model and of a mean's file: "buffers.safetensors",
+// "ema_buffers.safetensors".
+inline constexpr const char* kBuffers = "buffers.safetensors";
+std::string buffers_beside(const std::filesystem::path& mean);
+
+class TensorFiles {
+ public:
+  // Brings the tensors to the host. Throws core::DivergedError where one is not finite.
+  explicit TensorFiles(const Contents& contents);
+
+  // Of the tensors; of all ranks' together where `contents` are a share.
+  std::int64_t bytes() const { return bytes_; }
+
+  format::FolderFiles write(core::Disk& disk, const std::filesystem::path& folder) const;
+
+ private:
+  struct File {
+    std::string name;  // "model.safetensors", though pieces of it are written
+    HostTensors tensors;
+  };
+  void add(std::string name, const Tensors& tensors);
+  void add(std::string name, const Tensors& tensors, format::NotFinite refused);
+
+  const Contents& contents_;
+  std::vector<File> files_;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace scaletrain::checkpoint

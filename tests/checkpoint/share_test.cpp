@@ -1,0 +1,148 @@
+#include "lib/checkpoint/share.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/core/error.h"
+#include "lib/core/read_faults.h"
+#include "tests/checkpoint/team_support.h"
+#include "tests/format/checkpoint_support.h"
+
+namespace fs = std::filesystem;
+using namespace scaletrain;              // NOLINT(google-build-using-namespace)
+using namespace scaletrain::checkpoint;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+// Tensors of several types and layouts, one without elements; a mean and each rank's buffers.
+Contents shared_contents(std::int64_t step) {
+  const auto value = static_cast<double>(step);
+  const auto numbers = [&](at::IntArrayRef shape) {
+    return at::arange(c10::multiply_integers(shape), at::kFloat).reshape(shape).add(value);
+  };
+  Contents contents;
+  contents.model = {
+      {"conv.weight", numbers({4, 3, 2, 2}).contiguous(at::MemoryFormat::ChannelsLast)},
+      {"fc.weight", numbers({30, 7}).t()},
+      {"half", numbers({13}).to(at::kHalf)},
+      {"none", at::empty({0, 4})},
+      {"norm.num_batches_tracked", at::full({}, step, at::kLong)},
+  };
+  contents.buffers = {{"norm.mean", numbers({3, 2})}};
+  MeanContents& mean = contents.means["ema:0.5"];
+  for (const auto& [name, tensor] : contents.model) mean.tensors[name] = tensor.clone();
+  mean.buffers = {{"norm.mean", numbers({3, 2})}};
+  contents.optimizer = {{"exp_avg/fc.weight", numbers({7, 30})},
+                        {"step", at::full({}, value, at::kDouble)}};
+  contents.state.step = step;
+  contents.classes = {"zero"};
+  contents.recipe = "{\"name\": \"test\"}\n";
+  return contents;
+}
+
+// Writes `contents` as so many ranks; the path.
+fs::path write_as(int ranks, const fs::path& run, const Contents& contents) {
+  fs::path path;
+  test::as_ranks(ranks, [&](Writers& writers) {
+    const Contents share = share_of(contents, writers.rank(), ranks);
+    if (writers.rank() != 0) return write_share(core::system_disk(), run, share, writers);
+    path = write(core::system_disk(), run, share, &writers).path;
+  });
+  return path;
+}
+
+std::string diverged(int ranks, const fs::path& run, const Contents& contents) {
+  return test::message_of<core::Error>([&] { write_as(ranks, run, contents); });
+}
+
+}  // namespace
+
+TEST_CASE("all shares together are the contents, and about as large as each other") {
+  const Contents contents = shared_contents(7);
+  std::int64_t most = 0, all = 0;
+  for (int rank = 0; rank < 4; ++rank) {
+    const Contents share = share_of(contents, rank, 4);
+    CHECK(share.is_share);
+    CHECK(share.recipe.empty() == (rank != 0));
+    CHECK(share.buffers.empty() == (rank != 0));
+    std::int64_t own = 0;
+    for (const Tensors* tensors :
+         {&share.model, &share.means.at("ema:0.5").tensors, &share.optimizer}) {
+      for (const auto& [name, tensor] : *tensors) own += static_cast<std::int64_t>(tensor.nbytes());
+    }
+    most = std::max(most, own);
+    all += own;
+    CHECK(share.all_bytes == share_of(contents, 0, 1).all_bytes);
+  }
+  CHECK(all == share_of(contents, 0, 1).all_bytes);
+  CHECK(most <= all / 4 + 8);
+}
+
+TEST_CASE("what any number of ranks has written is loaded as what one has, bit for bit") {
+  const Contents contents = shared_contents(7);
+  const test::TemporaryFolder alone;
+  const fs::path whole = write(core::system_disk(), alone.path, contents).path;
+  for (const int ranks : {2, 3, 8, 40}) {
+    CAPTURE(ranks);
+    const test::TemporaryFolder run;
+    const fs::path path = write_as(ranks, run.path, contents);
+    const format::Manifest manifest = format::verify_checkpoint(path);
+    CHECK(manifest.format == 2);
+    CHECK(format::tensor_files(manifest) == format::tensor_files(format::verify_checkpoint(whole)));
+    CHECK(format::model_digest(path) == format::model_digest(whole));
+    Contents loaded = shared_contents(99);
+    load(path, loaded);
+    for (const auto& [name, tensor] : contents.model) {
+      CAPTURE(name);
+      CHECK((at::equal(loaded.model.at(name), tensor)));
+    }
+    for (const auto& [name, tensor] : contents.optimizer) {
+      CHECK((at::equal(loaded.optimizer.at(name), tensor)));
+    }
+    CHECK(loaded.recipe == contents.recipe);
+    Tensors mean = shared_contents(98).model;
+    load_model(
+        path, mean, [] {}, "ema:0.5");
+    CHECK((at::equal(mean.at("fc.weight"), contents.model.at("fc.weight"))));
+    Tensors buffers{{"norm.mean", at::zeros({3, 2})}};
+    load_buffers(path, buffers);
+    CHECK((at::equal(buffers.at("norm.mean"), contents.buffers.at("norm.mean"))));
+  }
+}
+
+TEST_CASE("files of pieces are numbered, and those of ranks without a share do not exist") {
+  const test::TemporaryFolder run;
+  Contents contents = shared_contents(1);
+  contents.means.clear();
+  contents.buffers.clear();
+  contents.optimizer.clear();
+  const fs::path path = write_as(3, run.path, contents);
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : format::read_manifest(path).files) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"classes.json", "model-00001-of-00003.safetensors",
+                                          "model-00002-of-00003.safetensors",
+                                          "model-00003-of-00003.safetensors", "recipe.json",
+                                          "state.json"});
+  Contents loaded = shared_contents(2);
+  loaded.optimizer.clear();
+  CHECK_NOTHROW(load(path, loaded));
+}
+
+TEST_CASE("a value that is not finite in any rank's share refuses the save, by its own number") {
+  for (const std::int64_t element : {0, 100, 209}) {
+    const test::TemporaryFolder run;
+    Contents contents = shared_contents(3);
+    contents.model["fc.weight"] = contents.model.at("fc.weight").contiguous();
+    contents.model.at("fc.weight").view({-1})[element] = std::nan("");
+    const std::string found = diverged(4, run.path, contents);
+    CAPTURE(found);
+    CHECK(found.find(fmt::format("step 3: the tensor \"fc.weight\" is not finite at its element {}",
+                                 element)) != std::string::npos);
+    CHECK(format::list_checkpoints(run.path / "checkpoints").empty());
+    CHECK(core::names_in(run.path / "checkpoints").empty());
+  }
+}
