@@ -11,6 +11,7 @@
 #include "lib/core/log.h"
 #include "lib/format/run_requests.h"
 #include "lib/train/save_interval.h"
+#include "lib/train/save_writers.h"
 #include "lib/train/snapshot.h"
 
 namespace scaletrain::train {
@@ -30,12 +31,15 @@ format::Retention retention(const recipe::Checkpoint& asked) {
 }
 
 std::unique_ptr<checkpoint::Saver> make_saver(Run& run) {
-  if (run.group->rank() != 0) return nullptr;
+  const std::shared_ptr<checkpoint::Writers> writers = make_writers(run);
+  if (run.group->rank() != 0 && !writers) return nullptr;
   const recipe::Checkpoint& asked = run.recipe.checkpoint;
   return std::make_unique<checkpoint::Saver>(
       core::system_disk(),
-      checkpoint::SaverOptions{
-          .run = run.recipe.output, .retention = retention(asked), .beside = asked.async},
+      checkpoint::SaverOptions{.run = run.recipe.output,
+                               .retention = retention(asked),
+                               .beside = asked.async,
+                               .writers = writers},
       [beat = run.beat]() mutable { beat.enter(core::Phase::kSaving); });
 }
 
@@ -53,7 +57,7 @@ Saves::Saves(Run& run, Reporter& reporter)
       interval_s_(std::min(kFirstAfter, run.recipe.checkpoint.mtbf_hours * kSecondsPerHour / 10)) {}
 
 bool Saves::asks() {
-  if (!saver_ || has_asked_) return false;
+  if (run_.group->rank() != 0 || has_asked_) return false;
   if (run_.recipe.checkpoint.automatic && core::seconds_since(begun_) >= interval_s_) {
     has_asked_ = true;
   }
@@ -108,7 +112,7 @@ void Saves::finish(std::optional<double> copy_limit_s) {
 
 void Saves::finish_after_failure() {
   if (!saver_) return;
-  saver_->finish();
+  saver_->finish_after_failure();
   for (bool is_done = false; !is_done;) {
     try {
       const std::optional<checkpoint::Saved> saved = saver_->next();

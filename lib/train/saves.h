@@ -27,7 +27,8 @@ class Saves {
   // and the step's before it, by rank 0's clock.
   bool due(std::int64_t step, double seconds_before, double seconds, bool asked) const;
 
-  // Begins to write where training stands, on rank 0, unless that was done. Every rank calls it.
+  // Begins to write where training stands, on rank 0 or on all ranks, unless that was done. Every
+  // rank calls it.
   void save();
   // The checkpoint of this step is written once more: its state has changed.
   void forget() { saved_step_ = -1; }
@@ -35,9 +36,9 @@ class Saves {
   // Reports what has become durable. Throws what a write has thrown; where the run goes on without
   // its checkpoint (checkpoint.on_failure), warns of that.
   void look();
-  // Waits until all of it is durable, then for the copy in the second place, for `copy_limit_s` at
-  // most where training is stopped. Throws what a write has thrown, also where the run has gone on
-  // without the newest.
+  // Waits until all of it is durable, on all ranks, then for the copy in the second place, for
+  // `copy_limit_s` at most where training is stopped. Throws what a write has thrown, also where the
+  // run has gone on without the newest.
   void finish(std::optional<double> copy_limit_s = std::nullopt);
   // The same where training has failed: warns of what a write has thrown.
   void finish_after_failure();
@@ -50,7 +51,7 @@ class Saves {
   Reporter& reporter_;
   const Cadence every_;
   Mirroring mirroring_;
-  const std::unique_ptr<checkpoint::Saver> saver_;  // of rank 0
+  const std::unique_ptr<checkpoint::Saver> saver_;  // of a rank that writes
   std::int64_t saved_step_;                         // whose checkpoint was begun or is there
   bool has_warned_ = false;                         // of a write that stands still
   bool has_asked_ = false;                          // since the last one

@@ -75,6 +75,9 @@ TypePtr describe(Checkpoint& value) {
            "written while training goes on, from a copy in the host's memory")
       .add("on_failure", choice(value.on_failure, {"stop", "continue"}),
            "what a run does that cannot write one; the last one must be written")
+      .add("writers", choice(value.writers, {"auto", "rank_0", "all"}),
+           "all: each rank writes its share, into one folder that all of them see; auto: all where "
+           "they see it and there is much to write, otherwise rank 0")
       .add("keep_last", integer(value.keep_last, from(1).to(kMostCount)),
            "so many of the newest are kept")
       .add("keep_best", integer(value.keep_best, from(0).to(kMostCount)),

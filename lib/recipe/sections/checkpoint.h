@@ -25,6 +25,7 @@ struct Checkpoint {
   double mtbf_hours = 24;  // then: from one failure to the next, on average
   bool async = true;       // written while training goes on
   std::string on_failure = "stop";  // "stop", "continue"
+  std::string writers = "auto";     // which ranks write it: "auto", "rank_0", "all"
   std::int64_t keep_last = 3;
   std::int64_t keep_best = 1;
   std::optional<Duration> keep_every = {};  // for ever; in steps or epochs

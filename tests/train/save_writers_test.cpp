@@ -1,0 +1,69 @@
+#include "lib/train/save_writers.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "lib/core/read_faults.h"
+#include "lib/train/build.h"
+#include "tests/dist/ranks.h"
+#include "tests/train/run_support.h"
+
+namespace scaletrain::train {
+namespace {
+
+// Which ranks write, as each of two says: of a run whose folder rank 1 knows as `folder_of_1`.
+std::string writers_of_two(const std::string& asked, const std::string& folder,
+                           const std::string& folder_of_1) {
+  std::string said;
+  for (const auto& result : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+         Run run;
+         run.recipe.checkpoint.writers = asked;
+         run.recipe.output = env.rank == 1 ? folder_of_1 : folder;
+         run.group = std::make_unique<dist::Group>(env, at::kCPU, std::chrono::milliseconds(20000));
+         const auto writers = make_writers(run);
+         run.group->end("the end");
+         return writers ? fmt::format("{} of {}", writers->rank(), writers->count())
+                        : std::string("none");
+       })) {
+    said += result.text + "; ";
+  }
+  return said;
+}
+
+}  // namespace
+
+TEST_CASE("all ranks write where all see the folder, which is left as it was") {
+  const test::TemporaryFolder folder;
+  const std::string run = folder.file("run"), other = folder.file("other");
+  CHECK(writers_of_two("all", run, run) == "0 of 2; 1 of 2; ");
+  CHECK(core::names_in(run).empty());
+  CHECK(writers_of_two("rank_0", run, run) == "none; none; ");
+  const std::string refused = "/checkpoint/writers: rank 1 does not see rank 0's folder " + run +
+                              "\n  use \"auto\" or \"rank_0\", or an /output on a file system that "
+                              "all nodes share; ";
+  // Each says it with the folder as it knows it.
+  CHECK(writers_of_two("all", run, other).starts_with(refused));
+  CHECK(core::names_in(run).empty());
+}
+
+TEST_CASE("of a small state, and alone, rank 0 writes unless all are asked to") {
+  const testing::TinyRun tiny;
+  for (const auto& result : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+         std::string said;
+         const auto run = build_run(tiny.recipe({R"(batch={"per_device": 2})"}), env, {}, {});
+         for (const char* const asked : {"auto", "all", "rank_0"}) {
+           run->recipe.checkpoint.writers = asked;
+           said += make_writers(*run) ? "together " : "alone ";
+         }
+         run->group->end("the end");
+         return said;
+       })) {
+    CHECK(result.text == "alone together alone ");
+  }
+  CHECK(testing::said_apart([&] {
+          const auto run = build_run(tiny.recipe({"checkpoint.writers=all"}), {}, {}, {});
+          return std::string(make_writers(*run) ? "together" : "alone");
+        }) == "alone");
+}
+
+}  // namespace scaletrain::train
