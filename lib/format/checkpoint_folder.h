@@ -27,7 +27,7 @@ using FileEntries = std::map<std::string, FileEntry>;  // by name
 
 struct Manifest {
   std::int64_t format = kCheckpointFormat;  // of one that was read
-  std::string program;      // "scaletrain 0.1.0"
+  std::string program;                      // "scaletrain 0.1.0"
   std::int64_t step = 0;
   FileEntries files = {};
   PieceTables tensors = {};  // those that are in pieces

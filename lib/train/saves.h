@@ -37,8 +37,8 @@ class Saves {
   // its checkpoint (checkpoint.on_failure), warns of that.
   void look();
   // Waits until all of it is durable, on all ranks, then for the copy in the second place, for
-  // `copy_limit_s` at most where training is stopped. Throws what a write has thrown, also where the
-  // run has gone on without the newest.
+  // `copy_limit_s` at most where training is stopped. Throws what a write has thrown, also where
+  // the run has gone on without the newest.
   void finish(std::optional<double> copy_limit_s = std::nullopt);
   // The same where training has failed: warns of what a write has thrown.
   void finish_after_failure();
