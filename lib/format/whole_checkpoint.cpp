@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/error.h"
 #include "lib/format/byte_reader.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_manifest.h"
@@ -31,9 +30,9 @@ void in_blocks(std::int64_t bytes, const Body& body) {
   }
 }
 
-FileEntry copy_file(core::Disk& disk, const fs::path& from, const fs::path& to) {
+FileEntry copy_file(core::Disk& disk, const fs::path& from, const fs::path& to, Sum kind) {
   const ByteReader reader(from);
-  HashedFile file(disk, to, reader.bytes());
+  HashedFile file(disk, to, reader.bytes(), kind);
   in_blocks(reader.bytes(), [&](std::int64_t offset, std::span<std::byte> block) {
     reader.read(offset, block);
     file.write(block);
@@ -59,11 +58,8 @@ void write_whole(core::Disk& disk, const fs::path& checkpoint, const fs::path& f
   Manifest manifest = read_manifest(checkpoint);
   for (const std::string& name : piece_files(manifest)) manifest.files.erase(name);
   for (auto& [name, entry] : manifest.files) {
-    const FileEntry copied = copy_file(disk, checkpoint / name, folder / name);
-    if (copied.sha256 != entry.sha256) {
-      throw core::CheckpointError((checkpoint / name).string(), "has changed while it was copied",
-                                  kOtherCheckpoint);
-    }
+    const fs::path from = checkpoint / name;
+    require_sum(from.string(), copy_file(disk, from, folder / name, entry.kind), entry);
   }
   for (const auto& [name, table] : std::exchange(manifest.tensors, {})) {
     manifest.files[name] = join_pieces(disk, checkpoint / name, folder / name);
