@@ -129,7 +129,7 @@ class PiecesTest(support.RunTestCase):
         path = self.write("run", 2, steps=9, checkpoint=self.checkpoint_of("all"))
         err = self.run_scaletrain("launch", "--nproc", 2, "--allow", "steps",
                                   "--resume", "auto", path).stderr
-        self.assertIn(f"{pieces[1]}: has the SHA-256", err)
+        self.assertIn(f"{pieces[1]}: has the XXH3-128", err)
         self.assertIn("step-00000004", err)
 
     def test_a_rank_killed_at_any_moment_leaves_nothing_torn(self):

@@ -128,7 +128,7 @@ TEST_CASE(
   const std::string first = "model-0.safetensors", second = "model-1.safetensors";
   using Damage = std::function<void(const fs::path& checkpoint)>;
   const std::vector<std::pair<std::string, Damage>> damages{
-      {second + ": has the SHA-256 ",
+      {second + ": has the XXH3-128 ",
        [&](const fs::path& at) {
          std::string bytes = test::read_bytes(at / second);
          bytes.back() = static_cast<char>(bytes.back() ^ 1);
