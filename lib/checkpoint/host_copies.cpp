@@ -1,40 +1,83 @@
 #include "lib/checkpoint/host_copies.h"
 
+#include <ATen/DimVector.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/strides.h>
 
-#include <iterator>
+#include <algorithm>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "lib/checkpoint/tensors.h"
+#include "lib/format/safetensors.h"
 
 namespace scaletrain::checkpoint {
 namespace {
 
-bool fits(const at::Tensor& copy, const at::Tensor& tensor) {
-  const bool has_order =
-      !tensor.is_non_overlapping_and_dense() || copy.strides() == tensor.strides();
-  return copy.scalar_type() == tensor.scalar_type() && copy.sizes() == tensor.sizes() &&
-         has_order && copy.is_pinned() == tensor.is_cuda();
+constexpr std::int64_t kPage = 4096;
+
+// Keeps the order of elements in memory where it can be kept, so that they are copied as they lie.
+at::DimVector strides_of(const at::Tensor& tensor) {
+  return tensor.is_non_overlapping_and_dense()
+             ? at::DimVector(tensor.strides())
+             : at::DimVector(c10::contiguous_strides(tensor.sizes()));
 }
 
-at::Tensor like(const at::Tensor& tensor) {
-  return at::empty_like(
-      tensor,
-      tensor.options().device(at::kCPU).pinned_memory(tensor.is_cuda()).requires_grad(false));
+bool fits(const at::Tensor& copy, const at::Tensor& tensor, bool is_pinned) {
+  return copy.scalar_type() == tensor.scalar_type() && copy.sizes() == tensor.sizes() &&
+         copy.strides() == at::IntArrayRef(strides_of(tensor)) && copy.is_pinned() == is_pinned;
+}
+
+bool all_fit(const Tensors& copies, const Tensors& tensors, bool is_pinned) {
+  return std::ranges::equal(copies, tensors, [&](const auto& copy, const auto& tensor) {
+    return copy.first == tensor.first && fits(copy.second, tensor.second, is_pinned);
+  });
+}
+
+// Memory for copies, one behind the other as in their file and from a page on: what is contiguous
+// is written to the disk as it lies there.
+Tensors room_for(const Tensors& tensors, bool is_pinned) {
+  std::vector<format::TensorInfo> order;
+  order.reserve(tensors.size());
+  std::int64_t bytes = 0;
+  for (const auto& [name, tensor] : tensors) {
+    order.push_back({.name = name,
+                     .dtype = dtype_name(name, tensor.scalar_type()),
+                     .shape = {},
+                     .begin = 0,
+                     .end = static_cast<std::int64_t>(tensor.nbytes())});
+    bytes += order.back().end;
+  }
+  std::ranges::sort(order, format::comes_before);
+  const at::Tensor memory =
+      at::empty({bytes + kPage}, at::TensorOptions(at::kByte).pinned_memory(is_pinned));
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.const_data_ptr());
+  auto place = static_cast<std::int64_t>((kPage - address % kPage) % kPage);
+  Tensors room;
+  for (const format::TensorInfo& info : order) {
+    const at::Tensor& tensor = tensors.at(info.name);
+    room[info.name] = memory.narrow(0, place, info.end)
+                          .view(tensor.scalar_type())
+                          .as_strided(tensor.sizes(), strides_of(tensor));
+    place += info.end;
+  }
+  return room;
 }
 
 // Makes `copies` hold what `tensors` does.
 void copy(const Tensors& tensors, Tensors& copies) {
-  for (auto one = copies.begin(); one != copies.end();) {
-    one = tensors.contains(one->first) ? std::next(one) : copies.erase(one);
+  const bool is_pinned =
+      std::ranges::any_of(tensors, [](const auto& one) { return one.second.is_cuda(); });
+  if (!all_fit(copies, tensors, is_pinned)) {
+    copies.clear();  // before there is more
+    copies = room_for(tensors, is_pinned);
   }
   for (const auto& [name, tensor] : tensors) {
-    at::Tensor& to = copies[name];
-    if (!to.defined() || !fits(to, tensor)) to = like(tensor);
-    to.copy_(tensor, /*non_blocking=*/true);
+    copies.at(name).copy_(tensor, /*non_blocking=*/true);
   }
 }
 

@@ -67,9 +67,9 @@ void TensorFiles::add(std::string name, const Tensors& tensors) {
 }
 
 void TensorFiles::add(std::string name, const Tensors& tensors, format::NotFinite refused) {
-  const std::map<std::string, std::int64_t> firsts = firsts_of(contents_.pieces, name);
+  std::map<std::string, std::int64_t> firsts = firsts_of(contents_.pieces, name);
   add(std::move(name), tensors);
-  files_.back().tensors.refuse(refused, contents_.state.step, firsts);
+  files_.back().tensors.refuse(refused, contents_.state.step, std::move(firsts));
 }
 
 format::FolderFiles TensorFiles::write(core::Disk& disk, const fs::path& folder) const {

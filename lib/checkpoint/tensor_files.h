@@ -20,12 +20,13 @@ std::string buffers_beside(const std::filesystem::path& mean);
 
 class TensorFiles {
  public:
-  // Brings the tensors to the host. Throws core::DivergedError where one is not finite.
+  // Brings the tensors to the host.
   explicit TensorFiles(const Contents& contents);
 
   // Of the tensors; of all ranks' together where `contents` are a share.
   std::int64_t bytes() const { return bytes_; }
 
+  // Throws core::DivergedError where a tensor is not finite.
   format::FolderFiles write(core::Disk& disk, const std::filesystem::path& folder) const;
 
  private:

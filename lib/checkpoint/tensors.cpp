@@ -15,6 +15,8 @@
 namespace scaletrain::checkpoint {
 namespace {
 
+constexpr std::size_t kPiece = 512 << 10;  // stays in the processor's cache
+
 constexpr std::array<std::pair<at::ScalarType, const char*>, 14> kDtypes{{
     {at::kFloat, "F32"},
     {at::kBFloat16, "BF16"},
@@ -70,32 +72,52 @@ std::int64_t HostTensors::bytes() const {
   return static_cast<std::int64_t>(bytes);
 }
 
+void HostTensors::refuse(format::NotFinite what, std::int64_t step,
+                         std::map<std::string, std::int64_t> firsts) {
+  refused_ = {.what = what, .step = step, .firsts = std::move(firsts)};
+}
+
 format::FileEntry HostTensors::write(core::Disk& disk, const std::filesystem::path& path,
                                      std::optional<std::int64_t> step) const {
-  std::vector<format::TensorBytes> described;
+  std::vector<format::TensorInfo> described;
+  described.reserve(tensors_.size());
   for (const auto& [name, tensor] : tensors_) {
-    described.push_back(
-        {name, dtype_name(name, tensor.scalar_type()), tensor.sizes().vec(), bytes_of(tensor)});
+    described.push_back({.name = name,
+                         .dtype = dtype_name(name, tensor.scalar_type()),
+                         .shape = tensor.sizes().vec(),
+                         .begin = 0,
+                         .end = static_cast<std::int64_t>(tensor.nbytes())});
   }
   std::map<std::string, std::string> metadata{{"format", "pt"}};
   if (step) metadata["step"] = std::to_string(*step);
-  return format::write_safetensors(disk, path, std::move(described), metadata);
+  return format::write_safetensors(
+      disk, path, std::move(described), metadata,
+      [this](const format::TensorInfo& info, format::HashedFile& file) { write(info, file); });
 }
 
-void HostTensors::refuse(format::NotFinite what, std::int64_t step,
-                         const std::map<std::string, std::int64_t>& firsts) const {
-  for (const auto& [name, tensor] : tensors_) {
-    const auto found =
-        format::find_not_finite(dtype_name(name, tensor.scalar_type()), bytes_of(tensor), what);
-    if (!found) continue;
-    const auto first = firsts.find(name);
-    throw core::DivergedError(
-        fmt::format("step {}", step),
-        fmt::format("the tensor \"{}\" is not finite at its element {}", name,
-                    *found + (first == firsts.end() ? 0 : first->second)),
-        "nothing is saved, the checkpoints from before are kept: lower the learning rate, lengthen "
-        "the warmup or clip the gradients");
+// Piece by piece: what was checked is still in the processor's cache when it is hashed.
+void HostTensors::write(const format::TensorInfo& info, format::HashedFile& file) const {
+  const std::span<const std::byte> bytes = bytes_of(tensors_.at(info.name));
+  for (std::span<const std::byte> left = bytes; !left.empty();) {
+    const auto piece = left.first(std::min(kPiece, left.size()));
+    if (refused_) check(info, bytes.size() - left.size(), piece);
+    file.write_lasting(piece);
+    left = left.subspan(piece.size());
   }
+}
+
+void HostTensors::check(const format::TensorInfo& info, std::size_t begin,
+                        std::span<const std::byte> piece) const {
+  const auto found = format::find_not_finite(info.dtype, piece, refused_->what);
+  if (!found) return;
+  const auto first = refused_->firsts.find(info.name);
+  const std::int64_t element = static_cast<std::int64_t>(begin) / format::dtype_bytes(info.dtype) +
+                               *found + (first == refused_->firsts.end() ? 0 : first->second);
+  throw core::DivergedError(
+      fmt::format("step {}", refused_->step),
+      fmt::format("the tensor \"{}\" is not finite at its element {}", info.name, element),
+      "nothing is saved, the checkpoints from before are kept: lower the learning rate, lengthen "
+      "the warmup or clip the gradients");
 }
 
 TensorSource::TensorSource(const std::filesystem::path& path, const Tensors& wanted, Types types)

@@ -41,17 +41,28 @@ class HostTensors {
   explicit HostTensors(const Tensors& tensors);
 
   std::int64_t bytes() const;
+  // Writing throws core::DivergedError naming the first tensor that holds such a value: a
+  // checkpoint of it would take the place of one that can be used. `firsts`: where those that are
+  // pieces begin.
+  void refuse(format::NotFinite what, std::int64_t step,
+              std::map<std::string, std::int64_t> firsts = {});
   // Notes `step` beside the tensors, so that a file of another step is reported.
   format::FileEntry write(core::Disk& disk, const std::filesystem::path& path,
                           std::optional<std::int64_t> step = std::nullopt) const;
 
-  // Throws core::DivergedError naming the first tensor that holds such a value: a checkpoint of it
-  // would take the place of one that can be used. `firsts`: where those that are pieces begin.
-  void refuse(format::NotFinite what, std::int64_t step,
-              const std::map<std::string, std::int64_t>& firsts = {}) const;
-
  private:
+  struct Refused {
+    format::NotFinite what;
+    std::int64_t step;
+    std::map<std::string, std::int64_t> firsts;
+  };
+  void write(const format::TensorInfo& info, format::HashedFile& file) const;
+  // Of the bytes of a tensor from its byte `begin` on.
+  void check(const format::TensorInfo& info, std::size_t begin,
+             std::span<const std::byte> piece) const;
+
   Tensors tensors_;
+  std::optional<Refused> refused_;
 };
 
 // Whether a file's tensors may be of another floating type than those that they are copied into.

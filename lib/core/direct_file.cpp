@@ -7,8 +7,10 @@
 #include <array>
 #include <cerrno>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <new>
 #include <system_error>
@@ -39,9 +41,9 @@ bool set_direct(int fd, bool is_direct) {
 
 struct DirectFile::Impl {
   Impl(std::filesystem::path path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {
-    for (Memory& block : blocks_) {
-      block.reset(static_cast<std::byte*>(std::aligned_alloc(kDirectUnit, kBlock)));
-      if (!block) throw std::bad_alloc();
+    for (Block& block : blocks_) {
+      block.memory.reset(static_cast<std::byte*>(std::aligned_alloc(kDirectUnit, kBlock)));
+      if (!block.memory) throw std::bad_alloc();
     }
     try {
       thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
@@ -50,42 +52,79 @@ struct DirectFile::Impl {
   }
 
   void write(std::span<const std::byte> bytes) {
+    end_lent();
     while (!bytes.empty()) {
       const std::size_t count = std::min(bytes.size(), kBlock - filled_);
-      std::memcpy(blocks_[filling_ % kBlocks].get() + filled_, bytes.data(), count);
+      std::memcpy(blocks_[filling_].memory.get() + filled_, bytes.data(), count);
       bytes = bytes.subspan(count);
       filled_ += count;
-      if (filled_ == kBlock) hand_over();
+      if (filled_ == kBlock) hand_over_block();
     }
+  }
+
+  void write_lasting(std::span<const std::byte> bytes) {
+    if (!lent_.empty() && lent_.data() + lent_.size() == bytes.data()) {
+      lent_ = {lent_.data(), lent_.size() + bytes.size()};
+    } else {
+      end_lent();
+      const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % kDirectUnit == 0 &&
+                              filled_ % kDirectUnit == 0;
+      if (!is_aligned) return write(bytes);
+      if (filled_ > 0) hand_over_block();
+      lent_ = bytes;
+    }
+    while (lent_.size() >= kBlock) hand_over_lent(kBlock);
   }
 
   // What is left is no whole block: its last bytes go through the cache.
   void sync() {
-    wait_until_written(filling_);
-    write_out(blocks_[filling_ % kBlocks].get(), std::exchange(filled_, 0));
+    end_lent();
+    wait_until_written(handed_over_);
+    write_out({blocks_[filling_].memory.get(), std::exchange(filled_, 0)});
     throw_fault();
     if (::fsync(fd_.get()) != 0) throw_disk_fault(path_, "sync", errno);
   }
 
-  // The full block is the thread's, and the next one that it has written is filled.
-  void hand_over() {
-    if (!thread_.joinable()) {
-      write_out(blocks_[filling_ % kBlocks].get(), std::exchange(filled_, 0));
-      return throw_fault();
+  // The block is the thread's, and the next one that it has written is filled.
+  void hand_over_block() {
+    Block& block = blocks_[filling_];
+    hand_over({block.memory.get(), std::exchange(filled_, 0)});
+    block.part = handed_over_;
+    filling_ = (filling_ + 1) % kBlocks;
+    wait_until_written(blocks_[filling_].part);
+  }
+
+  void hand_over_lent(std::size_t count) {
+    hand_over(lent_.first(count));
+    lent_ = lent_.subspan(count);
+  }
+
+  // Of lent memory whole pages are written, the rest is copied.
+  void end_lent() {
+    if (lent_.empty()) return;
+    if (const std::size_t whole = lent_.size() / kDirectUnit * kDirectUnit) hand_over_lent(whole);
+    std::copy(lent_.begin(), lent_.end(), blocks_[filling_].memory.get());
+    filled_ = std::exchange(lent_, {}).size();
+  }
+
+  void hand_over(std::span<const std::byte> part) {
+    ++handed_over_;
+    if (thread_.joinable()) {
+      {
+        const std::lock_guard lock(mutex_);
+        parts_.push_back(part);
+      }
+      changed_.notify_all();
+    } else {
+      write_out(part);
+      ++written_;
     }
-    {
-      const std::lock_guard lock(mutex_);
-      ++filling_;
-    }
-    changed_.notify_all();
-    filled_ = 0;
-    if (filling_ >= kBlocks) wait_until_written(filling_ - kBlocks + 1);
     throw_fault();
   }
 
-  void wait_until_written(std::size_t count) {
+  void wait_until_written(std::size_t parts) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return written_ >= count || fault_ != 0; });
+    changed_.wait(lock, [&] { return written_ >= parts || fault_ != 0; });
     lock.unlock();
     throw_fault();
   }
@@ -97,24 +136,24 @@ struct DirectFile::Impl {
 
   void run(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    while (changed_.wait(lock, stop, [this] { return written_ < filling_; }) && fault_ == 0) {
-      const std::byte* const block = blocks_[written_ % kBlocks].get();
+    while (changed_.wait(lock, stop, [this] { return !parts_.empty(); }) && fault_ == 0) {
+      const std::span<const std::byte> part = parts_.front();
+      parts_.pop_front();
       lock.unlock();
-      write_out(block, kBlock);
+      write_out(part);
       lock.lock();
       ++written_;
       changed_.notify_all();
     }
   }
 
-  // `count` bytes behind those before, past the cache as far as they fill whole pages.
-  void write_out(const std::byte* bytes, std::size_t count) {
-    for (std::size_t done = 0; done < count;) {
-      const std::size_t left = count - done;
-      const std::size_t whole = left / kDirectUnit * kDirectUnit;
+  // Behind what was written before, past the cache as far as it fills whole pages.
+  void write_out(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const std::size_t whole = bytes.size() / kDirectUnit * kDirectUnit;
       if (is_direct_ && whole == 0 && !end_direct()) return;
-      const std::size_t now = is_direct_ ? whole : left;
-      const ssize_t written = ::pwrite(fd_.get(), bytes + done, now, place_);
+      const std::size_t now = is_direct_ ? whole : bytes.size();
+      const ssize_t written = ::pwrite(fd_.get(), bytes.data(), now, place_);
       if (written < 0 && errno == EINTR) continue;
       // Pages of this file system are larger, or it only seemed to be able.
       if (written < 0 && is_direct_ && (errno == EINVAL || errno == EOPNOTSUPP)) {
@@ -129,7 +168,7 @@ struct DirectFile::Impl {
         progress = progress / kDirectUnit * kDirectUnit;
         if (progress == 0 && !end_direct()) return;
       }
-      done += progress;
+      bytes = bytes.subspan(progress);
       place_ += static_cast<off_t>(progress);
     }
   }
@@ -150,20 +189,31 @@ struct DirectFile::Impl {
     changed_.notify_all();
   }
 
+  // Filled by the caller, a part of the file when it is handed over.
+  struct Block {
+    Memory memory;
+    std::size_t part = 0;  // its number, from 1, when it was handed over last
+  };
+
   std::filesystem::path path_;
   Descriptor fd_;
-  std::array<Memory, kBlocks> blocks_;
-  std::size_t filled_ = 0;  // bytes of the block that is filled
 
-  // Only who writes uses these: the thread, or sync() when the thread has nothing to do.
+  // The caller's.
+  std::array<Block, kBlocks> blocks_;
+  std::size_t filling_ = 0;          // the number of the block that is filled
+  std::size_t filled_ = 0;           // bytes of it
+  std::span<const std::byte> lent_;  // behind them, not handed over yet
+  std::size_t handed_over_ = 0;      // parts
+
+  // Only who writes uses these: the thread, or the caller when the thread has nothing to do.
   bool is_direct_ = true;
   off_t place_ = 0;
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::size_t filling_ = 0;  // the number of the block that is filled; those before are full
-  std::size_t written_ = 0;  // blocks
-  int fault_ = 0;            // errno
+  std::deque<std::span<const std::byte>> parts_;  // of the file, one behind the other; pages
+  std::size_t written_ = 0;                       // parts
+  int fault_ = 0;                                 // errno
   std::jthread thread_;
 };
 
@@ -173,6 +223,7 @@ DirectFile::DirectFile(std::filesystem::path path, Descriptor fd)
     : impl_(std::make_unique<Impl>(std::move(path), std::move(fd))) {}
 DirectFile::~DirectFile() = default;
 void DirectFile::write(std::span<const std::byte> bytes) { impl_->write(bytes); }
+void DirectFile::write_lasting(std::span<const std::byte> bytes) { impl_->write_lasting(bytes); }
 void DirectFile::sync() { impl_->sync(); }
 
 }  // namespace scaletrain::core

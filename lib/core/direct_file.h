@@ -20,8 +20,11 @@ class DirectFile {
   DirectFile(std::filesystem::path path, Descriptor fd);
   ~DirectFile();
 
-  // Both throw core::StorageError of what an earlier write has failed with, too.
+  // All throw core::StorageError of what an earlier write has failed with, too.
   void write(std::span<const std::byte> bytes);
+  // Bytes that stay until sync() returns or the file is closed: not copied where they begin at a
+  // page of memory and of the file, or go on where the last ones ended.
+  void write_lasting(std::span<const std::byte> bytes);
   void sync();  // fsync
 
  private:

@@ -50,6 +50,7 @@ class LargeFile : public DiskFile {
   LargeFile(fs::path path, Descriptor fd) : file_(std::move(path), std::move(fd)) {}
 
   void write(std::span<const std::byte> bytes) override { file_.write(bytes); }
+  void write_lasting(std::span<const std::byte> bytes) override { file_.write_lasting(bytes); }
   void sync() override { file_.sync(); }
 
  private:

@@ -12,6 +12,10 @@ class WatchedFile : public DiskFile {
     watch_();
     file_->write(bytes);
   }
+  void write_lasting(std::span<const std::byte> bytes) override {
+    watch_();
+    file_->write_lasting(bytes);
+  }
   void sync() override {
     watch_();
     file_->sync();

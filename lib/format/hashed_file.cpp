@@ -47,6 +47,11 @@ void HashedFile::write(std::span<const std::byte> bytes) {
   }
 }
 
+void HashedFile::write_lasting(std::span<const std::byte> bytes) {
+  summer_.update(bytes);
+  file_->write_lasting(bytes);
+}
+
 FileEntry HashedFile::finish() {
   file_->sync();
   return summer_.finish();

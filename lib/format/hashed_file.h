@@ -46,6 +46,7 @@ class HashedFile {
              Sum kind = Sum::kXxh3);
 
   void write(std::span<const std::byte> bytes);
+  void write_lasting(std::span<const std::byte> bytes);  // core::DiskFile's
 
   // Syncs; nothing may be written afterwards.
   FileEntry finish();

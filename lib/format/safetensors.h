@@ -25,9 +25,12 @@ struct TensorBytes {
   std::span<const std::byte> bytes;
 };
 
-// Writes `metadata` as __metadata__, then the tensors: those with the largest elements first, and
-// by name among equals, so that each begins at a multiple of its element; the first at a multiple
-// of 8. Syncs. Returns size and checksum, computed while writing.
+// The order of tensors in a file: those with the largest elements first, and by name among equals,
+// so that each begins at a multiple of its element.
+bool comes_before(const TensorInfo& one, const TensorInfo& other);
+
+// Writes `metadata` as __metadata__, then the tensors in that order, the first at a multiple of
+// 8, in a file of 1 MiB and more of 4096. Syncs. Returns size and checksum, computed while writing.
 FileEntry write_safetensors(core::Disk& disk, const std::filesystem::path& path,
                             std::vector<TensorBytes> tensors,
                             const std::map<std::string, std::string>& metadata);

@@ -10,6 +10,10 @@
 namespace scaletrain::format {
 namespace {
 
+// Of a large file the first tensor begins at a page: memory that does is written as it lies there.
+constexpr std::size_t kPage = 4096;
+constexpr std::int64_t kLarge = 1 << 20;
+
 // Text as a JSON string.
 std::string json_text(const std::string& text) { return nlohmann::json(text).dump(); }
 
@@ -37,20 +41,24 @@ std::string make_header(const std::vector<TensorInfo>& tensors,
     position = end;
   }
   header += '}';
-  header.append((8 - header.size() % 8) % 8, ' ');
+  const std::size_t unit = position < kLarge ? sizeof(std::uint64_t) : kPage;
+  const std::size_t begin = sizeof(std::uint64_t) + header.size();
+  header.append((unit - begin % unit) % unit, ' ');
   return header;
 }
 
 }  // namespace
 
+bool comes_before(const TensorInfo& one, const TensorInfo& other) {
+  const std::int64_t bytes = dtype_bytes(one.dtype), other_bytes = dtype_bytes(other.dtype);
+  return bytes != other_bytes ? bytes > other_bytes : one.name < other.name;
+}
+
 FileEntry write_safetensors(
     core::Disk& disk, const std::filesystem::path& path, std::vector<TensorInfo> tensors,
     const std::map<std::string, std::string>& metadata,
     const std::function<void(const TensorInfo& tensor, HashedFile& file)>& write_bytes) {
-  std::sort(tensors.begin(), tensors.end(), [](const TensorInfo& a, const TensorInfo& b) {
-    const std::int64_t a_bytes = dtype_bytes(a.dtype), b_bytes = dtype_bytes(b.dtype);
-    return a_bytes != b_bytes ? a_bytes > b_bytes : a.name < b.name;
-  });
+  std::sort(tensors.begin(), tensors.end(), comes_before);
   std::size_t data_bytes = 0;
   for (const TensorInfo& tensor : tensors) {
     check(tensor);
@@ -80,9 +88,10 @@ FileEntry write_safetensors(core::Disk& disk, const std::filesystem::path& path,
                          .begin = 0,
                          .end = std::ssize(tensor.bytes)});
   }
-  return write_safetensors(
-      disk, path, std::move(described), metadata,
-      [&](const TensorInfo& tensor, HashedFile& file) { file.write(bytes.at(tensor.name)); });
+  return write_safetensors(disk, path, std::move(described), metadata,
+                           [&](const TensorInfo& tensor, HashedFile& file) {
+                             file.write_lasting(bytes.at(tensor.name));
+                           });
 }
 
 }  // namespace scaletrain::format

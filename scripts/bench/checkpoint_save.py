@@ -2,8 +2,8 @@
 
     python scripts/bench/checkpoint_save.py [--bytes 1e9] [--tensors 161] [--rounds 3] [--folder F]
 
-Ours: until it is durable (hashed, synced, published), that training waits for one that is written
-beside it, and until one is loaded; kept_rate is the rate at which a thread computes beside a write.
+Ours: until it is durable (copied, hashed, synced, published), that of it training waits, and until one
+is loaded, of what the disk has and of what is in memory; kept_rate is the rate at which a thread computes beside a write.
 Peers: torch.save and safetensors' save_file, each followed by fsync, safetensors' load_file with
 copies to a model's tensors, and a plain writer of one file.
 """
@@ -47,12 +47,14 @@ def main():
     save, peer = median("ours", "save_s"), median("peer", "save_s")
     raw, safe = median("ours", "raw_s"), median("peer", "safetensors_s")
     compare.report(f"{what}, durable", ours=save, peer=peer, ratio=peer / save, safetensors=safe,
-                   ratio_safetensors=safe / save, raw=raw, ratio_raw=raw / save)
+                   ratio_safetensors=safe / save, raw=raw, ratio_raw=raw / save,
+                   remove=median("ours", "remove_s"))
     stall = median("ours", "stall_s")
     compare.report(f"{what}, training waits", ours=stall, peer=peer, ratio=peer / stall,
                    kept_rate=median("ours", "kept_rate"))
-    load, peer_load = median("ours", "load_s"), median("peer", "load_s")
-    compare.report(f"{what}, loaded", ours=load, peer=peer_load, ratio=peer_load / load)
+    for key, how in ("cold_load_s", "loaded from the disk"), ("load_s", "loaded from memory"):
+        load, peer_load = median("ours", key), median("peer", key)
+        compare.report(f"{what}, {how}", ours=load, peer=peer_load, ratio=peer_load / load)
 
 
 if __name__ == "__main__":

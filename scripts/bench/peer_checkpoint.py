@@ -3,7 +3,7 @@
     python scripts/bench/peer_checkpoint.py FOLDER BYTES TENSORS ROUNDS
 
 torch.save followed by fsync, safetensors.torch.save_file followed by fsync, and load_file with copies
-of its tensors, which are mapped, to those of a model.
+of its tensors, which are mapped, to those of a model: of what the disk has, and of what is in memory.
 """
 import json
 import os
@@ -45,11 +45,17 @@ def main():
         for name, tensor in safetensors.torch.load_file(path).items():
             state[name].copy_(tensor)
 
-    times = {"save_s": [], "safetensors_s": [], "load_s": []}
+    def forget():
+        with open(path, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+    times = {"save_s": [], "safetensors_s": [], "cold_load_s": [], "load_s": []}
     for _ in range(rounds + 1):
         times["save_s"].append(seconds(save))
         path.unlink()
         times["safetensors_s"].append(seconds(save_safe))
+        forget()
+        times["cold_load_s"].append(seconds(load))
         times["load_s"].append(seconds(load))
         path.unlink()
     print(json.dumps({name: statistics.median(values[1:]) for name, values in times.items()}))

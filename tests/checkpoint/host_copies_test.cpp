@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <cstdint>
+
 using namespace scaletrain::checkpoint;  // NOLINT(google-build-using-namespace)
 
 namespace {
@@ -49,16 +51,37 @@ TEST_CASE("a copy holds what stood when it was taken, in the layout that it had"
   CHECK(copied.recipe == "{}");
 }
 
-TEST_CASE("the next copy takes the memory of the one before where that fits") {
+TEST_CASE("the next copy takes the memory of the one before where all of it fits") {
   HostCopies copies;
-  copies.take(contents_of({{"a", at::zeros({4})}, {"b", at::zeros({4})}, {"c", at::zeros({4})}}));
+  copies.take(contents_of({{"a", at::zeros({4})}, {"b", at::zeros({5})}}));
   const void* const a = copies.contents().model.at("a").const_data_ptr();
   copies.take(contents_of({{"a", at::ones({4})}, {"b", at::ones({5})}}));
-  const Contents& copied = copies.contents();
-  CHECK(copied.model.size() == 2);
-  CHECK(copied.model.at("a").const_data_ptr() == a);
-  CHECK(at::equal(copied.model.at("a"), at::ones({4})));
-  CHECK(at::equal(copied.model.at("b"), at::ones({5})));
-  copies.take(contents_of({{"a", at::ones({4}, at::kDouble)}}));
-  CHECK((copies.contents().model.at("a").scalar_type() == at::kDouble));
+  CHECK(copies.contents().model.at("a").const_data_ptr() == a);
+  for (const Tensors& other :
+       {Tensors{{"a", at::ones({4})}}, Tensors{{"a", at::ones({4})}, {"c", at::ones({5})}},
+        Tensors{{"a", at::ones({4}, at::kDouble)}}, Tensors{{"a", at::ones({2, 2})}},
+        Tensors{{"a", at::ones({2, 2}).t()}}, Tensors{}}) {
+    copies.take(contents_of(other));
+    const Contents& copied = copies.contents();
+    REQUIRE(copied.model.size() == other.size());
+    for (const auto& [name, tensor] : other) {
+      CHECK(copied.model.at(name).scalar_type() == tensor.scalar_type());
+      CHECK(copied.model.at(name).strides() == tensor.strides());
+      CHECK(at::equal(copied.model.at(name), tensor));
+    }
+  }
+}
+
+TEST_CASE("copies lie one behind the other as in their file, from a page on") {
+  const Tensors tensors{{"a", at::ones({3}, at::kByte)},
+                        {"b", at::ones({})},
+                        {"c", at::ones({5}, at::kDouble)},
+                        {"d", at::ones({0, 7})}};
+  HostCopies copies;
+  copies.take(contents_of(tensors));
+  const Tensors& copied = copies.contents().model;
+  const auto begin = reinterpret_cast<std::uintptr_t>(copied.at("c").const_data_ptr());
+  CHECK(begin % 4096 == 0);
+  CHECK((reinterpret_cast<std::uintptr_t>(copied.at("b").const_data_ptr()) == begin + 40));
+  CHECK((reinterpret_cast<std::uintptr_t>(copied.at("a").const_data_ptr()) == begin + 44));
 }

@@ -1,11 +1,13 @@
 // What a checkpoint costs, for scripts/bench/checkpoint_save.py:
 //   save_loop FOLDER BYTES TENSORS ROUNDS
 // Saves BYTES of fp32 in TENSORS tensors. Prints JSON, medians in seconds: until a checkpoint is
-// durable (save_s), that training waits for one written beside it (stall_s), and that as many bytes
-// take a plain writer of one file with fsync (raw_s) and this one's reader (load_s). kept_rate is
-// that of a thread that computes beside a write, as a share of its rate without one.
+// durable (save_s), that of it training waits (stall_s), that the one before takes to be removed
+// (remove_s), that a plain writer of one file with fsync takes for the same bytes (raw_s), and that
+// this one's reader takes of what the disk has (cold_load_s) and of what is in memory (load_s).
+// kept_rate is that of a thread that computes beside a write, as a share of its rate without one.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,13 +15,17 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/saver.h"
 #include "lib/core/clock.h"
+#include "lib/core/descriptor.h"
 #include "lib/core/disk.h"
 
 namespace scaletrain {
@@ -28,7 +34,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kFloat = 4;
-constexpr std::size_t kPiece = std::size_t{1} << 20;
 
 double seconds_of(const std::function<void()>& call) {
   const core::SteadyTime begin = core::now();
@@ -53,16 +58,19 @@ checkpoint::Contents make_contents(std::int64_t bytes, std::int64_t tensors) {
 
 void write_raw(const fs::path& path, const checkpoint::Contents& contents, std::int64_t bytes) {
   const auto file = core::system_disk().create(path, bytes);
-  const at::Tensor& first = contents.model.begin()->second;
-  const auto block = std::as_bytes(
-      std::span(first.const_data_ptr<float>(), static_cast<std::size_t>(first.numel())));
-  const auto piece = block.first(std::min(kPiece, block.size()));
-  for (std::int64_t left = bytes; left > 0;) {
-    const auto now = piece.first(std::min(piece.size(), static_cast<std::size_t>(left)));
-    file->write(now);
-    left -= std::ssize(now);
+  for (const auto& [name, tensor] : contents.model) {
+    file->write(std::as_bytes(
+        std::span(tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel()))));
   }
   file->sync();
+}
+
+// Takes the files of a folder out of the page cache.
+void forget(const fs::path& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const core::Descriptor fd(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
+    ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
+  }
 }
 
 // Products of matrices a second of this thread, until `is_done` or for the seconds given.
@@ -82,29 +90,37 @@ void measure(const fs::path& folder, std::int64_t bytes, std::int64_t tensors, i
   at::set_num_threads(1);
   checkpoint::Contents contents = make_contents(bytes, tensors);
   checkpoint::Contents loaded = make_contents(bytes, tensors);
-  core::Disk& disk = core::system_disk();
-  std::vector<double> save_s, stall_s, raw_s, load_s, kept_rate;
-  checkpoint::Saver saver(disk, {.run = folder / "beside", .retention = {.last = 1}});
+  checkpoint::Saver saver(core::system_disk(),
+                          {.run = folder / "beside", .retention = {.last = 1}});
+  std::map<std::string, std::vector<double>> found;
   for (int i = 0; i <= rounds; ++i) {
-    contents.state.step = i;
-    fs::path path;
-    save_s.push_back(
-        seconds_of([&] { path = checkpoint::save(disk, folder / "run", contents, {.last = 1}); }));
-    load_s.push_back(seconds_of([&] { checkpoint::load(path, loaded); }));
-    raw_s.push_back(seconds_of([&] { write_raw(folder / "raw", contents, bytes); }));
-    fs::remove(folder / "raw");
+    contents.state.step = 2 * i;
+    const core::SteadyTime begin = core::now();
     saver.save(contents);
-    std::optional<checkpoint::Saved> saved;
-    const double beside = products_a_second(60, [&] { return (saved = saver.next()).has_value(); });
-    stall_s.push_back(saved->stall_s);
-    kept_rate.push_back(beside / products_a_second(0.5, [] { return false; }));
+    saver.finish();
+    const checkpoint::Saved saved = saver.next().value();
+    found["save_s"].push_back(saved.stall_s + saved.write_s);
+    found["remove_s"].push_back(core::seconds_since(begin) - saved.stall_s - saved.write_s);
+    const auto load = [&] { checkpoint::load(saved.path, loaded); };
+    forget(saved.path);
+    found["cold_load_s"].push_back(seconds_of(load));
+    found["load_s"].push_back(seconds_of(load));
+    found["raw_s"].push_back(seconds_of([&] { write_raw(folder / "raw", contents, bytes); }));
+    fs::remove(folder / "raw");
+
+    ++contents.state.step;
+    saver.save(contents);
+    std::optional<checkpoint::Saved> beside;
+    const double rate = products_a_second(60, [&] { return (beside = saver.next()).has_value(); });
+    found["stall_s"].push_back(beside->stall_s);
+    found["kept_rate"].push_back(rate / products_a_second(0.5, [] { return false; }));
   }
-  for (std::vector<double>* const times : {&save_s, &stall_s, &raw_s, &load_s, &kept_rate}) {
-    times->erase(times->begin());  // memory and files are touched for the first time
+  nlohmann::json medians;
+  for (auto& [name, values] : found) {
+    values.erase(values.begin());  // memory and files are touched for the first time
+    medians[name] = median(values);
   }
-  fmt::print(
-      "{{\"save_s\": {}, \"stall_s\": {}, \"raw_s\": {}, \"load_s\": {}, \"kept_rate\": {}}}\n",
-      median(save_s), median(stall_s), median(raw_s), median(load_s), median(kept_rate));
+  fmt::print("{}\n", medians.dump());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,6 +70,50 @@ TEST_CASE("a file holds what was written, whatever its size and the sizes of the
       }
       file->sync();
       CHECK(has(path, bytes));
+    }
+  }
+}
+
+TEST_CASE("memory that is lent is written in its place among what is copied, wherever it lies") {
+  Folder folder;
+  if (!folder.can_write_past_the_cache()) return;
+  constexpr std::size_t kPage = 4096;
+  struct Row {
+    std::size_t header, begin;  // bytes that are copied first, and where the memory begins
+  };
+  for (const Row& row : {Row{0, 0}, Row{kPage, 0}, Row{kPage, 8}, Row{100, 0}, Row{5 * kMb, 0}}) {
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{1}, kPage, 4 * kMb + 5000, 9 * kMb}) {
+      for (const std::size_t piece : {std::size_t{3000}, 512 * std::size_t{1024}, 32 * kMb}) {
+        CAPTURE(row.header);
+        CAPTURE(row.begin);
+        CAPTURE(size);
+        CAPTURE(piece);
+        std::vector<std::byte> expected = make_bytes(row.header);
+        std::vector<std::byte> memory(size + row.begin + kPage);
+        const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+        const auto lent =
+            std::span(memory).subspan((kPage - address % kPage) % kPage + row.begin, size);
+        const std::vector<std::byte> bytes = make_bytes(size);
+        std::ranges::copy(bytes, lent.begin());
+        const std::vector<std::byte> more = make_bytes(700);
+
+        const auto path = folder.path / "file";
+        const auto file = create(path);
+        file->write(expected);
+        for (std::span<const std::byte> left = lent; !left.empty();) {
+          const auto now = left.first(std::min(piece, left.size()));
+          file->write_lasting(now);
+          left = left.subspan(now.size());
+        }
+        file->write(more);
+        file->write_lasting(lent.first(size / 2));
+        file->sync();
+        expected.insert(expected.end(), bytes.begin(), bytes.end());
+        expected.insert(expected.end(), more.begin(), more.end());
+        expected.insert(expected.end(), lent.begin(), lent.begin() + std::ssize(lent) / 2);
+        CHECK(has(path, expected));
+      }
     }
   }
 }
