@@ -65,8 +65,8 @@ TEST_CASE("the next copy takes the memory of the one before where all of it fits
     const Contents& copied = copies.contents();
     REQUIRE(copied.model.size() == other.size());
     for (const auto& [name, tensor] : other) {
-      CHECK(copied.model.at(name).scalar_type() == tensor.scalar_type());
-      CHECK(copied.model.at(name).strides() == tensor.strides());
+      CHECK((copied.model.at(name).scalar_type() == tensor.scalar_type()));
+      CHECK((copied.model.at(name).strides() == tensor.strides()));
       CHECK(at::equal(copied.model.at(name), tensor));
     }
   }

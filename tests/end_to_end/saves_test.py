@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -75,20 +76,28 @@ class SavesTest(support.RunTestCase):
                       self.run_scaletrain("checkpoint", "ls", run).stdout)
 
     def test_killed_at_any_system_call_of_its_saves_a_run_goes_on_to_the_same_bits(self):
-        """SIGKILL at the N-th call of any process and thread, N sweeping until none is reached."""
+        self.sweep(ranks=1, every=6)
+
+    def test_killed_at_any_system_call_of_saves_in_pieces_a_run_goes_on_to_the_same_bits(self):
+        self.sweep(ranks=4, every=9)
+
+    def sweep(self, ranks, every):
+        """SIGKILL at the N-th call of any process and thread, N sweeping until none is reached: each
+        N in the long form."""
         # 18 MB of weights: files that are written past the page cache.
-        changes = {"data": self.data(), "steps": 6,
+        changes = {"data": self.data(), "steps": 6, "batch": {"global": 16, "per_device": 4},
                    "model": {"name": "mlp", "num_classes": 10, "hidden": 6000, "layers": 1},
-                   "checkpoint": {"every": {"steps": 2}, "keep_last": 1}}
-        self.run_scaletrain("launch", "--nproc", 1, self.recipe("alone", **changes))
+                   "checkpoint": {"every": {"steps": 2}, "keep_last": 1,
+                                  "writers": "all" if ranks > 1 else "rank_0"}}
+        self.run_scaletrain("launch", "--nproc", ranks, self.recipe("alone", **changes))
         digest = support.inspect(self.folder / "alone")["model_digest"]
         calls = "fsync,rename,mkdir,symlink,unlink,unlinkat,rmdir,fallocate,pwrite64"
         killed = 0
-        for number in range(1, 1000, 1 if support.LONG else 6):
+        for number in range(1, 1000, 1 if support.LONG else every):
             path = self.recipe(f"run{number}", **changes)
             command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={calls}",
                        "-e", f"inject={calls}:signal=KILL:when={number}",
-                       str(support.SCALETRAIN), "launch", "--nproc", "1", str(path)]
+                       str(support.SCALETRAIN), "launch", "--nproc", str(ranks), str(path)]
             result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True,
                                     timeout=support.TIMEOUT_S)
             run = self.folder / f"run{number}"
@@ -100,12 +109,13 @@ class SavesTest(support.RunTestCase):
                 self.assertGreaterEqual(max(steps_of(run)), step)
             if (run / "checkpoints").exists() and steps_of(run):
                 self.run_scaletrain("checkpoint", "verify", run)
-            self.run_scaletrain("launch", "--nproc", 1, "--resume", "auto", path)
+            self.run_scaletrain("launch", "--nproc", ranks, "--resume", "auto", path)
             self.assertEqual(digest, support.inspect(run)["model_digest"], number)
+            shutil.rmtree(run)
             if result.returncode == 0:
                 break
             killed += 1
-        print(f"killed at {killed} calls")
+        print(f"{ranks} ranks killed at {killed} calls")
         self.assertEqual(0, result.returncode, "some call was still reached")
         self.assertGreater(killed, 2)
 
