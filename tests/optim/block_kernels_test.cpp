@@ -49,35 +49,6 @@ void check_same(const Coded& coded, const at::Tensor& values, bool has_signs) {
   CHECK((at::equal(coded.scales, expected.scales)));
 }
 
-TEST_CASE("a kernel's codes are those of BlockCodes, of whole blocks and of parts") {
-  if (!core::has_avx2()) return;
-  for (const std::int64_t count : {256, 255, 100, 7, 1}) {
-    CAPTURE(count);
-    const at::Tensor gradients = wide(count);
-    const Averages averages = kernel_codes(gradients);
-    check_same(averages.average, gradients, true);
-    check_same(averages.squares, gradients * gradients, false);
-  }
-}
-
-TEST_CASE("what lies between two values becomes the nearer one, in every decade") {
-  if (!core::has_avx2()) return;
-  for (const double side : {0.999, 1.001}) {
-    for (const double sign : {1.0, -1.0}) {
-      const std::vector<float> sorted = code_values(true);
-      const at::Tensor sizes = at::tensor(std::vector<float>(sorted.begin() + 127, sorted.end()));
-      const at::Tensor between = (sizes.slice(0, 0, -1) + sizes.slice(0, 1)) / 2 * side;
-      const at::Tensor values = at::cat({at::tensor({1.0F}), between * sign});
-      check_same(kernel_codes(values).average, values, true);
-    }
-    const std::vector<float> sorted = code_values(false);
-    const at::Tensor sizes = at::tensor(sorted);
-    const at::Tensor between = (sizes.slice(0, 0, -1) + sizes.slice(0, 1)) / 2 * side;
-    const at::Tensor gradients = at::cat({at::tensor({1.0F}), between.sqrt()});
-    check_same(kernel_codes(gradients).squares, gradients * gradients, false);
-  }
-}
-
 // A block's memory before a step: any codes, and numbers of many sizes.
 struct Memory {
   at::Tensor parameter, gradient, average, squares, scales;
@@ -138,6 +109,58 @@ TEST_CASE("AVX-512 and AVX2 give the same bits, of whole blocks and of parts") {
   for (const std::int64_t count : {256, 255, 100, 17, 1}) {
     CAPTURE(count);
     check_instruction_sets(count, {});
+  }
+}
+
+TEST_CASE("a part of a block has nothing of the block before it") {
+  if (!core::has_avx2()) return;
+  const AdamWNumbers adamw{
+      .beta1 = 0.9F, .beta2 = 0.999F, .eps = 1e-8F, .keep = 0.99F, .rate = 0.1F, .correction = 3};
+  const LionNumbers lion{.beta1 = 0.9F, .beta2 = 0.99F, .keep = 0.99F, .rate = 0.1F};
+  // What a step leaves on the stack is the next one's that follows at once.
+  const auto part_after = [&](float scale) {
+    const Memory before(256);
+    Memory part(3);
+    before.scales.fill_(scale);
+    const BlockStep whole = before.step(), step = part.step();
+    const CodedBlock of_before = before.block(before.average, 0);
+    const CodedBlock squares_before = before.block(before.squares, 1);
+    const CodedBlock average = part.block(part.average, 0), squares = part.block(part.squares, 1);
+    avx2_adamw_block(adamw, whole, of_before, squares_before);
+    avx2_adamw_block(adamw, step, average, squares);
+    avx2_lion_block(lion, whole, of_before);
+    avx2_lion_block(lion, step, average);
+    return part;
+  };
+  check_same_bits(part_after(1e6F), part_after(0));
+}
+
+TEST_CASE("a kernel's codes are those of BlockCodes, of whole blocks and of parts") {
+  if (!core::has_avx2()) return;
+  for (const std::int64_t count : {256, 255, 100, 7, 1}) {
+    CAPTURE(count);
+    const at::Tensor gradients = wide(count);
+    const Averages averages = kernel_codes(gradients);
+    check_same(averages.average, gradients, true);
+    check_same(averages.squares, gradients * gradients, false);
+  }
+}
+
+TEST_CASE("what lies between two values becomes the nearer one, in every decade") {
+  if (!core::has_avx2()) return;
+  for (const double side : {0.999, 1.001}) {
+    for (const double sign : {1.0, -1.0}) {
+      const std::vector<float> sorted = code_values(true);
+      const at::Tensor sizes = at::tensor(std::vector<float>(sorted.begin() + 127, sorted.end()));
+      const at::Tensor between = (sizes.slice(0, 0, -1) + sizes.slice(0, 1)) / 2 * side;
+      const at::Tensor values = at::cat({at::tensor({1.0F}), between * sign});
+      check_same(kernel_codes(values).average, values, true);
+    }
+    const std::vector<float> sorted = code_values(false);
+    const at::Tensor sizes = at::tensor(sorted);
+    const at::Tensor between = (sizes.slice(0, 0, -1) + sizes.slice(0, 1)) / 2 * side;
+    const at::Tensor gradients = at::cat({at::tensor({1.0F}), between.sqrt()});
+    check_same(kernel_codes(gradients).squares, gradients * gradients, false);
   }
 }
 
