@@ -99,7 +99,7 @@ class CheckpointPieces(unittest.TestCase):
         numpy.testing.assert_array_equal(WEIGHT, tensors["w"])
         numpy.testing.assert_array_equal(BIAS, tensors["b"])
         again = json.loads(self.printed("inspect", joined, "--json"))
-        self.assertEqual(1, again["format"])
+        self.assertEqual(2, again["format"])
         self.assertEqual(shown["model_digest"], again["model_digest"])
         self.assertEqual(["classes.json", "model.safetensors", "optimizer.safetensors",
                           "recipe.json", "state.json"], [file["name"] for file in again["files"]])
