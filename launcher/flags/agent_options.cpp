@@ -20,17 +20,19 @@ constexpr milliseconds kSlowestBeat{1000};
 }  // namespace
 
 void add_agent_flags(CLI::App& command, AgentOptions& options) {
-  command.add_option("--join-timeout", options.join_timeout,
-                     "several nodes: how long to wait until enough are there (default 10m)");
-  command.add_option("--last-call", options.last_call,
-                     "--nnodes MIN:MAX: how long to wait for more than MIN (default 30s)");
-  command.add_option("--heartbeat-timeout", options.heartbeat_timeout,
-                     "several nodes: a node is lost after so long without a sign of life "
-                     "(default 10s)");
-  command.add_option("--restart-delay", options.restart_delay,
-                     "wait between quick failures, doubled with each up to 60s (default 1s)");
-  command.add_option("--restarts-per-hour", options.restarts_per_hour,
-                     "most restarts in any hour, 0: no limit (default 0)");
+  const auto add = [&](const char* name, std::string& value, const char* help) {
+    command.add_option(name, value, help)->take_last();
+  };
+  add("--join-timeout", options.join_timeout,
+      "several nodes: how long to wait until enough are there (default 10m)");
+  add("--last-call", options.last_call,
+      "--nnodes MIN:MAX: how long to wait for more than MIN (default 30s)");
+  add("--heartbeat-timeout", options.heartbeat_timeout,
+      "several nodes: a node is lost after so long without a sign of life (default 10s)");
+  add("--restart-delay", options.restart_delay,
+      "wait between quick failures, doubled with each up to 60s (default 1s)");
+  add("--restarts-per-hour", options.restarts_per_hour,
+      "most restarts in any hour, 0: no limit (default 0)");
 }
 
 AgentTiming agent_timing(const AgentOptions& options) {

@@ -36,23 +36,33 @@ void add_launch_flags(CLI::App& command, LaunchOptions& options) {
       "KEY=VALUE,...: time limits where several nodes meet: join_timeout=600");
   add(command, "--local-addr,--local_addr", options.local_addr, "PET_LOCAL_ADDR",
       "c10d: address of this node for the others, and MASTER_ADDR where it leads (default: found)");
-  command.add_option("--numa-binding,--numa_binding", options.numa_binding,
-                     "bind each worker to the CPUs near its GPU: node, socket, exclusive, "
-                     "core-complex");
+  command
+      .add_option("--numa-binding,--numa_binding", options.numa_binding,
+                  "bind each worker to the CPUs near its GPU: node, socket, exclusive, "
+                  "core-complex")
+      ->take_last();
   add_supervision_flags(command, options);
 }
 
 void add_supervision_flags(CLI::App& command, LaunchOptions& options) {
   add(command, "--max-restarts,--max_restarts", options.max_restarts, "PET_MAX_RESTARTS",
       "how often all workers are started again after a failure");
-  command.add_option("--grace", options.grace,
-                     "time between asking workers to stop and killing them: 500ms, 10s, 5m");
-  command.add_option("--hang-timeout", options.hang_timeout,
-                     "how long a worker may stand still, 0s for ever (default 10m; programs 0s)");
+  command
+      .add_option("--grace", options.grace,
+                  "time between asking workers to stop and killing them: 500ms, 10s, 5m")
+      ->take_last();
+  command
+      .add_option("--hang-timeout", options.hang_timeout,
+                  "how long a worker may stand still, 0s for ever (default 10m; programs 0s, and a "
+                  "program beats by writing to the file that SCALETRAIN_BEAT_FILE names)")
+      ->take_last();
   add_agent_flags(command, options.agents);
 }
 
 void add_program_flags(CLI::App& command, LaunchOptions& options) {
+  command.add_flag(
+      "--beat-from-start", options.beat_from_start,
+      "programs: --hang-timeout counts from a worker's start, not from its first beat");
   add(command, "--log-dir,--log_dir", options.log_dir, "PET_LOG_DIR",
       "programs: folder for the streams of every worker; /dev/null: no files");
   add(command, "-r,--redirects", options.redirects, "PET_REDIRECTS",

@@ -37,8 +37,9 @@ struct LaunchOptions {
   std::string max_restarts = "0";
   std::string grace = "30s";
   AgentOptions agents{};
-  std::string hang_timeout{};  // "": see below
-  std::string numa_binding{};  // "": none; launcher/platform/numa.h
+  std::string hang_timeout{};    // "": see below
+  bool beat_from_start = false;  // programs: watched before their first beat too
+  std::string numa_binding{};    // "": none; launcher/platform/numa.h
 
   // Programs.
   std::string log_dir{};        // folder for copies of streams and error files; "": a temporary one

@@ -54,8 +54,10 @@ void add_rare_flags(CLI::App& command, RareFlags& flags) {
       "programs: taken for torchrun's sake; a worker's end is seen at once");
   add("--start-method,--start_method", flags.start_method, "PET_START_METHOD",
       "programs: taken for torchrun's sake; spawn, fork, forkserver are for Python functions");
-  command.add_option("--logs-specs,--logs_specs", flags.logs_specs,
-                     "refused: names a Python class of torchrun's");
+  command
+      .add_option("--logs-specs,--logs_specs", flags.logs_specs,
+                  "refused: names a Python class of torchrun's")
+      ->take_last();
   command.add_flag("--use-env,--use_env", flags.use_env,
                    "programs: taken for torch.distributed.launch's sake; LOCAL_RANK is always set");
 }

@@ -25,6 +25,10 @@ std::vector<std::string> split(const std::string& text) {
   return result;
 }
 
+// A local rank as torchrun takes it: one that this node does not have chooses nothing, so that
+// nodes of different size share a command line.
+constexpr int kMostRanks = 1'000'000;
+
 // "3", or "0:1,7:3" with local ranks: bits of kOutput and kError by local rank.
 std::vector<unsigned> parse_choice(const std::string& flag, const std::string& text, int nproc) {
   std::vector<unsigned> result(static_cast<std::size_t>(nproc), 0);
@@ -39,9 +43,9 @@ std::vector<unsigned> parse_choice(const std::string& flag, const std::string& t
       throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::escape_control(text)),
                              "give 0, 1 (output), 2 (error) or 3 (both), or a list: 0:1,7:3");
     }
-    const int rank = parse_count(flag, entry.substr(0, colon), 0, nproc - 1);
-    result[static_cast<std::size_t>(rank)] =
-        static_cast<unsigned>(parse_count(flag, entry.substr(colon + 1), 0, kOutput | kError));
+    const int rank = parse_count(flag, entry.substr(0, colon), 0, kMostRanks);
+    const int streams = parse_count(flag, entry.substr(colon + 1), 0, kOutput | kError);
+    if (rank < nproc) result[static_cast<std::size_t>(rank)] = static_cast<unsigned>(streams);
   }
   return result;
 }
@@ -64,11 +68,11 @@ std::vector<WorkerStreams> choose_streams(const LaunchOptions& options,
       parse_choice("--redirects", options.redirects, placement.nproc);
   const std::vector<unsigned> tee = parse_choice("--tee", options.tee, placement.nproc);
   const std::set<int> local =
-      parse_ranks("--local-ranks-filter", options.local_ranks_filter, placement.nproc);
+      parse_ranks("--local-ranks-filter", options.local_ranks_filter, kMostRanks);
   const std::set<int> global =
       parse_ranks("--ranks-filter", options.ranks_filter, placement.world_size());
-  const bool no_choice = std::all_of(redirects.begin(), redirects.end(), std::logical_not<>()) &&
-                         std::all_of(tee.begin(), tee.end(), std::logical_not<>());
+  const LaunchOptions unset;
+  const bool no_choice = options.redirects == unset.redirects && options.tee == unset.tee;
   const bool no_files = options.log_dir == kNoLogs;
   std::vector<WorkerStreams> result;
   for (int rank = 0; rank < placement.nproc; ++rank) {

@@ -23,7 +23,8 @@ struct WorkerStreams {
 
 // The choices by local rank. A redirected stream goes to its file only, a tee'd one to both; with
 // --log-dir and neither flag both streams go to both, without a prefix. A rank that the filters
-// leave out shows nothing on the console. Throws core::UsageError.
+// leave out shows nothing on the console; a local rank that there is not chooses nothing. Throws
+// core::UsageError.
 std::vector<WorkerStreams> choose_streams(const LaunchOptions& options, const Placement& placement);
 
 }  // namespace scaletrain::launcher

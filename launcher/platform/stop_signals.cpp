@@ -18,11 +18,17 @@ std::vector<int> parse_signals(const std::string& flag, const std::string& text)
   std::vector<int> result;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string name = text.substr(begin, end - begin);
+    std::string name = text.substr(begin, end - begin);
     begin = end + 1;
+    std::erase(name, ' ');
     int number = 1;
     while (number < SIGRTMIN && core::signal_name(number) != name) ++number;
-    if (number >= SIGRTMIN || number == SIGKILL || number == SIGSTOP || number == SIGCHLD) {
+    if (number >= SIGRTMIN) {
+      core::warn("{}: \"{}\" is no signal of this machine, and nothing waits for it", flag,
+                 core::escape_control(name));
+      continue;
+    }
+    if (number == SIGKILL || number == SIGSTOP || number == SIGCHLD) {
       throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::escape_control(name)),
                              "give names of signals that can be caught: SIGTERM,SIGINT,SIGUSR1");
     }

@@ -9,8 +9,8 @@
 
 namespace scaletrain::launcher {
 
-// "SIGTERM,SIGUSR1" as numbers. Throws core::UsageError naming `flag` for what is no signal, or one
-// that cannot be caught.
+// "SIGTERM,SIGUSR1" as numbers. Warns of what is no signal and passes it over, as torchrun does.
+// Throws core::UsageError naming `flag` for a signal that cannot be caught.
 std::vector<int> parse_signals(const std::string& flag, const std::string& text);
 
 // From construction on SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and `more` wait in `fd`

@@ -52,6 +52,22 @@ class Spellings(BothSidesTestCase):
             self.assertEqual("job9", self.variables()["TORCHELASTIC_RUN_ID"])
 
 
+    def test_a_flag_given_twice_takes_its_last_value(self):
+        self.both("--role", "first", "--role", "last", "--max-restarts=1", "--max_restarts", "2",
+                  "--no-python", "--no-python", program=(sys.executable, "dump.py"))
+        self.assertEqual(("last", "2"), (self.variables()["ROLE_NAME"],
+                                         self.variables()["TORCHELASTIC_MAX_RESTARTS"]))
+
+    def test_what_a_smaller_node_does_not_have_is_no_mistake(self):
+        ours, theirs = self.both("-t", "1:1,7:1", "-r", "0:2,9:3", "--local-ranks-filter", "1,9",
+                                 "--signals-to-handle", "SIGTERM, SIGFOO")
+        self.assertEqual(self.logs("theirs"), self.logs("ours"))
+        self.assertEqual("[default1]:out of 1\n", ours.stdout)
+        self.assertEqual(theirs.stdout, ours.stdout)
+        self.assertIn('warning: --signals-to-handle: "SIGFOO" is no signal of this machine, and '
+                      "nothing waits for it\n", ours.stderr)
+
+
 class LocalAddress(BothSidesTestCase):
     """--local-addr: where the workers meet, with c10d and on a node alone."""
 
@@ -187,6 +203,21 @@ class Ours(LaunchTestCase):
             done.stderr)
         done = self.run_launcher("launch", "--logs-specs", "mine", "--", "true", expect=2)
         self.assertIn("--logs-specs: names a Python class", done.stderr)
+
+    def test_our_flags_take_their_last_value_too(self):
+        """A last value that is wrong shows which one was taken."""
+        flags = ["--grace", "--hang-timeout", "--join-timeout", "--last-call", "--heartbeat-timeout",
+                 "--restart-delay", "--restarts-per-hour"]
+        for flag in flags:
+            right = "5" if flag == "--restarts-per-hour" else "5s"
+            done = self.run_launcher("launch", flag, right, flag, "last", "--", "true", expect=2)
+            self.assertRegex(done.stderr, f'^{flag}: "last" is not ')
+            self.run_launcher("launch", flag, "first", flag, right, "--", "true")
+        done = self.run_launcher("launch", "--numa-binding", "node", "--numa-binding", "last", "--",
+                                 "true", expect=2)
+        self.assertIn('"last"', done.stderr)
+        done = self.run_launcher("launch", "--signals-to-handle", "SIGKILL", "--", "true", expect=2)
+        self.assertIn('--signals-to-handle: "SIGKILL" is not allowed', done.stderr)
 
     def test_unknown_flags_name_the_nearest(self):
         for wrong, right in (("--numa-bindng", "--numa-binding"), ("--rdzv-cnf", "--rdzv-conf"),

@@ -37,8 +37,10 @@ void add_worker_command(CLI::App& app, int& exit_status) {
   CLI::App* const worker =
       app.add_subcommand("worker", "Run one rank of a recipe as a task of Slurm's");
   add_recipe_flags(*worker, *options);
-  worker->add_option("--resume", options->resume,
-                     "auto (the newest checkpoint, if there is one) or a checkpoint's path");
+  worker
+      ->add_option("--resume", options->resume,
+                   "auto (the newest checkpoint, if there is one) or a checkpoint's path")
+      ->take_last();
   add_supervision_flags(*worker, *options);
   worker->add_option("RECIPE", options->path, "the recipe to run")->required();
   worker->callback([options, &exit_status] { exit_status = run_task(*options); });

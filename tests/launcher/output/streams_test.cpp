@@ -57,16 +57,26 @@ TEST_CASE("the filters leave ranks out of the console, not out of files") {
   CHECK(chosen({.ranks_filter = "0,1"}) == "---/--- ---/---");
 }
 
+TEST_CASE("a local rank that this node does not have chooses nothing, as with torchrun") {
+  CHECK(chosen({.tee = "1:1,7:1"}) == "-c-/-c- fcp/-c-");
+  CHECK(chosen({.redirects = "0:3,2:3"}) == "f--/f-- -c-/-c-");
+  CHECK(chosen({.local_ranks_filter = "1,9"}) == "---/--- -c-/-c-");
+  CHECK(chosen({.local_ranks_filter = "9"}) == "---/--- ---/---");
+  CHECK(chosen({.log_dir = "logs", .tee = "7:1"}) == "-c-/-c- -c-/-c-");
+}
+
 TEST_CASE("a choice that is none is refused") {
   CHECK(streams_error({.redirects = "4"}) ==
         "--redirects: \"4\" is not allowed\n  give a whole number from 0 to 3");
   CHECK(streams_error({.tee = "0:1,2"}) ==
         "--tee: \"0:1,2\" is not allowed\n"
         "  give 0, 1 (output), 2 (error) or 3 (both), or a list: 0:1,7:3");
-  CHECK(streams_error({.tee = "2:1"}) ==
-        "--tee: \"2\" is not allowed\n  give a whole number from 0 to 1");
+  CHECK(streams_error({.tee = "x:1"}) ==
+        "--tee: \"x\" is not allowed\n  give a whole number from 0 to 1000000");
+  CHECK(streams_error({.tee = "7:4"}) ==
+        "--tee: \"4\" is not allowed\n  give a whole number from 0 to 3");
   CHECK(streams_error({.local_ranks_filter = "a"}) ==
-        "--local-ranks-filter: \"a\" is not allowed\n  give a whole number from 0 to 1");
+        "--local-ranks-filter: \"a\" is not allowed\n  give a whole number from 0 to 999999");
   CHECK(streams_error({.ranks_filter = "4"}) ==
         "--ranks-filter: \"4\" is not allowed\n  give a whole number from 0 to 3");
 }
