@@ -32,6 +32,7 @@ std::string LineSplitter::take(std::string_view text) {
 std::string LineSplitter::rest() { return std::move(partial_); }
 
 void LastLines::add(std::string_view text) {
+  skip_to_last(text);
   while (!text.empty()) {
     const std::size_t end = std::min(text.find_first_of("\n\r"), text.size());
     if (end > 0) append(text.substr(0, end));
@@ -43,6 +44,19 @@ void LastLines::add(std::string_view text) {
     returned_ = text[end] == '\r';
     text.remove_prefix(end + 1);
   }
+}
+
+// What comes before the last lines of `text` is not kept in any case.
+void LastLines::skip_to_last(std::string_view& text) {
+  std::size_t begin = text.size();
+  for (std::size_t lines = 0; lines <= kLines; ++lines) {
+    begin = begin == 0 ? std::string_view::npos : text.rfind('\n', begin - 1);
+    if (begin == std::string_view::npos) return;
+  }
+  text.remove_prefix(begin + 1);
+  lines_.clear();
+  ended_ = true;
+  returned_ = false;
 }
 
 void LastLines::append(std::string_view text) {
@@ -103,7 +117,7 @@ void OutputRelay::show_late(core::SteadyTime now) {
 }
 
 ssize_t OutputRelay::read_some() {
-  std::array<char, 16 << 10> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::array<char, 64 << 10> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   const ssize_t count = read(source_.get(), buffer.data(), buffer.size());
   if (count < 0) return count;
   if (count == 0) {
@@ -128,10 +142,13 @@ void OutputRelay::show(const std::string& text) {
     pending_ += text;
     return;
   }
-  for (const char letter : text) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = rest.find_first_of("\n\r");
+    const std::string_view piece = rest.substr(0, end == std::string_view::npos ? end : end + 1);
     if (at_line_start_) pending_ += prefix_;
-    pending_ += letter;
-    at_line_start_ = letter == '\n' || letter == '\r';
+    pending_ += piece;
+    at_line_start_ = end != std::string_view::npos;
+    rest.remove_prefix(piece.size());
   }
 }
 

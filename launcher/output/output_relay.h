@@ -45,6 +45,7 @@ class LastLines {
  private:
   static constexpr std::size_t kLineBytes = 4096;  // of a longer line only the start is kept
   void append(std::string_view text);
+  void skip_to_last(std::string_view& text);
 
   std::deque<std::string> lines_;
   bool ended_ = true;      // the last line has its end

@@ -10,6 +10,10 @@
 
 namespace scaletrain::core {
 
+// Whether what a Console wrote last to where standard error goes left its line without an end;
+// false from then on, until the next such piece. The log starts on a new line after it.
+bool take_open_line();
+
 class Console {
  public:
   // Writes to `fd`, which stays the caller's. A pipe or a terminal is opened once more, to be
@@ -31,6 +35,8 @@ class Console {
   int fd_;
   Descriptor again_;
   bool is_socket_ = false;
+  bool never_waits_ = false;      // a file or /dev/null: there is always room
+  bool is_error_stream_ = false;  // what standard error is
   std::size_t taken_ = 0;
 };
 

@@ -78,7 +78,8 @@ void limit_log_wait(std::chrono::milliseconds limit) {
 }
 
 void log_line(std::string_view text) {
-  const std::string line = log_prefix() + escape(text, true) + "\n";
+  const char* const begin = take_open_line() ? "\n" : "";
+  const std::string line = fmt::format("{}{}{}\n", begin, log_prefix(), escape(text, true));
   if (limited_console()) return write_limited(*limited_console(), line);
   std::string_view rest = line;
   while (!rest.empty()) {

@@ -47,6 +47,19 @@ TEST_CASE("the last 20 lines are kept, torn or not") {
   CHECK(last.lines()[19] == "end");
 }
 
+TEST_CASE("of a large piece the same lines are kept as of small ones") {
+  std::string text = "first\r";
+  for (int i = 0; i < 100; ++i) {
+    text += std::to_string(i) + (i % 7 == 0 ? "\r\n" : i % 5 == 0 ? "\n\n" : "\n");
+  }
+  for (const std::string end : {"", "torn", "\r", "\n"}) {
+    LastLines whole, pieces;
+    for (const std::string& part : {std::string("before"), text, end}) whole.add(part);
+    for (const char letter : "before" + text + end) pieces.add(std::string(1, letter));
+    CHECK(whole.lines() == pieces.lines());
+  }
+}
+
 TEST_CASE("a progress bar leaves its last state, not all of them") {
   LastLines last;
   for (int i = 0; i < 3000; ++i) last.add("\r" + std::to_string(i) + " of 3000 [##   ]");
