@@ -55,6 +55,19 @@ void become_external(const std::string& name, const std::vector<std::string>& ar
   become(*path, {arguments.begin() + 1, arguments.end()});
 }
 
+// Taken apart by words_for_help; here for the list of commands.
+void add_help_command(CLI::App& app) {
+  app.add_subcommand("help", "Show what a command does and its flags: scaletrain help launch");
+}
+
+// "help launch" as "launch --help".
+std::vector<std::string> words_for_help(std::vector<std::string> words) {
+  if (words.back() == "--help" || words.back() == "-h") return words;
+  words.erase(words.begin());
+  words.emplace_back("--help");
+  return words;
+}
+
 int parse_and_run(const std::vector<std::string>& arguments) {
   std::vector<std::string> ours(arguments.begin() + 1, arguments.end());
   std::optional<std::vector<std::string>> program;
@@ -78,11 +91,13 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_predict_command(app, ours, exit_status);
   add_bench_command(app, exit_status);
   add_status_command(app, exit_status);
+  add_help_command(app);
 
   if (ours.empty()) {
     std::cerr << app.help();
     return kUsageStatus;
   }
+  if (ours[0] == "help") ours = words_for_help(std::move(ours));
   if (ours[0] == "launch") program = cut_program(ours, *app.get_subcommand("launch"));
   if (ours.size() > 1 && ours[0] == "explain" && ours[1] == "launch") {
     std::vector<std::string> launch(ours.begin() + 1, ours.end());
@@ -92,7 +107,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   if (!ours[0].starts_with("-")) {
     const std::vector<std::string> known = core::command_names(app);
     if (std::find(known.begin(), known.end(), ours[0]) == known.end()) {
-      become_external(ours[0], {arguments.begin() + 1, arguments.end()});
+      become_external(ours[0], ours);
       core::refuse_command(app, ours[0]);
     }
   }

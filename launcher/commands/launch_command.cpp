@@ -9,6 +9,7 @@
 #include "launcher/flags/rdzv_conf.h"
 #include "launcher/flags/values.h"
 #include "launcher/jobs/foreign_job.h"
+#include "launcher/jobs/launch_checks.h"
 #include "launcher/jobs/nodes_job.h"
 #include "launcher/jobs/recipe_job.h"
 #include "launcher/place/slurm_step.h"
@@ -49,6 +50,7 @@ void refuse_for_recipes(const LaunchOptions& options) {
   if (options.run_id != unset.run_id) refuse("--rdzv-id", kLeaveOut);
   if (options.signals != unset.signals) refuse("--signals-to-handle", kLeaveOut);
   if (options.virtual_local_rank) refuse("--virtual-local-rank", kLeaveOut);
+  if (options.beat_from_start) refuse("--beat-from-start", kLeaveOut);
   for (const std::string& flag : given_flags(options.rare)) refuse(flag.c_str(), kLeaveOut);
 }
 
@@ -100,6 +102,7 @@ int launch_program(const LaunchOptions& options) {
 
 int launch_recipe(const LaunchOptions& options, bool resume_command) {
   refuse_for_recipes(options);
+  if (!resume_command) refuse_program_as_recipe(options.path);
   const Placement placement = resolve_placement(options, slurm_step());
   provide_open_files(placement.world_size());
   RecipeJob job(resume_command ? run_to_resume(options) : run_to_launch(options), placement,
@@ -117,17 +120,20 @@ void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
       .add_option("--allow", options.allow,
                   "recipes: a key that may differ from the run that is resumed; repeatable")
       ->allow_extra_args(false);
-  command.add_option("--worker", options.worker,
-                     "recipes: a worker program of your own, with its models");
+  command
+      .add_option("--worker", options.worker,
+                  "recipes: a worker program of your own, with its models")
+      ->take_last();
 }
 
 void declare_launch(CLI::App& launch, LaunchOptions& options) {
   add_launch_flags(launch, options);
   add_recipe_flags(launch, options);
   add_program_flags(launch, options);
-  launch.add_option(
-      "--resume", options.resume,
-      "recipes: auto (the newest checkpoint, if there is one) or a checkpoint's path");
+  launch
+      .add_option("--resume", options.resume,
+                  "recipes: auto (the newest checkpoint, if there is one) or a checkpoint's path")
+      ->take_last();
   launch.add_option("RECIPE", options.path, "the recipe to run");
 }
 

@@ -21,6 +21,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/shell_word.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -67,12 +68,26 @@ std::string device_of(const char* visible, int local_rank) {
   return std::move(entries[at]);
 }
 
-std::vector<std::string> resolved(std::vector<std::string> program) {
-  const std::optional<std::string> path = core::find_program(program[0]);
-  if (!path) {
-    throw core::UsageError(program[0], "is no executable file and not on PATH",
+[[noreturn]] void refuse_program(const std::string& name) {
+  std::error_code absent;
+  if (!std::filesystem::is_regular_file(name, absent)) {
+    throw core::UsageError(name, "is no executable file and not on PATH",
                            "check the program after --");
   }
+  const std::string here =
+      core::shell_word(name.find('/') == std::string::npos ? "./" + name : name);
+  if (access(name.c_str(), X_OK) == 0) {
+    throw core::UsageError(name, "is not on PATH", "it is in this folder: -- " + here);
+  }
+  throw core::UsageError(
+      name, "is a file that may not be executed",
+      fmt::format("chmod +x {}, or name what runs it: -- {} {}", here,
+                  name.ends_with(".py") ? "python" : "sh", core::shell_word(name)));
+}
+
+std::vector<std::string> resolved(std::vector<std::string> program) {
+  const std::optional<std::string> path = core::find_program(program[0]);
+  if (!path) refuse_program(program[0]);
   program[0] = *path;
   return program;
 }
@@ -98,6 +113,7 @@ ForeignJob::ForeignJob(const LaunchOptions& options, Placement placement)
       facts_{.name = run_id_,
              .more_signals = parse_signals("--signals-to-handle", options.signals)},
       hang_timeout_(hang_timeout(options, kProgramHangTimeout)),
+      beat_from_start_(options.beat_from_start),
       output_filters_(parse_filters(options.rare.stdout_filters)),
       error_filters_(parse_filters(options.rare.stderr_filters)),
       cpus_(bind_workers_here(options.numa_binding, placement_.nproc)),
@@ -131,8 +147,10 @@ AttemptPlan ForeignJob::plan_attempt(const Attempt& attempt, const StoreSocket& 
   ++number_;
   files_.clear();
   if (hang_timeout_.count() > 0) {
-    watch_.emplace(placement_.nproc, HangWatch::Workers::kPrograms, hang_timeout_,
-                   placement_.world_size(), attempt.exchange_silence);
+    const auto kind =
+        beat_from_start_ ? HangWatch::Workers::kProgramsFromStart : HangWatch::Workers::kPrograms;
+    watch_.emplace(placement_.nproc, kind, hang_timeout_, placement_.world_size(),
+                   attempt.exchange_silence);
   }
   if (events_) events_->begin_attempt(placement_, attempt.restart);
   std::vector<WorkerPlan> plans;

@@ -51,6 +51,7 @@ class ForeignJob : public AttemptMaker, public JobEnding {
   JobFacts facts_;
   ProgramRules rules_;
   std::chrono::milliseconds hang_timeout_;
+  bool beat_from_start_;
   std::optional<HangWatch> watch_;  // of this attempt's workers
   std::vector<std::string> output_filters_, error_filters_;
   std::vector<std::vector<int>> cpus_;  // by local rank; empty: no binding

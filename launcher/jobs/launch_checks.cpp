@@ -2,13 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
 #include "launcher/platform/gpus.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/shell_word.h"
+#include "lib/core/subprocess.h"
 #include "lib/core/url.h"
 #include "lib/recipe/sources.h"
 
 namespace scaletrain::launcher {
+namespace {
+
+// "#!", or an ELF file.
+bool begins_as_program(const std::string& path) {
+  std::array<char, 4> bytes{};
+  std::ifstream(path, std::ios::binary).read(bytes.data(), bytes.size());
+  const std::string_view begin(bytes.data(), bytes.size());
+  return begin.starts_with("#!") || begin ==
+                                        "\x7f"
+                                        "ELF";
+}
+
+}  // namespace
 
 void check_devices(const recipe::Recipe& recipe, const Placement& placement) {
   if (recipe.device == "cpu") return;
@@ -17,6 +38,21 @@ void check_devices(const recipe::Recipe& recipe, const Placement& placement) {
   throw core::UsageError(
       "--nproc", fmt::format("{} workers, and {} GPUs are visible", placement.nproc, gpus),
       "start one worker for each GPU at most, or train on CPUs: --set device=cpu");
+}
+
+void refuse_program_as_recipe(const std::string& path) {
+  if (path.ends_with(".json")) return;
+  std::error_code ignored;
+  const bool exists = std::filesystem::exists(path, ignored);
+  const bool is_program = exists ? path.ends_with(".sh") || begins_as_program(path)
+                                 : core::find_program(path).has_value();
+  if (exists && !is_program) return;
+  throw core::UsageError(
+      path, is_program ? "is a program, and the word is read as a recipe" : "is no file",
+      fmt::format(
+          "a program stands after --: scaletrain launch -- {} ARGS...",
+          core::shell_word(is_program && exists && path.find('/') == std::string::npos ? "./" + path
+                                                                                       : path)));
 }
 
 void warn_of_patience(const recipe::Recipe& recipe, std::chrono::milliseconds hang_timeout) {

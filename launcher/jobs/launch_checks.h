@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "launcher/place/placement.h"
 #include "lib/recipe/recipe.h"
@@ -10,6 +11,10 @@ namespace scaletrain::launcher {
 
 // Throws core::UsageError where the recipe wants GPUs and there are fewer than workers.
 void check_devices(const recipe::Recipe& recipe, const Placement& placement);
+
+// Throws core::UsageError where `path` is a program rather than a recipe, or nothing at all: a
+// program stands after --.
+void refuse_program_as_recipe(const std::string& path);
 
 // Warns where remote reads may be tried again for longer than a worker may stand still: the hang is
 // what ends the run then.

@@ -24,7 +24,8 @@ bool waits_for_peers(const RankView& view) { return is_waiting(view) && !view.ot
 
 std::optional<std::size_t> find_behind(const std::vector<RankView>& views) {
   const auto order = [](const RankView& view) {
-    return std::make_tuple(!view.stopped, view.beat.collectives, is_waiting(view), -view.silent);
+    return std::make_tuple(view.unwatched, !view.stopped, view.beat.collectives, is_waiting(view),
+                           -view.silent);
   };
   const auto behind =
       std::min_element(views.begin(), views.end(),
@@ -70,7 +71,9 @@ std::string describe_hang(
 std::string describe_silence(const RankView& view) {
   std::string text = fmt::format("silent for {:.1f} s", view.silent.count());
   if (view.text) {
-    if (view.text->empty()) return text + ", it never wrote to its beat file";
+    if (view.text->empty()) {
+      return text + ", it never wrote to its beat file (SCALETRAIN_BEAT_FILE)";
+    }
     return text + fmt::format(", its last words: \"{}\"", core::escape_control(*view.text));
   }
   text += fmt::format(" in {}", core::to_text(view.beat.phase));

@@ -35,6 +35,7 @@ struct RankView {
   bool others_ahead = false;  // another rank of this node has entered more collectives
   std::chrono::duration<double> silent{0};
   std::optional<std::string> text{};  // of a program's beat file; ours have `beat`
+  bool unwatched = false;             // a program that has not beaten yet
   core::BeatState beat{};
 };
 
@@ -42,8 +43,9 @@ struct RankView {
 // ahead of it.
 bool waits_for_peers(const RankView& view);
 
-// The worker that is behind: one that was stopped, else the one that has entered the fewest
-// collectives; of equals one that waits for nobody, else the one that has been silent longest.
+// The worker that is behind, of those that are watched: one that was stopped, else the one that has
+// entered the fewest collectives; of equals one that waits for nobody, else the one that has been
+// silent longest.
 // nullopt where no worker runs.
 std::optional<std::size_t> find_behind(const std::vector<RankView>& views);
 

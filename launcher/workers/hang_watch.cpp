@@ -11,6 +11,7 @@
 #include "launcher/place/placement.h"
 #include "launcher/platform/process_view.h"
 #include "launcher/workers/stacks.h"
+#include "lib/core/log.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -54,11 +55,13 @@ HangWatch::HangWatch(int count, Workers kind, milliseconds timeout, int world_si
       world_size_(world_size),
       exchange_(std::move(exchange)),
       looked_(core::now()) {
+  const bool ours = kind == Workers::kOurs;
+  if (kind == Workers::kPrograms && timeout.count() > 0) note_at_ = looked_ + timeout;
   for (int i = 0; i < count; ++i) {
-    const bool ours = kind == Workers::kOurs;
     Watched& worker = workers_.emplace_back(
         Watched{.file = ours ? core::make_beat_file() : core::make_memory_file("scaletrain-beat"),
-                .changed = looked_});
+                .changed = looked_,
+                .is_watched = kind != Workers::kPrograms});
     if (ours) worker.reader.emplace(worker.file.get());
     worker.seen = beat_of(worker);
   }
@@ -93,6 +96,7 @@ std::vector<RankView> HangWatch::look(const std::vector<RunningWorker>& running)
   for (const RunningWorker& runs : running) {
     Watched& worker = workers_[static_cast<std::size_t>(runs.local_rank)];
     std::string beat = beat_of(worker);
+    worker.is_watched = worker.is_watched || beat != worker.seen;
     if (slept || beat != worker.seen) {
       worker.seen = std::move(beat);
       worker.changed = time;
@@ -104,11 +108,28 @@ std::vector<RankView> HangWatch::look(const std::vector<RunningWorker>& running)
     } else {
       view.text = words(worker.file.get());
     }
+    view.unwatched = !worker.is_watched;
     views.push_back(std::move(view));
   }
+  note_silence(time);
   job_silent_ = shortest_silence(views);
   if (exchange_) job_silent_ = exchange_(std::chrono::duration_cast<milliseconds>(job_silent_));
   return views;
+}
+
+void HangWatch::note_silence(core::SteadyTime time) {
+  if (!note_at_ || time < *note_at_) return;
+  note_at_.reset();
+  if (std::any_of(workers_.begin(), workers_.end(),
+                  [](const Watched& worker) { return worker.is_watched; })) {
+    return;
+  }
+  core::log(
+      "--hang-timeout: no worker has beaten for {:g} s, and one is watched from its first beat on\n"
+      "  it beats by writing to the file that SCALETRAIN_BEAT_FILE names; --beat-from-start "
+      "watches "
+      "it from its start",
+      std::chrono::duration<double>(timeout_).count());
 }
 
 std::optional<core::BeatCollective> HangWatch::collective(std::int64_t number) const {
@@ -120,7 +141,9 @@ std::optional<core::BeatCollective> HangWatch::collective(std::int64_t number) c
 }
 
 std::optional<Hang> HangWatch::judge(const std::vector<RankView>& views) const {
-  const auto quiet = [&](const RankView& view) { return view.silent > timeout_; };
+  const auto quiet = [&](const RankView& view) {
+    return !view.unwatched && view.silent > timeout_;
+  };
   if (timeout_ == milliseconds(0) || std::none_of(views.begin(), views.end(), quiet)) {
     return std::nullopt;
   }

@@ -23,7 +23,8 @@ using SilenceExchange = std::function<std::chrono::milliseconds(std::chrono::mil
 
 class HangWatch {
  public:
-  enum class Workers { kOurs, kPrograms };
+  // A program is watched from its own first beat on, or from its start.
+  enum class Workers { kOurs, kPrograms, kProgramsFromStart };
 
   // Fresh files for `count` workers. `timeout` 0: never says that the job hangs. `exchange`: null
   // where there are no other nodes.
@@ -40,7 +41,8 @@ class HangWatch {
   // come.
   void announce_lost_peer() const;
 
-  // What each of the workers that run reported last; sends the other nodes how long none has.
+  // What each of the workers that run reported last; sends the other nodes how long none has. Logs
+  // once that no program has beaten for the time-out, so that none is watched.
   std::vector<RankView> look(const std::vector<RunningWorker>& running);
 
   // The verdict, with stacks, where the job hangs; to be called with what look() said.
@@ -52,8 +54,10 @@ class HangWatch {
     std::optional<core::BeatReader> reader{};  // of ours
     std::string seen{};
     core::SteadyTime changed;
+    bool is_watched = true;
   };
   std::string beat_of(const Watched& worker) const;
+  void note_silence(core::SteadyTime time);
   std::optional<core::BeatCollective> collective(std::int64_t number) const;
   void describe(const std::vector<RankView>& views, std::size_t behind, Hang& hang) const;
 
@@ -63,6 +67,7 @@ class HangWatch {
   SilenceExchange exchange_;
   std::chrono::duration<double> job_silent_{0};
   core::SteadyTime looked_;
+  std::optional<core::SteadyTime> note_at_;  // where none is watched yet
 };
 
 }  // namespace scaletrain::launcher

@@ -52,6 +52,7 @@ class Completion(LaunchTestCase):
         self.assertLessEqual({"resume", "recipe", "queue", "data"}, set(complete("scaletrain ")))
         self.assertEqual(["--max-restarts"], complete("scaletrain launch --max-r"))
         self.assertEqual(["check"], complete("scaletrain recipe ch"))
+        self.assertEqual(["launch"], complete("scaletrain help laun"))
         self.assertEqual({"node", "socket", "exclusive", "core-complex"},
                          set(complete("scaletrain launch --numa-binding ")))
         self.assertEqual({"optimizer.lr=", "optimizer.lr_base_batch=", "optimizer.lr_scaling="},

@@ -121,6 +121,15 @@ class Failures(LaunchTestCase):
         (self.folder / "go").touch()
         self.assertEqual(0, process.wait(LIMIT_S))
 
+    def test_the_report_starts_on_a_line_of_its_own(self):
+        for flags, script in (([], "printf 'no end' >&2; exit 3"),
+                              ([], "printf '50%%\\r' >&2; exit 3"),
+                              (["--tee", "2"], "printf 'no end' >&2; exit 3")):
+            done = self.run_launcher("launch", *flags, "--", "sh", "-c", script, expect=1)
+            self.assertRegex(done.stderr, r"(no end|50%\r)\nrank 0 failed first")
+        done = self.run_launcher("launch", "--", "sh", "-c", "printf 'no end' >&2")
+        self.assertEqual("no end", done.stderr)
+
     def test_the_first_failure_is_named_with_its_last_lines(self):
         script = "[ $RANK = 0 ] && exec sleep 1000; seq 1 30 >&2; exit 17"
         done = self.run_launcher("launch", "--nproc", 2, "--", "sh", "-c", script, expect=1)
@@ -355,6 +364,39 @@ class CommandLine(LaunchTestCase):
         done = self.run_launcher("lanch", expect=2)
         self.assertRegex(done.stderr, r'^scaletrain: there is no command "lanch"\n  use one of: '
                                       r'launch, [a-z0-9, ]+; did you mean "launch"\?\n$')
+
+    def test_a_program_that_is_no_recipe_and_one_that_cannot_run_name_the_way(self):
+        (self.folder / "train.sh").write_text("echo hi\n")
+        (self.folder / "train.py").write_text("print()\n")
+        (self.folder / "tool").write_text("#!/bin/sh\nexit 0\n")
+        cases = [
+            (["ls"], "ls: is a program, and the word is read as a recipe\n"
+                     "  a program stands after --: scaletrain launch -- ls ARGS...\n"),
+            (["train.sh"], "train.sh: is a program, and the word is read as a recipe\n"
+                           "  a program stands after --: scaletrain launch -- ./train.sh ARGS...\n"),
+            (["no.sh"], "no.sh: is no file\n"
+                        "  a program stands after --: scaletrain launch -- no.sh ARGS...\n"),
+            (["tool"], "tool: is a program, and the word is read as a recipe\n"
+                       "  a program stands after --: scaletrain launch -- ./tool ARGS...\n"),
+            (["no.json"], "no.json: cannot be read: No such file or directory (ENOENT)\n"
+                          "  check the path\n"),
+            (["--", "./train.py"], "./train.py: is a file that may not be executed\n"
+                                   "  chmod +x ./train.py, or name what runs it: -- python ./train.py\n"),
+            (["--", "train.sh"], "train.sh: is a file that may not be executed\n"
+                                 "  chmod +x ./train.sh, or name what runs it: -- sh train.sh\n"),
+        ]
+        for words, text in cases:
+            self.assertEqual(text, self.run_launcher("launch", *words, expect=2).stderr)
+        (self.folder / "tool").chmod(0o755)
+        self.assertEqual("tool: is not on PATH\n  it is in this folder: -- ./tool\n",
+                         self.run_launcher("launch", "--", "tool", expect=2).stderr)
+        self.run_launcher("launch", "--", "./tool")
+
+    def test_help_shows_what_a_flag_help_shows(self):
+        for words in ([], ["launch"], ["recipe", "check"], ["data", "pack"]):
+            self.assertEqual(self.run_launcher(*words, "--help").stdout,
+                             self.run_launcher("help", *words).stdout)
+        self.assertIn('there is no command "lanch"', self.run_launcher("help", "lanch", expect=2).stderr)
 
     def test_version_and_help(self):
         self.assertRegex(self.run_launcher("--version").stdout, r"^scaletrain \d+\.\d+\.\d+\n$")

@@ -13,11 +13,11 @@ HOST = socket.gethostname()
 
 
 class ProgramHang(LaunchTestCase):
-    def hang(self, script, expect_s):
+    def hang(self, script, expect_s, *flags):
         """The report of a job that hangs; it must be told in time."""
         start = time.monotonic()
         done = self.run_launcher("launch", "--nproc", 2, "--hang-timeout", "2s", "--grace", "300s",
-                                 "--", "sh", "-c", script, expect=75)
+                                 *flags, "--", "sh", "-c", script, expect=75)
         self.assertGreater(time.monotonic() - start, 2)
         self.assertLess(time.monotonic() - start, expect_s)
         return done.stderr
@@ -30,20 +30,32 @@ class ProgramHang(LaunchTestCase):
                                  r"sleeps \(S\).*\n  rank 0, pid \d+: silent for 0\.\d s, its last "
                                  r"words: \"step \d+\"; ")
 
-    def test_a_rank_that_never_beats_is_named(self):
-        report = self.hang(f"[ $RANK = 0 ] && exec sleep 1000; {BEAT}", 2 + 5)
-        self.assertIn("it never wrote to its beat file", report)
+    def test_from_its_start_a_rank_that_never_beats_is_named(self):
+        report = self.hang(f"[ $RANK = 0 ] && exec sleep 1000; {BEAT}", 2 + 5, "--beat-from-start")
+        self.assertIn("it never wrote to its beat file (SCALETRAIN_BEAT_FILE)", report)
         self.assertTrue(report.startswith(f"rank 0 on host {HOST} does not beat"), report)
 
+    def test_a_program_that_never_beats_is_not_watched_and_a_line_says_so(self):
+        done = self.run_launcher("launch", "--nproc", 2, "--hang-timeout", "200ms", "--", "sleep", "1")
+        self.assertEqual(
+            "--hang-timeout: no worker has beaten for 0.2 s, and one is watched from its first beat on\n"
+            "  it beats by writing to the file that SCALETRAIN_BEAT_FILE names; --beat-from-start "
+            "watches it from its start\n", done.stderr)
+
+    def test_a_rank_that_never_beats_is_left_alone_beside_one_that_does(self):
+        script = "[ $RANK = 0 ] && exec sleep 2; for i in 1 2 3 4; do echo $i >$SCALETRAIN_BEAT_FILE; sleep 0.3; done"
+        done = self.run_launcher("launch", "--nproc", 2, "--hang-timeout", "1s", "--", "sh", "-c", script)
+        self.assertEqual("", done.stderr)
+
     def test_a_rank_that_was_stopped_is_named_and_goes(self):
-        script = f"[ $RANK = 1 ] && kill -STOP $$; {BEAT}"
+        script = f"[ $RANK = 1 ] && echo 1 >$SCALETRAIN_BEAT_FILE && kill -STOP $$; {BEAT}"
         self.assertRegex(self.hang(script, 2 + 5),
                          rf"^rank 1 on host {HOST} does not beat .*\n.*stopped by a signal \(T\)")
 
     def test_a_hang_is_worth_a_restart(self):
         script = f"[ $TORCHELASTIC_RESTART_COUNT = 1 ] && exit 0; [ $RANK = 1 ] && exec sleep 1000; {BEAT}"
         done = self.run_launcher("launch", "--nproc", 2, "--hang-timeout", "500ms",
-                                 "--max-restarts", 1, "--", "sh", "-c", script)
+                                 "--beat-from-start", "--max-restarts", 1, "--", "sh", "-c", script)
         self.assertIn("starting again: restart 1 of 1", done.stderr)
 
     def test_a_launcher_that_was_stopped_itself_blames_nobody(self):

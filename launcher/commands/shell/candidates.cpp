@@ -66,6 +66,7 @@ Cursor follow(const core::Command& table, const std::vector<std::string>& words)
       cursor.open_flag = nullptr;
       continue;
     }
+    if (i == 0 && words[i] == "help") continue;  // commands follow
     if (words[i] == "--") cursor.in_program = true;
     if (words[i].starts_with("-")) {
       const core::Flag* const flag = cursor.command->find_flag(words[i]);

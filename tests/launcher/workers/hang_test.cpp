@@ -93,7 +93,8 @@ TEST_CASE("a program's own words are told, with nothing that could change the te
   CHECK(told(program) == "rank 1 on host b does not beat");
   CHECK(describe_silence(program) == "silent for 2.0 s, its last words: \"step 7\\x1b\"");
   program.text = "";
-  CHECK(describe_silence(program) == "silent for 2.0 s, it never wrote to its beat file");
+  CHECK(describe_silence(program) ==
+        "silent for 2.0 s, it never wrote to its beat file (SCALETRAIN_BEAT_FILE)");
   CHECK(describe_silence(view(1, Phase::kData, 811, 2.04)) ==
         "silent for 2.0 s in data, step 120, 811 collectives entered");
 }

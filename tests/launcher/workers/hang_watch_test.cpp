@@ -91,8 +91,23 @@ TEST_CASE("a launcher that slept itself gives everybody the whole time again") {
   CHECK(watch.judge(watch.look(two())).has_value());
 }
 
+TEST_CASE("a program is watched from its first beat on") {
+  HangWatch watch(2, HangWatch::Workers::kPrograms, 50ms, 2);
+  std::this_thread::sleep_for(70ms);
+  std::vector<RankView> views = watch.look(two());
+  CHECK(views[0].unwatched);
+  CHECK_FALSE(watch.judge(views).has_value());
+  std::ofstream("/proc/self/fd/" + std::to_string(watch.fd(1))) << "step 1\n";
+  CHECK_FALSE(watch.judge(watch.look(two())).has_value());
+  std::this_thread::sleep_for(70ms);
+  views = watch.look(two());
+  CHECK(views[0].unwatched);
+  CHECK_FALSE(views[1].unwatched);
+  CHECK(watch.judge(views).value().rank == 5);  // rank 4 was silent for longer, and never beat
+}
+
 TEST_CASE("any write to a program's file is a beat, also the same words again") {
-  HangWatch watch(2, HangWatch::Workers::kPrograms, 200ms, 2);
+  HangWatch watch(2, HangWatch::Workers::kProgramsFromStart, 200ms, 2);
   const auto write = [&](int rank, const std::string& words) {
     std::ofstream("/proc/self/fd/" + std::to_string(watch.fd(rank))) << words << "\n";
   };

@@ -34,6 +34,8 @@ TEST_CASE("commands, and commands below them") {
   CHECK(after({}) == "launch recipe ");
   CHECK(after({"la"}) == "launch ");
   CHECK(after({"recipe", ""}) == "show ");
+  CHECK(after({"help", "la"}) == "launch ");
+  CHECK(after({"help", "recipe", ""}) == "show ");
   CHECK(candidates(small_table(), {"la"})[0].help == "Run");
 }
 
