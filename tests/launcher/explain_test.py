@@ -103,8 +103,52 @@ class Explain(RecipeTestCase):
                     self.assertEqual((duration, flag), launch[flag[2:]])
         self.assertIn("--role: is for programs", self.explain("--role", "x", self.recipe(), expect=2))
         self.assertIn("--tee", self.explain("--tee", "9", "--", "true", expect=2))
-        self.assertIn("--signals-to-handle", self.explain("--signals-to-handle", "SIGX", "--", "true",
-                                                          expect=2))
+        self.assertIn("--signals-to-handle", self.explain("--signals-to-handle", "SIGKILL", "--",
+                                                          "true", expect=2))
+
+    def test_of_a_flag_given_twice_the_last_value_is_shown(self):
+        launch = self.explain("--grace", "5s", "--grace", "10s", "--", "true")["launch"]
+        self.assertEqual(("10s", "--grace"), launch["grace"])
+
+
+class Others(RecipeTestCase):
+    """explain slurm, queue and sweep: flags and runs; nothing is submitted, started or written."""
+
+    def explain(self, *words, expect=0):
+        done = self.run_launcher("explain", *words, "--json", expect=expect)
+        if expect:
+            return done.stderr
+        return {table: [(row["name"], row["value"], row["from"]) for row in rows]
+                for table, rows in json.loads(done.stdout).items() if table != "notes"}
+
+    def test_a_sweep_names_its_runs(self):
+        path = self.recipe()
+        before = sorted(self.folder.rglob("*"))
+        found = self.explain("sweep", path, "optimizer.lr=[0.1,0.2]", "--devices", "cpu",
+                             "--jobs", 1, "--folder", "there")
+        self.assertIn(("folder", "there", "--folder"), found["sweep"])
+        self.assertIn(("nproc", "1", "default"), found["sweep"])
+        self.assertIn(("place 1", "all CPUs", "CPUs over --jobs"), found["sweep"])
+        self.assertEqual([(f"lr-{lr}", f"{self.folder}/there/lr-{lr}", f"{path} optimizer.lr={lr}")
+                          for lr in ("0.1", "0.2")], found["runs"])
+        self.assertEqual(before, sorted(self.folder.rglob("*")))
+        self.assertIn("is no KEY=[VALUES]", self.explain("sweep", path, "lr", expect=2))
+
+    def test_a_queue_names_its_runs(self):
+        path = self.recipe()
+        found = self.explain("queue", path, "--set", "seed=7")
+        self.assertIn(("folder", "runs/queue", "default"), found["queue"])
+        self.assertIn(("set", "seed=7", "--set"), found["queue"])
+        self.assertEqual([str(path)], [origin for *_, origin in found["runs"]])
+
+    def test_a_job_for_slurm_names_its_runs_and_the_keys_of_its_recipe(self):
+        path = self.recipe()
+        found = self.explain("slurm", path, "--nodes", 1, "--time", "1:00:00", "--set", "seed=7")
+        self.assertIn(("time", "1:00:00", "--time"), found["slurm"])
+        self.assertIn(("output", "slurm-%j.out", "default"), found["slurm"])
+        self.assertIn(("seed", "7", "--set seed"), found["recipe"])
+        self.assertEqual([str(self.run_folder)], [folder for _, folder, _ in found["runs"]])
+        self.assertIn("no recipe is given", self.explain("slurm", expect=2))
 
 
 if __name__ == "__main__":

@@ -149,7 +149,8 @@ class Queue(QueueTestCase):
             process.send_signal(number)
             out, err = process.communicate(timeout=LIMIT_S)
             self.assertEqual(status, process.returncode, err)
-            self.assertIn("stopping 1 jobs", err)
+            self.assertIn("stopping 1 jobs; to continue them: scaletrain queue --folder "
+                          f"{self.folder}/runs/queue\n", err)
             self.assert_nothing_left()
             self.assertEqual({"a": "waiting", "b": "waiting"}, self.states())
         self.release("a")

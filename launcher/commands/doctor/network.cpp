@@ -75,6 +75,14 @@ std::string digits_of(const sockaddr* address, socklen_t length) {
   return text.data();
 }
 
+bool is_loopback(const sockaddr* address) {
+  if (address->sa_family == AF_INET6) {
+    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr) != 0;
+  }
+  const auto* const four = reinterpret_cast<const sockaddr_in*>(address);
+  return ntohl(four->sin_addr.s_addr) >> 24U == IN_LOOPBACKNET;
+}
+
 // Whether this machine has the address: only then can a socket be bound to it.
 bool is_local(const sockaddr* address, socklen_t length) {
   const core::Descriptor fd(socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -115,15 +123,22 @@ Finding check_name(const std::string& what, const std::string& name, bool is_our
                    "add it to DNS or /etc/hosts, or launch with addresses in digits");
   }
   std::vector<std::string> addresses;
-  bool found_ours = false;
+  bool found_ours = false, only_loopback = true;
   for (const addrinfo* one = list; one != nullptr; one = one->ai_next) {
     addresses.push_back(digits_of(one->ai_addr, one->ai_addrlen));
     found_ours = found_ours || is_local(one->ai_addr, one->ai_addrlen);
+    only_loopback = only_loopback && is_loopback(one->ai_addr);
   }
   const std::string found = fmt::format("\"{}\" is {}", name, fmt::join(addresses, ", "));
   if (is_ours && !found_ours) {
     return failure(what, found + ", which this machine does not have",
                    "correct its entry in DNS or /etc/hosts");
+  }
+  if (is_ours && only_loopback && name != "localhost") {
+    return warning(
+        what, found + ", where only this machine finds it",
+        "for jobs on several nodes give its name another address (/etc/hosts), or launch "
+        "with addresses in digits");
   }
   if (seconds > kSlowLookupS) {
     return warning(what, fmt::format("{}, after {:.1f} s", found, seconds),

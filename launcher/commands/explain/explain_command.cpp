@@ -10,7 +10,9 @@
 #include <set>
 
 #include "launcher/commands/commands.h"
+#include "launcher/commands/explain/explain_runs.h"
 #include "launcher/commands/explain/explanation.h"
+#include "launcher/commands/explain/flag_rows.h"
 #include "launcher/commands/explain/recipe_rows.h"
 #include "launcher/commands/launch_command.h"
 #include "launcher/flags/launch_options.h"
@@ -32,38 +34,12 @@
 namespace scaletrain::launcher {
 namespace {
 
-using Words = std::vector<std::string>;
-
 struct Subject {
   const CLI::App& launch;
   const Words& words;
   const std::optional<Words>& program;
   const LaunchOptions& options;
 };
-
-std::string long_name(const CLI::Option& option) {
-  const auto& names = option.get_lnames();
-  return std::find(names.begin(), names.end(), "nproc") != names.end() ? "nproc" : names.front();
-}
-
-// The word with which a person gave the option, "" where none did.
-std::string word_of(const CLI::Option& option, const Words& words) {
-  for (const std::string& word : words) {
-    for (const std::string& name : option.get_lnames()) {
-      if (word == "--" + name || word.starts_with("--" + name + "=")) return "--" + name;
-    }
-    for (const std::string& name : option.get_snames()) {
-      if (word.starts_with("-" + name) && !word.starts_with("--")) return "-" + name;
-    }
-  }
-  return "";
-}
-
-std::string origin(const CLI::Option& option, const Words& words) {
-  std::string word = word_of(option, words);
-  if (!word.empty()) return word;
-  return option.count() > 0 ? option.get_envname() : "default";
-}
 
 // What follows from several flags at once, under the name of the flag that it is about.
 struct Resolved {
@@ -99,11 +75,7 @@ std::string default_of(const std::string& name, const Subject& subject) {
 }
 
 std::string value_of(const CLI::Option& option, const Subject& subject) {
-  if (option.get_items_expected_max() == 0) {
-    const std::string given = option.count() > 0 ? option.results().back() : "";
-    return given == "true" || given == "1" ? "on" : "off";
-  }
-  if (option.count() > 0) return fmt::format("{}", fmt::join(option.results(), " "));
+  if (option.get_items_expected_max() == 0 || option.count() > 0) return given_value(option);
   std::string value = default_of(long_name(option), subject);
   return value.empty() ? option.get_default_str() : value;
 }
@@ -215,8 +187,7 @@ Explanation explain(const Subject& subject) {
   }
   check_launch_flags(subject.options);
   const Placement placement = resolve_placement(subject.options, slurm_step());
-  Explanation explanation;
-  explanation.launch = launch_rows(subject);
+  Explanation explanation{.launch = launch_rows(subject)};
   if (subject.program) {
     explain_program(subject, explanation);
     explanation.worker = worker_rows(subject, placement, nullptr);
@@ -236,7 +207,7 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
                               const std::optional<std::vector<std::string>>& program,
                               int& exit_status) {
   CLI::App* const command =
-      app.add_subcommand("explain", "Print every value that a launch would use and its origin");
+      app.add_subcommand("explain", "Print every value that a command would use and its origin");
   command->require_subcommand(1);
   CLI::App* const launch = command->add_subcommand("launch", "a launch, with all its flags");
   launch->option_defaults()->always_capture_default();
@@ -251,6 +222,7 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
     std::fputs((*as_json ? to_json(explanation) : to_text(explanation)).c_str(), stdout);
     exit_status = 0;
   });
+  add_explained_runs(*command, words, exit_status);
   return launch;
 }
 

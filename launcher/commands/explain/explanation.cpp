@@ -18,7 +18,7 @@ std::string shown_value(const std::string& value) {
   return text.size() <= kWidestValue ? text : text.substr(0, kWidestValue - 3) + "...";
 }
 
-std::string table(const char* title, const std::vector<Explained>& rows) {
+std::string table(const std::string& title, const std::vector<Explained>& rows) {
   if (rows.empty()) return "";
   std::size_t name_width = 0, value_width = 0;
   for (const Explained& row : rows) {
@@ -44,17 +44,22 @@ nlohmann::ordered_json rows_as_json(const std::vector<Explained>& rows) {
 }  // namespace
 
 std::string to_text(const Explanation& explanation) {
-  std::string text = table("launch", explanation.launch) + table("recipe", explanation.recipe) +
-                     table("variables of the first worker here", explanation.worker);
+  std::string text = table(explanation.title, explanation.launch);
+  text += table("runs", explanation.runs) + table("recipe", explanation.recipe);
+  text += table("variables of the first worker here", explanation.worker);
   for (const std::string& note : explanation.notes) text += fmt::format("note: {}\n", note);
   return text;
 }
 
 std::string to_json(const Explanation& explanation) {
-  const nlohmann::ordered_json json{{"launch", rows_as_json(explanation.launch)},
-                                    {"recipe", rows_as_json(explanation.recipe)},
-                                    {"worker", rows_as_json(explanation.worker)},
-                                    {"notes", explanation.notes}};
+  nlohmann::ordered_json json{{explanation.title, rows_as_json(explanation.launch)},
+                              {"recipe", rows_as_json(explanation.recipe)}};
+  if (explanation.worker.empty()) {
+    json["runs"] = rows_as_json(explanation.runs);
+  } else {
+    json["worker"] = rows_as_json(explanation.worker);
+  }
+  json["notes"] = explanation.notes;
   return core::json_text(json, 2) + "\n";
 }
 

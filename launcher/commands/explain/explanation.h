@@ -1,4 +1,4 @@
-// What a launch would use: names, values and where each came from.
+// What a command would use: names, values and where each came from.
 #pragma once
 
 #include <string>
@@ -12,15 +12,18 @@ struct Explained {
 };
 
 struct Explanation {
-  std::vector<Explained> launch;     // flags and what follows from them
-  std::vector<Explained> recipe;     // the keys; empty for a program
-  std::vector<Explained> worker;     // variables of this node's first worker
+  std::string title = "launch";      // the command
+  std::vector<Explained> launch{};   // its flags and what follows from them
+  std::vector<Explained> runs{};     // of a command that makes several: name, folder, recipe
+  std::vector<Explained> recipe{};   // the keys; empty for a program, and for several recipes
+  std::vector<Explained> worker{};   // variables of this node's first worker
   std::vector<std::string> notes{};  // flags without effect
 };
 
-// Three tables for a person; a value that is too long is cut.
+// Tables for a person; a value that is too long is cut.
 std::string to_text(const Explanation& explanation);
-// {"launch": [{"name", "value", "from"}, ...], "recipe": [...], "worker": [...], "notes": [...]}
+// {"launch": [{"name", "value", "from"}, ...], "recipe": [...], "worker": [...], "notes": [...]};
+// another command has its own name in place of "launch", and "runs" in place of "worker".
 std::string to_json(const Explanation& explanation);
 
 }  // namespace scaletrain::launcher

@@ -14,6 +14,7 @@
 #include "lib/core/error.h"
 #include "lib/core/lease.h"
 #include "lib/core/log.h"
+#include "lib/core/shell_word.h"
 #include "lib/core/subprocess.h"
 
 namespace scaletrain::launcher {
@@ -81,7 +82,11 @@ class Runner {
     if (lost_ || lease.beat()) return;
     lost_ = true;
     throw core::StoppedError(options_.folder.string(), "another process has taken this queue over",
-                             "look at it: scaletrain queue --show");
+                             "look at it: scaletrain queue --show" + folder_flag());
+  }
+
+  std::string folder_flag() const {
+    return " --folder " + core::shell_word(options_.folder.string());
   }
 
   // The queue reports what ends it when the jobs that run have saved.
@@ -151,8 +156,8 @@ class Runner {
       kill(one.process.pid(), signal == SIGINT ? SIGINT : SIGTERM);
     }
     if (again) return;
-    core::log("{}: stopping {} jobs; start the queue again to continue them",
-              core::signal_name(signal), running_.size());
+    core::log("{}: stopping {} jobs; to continue them: scaletrain queue{}",
+              core::signal_name(signal), running_.size(), folder_flag());
   }
 
   void see_job_ends() {

@@ -11,7 +11,6 @@
 #include <memory>
 
 #include "launcher/commands/commands.h"
-#include "launcher/commands/launch_command.h"
 #include "launcher/commands/slurm/job_record.h"
 #include "launcher/commands/slurm/submission.h"
 #include "launcher/commands/slurm/tool.h"
@@ -115,29 +114,6 @@ void show_log(const std::filesystem::path& run, int lines, bool follow) {
   throw core::UsageError("tail", core::errno_text(errno), "read the file: " + record.log);
 }
 
-void add_submission_flags(CLI::App& command, SlurmOptions& options) {
-  command.add_option("--nodes", options.nodes, "number of nodes (default 1)");
-  command.add_option("--gpus-per-node", options.gpus_per_node, "GPUs, and workers, on each node");
-  command.add_option("--cpus-per-node", options.cpus_per_node, "CPUs on each node");
-  command.add_option("--nproc", options.launch.nproc, "workers on each node (default: its GPUs)");
-  command.add_option("--mem", options.mem, "memory on each node: 64G");
-  command.add_option("--time", options.time, "time limit: 24:00:00");
-  command.add_option("--partition", options.partition, "partition");
-  command.add_option("--account", options.account, "account");
-  command.add_option("--qos", options.qos, "quality of service");
-  command.add_option("--array", options.array,
-                     "one job for each number: 0-3; %a stands for it in RECIPE and --set");
-  command.add_option("--job-name", options.job_name, "name of the job (default: the recipe's)");
-  command.add_option("--output", options.output,
-                     "file for the job's output (default slurm-%j.out, slurm-%A_%a.out)");
-  command.add_option("--save-before", options.save_before,
-                     "time before the limit at which the run saves (default 2m)");
-  command
-      .add_option("--sbatch", options.sbatch, "another option of sbatch, NAME=VALUE; repeatable")
-      ->allow_extra_args(false);
-  add_recipe_flags(command, options.launch);
-}
-
 struct LogFlags {
   std::string run{};
   int lines = 100;
@@ -172,8 +148,7 @@ void add_slurm_command(CLI::App& app, int& exit_status) {
   CLI::App* const slurm = app.add_subcommand(
       "slurm", "Write or submit a batch script for a recipe, or look after its job");
   slurm->require_subcommand(0, 1);
-  slurm->add_option("RECIPE", options->launch.path, "the recipe to run");
-  add_submission_flags(*slurm, *options);
+  declare_slurm(*slurm, *options);
   CLI::Option* const print = slurm->add_flag("--print", *prints, "print the script (the default)");
   slurm->add_flag("--submit", *submits, "hand it to sbatch")->excludes(print);
   add_run_commands(*slurm, exit_status);

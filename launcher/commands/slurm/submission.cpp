@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -9,6 +12,7 @@
 #include <set>
 #include <string_view>
 
+#include "launcher/commands/launch_command.h"
 #include "launcher/commands/slurm/array.h"
 #include "launcher/commands/slurm/batch_script.h"
 #include "launcher/commands/slurm/job_record.h"
@@ -153,6 +157,30 @@ std::vector<SbatchOption> sbatch_options(const SlurmOptions& options, const Subm
 }
 
 }  // namespace
+
+void declare_slurm(CLI::App& command, SlurmOptions& options) {
+  command.add_option("RECIPE", options.launch.path, "the recipe to run");
+  command.add_option("--nodes", options.nodes, "number of nodes (default 1)");
+  command.add_option("--gpus-per-node", options.gpus_per_node, "GPUs, and workers, on each node");
+  command.add_option("--cpus-per-node", options.cpus_per_node, "CPUs on each node");
+  command.add_option("--nproc", options.launch.nproc, "workers on each node (default: its GPUs)");
+  command.add_option("--mem", options.mem, "memory on each node: 64G");
+  command.add_option("--time", options.time, "time limit: 24:00:00");
+  command.add_option("--partition", options.partition, "partition");
+  command.add_option("--account", options.account, "account");
+  command.add_option("--qos", options.qos, "quality of service");
+  command.add_option("--array", options.array,
+                     "one job for each number: 0-3; %a stands for it in RECIPE and --set");
+  command.add_option("--job-name", options.job_name, "name of the job (default: the recipe's)");
+  command.add_option("--output", options.output,
+                     "file for the job's output (default slurm-%j.out, slurm-%A_%a.out)");
+  command.add_option("--save-before", options.save_before,
+                     "time before the limit at which the run saves (default 2m)");
+  command
+      .add_option("--sbatch", options.sbatch, "another option of sbatch, NAME=VALUE; repeatable")
+      ->allow_extra_args(false);
+  add_recipe_flags(command, options.launch);
+}
 
 Submission prepare_submission(const SlurmOptions& options) {
   parse_count("--nodes", options.nodes, 1, kMostNodes);

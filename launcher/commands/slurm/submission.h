@@ -7,6 +7,10 @@
 
 #include "launcher/flags/launch_options.h"
 
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
 namespace scaletrain::launcher {
 
 // The flags, as a person gave them; "": not given.
@@ -26,6 +30,9 @@ struct SlurmOptions {
   std::string save_before = "2m";
   std::vector<std::string> sbatch{};  // OPTION or OPTION=VALUE
 };
+
+// RECIPE and the flags.
+void declare_slurm(CLI::App& command, SlurmOptions& options);
 
 struct Submission {
   std::string script{};

@@ -13,7 +13,12 @@ TEST_CASE("the loopback interface takes connections") {
 
 TEST_CASE("names that resolve, names that do not, and names of other machines") {
   CHECK(check_name("x", "localhost", true).state == State::kOk);
-  CHECK(check_name("x", "127.0.0.1", true).found == "\"127.0.0.1\" is 127.0.0.1");
+  for (const std::string address : {"127.0.0.1", "127.0.1.1", "::1"}) {
+    const Finding finding = check_name("x", address, true);
+    CHECK(finding.state == State::kWarning);
+    CHECK(finding.found ==
+          "\"" + address + "\" is " + address + ", where only this machine finds it");
+  }
   CHECK(check_name("x", "no such name", false).state == State::kFailed);
   // TEST-NET-1 belongs to nobody.
   CHECK(check_name("x", "192.0.2.1", false).state == State::kOk);

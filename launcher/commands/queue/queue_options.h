@@ -1,0 +1,49 @@
+// The flags of `scaletrain queue` and `scaletrain sweep`, and the jobs that they make.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/commands/queue/places.h"
+#include "launcher/commands/queue/queued_job.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace scaletrain::launcher {
+
+inline constexpr int kMostQueueJobs = 1024;
+
+struct QueueOptions {
+  std::vector<std::string> recipes{};  // of a queue
+  std::string recipe{};                // of a sweep
+  std::vector<std::string> axes{};
+  std::vector<std::string> set{};
+  std::string folder{};
+  std::string devices{};
+  std::string nproc = "1";
+  std::string jobs = "0";
+  std::string max_restarts = "0";
+  std::string table = "text";
+  std::optional<std::string> slurm{};  // words for scaletrain slurm; the runs are not done here
+  bool is_sweep = false;
+  bool show = false;
+  bool retry = false;
+};
+
+void declare_queue(CLI::App& command, QueueOptions& options);
+void declare_sweep(CLI::App& command, QueueOptions& options);
+
+// The folder of the queue, or of the sweep: runs/sweep-RECIPE where none is given.
+std::string folder_of(const QueueOptions& options);
+// Workers of each run. Throws core::UsageError for a number that is none, as jobs_of and places_of.
+int workers_of(const QueueOptions& options);
+// The jobs of a queue's recipes, or of a sweep's combinations; every mistake of a recipe is
+// reported here, before anything is started.
+std::vector<QueuedJob> jobs_of(const QueueOptions& options);
+// Where they would run side by side on this machine.
+std::vector<RunPlace> places_of(const QueueOptions& options);
+
+}  // namespace scaletrain::launcher
