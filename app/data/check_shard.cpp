@@ -113,8 +113,7 @@ void look_at_samples(const ShardFile& shard, const CheckRules& rules, ShardRepor
       report.problems.push_back({shard.name(), group.key, finding.problem});
     }
     if (++uses[group.key] == 2) {
-      report.problems.push_back(
-          {shard.name(), group.key, "the key is used again after another sample"});
+      report.problems.push_back({shard.name(), group.key, format::kKeyAgain});
     }
   };
   report.ignored = shard.for_each_batch([&](const std::vector<format::TarGroup>& groups) {

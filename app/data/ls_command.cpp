@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/data/set/quarantine_lists.h"
+#include "lib/format/key_set.h"
 #include "lib/format/tar_samples.h"
 
 namespace scaletrain::app {
@@ -60,8 +62,14 @@ std::string json_line(const ShardFile& shard, const format::TarGroup& group) {
   return core::json_text(line);
 }
 
+core::DataError repeated_key(const ShardFile& shard, const std::string& key) {
+  return {fmt::format("{}: {}", shard.place(), format::shown_name(key)), format::kKeyAgain,
+          "scaletrain data check reports all that is wrong"};
+}
+
 void run_ls(const LsOptions& options) {
   std::string piece;
+  std::optional<core::DataError> repeated;  // reported when everything is listed
   const storage::Stores stores;
   const std::vector<std::string> paths = resolve_shards(stores, options.paths);
   const data::QuarantineLists quarantine(paths, stores);
@@ -70,8 +78,10 @@ void run_ls(const LsOptions& options) {
       if (quarantine.holds_shard(path)) continue;
       const std::vector<std::string> left_out = quarantine.keys_of(path);
       const ShardFile shard(stores, path);
+      format::KeySet keys;
       shard.for_each_group([&](const format::TarGroup& group) {
         if (std::binary_search(left_out.begin(), left_out.end(), group.key)) return true;
+        if (!keys.insert(group.key) && !repeated) repeated = repeated_key(shard, group.key);
         piece += (options.as_json ? json_line(shard, group) : text_line(shard, group)) + "\n";
         if (piece.size() >= kLsPieceBytes) print(std::exchange(piece, {}));
         return true;
@@ -82,6 +92,7 @@ void run_ls(const LsOptions& options) {
     throw;
   }
   print(piece);
+  if (repeated) throw core::DataError(*repeated);
 }
 
 }  // namespace

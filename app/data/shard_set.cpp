@@ -11,6 +11,7 @@
 #include "lib/core/hash.h"
 #include "lib/core/parallel.h"
 #include "lib/core/url.h"
+#include "lib/format/key_set.h"
 #include "lib/format/tar_samples.h"
 
 namespace scaletrain::app {
@@ -19,16 +20,18 @@ namespace {
 constexpr int kAskedTogether = 16;  // a far server is waited for, not computed with
 constexpr const char* kCheckReports = "scaletrain data check reports all that is wrong";
 
+[[noreturn]] void refuse_group(const ShardFile& shard, const format::TarGroup& group,
+                               const std::string& found) {
+  throw core::DataError(fmt::format("{}: {}", shard.place(), format::shown_name(group.key)), found,
+                        kCheckReports);
+}
+
 std::vector<std::int64_t> labels_of(const ShardFile& shard, const format::TarGroup& group) {
-  const auto refuse = [&](const std::string& found) {
-    throw core::DataError(fmt::format("{}: {}", shard.place(), format::shown_name(group.key)),
-                          found, kCheckReports);
-  };
   if (const auto problems = format::problems_of(group); !problems.empty()) {
-    refuse(fmt::to_string(fmt::join(problems, ", ")));
+    refuse_group(shard, group, fmt::to_string(fmt::join(problems, ", ")));
   }
   auto labels = format::parse_labels(shard.read(group.find("cls")->member));
-  if (!labels) refuse("its label is not a class number");
+  if (!labels) refuse_group(shard, group, "its label is not a class number");
   return *std::move(labels);
 }
 
@@ -65,6 +68,7 @@ std::uint32_t for_each_batch_of(const ShardSet& set, std::size_t shard, std::uin
   const std::unique_ptr<ShardFile> file = set.open(shard);
   const std::vector<std::string> left_out = set.left_out_keys(shard);
   std::uint32_t next = first;
+  format::KeySet keys;
   file->for_each_batch([&](std::vector<format::TarGroup> groups) {
     std::vector<FoundSample> batch;
     batch.reserve(groups.size());
@@ -73,6 +77,7 @@ std::uint32_t for_each_batch_of(const ShardSet& set, std::size_t shard, std::uin
       if (next == std::numeric_limits<std::uint32_t>::max()) {
         throw core::DataError(file->place(), "above 4294967295 samples", "take fewer at a time");
       }
+      if (!keys.insert(group.key)) refuse_group(*file, group, format::kKeyAgain);
       std::vector<std::int64_t> labels = labels_of(*file, group);
       batch.push_back({next++, static_cast<std::uint32_t>(shard), label_for(labels),
                        std::move(group), std::move(labels)});

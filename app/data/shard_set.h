@@ -56,8 +56,8 @@ struct FoundSample {
 using UseBatch = std::function<void(const ShardFile&, const std::vector<FoundSample>&)>;
 
 // Every sample of one shard, a few megabytes at a time; the first gets the number `first`, and what
-// comes back is the number after the last. Throws core::DataError for the first that is not whole;
-// what quarantine.json beside the shard names is left out.
+// comes back is the number after the last. Throws core::DataError for the first that is not whole
+// or whose key the shard had before; what quarantine.json beside the shard names is left out.
 std::uint32_t for_each_batch_of(const ShardSet& set, std::size_t shard, std::uint32_t first,
                                 const UseBatch& use);
 

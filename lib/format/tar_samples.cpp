@@ -100,8 +100,7 @@ class Grouping {
     is_excluded_ = std::binary_search(excluded_.begin(), excluded_.end(), key, std::less<>());
     if (!is_excluded_ && keys_ == Keys::kHash) hashes_.push_back(core::xxh3_64(key));
     if (!is_excluded_ && keys_ == Keys::kRefuse && !seen_.insert(key)) {
-      throw core::DataError(sample_place(name_, std::string(key)),
-                            "the key is used again after another sample", kLayout);
+      throw core::DataError(sample_place(name_, std::string(key)), kKeyAgain, kLayout);
     }
     open_ = true;
     sample_.key = key;

@@ -35,6 +35,9 @@ struct TarSample {
   std::int64_t labels_begin = 0;  // of a list: where its member begins (TarMember::begin)
 };
 
+// What is said of a key that a shard has twice.
+inline constexpr const char* kKeyAgain = "the key is used again after another sample";
+
 inline constexpr std::int64_t kMaxLabelBytes = 1 << 16;  // of a list; a number has 32 at most
 
 // A class number in decimal text, white space around it allowed; nullopt for anything else.

@@ -67,6 +67,13 @@ class Check(FolderTest):
         again = "the key is used again after another sample"
         self.assertEqual({("0000", again), ("0001", again), ("0002", again)},
                          {p for p in self.problems_of(shard) if p[1] == again})
+        # All commands say the same of it; what can be listed is.
+        shard = write_tar(self.path("a.tar"), members(2) + members(1))
+        for command in ("index", "stats", "card"):
+            self.assertIn(f"{shard}: 0000: {again}", data(command, shard, code=65))
+        self.assertEqual(["0000", "0001", "0000"], [line.split("\t")[1] for line in
+                                                    data("ls", shard, code=65).splitlines()])
+        self.assertEqual([("0000", again)], self.problems_of(shard))
         # In two shards it is a warning: samples are told apart by shard and key.
         write_tar(self.path("b.tar"), members(1))
         write_tar(self.path("a.tar"), members(1))

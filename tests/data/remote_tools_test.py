@@ -128,6 +128,15 @@ class Read(RemoteTest):
         data("stats", self.remote, "--html", page)
         self.assertIn(b"<h1>s3://", read_bytes(page))
 
+    def test_a_set_that_an_interrupted_pack_left_is_incomplete(self):
+        self.upload(self.shards())
+        folder, = data_json("check", self.remote)["folders"]
+        self.assertEqual([], folder["warnings"])
+        swift.request("DELETE", f"/{self.bucket}/a%20b/classes.json")  # it would have come last
+        folder, = data_json("check", self.remote)["folders"]
+        self.assertEqual(["there is no classes.json, which pack and import write last: a set of "
+                          "theirs is incomplete"], folder["warnings"])
+
     def test_patterns_and_what_is_not_there(self):
         local = self.shards()
         self.upload(local)
