@@ -59,6 +59,25 @@ class Orientation(FolderTest):
                 else:
                     self.assertEqual(0, difference.max())
 
+    def test_png_and_webp_are_turned_too(self):
+        for kind, options in (("png", {}), ("webp", {"lossless": True})):
+            folder = self.path("of " + kind, "a")
+            os.makedirs(folder)
+            for orientation in range(1, 9):
+                exif = Image.Exif()
+                exif[ORIENTATION_TAG] = orientation
+                photograph(70, 48).save(f"{folder}/{orientation}.{kind}", exif=exif, **options)
+            out = self.path("out " + kind)
+            data("pack", self.path("of " + kind), out, "--reencode", "png")
+            for orientation in range(1, 9):
+                upright = ImageOps.exif_transpose(Image.open(f"{folder}/{orientation}.{kind}"))
+                found = pixels_of(data("get", f"a/{orientation}", out, text=False))
+                numpy.testing.assert_array_equal(numpy.asarray(upright.convert("RGB")), found)
+            copied = self.path("copied " + kind)
+            data("pack", self.path("of " + kind), copied)
+            self.assertNotEqual(self.trained_on(copied, True), self.trained_on(copied, False))
+            self.assertEqual(self.trained_on(out, True), self.trained_on(out, False))
+
     def test_plain_pixels_stand_upright(self):
         self.compare("png", lambda image: image, "--reencode", "png")
         self.compare("rgb8", lambda image: image, "--reencode", "raw")

@@ -46,9 +46,13 @@ std::int64_t shrink_for(const View& view) {
 void Decoder::decode(std::string_view file, Image& image) {
   switch (format_of(file)) {
     case Format::kPng:
-      return decode_png_rows(file, std::numeric_limits<std::int64_t>::max(), image);
+      decode_png_rows(file, std::numeric_limits<std::int64_t>::max(), image);
+      if (options_.exif_orientation) apply_orientation(png_orientation(file), image, spare_);
+      return;
     case Format::kWebp:
-      return decode_webp(file, image);
+      decode_webp(file, image);
+      if (options_.exif_orientation) apply_orientation(webp_orientation(file), image, spare_);
+      return;
     case Format::kRgb8: {
       const ImageView pixels = open_rgb8(file);
       image.reshape(pixels.width, pixels.height);
@@ -73,7 +77,7 @@ void Decoder::decode_view(std::string_view file, const ViewOf& view_of, Image& o
       return decode_jpeg_view(view_of(jpeg_.width(), jpeg_.height()), out);
     }
   }
-  if (kind == Format::kPng) {
+  if (kind == Format::kPng && (!options_.exif_orientation || png_orientation(file) <= 1)) {
     // Rows below what the view needs stay as they are in the file.
     if (const PngSize size = png_size(file); size.width > 0 && size.height > 0) {
       const Box needed = resizer_.prepare(view_of(size.width, size.height), 1);

@@ -17,7 +17,7 @@
 namespace scaletrain::data {
 
 struct DecodeOptions {
-  bool exif_orientation = false;  // JPEGs are turned as EXIF says
+  bool exif_orientation = false;  // pictures are turned as EXIF says
 };
 
 // Decoders with their working memory, for one thread. Everything throws std::invalid_argument

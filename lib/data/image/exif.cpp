@@ -27,11 +27,9 @@ struct Tiff {
   }
 };
 
-}  // namespace
-
-int exif_orientation(std::string_view segment) {
-  if (!segment.starts_with(kHead)) return 0;
-  Tiff tiff{segment.substr(kHead.size())};
+// `bytes` without kHead.
+int tiff_orientation(std::string_view bytes) {
+  Tiff tiff{bytes};
   tiff.is_little = tiff.bytes.starts_with("II");
   if (tiff.at(2, 2) != 42) return 0;
   const std::size_t directory = tiff.at(4, 4);
@@ -44,6 +42,46 @@ int exif_orientation(std::string_view segment) {
     return value <= 8 ? static_cast<int>(value) : 0;
   }
   return 0;
+}
+
+// Chunks of PNG have their length, big-endian, before their name and 4 bytes of sum at their end;
+// those of RIFF have it, little-endian, behind their name, and begin at even places.
+struct ChunkLayout {
+  std::size_t first;  // where the first chunk begins
+  bool is_little, name_first, has_sum;
+  std::string_view name;  // of the one that is looked for
+};
+
+std::string_view find_chunk(std::string_view file, const ChunkLayout& layout) {
+  const Tiff numbers{file, layout.is_little};
+  std::size_t place = layout.first;
+  while (place + 8 <= file.size()) {
+    const std::string_view name = file.substr(layout.name_first ? place : place + 4, 4);
+    const std::size_t bytes = numbers.at(layout.name_first ? place + 4 : place, 4);
+    if (bytes > file.size() - place - 8) return {};
+    if (name == layout.name) return file.substr(place + 8, bytes);
+    place += 8 + bytes + (layout.has_sum ? 4 : bytes % 2);
+  }
+  return {};
+}
+
+}  // namespace
+
+int exif_orientation(std::string_view segment) {
+  return segment.starts_with(kHead) ? tiff_orientation(segment.substr(kHead.size())) : 0;
+}
+
+int png_orientation(std::string_view file) {
+  return tiff_orientation(find_chunk(
+      file,
+      {.first = 8, .is_little = false, .name_first = false, .has_sum = true, .name = "eXIf"}));
+}
+
+int webp_orientation(std::string_view file) {
+  std::string_view chunk = find_chunk(
+      file, {.first = 12, .is_little = true, .name_first = true, .has_sum = false, .name = "EXIF"});
+  if (chunk.starts_with(kHead)) chunk.remove_prefix(kHead.size());  // as many programs write it
+  return tiff_orientation(chunk);
 }
 
 void apply_orientation(int orientation, Image& image, Image& spare) {

@@ -1,5 +1,6 @@
-// The orientation that a camera notes in a JPEG's APP1 segment (CIPA DC-008, Exif 2.32, tag
-// 0x0112).
+// The orientation that a camera notes (CIPA DC-008, Exif 2.32, tag 0x0112): in a JPEG's APP1
+// segment, a PNG's chunk eXIf (PNG, third edition, section 11.3.3.2) or a WebP's chunk EXIF (RFC
+// 9649).
 #pragma once
 
 #include <string_view>
@@ -10,6 +11,10 @@ namespace scaletrain::data {
 
 // 1..8, or 0 where `segment` (from "Exif" on) says none or is no EXIF.
 int exif_orientation(std::string_view segment);
+
+// Of a whole file; 0 also where its chunks are damaged, which the decoder reports.
+int png_orientation(std::string_view file);
+int webp_orientation(std::string_view file);
 
 // Turns `image`, as stored, upright; `spare` is working memory. 1 changes nothing.
 void apply_orientation(int orientation, Image& image, Image& spare);

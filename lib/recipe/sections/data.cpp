@@ -158,7 +158,7 @@ TypePtr describe(Data& value) {
            "remote shards are kept as files; without it ranges are read from the server")
       .add("normalize", normalize(value.normalize), "what is taken from the pixels and divided by")
       .add("exif_orientation", flag(value.exif_orientation),
-           "JPEGs are turned as their EXIF says; torchvision does not");
+           "pictures are turned as their EXIF says; torchvision does not");
   return keys;
 }
 

@@ -39,6 +39,36 @@ TEST_CASE("what is no EXIF or is cut has no orientation") {
   CHECK(exif_orientation(far) == 0);
 }
 
+TEST_CASE("the chunks of PNG and WebP are found, wherever they stand") {
+  const auto be = [](std::size_t number) {
+    return std::string{'\0', '\0', static_cast<char>(number >> 8U), static_cast<char>(number)};
+  };
+  const auto le = [&](std::size_t number) {
+    const std::string big = be(number);
+    return std::string(big.rbegin(), big.rend());
+  };
+  const std::string tiff = segment(8, true).substr(6);
+  const auto png = [&](const std::string& name, const std::string& bytes) {
+    return be(bytes.size()) + name + bytes + "sum?";
+  };
+  const auto riff = [&](const std::string& name, const std::string& bytes) {
+    return name + le(bytes.size()) + bytes + std::string(bytes.size() % 2, '\0');
+  };
+  const std::string png_file =
+      "\x89PNG\r\n\x1a\n" + png("IHDR", std::string(13, 'h')) + png("eXIf", tiff) + png("IEND", "");
+  CHECK(png_orientation(png_file) == 8);
+  const std::string head = "RIFF" + le(9) + "WEBP" + riff("VP8X", "odd");
+  CHECK(webp_orientation(head + riff("EXIF", tiff)) == 8);
+  CHECK(webp_orientation(head + riff("EXIF", segment(3, false))) == 3);
+  CHECK(webp_orientation(head + riff("XMP ", tiff)) == 0);
+  for (std::size_t bytes = 0; bytes < png_file.size(); ++bytes) {
+    const int found = png_orientation(std::string_view(png_file).substr(0, bytes));
+    CHECK((found == 0 || found == 8));
+  }
+  CHECK(png_orientation(head) == 0);
+  CHECK(png_orientation("") == 0);
+}
+
 TEST_CASE("a picture is turned upright") {
   // The first pixel and its neighbours to the right and below, as stored, of 2 x 3.
   const Image stored = make_image(2, 3, [](auto x, auto y, auto) { return 10 * y + x; });
