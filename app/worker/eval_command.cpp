@@ -179,6 +179,7 @@ void evaluate_checkpoint(const recipe::EvaluationRequest& asked, const Models& m
 
   Kept kept(asked, *run->task);
   const train::EvalResult result = train::evaluate(*run, split, kept.watcher());
+  train::require_samples(result, name);
   const at::NoGradGuard no_grad;
   kept.gather(run->mesh->data());
   if (env.rank == 0) {

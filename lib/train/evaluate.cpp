@@ -3,8 +3,10 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+#include <fmt/format.h>
 
 #include "lib/core/clock.h"
+#include "lib/core/error.h"
 #include "lib/train/buffers.h"
 #include "lib/train/evaluated_tensors.h"
 #include "lib/train/score_rows.h"
@@ -105,6 +107,13 @@ EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
   if (totals[count + kTerminate] > 0) result.stop = core::StopReason::kTerminate;
   if (totals[count + kInterrupt] > 0) result.stop = core::StopReason::kInterrupt;
   return result;
+}
+
+void require_samples(const EvalResult& result, const std::string& split) {
+  if (result.count > 0 || result.skipped == 0) return;
+  throw core::DataError(fmt::format("/data/{}", split),
+                        fmt::format("none of its {} samples can be used", result.skipped),
+                        "look at the warnings above, and repair the set: scaletrain data check");
 }
 
 }  // namespace scaletrain::train

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "lib/core/signals.h"
@@ -32,5 +33,8 @@ using Watcher = std::function<void(const data::Batch& batch, const task::Example
 // different numbers of batches: only the sums, and scores where the task has some, are exchanged. A
 // stop that any rank was asked for cuts it short on all. Every rank calls it.
 EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher = {});
+
+// Throws core::DataError where every sample of `split` was skipped: nothing was measured.
+void require_samples(const EvalResult& result, const std::string& split);
 
 }  // namespace scaletrain::train

@@ -189,6 +189,7 @@ std::optional<EvalResult> Trainer::measure(task::Split split, const optim::Mean*
     return std::nullopt;
   }
   const std::string name = task::name_of(split, run_->recipe.data);
+  require_samples(result, name);
   // What is tested is the run's result, whichever weights that are.
   const bool is_beside = mean != nullptr && split != task::Split::kTest;
   reporter_.eval(is_beside ? fmt::format("{}/{}", mean->plan().name, name) : name, result, model);

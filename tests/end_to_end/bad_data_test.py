@@ -126,6 +126,13 @@ class BadDataTest(support.RunTestCase):
             self.assertTrue(math.isfinite(train["loss"]))
             self.assertLess(train["memory_bytes"], 2 << 30)
 
+    def test_a_validation_set_without_a_usable_sample_is_an_error(self):
+        train = self.write("a.tar", samples(40))
+        val = self.write("b.tar", sample("x", b"text") + sample("y", b""))
+        error = self.launch(train, expect=65, ranks=2, val={"shards": str(val)},
+                            bad_samples={"policy": "skip", "max_rate": 1})
+        self.assertIn("/data/val: none of its 2 samples can be used", error)
+
     def test_labels_that_are_none(self):
         for label in ("cat", "-1", "10", "", "1" * 10_000_000):
             with self.subTest(label[:10]):
