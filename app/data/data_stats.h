@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -41,9 +42,14 @@ struct Thumbnail {
   std::string jpeg, caption;
 };
 
-// A page that stands alone: counts, a bar a class, and the thumbnails.
+struct Sheet {
+  std::vector<Thumbnail> thumbnails;
+  std::size_t of_each = 0;  // of each class, or list of classes, at most
+  bool has_all = true;      // else one of each class that came first
+};
+
+// A page that stands alone: counts, a bar a class, and the thumbnails, with how they were chosen.
 std::string stats_page(const std::string& title, const DataStats& stats,
-                       const std::vector<std::string>& classes,
-                       const std::vector<Thumbnail>& thumbnails);
+                       const std::vector<std::string>& classes, const Sheet& sheet);
 
 }  // namespace scaletrain::app

@@ -59,11 +59,11 @@ class ContactSheet {
     thumbnails_.emplace_back(label, std::move(thumbnail));
   }
 
-  std::vector<Thumbnail> finish() {
+  Sheet finish() {
     std::map<std::uint32_t, std::size_t> shown;
-    std::vector<Thumbnail> sheet;
+    Sheet sheet{.thumbnails = {}, .of_each = each(), .has_all = taken_.size() <= kMostThumbnails};
     for (auto& [label, thumbnail] : thumbnails_) {
-      if (shown[label]++ < each()) sheet.push_back(std::move(thumbnail));
+      if (shown[label]++ < each()) sheet.thumbnails.push_back(std::move(thumbnail));
     }
     return sheet;
   }

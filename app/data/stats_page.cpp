@@ -46,15 +46,26 @@ std::string count_list(const std::map<std::string, std::int64_t>& counts) {
   return text;
 }
 
+std::string choice_of(const Sheet& sheet, std::int64_t samples) {
+  const std::size_t shown = sheet.thumbnails.size();
+  if (!sheet.has_all) {
+    return fmt::format(
+        "{} of {} samples: the first of each of the {} classes that come first in the shards",
+        shown, samples, shown);
+  }
+  return fmt::format("{} of {} samples: the first {} of each class, in the order of the shards",
+                     shown, samples, sheet.of_each);
+}
+
 }  // namespace
 
 std::string stats_page(const std::string& title, const DataStats& stats,
-                       const std::vector<std::string>& classes,
-                       const std::vector<Thumbnail>& thumbnails) {
+                       const std::vector<std::string>& classes, const Sheet& sheet) {
   const auto mean = stats.mean(), deviation = stats.deviation();
   std::string page = fmt::format(
       "<!doctype html>\n<meta charset=\"utf-8\">\n<title>{0}</title>\n<style>\n"
       "body {{font-family: sans-serif; margin: 2em}}\n"
+      "th {{text-align: left; padding-right: 1em}}\n"
       "td div {{background: #48c; height: 0.8em}}\n"
       "figure {{display: inline-block; margin: 4px; width: 100px}}\n"
       "figcaption {{font-size: 70%; overflow: hidden; white-space: nowrap}}\n"
@@ -67,9 +78,11 @@ std::string stats_page(const std::string& title, const DataStats& stats,
       static_cast<double>(stats.image_bytes) / 1e6, count_list(stats.by_format),
       count_list(stats.by_size), mean[0], mean[1], mean[2], deviation[0], deviation[1],
       deviation[2]);
-  page +=
-      "<h2>Classes</h2>\n<table>\n" + class_rows(stats, classes) + "</table>\n<h2>Samples</h2>\n";
-  for (const Thumbnail& thumbnail : thumbnails) {
+  page += fmt::format(
+      "<h2>Classes</h2>\n<table>\n<tr><th>number</th><th>class</th><th>samples</th><th>of the "
+      "largest class</th></tr>\n{}</table>\n<h2>Samples</h2>\n<p>{}</p>\n",
+      class_rows(stats, classes), choice_of(sheet, stats.samples));
+  for (const Thumbnail& thumbnail : sheet.thumbnails) {
     page += fmt::format(
         "<figure><img alt=\"\" src=\"data:image/jpeg;base64,{}\"><figcaption>{}</figcaption>"
         "</figure>\n",

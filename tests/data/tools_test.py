@@ -129,10 +129,20 @@ class Stats(FolderTest):
         self.assertNotIn("<b>", page)  # a class's name is no markup
         thumbnails = re.findall(r"data:image/jpeg;base64,([^\"]+)", page)
         self.assertEqual(14, len(thumbnails))
+        self.assertIn("<tr><th>number</th><th>class</th><th>samples</th><th>of the largest class"
+                      "</th></tr>\n<tr><td>0</td>", page)
+        self.assertIn("<p>14 of 14 samples: the first 48 of each class, in the order of the shards"
+                      "</p>", page)
         self.assertEqual((96, 96), Image.open(io.BytesIO(base64.b64decode(thumbnails[0]))).size)
         self.assertIn("page.html: is there already",
                       data("stats", self.path("out"), "--html", self.path("page.html"), code=2))
         data("stats", self.path("out"), "--html", self.path("page.html"), "--overwrite")
+
+    def test_a_page_of_many_classes_says_which_samples_it_shows(self):
+        data("synth", self.path("in"), "--samples", 200, "--classes", 100, "--size", 16)
+        data("stats", self.path("in"), "--html", self.path("page.html"))
+        self.assertIn("<p>96 of 200 samples: the first of each of the 96 classes that come first in "
+                      "the shards</p>", read_bytes(self.path("page.html")).decode())
 
 
 class Split(FolderTest):
