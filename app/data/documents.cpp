@@ -1,6 +1,7 @@
 #include "app/data/documents.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/log.h"
 #include "lib/core/text.h"
 #include "lib/format/json_fields.h"
 
@@ -15,12 +17,32 @@ namespace scaletrain::app {
 namespace {
 
 constexpr std::int64_t kMaxTextBytes = std::int64_t{8} << 30;
+constexpr std::size_t kMostNames = 10;  // in a message
+
+// The text of the field that `flag` names.
+const std::string& field_of(const nlohmann::json& object, const std::string& name, const char* flag,
+                            const std::string& place) {
+  const auto found = object.find(name);
+  if (found != object.end() && found->is_string()) return found->get_ref<const std::string&>();
+  std::vector<std::string> texts;
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_string() && texts.size() < kMostNames) texts.push_back(core::escape_control(key));
+  }
+  throw core::DataError(
+      place,
+      fmt::format(R"({} field "{}")", found == object.end() ? "has no" : "holds no text in its",
+                  core::escape_control(name)),
+      texts.empty() ? "a line is an object with a text in it"
+                    : fmt::format("{} names another; those with text here: {}", flag,
+                                  fmt::join(texts, ", ")));
+}
 
 Document parse_line(std::string_view line, const std::string& place, const DocumentFields& names) {
   const nlohmann::json object = format::parse_object(line, place);
-  format::JsonFields fields(object, place);
-  Document document{.prompt = {}, .text = fields.text(names.text)};
-  if (!names.prompt.empty()) document.prompt = fields.text(names.prompt);
+  Document document{.prompt = {}, .text = field_of(object, names.text, "--text-field", place)};
+  if (!names.prompt.empty()) {
+    document.prompt = field_of(object, names.prompt, "--prompt-field", place);
+  }
   return document;
 }
 

@@ -79,8 +79,16 @@ class Tokenize(FolderTest):
 
     def test_fields_that_are_not_there(self):
         path = self.write("chat.jsonl", '{"text": "a"}\n')
-        self.assertIn("chat.jsonl:1: /question: is missing", data(
-            "tokenize", path, "--prompt-field", "question", "--out", self.path("no"), code=65))
+        self.assertIn('chat.jsonl:1: has no field "question"\n  --prompt-field names another; those '
+                      "with text here: text\n", data(
+                          "tokenize", path, "--prompt-field", "question", "--out", self.path("no"),
+                          code=65))
+        path = self.write("other.jsonl", '{"content": "a", "n": 1}\n')
+        self.assertIn('other.jsonl:1: has no field "text"\n  --text-field names another; those with '
+                      "text here: content\n",
+                      data("tokenize", path, "--out", self.path("no"), code=65))
+        self.assertIn('other.jsonl:1: holds no text in its field "n"', data(
+            "tokenize", path, "--text-field", "n", "--out", self.path("no"), code=65))
         self.assertIn("is no .jsonl and has no fields", data(
             "tokenize", self.write("a.txt", "a"), "--prompt-field", "q", "--out", self.path("no"),
             code=2))
