@@ -6,31 +6,27 @@
 #include <set>
 #include <string_view>
 
-#include "lib/core/compressed_name.h"
 #include "lib/core/cores.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
 #include "lib/recipe/braces.h"
+#include "lib/recipe/local_shards.h"
 
 namespace scaletrain::app {
 namespace {
 
 constexpr int kMaxThreads = 1024;
 
-bool is_shard_name(const std::string& path) {
-  return path.ends_with(".tar") || core::is_compressed(path);
-}
-
 bool is_remote_folder(const std::string& path) {
   const std::string_view scheme = core::url_scheme(path);
-  return (scheme == "s3" || scheme == "gs") && !is_shard_name(path);
+  return (scheme == "s3" || scheme == "gs") && !recipe::is_shard_name(path);
 }
 
 void append_shards_of(const storage::Stores& stores, const std::string& folder,
                       std::vector<std::string>& shards) {
   const std::size_t before = shards.size();
   for (const auto& entry : stores.of(folder).list(folder)) {
-    if (entry.folder || entry.name.starts_with('.') || !is_shard_name(entry.name)) continue;
+    if (entry.folder || entry.name.starts_with('.') || !recipe::is_shard_name(entry.name)) continue;
     shards.push_back(folder + (folder.ends_with('/') ? "" : "/") + entry.name);
   }
   if (shards.size() == before) {
@@ -89,8 +85,12 @@ std::vector<std::string> resolve_shards(const storage::Stores& stores,
     for (const std::string& name : expanded) {
       if (is_remote_folder(name) || std::filesystem::is_directory(name, ignored)) {
         append_shards_of(stores, name, shards);
-      } else {
+      } else if (core::is_url(name)) {
         shards.push_back(name);
+      } else {
+        const std::vector<std::string> found = recipe::local_shards(name, mistake);
+        if (!mistake.empty()) throw core::DataError(core::shown_path(name), "fits no file");
+        shards.insert(shards.end(), found.begin(), found.end());
       }
     }
   }

@@ -9,6 +9,7 @@
 
 #include "lib/core/url.h"
 #include "lib/recipe/braces.h"
+#include "lib/recipe/local_shards.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -86,7 +87,8 @@ std::string fault_of_shard(std::string_view text) {
 
 class ShardList : public Type {
  public:
-  explicit ShardList(std::vector<std::string>& value) : value_(value) {}
+  ShardList(std::vector<std::string>& value, bool takes_folders)
+      : value_(value), takes_folders_(takes_folders) {}
 
   void read(const Node& node, const std::string& pointer, Problems& problems) override {
     value_.clear();
@@ -112,8 +114,10 @@ class ShardList : public Type {
     return {{"anyOf", {text, {{"type", "array"}, {"items", text}, {"minItems", 1}}}}};
   }
   std::string phrase() const override {
-    return "a path or URL (http, https, s3, gs, pipe) or a list of them, also A::B; "
-           "{000000..000003} and {a,b} are expanded";
+    const std::string text =
+        "a path or URL (http, https, s3, gs, pipe) or a list of them, also A::B; "
+        "{000000..000003} and {a,b} are expanded";
+    return takes_folders_ ? text + ", on disks * and folders too" : text;
   }
 
  private:
@@ -138,17 +142,39 @@ class ShardList : public Type {
       problems.add(node, pointer, mistake, "use " + phrase());
       return true;
     }
-    if (value_.size() + names.size() > kMaxExpanded) {
-      problems.add(node, pointer, "makes the list too long",
-                   "use at most " + std::to_string(kMaxExpanded) + " shards");
-      return false;
+    for (const std::string& name : names) {
+      if (value_.size() >= kMaxExpanded) {
+        problems.add(node, pointer, "makes the list too long",
+                     "use at most " + std::to_string(kMaxExpanded) + " shards");
+        return false;
+      }
+      mistake = core::is_url(path) ? add_remote(name) : add_local(absolute_path(name));
+      if (!mistake.empty()) problems.add(node, pointer, mistake, "use " + phrase());
+      if (!mistake.empty()) return true;
     }
-    const bool is_local = !core::is_url(path);
-    for (const std::string& name : names) value_.push_back(is_local ? absolute_path(name) : name);
     return true;
   }
 
+  std::string add_remote(const std::string& name) {
+    const std::string_view scheme = core::url_scheme(name);
+    const bool is_pattern = scheme != "pipe" && name.find('*') != std::string::npos;
+    if (is_pattern && name.find('?') == std::string::npos) {
+      return in_quotes(core::shown_path(name)) + ": \"*\" is not looked for in a store";
+    }
+    value_.push_back(name);
+    return "";
+  }
+
+  std::string add_local(const std::string& name) {
+    std::string mistake;
+    const std::vector<std::string> found =
+        takes_folders_ ? local_shards(name, mistake) : std::vector<std::string>{name};
+    value_.insert(value_.end(), found.begin(), found.end());
+    return mistake;
+  }
+
   std::vector<std::string>& value_;
+  bool takes_folders_;
 };
 
 // A text of a certain form.
@@ -208,7 +234,13 @@ TypePtr path(std::string& value) { return std::make_unique<Path>(value); }
 
 TypePtr folder_or_bucket(std::string& value) { return std::make_unique<FolderOrBucket>(value); }
 
-TypePtr shard_list(std::vector<std::string>& value) { return std::make_unique<ShardList>(value); }
+TypePtr shard_list(std::vector<std::string>& value) {
+  return std::make_unique<ShardList>(value, /*takes_folders=*/true);
+}
+
+TypePtr token_list(std::vector<std::string>& value) {
+  return std::make_unique<ShardList>(value, /*takes_folders=*/false);
+}
 
 std::string absolute_path(const std::string& path) {
   // A list of ten thousand plain names must not cost tens of milliseconds: std::filesystem takes

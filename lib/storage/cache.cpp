@@ -83,7 +83,7 @@ std::unique_ptr<Stream> stream_version(const Storage& origin, const std::string&
     throw core::DataError(core::shown_path(path), "was replaced while it was read",
                           "start again, and leave shards alone while they are read");
   }
-  return stream_of(std::move(object));
+  return object->has_ranges() ? stream_of(std::move(object)) : origin.stream(path);
 }
 
 }  // namespace

@@ -11,17 +11,11 @@ class HttpStorage : public Storage {
   explicit HttpStorage(const HttpCaller& caller) : caller_(caller) {}
 
   std::unique_ptr<Object> open(const std::string& path) const override {
-    RemotePath remote;
-    remote.place = core::shown_path(path);
-    remote.request = [path](const std::map<std::string, std::string>& headers) {
-      HttpRequest request;
-      request.url = path;
-      request.headers = headers;
-      request.follow_redirects = true;
-      return request;
-    };
-    remote.forbidden_remedy = "the server does not let us read it: check the address";
-    return open_remote(caller_, std::move(remote));
+    return open_remote(caller_, remote_path(path));
+  }
+
+  std::unique_ptr<Stream> stream(const std::string& path) const override {
+    return stream_remote(caller_, remote_path(path));
   }
 
   std::vector<Entry> list(const std::string& folder) const override {
@@ -35,6 +29,20 @@ class HttpStorage : public Storage {
   }
 
  private:
+  static RemotePath remote_path(const std::string& path) {
+    RemotePath remote;
+    remote.place = core::shown_path(path);
+    remote.request = [path](const std::map<std::string, std::string>& headers) {
+      HttpRequest request;
+      request.url = path;
+      request.headers = headers;
+      request.follow_redirects = true;
+      return request;
+    };
+    remote.forbidden_remedy = "the server does not let us read it: check the address";
+    return remote;
+  }
+
   [[noreturn]] static void refuse(const std::string& path, const std::string& what) {
     throw core::DataError(core::shown_path(path), what + ": a plain web server is only read",
                           "use a folder, s3:// or gs://");

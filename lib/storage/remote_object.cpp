@@ -3,10 +3,13 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -16,6 +19,7 @@ namespace scaletrain::storage {
 namespace {
 
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
+constexpr std::int64_t kMaxWholeBytes = std::int64_t{4} << 30;
 
 std::optional<std::int64_t> to_number(std::string_view text) {
   const auto number = core::parse_number<std::int64_t>(text);
@@ -61,10 +65,11 @@ class RemoteObject : public Object {
     const HttpResponse response = caller_.call(call);
     if (response.status == 206 || response.status == 416) {
       identity_.bytes = size_of(response.header("content-range")).value_or(0);
-    } else if (response.header("content-length") == "0") {
-      identity_.bytes = 0;
     } else {
-      fail_without_ranges();
+      const auto size = to_number(response.header("content-length"));
+      if (!size) fail_without_ranges();
+      identity_.bytes = *size;
+      has_ranges_ = *size == 0;  // nothing is read of an empty one
     }
     identity_.mtime_ns = mtime_of(response);
     identity_.etag = response.header("etag");
@@ -72,6 +77,7 @@ class RemoteObject : public Object {
   }
 
   Identity identity() const override { return identity_; }
+  bool has_ranges() const override { return has_ranges_; }
 
   void read(std::int64_t offset, std::span<std::byte> out) const override {
     const auto end = offset + static_cast<std::int64_t>(out.size());
@@ -82,6 +88,7 @@ class RemoteObject : public Object {
                             "the object is truncated, or its index is of another one");
     }
     if (out.empty()) return;
+    if (!has_ranges_) fail_without_ranges();
     HttpCall call = call_for(offset, out);
     const std::string range = fmt::format("bytes {}-{}/{}", offset, end - 1, identity_.bytes);
     call.fault = [this, &range, &out](const HttpResponse& response) {
@@ -92,11 +99,31 @@ class RemoteObject : public Object {
     caller_.call(call);
   }
 
+  // Without ranges.
+  std::vector<std::byte> read_whole() const {
+    if (identity_.bytes > kMaxWholeBytes) fail_without_ranges();
+    std::vector<std::byte> bytes(static_cast<std::size_t>(identity_.bytes));
+    HttpCall call = call_with({}, bytes);
+    call.fault = [this, &bytes](const HttpResponse& response) -> std::string {
+      check_version(response);
+      if (response.too_long || response.received != bytes.size()) {
+        return fmt::format("{} of {} bytes came", response.too_long ? "more" : "fewer",
+                           bytes.size());
+      }
+      return "";
+    };
+    caller_.call(call);
+    return bytes;
+  }
+
  private:
   HttpCall call_for(std::int64_t offset, std::span<std::byte> out) const {
-    std::map<std::string, std::string> headers{
-        {"Range",
-         fmt::format("bytes={}-{}", offset, offset + static_cast<std::int64_t>(out.size()) - 1)}};
+    return call_with({{"Range", fmt::format("bytes={}-{}", offset,
+                                            offset + static_cast<std::int64_t>(out.size()) - 1)}},
+                     out);
+  }
+
+  HttpCall call_with(std::map<std::string, std::string> headers, std::span<std::byte> out) const {
     // A weak ETag never matches: it is compared by us only.
     if (!identity_.etag.empty() && !identity_.etag.starts_with("W/")) {
       headers["If-Match"] = identity_.etag;
@@ -124,7 +151,8 @@ class RemoteObject : public Object {
 
   [[noreturn]] void fail_without_ranges() const {
     throw core::DataError(path_.place, "the server sends whole objects only, no ranges",
-                          "use a server that knows \"Range\", or pipe:curl URL with /data/cache");
+                          "name a folder in /data/cache, which keeps objects of up to 4 GiB "
+                          "whole, or use a server that knows \"Range\"");
   }
 
   static std::string fault_of(const HttpResponse& response, const std::string& range,
@@ -146,12 +174,35 @@ class RemoteObject : public Object {
   const HttpCaller& caller_;
   RemotePath path_;
   Identity identity_;
+  bool has_ranges_ = true;
+};
+
+class WholeStream : public Stream {
+ public:
+  explicit WholeStream(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+
+  std::size_t read(std::span<std::byte> out) override {
+    const std::size_t count = std::min(out.size(), bytes_.size() - used_);
+    if (count > 0) std::memcpy(out.data(), bytes_.data() + used_, count);
+    used_ += count;
+    return count;
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t used_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Object> open_remote(const HttpCaller& caller, RemotePath path) {
   return std::make_unique<RemoteObject>(caller, std::move(path));
+}
+
+std::unique_ptr<Stream> stream_remote(const HttpCaller& caller, RemotePath path) {
+  auto object = std::make_unique<RemoteObject>(caller, std::move(path));
+  if (object->has_ranges()) return stream_of(std::move(object));
+  return std::make_unique<WholeStream>(object->read_whole());
 }
 
 }  // namespace scaletrain::storage

@@ -23,6 +23,10 @@ struct RemotePath {
 // Asks for the first byte, to learn size, ETag and time. Every later range is asked for with
 // If-Match, its ETag and Content-Range are compared, and an object that was replaced is
 // core::DataError. `caller` must outlive the object.
+// A server that sends whole objects only gives one that cannot be read by ranges.
 std::unique_ptr<Object> open_remote(const HttpCaller& caller, RemotePath path);
+
+// The object from the front; from such a server it is taken whole, and stays in memory meanwhile.
+std::unique_ptr<Stream> stream_remote(const HttpCaller& caller, RemotePath path);
 
 }  // namespace scaletrain::storage

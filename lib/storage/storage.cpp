@@ -83,7 +83,13 @@ std::optional<std::string> read_if_there(const Storage& storage, const std::stri
                           fmt::format("at most {} bytes are read here", max_bytes));
   }
   std::string text(static_cast<std::size_t>(bytes), '\0');
-  object->read(0, std::as_writable_bytes(std::span(text)));
+  const std::span<std::byte> out = std::as_writable_bytes(std::span(text));
+  if (object->has_ranges()) {
+    object->read(0, out);
+    return text;
+  }
+  const std::unique_ptr<Stream> stream = storage.stream(path);
+  for (std::size_t done = 0; done < out.size();) done += stream->read(out.subspan(done));
   return text;
 }
 

@@ -30,6 +30,8 @@ class Object {
  public:
   virtual ~Object() = default;
   virtual Identity identity() const = 0;
+  // Whether read() works: a server may send whole objects only, which Storage::stream takes.
+  virtual bool has_ranges() const { return true; }
   // Fills `out` with the bytes from `offset` on. Throws core::DataError when the object ends
   // before or was replaced, core::StorageError when the read fails. Nothing of `out` may be used
   // then.

@@ -26,10 +26,7 @@ class FakeOrigin : public Storage {
   };
 
   std::unique_ptr<Object> open(const std::string& path) const override {
-    const std::lock_guard lock(mutex);
-    const auto found = objects.find(path);
-    if (found == objects.end()) throw scaletrain::core::DataError(path, "absent");
-    return std::make_unique<FakeObject>(*this, found->second);
+    return std::make_unique<FakeObject>(*this, open_stored(path));
   }
   std::vector<Entry> list(const std::string& /*folder*/) const override { return {}; }
   void write(const std::string& path, std::string_view bytes) const override {
@@ -39,14 +36,42 @@ class FakeOrigin : public Storage {
   bool write_if_absent(const std::string& /*path*/, std::string_view /*bytes*/) const override {
     return false;
   }
+  std::unique_ptr<Stream> stream(const std::string& path) const override {
+    if (!sends_whole) return Storage::stream(path);
+    return std::make_unique<WholeObject>(open_stored(path).bytes);
+  }
 
   mutable std::mutex mutex;
   mutable std::map<std::string, Stored> objects;
   mutable int versions = 0;
   mutable std::atomic<int> fetches = 0;
   mutable std::atomic<int> damaged_fetches = 0;  // so many of the next come with a flipped byte
+  bool sends_whole = false;                      // no ranges
 
  private:
+  Stored open_stored(const std::string& path) const {
+    const std::lock_guard lock(mutex);
+    const auto found = objects.find(path);
+    if (found == objects.end()) throw scaletrain::core::DataError(path, "absent");
+    return found->second;
+  }
+
+  class WholeObject : public Stream {
+   public:
+    explicit WholeObject(std::string bytes) : bytes_(std::move(bytes)) {}
+    std::size_t read(std::span<std::byte> out) override {
+      const std::size_t count = std::min(out.size(), bytes_.size() - used_);
+      std::copy_n(std::as_bytes(std::span(bytes_)).begin() + static_cast<std::ptrdiff_t>(used_),
+                  count, out.begin());
+      used_ += count;
+      return count;
+    }
+
+   private:
+    std::string bytes_;
+    std::size_t used_ = 0;
+  };
+
   class FakeObject : public Object {
    public:
     FakeObject(const FakeOrigin& origin, Stored stored)
@@ -54,7 +79,9 @@ class FakeOrigin : public Storage {
     Identity identity() const override {
       return {static_cast<std::int64_t>(stored_.bytes.size()), 0, stored_.etag, stored_.md5};
     }
+    bool has_ranges() const override { return !origin_.sends_whole; }
     void read(std::int64_t offset, std::span<std::byte> out) const override {
+      if (!has_ranges()) throw scaletrain::core::DataError("a", "no ranges");
       if (offset == 0) ++origin_.fetches;
       const bool is_damaged = offset == 0 && origin_.damaged_fetches-- > 0;
       for (std::size_t i = 0; i < out.size(); ++i) {
@@ -133,6 +160,16 @@ TEST_CASE("small objects that many fetch at once are fetched once each, whoever 
   for (std::thread& thread : threads) thread.join();
   CHECK(right == 6 * kObjects);
   CHECK(f.origin.fetches == kObjects);
+}
+
+TEST_CASE("an object that comes whole only is kept, and read by ranges from there") {
+  Fixture fixture;
+  fixture.origin.sends_whole = true;
+  fixture.origin.write("s3://b/a.tar", std::string(3 * kMegabyte, 'a') + "end");
+  Cache cache(fixture.folder.path, 8 * kMegabyte, kPatienceS);
+  const auto object = cache.open(fixture.origin, "s3://b/a.tar");
+  CHECK(object->has_ranges());
+  CHECK(read_text(*object, 3 * kMegabyte, 3) == "end");
 }
 
 TEST_CASE("a warm cache does not fetch; another version does") {

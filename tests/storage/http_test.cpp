@@ -178,12 +178,29 @@ TEST_CASE("an object that is replaced while it is read is noticed") {
         "65 " + site.server.url() + "/a.tar: was replaced while it was read" + remedy);
 }
 
-TEST_CASE("a server without ranges is refused, and nothing of a whole answer is used") {
+TEST_CASE("a server without ranges sends an object whole, and no part of it") {
   const Site site([](const SeenRequest&) { return http_answer("200 OK", "", kObject); });
-  CHECK(thrown_by([&] { site.open(); }) ==
+  const auto object = site.open();
+  CHECK(object->identity().bytes == 10);
+  CHECK_FALSE(object->has_ranges());
+  CHECK(thrown_by([&] { read_text(*object, 0, 5); }) ==
         "65 " + site.server.url() +
             "/a.tar: the server sends whole objects only, no ranges\n"
-            "  use a server that knows \"Range\", or pipe:curl URL with /data/cache");
+            "  name a folder in /data/cache, which keeps objects of up to 4 GiB whole, or use a "
+            "server that knows \"Range\"");
+  CHECK(read_all(*site.storage->stream(site.server.url() + "/a.tar")) == kObject);
+  CHECK(site.server.seen().back().header("range").empty());
+  CHECK(read_if_there(*site.storage, site.server.url() + "/a.tar", 100) == kObject);
+}
+
+TEST_CASE("a whole object that is cut on its way is asked for again") {
+  int answers = 0;
+  const Site site([&answers](const SeenRequest&) {
+    const std::string whole = http_answer("200 OK", "", kObject);
+    return ++answers == 2 ? whole.substr(0, whole.size() - 3) : whole;
+  });
+  CHECK(read_all(*site.storage->stream(site.server.url() + "/a.tar")) == kObject);
+  CHECK(answers == 3);
 }
 
 TEST_CASE("a redirection is followed") {

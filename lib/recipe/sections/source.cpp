@@ -21,7 +21,7 @@ void add_places(Object& keys, Source& value) {
 }
 
 void add_tokens(Object& keys, Source& value) {
-  keys.add("tokens", shard_list(value.tokens),
+  keys.add("tokens", token_list(value.tokens),
            "files of tokens (.bin, .npy, .tar) for a language model");
 }
 

@@ -4,6 +4,7 @@
 #include <turbojpeg.h>
 #include <webp/encode.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -170,5 +171,46 @@ TEST_CASE("a view of a JPEG that is not shrunk is that of the whole picture") {
         },
         part);
     CHECK(part.pixels == resize(decode(file), view).pixels);
+  }
+}
+
+TEST_CASE("of an animated WebP the first frame is decoded, on black") {
+  std::uint8_t* data = nullptr;
+  const Pixels pixels = noise(6, 4, 3);
+  const std::size_t bytes = WebPEncodeLosslessRGB(pixels.values.data(), 6, 4, 18, &data);
+  const std::string still(reinterpret_cast<const char*>(data), bytes);
+  WebPFree(data);
+  const auto number = [](std::size_t value, std::size_t count) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) text += static_cast<char>(value >> (8 * i));
+    return text;
+  };
+  const auto chunk = [&](const std::string& name, const std::string& content) {
+    return name + number(content.size(), 4) + content + std::string(content.size() % 2, '\0');
+  };
+  // A canvas of 10 x 8, the frame at (2, 4): places are halved, sizes one less.
+  const auto frame = [&](std::size_t left, std::size_t top, const std::string& picture) {
+    return chunk("ANMF", number(left / 2, 3) + number(top / 2, 3) + number(5, 3) + number(3, 3) +
+                             number(40, 3) + number(0, 1) + picture);
+  };
+  const auto animation = [&](const std::string& frames) {
+    const std::string content = "WEBP" + chunk("VP8X", number(2, 4) + number(9, 3) + number(7, 3)) +
+                                chunk("ANIM", number(0, 6)) + frames;
+    return "RIFF" + number(content.size(), 4) + content;
+  };
+  const std::string picture = still.substr(12), other = frame(0, 0, picture);
+  const Image image = decode(animation(frame(2, 4, picture) + other));
+  CHECK(image.width == 10);
+  CHECK(image.height == 8);
+  CHECK(std::count(image.pixels.begin(), image.pixels.begin() + 4 * 30, 0) == 4 * 30);
+  for (std::int64_t y = 0; y < 4; ++y) {
+    const std::uint8_t* const row = image.row(4 + y) + 2 * kChannels;
+    CHECK(std::equal(row, row + 18, pixels.values.begin() + y * 18));
+  }
+  CHECK(error_of(animation(frame(6, 0, picture) + other)) == "a frame outside of the picture");
+  CHECK(error_of(animation("")) == "an animation without a frame");
+  const std::string whole = animation(frame(2, 4, picture));
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    CHECK(error_of(whole.substr(0, size)) != "nothing was thrown");
   }
 }
