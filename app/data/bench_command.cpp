@@ -98,7 +98,9 @@ void run_bench(const BenchOptions& options) {
   const auto dataset = data::open_dataset(
       data.train, data.index_cache,
       {.lazy = data.order == "streamed",
-       .stores = std::make_shared<const storage::Stores>(recipe.storage, data.cache)});
+       .stores = std::make_shared<const storage::Stores>(recipe.storage, data.cache),
+       .label = data.label,
+       .skip_bad = data.bad_samples.policy == "skip"});
   const int threads =
       resolve_threads(options.threads > 0 ? options.threads : static_cast<int>(data.threads));
   const Run one = run_loader(data, dataset, options.seconds, 1);

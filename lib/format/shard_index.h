@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/format/label_rule.h"
 #include "lib/format/tar.h"
 
 namespace scaletrain::format {
@@ -40,7 +41,8 @@ static_assert(sizeof(IndexEntry) == 16);
 struct ShardVersion {
   std::int64_t bytes = 0;
   std::int64_t mtime_ns = 0;
-  std::uint64_t excluded = 0;  // excluded_digest() of the keys that the index leaves out
+  // excluded_digest() of the keys that the index leaves out, and LabelRule::digest(), by XOR.
+  std::uint64_t excluded = 0;
 };
 
 // XXH3-64 of the keys, each ended by a NUL; 0 for none.
@@ -48,10 +50,13 @@ std::uint64_t excluded_digest(std::span<const std::string> keys);
 
 // Reads through the whole shard and returns its samples in file order, without those whose keys
 // `excluded` (sorted bytewise) holds. Throws core::DataError as for_each_sample does, and for a
-// shard above 2 TiB. Up to `threads` threads call `read` at once, and change nothing else.
+// shard above 2 TiB. Up to `threads` threads call `read` at once, and change nothing else. Labels
+// are where `rule` says, and `left_out` becomes the number of incomplete samples that it leaves
+// out.
 std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_bytes,
                                     const ReadAt& read, std::span<const std::string> excluded = {},
-                                    int threads = 1);
+                                    int threads = 1, const LabelRule& rule = {},
+                                    std::int64_t* left_out = nullptr);
 
 // The file's bytes. `sha256` of the shard in hexadecimal, "" where nobody computed it.
 std::string encode_index(std::span<const IndexEntry> entries, ShardVersion version,

@@ -133,7 +133,7 @@ std::optional<std::vector<IndexEntry>> index_parts(const Shard& shard,
 
 std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_bytes,
                                     const ReadAt& read, std::span<const std::string> excluded,
-                                    int threads) {
+                                    int threads, const LabelRule& rule, std::int64_t* left_out) {
   if (file_bytes > kMaxShardBytes) {
     throw core::DataError(
         name, fmt::format("a shard of {} bytes", file_bytes),
@@ -141,16 +141,17 @@ std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_b
   }
   const Shard shard{name, file_bytes, read};
   const std::int64_t most = std::min<std::int64_t>(threads, file_bytes / kMinPartBytes);
-  if (most > 1) {
+  if (most > 1 && rule.digest() == 0) {
     const std::vector<TarStretch> stretches = cut(shard, most);
     if (stretches.size() > 1) {
       if (auto entries = index_parts(shard, stretches, excluded)) return *std::move(entries);
     }
   }
   std::vector<IndexEntry> entries;
-  for_each_sample(
+  const std::int64_t incomplete = for_each_sample(
       name, file_bytes, read, [&](const TarSample& sample) { entries.push_back(entry_of(sample)); },
-      excluded);
+      excluded, rule);
+  if (left_out != nullptr) *left_out = incomplete;
   return entries;
 }
 

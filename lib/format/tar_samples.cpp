@@ -59,8 +59,8 @@ class Grouping {
 
   Grouping(const std::string& name, TarReader& reader,
            const std::function<void(const TarSample&)>& use, std::span<const std::string> excluded,
-           Keys keys)
-      : name_(name), reader_(reader), use_(use), excluded_(excluded), keys_(keys) {}
+           const LabelRule& rule, Keys keys)
+      : name_(name), reader_(reader), use_(use), excluded_(excluded), rule_(rule), keys_(keys) {}
 
   // `parts` of its path. Leaves any member behind.
   void add(TarMember& member, NameParts parts) {
@@ -72,7 +72,7 @@ class Grouping {
       throw core::DataError(fmt::format("{}: {}", name_, shown_name(member.path)), "is there twice",
                             "names in a shard must differ: write it again");
     }
-    if (extension == "cls") {
+    if (extension == rule_.field && !rule_.of_folder()) {
       read_label(member);
       has_label_ = true;
     } else if (is_image_extension(extension)) {
@@ -93,6 +93,7 @@ class Grouping {
   }
 
   std::vector<std::uint64_t> take_hashes() { return std::move(hashes_); }
+  std::int64_t left_out() const { return left_out_; }
 
  private:
   void start(std::string_view key) {
@@ -108,10 +109,25 @@ class Grouping {
     has_image_ = has_label_ = false;
   }
 
+  void look_at_folder() {
+    const auto label = rule_.class_of(sample_.key);
+    if (!label) {
+      throw core::DataError(
+          sample_place(name_, sample_.key), "its folder is no class of classes.json",
+          "with data.label \"folder\" keys are CLASS/NAME, and classes.json beside "
+          "the shards names the classes");
+    }
+    sample_.label = *label;
+    has_label_ = true;
+  }
+
   void end_sample() {
     if (!open_ || is_excluded_) return;
+    if (rule_.of_folder() && has_image_) look_at_folder();
     if (has_image_ && has_label_) {
       use_(sample_);
+    } else if (rule_.skips_incomplete) {
+      ++left_out_;
     } else if (!incomplete_) {
       incomplete_.emplace(sample_place(name_, sample_.key),
                           has_label_   ? "has no image"
@@ -131,14 +147,21 @@ class Grouping {
     }
     const std::span<const std::byte> bytes = reader_.bytes(member.data, member.bytes);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    const auto label = parse_label(text);
-    if (!label && !parse_labels(text)) {
+    const auto label = rule_.parse(text);
+    if (!label && !rule_.key.empty()) {
+      refuse(
+          fmt::format(R"(label "{}" has no class number in "{}")", shown_name(text),
+                      shown_name(rule_.key)),
+          "data.label.key names another; a label is a whole number, a name of classes.json, or a "
+          "list of them");
+    }
+    if (!label) {
       refuse(
           fmt::format(R"(label "{}" is not a class number)", shown_name(text)),
           fmt::format("a label is a whole number from 0 to {} in text, or a list of them: [1, 5]",
                       std::numeric_limits<std::int32_t>::max()));
     }
-    sample_.label = label.value_or(-1);
+    sample_.label = label->number;
     sample_.labels_begin = member.begin;
   }
 
@@ -146,10 +169,12 @@ class Grouping {
   TarReader& reader_;
   const std::function<void(const TarSample&)>& use_;
   std::span<const std::string> excluded_;
+  const LabelRule& rule_;
   TarSample sample_;
   std::vector<std::string> extensions_;  // of the sample so far
   bool open_ = false, is_excluded_ = false, has_image_ = false, has_label_ = false;
   Keys keys_;
+  std::int64_t left_out_ = 0;
   KeySet seen_;                        // kRefuse
   std::vector<std::uint64_t> hashes_;  // kHash
   std::optional<core::DataError> incomplete_;
@@ -160,9 +185,10 @@ std::optional<std::vector<std::uint64_t>> walk(TarStretch stretch, const std::st
                                                std::int64_t file_bytes, const ReadAt& read,
                                                const std::function<void(const TarSample&)>& use,
                                                std::span<const std::string> excluded,
-                                               Grouping::Keys keys) {
+                                               Grouping::Keys keys, const LabelRule& rule,
+                                               std::int64_t* left_out = nullptr) {
   TarReader reader(name, file_bytes, read, stretch.begin);
-  Grouping grouping(name, reader, use, excluded, keys);
+  Grouping grouping(name, reader, use, excluded, rule, keys);
   bool before_first = stretch.begin > 0, behind_end = false;
   std::string first_key, last_key;  // of the members at both ends
   TarMember member;
@@ -186,6 +212,7 @@ std::optional<std::vector<std::uint64_t>> walk(TarStretch stretch, const std::st
   }
   if (stretch.end < file_bytes && !behind_end) return std::nullopt;
   grouping.finish();
+  if (left_out != nullptr) *left_out = grouping.left_out();
   return grouping.take_hashes();
 }
 
@@ -229,16 +256,19 @@ bool is_image_extension(std::string_view extension) {
   return std::find(kImages.begin(), kImages.end(), extension) != kImages.end();
 }
 
-void for_each_sample(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
-                     const std::function<void(const TarSample&)>& use,
-                     std::span<const std::string> excluded) {
-  walk({0, file_bytes}, name, file_bytes, read, use, excluded, Grouping::Keys::kRefuse);
+std::int64_t for_each_sample(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
+                             const std::function<void(const TarSample&)>& use,
+                             std::span<const std::string> excluded, const LabelRule& rule) {
+  std::int64_t left_out = 0;
+  walk({0, file_bytes}, name, file_bytes, read, use, excluded, Grouping::Keys::kRefuse, rule,
+       &left_out);
+  return left_out;
 }
 
 std::optional<std::vector<std::uint64_t>> for_each_sample_between(
     TarStretch stretch, const std::string& name, std::int64_t file_bytes, const ReadAt& read,
     const std::function<void(const TarSample&)>& use, std::span<const std::string> excluded) {
-  return walk(stretch, name, file_bytes, read, use, excluded, Grouping::Keys::kHash);
+  return walk(stretch, name, file_bytes, read, use, excluded, Grouping::Keys::kHash, LabelRule());
 }
 
 }  // namespace scaletrain::format

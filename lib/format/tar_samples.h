@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/format/label_rule.h"
 #include "lib/format/tar.h"
 
 namespace scaletrain::format {
@@ -51,9 +52,11 @@ std::optional<std::vector<std::int64_t>> parse_labels(std::string_view text);
 // `excluded` (sorted bytewise), whatever is wrong with them. Throws core::DataError naming file and
 // key: a key used again after another, a repeated extension, no image or two, no label or one that
 // is neither a whole number from 0 to 2^31 - 1 nor a list of them; and whatever TarReader throws.
-void for_each_sample(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
-                     const std::function<void(const TarSample&)>& use,
-                     std::span<const std::string> excluded = {});
+// Labels are where `rule` says; what comes back is how many incomplete samples it leaves out.
+std::int64_t for_each_sample(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
+                             const std::function<void(const TarSample&)>& use,
+                             std::span<const std::string> excluded = {},
+                             const LabelRule& rule = {});
 
 // From one place where a member begins, or the front, to another, or the end of the file.
 struct TarStretch {

@@ -42,7 +42,10 @@ ImageSets::ImageSets(const recipe::Recipe& recipe, std::int64_t num_classes, boo
 OpenSet ImageSets::open(Split split, const Reader& reader, core::BufferPool& pool) const {
   data::LoaderOptions options = options_;
   options.threads = reader.threads;
-  data::OpenOptions how{.stores = reader.stores, .warns = reader.warns};
+  data::OpenOptions how{.stores = reader.stores,
+                        .warns = reader.warns,
+                        .label = data_.label,
+                        .skip_bad = options.skip_bad};
   OpenSet result;
   if (split != Split::kTrain) {
     const auto set = data::open_dataset(source_of(data_, split), data_.index_cache, how);

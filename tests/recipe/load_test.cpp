@@ -150,7 +150,7 @@ TEST_CASE("an empty object is told everything that it lacks") {
       "eval_filter, context, token_bytes, document_attention, threads, prefetch, "
       "shuffle_shards, order, lanes, samples_per_epoch, bad_samples, index_cache, cache, "
       "normalize, "
-      "exif_orientation (what it is trained on)\n"
+      "exif_orientation, jpeg, max_pixels, label (what it is trained on)\n"
       "r.json:1: \"optimizer\" is missing\n"
       "  add \"optimizer\": an optimizer, one of: sgd, adam, adamw, nadam, radam, lamb, lars, "
       "lion, rmsprop, rmsprop_tf, adagrad, muon, adafactor, schedule_free_adamw, adamw_8bit, "

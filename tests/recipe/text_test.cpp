@@ -50,6 +50,9 @@ TEST_CASE("keys for images are named as idle beside tokens") {
            {"data.bad_samples.max_rate=0.5", "/data/bad_samples"},
            {"data.normalize.mean=[0,0,0]", "/data/normalize"},
            {"data.exif_orientation=true", "/data/exif_orientation"},
+           {"data.jpeg=lenient", "/data/jpeg"},
+           {"data.max_pixels=500", "/data/max_pixels"},
+           {"data.label=folder", "/data/label"},
            {"data.samples_per_epoch=500", "/data/samples_per_epoch"}}) {
     const test::TemporaryFolder folder;
     const std::string file = folder.write("r.json", kText);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 
 #include "lib/data/image/exif.h"
@@ -24,9 +25,9 @@ Format format_of(std::string_view file) {
 }
 
 // The pixels as they stand in the file.
-ImageView open_rgb8(std::string_view file) {
+ImageView open_rgb8(std::string_view file, std::int64_t most_pixels) {
   const format::Rgb8Size size = format::parse_rgb8(file);
-  check_pixels(size.width, size.height);
+  check_pixels(size.width, size.height, most_pixels);
   return {size.width, size.height,
           reinterpret_cast<const std::uint8_t*>(file.data()) + format::kRgb8HeaderBytes};
 }
@@ -43,25 +44,54 @@ std::int64_t shrink_for(const View& view) {
 
 }  // namespace
 
+void Decoder::open_jpeg(std::string_view file) {
+  jpeg_.open(file);
+  check_pixels(jpeg_.width(), jpeg_.height(), options_.max_pixels);
+}
+
+// Where `body` fails on a JPEG it is run again, if that is wanted, with warnings of libjpeg as what
+// they are.
+template <class Body>
+void Decoder::with_patience(std::string_view file, const Body& body) {
+  warning_.clear();
+  if (!options_.lenient_jpeg || format_of(file) != Format::kJpeg) return body();
+  try {
+    return body();
+  } catch (const std::invalid_argument&) {
+    jpeg_.tolerate(true);
+  }
+  try {
+    body();
+  } catch (const std::invalid_argument&) {
+    jpeg_.tolerate(false);
+    throw;
+  }
+  warning_ = jpeg_.warning();
+  jpeg_.tolerate(false);
+}
+
 void Decoder::decode(std::string_view file, Image& image) {
+  with_patience(file, [&] { decode_once(file, image); });
+}
+
+void Decoder::decode_once(std::string_view file, Image& image) {
   switch (format_of(file)) {
     case Format::kPng:
       decode_png_rows(file, std::numeric_limits<std::int64_t>::max(), image);
       if (options_.exif_orientation) apply_orientation(png_orientation(file), image, spare_);
       return;
     case Format::kWebp:
-      decode_webp(file, image);
+      decode_webp(file, image, options_.max_pixels);
       if (options_.exif_orientation) apply_orientation(webp_orientation(file), image, spare_);
       return;
     case Format::kRgb8: {
-      const ImageView pixels = open_rgb8(file);
+      const ImageView pixels = open_rgb8(file, options_.max_pixels);
       image.reshape(pixels.width, pixels.height);
       std::copy(pixels.row(0), pixels.row(pixels.height), image.pixels.begin());
       return;
     }
     case Format::kJpeg:
-      jpeg_.open(file);
-      check_pixels(jpeg_.width(), jpeg_.height());
+      open_jpeg(file);
       const int orientation = options_.exif_orientation ? jpeg_.orientation() : 1;
       jpeg_.decode(image);
       apply_orientation(orientation, image, spare_);
@@ -69,10 +99,22 @@ void Decoder::decode(std::string_view file, Image& image) {
 }
 
 void Decoder::decode_view(std::string_view file, const ViewOf& view_of, Image& out) {
+  std::optional<View> chosen;  // once: it may be drawn
+  with_patience(file, [&] {
+    decode_view_once(
+        file,
+        [&](std::int64_t width, std::int64_t height) {
+          if (!chosen) chosen = view_of(width, height);
+          return *chosen;
+        },
+        out);
+  });
+}
+
+void Decoder::decode_view_once(std::string_view file, const ViewOf& view_of, Image& out) {
   const Format kind = format_of(file);
   if (kind == Format::kJpeg) {
-    jpeg_.open(file);
-    check_pixels(jpeg_.width(), jpeg_.height());
+    open_jpeg(file);
     if (!options_.exif_orientation || jpeg_.orientation() == 1) {
       return decode_jpeg_view(view_of(jpeg_.width(), jpeg_.height()), out);
     }
@@ -86,15 +128,17 @@ void Decoder::decode_view(std::string_view file, const ViewOf& view_of, Image& o
     }
   }
   if (kind == Format::kRgb8) {
-    const ImageView pixels = open_rgb8(file);
+    const ImageView pixels = open_rgb8(file, options_.max_pixels);
     return resizer_.resize(pixels, view_of(pixels.width, pixels.height), out);
   }
-  decode(file, whole_);
+  decode_once(file, whole_);
   resizer_.resize(whole_, view_of(whole_.width, whole_.height), out);
 }
 
 void Decoder::decode_png_rows(std::string_view file, std::int64_t rows, Image& image) {
-  if (!png_.decode(file, rows, image)) decode_png(file, image);
+  if (!png_.decode(file, rows, image, options_.max_pixels)) {
+    decode_png(file, image, options_.max_pixels);
+  }
 }
 
 void Decoder::decode_jpeg_view(const View& view, Image& out) {

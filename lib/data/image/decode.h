@@ -2,14 +2,16 @@
 //
 // Grey and CMYK become RGB, alpha is left out, 16 bits are scaled to 8. What a file is its first
 // bytes say, since extensions are often wrong. Anything damaged, a warning of libjpeg too, is a
-// failure: a grey half must not be trained on.
+// failure: a grey half must not be trained on, unless DecodeOptions says so.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "lib/data/image/image.h"
 #include "lib/data/image/jpeg.h"
+#include "lib/data/image/pixel_limit.h"
 #include "lib/data/image/plain_png.h"
 #include "lib/data/image/resize.h"
 #include "lib/data/image/view.h"
@@ -17,7 +19,9 @@
 namespace scaletrain::data {
 
 struct DecodeOptions {
-  bool exif_orientation = false;  // pictures are turned as EXIF says
+  bool exif_orientation = false;         // pictures are turned as EXIF says
+  bool lenient_jpeg = false;             // what libjpeg only warns about is decoded
+  std::int64_t max_pixels = kMaxPixels;  // of a picture
 };
 
 // Decoders with their working memory, for one thread. Everything throws std::invalid_argument
@@ -37,22 +41,31 @@ class Decoder {
   // (tests/data/view_test.py).
   void decode_view(std::string_view file, const ViewOf& view_of, Image& out);
 
+  // What libjpeg warned of in the picture that was decoded last; "" for nothing.
+  const std::string& warning() const { return warning_; }
+
  private:
   void decode_png_rows(std::string_view file, std::int64_t rows, Image& image);
   void decode_jpeg_view(const View& view, Image& out);
+  void open_jpeg(std::string_view file);
+  void decode_once(std::string_view file, Image& image);
+  void decode_view_once(std::string_view file, const ViewOf& view_of, Image& out);
+  template <class Body>
+  void with_patience(std::string_view file, const Body& body);
 
   DecodeOptions options_;
   Jpeg jpeg_;
   PlainPng png_;
   Resizer resizer_;
   Image whole_, spare_;
+  std::string warning_;
 };
 
 // After shrinking, the picture is still so many times larger than the view makes it.
 inline constexpr std::int64_t kReserve = 2;
 
 // One format; same errors. PNG through libpng, which Decoder asks where PlainPng does not do.
-void decode_png(std::string_view file, Image& image);
-void decode_webp(std::string_view file, Image& image);
+void decode_png(std::string_view file, Image& image, std::int64_t most_pixels = kMaxPixels);
+void decode_webp(std::string_view file, Image& image, std::int64_t most_pixels = kMaxPixels);
 
 }  // namespace scaletrain::data

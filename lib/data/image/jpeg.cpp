@@ -123,11 +123,14 @@ void Jpeg::State::check_end() {
                               source.bytes_in_buffer);
   if (jpeg_has_multiple_scans(&info) != 0) return;  // all of it was read at the start
   if (info.unread_marker == JPEG_EOI || rest.find("\xff\xd9") != std::string_view::npos) return;
-  fail(JWRN_JPEG_EOF);
+  JpegGuard::warn(reinterpret_cast<j_common_ptr>(&info), JWRN_JPEG_EOF);
 }
 
 Jpeg::Jpeg() : state_(std::make_unique<State>()) {}
 Jpeg::~Jpeg() = default;
+
+void Jpeg::tolerate(bool tolerates) { state_->guard.tolerate(tolerates); }
+const char* Jpeg::warning() const { return state_->guard.warning(); }
 
 void Jpeg::open(std::string_view file) {
   State& state = *state_;
@@ -155,6 +158,7 @@ int Jpeg::orientation() const {
 void Jpeg::decode(Image& image) { decode_part({{0, width()}, {0, height()}}, 1, image); }
 
 Jpeg::Corner Jpeg::decode_part(const Box& part, std::int64_t shrink, Image& image) {
+  if (state_->guard.tolerates()) return state_->decode(part, shrink, false, image);
   try {
     return state_->decode(part, shrink, true, image);
   } catch (const std::invalid_argument&) {

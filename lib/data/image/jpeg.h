@@ -1,10 +1,10 @@
 // JPEG through libjpeg-turbo, whole or in part, with our Huffman decoder (jpeg_huffman.h).
 //
-// A warning of the library is a failure. A part is what the same part of the whole would be, but
-// costs less: rows below it are not read, columns beside it are not transformed, what restart
-// markers set apart from it is passed over, and a picture may be shrunk by 2, 4 or 8 on the way out
-// of the frequency domain. Behind a part only the file's end marker is looked for: a truncated file
-// fails, other damage outside the part may go unseen.
+// A warning of the library is a failure, unless it is tolerated. A part is what the same part of
+// the whole would be, but costs less: rows below it are not read, columns beside it are not
+// transformed, what restart markers set apart from it is passed over, and a picture may be shrunk
+// by 2, 4 or 8 on the way out of the frequency domain. Behind a part only the file's end marker is
+// looked for: a truncated file fails, other damage outside the part may go unseen.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,11 @@ class Jpeg {
  public:
   Jpeg();
   ~Jpeg();
+
+  // Whether what libjpeg only warns about is decoded; what it warned of first since then, "" for
+  // nothing.
+  void tolerate(bool tolerates);
+  const char* warning() const;
 
   // Reads the header of `file`, which must outlive the decoding.
   void open(std::string_view file);

@@ -33,6 +33,20 @@ class JpegGuard {
   }
   const char* message() const { return message_.data(); }  // of the last failure
 
+  // Whether warnings are no failures; the first since then is kept, "" for none.
+  void tolerate(bool tolerates) {
+    tolerates_ = tolerates;
+    warning_.fill('\0');
+  }
+  bool tolerates() const { return tolerates_; }
+  const char* warning() const { return warning_.data(); }
+
+  // A warning of our own.
+  static void warn(j_common_ptr common, int code) {
+    common->err->msg_code = code;
+    on_message(common, -1);
+  }
+
   [[noreturn]] static void fail(j_common_ptr common, int code) {
     common->err->msg_code = code;
     on_error(common);
@@ -46,12 +60,16 @@ class JpegGuard {
   }
 
   static void on_message(j_common_ptr common, int level) {
-    if (level < 0) on_error(common);
+    if (level >= 0) return;
+    auto* const guard = reinterpret_cast<JpegGuard*>(common->err);
+    if (!guard->tolerates_) on_error(common);
+    if (guard->warning_[0] == '\0') common->err->format_message(common, guard->warning_.data());
   }
 
   jpeg_error_mgr errors_ = {};
   std::jmp_buf jump_ = {};
-  std::array<char, JMSG_LENGTH_MAX> message_ = {};
+  std::array<char, JMSG_LENGTH_MAX> message_ = {}, warning_ = {};
+  bool tolerates_ = false;
 };
 
 }  // namespace scaletrain::data

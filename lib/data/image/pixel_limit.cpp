@@ -6,10 +6,10 @@
 
 namespace scaletrain::data {
 
-void check_pixels(std::int64_t width, std::int64_t height) {
-  if (width * height > kMaxPixels) {
-    throw std::invalid_argument(
-        fmt::format("{} x {} pixels are more than {} in all", width, height, kMaxPixels));
+void check_pixels(std::int64_t width, std::int64_t height, std::int64_t most) {
+  if (width * height > most) {
+    throw std::invalid_argument(fmt::format(
+        "{} x {} pixels are more than data.max_pixels allows, which is {}", width, height, most));
   }
 }
 

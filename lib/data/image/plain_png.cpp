@@ -229,10 +229,11 @@ bool PlainPng::collect(std::string_view file, Header& header) {
   return !header.packed.empty() && (header.type != ColourType::kPalette || !header.palette.empty());
 }
 
-bool PlainPng::decode(std::string_view file, std::int64_t rows, Image& image) {
+bool PlainPng::decode(std::string_view file, std::int64_t rows, Image& image,
+                      std::int64_t most_pixels) {
   Header header;
   if (!collect(file, header)) return false;
-  check_pixels(header.width, header.height);
+  check_pixels(header.width, header.height, most_pixels);
   const std::int64_t row_bytes = header.row_bytes();
   const auto filtered_bytes = static_cast<std::size_t>((row_bytes + 1) * header.height);
   filtered_.resize(filtered_bytes + kLoad);

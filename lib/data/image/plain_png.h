@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/data/image/image.h"
+#include "lib/data/image/pixel_limit.h"
 
 struct libdeflate_decompressor;
 
@@ -28,7 +29,8 @@ class PlainPng {
 
   // Decodes the first `rows` rows of `file`, a PNG, as RGB; all chunks and checksums are checked
   // first. False, with nothing to be read off `image`, where libpng has to look at it.
-  bool decode(std::string_view file, std::int64_t rows, Image& image);
+  bool decode(std::string_view file, std::int64_t rows, Image& image,
+              std::int64_t most_pixels = kMaxPixels);
 
  private:
   struct Header;

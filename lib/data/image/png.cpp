@@ -69,7 +69,7 @@ bool read_pixels(Reader& reader, png_bytepp rows) {
 
 }  // namespace
 
-void decode_png(std::string_view file, Image& image) {
+void decode_png(std::string_view file, Image& image, std::int64_t most_pixels) {
   Source source{reinterpret_cast<const unsigned char*>(file.data()), file.size(), {}};
   Reader reader;
   reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source, on_error, on_warning);
@@ -79,7 +79,7 @@ void decode_png(std::string_view file, Image& image) {
   if (!read_header(reader, source)) throw std::invalid_argument(&source.message[0]);
   const auto width = static_cast<std::int64_t>(png_get_image_width(reader.png, reader.info));
   const auto height = static_cast<std::int64_t>(png_get_image_height(reader.png, reader.info));
-  check_pixels(width, height);
+  check_pixels(width, height, most_pixels);
   image.reshape(width, height);
   std::vector<png_bytep> rows;
   for (std::int64_t y = 0; y < height; ++y) rows.push_back(image.row(y));

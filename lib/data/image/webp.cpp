@@ -29,13 +29,13 @@ void check(VP8StatusCode status) {
 }
 
 // A still picture.
-void decode_still(std::string_view file, Image& image) {
+void decode_still(std::string_view file, std::int64_t most_pixels, Image& image) {
   const auto* const data = reinterpret_cast<const std::uint8_t*>(file.data());
   WebPDecoderConfig config;
   if (WebPInitDecoderConfig(&config) == 0) throw std::runtime_error("another libwebp");
   check(WebPGetFeatures(data, file.size(), &config.input));
   if (config.input.has_animation != 0) throw std::invalid_argument("an animation in a frame");
-  check_pixels(config.input.width, config.input.height);
+  check_pixels(config.input.width, config.input.height, most_pixels);
   image.reshape(config.input.width, config.input.height);
   config.output.colorspace = MODE_RGB;
   config.output.is_external_memory = 1;
@@ -92,11 +92,12 @@ std::string as_file(std::string_view picture) {
 }
 
 // As Pillow shows it: what the first frame does not cover is black.
-void decode_animated(std::string_view file, const WebPBitstreamFeatures& features, Image& image) {
-  check_pixels(features.width, features.height);
+void decode_animated(std::string_view file, const WebPBitstreamFeatures& features,
+                     std::int64_t most_pixels, Image& image) {
+  check_pixels(features.width, features.height, most_pixels);
   const Frame frame = first_frame(file);
   Image part;
-  decode_still(as_file(frame.picture), part);
+  decode_still(as_file(frame.picture), most_pixels, part);
   const auto left = static_cast<std::int64_t>(frame.left);
   const auto top = static_cast<std::int64_t>(frame.top);
   if (left + part.width > features.width || top + part.height > features.height) {
@@ -112,14 +113,14 @@ void decode_animated(std::string_view file, const WebPBitstreamFeatures& feature
 
 }  // namespace
 
-void decode_webp(std::string_view file, Image& image) {
+void decode_webp(std::string_view file, Image& image, std::int64_t most_pixels) {
   WebPBitstreamFeatures features;
   check(
       WebPGetFeatures(reinterpret_cast<const std::uint8_t*>(file.data()), file.size(), &features));
   if (features.has_animation != 0) {
-    decode_animated(file, features, image);
+    decode_animated(file, features, most_pixels, image);
   } else {
-    decode_still(file, image);
+    decode_still(file, most_pixels, image);
   }
 }
 

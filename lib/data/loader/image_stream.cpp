@@ -28,7 +28,8 @@ SampleSource make_source(std::shared_ptr<const Dataset> dataset, const LoaderOpt
   source.num_classes = options.num_classes;
   source.multi_label = options.multi_label;
   source.seed = options.seed;
-  source.decode.exif_orientation = options.exif_orientation;
+  source.decode = options.decode;
+  if (options.decode.lenient_jpeg) source.jpeg_warnings = std::make_shared<JpegWarnings>();
   return source;
 }
 
@@ -107,7 +108,9 @@ LoaderOptions loader_options(const recipe::Data& data) {
           .eval_resize = data.eval_resize,
           .eval_filter = data.eval_filter,
           .normalize = data.normalize,
-          .exif_orientation = data.exif_orientation};
+          .decode = {.exif_orientation = data.exif_orientation,
+                     .lenient_jpeg = data.jpeg == "lenient",
+                     .max_pixels = data.max_pixels}};
 }
 
 std::unique_ptr<BatchStream> train_images(std::shared_ptr<const Dataset> dataset,

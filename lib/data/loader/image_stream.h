@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/core/buffer.h"
+#include "lib/data/image/decode.h"
 #include "lib/data/loader/batch_stream.h"
 #include "lib/data/loader/image_batch.h"
 #include "lib/data/order/batch_job.h"
@@ -34,7 +35,7 @@ struct LoaderOptions {
   std::int64_t eval_resize = 0;            // shorter side in evaluation; 0: image_size
   std::string eval_filter = "bilinear";
   recipe::Normalize normalize;  // for the colour of what a transform leaves empty
-  bool exif_orientation = false;
+  DecodeOptions decode;
 };
 
 // What a recipe's data ask for; classes, seed and an automatic number of threads are the caller's.

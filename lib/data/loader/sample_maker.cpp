@@ -70,6 +70,9 @@ void SampleMaker::make_at(SamplePlace place, std::int64_t epoch, std::int64_t po
                           fmt::format("the image does not decode: {}", error.what()), raw.shard,
                           raw.key, epoch, position});
   }
+  if (!decoder_.warning().empty() && source_.jpeg_warnings) {
+    source_.jpeg_warnings->add(source_.dataset->image_place(place.shard, raw), decoder_.warning());
+  }
   end_stage(made.stages.decode_s);
   source_.transforms.apply(work_, draws);
   std::copy(work_.image.pixels.begin(), work_.image.pixels.end(),

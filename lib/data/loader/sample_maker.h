@@ -9,6 +9,7 @@
 #include "lib/core/philox.h"
 #include "lib/data/augment/transform.h"
 #include "lib/data/image/decode.h"
+#include "lib/data/loader/jpeg_warnings.h"
 #include "lib/data/loader/read_ahead.h"
 #include "lib/data/order/order.h"
 #include "lib/data/set/dataset.h"
@@ -25,6 +26,7 @@ struct SampleSource {
   bool skip_bad = false;  // otherwise a bad sample is an error
   Transforms transforms;
   DecodeOptions decode;
+  std::shared_ptr<JpegWarnings> jpeg_warnings{};  // where JPEGs are decoded leniently
   // Height and width of a sample.
   std::function<std::int64_t(std::int64_t epoch, std::int64_t position)> size_at;
   std::int64_t num_classes = 0;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "lib/recipe/sections/data.h"
 #include "lib/storage/stores.h"
 
 namespace scaletrain::data {
@@ -15,7 +16,9 @@ struct OpenOptions {
   std::vector<std::int64_t> shard_sizes = {}, shard_digests = {};
   // Where shards are; null: credentials and endpoint of the environment, no cache.
   std::shared_ptr<const storage::Stores> stores = nullptr;
-  bool warns = false;  // warns of the files that are left alone in each folder
+  bool warns = false;        // warns of the files that are left alone in each folder
+  recipe::Label label = {};  // of shards
+  bool skip_bad = false;     // samples of shards without an image or a label are left out
 };
 
 }  // namespace scaletrain::data

@@ -49,6 +49,9 @@ class ShardDataset : public Dataset {
       : stores_(std::move(stores)),
         quarantine_(std::move(quarantine)),
         index_cache_(std::move(index_cache)),
+        rule_{.field = options.label.field,
+              .key = options.label.key,
+              .skips_incomplete = options.skip_bad},
         lazy_(options.lazy),
         shards_(paths.size()),
         files_(stores_, paths, kOpenShards) {
@@ -64,6 +67,7 @@ class ShardDataset : public Dataset {
     if (core::url_scheme(paths.front()) != "pipe") {  // a command has no folder
       classes_ = read_classes(std::filesystem::path(paths.front()).parent_path().string(),
                               stores_->of(paths.front()));
+      rule_.classes = classes_;
     }
     if (!lazy_) open_all();
   }
@@ -112,8 +116,9 @@ class ShardDataset : public Dataset {
                        format::shown_name(sample.key), sample.extension, sample.offset);
   }
   std::string label_place(std::int64_t shard, const RawSample& sample) const override {
-    return fmt::format("{}: {}.cls", shards_[static_cast<std::size_t>(shard)].place,
-                       format::shown_name(sample.key));
+    return fmt::format("{}: {}{}", shards_[static_cast<std::size_t>(shard)].place,
+                       format::shown_name(sample.key),
+                       rule_.of_folder() ? "" : "." + format::shown_name(rule_.field));
   }
 
  private:
@@ -133,7 +138,7 @@ class ShardDataset : public Dataset {
     const bool is_plain_file = !core::is_url(shard.path) && !core::is_compressed(shard.path);
     const bool has_folder = is_plain_file || !index_cache_.empty();
     shard.index.emplace(shard.path, *object, has_folder ? index_cache_ : stores_->index_folder(),
-                        stores_->of(shard.path), quarantine_.keys_of(shard.path));
+                        stores_->of(shard.path), quarantine_.keys_of(shard.path), rule_);
     shard.identity = object->identity();
     const auto count = static_cast<std::int64_t>(shard.index->entries().size());
     if (shard.known >= 0 && shard.known != count) {
@@ -203,19 +208,19 @@ class ShardDataset : public Dataset {
     return entry.has_list() ? -1 : std::int64_t{entry.label};
   }
 
-  static std::vector<std::int64_t> read_list(const Shard& from, std::int64_t file_bytes,
-                                             const format::ReadAt& read_at,
-                                             const format::IndexEntry& entry) {
+  std::vector<std::int64_t> read_list(const Shard& from, std::int64_t file_bytes,
+                                      const format::ReadAt& read_at,
+                                      const format::IndexEntry& entry) const {
     const std::int64_t begin = entry.list_block() * format::kTarBlock;
     format::TarReader reader(from.place, file_bytes, read_at, begin, kListWindow);
     const auto member = reader.next();
-    std::optional<std::vector<std::int64_t>> labels;
+    std::optional<format::FoundLabel> label;
     if (member && member->bytes <= format::kMaxLabelBytes) {
       const std::span<const std::byte> bytes = reader.bytes(member->data, member->bytes);
-      labels = format::parse_labels({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      label = rule_.parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     }
-    if (!labels) fail_changed(from, begin);
-    return *std::move(labels);
+    if (!label || label->number >= 0) fail_changed(from, begin);
+    return std::move(label->list);
   }
 
   void open_all() const {
@@ -261,6 +266,7 @@ class ShardDataset : public Dataset {
   std::shared_ptr<const storage::Stores> stores_;
   QuarantineLists quarantine_;
   std::string index_cache_;
+  format::LabelRule rule_;
   bool lazy_;
   mutable std::vector<Shard> shards_;
   std::vector<std::string> classes_;

@@ -8,6 +8,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
+#include "lib/core/log.h"
 #include "lib/core/url.h"
 #include "lib/storage/block_reader.h"
 
@@ -56,10 +57,10 @@ std::optional<format::MappedIndex> map_bytes(std::string_view bytes, format::Sha
 
 StoredIndex::StoredIndex(const std::string& shard_path, const storage::Object& shard,
                          const std::string& index_cache, const storage::Storage& storage,
-                         const std::vector<std::string>& excluded) {
+                         const std::vector<std::string>& excluded, const format::LabelRule& rule) {
   const bool is_remote = core::is_url(shard_path);
   format::ShardVersion version = version_of(shard.identity());
-  version.excluded = format::excluded_digest(excluded);
+  version.excluded = format::excluded_digest(excluded) ^ rule.digest();
   const bool has_place = !is_remote || !index_cache.empty();
   const std::string path = index_path(shard_path, index_cache);
   if (has_place) mapped_ = format::MappedIndex::open(path, version);
@@ -71,7 +72,7 @@ StoredIndex::StoredIndex(const std::string& shard_path, const storage::Object& s
       if (mapped_) return;
     }
   }
-  build(shard_path, shard, excluded);
+  build(shard_path, shard, excluded, rule);
   const std::string sha256 = has_place ? format::recorded_sha256(path, version) : "";
   if (has_place && write_index(path, index_cache, format::encode_index(built_, version, sha256))) {
     mapped_ = format::MappedIndex::open(path, version);
@@ -80,15 +81,20 @@ StoredIndex::StoredIndex(const std::string& shard_path, const storage::Object& s
 }
 
 void StoredIndex::build(const std::string& shard_path, const storage::Object& shard,
-                        const std::vector<std::string>& excluded) {
+                        const std::vector<std::string>& excluded, const format::LabelRule& rule) {
   const storage::BlockReader blocks(shard);
   const bool is_remote = core::is_url(shard_path);
+  std::int64_t left_out = 0;
   built_ = format::index_shard(
       core::shown_path(shard_path), shard.identity().bytes,
       [&](std::int64_t offset, std::span<std::byte> out) {
         is_remote ? blocks.read(offset, out) : shard.read(offset, out);
       },
-      excluded);
+      excluded, 1, rule, &left_out);
+  if (left_out > 0) {
+    core::warn("{}: {} samples without an image or a label are left out (data.bad_samples)",
+               core::shown_path(shard_path), left_out);
+  }
 }
 
 format::ShardVersion version_of(const storage::Identity& identity) {

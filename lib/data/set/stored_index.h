@@ -16,14 +16,15 @@ class StoredIndex {
   // Takes the index beside the shard, or in `index_cache` where that is not empty, if it is of this
   // very version of the shard; otherwise reads through the shard and writes it there. Several
   // processes may do so at once: the file appears whole, and is the same whoever wrote it. Samples
-  // whose keys are `excluded` (sorted bytewise) are left out.
+  // whose keys are `excluded` (sorted bytewise) are left out; labels are where `rule` says. Warns
+  // of the incomplete samples that this leaves out, when it reads through the shard.
   //
   // Beside a remote shard of `storage` nothing is written; an index that lies there is taken when
   // it is of a shard of this size and not older than the shard.
   StoredIndex(const std::string& shard_path, const storage::Object& shard,
               const std::string& index_cache,
               const storage::Storage& storage = storage::file_storage(),
-              const std::vector<std::string>& excluded = {});
+              const std::vector<std::string>& excluded = {}, const format::LabelRule& rule = {});
 
   std::span<const format::IndexEntry> entries() const {
     return mapped_ ? mapped_->entries() : built_;
@@ -33,7 +34,7 @@ class StoredIndex {
 
  private:
   void build(const std::string& shard_path, const storage::Object& shard,
-             const std::vector<std::string>& excluded);
+             const std::vector<std::string>& excluded, const format::LabelRule& rule);
 
   std::optional<format::MappedIndex> mapped_;
   std::vector<format::IndexEntry> built_;

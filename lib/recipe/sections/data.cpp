@@ -24,6 +24,16 @@ TypePtr bad_samples(BadSamples& value) {
   return keys;
 }
 
+TypePtr label(Label& value) {
+  auto keys = std::make_unique<Object>();
+  keys->add("field", text(value.field, "a name as cls, json or folder"),
+            "what follows the key in a member's name; folder: the folder in the key")
+      .add("key", text(value.key, "a key of the JSON object in the field"),
+           "of a field that is a JSON object; without it the field is the label itself")
+      .set_short_for("field");
+  return keys;
+}
+
 TypePtr normalize(Normalize& value) {
   auto keys = std::make_unique<Object>();
   keys->add("mean", numbers(value.mean, 3, from(0).to(1)), "of red, green, blue; values are 0 to 1")
@@ -72,6 +82,12 @@ void check_cache(const Data& data, const Node& tree, Problems& problems) {
 const Node& written_at_name(const Node& sets, const std::string& name) {
   if (!name.starts_with(kExtraPrefix)) return written_at(sets, {name.c_str()});
   return written_at(sets, {"extra", name.c_str() + std::string(kExtraPrefix).size()});
+}
+
+void check_label(const Data& data, const Node& tree, Problems& problems) {
+  if (data.label.field != "folder" || data.label.key.empty()) return;
+  problems.add(written_at(tree, {"data", "label", "key"}), "/data/label/key",
+               "does not go with \"folder\", which is no field", "leave it out");
 }
 
 void check_token_sets(const Data& data, const Node& tree, Problems& problems) {
@@ -158,7 +174,12 @@ TypePtr describe(Data& value) {
            "remote shards are kept as files; without it ranges are read from the server")
       .add("normalize", normalize(value.normalize), "what is taken from the pixels and divided by")
       .add("exif_orientation", flag(value.exif_orientation),
-           "pictures are turned as their EXIF says; torchvision does not");
+           "pictures are turned as their EXIF says; torchvision does not")
+      .add("jpeg", choice(value.jpeg, {"strict", "lenient"}),
+           "lenient: what libjpeg only warns about is decoded, counted and reported")
+      .add("max_pixels", integer(value.max_pixels, from(1).to(4e9)),
+           "of a picture; a larger one is no image, as bad_samples has it")
+      .add("label", label(value.label), "where shards have the class of a sample");
   return keys;
 }
 
@@ -168,6 +189,7 @@ void check(const Data& data, const Node& tree, Problems& problems) {
   check_eval_resize(data, tree, problems);
   check(data.resize_ramp, data.image_size, tree, problems);
   check_cache(data, tree, problems);
+  check_label(data, tree, problems);
   check_augment(data.train, data.image_size, tree, problems);
 }
 

@@ -21,6 +21,14 @@ struct BadSamples {
   double max_rate = 0.01;       // of the samples; more of them end the run
 };
 
+// What the class of a sample in a shard is read from.
+struct Label {
+  std::string field = "cls";  // what follows the key in a member's name; "folder": the key's folder
+  std::string key;            // of the field, which is a JSON object then; "": it is the label
+
+  bool operator==(const Label&) const = default;
+};
+
 struct Normalize {
   std::vector<double> mean{0.485, 0.456, 0.406};  // of values 0..1, per channel RGB
   std::vector<double> std{0.229, 0.224, 0.225};
@@ -57,7 +65,10 @@ struct Data {
   std::string index_cache;  // folder for shard indexes; "": beside the shard where writable
   std::optional<Cache> cache;
   Normalize normalize;
-  bool exif_orientation = false;  // JPEGs are turned as EXIF says
+  bool exif_orientation = false;          // pictures are turned as EXIF says
+  std::string jpeg = "strict";            // "lenient": what libjpeg only warns about is decoded
+  std::int64_t max_pixels = 100'000'000;  // of a picture, decoded; more are refused
+  Label label;
 };
 
 // The held-out sets that there are, by their names: "val", "test", "extra/NAME". /data/NAME points

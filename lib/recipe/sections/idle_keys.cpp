@@ -59,7 +59,7 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 41> kIdleRules{{
+constexpr std::array<IdleRule, 44> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/resize_ramp", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
@@ -67,6 +67,9 @@ constexpr std::array<IdleRule, 41> kIdleRules{{
     {"/data/bad_samples", kForImages, has_tokens},
     {"/data/normalize", kForImages, has_tokens},
     {"/data/exif_orientation", kForImages, has_tokens},
+    {"/data/jpeg", kForImages, has_tokens},
+    {"/data/max_pixels", kForImages, has_tokens},
+    {"/data/label", kForImages, has_tokens},
     {"/data/samples_per_epoch", kForImages, has_tokens},
     {"/data/context", kForTokens, has_images},
     {"/data/token_bytes", kForTokens, has_images},

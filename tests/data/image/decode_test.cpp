@@ -102,14 +102,16 @@ TEST_CASE("a truncated JPEG is refused, not filled with grey") {
 }
 
 TEST_CASE("an image of too many pixels is refused before it is decoded") {
-  CHECK_THROWS_WITH(check_pixels(60000, 60000),
-                    "60000 x 60000 pixels are more than 100000000 in all");
+  CHECK_THROWS_WITH(
+      check_pixels(60000, 60000),
+      "60000 x 60000 pixels are more than data.max_pixels allows, which is 100000000");
   CHECK_NOTHROW(check_pixels(10000, 10000));
   std::string jpeg = encode_jpeg(noise(16, 16, 3));
   const std::size_t frame = jpeg.find("\xff\xc0");
   REQUIRE(frame != std::string::npos);
   jpeg.replace(frame + 5, 4, "\xff\xdc\xff\xdc");  // height and width 65,500
-  CHECK(error_of(jpeg) == "65500 x 65500 pixels are more than 100000000 in all");
+  CHECK(error_of(jpeg) ==
+        "65500 x 65500 pixels are more than data.max_pixels allows, which is 100000000");
 }
 
 TEST_CASE("a decoder goes on after a damaged file") {
@@ -212,5 +214,41 @@ TEST_CASE("of an animated WebP the first frame is decoded, on black") {
   const std::string whole = animation(frame(2, 4, picture));
   for (std::size_t size = 0; size < whole.size(); ++size) {
     CHECK(error_of(whole.substr(0, size)) != "nothing was thrown");
+  }
+}
+
+TEST_CASE("a lenient decoder takes what libjpeg only warns about, and says so") {
+  const std::string file = encode_jpeg(noise(64, 64, 3)), cut = file.substr(0, file.size() / 2);
+  Decoder lenient({.lenient_jpeg = true});
+  Image whole, image;
+  lenient.decode(file, whole);
+  CHECK(lenient.warning().empty());
+  lenient.decode(cut, image);
+  CHECK(lenient.warning() == "Premature end of JPEG file");
+  CHECK(image.height == 64);
+  CHECK(std::equal(image.row(0), image.row(16), whole.row(0)));  // what is there
+  lenient.decode(file, image);
+  CHECK(lenient.warning().empty());
+  CHECK(image.pixels == whole.pixels);
+  int asked = 0;
+  const auto view_of = [&asked](std::int64_t width, std::int64_t height) {
+    ++asked;
+    return fitted(width, height, 16, 16);
+  };
+  lenient.decode_view(cut, view_of, image);
+  CHECK(lenient.warning() == "Premature end of JPEG file");
+  CHECK(asked == 1);
+  CHECK(image.width == 16);
+  CHECK_THROWS_AS(lenient.decode(file.substr(0, 10), image), std::invalid_argument);
+  CHECK_THROWS_AS(Decoder().decode(cut, image), std::invalid_argument);
+}
+
+TEST_CASE("the limit of pixels may be another") {
+  Image image;
+  for (const std::string& file : {encode_jpeg(noise(16, 16, 3)), encode_png(noise(16, 16, 3)),
+                                  encode_png(noise(16, 16, 3), 8, true)}) {
+    Decoder({.max_pixels = 256}).decode(file, image);
+    CHECK_THROWS_WITH(Decoder({.max_pixels = 255}).decode(file, image),
+                      "16 x 16 pixels are more than data.max_pixels allows, which is 255");
   }
 }

@@ -21,6 +21,33 @@ TEST_CASE("the policy of bad samples may be just its name") {
   CHECK(parse_recipe(minimal_recipe(), "r.json").data.bad_samples.policy == "fail");
 }
 
+TEST_CASE("a label may be just the name of its field, and comes back from JSON") {
+  const auto label_of = [](const std::string& value) {
+    const Recipe recipe = parse_recipe(minimal_recipe(), "r.json", {"data.label=" + value});
+    CHECK(parse_recipe(to_json(recipe), "again").data.label == recipe.data.label);
+    return recipe.data.label;
+  };
+  CHECK(parse_recipe(minimal_recipe(), "r.json").data.label == Label{});
+  CHECK(label_of("json") == Label{.field = "json"});
+  CHECK(label_of("folder") == Label{.field = "folder"});
+  CHECK(label_of(R"({"field": "json", "key": "label"})") == Label{.field = "json", .key = "label"});
+  CHECK(error_of(minimal_recipe(), {R"(data.label={"field": "folder", "key": "label"})"}) ==
+        "--set data.label: /data/label/key: does not go with \"folder\", which is no field\n"
+        "  leave it out");
+}
+
+TEST_CASE(
+    "JPEGs are decoded strictly, and pictures have a limit, unless the recipe says otherwise") {
+  const Recipe usual = parse_recipe(minimal_recipe(), "r.json");
+  CHECK(usual.data.jpeg == "strict");
+  CHECK(usual.data.max_pixels == 100'000'000);
+  const Recipe other =
+      parse_recipe(minimal_recipe(), "r.json", {"data.jpeg=lenient", "data.max_pixels=400000000"});
+  const Recipe again = parse_recipe(to_json(other), "again");
+  CHECK(again.data.jpeg == "lenient");
+  CHECK(again.data.max_pixels == 400'000'000);
+}
+
 TEST_CASE("an evaluated image is not resized to less than is cut out of it") {
   const std::vector<std::string> sets{"data.image_size=224", "data.eval_resize=256"};
   CHECK(parse_recipe(minimal_recipe(), "r.json", sets).data.eval_resize == 256);
