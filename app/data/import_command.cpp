@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/data/check_folder.h"
 #include "app/data/commands.h"
 #include "app/data/import_fields.h"
 #include "app/data/import_keys.h"
@@ -19,11 +20,14 @@
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/pack_sources.h"
+#include "app/data/shard_files.h"
 #include "app/data/shard_writer.h"
 #include "app/data/unique_keys.h"
 #include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/url.h"
+#include "lib/format/tar.h"
 #include "lib/observe/work_progress.h"
 
 namespace scaletrain::app {
@@ -49,6 +53,8 @@ const std::vector<KindFlag>& kind_flags() {
   static const std::vector<KindFlag> flags{
       {"--image-field", {"lmdb", "parquet", "tar", "tfrecord"}},
       {"--label-field", {"lmdb", "parquet", "tar", "tfrecord"}},
+      {"--label-key", {"lmdb", "tar"}},
+      {"--class-from-folder", {"tar"}},
       {"--first-class", {"idx", "lmdb", "parquet", "tar", "tfrecord"}},
       {"--prefix-keys", {"lmdb", "tar"}},
       {"--threads", {"folder"}},
@@ -92,19 +98,44 @@ ImportedSet import_all(const storage::Stores& stores, const ImportOptions& optio
   if (options.kind == "tfrecord") return import_tfrecord(options.sources, options.fields, use);
   ImportedSet set;
   std::optional<ImportedTars> tars;
+  FieldNames fields = options.fields;
   if (options.kind == "tar") {
-    set.classes = tars.emplace(stores, options.sources).classes(options.fields.first_class);
+    set.classes = tars.emplace(stores, options.sources).classes(fields.first_class);
+    if (fields.label_of_folder) set.classes = tars->folders(options.sources);
+    fields.classes = set.classes;
   }
   UniqueKeys prefixes;
   for (const std::string& source : options.sources) {
     const std::string prefix = options.prefix_keys ? prefixes.take(prefix_of(source)) : "";
     const UseSample use_arranged = [&](ImportedSample sample) {
-      use(arranged(std::move(sample), options.fields, prefix));
+      use(arranged(std::move(sample), fields, prefix));
     };
     if (options.kind == "lmdb") import_lmdb(source, use_arranged);
     if (tars) tars->import(source, use_arranged, set);
   }
   return set;
+}
+
+// Of Parquet: what came of pages that nobody could compare with a checksum.
+void check_imported(const storage::Stores& stores, const std::string& folder,
+                    const std::vector<WrittenShard>& shards) {
+  core::log(
+      "pages of Parquet without a checksum, as most programs write them, are not verified: "
+      "checking "
+      "what was imported");
+  std::vector<std::string> paths;
+  paths.reserve(shards.size());
+  for (const WrittenShard& shard : shards) paths.push_back(shard.path);
+  CheckRules rules;
+  rules.threads = resolve_threads(0);
+  const FolderReport report = check_folder(stores, folder, paths, rules, /*repair=*/false);
+  if (report.problems.empty()) return;
+  const format::Quarantined& first = report.problems.front();
+  throw core::DataError(fmt::format("{}: {}", file_in(core::shown_path(folder), first.shard),
+                                    format::shown_name(first.key)),
+                        fmt::format("{}; {} of the imported samples are wrong", first.problem,
+                                    report.problems.size()),
+                        "scaletrain data check names all; --repair makes training leave them out");
 }
 
 void run_import(const ImportOptions& options) {
@@ -131,7 +162,8 @@ void run_import(const ImportOptions& options) {
                           "name whole data sets of the kind that is given");
   }
   writer.claim_classes(set.classes);
-  const std::size_t shards = writer.finish().size();
+  const std::vector<WrittenShard>& written = writer.finish();
+  const std::size_t shards = written.size();
   if (writer.incomplete() > 0) {
     core::warn(
         "{} of {} samples are not one image with a class number: other programs read them, "
@@ -152,6 +184,9 @@ void run_import(const ImportOptions& options) {
     print(fmt::format("imported {} samples into {} shards in {}{}\n", samples, shards,
                       options.shards.folder,
                       others.empty() ? "" : fmt::format("; no images, left alone: {}", others)));
+  }
+  if (options.kind == "parquet" && writer.incomplete() == 0) {
+    check_imported(stores, options.shards.folder, written);
   }
 }
 
@@ -183,6 +218,13 @@ void add_import_command(CLI::App& app, int& exit_status) {
   command->add_option("--label-field", options->fields.label,
                       "the label's feature (default: image/class/label), Parquet column (label or "
                       "cls), or what follows the key in its name (cls)");
+  command->add_option("--label-key", options->fields.label_key,
+                      "the label is this key of a JSON object in the label's field (json): a "
+                      "number, a list, or a name of the classes.json beside the tars");
+  command
+      ->add_flag("--class-from-folder", options->fields.label_of_folder,
+                 "the class is the last folder of the key, cat of cat/000.jpg")
+      ->excludes("--label-key");
   command
       ->add_option("--first-class", options->fields.first_class,
                    "the lowest label, which becomes 0")

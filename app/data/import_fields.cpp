@@ -11,6 +11,7 @@
 #include "app/data/image_kind.h"
 #include "lib/core/error.h"
 #include "lib/core/text.h"
+#include "lib/format/label_rule.h"
 #include "lib/format/tar.h"
 #include "lib/format/tar_samples.h"
 
@@ -63,6 +64,34 @@ void choose_image(ImportedSample& sample, const std::string& asked) {
   image.extension = kind;
 }
 
+// Out of another field, which stays, or of the key.
+void add_label(ImportedSample& sample, const FieldNames& names) {
+  const format::LabelRule rule{.field = names.label_of_folder ? format::LabelRule::kFolder : "json",
+                               .key = names.label_key,
+                               .classes = names.classes};
+  std::optional<format::FoundLabel> found;
+  if (names.label_of_folder) {
+    if (const auto number = rule.class_of(sample.key)) found = format::FoundLabel{*number};
+  } else {
+    found = rule.parse(
+        field_of(sample, names.label.empty() ? "json" : names.label, "--label-field").bytes);
+  }
+  if (!found) {
+    throw core::DataError(place_of(sample),
+                          names.label_of_folder ? "its folder is no class"
+                                                : fmt::format("has no class in \"{}\"",
+                                                              format::shown_name(names.label_key)),
+                          "a class is a number from 0, a list of them, or a name of the "
+                          "classes.json beside the tars");
+  }
+  for (ImportedField& field : sample.fields) {
+    if (field.extension == "cls") field.extension.insert(0, kOther);
+  }
+  sample.fields.push_back({"cls", found->number < 0
+                                      ? fmt::format("[{}]", fmt::join(found->list, ", "))
+                                      : std::to_string(found->number)});
+}
+
 void choose_label(ImportedSample& sample, const std::string& asked) {
   ImportedField& label = field_of(sample, asked, "--label-field");
   for (ImportedField& field : sample.fields) {
@@ -107,7 +136,11 @@ std::string label_remedy(std::optional<std::int64_t> label, std::int64_t first_c
 
 ImportedSample arranged(ImportedSample sample, const FieldNames& names, const std::string& prefix) {
   if (!names.image.empty()) choose_image(sample, names.image);
-  if (!names.label.empty()) choose_label(sample, names.label);
+  if (names.label_of_folder || !names.label_key.empty()) {
+    add_label(sample, names);
+  } else if (!names.label.empty()) {
+    choose_label(sample, names.label);
+  }
   if (names.first_class != 0) {
     for (ImportedField& field : sample.fields) {
       if (field.extension == "cls") shift_label(sample, field.bytes, names.first_class);

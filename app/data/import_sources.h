@@ -48,6 +48,9 @@ std::string key_stem(const std::string& path);
 struct FieldNames {
   std::string image, label;      // a feature, a column, or what follows the key in a member's name
   std::int64_t first_class = 0;  // what is taken off each label
+  std::string label_key;         // the label is this key of the field, which is JSON
+  bool label_of_folder = false;  // the last folder of the key is the class
+  std::vector<std::string> classes = {};  // by number, where those two may be names
 };
 
 // LMDB with entries "KEY.EXTENSION" -> bytes, as the members of a shard are named.
@@ -58,6 +61,10 @@ void import_lmdb(const std::string& path, const UseSample& use);
 // member's bytes; other links are counted in `set`.
 void import_tar(const storage::Stores& stores, const std::string& path, const UseSample& use,
                 ImportedSet& set);
+
+// The keys of such a tar, one for each of its members; only headers are read.
+void for_each_key(const storage::Stores& stores, const std::string& path,
+                  const std::function<void(const std::string& key)>& use);
 
 // IDX files of images and labels, as MNIST's, plain or compressed alike: images become PNG.
 void import_idx(const std::string& images, const std::string& labels, std::int64_t first_class,

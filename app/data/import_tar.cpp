@@ -87,4 +87,17 @@ void import_tar(const storage::Stores& stores, const std::string& path, const Us
   TarImport(place, *file, read, set).run(use);
 }
 
+void for_each_key(const storage::Stores& stores, const std::string& path,
+                  const std::function<void(const std::string& key)>& use) {
+  const auto file = open_source(path, stores.of(path));
+  const storage::BlockReader pieces(*file);
+  const format::ReadAt read = [&](std::int64_t offset, std::span<std::byte> out) {
+    core::is_url(path) ? pieces.read(offset, out) : file->read(offset, out);
+  };
+  format::TarReader reader(core::shown_path(path), file->identity().bytes, read);
+  while (const auto member = reader.next()) {
+    if (const auto parts = format::split_sample_name(member->path)) use(parts->key);
+  }
+}
+
 }  // namespace scaletrain::app

@@ -1,6 +1,8 @@
 #include "app/data/import_tars.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
 
 #include "app/data/set_classes.h"
 
@@ -16,6 +18,19 @@ void ImportedTars::import(const std::string& path, const UseSample& use, Importe
     if (!std::binary_search(left_out.begin(), left_out.end(), sample.key)) use(sample);
   };
   import_tar(stores_, path, use_sound, set);
+}
+
+std::vector<std::string> ImportedTars::folders(const std::vector<std::string>& paths) const {
+  if (!classes_.empty()) return classes_;
+  std::set<std::string> found;
+  for (const std::string& path : paths) {
+    if (quarantine_.holds_shard(path)) continue;
+    for_each_key(stores_, path, [&](const std::string& key) {
+      const std::filesystem::path folder = std::filesystem::path(key).parent_path().filename();
+      if (!folder.empty() && folder != ".") found.insert(folder.string());
+    });
+  }
+  return {found.begin(), found.end()};
 }
 
 std::vector<std::string> ImportedTars::classes(std::int64_t first_class) const {

@@ -20,6 +20,10 @@ class ImportedTars {
   // As import_tar, without what is in quarantine.
   void import(const std::string& path, const UseSample& use, ImportedSet& set) const;
 
+  // The last folders of the keys of all tars, sorted bytewise; what classes.json names where it is
+  // there.
+  std::vector<std::string> folders(const std::vector<std::string>& paths) const;
+
   // The names of the labels that are left once `first_class` is taken off each; none where nobody
   // named them, or where labels become larger.
   std::vector<std::string> classes(std::int64_t first_class) const;

@@ -7,8 +7,44 @@ import unittest
 
 import lmdb
 
-from tools_support import (PROGRAM, FolderTest, data, data_json, picture, read_bytes, samples_of,
-                           write_tar)
+from tools_support import (PROGRAM, FolderTest, data, data_json, picture, read_bytes, read_json,
+                           samples_of, write_tar)
+
+
+class Labels(FolderTest):
+    """Sets whose labels are in a field that is JSON, or in the names of folders."""
+
+    def imported(self, *flags):
+        data("import", "tar", self.path("in.tar"), *flags, "--out", self.path("out"), "--overwrite")
+        return {key: fields["cls"] for key, fields in samples_of(self.path("out"))}
+
+    def test_a_key_of_a_field_that_is_json(self):
+        write_tar(self.path("in.tar"), [
+            ("a.jpg", picture(1)), ("a.json", b'{"label": 4}'), ("a.cls", b"9"),
+            ("b.jpg", picture(2)), ("b.json", b'{"label": [1, 2], "name": "x"}')])
+        self.assertEqual({"a": b"4", "b": b"[1, 2]"}, self.imported("--label-key", "label"))
+        self.assertIn(b'"label": 4', dict(samples_of(self.path("out")))["a"]["json"])
+        text = data("import", "tar", self.path("in.tar"), "--label-key", "name", "--out",
+                    self.path("no"), code=65)
+        self.assertIn('in.tar: a: has no class in "name"\n', text)
+        self.assertIn("is not for folder", data("import", "folder", self.path("in.tar"), "--label-key",
+                                                "x", "--out", self.path("no"), code=2))
+
+    def test_the_class_of_a_folder(self):
+        write_tar(self.path("in.tar"), [("x/dog/0.jpg", picture(1)), ("cat/0.jpg", picture(2)),
+                                        ("dog/1.jpg", picture(3)), ("dog/1.txt", b"text")])
+        expected = {"x/dog/0": b"1", "cat/0": b"0", "dog/1": b"1"}
+        self.assertEqual(expected, self.imported("--class-from-folder"))
+        self.assertEqual(["cat", "dog"], read_json(self.path("out/classes.json")))
+        data("check", self.path("out"))
+        self.write("classes.json", '["emu", "dog", "cat"]')  # beside the tar: it says the numbers
+        data("import", "tar", self.path("in.tar"), "--class-from-folder", "--out", self.path("new"))
+        self.assertEqual({"x/dog/0": b"1", "cat/0": b"2", "dog/1": b"1"},
+                         {key: fields["cls"] for key, fields in samples_of(self.path("new"))})
+        write_tar(self.path("in.tar"), [("0.jpg", picture(1))])
+        self.assertIn("in.tar: 0: its folder is no class", data(
+            "import", "tar", self.path("in.tar"), "--class-from-folder", "--out", self.path("no"),
+            code=65))
 
 
 class Links(FolderTest):

@@ -154,6 +154,17 @@ class Parquet(FolderTest):
             "good.json": b"false"}, two)
         data("check", self.path("out"))
 
+    def test_what_was_imported_is_checked(self):
+        cut = picture(2)[:-200]  # no page of the file has a checksum that would show it
+        path = self.put("a.parquet", {"image": [picture(1), cut, cut], "label": [0, 1, 0]})
+        done = subprocess.run([PROGRAM, "data", "import", "parquet", path, "--out", self.path("out")],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(65, done.returncode)
+        self.assertIn("pages of Parquet without a checksum, as most programs write them, are not "
+                      "verified: checking what was imported\n", done.stderr)
+        self.assertRegex(done.stderr, r"train-000000.tar: \S+: the image is damaged: .*; 2 of the "
+                                      r"imported samples are wrong\n  scaletrain data check names all")
+
     def test_text_without_images(self):
         path = self.put("a.parquet", {"text": [f"line {i}" for i in range(5)], "id": range(5)})
         self.assertEqual([{"text.txt": f"line {i}".encode(), "id.json": str(i).encode()}
