@@ -213,7 +213,7 @@ FolderReport check_folder(const storage::Stores& stores, const std::string& fold
   const std::vector<std::string> classes = data::read_classes(folder, stores.of(folder));
   rules.classes = std::ssize(classes);
   const std::map<std::string, std::string> hashes = card_hashes(stores, folder);
-  const std::string scheme = core::url_scheme(folder);
+  const std::string_view scheme = core::url_scheme(folder);
   if (classes.empty() && (scheme == "s3" || scheme == "gs")) {
     report.warnings.emplace_back(
         "there is no classes.json, which pack and import write last: a set of theirs is "

@@ -17,7 +17,7 @@ namespace scaletrain::app {
 namespace {
 
 constexpr std::int64_t kMaxTextBytes = std::int64_t{8} << 30;
-constexpr std::size_t kMostNames = 10;  // in a message
+constexpr std::size_t kMostFields = 10;  // in a message
 
 // The text of the field that `flag` names.
 const std::string& field_of(const nlohmann::json& object, const std::string& name, const char* flag,
@@ -26,7 +26,7 @@ const std::string& field_of(const nlohmann::json& object, const std::string& nam
   if (found != object.end() && found->is_string()) return found->get_ref<const std::string&>();
   std::vector<std::string> texts;
   for (const auto& [key, value] : object.items()) {
-    if (value.is_string() && texts.size() < kMostNames) texts.push_back(core::escape_control(key));
+    if (value.is_string() && texts.size() < kMostFields) texts.push_back(core::escape_control(key));
   }
   throw core::DataError(
       place,

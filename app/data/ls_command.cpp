@@ -63,8 +63,8 @@ std::string json_line(const ShardFile& shard, const format::TarGroup& group) {
 }
 
 core::DataError repeated_key(const ShardFile& shard, const std::string& key) {
-  return {fmt::format("{}: {}", shard.place(), format::shown_name(key)), format::kKeyAgain,
-          "scaletrain data check reports all that is wrong"};
+  return core::DataError(fmt::format("{}: {}", shard.place(), format::shown_name(key)),
+                         format::kKeyAgain, "scaletrain data check reports all that is wrong");
 }
 
 void run_ls(const LsOptions& options) {
