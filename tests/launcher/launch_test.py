@@ -126,7 +126,7 @@ class Failures(LaunchTestCase):
                               ([], "printf '50%%\\r' >&2; exit 3"),
                               (["--tee", "2"], "printf 'no end' >&2; exit 3")):
             done = self.run_launcher("launch", *flags, "--", "sh", "-c", script, expect=1)
-            self.assertRegex(done.stderr, r"(no end|50%\r)\nrank 0 failed first")
+            self.assertRegex(done.stderr, r"(no end|50%)\nrank 0 failed first")
         done = self.run_launcher("launch", "--", "sh", "-c", "printf 'no end' >&2")
         self.assertEqual("no end", done.stderr)
 
