@@ -48,7 +48,7 @@ int run_loopback(int argc, char** argv) {
   const at::Device device =
       dist::choose_device(wanted, {.rank = env.local_rank, .ranks = env.local_world_size});
   const core::SteadyTime start = core::now();
-  dist::Group group(env, device, kPatience);
+  dist::Group group(env, device, kPatience, core::Beat(), {}, dist::CpuExchange::kGloo);
   const double connect_s = core::seconds_since(start);
 
   std::array<double, 5> seconds{};

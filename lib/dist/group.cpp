@@ -17,12 +17,14 @@
 
 #include "lib/core/call_every.h"
 #include "lib/core/error.h"
-#include "lib/core/local_address.h"
 #include "lib/core/log.h"
 #include "lib/dist/collective_watch.h"
 #include "lib/dist/cuda_library.h"
 #include "lib/dist/device.h"
+#include "lib/dist/gloo_device.h"
 #include "lib/dist/lost_peer.h"
+#include "lib/dist/shm/backend.h"
+#include "lib/dist/shm/meeting.h"
 #include "lib/dist/store.h"
 #include "lib/dist/store_board.h"
 #include "lib/dist/watched.h"
@@ -32,21 +34,12 @@ namespace {
 
 using c10d::ProcessGroup;
 
-// From so many ranks on, connections are made when they are first used: a full mesh is cheaper to
-// make at once for few ranks, and grows with the square of their number.
-constexpr int kLazyConnectionRanks = 16;
-
 constexpr std::chrono::milliseconds kLookEvery{50};
 constexpr std::chrono::seconds kShutDownLimit{30};
 
 using GlooDevices = std::vector<std::shared_ptr<gloo::transport::Device>>;
 
 bool uses_nccl(at::Device device) { return device.is_cuda() && !shares_device(); }
-
-GlooDevices open_gloo_devices(const core::WorkerEnv& env) {
-  return {c10d::ProcessGroupGloo::createDeviceForHostname(core::local_address(env),
-                                                          env.world_size >= kLazyConnectionRanks)};
-}
 
 c10::intrusive_ptr<c10d::Backend> make_gloo(c10::intrusive_ptr<c10d::Store> store, int rank,
                                             int world_size, const GlooDevices& devices,
@@ -62,6 +55,21 @@ c10::intrusive_ptr<c10d::Backend> make_gloo(c10::intrusive_ptr<c10d::Store> stor
 GlooDevices gloo_devices(ProcessGroup& group, at::Device device) {
   const auto backend = group.getBackend(device.type());
   return static_cast<c10d::ProcessGroupGloo&>(*backend).getOptions()->devices;
+}
+
+// Throws where shared memory was asked for; otherwise the job goes on without.
+void report_no_memory(const ShmMeeting& meeting, CpuExchange asked, int rank) {
+  if (asked == CpuExchange::kShm) {
+    throw core::UsageError(
+        "/dist/cpu",
+        fmt::format("\"shm\" needs memory that all ranks share: {}",
+                    meeting.one_host ? meeting.why_not : "they are not on one host"),
+        R"(use "auto" or "gloo")");
+  }
+  if (meeting.one_host && rank == 0) {
+    core::warn("ranks of one host exchange over the network, since they share no memory: {}",
+               meeting.why_not);
+  }
 }
 
 // A process whose thread does not come back from a wait has no other way.
@@ -111,7 +119,12 @@ class Pending::Impl {
         work_(std::move(work)) {}
 
   void wait() {
-    talk(rank_, name_.c_str(), [&] { work_->wait(); });
+    try {
+      talk(rank_, name_.c_str(), [&] { work_->wait(); });
+    } catch (const core::StoppedError&) {
+      watch_->check();  // where it was aborted, the watch knows why
+      throw;
+    }
     watch_->check();
     beat_.leave_collective();
   }
@@ -129,13 +142,14 @@ void Pending::wait() {
 }
 
 Group::Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout,
-             core::Beat beat, std::vector<Claim> claims)
+             core::Beat beat, std::vector<Claim> claims, CpuExchange cpu)
     : rank_(env.rank),
       world_size_(env.world_size),
       job_rank_(env.rank),
       device_(device),
       timeout_(timeout),
-      beat_(std::move(beat)) {
+      beat_(std::move(beat)),
+      cpu_(cpu) {
   if (world_size_ == 1) return;
   store_ = open_store(env, timeout);
   claims.push_back({.field = "the kind of device",
@@ -150,7 +164,7 @@ Group::Group(const core::WorkerEnv& env, at::Device device, std::chrono::millise
           .leave = [env, heard = beat_](const auto& failure) { leave(env, heard, failure); }},
       beat_);
   watching_ = core::call_every(kLookEvery, [watch = watch_] { watch->look(core::now()); });
-  connect("connect", uses_nccl(device) ? GlooDevices() : open_gloo_devices(env));
+  connect("connect", [&] { return GlooDevices{open_gloo_device(env)}; });
 }
 
 Group::Group(const Group& parent, const std::vector<int>& ranks, const std::string& name)
@@ -160,35 +174,52 @@ Group::Group(const Group& parent, const std::vector<int>& ranks, const std::stri
       device_(parent.device_),
       timeout_(parent.timeout_),
       beat_(parent.beat_),
+      cpu_(parent.exchange_ == "shm" ? CpuExchange::kShm : parent.cpu_),
       watch_(parent.watch_) {
   if (world_size_ == 1) return;
   // Keys of its own: Gloo's groups that share them wait for each other.
   store_ = c10::make_intrusive<c10d::PrefixStore>(name, parent.store_);
   // The parent's devices, so that no further thread listens.
-  connect(name.c_str(),
-          uses_nccl(device_) ? GlooDevices() : gloo_devices(*parent.process_group_, device_));
+  connect(name.c_str(), [&] { return gloo_devices(*parent.process_group_, device_); });
 }
 
 Group::~Group() {
   if (watch_) watch_->remove_abort(this);  // which holds the group
 }
 
-void Group::connect(const char* name, const GlooDevices& devices) {
+void Group::connect(const char* name, const std::function<GlooDevices()>& open_devices) {
   watch_->begin("connect", name);
   talk(job_rank_, name, [&] {
-    auto store = c10::make_intrusive<c10d::PrefixStore>("group", store_);
-    process_group_ = c10::make_intrusive<ProcessGroup>(store, rank_, world_size_);
-    const bool nccl = uses_nccl(device_);
-    const auto kind = nccl ? ProcessGroup::BackendType::NCCL : ProcessGroup::BackendType::GLOO;
+    process_group_ = c10::make_intrusive<ProcessGroup>(
+        c10::make_intrusive<c10d::PrefixStore>("group", store_), rank_, world_size_);
+    const c10::intrusive_ptr<c10d::Backend> backend = make_backend(open_devices);
+    const auto kind = exchange_ == "nccl"   ? ProcessGroup::BackendType::NCCL
+                      : exchange_ == "gloo" ? ProcessGroup::BackendType::GLOO
+                                            : ProcessGroup::BackendType::CUSTOM;
     process_group_->setDefaultBackend(kind);
-    process_group_->setBackend(
-        device_.type(), kind,
-        nccl
-            ? cuda_library().make_nccl(store, rank_, world_size_, device_.index(), timeout_, watch_)
-            : make_gloo(store, rank_, world_size_, devices, timeout_, watch_));
+    process_group_->setBackend(device_.type(), kind, backend);
   });
   watch_->end();
   watch_->add_abort(this, [group = process_group_] { group->abort(); });
+}
+
+c10::intrusive_ptr<c10d::Backend> Group::make_backend(
+    const std::function<GlooDevices()>& open_devices) {
+  const c10::intrusive_ptr<c10d::Store> store = process_group_->getStore();
+  if (uses_nccl(device_)) {
+    exchange_ = "nccl";
+    return cuda_library().make_nccl(store, rank_, world_size_, device_.index(), timeout_, watch_);
+  }
+  if (device_.is_cpu() && cpu_ != CpuExchange::kGloo) {
+    ShmMeeting meeting = meet_in_memory(*store, rank_, world_size_);
+    if (meeting.arena) {
+      exchange_ = "shm";
+      return c10::make_intrusive<Watched<ShmBackend>>(watch_, std::move(meeting.arena), timeout_);
+    }
+    report_no_memory(meeting, cpu_, rank_);
+  }
+  exchange_ = "gloo";
+  return make_gloo(store, rank_, world_size_, open_devices(), timeout_, watch_);
 }
 
 namespace {

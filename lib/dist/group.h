@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -18,6 +19,7 @@
 namespace c10d {
 class Store;
 class ProcessGroup;
+class Backend;
 }  // namespace c10d
 namespace gloo::transport {
 class Device;
@@ -26,6 +28,10 @@ class Device;
 namespace scaletrain::dist {
 
 class CollectiveWatch;
+
+// What exchanges the tensors of CPUs: Gloo over the network, or memory that the ranks of one host
+// share. kAuto: memory where all ranks of the group are on one host.
+enum class CpuExchange { kAuto, kGloo, kShm };
 
 // How long a rank waits for the others, in collectives too. Where our launcher watches the beats it
 // judges who hangs (--hang-timeout), and waiting for a rank that beats is no fault: no limit.
@@ -47,13 +53,15 @@ class Pending {
 class Group {
  public:
   // Joins the store at MASTER_ADDR:MASTER_PORT (rank 0 hosts it, on env.store_fd where given,
-  // unless env.use_agent_store) and builds the process group: Gloo for a CPU, NCCL for a CUDA
+  // unless env.use_agent_store) and builds the process group: `cpu` for a CPU, NCCL for a CUDA
   // device. With one rank nothing is opened and every collective is the identity. Throws
   // core::StoppedError when not all ranks arrive within `timeout`, naming who is missing, and what
-  // agree() throws for `claims` or another kind of device. A collective has `timeout` too; each one
+  // agree() throws for `claims` or another kind of device, and core::UsageError where the ranks
+  // cannot share memory and `cpu` is kShm. A collective has `timeout` too; each one
   // that is entered is noted in `beat`.
   Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout,
-        core::Beat beat = core::Beat(), std::vector<Claim> claims = {});
+        core::Beat beat = core::Beat(), std::vector<Claim> claims = {},
+        CpuExchange cpu = CpuExchange::kAuto);
   // The group of these ranks of `parent`, this rank among them, in this order; `name` is given to
   // no other group of any of them. Each of them calls it at once. With one rank nothing is opened.
   // The parent must outlive it. Throws core::StoppedError when not all connect within its timeout.
@@ -65,6 +73,8 @@ class Group {
   int rank() const { return rank_; }
   int world_size() const { return world_size_; }
   at::Device device() const { return device_; }
+  // "gloo", "shm" or "nccl"; "" with one rank.
+  const std::string& exchange() const { return exchange_; }
 
   // Tensors of collectives are on device() and of the same shape on all ranks.
   Pending all_reduce_sum(at::Tensor tensor, const char* name);
@@ -101,15 +111,18 @@ class Group {
   const c10::intrusive_ptr<c10d::ProcessGroup>& process_group() const { return process_group_; }
 
  private:
-  // Connects this rank to the others of its group; `devices` are Gloo's.
-  void connect(const char* name,
-               const std::vector<std::shared_ptr<gloo::transport::Device>>& devices);
+  // Connects this rank to the others of its group; `open_devices` opens Gloo's.
+  using GlooDevices = std::vector<std::shared_ptr<gloo::transport::Device>>;
+  void connect(const char* name, const std::function<GlooDevices()>& open_devices);
+  c10::intrusive_ptr<c10d::Backend> make_backend(const std::function<GlooDevices()>& open_devices);
 
   int rank_, world_size_;
   int job_rank_;  // for messages
   at::Device device_;
   std::chrono::milliseconds timeout_;
   core::Beat beat_;
+  CpuExchange cpu_ = CpuExchange::kAuto;  // what is asked for
+  std::string exchange_;
   c10::intrusive_ptr<c10d::Store> store_;
   std::shared_ptr<CollectiveWatch> watch_;  // of all groups of this rank; null in a job of one
   c10::intrusive_ptr<c10d::ProcessGroup> process_group_;

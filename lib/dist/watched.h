@@ -2,6 +2,7 @@
 // talks to the backend itself.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -13,14 +14,15 @@ namespace scaletrain::dist {
 class CollectiveListener {
  public:
   virtual ~CollectiveListener() = default;
-  // A collective, "all-reduce", "broadcast" or "gather", is about to start; returns its name, which
+  // A collective, "all-reduce", "broadcast" and so on, is about to start; returns its name, which
   // stays valid.
   virtual const char* enter(const char* kind) = 0;
   // It is under way.
   virtual void started(const char* name, c10::intrusive_ptr<c10d::Work> work) = 0;
 };
 
-// Base: c10d::ProcessGroupGloo or c10d::ProcessGroupNCCL; the arguments after `listener` are its.
+// Base: c10d::ProcessGroupGloo, c10d::ProcessGroupNCCL or ShmBackend; the arguments after
+// `listener` are its.
 template <class Base>
 class Watched : public Base {
  public:
@@ -40,6 +42,34 @@ class Watched : public Base {
                                         std::vector<at::Tensor>& tensors,
                                         const c10d::GatherOptions& options) override {
     return listened("gather", [&] { return Base::gather(gathered, tensors, options); });
+  }
+  c10::intrusive_ptr<c10d::Work> allgather(std::vector<std::vector<at::Tensor>>& gathered,
+                                           std::vector<at::Tensor>& tensors,
+                                           const c10d::AllgatherOptions& options) override {
+    return listened("all-gather", [&] { return Base::allgather(gathered, tensors, options); });
+  }
+  c10::intrusive_ptr<c10d::Work> _allgather_base(at::Tensor& gathered, at::Tensor& tensor,
+                                                 const c10d::AllgatherOptions& options) override {
+    return listened("all-gather", [&] { return Base::_allgather_base(gathered, tensor, options); });
+  }
+  c10::intrusive_ptr<c10d::Work> reduce_scatter(
+      std::vector<at::Tensor>& outputs, std::vector<std::vector<at::Tensor>>& inputs,
+      const c10d::ReduceScatterOptions& options) override {
+    return listened("reduce-scatter",
+                    [&] { return Base::reduce_scatter(outputs, inputs, options); });
+  }
+  c10::intrusive_ptr<c10d::Work> _reduce_scatter_base(
+      at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& options) override {
+    return listened("reduce-scatter",
+                    [&] { return Base::_reduce_scatter_base(output, input, options); });
+  }
+  c10::intrusive_ptr<c10d::Work> alltoall_base(at::Tensor& output, at::Tensor& input,
+                                               std::vector<std::int64_t>& output_rows,
+                                               std::vector<std::int64_t>& input_rows,
+                                               const c10d::AllToAllOptions& options) override {
+    return listened("all-to-all", [&] {
+      return Base::alltoall_base(output, input, output_rows, input_rows, options);
+    });
   }
 
  private:

@@ -204,6 +204,7 @@ TEST_CASE("a rank that waits for a frozen one leaves when the launcher reports t
   close(ends[0]);
   close(ends[1]);
   CHECK(results[0].status == 75);
+  CHECK(results[0].text.find("(the launcher reports that a rank is gone)") != std::string::npos);
   CHECK(results[1].text == "frozen");
   CHECK(results[0].seconds < 30);
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <memory>
 #include <thread>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -18,6 +19,21 @@ using testing::run_ranks;
 
 constexpr auto kTimeout = 30s;
 
+using dist::CpuExchange;
+constexpr std::array kExchanges = {CpuExchange::kGloo, CpuExchange::kShm};
+
+struct Case {
+  int ranks;
+  CpuExchange exchange;
+};
+constexpr std::array kCases = {Case{2, CpuExchange::kGloo}, Case{2, CpuExchange::kShm},
+                               Case{4, CpuExchange::kGloo}, Case{4, CpuExchange::kShm}};
+
+dist::Group join(const core::WorkerEnv& env, CpuExchange exchange,
+                 std::chrono::milliseconds timeout = kTimeout) {
+  return {env, at::kCPU, timeout, core::Beat(), {}, exchange};
+}
+
 void check_all_said(const std::vector<testing::RankResult>& results, const std::string& text) {
   for (const auto& result : results) {
     CHECK(result.text == text);
@@ -26,9 +42,9 @@ void check_all_said(const std::vector<testing::RankResult>& results, const std::
 }
 
 TEST_CASE("sums, maxima and broadcasts reach every rank") {
-  for (const int world_size : {2, 4}) {
-    const auto results = run_ranks({.world_size = world_size}, [](const core::WorkerEnv& env) {
-      dist::Group group(env, at::kCPU, kTimeout);
+  for (const Case& one : kCases) {
+    const auto results = run_ranks({.world_size = one.ranks}, [&](const core::WorkerEnv& env) {
+      dist::Group group = join(env, one.exchange);
       const double mine = group.rank() + 1;
       at::Tensor sum = at::full({3}, mine), max = at::full({}, mine), sent = at::full({2}, mine);
       dist::Pending first = group.all_reduce_sum(sum, "sum");  // both under way together
@@ -40,16 +56,16 @@ TEST_CASE("sums, maxima and broadcasts reach every rank") {
       return fmt::format("{} {} {}", sum[2].item<float>(), max.item<float>(),
                          sent[1].item<float>());
     });
-    CAPTURE(world_size);
+    CAPTURE(one.ranks);
     // 1 + 2 = 3; 1 + 2 + 3 + 4 = 10
-    check_all_said(results, world_size == 2 ? "3 2 2" : "10 4 4");
+    check_all_said(results, one.ranks == 2 ? "3 2 2" : "10 4 4");
   }
 }
 
 TEST_CASE("what each rank has is gathered on the root alone, in their order") {
   for (const int root : {0, 2}) {
     const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-      dist::Group group(env, at::kCPU, kTimeout);
+      dist::Group group = join(env, root == 0 ? CpuExchange::kGloo : CpuExchange::kShm);
       std::string text;
       for (const at::ScalarType type : {at::kFloat, at::kLong, at::kBool}) {
         const auto own = at::full({2, 2}, env.rank, type);
@@ -160,10 +176,10 @@ TEST_CASE("a port that another program has is a mistake of the command") {
 }
 
 TEST_CASE("a killed peer ends a collective on all others within seconds, by name") {
-  for (const int world_size : {2, 4}) {
+  for (const Case& one : kCases) {
     const auto results =
-        run_ranks({.world_size = world_size}, [](const core::WorkerEnv& env) -> std::string {
-          dist::Group group(env, at::kCPU, kTimeout);
+        run_ranks({.world_size = one.ranks}, [&](const core::WorkerEnv& env) -> std::string {
+          dist::Group group = join(env, one.exchange);
           group.barrier("ready");
           if (env.rank == 1) raise(SIGKILL);
           try {
@@ -177,8 +193,8 @@ TEST_CASE("a killed peer ends a collective on all others within seconds, by name
           }
           return "completed";
         });
-    CAPTURE(world_size);
-    for (int rank = 0; rank < world_size; ++rank) {
+    CAPTURE(one.ranks);
+    for (int rank = 0; rank < one.ranks; ++rank) {
       CHECK(results[rank].text == (rank == 1 ? "" : "stopped"));
       CHECK(results[rank].status == (rank == 1 ? 128 + SIGKILL : 0));
       CHECK(results[rank].seconds < 10);
@@ -187,29 +203,32 @@ TEST_CASE("a killed peer ends a collective on all others within seconds, by name
 }
 
 TEST_CASE("a peer that does nothing ends a collective when time is up") {
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) -> std::string {
-    dist::Group group(env, at::kCPU, 1s);
-    if (env.rank == 1) {
-      char byte = 0;
-      return read(ends[0], &byte, 1) == 1 ? "idle" : "?";  // until rank 0 has given up
-    }
-    try {
-      group.barrier("validation");
-    } catch (const core::StoppedError& error) {
-      const bool named = error.found().starts_with(
-          "collective \"validation\" was not completed: a peer was lost or time was up (");
-      if (write(ends[1], "x", 1) != 1) return "no pipe";
-      return named ? "stopped" : error.what();
-    }
-    return "completed";
-  });
-  close(ends[0]);
-  close(ends[1]);
-  CHECK(results[0].text == "stopped");
-  CHECK(results[1].text == "idle");
-  CHECK(results[0].seconds < 10);
+  for (const CpuExchange exchange : kExchanges) {
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    const auto results =
+        run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) -> std::string {
+          dist::Group group = join(env, exchange, 1s);
+          if (env.rank == 1) {
+            char byte = 0;
+            return read(ends[0], &byte, 1) == 1 ? "idle" : "?";  // until rank 0 has given up
+          }
+          try {
+            group.barrier("validation");
+          } catch (const core::StoppedError& error) {
+            const bool named = error.found().starts_with(
+                "collective \"validation\" was not completed: a peer was lost or time was up (");
+            if (write(ends[1], "x", 1) != 1) return "no pipe";
+            return named ? "stopped" : error.what();
+          }
+          return "completed";
+        });
+    close(ends[0]);
+    close(ends[1]);
+    CHECK(results[0].text == "stopped");
+    CHECK(results[1].text == "idle");
+    CHECK(results[0].seconds < 10);
+  }
 }
 
 TEST_CASE("the launcher sees collectives by their names; time after a wait is the rank's own") {
@@ -283,19 +302,31 @@ TEST_CASE("a stop that one rank reports is heard by the others, who wait for nob
   check_all_said(results, "false true true");
 }
 
-TEST_CASE("a group of some ranks is Gloo's on a CPU and goes with its owner") {
+TEST_CASE("a group of some ranks exchanges as the job's does and goes with its owner") {
+  for (const CpuExchange exchange : kExchanges) {
+    const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+      dist::Group world = join(env, exchange);
+      auto part = std::make_unique<dist::Group>(world, std::vector<int>{0, 1}, "part");
+      const c10::intrusive_ptr<c10d::ProcessGroup> inner = part->process_group();
+      const std::string names = world.exchange() + " " + part->exchange() + " " +
+                                inner->getBackend(at::kCPU)->getBackendName();
+      const bool is_default = inner->getDefaultBackend() == inner->getBackend(at::kCPU);
+      part->end("end");
+      part.reset();
+      world.end("end");
+      return fmt::format("{} {} {}", names, is_default, inner.use_count());
+    });
+    check_all_said(results,
+                   exchange == CpuExchange::kGloo ? "gloo gloo gloo true 1" : "shm shm shm true 1");
+  }
+}
+
+TEST_CASE("without a word the ranks of one host share memory") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
-    dist::Group world(env, at::kCPU, kTimeout);
-    auto part = std::make_unique<dist::Group>(world, std::vector<int>{0, 1}, "part");
-    const c10::intrusive_ptr<c10d::ProcessGroup> inner = part->process_group();
-    const bool gloo = inner->getBackendType() == c10d::ProcessGroup::BackendType::GLOO;
-    const auto numbered = inner->getSequenceNumberForGroup();  // of the default backend
-    part->end("end");
-    part.reset();
-    world.end("end");
-    return fmt::format("{} {} {}", gloo, numbered, inner.use_count());
+    return dist::Group(env, at::kCPU, kTimeout).exchange();
   });
-  check_all_said(results, "true 0 1");
+  check_all_said(results, "shm");
+  CHECK(dist::Group({}, at::kCPU, kTimeout).exchange().empty());
 }
 
 TEST_CASE("rethrow_as_stopped lets an error that is not the network's go on as it is") {
