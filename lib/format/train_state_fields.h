@@ -74,7 +74,8 @@ struct TrainState {
   int threads = 1;
   std::string cpu_capability;  // ATen's
   std::string torch_version;
-  std::string device;  // "cpu" or the GPU's name
+  std::string device;    // "cpu" or the GPU's name
+  std::string exchange;  // "gloo", "shm" or "nccl"; "": one rank, or not known
 };
 
 // Of a state whose batch grows, or has grown; nullopt: it is the same in all steps. Of what is read
@@ -143,6 +144,7 @@ void visit_fields(State& state, const Visit& visit) {
   visit("cpu_capability", state.cpu_capability, kAlways);
   visit("torch_version", state.torch_version, kAlways);
   visit("device", state.device, kAlways);
+  visit("exchange", state.exchange, kLater);
 }
 
 // The name of `member`, a field of `state`.

@@ -82,6 +82,7 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
            "cannot "
            "ends the run")
       .add("device", choice(recipe.device, {"auto", "cpu", "cuda"}), "where to compute")
+      .add("dist", describe(recipe.dist), "how the ranks exchange tensors")
       .add("worker", path(recipe.worker), "a worker program of your own, with its models")
       .add("output", path(recipe.output), "the run's folder; without it runs/NAME")
       .reserve({"parallel", "safety", "profile"});

@@ -12,6 +12,7 @@
 #include "lib/recipe/sections/checkpoint.h"
 #include "lib/recipe/sections/clip.h"
 #include "lib/recipe/sections/data.h"
+#include "lib/recipe/sections/dist.h"
 #include "lib/recipe/sections/early_stopping.h"
 #include "lib/recipe/sections/ema.h"
 #include "lib/recipe/sections/loss.h"
@@ -56,8 +57,9 @@ struct Recipe {
   std::int64_t threads = 0;     // intra-op threads per rank; 0: cores / local ranks
   bool deterministic = false;   // on a GPU: deterministic kernels, so that a resume is bit for bit
   std::string device = "auto";  // "auto", "cpu", "cuda"
-  std::string worker;           // a worker program of somebody's own, absolute; "": ours
-  std::string output;           // the run's folder, absolute
+  Dist dist;
+  std::string worker;  // a worker program of somebody's own, absolute; "": ours
+  std::string output;  // the run's folder, absolute
 };
 
 }  // namespace scaletrain::recipe

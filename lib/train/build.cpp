@@ -23,6 +23,15 @@
 
 namespace scaletrain::train {
 
+namespace {
+
+dist::CpuExchange cpu_exchange(const std::string& name) {
+  if (name == "gloo") return dist::CpuExchange::kGloo;
+  return name == "shm" ? dist::CpuExchange::kShm : dist::CpuExchange::kAuto;
+}
+
+}  // namespace
+
 std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core::WorkerEnv& env,
                                         const std::optional<std::filesystem::path>& checkpoint,
                                         core::Beat& beat) {
@@ -31,7 +40,8 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
   if (device.is_cuda()) dist::choose_kernels(recipe.deterministic);
   beat.enter(core::Phase::kJoining);
   auto group = std::make_unique<dist::Group>(env, device, dist::patience_for_peers(env), beat,
-                                             claims_on_joining(recipe, checkpoint));
+                                             claims_on_joining(recipe, checkpoint),
+                                             cpu_exchange(recipe.dist.cpu));
   beat.enter(core::Phase::kStarting);
   return group;
 }

@@ -19,6 +19,7 @@ void describe_process(checkpoint::TrainState& state, const dist::Group& group) {
   state.cpu_capability = at::get_cpu_capability();
   state.torch_version = TORCH_VERSION;
   state.device = dist::device_name(group.device());
+  state.exchange = group.exchange();
 }
 
 std::vector<std::string> differences(const checkpoint::TrainState& was,
@@ -44,6 +45,10 @@ std::vector<std::string> differences(const checkpoint::TrainState& was,
   const auto is_other = [](const std::string& before, const std::string& after) {
     return !before.empty() && !after.empty() && before != after;
   };
+  // Two numbers have one sum, whoever adds them.
+  if (now.world_size > 2 && is_other(was.exchange, now.exchange)) {
+    compare("exchange over", was.exchange, now.exchange);
+  }
   if (is_other(was.set_digest, now.set_digest) || is_other(was.index_digest, now.index_digest)) {
     result.emplace_back("the training set holds other samples");
   }

@@ -59,7 +59,8 @@ TrainState make_state() {
           .threads = 2,
           .cpu_capability = "AVX2",
           .torch_version = "2.11.0",
-          .device = "cpu"};
+          .device = "cpu",
+          .exchange = "shm"};
 }
 
 std::string state_error(const std::string& text) {
@@ -94,6 +95,7 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.swa_updates == 12);
   CHECK(read.seen_s == 0.25);
   CHECK(read.set_samples == 1400);
+  CHECK(read.exchange == "shm");
   CHECK(read.per_device == 16);
   CHECK(read.auto_per_device == 8);
   CHECK(read.recompute_budget_mb == 512);
@@ -104,7 +106,7 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.shard_digests == make_state().shard_digests);
   CHECK(text.find("\"order_digest\":\"fedcba9876543210\"") != std::string::npos);
   CHECK(nlohmann::json::parse(text).at("format") == 1);
-  CHECK(nlohmann::json::parse(text).size() == 50);  // what TrainState has, and format
+  CHECK(nlohmann::json::parse(text).size() == 51);  // what TrainState has, and format
 }
 
 TEST_CASE("state.json keeps the ramp of a batch and the place in the epoch") {

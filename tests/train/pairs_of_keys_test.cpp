@@ -97,6 +97,7 @@ const std::map<std::string, const char*>& reasons() {
       {"threads", "for speed"},
       {"deterministic", "on a GPU: tests/end_to_end/gpu_test.py"},
       {"device", "where there is a GPU: tests/end_to_end/gpu_test.py"},
+      {"dist.cpu", "of several ranks: tests/end_to_end/exchange_test.py"},
       {"worker", "another program: tests/launcher/own_worker_test.py"},
       {"output", "where a run lies"},
   };

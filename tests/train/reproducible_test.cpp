@@ -23,6 +23,16 @@ TEST_CASE("the same process continues bit for bit; whatever differs is named wit
         std::vector<std::string>{"ranks 4, was 2", "CPU capability AVX512, was AVX2"});
 
   now = was;
+  now.exchange = "shm";
+  CHECK(differences(was, now).empty());  // not said before
+  was.exchange = "gloo";
+  CHECK(differences(was, now).empty());  // of two numbers the sum is the same
+  was.world_size = now.world_size = 3;
+  CHECK(differences(was, now) == std::vector<std::string>{"exchange over shm, was gloo"});
+  was.world_size = 2;
+  was.exchange = "";
+
+  now = was;
   now.order_version = 1;
   now.random_version = 2;
   CHECK(differences(was, now) ==
