@@ -46,8 +46,9 @@ std::vector<units::NamedParameter> named(const std::vector<at::Tensor>& paramete
 // `parameters` on a mesh of a job's ranks.
 struct Job {
   Job(const core::WorkerEnv& env, const std::vector<at::Tensor>& parameters,
-      const BucketLayout& saved = {}, const core::MeshSizes& sizes = {})
-      : group(env, at::kCPU, kTimeout),
+      const BucketLayout& saved = {}, const core::MeshSizes& sizes = {},
+      dist::CpuExchange exchange = dist::CpuExchange::kAuto)
+      : group(env, at::kCPU, kTimeout, core::Beat(), {}, exchange),
         mesh(group, core::MeshPlan(env.world_size, sizes)),
         parallel(named(parameters), mesh) {
     parallel.start(saved);
@@ -173,7 +174,7 @@ TEST_CASE("only the last micro-step of a step talks, once a bucket") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     at::set_num_threads(1);
     const auto parameters = make_parameters();
-    Job job(env, parameters);
+    Job job(env, parameters, {}, {}, dist::CpuExchange::kGloo);
     DataParallel& parallel = job.parallel;
     std::string counts = fmt::format("{} buckets:", parallel.layout().size());
     // Gloo numbers its collectives.
@@ -220,9 +221,10 @@ TEST_CASE("a saved layout that is of another model is refused") {
 
 // 6 steps; where `resume` says so, a new DataParallel is built after the third with the saved
 // layout.
-std::string train_six_steps(const core::WorkerEnv& env, const BucketLayout& layout, bool resume) {
+std::string train_six_steps(const core::WorkerEnv& env, dist::CpuExchange exchange,
+                            const BucketLayout& layout, bool resume) {
   at::set_num_threads(1);
-  dist::Group group(env, at::kCPU, kTimeout);
+  dist::Group group(env, at::kCPU, kTimeout, core::Beat(), {}, exchange);
   const dist::Mesh mesh(group, core::MeshPlan(env.world_size));
   const auto parameters = make_parameters();
   BucketLayout saved;
@@ -245,20 +247,26 @@ std::string train_six_steps(const core::WorkerEnv& env, const BucketLayout& layo
   return digest(parameters);
 }
 
-TEST_CASE("a resume with the saved layout goes on to the same bits, another layout does not") {
+std::string six_steps_of_four(dist::CpuExchange exchange, const BucketLayout& layout, bool resume) {
+  const auto results = run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) {
+    return train_six_steps(env, exchange, layout, resume);
+  });
+  check_equal_digests(results);
+  return results[0].text;
+}
+
+TEST_CASE("a resume with the saved layout goes on to the same bits, over Gloo with no other one") {
   const BucketLayout other{{0, 5, 2}, {1, 4, 3}};
-  const auto run = [](const BucketLayout& layout, bool resume) {
-    const auto results = run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) {
-      return train_six_steps(env, layout, resume);
-    });
-    check_equal_digests(results);
-    return results[0].text;
-  };
-  const std::string fresh = run({}, false);
-  const std::string unlike = run(other, false);
-  CHECK(run({}, true) == fresh);
-  CHECK(run(other, true) == unlike);
-  CHECK(unlike != fresh);  // at 4 ranks the layout decides the order of sums
+  for (const auto exchange : {dist::CpuExchange::kGloo, dist::CpuExchange::kShm}) {
+    const bool gloo = exchange == dist::CpuExchange::kGloo;
+    CAPTURE(gloo);
+    const std::string fresh = six_steps_of_four(exchange, {}, false);
+    const std::string unlike = six_steps_of_four(exchange, other, false);
+    CHECK(six_steps_of_four(exchange, {}, true) == fresh);
+    CHECK(six_steps_of_four(exchange, other, true) == unlike);
+    // At 4 ranks the layout decides in which order Gloo adds; in shared memory it is the ranks'.
+    CHECK((unlike != fresh) == gloo);
+  }
 }
 
 TEST_CASE("a peer that is killed during backward stops the others within seconds") {

@@ -65,6 +65,9 @@ std::size_t longest(const std::vector<Span>& spans) {
   return most;
 }
 
+// Which part of rank `from`'s slot is for rank `to`: there is none for itself.
+std::size_t place(std::size_t to, std::size_t from) { return to < from ? to : to - 1; }
+
 ShmCall call_of(Kind kind, std::size_t bytes) {
   return {.kind = static_cast<std::uint32_t>(kind), .bytes = bytes};
 }
@@ -118,8 +121,8 @@ static_assert(sizeof(ShmCall) <= ShmArena::kHeadBytes);
 
 ShmExchange::ShmExchange(std::unique_ptr<ShmArena> arena, std::chrono::milliseconds timeout)
     : arena_(std::move(arena)), timeout_(timeout) {
-  if (arena_->shape().slots <= static_cast<int>(kAhead)) {
-    throw core::InternalError("ShmExchange", "too few slots");
+  if (arena_->shape().slots <= static_cast<int>(kAhead) || ranks() < 2) {
+    throw core::InternalError("ShmExchange", "too few slots or ranks");
   }
 }
 
@@ -129,7 +132,8 @@ void ShmExchange::give_up() {
 }
 
 std::size_t ShmExchange::part_bytes() const {
-  return arena_->shape().slot_bytes / static_cast<std::size_t>(ranks()) / kAlignment * kAlignment;
+  return arena_->shape().slot_bytes / static_cast<std::size_t>(ranks() - 1) / kAlignment *
+         kAlignment;
 }
 
 template <class Put, class Take>
@@ -224,7 +228,7 @@ void ShmExchange::all_reduce_in_parts(Bytes data, const Reduction& reduction, co
         if (step.sums) return copy(piece(chunk, own, division.each), slot);
         for (std::size_t peer = 0; peer < parts.size(); ++peer) {
           if (peer == own) continue;
-          copy(piece(chunk, peer, division.each), slot + peer * division.each);
+          copy(piece(chunk, peer, division.each), slot + place(peer, own) * division.each);
         }
       },
       [&](std::size_t i, std::uint32_t round) {
@@ -235,7 +239,7 @@ void ShmExchange::all_reduce_in_parts(Bytes data, const Reduction& reduction, co
         const Bytes sum = piece(chunk, own, division.each);
         for (std::size_t peer = 0; peer < parts.size(); ++peer) {
           const std::byte* const slot = arena_->slot(static_cast<int>(peer), round);
-          parts[peer] = peer == own ? sum.data() : slot + own * division.each;
+          parts[peer] = peer == own ? sum.data() : slot + place(own, peer) * division.each;
           const Bytes other = piece(chunk, peer, division.each);
           if (step.sums && peer != own) copy({slot, other.size()}, other.data());
         }
@@ -256,13 +260,14 @@ void ShmExchange::reduce_scatter(const std::vector<ConstBytes>& inputs, Bytes ou
       call, rounds_for(longest(inputs), each),
       [&](std::size_t i, std::byte* slot) {
         for (std::size_t peer = 0; peer < inputs.size(); ++peer) {
-          if (peer != own) copy(piece(inputs[peer], i, each), slot + peer * each);
+          if (peer != own) copy(piece(inputs[peer], i, each), slot + place(peer, own) * each);
         }
       },
       [&](std::size_t i, std::uint32_t round) {
         for (std::size_t peer = 0; peer < inputs.size(); ++peer) {
-          parts[peer] = peer == own ? piece(inputs[own], i, each).data()
-                                    : arena_->slot(static_cast<int>(peer), round) + own * each;
+          parts[peer] = peer == own
+                            ? piece(inputs[own], i, each).data()
+                            : arena_->slot(static_cast<int>(peer), round) + place(own, peer) * each;
         }
         const Bytes sum = piece(output, i, each);
         combine(reduction.type, reduction.operation, parts, sum.data(),
@@ -357,14 +362,15 @@ void ShmExchange::exchange_parts(const ShmCall& call, std::size_t rounds,
       call, rounds,
       [&](std::size_t i, std::byte* slot) {
         for (std::size_t peer = 0; peer < inputs.size(); ++peer) {
-          if (peer != own) copy(piece(inputs[peer], i, each), slot + peer * each);
+          if (peer != own) copy(piece(inputs[peer], i, each), slot + place(peer, own) * each);
         }
       },
       [&](std::size_t i, std::uint32_t round) {
         for (std::size_t peer = 0; peer < outputs.size(); ++peer) {
           if (peer == own) continue;
           const Bytes to = piece(outputs[peer], i, each);
-          copy({arena_->slot(static_cast<int>(peer), round) + own * each, to.size()}, to.data());
+          copy({arena_->slot(static_cast<int>(peer), round) + place(own, peer) * each, to.size()},
+               to.data());
         }
       });
 }

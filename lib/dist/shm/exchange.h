@@ -70,7 +70,7 @@ class ShmExchange {
   void all_reduce_in_parts(Bytes data, const Reduction& reduction, const ShmCall& call);
   void exchange_parts(const ShmCall& call, std::size_t rounds,
                       const std::vector<ConstBytes>& inputs, const std::vector<Bytes>& outputs);
-  std::size_t part_bytes() const;  // of a slot, for each rank
+  std::size_t part_bytes() const;  // of a slot, for each other rank
 
   std::unique_ptr<ShmArena> arena_;
   std::chrono::milliseconds timeout_;

@@ -1,9 +1,11 @@
 #include "lib/dist/shm/meeting.h"
 
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "lib/core/error.h"
 
@@ -27,6 +29,20 @@ std::string host_identity() {
 }
 
 std::string answer_key(int rank) { return fmt::format("shm/answer/{}", rank); }
+std::string heard_key(int rank) { return fmt::format("shm/heard/{}", rank); }
+
+// The store goes with rank 0, which may end after a verdict that is not welcome: not before the
+// others have heard it, or seem to be gone.
+void await_hearers_of_verdict(c10d::Store& store, int ranks) {
+  constexpr std::chrono::seconds kLimit{5};
+  std::vector<std::string> keys;
+  keys.reserve(static_cast<std::size_t>(ranks));
+  for (int rank = 1; rank < ranks; ++rank) keys.push_back(heard_key(rank));
+  try {
+    store.wait(keys, kLimit);
+  } catch (const c10::DistStoreError&) {
+  }
+}
 
 struct Offer {
   std::string host, address;  // "": rank 0 has no memory
@@ -97,7 +113,13 @@ ShmMeeting meet_in_memory(c10d::Store& store, int rank, int ranks) {
   }
   meeting.why_not = store.get_to_str("shm/verdict");
   meeting.one_host = meeting.why_not != kOtherHost;
-  if (!meeting.why_not.empty()) meeting.arena.reset();
+  if (meeting.why_not.empty()) return meeting;
+  meeting.arena.reset();
+  if (rank == 0) {
+    await_hearers_of_verdict(store, ranks);
+  } else {
+    store.set(heard_key(rank), "1");
+  }
   return meeting;
 }
 
