@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <vector>
@@ -96,9 +97,13 @@ std::string judge_answers(c10d::Store& store, int ranks, const std::string& own_
 
 }  // namespace
 
-// What two ranks have in work at a time stays in their second caches.
+// Pieces of 512 kB: smaller ones stay in nearer caches, but cost more waits, and where something
+// else runs each wait is for a core. Many ranks have smaller ones, so that it does not add up.
 ArenaShape arena_shape(int ranks) {
-  return {.ranks = ranks, .slots = 4, .slot_bytes = std::size_t{1} << 17};
+  constexpr std::size_t kMost = std::size_t{1} << 19, kLeast = std::size_t{1} << 16;
+  constexpr std::size_t kAll = std::size_t{1} << 22;  // of one slot of each
+  const std::size_t each = kAll / static_cast<std::size_t>(ranks) / 64 * 64;
+  return {.ranks = ranks, .slots = 4, .slot_bytes = std::clamp(each, kLeast, kMost)};
 }
 
 ShmMeeting meet_in_memory(c10d::Store& store, int rank, int ranks) {

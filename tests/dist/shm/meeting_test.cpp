@@ -48,6 +48,13 @@ TEST_CASE("the ranks of one host share memory") {
   for (int rank = 0; rank < 3; ++rank) CHECK(results[rank].text == fmt::format("{} of 3", rank));
 }
 
+TEST_CASE("many ranks have smaller slots, whose sizes are whole cache lines") {
+  CHECK(arena_shape(2).slot_bytes == 512 << 10);
+  CHECK(arena_shape(8).slot_bytes == 512 << 10);
+  CHECK(arena_shape(9).slot_bytes == 466'033 / 64 * 64);  // 4 MB / 9
+  CHECK(arena_shape(200).slot_bytes == 64 << 10);
+}
+
 TEST_CASE("where one rank has no memory all hear why") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     const auto store = open_store(env, 30s);
