@@ -1,0 +1,100 @@
+"""The command line of scaletrain: mistakes, help, output that is not taken, commands of other programs."""
+
+import os
+import subprocess
+import unittest
+
+from launcher.launch_support import LIMIT_S, SCALETRAIN, LaunchTestCase
+
+
+class CommandLine(LaunchTestCase):
+    def test_mistakes_name_the_remedy(self):
+        cases = [
+            (["launch", "--npoc", "2", "--", "true"],
+             "scaletrain launch: there is no flag --npoc\n  scaletrain launch --help lists the "
+             "flags; did you mean \"--nproc\"?\n"),
+            (["launch"], "launch: nothing to run is given\n  scaletrain launch RECIPE, or "
+                         "scaletrain launch -- PROGRAM ARGS...\n"),
+            (["launch", "--"], "launch: no program follows --\n  scaletrain launch -- PROGRAM "
+                               "ARGS...\n"),
+            (["launch", "a.json", "--", "true"],
+             "launch: a recipe and a program after --\n  give one of them\n"),
+            (["launch", "--set", "a=1", "--", "true"],
+             "--set: is for recipes, and a program follows --\n  leave it out\n"),
+            (["launch", "--grace", "10", "--", "true"],
+             "--grace: \"10\" is not a duration\n  give a whole number and a unit: 500ms, 10s, 5m\n"),
+            (["resume"], "scaletrain resume: PATH is required\n  scaletrain resume --help lists the flags\n"),
+        ]
+        for arguments, text in cases:
+            done = subprocess.run([SCALETRAIN, *arguments], capture_output=True, text=True,
+                                  timeout=LIMIT_S, env=self.environment(), cwd=self.folder)
+            self.assertEqual((2, text), (done.returncode, done.stderr), arguments)
+        done = self.run_launcher("lanch", expect=2)
+        self.assertRegex(done.stderr, r'^scaletrain: there is no command "lanch"\n  use one of: '
+                                      r'launch, [a-z0-9, ]+; did you mean "launch"\?\n$')
+
+    def test_a_program_that_is_no_recipe_and_one_that_cannot_run_name_the_way(self):
+        (self.folder / "train.sh").write_text("echo hi\n")
+        (self.folder / "train.py").write_text("print()\n")
+        (self.folder / "tool").write_text("#!/bin/sh\nexit 0\n")
+        cases = [
+            (["ls"], "ls: is a program, and the word is read as a recipe\n"
+                     "  a program stands after --: scaletrain launch -- ls ARGS...\n"),
+            (["train.sh"], "train.sh: is a program, and the word is read as a recipe\n"
+                           "  a program stands after --: scaletrain launch -- ./train.sh ARGS...\n"),
+            (["no.sh"], "no.sh: is no file\n"
+                        "  a program stands after --: scaletrain launch -- no.sh ARGS...\n"),
+            (["tool"], "tool: is a program, and the word is read as a recipe\n"
+                       "  a program stands after --: scaletrain launch -- ./tool ARGS...\n"),
+            (["no.json"], "no.json: cannot be read: No such file or directory (ENOENT)\n"
+                          "  check the path\n"),
+            (["--", "./train.py"], "./train.py: is a file that may not be executed\n"
+                                   "  chmod +x ./train.py, or name what runs it: -- python ./train.py\n"),
+            (["--", "train.sh"], "train.sh: is a file that may not be executed\n"
+                                 "  chmod +x ./train.sh, or name what runs it: -- sh train.sh\n"),
+        ]
+        for words, text in cases:
+            self.assertEqual(text, self.run_launcher("launch", *words, expect=2).stderr)
+        (self.folder / "tool").chmod(0o755)
+        self.assertEqual("tool: is not on PATH\n  it is in this folder: -- ./tool\n",
+                         self.run_launcher("launch", "--", "tool", expect=2).stderr)
+        self.run_launcher("launch", "--", "./tool")
+
+    def test_help_shows_what_a_flag_help_shows(self):
+        for words in ([], ["launch"], ["recipe", "check"], ["data", "pack"]):
+            self.assertEqual(self.run_launcher(*words, "--help").stdout,
+                             self.run_launcher("help", *words).stdout)
+        self.assertIn('there is no command "lanch"', self.run_launcher("help", "lanch", expect=2).stderr)
+
+    def test_version_and_help(self):
+        self.assertRegex(self.run_launcher("--version").stdout, r"^scaletrain \d+\.\d+\.\d+\n$")
+        self.assertIn("--max-restarts", self.run_launcher("launch", "--help").stdout)
+
+    def test_output_that_is_not_taken_is_an_error_unless_its_reader_has_gone(self):
+        commands = [["--help"], ["launch", "--help"], ["--version"], ["recipe", "schema"],
+                    ["man"], ["completion", "bash"], ["explain", "launch", "--", "true"],
+                    ["data", "--help"], ["queue", "--show"], ["--command-table"]]
+        for words in commands:
+            for target, expected in ((["/dev/full"], (74, "standard output: No space left on device "
+                                                          "(ENOSPC)\n")), ([], (0, ""))):
+                ours, gone = os.pipe()
+                os.close(ours)
+                with open(target[0] if target else gone, "w") as output:
+                    done = subprocess.run([SCALETRAIN, *words], stdout=output, text=True,
+                                          stderr=subprocess.PIPE, cwd=self.folder,
+                                          timeout=LIMIT_S, env=self.environment())
+                self.assertEqual(expected, (done.returncode, done.stderr), words)
+                if target:
+                    os.close(gone)
+
+    def test_another_program_adds_a_command(self):
+        program = self.folder / "scaletrain-hello"
+        program.write_text("#!/bin/sh\necho hello \"$@\"\nexit 7\n")
+        program.chmod(0o755)
+        done = self.run_launcher("hello", "a", "b c", expect=7,
+                                 env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
+        self.assertEqual("hello a b c\n", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
