@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/hash.h"
-#include "lib/format/tar_samples.h"
+#include "lib/format/label_text.h"
 
 namespace scaletrain::format {
 namespace {

@@ -22,7 +22,7 @@ struct LabelRule {
   // "train/cat/000", is the name of a class.
   std::string field = "cls";
   // Of the member, which is a JSON object then, the value that is a number, a list of numbers or
-  // the name of a class; "": the member is the label itself (lib/format/tar_samples.h).
+  // the name of a class; "": the member is the label itself (lib/format/label_text.h).
   std::string key = {};
   std::vector<std::string> classes = {};  // by number, where names may be
   bool skips_incomplete = false;          // samples without an image or a label are left out

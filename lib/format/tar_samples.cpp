@@ -11,7 +11,6 @@
 
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
-#include "lib/core/text.h"
 #include "lib/format/key_set.h"
 
 namespace scaletrain::format {
@@ -35,13 +34,6 @@ std::optional<NameParts> sample_name_parts(std::string_view path) {
   const std::size_t dot = path.find('.', base);
   if (dot == std::string_view::npos || dot == base) return std::nullopt;
   return NameParts{path.substr(0, dot), path.substr(dot + 1)};
-}
-
-constexpr std::string_view kSpace = " \t\r\n";  // as a file written by `echo` has it
-
-std::string_view without_space(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
-  return text.substr(0, text.find_last_not_of(kSpace) + 1);
 }
 
 void lower(std::string& text) {
@@ -224,31 +216,6 @@ std::optional<SampleName> split_sample_name(std::string_view path) {
   SampleName name{std::string(parts->key), std::string(parts->extension)};
   lower(name.extension);
   return name;
-}
-
-std::optional<std::int64_t> parse_label(std::string_view text) {
-  text = without_space(text);
-  const auto label = core::parse_number<std::int32_t>(text);
-  return label && *label >= 0 ? std::optional<std::int64_t>(*label) : std::nullopt;
-}
-
-std::optional<std::vector<std::int64_t>> parse_labels(std::string_view text) {
-  text = without_space(text);
-  const bool is_json = text.size() >= 2 && text.front() == '[' && text.back() == ']';
-  if (is_json) text = without_space(text.substr(1, text.size() - 2));
-  std::vector<std::int64_t> labels;
-  if (text.empty()) return is_json ? std::make_optional(labels) : std::nullopt;
-  const bool has_commas = is_json || text.find(',') != std::string_view::npos;
-  while (!text.empty()) {
-    const std::size_t end = has_commas ? text.find(',') : text.find_first_of(kSpace);
-    const auto label = parse_label(text.substr(0, end));
-    if (!label) return std::nullopt;
-    labels.push_back(*label);
-    if (end == std::string_view::npos) return labels;
-    text = text.substr(end + 1);
-    if (!has_commas) text = without_space(text);
-  }
-  return std::nullopt;  // a comma at the end
 }
 
 bool is_image_extension(std::string_view extension) {

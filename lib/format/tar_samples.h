@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lib/format/label_rule.h"
+#include "lib/format/label_text.h"
 #include "lib/format/tar.h"
 
 namespace scaletrain::format {
@@ -38,15 +39,6 @@ struct TarSample {
 
 // What is said of a key that a shard has twice.
 inline constexpr const char* kKeyAgain = "the key is used again after another sample";
-
-inline constexpr std::int64_t kMaxLabelBytes = 1 << 16;  // of a list; a number has 32 at most
-
-// A class number in decimal text, white space around it allowed; nullopt for anything else.
-std::optional<std::int64_t> parse_label(std::string_view text);
-
-// Class numbers as a JSON list, "[1, 5, 7]", which may be empty, or with commas or white space
-// between them, "1 5 7"; a number alone is a list of one. nullopt for anything else.
-std::optional<std::vector<std::int64_t>> parse_labels(std::string_view text);
 
 // Calls `use` for every sample of the tar, in file order, but for those whose keys are in
 // `excluded` (sorted bytewise), whatever is wrong with them. Throws core::DataError naming file and

@@ -103,19 +103,6 @@ TEST_CASE("a label is a whole number from 0 to 2^31 - 1 in text, or a list of th
   CHECK(samples_of(tar_member("k.cls", "1 5") + tar_member("k.png", "p")) == "k=[0] ");
 }
 
-TEST_CASE("a list of classes is JSON, or numbers with commas or white space between them") {
-  using Labels = std::vector<std::int64_t>;
-  for (const std::string text : {"[1, 5, 70]", "[1,5,70]\n", "1 5 70", " 1\t5\n70\n", "1,5, 70"}) {
-    CAPTURE(text);
-    CHECK(parse_labels(text) == Labels{1, 5, 70});
-  }
-  CHECK(parse_labels("[]") == Labels{});
-  CHECK(parse_labels(" [ ] ") == Labels{});
-  CHECK(parse_labels("[3]") == Labels{3});
-  CHECK(parse_labels("3\n") == Labels{3});
-  CHECK(!parse_labels(" "));
-}
-
 TEST_CASE("excluded keys are passed over, whatever is wrong with them") {
   const std::string good = tar_member("1.png", "p") + tar_member("1.cls", "3");
   CHECK(samples_of(good + tar_member("a.png", "p") + tar_member("b.cls", "x") +

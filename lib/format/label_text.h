@@ -1,0 +1,20 @@
+// Labels as the text of a .cls: the number of a class, or a list of such numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace scaletrain::format {
+
+inline constexpr std::int64_t kMaxLabelBytes = 1 << 16;  // of a list; a number has 32 at most
+
+// A class number in decimal text, white space around it allowed; nullopt for anything else.
+std::optional<std::int64_t> parse_label(std::string_view text);
+
+// Class numbers as a JSON list, "[1, 5, 7]", which may be empty, or with commas or white space
+// between them, "1 5 7"; a number alone is a list of one. nullopt for anything else.
+std::optional<std::vector<std::int64_t>> parse_labels(std::string_view text);
+
+}  // namespace scaletrain::format
