@@ -26,7 +26,7 @@ struct ArenaShape {
 // What a wait ends with, besides what it waits for.
 struct Patience {
   core::SteadyTime deadline;
-  const std::atomic<bool>* stopped;  // set by another thread
+  const std::atomic<bool>* stopped = nullptr;  // set by another thread
 };
 
 class ShmArena {

@@ -129,12 +129,12 @@ void plain_combine(Operation operation, Parts parts, std::byte* to, std::size_t 
 
 // nullptr: nobody adds these.
 Combine combine_of(c10::ScalarType type) {
-  static const bool kWide = is_wide();
+  const bool wide = is_wide();
   switch (type) {
     case c10::ScalarType::Float:
-      return kWide ? wide_combine_floats : plain_combine<float>;
+      return wide ? wide_combine_floats : plain_combine<float>;
     case c10::ScalarType::BFloat16:
-      return kWide ? wide_combine_bfloats : plain_combine<c10::BFloat16>;
+      return wide ? wide_combine_bfloats : plain_combine<c10::BFloat16>;
     case c10::ScalarType::Double:
       return plain_combine<double>;
     case c10::ScalarType::Half:
