@@ -45,13 +45,13 @@ TEST_CASE("labels may be values of a field that is JSON, and the index knows whi
     CHECK(shard.labels({.label = {.field = "json", .key = "y"}}) == "3 [5, 6] ");
     CHECK(shard.labels({.label = {.field = "json", .key = "z"}}) == "0 1 ");
   }
-  CHECK(shard.labels({.label = {.field = "json"}}).find("is not a class number") !=
+  CHECK(shard.labels({.label = {.field = "json", .key = ""}}).find("is not a class number") !=
         std::string::npos);
 }
 
 TEST_CASE("the class may be the folder in a key") {
   const Shard shard(tar_member("x/dog/0.png", grey_png(1)) + tar_member("cat/0.png", grey_png(2)));
-  const OpenOptions by_folder{.label = {.field = "folder"}};
+  const OpenOptions by_folder{.label = {.field = "folder", .key = ""}};
   CHECK(shard.labels(by_folder).find("its folder is no class of classes.json") !=
         std::string::npos);
   shard.folder.write("classes.json", R"(["cat", "dog"])");
