@@ -195,7 +195,10 @@ void print_content_of_rank(const recipe::Recipe& recipe, const data::LoaderOptio
   const auto pool = core::make_host_pool();
   const auto loader =
       data::train_images(data::open_dataset(recipe.data.train, recipe.data.index_cache,
-                                            {.lazy = options.streamed, .stores = stores}),
+                                            {.lazy = options.streamed,
+                                             .stores = stores,
+                                             .label = recipe.data.label,
+                                             .skip_bad = options.skip_bad}),
                          options, slice, *pool);
   loader->seek({first / loader->steps_per_epoch(), first % loader->steps_per_epoch()});
   for (std::int64_t i = 0; i < steps * slice.accumulate; ++i) print(*loader->next());
