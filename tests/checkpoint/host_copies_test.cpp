@@ -28,6 +28,7 @@ TEST_CASE("a copy holds what stood when it was taken, in the layout that it had"
   contents.state.step = 7;
   contents.classes = {"cat"};
   contents.recipe = "{}";
+  contents.all_bytes = 9;
   const std::vector<at::Tensor> before{images.clone(), turned.clone(), part.clone()};
   HostCopies copies;
   copies.take(contents);
@@ -49,6 +50,7 @@ TEST_CASE("a copy holds what stood when it was taken, in the layout that it had"
   CHECK(copied.state.step == 7);
   CHECK((copied.classes == std::vector<std::string>{"cat"}));
   CHECK(copied.recipe == "{}");
+  CHECK(copied.all_bytes == 9);
 }
 
 TEST_CASE("the next copy takes the memory of the one before where all of it fits") {
@@ -76,7 +78,8 @@ TEST_CASE("copies lie one behind the other as in their file, from a page on") {
   const Tensors tensors{{"a", at::ones({3}, at::kByte)},
                         {"b", at::ones({})},
                         {"c", at::ones({5}, at::kDouble)},
-                        {"d", at::ones({0, 7})}};
+                        {"d", at::ones({0, 7})},
+                        {"long", at::ones({5000}, at::kByte)}};
   HostCopies copies;
   copies.take(contents_of(tensors));
   const Tensors& copied = copies.contents().model;

@@ -2,9 +2,15 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <stdexcept>
+
+#include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/saver.h"
+#include "lib/checkpoint/share.h"
 #include "lib/core/error.h"
 #include "lib/core/read_faults.h"
+#include "lib/core/watched_disk.h"
 #include "lib/format/checkpoint_folder.h"
 #include "tests/checkpoint/team_support.h"
 #include "tests/format/checkpoint_support.h"
@@ -32,6 +38,26 @@ class FaultyDisk : public core::WatchedDisk {
 
  private:
   std::map<std::string, int> faults_;  // "step-00000002": so many
+};
+
+// Notes which folder was synced last.
+class NotingDisk : public core::WatchedDisk {
+ public:
+  NotingDisk() : WatchedDisk(core::system_disk(), [] {}) {}
+  void sync_folder(const fs::path& path) override {
+    synced = path.filename();
+    WatchedDisk::sync_folder(path);
+  }
+  std::string synced;
+};
+
+// Does not take the end of a save.
+class DeafBoard : public test::MemoryBoard {
+ public:
+  void put(const std::string& key, const std::string& text) override {
+    if (key == "order" && std::ranges::count(text, ' ') < 2) throw std::runtime_error("is deaf");
+    MemoryBoard::put(key, text);
+  }
 };
 
 Contents contents_of(std::int64_t step) {
@@ -136,4 +162,83 @@ TEST_CASE("after a failure of training nobody waits long for a rank that is gone
   });
   CHECK(found.starts_with("rank 0: rank 2 has not shown itself for 1 s"));
   CHECK(core::names_in(run.path / "checkpoints").empty());
+}
+
+TEST_CASE("what another rank says that it has written has to be there") {
+  struct Row {
+    std::string bytes, found;  // that it writes of 5
+  };
+  for (const Row& row : {Row{"", "is not here, where 5 bytes were written"},
+                         Row{"abc", "has 3 bytes, and 5 were written"}}) {
+    const test::TemporaryFolder run;
+    std::string found;
+    test::as_ranks(2, [&](Writers& writers) {
+      if (writers.rank() == 0) {
+        const Contents contents = contents_of(1), share = share_of(contents, 0, 2);
+        found = test::message_of<core::StorageError>(
+            [&] { write(core::system_disk(), run.path, share, &writers); });
+        return;
+      }
+      writers.follow([&](const std::string& folder) {
+        if (!row.bytes.empty()) {
+          test::write_bytes(run.path / "checkpoints" / folder / "theirs", row.bytes);
+        }
+        return format::FolderFiles(format::FileEntries{{"theirs", {5, "sum"}}});
+      });
+    });
+    CHECK(found.find("theirs: " + row.found) != std::string::npos);
+  }
+}
+
+TEST_CASE("the bytes of a save that was tried twice are those of one") {
+  const test::TemporaryFolder run, other;
+  FaultyDisk disk({{"manifest.json", 1}});
+  Written twice;
+  const std::string warned =
+      test::warnings_of([&] { twice = write(disk, run.path, contents_of(1)); });
+  CHECK(warned.find("is written once more") != std::string::npos);
+  CHECK(twice.bytes == write(core::system_disk(), other.path, contents_of(1)).bytes);
+}
+
+TEST_CASE("the folder of a share is synced before its rank reports") {
+  const test::TemporaryFolder run;
+  std::string synced, folder;
+  test::as_ranks(2, [&](Writers& writers) {
+    if (writers.rank() == 1) {
+      NotingDisk disk;
+      write_share(disk, run.path, share_of(contents_of(1), 1, 2), writers);
+      synced = disk.synced;
+      return;
+    }
+    const Contents share = share_of(contents_of(1), 0, 2);
+    write(core::system_disk(), run.path, share, &writers);
+  });
+  CHECK(synced.find("step-00000001") != std::string::npos);
+}
+
+TEST_CASE("a rank whose rank 0 is gone gives its share up, and says so") {
+  const test::TemporaryFolder run;
+  const Patience short_one{.silent_s = 0.6, .absent_s = 0.6, .in_haste_s = 0.6};
+  const auto board = std::make_shared<test::MemoryBoard>();
+  const std::string warned = test::warnings_of([&] {
+    Saver saver(core::system_disk(),
+                {.run = run.path,
+                 .retention = {.last = 9},
+                 .writers = std::make_shared<Writers>(board, 1, 2, short_one)});
+    saver.save(contents_of(4));
+    saver.finish();
+  });
+  CHECK(warned.find("a share of the checkpoint of step 4 was given up: rank 1: rank 0 ") !=
+        std::string::npos);
+}
+
+TEST_CASE("a save whose end nobody hears of is a save") {
+  const test::TemporaryFolder run;
+  Writers writers(std::make_shared<DeafBoard>(), 0, 1);
+  const std::string warned = test::warnings_of([&] {
+    const Contents contents = contents_of(1);
+    write(core::system_disk(), run.path, contents, &writers);
+  });
+  CHECK(warned.find("the end of a save was not announced: is deaf") != std::string::npos);
+  CHECK(steps_in_run(run.path) == "step-00000001 ");
 }

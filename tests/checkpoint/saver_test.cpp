@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/safetensors.h"
@@ -64,6 +65,7 @@ class Gate {
 }  // namespace
 
 TEST_CASE("training goes on while a checkpoint of what stood is written") {
+  const core::SteadyTime start = core::now();
   const test::TemporaryFolder run;
   Gate gate;
   core::WatchedDisk disk(core::system_disk(), [&gate] { gate.pass(); });
@@ -84,9 +86,11 @@ TEST_CASE("training goes on while a checkpoint of what stood is written") {
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   CHECK(!is_begun);
+  CHECK(saver.stands_still_s() > 0.04);
   gate.open();
   third.join();
   saver.finish();
+  CHECK(saver.stands_still_s() == 0);
   for (const std::int64_t step : {1, 2, 3}) {
     const std::optional<Saved> saved = saver.next();
     REQUIRE(saved);
@@ -94,6 +98,7 @@ TEST_CASE("training goes on while a checkpoint of what stood is written") {
     CHECK(saved->path == format::checkpoint_path(run.path / "checkpoints", step));
     CHECK(saved->bytes == bytes_in(saved->path));
     CHECK(saved->write_s > 0);
+    CHECK(saved->write_s <= core::seconds_since(start));
     CHECK(saved->stall_s > 0);
     CHECK(weight_in(saved->path) == static_cast<float>(step));
   }

@@ -146,3 +146,14 @@ TEST_CASE("a value that is not finite in any rank's share refuses the save, by i
     CHECK(core::names_in(run.path / "checkpoints").empty());
   }
 }
+
+TEST_CASE("the first share has what is nobody's part: class names, and files without a tensor") {
+  Contents contents = shared_contents(1);
+  contents.classes = {"cat", "dog"};
+  contents.model.clear();
+  const Contents first = share_of(contents, 0, 2), second = share_of(contents, 1, 2);
+  CHECK(first.classes == contents.classes);
+  CHECK(second.classes.empty());
+  CHECK(first.pieces.contains("model.safetensors"));
+  CHECK(!second.pieces.contains("model.safetensors"));
+}

@@ -165,3 +165,39 @@ TEST_CASE("a rank that takes long is waited for as long as it shows itself") {
       short_one);
   CHECK(said == "late:1 ");
 }
+
+TEST_CASE("a rank that has begun a save is waited for less long than one that has not") {
+  const Patience patience{.silent_s = 0.6, .absent_s = 2.6, .in_haste_s = 60};
+  const auto waited_for = [&](const std::string& alive) {
+    const auto board = std::make_shared<test::MemoryBoard>();
+    board->put("alive/1", alive);
+    Writers writers(board, 0, 2, patience);
+    writers.begin();
+    writers.ask("folder");
+    format::FolderFiles files({});
+    return test::message_of<core::StoppedError>([&] { writers.collect(files); });
+  };
+  CHECK(waited_for("1 7").starts_with("rank 0: rank 1 has not shown itself for 1 s"));
+  CHECK(waited_for("0 7").starts_with("rank 0: rank 1 has not shown itself for 3 s"));
+}
+
+TEST_CASE("a rank shows itself from the begin of a save to its end, and not otherwise") {
+  const auto board = std::make_shared<test::MemoryBoard>();
+  const Patience short_one{.silent_s = 0.6, .absent_s = 0.6, .in_haste_s = 0.6};
+  Writers ended(board, 0, 1), idle(board, 1, 5), left(board, 2, 5, short_one), done(board, 3, 5);
+  const Writers::WriteShare write = [](const std::string&) { return one_file("a", 1); };
+  CHECK_THROWS_AS(left.follow(write), core::StoppedError);
+  ended.begin();
+  CHECK(board->get("alive/0") == "1 1");
+  ended.end();
+  done.follow(write);
+  std::vector<std::string> before;
+  for (const char* const key : {"alive/0", "alive/1", "alive/2", "alive/3"}) {
+    before.push_back(board->get(key));
+  }
+  CHECK(before[1].empty());
+  CHECK(!before[2].empty());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1300));
+  CHECK(before == std::vector<std::string>{board->get("alive/0"), board->get("alive/1"),
+                                           board->get("alive/2"), board->get("alive/3")});
+}
