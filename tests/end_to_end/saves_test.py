@@ -23,8 +23,9 @@ class SavesTest(support.RunTestCase):
         scaletrain checkpoint now runs/kept
         """
         run = self.folder / "run"
-        path = self.recipe("run", steps=100000, checkpoint={"every": {"steps": 90000}},
-                           validate={"every": {"steps": 90000}})
+        # What nobody reads of the console is dropped where a pipe is full: few lines.
+        path = self.recipe("run", steps=1000000, checkpoint={"every": {"steps": 900000}},
+                           validate={"every": {"steps": 900000}}, log={"every": {"steps": 100}})
         process = self.start("launch", "--nproc", 2, path)
         support.wait_until(lambda: (run / "metrics.jsonl").exists() and
                            support.records(run, "train"), "the first step")
