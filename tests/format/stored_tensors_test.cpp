@@ -151,12 +151,13 @@ TEST_CASE(
          for (const std::string& name : {first, second}) fs::remove(at / name);
        }},
   };
-  for (const auto& [found, damage] : damages) {
+  for (const auto& row : damages) {
+    const std::string& found = row.first;
     CAPTURE(found);
     const test::TemporaryFolder run;
     const fs::path older = test::publish_cut(run.path, test::Sensible(10), 10);
     const fs::path checkpoint = test::publish_cut(run.path, test::Sensible(20), 20);
-    damage(checkpoint);
+    row.second(checkpoint);
     CHECK(refused_at(checkpoint).starts_with((checkpoint / "").string() + found));
     std::string reported;
     CHECK(find_checkpoint(run.path, [&](const std::string& text) { reported = text; }) == older);
