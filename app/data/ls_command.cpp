@@ -63,8 +63,9 @@ std::string json_line(const ShardFile& shard, const format::TarGroup& group) {
 }
 
 core::DataError repeated_key(const ShardFile& shard, const std::string& key) {
-  return core::DataError(fmt::format("{}: {}", shard.place(), format::shown_name(key)),
-                         format::kKeyAgain, "scaletrain data check reports all that is wrong");
+  core::DataError error(fmt::format("{}: {}", shard.place(), format::shown_name(key)),
+                        format::kKeyAgain, "scaletrain data check reports all that is wrong");
+  return error;
 }
 
 void run_ls(const LsOptions& options) {

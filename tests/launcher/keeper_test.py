@@ -48,8 +48,10 @@ class KeeperTestCase(LaunchTestCase):
         self.launched = []
 
     def tearDown(self):
+        # The keeper removes it behind the last process.
         for pid in self.launched if CGROUP else []:
-            self.assertEqual([], list(CGROUP.glob(f"scaletrain-{pid}-*")))
+            self.wait_for(lambda pid=pid: not list(CGROUP.glob(f"scaletrain-{pid}-*")),
+                          f"the cgroup of {pid} to be removed")
 
     def launch(self, script, *flags, prefix=()):
         process = subprocess.Popen(
