@@ -11,6 +11,7 @@
 #include "lib/recipe/sections/batch.h"
 #include "lib/recipe/sections/checkpoint.h"
 #include "lib/recipe/sections/clip.h"
+#include "lib/recipe/sections/compress.h"
 #include "lib/recipe/sections/data.h"
 #include "lib/recipe/sections/dist.h"
 #include "lib/recipe/sections/early_stopping.h"
@@ -20,12 +21,14 @@
 #include "lib/recipe/sections/model.h"
 #include "lib/recipe/sections/offload.h"
 #include "lib/recipe/sections/optimizer.h"
+#include "lib/recipe/sections/parallel.h"
 #include "lib/recipe/sections/precision.h"
 #include "lib/recipe/sections/recompute.h"
 #include "lib/recipe/sections/sam.h"
 #include "lib/recipe/sections/schedule.h"
 #include "lib/recipe/sections/storage.h"
 #include "lib/recipe/sections/swa.h"
+#include "lib/recipe/sections/sync.h"
 #include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
@@ -49,6 +52,9 @@ struct Recipe {
   std::optional<Swa> swa;
   std::optional<Recompute> recompute;
   std::optional<Offload> offload;
+  Parallel parallel;
+  std::optional<Compress> compress;
+  Sync sync;
   Duration validate_every{Duration::Unit::kEpochs, 1};
   std::optional<EarlyStopping> early_stopping;
   Checkpoint checkpoint;

@@ -80,7 +80,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   Run& run = *built;
   run.recipe = std::move(recipe);
   run.beat = std::move(beat);
-  const core::MeshPlan plan(env.world_size);
+  const core::MeshPlan plan(env.world_size, run.recipe.parallel.mesh());
   if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
   run.group = join_ranks(run.recipe, env, resume, run.beat);
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
