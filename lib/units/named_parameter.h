@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/format/piece.h"
+
 namespace scaletrain::units {
 
 struct NamedParameter {
@@ -17,6 +19,9 @@ struct NamedParameter {
   // without a shape `tensor` is all of it, as it is.
   std::vector<std::int64_t> shape = {};
   std::int64_t begin = 0;
+  // Where its elements lie in the logical tensor, one piece behind the other, where they do not
+  // follow each other row by row from `begin` on.
+  std::vector<format::Piece> pieces = {};
   // Whether the model wants weight decay on it.
   bool decays = true;
   // Whether it belongs to the layer that gives a number for each class.
