@@ -9,8 +9,8 @@
 namespace scaletrain::recipe {
 
 struct Compress {
-  std::string name;        // "bf16", "fp16", "powersgd", "onebit", "int8"
-  std::int64_t rank = 4;   // of PowerSGD's factors
+  std::string name;         // "bf16", "fp16", "powersgd", "onebit", "int8"
+  std::int64_t rank = 4;    // of PowerSGD's factors
   std::int64_t warmup = 0;  // steps that exchange as without
 };
 
