@@ -1,6 +1,7 @@
 #include "lib/engine/engine.h"
 
 #include <ATen/Context.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -50,6 +51,12 @@ task::Example tokens_of(const task::Example& example, const at::Tensor& part, st
           .context = example.context};
 }
 
+// How many targets the sum of its losses has.
+at::Tensor targets_of(const task::Task& task, const task::Example& example) {
+  const std::int64_t fixed = task.fixed_targets(example.input.size(0));
+  return fixed > 0 ? at::scalar_tensor(fixed) : example.target.ge(0).sum();
+}
+
 task::Example next_of(MicroBatches& batches) {
   const MemoryPhase phase(MemoryKind::kInputs);
   return batches.next();
@@ -95,19 +102,20 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
     const task::Example example = next_of(batches);
     parts_.placement.begin_micro_step(last);
     const std::int64_t block = micro_step * parts_.mesh.plan().readers() + parts_.mesh.reader();
-    const at::Tensor loss = forward({.seed = seed_, .step = step, .block = block}, example, again);
-    total.add_(loss.detach());
+    const Losses losses = forward({.seed = seed_, .step = step, .block = block}, example, again);
+    total.add_(losses.task.detach());
     if (last) before_last_backward(total);
-    const at::Tensor root = parts_.precision.scale(loss * weight);
+    const at::Tensor root = parts_.precision.scale(losses.all * weight);
     parts_.placement.prepare_backward(root);
     const MemoryPhase phase(MemoryKind::kGradients);
     backward(root);
   }
 }
 
-at::Tensor Engine::forward(const Draws& draws, const task::Example& example, bool again) {
+Engine::Losses Engine::forward(const Draws& draws, const task::Example& example, bool again) {
   const MemoryPhase phase(MemoryKind::kActivations);
-  return parts_.precision.forward([&] {
+  Losses losses;
+  losses.all = parts_.precision.forward([&] {
     const auto context =
         std::make_shared<units::Context>(training_context(example.context, parts_.mesh.data()));
     context->again = again;
@@ -119,10 +127,16 @@ at::Tensor Engine::forward(const Draws& draws, const task::Example& example, boo
       if (moved && unit != last) scope.emplace(moved);
       flow = run_unit(unit, draws, context, std::move(flow));
     }
-    if (chunk_ == 0) return parts_.task.loss_sum(flow.front(), example);
-    reseed(draws, whole);
-    return loss_in_chunks(flow.front(), example, *context);
+    if (chunk_ > 0) reseed(draws, whole);
+    losses.task = chunk_ > 0 ? loss_in_chunks(flow.front(), example, *context)
+                             : parts_.task.loss_sum(flow.front(), example);
+    at::Tensor all = losses.task;
+    for (std::size_t i = 1; i < flow.size(); ++i) {
+      all = all + flow[i] * targets_of(parts_.task, example);
+    }
+    return all;
   });
+  return losses;
 }
 
 units::Flow Engine::run_unit(std::size_t unit, const Draws& draws,
@@ -143,6 +157,11 @@ units::Flow Engine::run_unit(std::size_t unit, const Draws& draws,
         return units::Flow();
       },
       input);
+}
+
+at::Tensor Engine::end_step() {
+  const at::NoGradGuard no_grad;
+  return parts_.model.end_step(training_context({}, parts_.mesh.data()).sum_over_ranks);
 }
 
 std::vector<UnitCost> Engine::measure_units(const task::Example& example) {

@@ -61,11 +61,11 @@ class Engine {
 
   // Step number `step` (from 0): forward and backward of all micro-batches; afterwards every
   // parameter that this rank owns has as gradient the mean over the data coordinates of the sum of
-  // their losses, each times `weight` (0-dim fp32). Calls `before_last_backward` with the sum of
-  // this rank's losses (0-dim double) when all of them are queued, so that an exchange can be under
-  // way during the last backward. `again`: the step's second pass over the same micro-batches,
-  // which draws as the first did and counts nothing. Throws core::StoppedError where a peer is
-  // lost. Reads nothing back from the device.
+  // their losses, each times `weight` (0-dim fp32); the model's auxiliary losses among them. Calls
+  // `before_last_backward` with the sum of this rank's losses (0-dim double) when all of them are
+  // queued, so that an exchange can be under way during the last backward. `again`: the step's
+  // second pass over the same micro-batches, which draws as the first did and counts nothing.
+  // Throws core::StoppedError where a peer is lost. Reads nothing back from the device.
   void run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
            const std::function<void(const at::Tensor&)>& before_last_backward, bool again = false);
 
@@ -85,6 +85,9 @@ class Engine {
   // last one do until then where that is a budget.
   void set_recomputed(std::vector<bool> recomputed) { recomputed_ = std::move(recomputed); }
   const std::vector<units::Unit>& units() const { return units_; }
+  // Called once behind each step's update: nn::Model::end_step().
+  at::Tensor end_step();
+  const nn::Model& model() const { return parts_.model; }
   // Of activations, that went to the host's memory so far.
   std::int64_t offloaded_bytes() const { return offload_ ? offload_->moved_bytes() : 0; }
 
@@ -101,7 +104,13 @@ class Engine {
     std::int64_t step = 0, block = 0;
   };
   void reseed(const Draws& draws, std::size_t unit);
-  at::Tensor forward(const Draws& draws, const task::Example& example, bool again);
+  // The sum of the losses, and what backward starts from before it is weighed: that sum and the
+  // auxiliary losses, each times the targets, so that of a step's batches they are the mean over
+  // its targets, as the loss is.
+  struct Losses {
+    at::Tensor task, all;
+  };
+  Losses forward(const Draws& draws, const task::Example& example, bool again);
   units::Flow run_unit(std::size_t unit, const Draws& draws,
                        const std::shared_ptr<const units::Context>& context, units::Flow input);
   // The last unit and the loss.

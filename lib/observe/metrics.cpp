@@ -37,6 +37,7 @@ std::string to_json_line(const TrainRecord& record, double time) {
   if (record.batch) line["batch"] = *record.batch;
   line["grad_norm"] = record.grad_norm;
   if (record.loss_scale) line["loss_scale"] = *record.loss_scale;
+  for (const auto& [name, value] : record.model) line["model"][name] = value;
   line["samples_per_s"] = record.samples_per_s;
   line["data_time"] = record.data_time;
   line["compute_time"] = record.compute_time;

@@ -21,7 +21,9 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLeastScale = 1;  // below, the loss scale is not what makes gradients too large
 
-std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> outcome) {
+// `count`: how many statistics the model has.
+std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> outcome,
+                                    std::size_t count) {
   if (!outcome) return std::nullopt;
   const std::span<const double> sums(outcome->sums);
   const auto [loss_sum, vote] = read_votes(sums.first(VoteExchange::kSize));
@@ -30,7 +32,9 @@ std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> 
   result.loss = vote.targets > 0 ? loss_sum / vote.targets : loss_sum;
   const std::span<const double> others = sums.subspan(VoteExchange::kSize);
   result.grad_norm = others.front();
-  if (others.size() > 1) result.loss_scale = others.back();
+  const std::span<const double> statistics = others.subspan(1, count);
+  result.statistics.assign(statistics.begin(), statistics.end());
+  if (others.size() > 1 + count) result.loss_scale = others.back();
   result.finite = std::isfinite(loss_sum) && std::isfinite(result.grad_norm);
   result.stop = vote.stop;
   result.digest = vote.digest;
@@ -165,8 +169,7 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   std::vector<at::Tensor> outcome{votes};
   const at::Tensor scale = parts_.precision.loss_scale();
   if (scale.defined()) outcome.push_back(scale.to(at::kDouble).view({1}));  // before its update
-  const at::Tensor norm = update(facts, votes, nearby);
-  outcome.insert(outcome.begin() + 1, norm.to(at::kDouble).view({1}));
+  outcome.insert(outcome.begin() + 1, update(facts, votes, nearby));
   outcomes_.push(at::cat(outcome), std::move(facts));
 }
 
@@ -195,13 +198,20 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
   if (parts_.clip) optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm);
   if (facts.weight_decay) parts_.optimizer.set_weight_decay(*facts.weight_decay);
   parts_.optimizer.step(facts.lr, found_inf);
+  const at::Tensor statistics = parts_.engine.end_step();
   buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
   for (optim::Mean* const mean : parts_.means) mean->update(facts.step, found_inf);
   parts_.precision.update(found_inf);
-  return norm;
+  norm = norm.to(at::kDouble).view({1});
+  return statistics.defined() ? at::cat({norm, statistics}) : norm;
 }
 
-std::optional<StepResult> StepRunner::next() { return result_of(outcomes_.next()); }
-std::optional<StepResult> StepRunner::drain() { return result_of(outcomes_.drain()); }
+std::optional<StepResult> StepRunner::next() {
+  return result_of(outcomes_.next(), parts_.engine.model().statistics().size());
+}
+
+std::optional<StepResult> StepRunner::drain() {
+  return result_of(outcomes_.drain(), parts_.engine.model().statistics().size());
+}
 
 }  // namespace scaletrain::train

@@ -39,6 +39,7 @@ struct StepResult {
   double grad_norm = 0;                   // before clipping
   bool finite = true;                     // false: the step was left out, on all ranks
   std::optional<double> loss_scale = {};  // what the loss was multiplied by, if it was
+  std::vector<double> statistics = {};    // nn::Model::statistics()
   core::StopReason stop = core::StopReason::kNone;
   std::uint64_t digest = 0;  // of the global batch
   double trained_s = 0;      // rank 0's clock at the step's beginning
@@ -92,7 +93,7 @@ class StepRunner {
   // not finite where the gradients were not.
   at::Tensor look_nearby(std::int64_t step, Batches& batches, const at::Tensor& loss_weight);
   // Clips and updates where everything is finite, `votes` and `nearby` among it; the gradients'
-  // norm.
+  // norm and the model's statistics, one dimension of doubles.
   at::Tensor update(const StepFacts& facts, const at::Tensor& votes, const at::Tensor& nearby);
 
   StepParts parts_;
