@@ -143,7 +143,7 @@ TEST_CASE("an empty object is told everything that it lacks") {
       "  add \"model\": a model, one of: resnet18, resnet34, resnet50, resnet101, resnet152, "
       "resnext50_32x4d, resnext101_32x8d, wide_resnet50_2, wide_resnet101_2, vit_tiny, vit_small, "
       "vit_base, vit_large, convnext_tiny, convnext_small, convnext_base, mobilenet_v3_small, "
-      "mobilenet_v3_large, mlp, gpt2, llama, torchscript (what is trained)\n"
+      "mobilenet_v3_large, mlp, gpt2, llama, mixtral, torchscript (what is trained)\n"
       "r.json:1: \"data\" is missing\n"
       "  add \"data\": an object with keys of: train, val, test, extra, image_size, resize_ramp, "
       "eval_resize, "
