@@ -123,12 +123,11 @@ class ExpertsPair(Pair):
         assert self.peer_tensors().keys() == state.keys()
 
     def peer_loss(self, tokens, targets, **more):
-        output = self.peer(tokens, output_router_logits=True, **more)
-        logits = output.logits.flatten(0, 1)
-        loss = torch.nn.functional.cross_entropy(logits, targets.flatten())
-        # With a mask of blocks transformers takes that for one of padding.
-        weight = self.peer.router_aux_loss_coef
-        return loss + weight * load_balancing_loss_func(
+        # Not by the whole model, which takes a mask of blocks for one of padding.
+        output = self.peer.model(tokens, output_router_logits=True, **more)
+        logits = self.peer.lm_head(output.last_hidden_state)
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        return loss + self.peer.router_aux_loss_coef * load_balancing_loss_func(
             output.router_logits, self.peer.num_experts, self.peer.num_experts_per_tok)
 
 
