@@ -29,10 +29,15 @@ constexpr int kSummaryWaitMs = 2000;  // for a console that nobody reads
 // Of a line, the slowest or highest rank's, which the ranks exchange.
 enum Worst : std::size_t { kData, kCompute, kMemory, kRead, kDecode, kAugment, kWorst };
 
-std::vector<std::pair<std::string, double>> named(const std::vector<std::string>& names,
-                                                  const std::vector<double>& values) {
+// What the model has counted, by name.
+std::vector<std::pair<std::string, double>> named(const Run& run,
+                                                  const std::vector<double>& statistics) {
   std::vector<std::pair<std::string, double>> result;
-  for (std::size_t i = 0; i < values.size(); ++i) result.emplace_back(names.at(i), values[i]);
+  if (statistics.empty()) return result;
+  const std::vector<std::string> names = run.learner.model->statistics();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    result.emplace_back(names[i], statistics.at(i));
+  }
   return result;
 }
 
@@ -152,7 +157,7 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
       .batch = run_.batch.ramp ? std::optional(sizes_.of_step(result.facts.step)) : std::nullopt,
       .grad_norm = result.grad_norm,
       .loss_scale = result.loss_scale,
-      .model = named(run_.learner.model->statistics(), result.statistics),
+      .model = named(run_, result.statistics),
       .samples_per_s = static_cast<double>(window_samples_) / window_s_,
       .order_digest = state.order_digest,
       .skipped_samples = state.skipped_samples};

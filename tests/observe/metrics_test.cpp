@@ -76,6 +76,15 @@ TEST_CASE("a train record has the loss scale where losses are scaled") {
         std::string::npos);
 }
 
+TEST_CASE("a train record has what the model counted, by name, where it counts anything") {
+  TrainRecord record = a_train_record();
+  record.model = {{"balance_loss", 2.5}, {"busiest_share.0", 0.5}};
+  CHECK(
+      to_json_line(record, 1).find(
+          R"("grad_norm":2.0,"model":{"balance_loss":2.5,"busiest_share.0":0.5},"samples_per_s":)") !=
+      std::string::npos);
+}
+
 TEST_CASE("an eval record is one line with every field of docs/metrics.md, in its order") {
   CHECK(to_json_line(kEval, 1.5) == kEvalStart + std::string(R"(,"time":1.5})"));
 }
