@@ -77,10 +77,10 @@ std::string to_json_line(const StragglerRecord& record, double time) {
 }
 
 std::string to_json_line(const SaveRecord& record, double time) {
-  return nlohmann::ordered_json{
-      {"event", "checkpoint"}, {"attempt", record.attempt},    {"step", record.step},
-      {"bytes", record.bytes}, {"stall_time", record.stall_s}, {"write_time", record.write_s},
-      {"time", time}}
+  return nlohmann::ordered_json{{"event", "checkpoint"},         {"attempt", record.attempt},
+                                {"step", record.step},           {"bytes", record.bytes},
+                                {"linked", record.linked_bytes}, {"stall_time", record.stall_s},
+                                {"write_time", record.write_s},  {"time", time}}
       .dump();
 }
 

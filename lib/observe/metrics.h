@@ -63,9 +63,9 @@ struct StragglerRecord {
 struct SaveRecord {
   int attempt = 0;
   std::int64_t step = 0;
-  std::int64_t bytes = 0;
-  double stall_s = 0;  // training waited
-  double write_s = 0;  // until it was durable
+  std::int64_t bytes = 0, linked_bytes = 0;  // linked: what an earlier one has too
+  double stall_s = 0;                        // training waited
+  double write_s = 0;                        // until it was durable
 };
 
 // {"event":"mirror", ...}: a copy of one has become durable in the second place

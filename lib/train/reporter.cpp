@@ -209,6 +209,7 @@ void Reporter::saved(const checkpoint::Saved& saved) {
   metrics_->write(observe::SaveRecord{.attempt = attempt_,
                                       .step = saved.step,
                                       .bytes = saved.bytes,
+                                      .linked_bytes = saved.linked_bytes,
                                       .stall_s = saved.stall_s,
                                       .write_s = saved.write_s});
 }

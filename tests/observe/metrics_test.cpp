@@ -100,10 +100,15 @@ TEST_CASE("a straggler record is one line with every field of docs/metrics.md, i
 }
 
 TEST_CASE("a checkpoint's record is one line with every field of docs/metrics.md, in its order") {
-  const SaveRecord record{.attempt = 1, .step = 30, .bytes = 1000, .stall_s = 0.25, .write_s = 0.5};
+  const SaveRecord record{.attempt = 1,
+                          .step = 30,
+                          .bytes = 1000,
+                          .linked_bytes = 600,
+                          .stall_s = 0.25,
+                          .write_s = 0.5};
   CHECK(to_json_line(record, 1.5) ==
-        R"({"event":"checkpoint","attempt":1,"step":30,"bytes":1000,"stall_time":0.25,)"
-        R"("write_time":0.5,"time":1.5})");
+        R"({"event":"checkpoint","attempt":1,"step":30,"bytes":1000,"linked":600,)"
+        R"("stall_time":0.25,"write_time":0.5,"time":1.5})");
 }
 
 TEST_CASE("a copy's record is one line with every field of docs/metrics.md, in its order") {

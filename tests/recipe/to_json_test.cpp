@@ -78,7 +78,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"checkpoint.every.steps=5", "checkpoint.every.epochs=0.5"},
       {"checkpoint.every=auto", "checkpoint.mtbf_hours=0.5"},
       {"checkpoint.async=false", "checkpoint.on_failure=continue"},
-      {"checkpoint.writers=all"},
+      {"checkpoint.writers=all", "checkpoint.incremental=true"},
       {"checkpoint.keep_every.steps=5", "checkpoint.keep_every={\"epochs\": 0.5}",
        "checkpoint.keep_hours=2.5"},
       {"checkpoint.mirror=/m/../copies/", "checkpoint.mirror=s3://bucket/runs/a/"},

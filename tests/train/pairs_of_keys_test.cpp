@@ -54,6 +54,7 @@ const std::map<std::string, const char*>& reasons() {
       {"checkpoint.mtbf_hours", "says how often, by the clock: tests/train/saves_test.cpp"},
       {"checkpoint.async", "the same files, at another time: tests/checkpoint/saver_test.cpp"},
       {"checkpoint.writers", "the same tensors, in other files: tests/end_to_end/pieces_test.py"},
+      {"checkpoint.incremental", "the same tensors: tests/end_to_end/incremental_test.py"},
       {"checkpoint.on_failure", "of a disk that fails: tests/train/saves_test.cpp"},
       {"checkpoint.mirror", "the same files in a second place: tests/train/mirroring_test.cpp"},
       {"model.weights.allow_other", "lets a mistake pass: tests/exchange/weights_model_test.cpp"},
