@@ -73,13 +73,18 @@ class IncrementalTest(support.RunTestCase):
     def test_a_copy_of_a_checkpoint_with_links_stands_alone(self):
         copies = self.folder / "copies"
         path = self.write("run", 1, True)
-        self.run_scaletrain("launch", "--nproc", 1, "--set", f"checkpoint.mirror={copies}", path)
+        command = ("launch", "--nproc", 1, "--set", f"checkpoint.mirror={copies}", path)
+        self.run_scaletrain(*command)
         digest = support.inspect(self.folder / "run")["model_digest"]
-        shutil.rmtree(self.folder / "run/checkpoints")
+        shutil.rmtree(self.folder / "run")
         self.run_scaletrain("checkpoint", "verify", copies)
         self.assertEqual(digest, support.inspect(copies)["model_digest"])
         self.assertEqual({1}, {file.stat().st_nlink
                                for file in copies.glob("checkpoints/step-*/*.safetensors")})
+        said = self.run_scaletrain(*command, "--resume", "auto", "--allow", "steps", "--set",
+                                   "steps=14").stderr
+        self.assertIn(f"step-00000012 was copied from {copies}", said)
+        self.assertEqual(14, support.inspect(self.folder / "run")["step"])
 
 
 if __name__ == "__main__":
