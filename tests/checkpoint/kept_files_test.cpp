@@ -12,6 +12,8 @@
 #include "lib/core/error.h"
 #include "lib/core/read_faults.h"
 #include "lib/core/watched_disk.h"
+#include "lib/format/safetensors.h"
+#include "lib/format/stored_tensors.h"
 #include "tests/checkpoint/team_support.h"
 #include "tests/format/checkpoint_support.h"
 #include "tests/format/crash_disk.h"
@@ -59,6 +61,10 @@ struct Process {
   }
 };
 
+void check_same(const Tensors& found, const Tensors& expected) {
+  for (const auto& [name, tensor] : expected) CHECK((at::equal(tensor, found.at(name))));
+}
+
 void check_holds(const fs::path& checkpoint, const Contents& expected) {
   CHECK_NOTHROW(format::check_checkpoint(checkpoint));
   Contents loaded = contents_at(99, 99);
@@ -67,12 +73,9 @@ void check_holds(const fs::path& checkpoint, const Contents& expected) {
   load_model(
       checkpoint, mean, [] {}, "ema");
   CHECK(loaded.state.step == expected.state.step);
-  for (const auto& [own, theirs] :
-       {std::pair(&loaded.model, &expected.model),
-        std::pair(&loaded.optimizer, &expected.optimizer),
-        std::pair<const Tensors*, const Tensors*>(&mean, &expected.means.at("ema").tensors)}) {
-    for (const auto& [name, tensor] : *theirs) CHECK((at::equal(tensor, own->at(name))));
-  }
+  check_same(loaded.model, expected.model);
+  check_same(loaded.optimizer, expected.optimizer);
+  check_same(mean, expected.means.at("ema").tensors);
 }
 
 // The files that have another name too.
@@ -128,6 +131,9 @@ TEST_CASE("what has not changed twice is linked, and each checkpoint holds all o
   CHECK(fourth.bytes - fourth.linked < 4000);
   CHECK(disk.reserved - before < 4000);
   for (const std::int64_t step : {1, 2, 3, 4}) check_holds(process.path(step), contents_at(step));
+  // A kept file notes the step of no save, the one beside it does.
+  CHECK(format::StoredTensors(process.path(4) / "model.safetensors").metadata().at("step") == "4");
+  CHECK(!format::SafetensorsFile(process.path(4) / kKept.at(1)).metadata().contains("step"));
   const test::TemporaryFolder alone;
   CHECK(format::model_digest(process.path(4)) ==
         format::model_digest(save(core::system_disk(), alone.path, contents_at(4), {.last = 1})));
