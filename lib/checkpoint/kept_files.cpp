@@ -48,6 +48,7 @@ bool KeptFiles::is_same(const std::string& name, const Stored& stored,
   const auto sum = sums.find(name);
   return now != table.end() && sum != sums.end() && sum->second == stored.sum &&
          now->second.dtype == stored.tensor.dtype && now->second.shape == stored.tensor.shape &&
+         !now->second.pieces.empty() &&
          now->second.pieces.front().piece == stored.tensor.pieces.front().piece;
 }
 
