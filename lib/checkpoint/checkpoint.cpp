@@ -130,7 +130,7 @@ Written write(core::Disk& disk, const fs::path& run, const Contents& contents, W
     written.bytes = written.linked = 0;
     for (const auto& [name, entry] : files.files) {
       written.bytes += entry.bytes;
-      if (is_linked(folder / name)) written.linked += entry.bytes;
+      if (kept != nullptr && is_linked(folder / name)) written.linked += entry.bytes;
     }
     return files;
   };

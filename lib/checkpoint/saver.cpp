@@ -52,10 +52,9 @@ void Saver::save(const Contents& contents, core::SteadyTime since) {
   const Writers* const writers = options_.writers.get();
   Contents share;
   const bool is_share = writers != nullptr || options_.incremental;
-  if (writers != nullptr) {
-    share = share_of(contents, writers->rank(), writers->count());
-  } else if (is_share) {
-    share = share_of(contents, /*writer=*/0, /*writers=*/1);
+  if (is_share) {
+    share = share_of(contents, writers != nullptr ? writers->rank() : 0,
+                     writers != nullptr ? writers->count() : 1);
   }
   const Contents& own = is_share ? share : contents;
   const bool is_copied = options_.beside && copy(own, *next);

@@ -1,6 +1,7 @@
 """Checkpoints of fine-tuning: what does not change is linked to the one before, and no result depends
 on it."""
 
+import json
 import shutil
 import signal
 import unittest
@@ -51,7 +52,10 @@ class IncrementalTest(support.RunTestCase):
             self.assertLess(sum(size for _, size in blocks), 1.3 * saves[-1]["bytes"])
 
             # The others may go; what is left is a checkpoint like any other.
-            self.run_scaletrain("checkpoint", "prune", run, "--keep-last", 1)
+            prune = ("checkpoint", "prune", run, "--keep-last", 1, "--json")
+            freed = json.loads(self.run_scaletrain(*prune).stdout)
+            self.assertEqual(2, len(freed["removed"]))
+            self.assertLess(freed["bytes"], 0.2 * saves[-1]["bytes"])  # not what is kept
             self.run_scaletrain("checkpoint", "verify", run)
             whole = self.folder / f"whole-{ranks}"
             self.run_scaletrain("checkpoint", "reshard", run, "--output", whole)
