@@ -84,7 +84,7 @@ class SavesTest(support.RunTestCase):
 
     def test_killed_at_any_system_call_of_incremental_saves_a_run_goes_on_to_the_same_bits(self):
         # The first layer, 18 MB, is frozen: from the third save on it is linked.
-        self.sweep(ranks=1, every=15, steps=8, model={"freeze": "fc1.*"},
+        self.sweep(ranks=1, every=10, steps=8, model={"freeze": "fc1.*"},
                    checkpoint={"incremental": True})
 
     def sweep(self, ranks, every, steps=6, model=None, checkpoint=None):
