@@ -107,6 +107,7 @@ std::vector<Case> all_cases() {
       {"experts with sam, recompute and chunks",
        {mixtral(R"("router_bias_rate": 0.1)"), "sam={}", "recompute=all", "loss.chunk=24"},
        true},
+      {"experts without tokens", {mixtral(R"("experts": 48, "experts_per_token": 1)")}, true},
       {"one expert a token", {mixtral(R"("experts_per_token": 1)"), "ema={\"decay\": 0.5}"}, true},
   };
   cases.insert(cases.end(), options.begin(), options.end());
