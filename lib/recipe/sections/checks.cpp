@@ -6,6 +6,7 @@
 
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/problems.h"
+#include "lib/recipe/sections/shard.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -98,6 +99,9 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
       check(recipe.precision, recipe.optimizer, recipe.sam, tree, problems);
     }
     check(recipe.swa, recipe.ema.has_value(), recipe.optimizer, tree, problems);
+  }
+  if (problems.none_under("/parallel") && problems.none_under("/optimizer")) {
+    check_shards(recipe, tree, problems);
   }
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;
