@@ -176,10 +176,11 @@ at::Tensor StepRunner::look_nearby(std::int64_t step, Batches& batches,
   sam_->weigh();
   const at::Tensor norm = parts_.engine.squared_norm().sqrt_();
   sam_->ascend(norm);
+  parts_.engine.weights_changed();
   batches.rewind();
   parts_.engine.run(
       step, batches, loss_weight, [](const at::Tensor&) {}, /*again=*/true);
-  sam_->descend();
+  sam_->descend();  // and the update that follows tells the engine
   return norm * 0;
 }
 
@@ -195,6 +196,7 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
   if (parts_.clip) optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm);
   if (facts.weight_decay) parts_.optimizer.set_weight_decay(*facts.weight_decay);
   parts_.optimizer.step(facts.lr, found_inf);
+  parts_.engine.weights_changed();
   buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
   for (optim::Mean* const mean : parts_.means) mean->update(facts.step, found_inf);
   parts_.precision.update(found_inf);
