@@ -311,8 +311,9 @@ void Sharded::Impl::reduce(Block& block) {
     const FlatSlot& slot = block.plan.slots[i];
     if (!block.has_sum[i]) block.sums.narrow(0, slot.begin, slot.count).zero_();
   }
-  reducing_.emplace(Reducing{
-      .block = &block, .part = at::empty(block.own.sizes(), block.own.options()), .pending = {}});
+  reducing_.emplace(Reducing{.block = &block,
+                             .part = at::empty(block.own.sizes(), block.own.options()),
+                             .pending = dist::Pending()});
   reducing_->pending = shards_.reduce_scatter_sum(reducing_->part, block.sums, "gradients");
 }
 

@@ -6,7 +6,6 @@
 #include "lib/recipe/duration.h"
 #include "lib/recipe/lists.h"
 #include "lib/recipe/paths.h"
-#include "lib/recipe/sections/shard.h"
 #include "lib/recipe/task.h"
 
 namespace scaletrain::recipe {

@@ -10,7 +10,7 @@
 namespace scaletrain::train {
 
 // By name its parameters, of those that are cut what this rank has, where it has any, and its
-// buffers; the run's own tensors. After they were changed the engine is told (weights_changed()).
+// buffers; the run's own tensors. Who changes them calls the engine's weights_changed().
 NamedTensors held_tensors(const Run& run);
 
 // How they are cut; nullopt: they are not, and the tensors are the model's.

@@ -180,7 +180,7 @@ at::Tensor StepRunner::look_nearby(std::int64_t step, Batches& batches,
   batches.rewind();
   parts_.engine.run(
       step, batches, loss_weight, [](const at::Tensor&) {}, /*again=*/true);
-  sam_->descend();  // and the update that follows tells the engine
+  sam_->descend();
   return norm * 0;
 }
 

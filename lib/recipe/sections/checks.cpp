@@ -6,7 +6,6 @@
 
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/problems.h"
-#include "lib/recipe/sections/shard.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -101,7 +100,7 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     check(recipe.swa, recipe.ema.has_value(), recipe.optimizer, tree, problems);
   }
   if (problems.none_under("/parallel") && problems.none_under("/optimizer")) {
-    check_shards(recipe, tree, problems);
+    check(recipe.parallel, recipe.optimizer, recipe.clip, recipe.checkpoint, tree, problems);
   }
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;

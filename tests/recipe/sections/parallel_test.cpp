@@ -1,4 +1,4 @@
-#include "lib/recipe/sections/shard.h"
+#include "lib/recipe/sections/parallel.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
