@@ -322,6 +322,7 @@ void Sharded::Impl::finish_reduce() {
   if (!reducing_) return;
   Block& block = *reducing_->block;
   reducing_->pending.wait();
+  give_memory_back(block.sums);  // now: who watches the exchange holds the tensor for a while
   block.sums.reset();
   block.has_sum.assign(block.has_sum.size(), false);
   if (block.gradient.defined()) {
