@@ -126,7 +126,7 @@ class ShardedTest(support.RunTestCase):
         for ranks in (1, 2):
             found = json.loads(self.run_scaletrain("eval", run, "--on", "val", "--json", "--nproc",
                                                    ranks).stdout)
-            self.assertAlmostEqual(seen["loss"], found["loss"], delta=1e-5)
+            self.assertAlmostEqual(seen["loss"], found["measures"]["loss"], delta=1e-5)
 
     def test_memory_is_what_arithmetic_says(self):
         """Of a model of 12 units, by the allocator's count, as the least of a rank."""

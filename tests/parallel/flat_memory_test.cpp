@@ -11,7 +11,7 @@ TEST_CASE("memory that was given back and taken again is that of all views") {
   const at::Tensor saved = view.t();  // as autograd keeps it
   give_memory_back(whole);
   CHECK(whole.storage().nbytes() == 0);
-  CHECK(view.sizes() == at::IntArrayRef({2, 3}));
+  CHECK((view.sizes() == at::IntArrayRef({2, 3})));
   take_memory(whole);
   CHECK(whole.storage().nbytes() == 48);
   whole.copy_(at::arange(12));

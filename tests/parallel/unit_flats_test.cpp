@@ -47,7 +47,7 @@ TEST_CASE("a block holds what one unit has of a type, trained or not; what is ti
                      "units 1: b.half 0+40; part 32",
                  });
   CHECK_FALSE(plans[0].is_trained);
-  CHECK(plans[4].type == at::kBFloat16);
+  CHECK((plans[4].type == at::kBFloat16));
 }
 
 TEST_CASE("each element of a parameter is one rank's, and the gaps are all else") {

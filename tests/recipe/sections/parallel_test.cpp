@@ -51,25 +51,22 @@ TEST_CASE("ranks that do not fit are refused with numbers that do") {
 }
 
 TEST_CASE("what looks at whole tensors is refused where a rank has parts of them") {
-  const auto refused = [](const std::string& change, const std::string& pointer,
-                          const std::string& what) {
+  const auto refused = [](const std::string& change, const std::string& what) {
     CAPTURE(change);
     const std::string error = error_of(minimal_recipe(), {"parallel.shard=2", change});
-    CHECK(
-        error.find(fmt::format("{}: {} looks at whole tensors, and of \"shard\": 2 ranks each has "
-                               "parts",
-                               pointer, what)) != std::string::npos);
+    CHECK(error.find(fmt::format(
+              "{} looks at whole tensors, and of \"shard\": 2 ranks each has parts", what)) !=
+          std::string::npos);
     CHECK_NOTHROW(parse_recipe(minimal_recipe(), "r.json", {change}));
   };
   for (const std::string name :
        {"adafactor", "adamw_8bit", "lamb", "lars", "lion_8bit", "muon", "soap"}) {
-    refused(R"(optimizer={"name": ")" + name + R"(", "lr": 0.1})", "/optimizer/name", name);
+    refused(R"(optimizer={"name": ")" + name + R"(", "lr": 0.1})", "/optimizer/name: " + name);
   }
-  refused("optimizer.centralize_gradients=true", "/optimizer/centralize_gradients", "it");
-  refused("clip.adaptive=0.1", "/clip/adaptive", "it");
+  refused("optimizer.centralize_gradients=true", "it");
+  refused("clip.adaptive=0.1", "it");
   CHECK(error_of(minimal_recipe(), {"parallel.shard=2", "checkpoint.writers=rank_0"})
-            .find("/checkpoint/writers: rank 0 has only its part of the model") !=
-        std::string::npos);
+            .find("rank 0 has only its part of the model") != std::string::npos);
   for (const std::string name : {"adamw", "sgd", "lion", "nadam", "schedule_free_adamw"}) {
     CHECK_NOTHROW(
         parse_recipe(minimal_recipe(), "r.json",
