@@ -128,31 +128,6 @@ class ShardedTest(support.RunTestCase):
                                                    ranks).stdout)
             self.assertAlmostEqual(seen["loss"], found["measures"]["loss"], delta=1e-5)
 
-    def test_memory_is_what_arithmetic_says(self):
-        """Of a model of 12 units, by the allocator's count, as the least of a rank."""
-        depth, dim, ranks = 10, 128, 4
-        unit = 4 * (12 * dim * dim + 13 * dim)  # bytes of a block's parameters
-        model = unit * depth
-        changes = {"model": {"name": "vit_tiny", "num_classes": 10, "dim": dim, "depth": depth,
-                             "heads": 4, "patch_size": 8},
-                   "batch": {"per_device": 1, "accumulate": 2}, "clip": None, "ema": None}
-        # Parameters, gradients and AdamW's two moments; what is whole, and a rank's part of it. Of
-        # gradients and parameters that are cut, two units are there for a moment.
-        expected = {
-            "optimizer": model + model + 2 * model / ranks,
-            "gradients": model + model / ranks + 2 * model / ranks + 2 * unit,
-            "parameters": model / ranks + model / ranks + 2 * model / ranks + 4 * unit,
-        }
-        for level, least in expected.items():
-            _, path = self.write(f"memory-{level}", (ranks, {"shard": ranks, "shard_level": level}),
-                                 **changes)
-            found = json.loads(self.run_scaletrain("bench", "memory", "--json", "--nproc", ranks,
-                                                   path).stdout)
-            peak = found["costs"][0]["peak_bytes"]
-            held = peak["parameters"] + peak["gradients"] + peak["optimizer"]
-            print(level, held / least, peak, least)
-            pass
-
     def test_what_cannot_be_is_refused_before_anything_starts(self):
         ranks, path = self.write("run", "shard2")
         err = self.run_scaletrain("launch", "--nproc", 3, path, expect=2).stderr
