@@ -5,7 +5,6 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <span>
 #include <string>
 #include <utility>
 
@@ -68,6 +67,7 @@ Engine::Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings
     : parts_(parts),
       units_(parts.model.units()),
       seed_(seed),
+      walk_(parts.placement.hooks(), units_.size()),
       recomputed_(recomputed_units(savings.recompute, units_)),
       chunk_(savings.chunk) {
   if (savings.offload) offload_.emplace(parts.mesh.world().device(), tensors_of(parts.model));
@@ -108,7 +108,9 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
     const at::Tensor root = parts_.precision.scale(losses.all * weight);
     parts_.placement.prepare_backward(root);
     const MemoryPhase phase(MemoryKind::kGradients);
+    walk_.begin_backward();
     backward(root);
+    walk_.end_backward();
   }
 }
 
@@ -125,11 +127,18 @@ Engine::Losses Engine::forward(const Draws& draws, const task::Example& example,
     for (std::size_t unit = 0; unit < whole; ++unit) {
       std::optional<SavedTensorsScope> scope;
       if (moved && unit != last) scope.emplace(moved);
-      flow = run_unit(unit, draws, context, std::move(flow));
+      flow = walk_.run(unit, parallel::Pass::kForward,
+                       [&] { return run_unit(unit, draws, context, std::move(flow)); });
     }
-    if (chunk_ > 0) reseed(draws, whole);
-    losses.task = chunk_ > 0 ? loss_in_chunks(flow.front(), example, *context)
-                             : parts_.task.loss_sum(flow.front(), example);
+    if (chunk_ == 0) {
+      losses.task = parts_.task.loss_sum(flow.front(), example);
+    } else {
+      reseed(draws, whole);
+      const auto rest = [&] {
+        return units::Flow{loss_in_chunks(flow.front(), example, *context)};
+      };
+      losses.task = walk_.run(last, parallel::Pass::kForward, rest).front();
+    }
     at::Tensor all = losses.task;
     for (std::size_t i = 1; i < flow.size(); ++i) {
       all = all + flow[i] * targets_of(parts_.task, example);
@@ -183,14 +192,18 @@ std::vector<UnitCost> Engine::measure_units(const task::Example& example) {
       if (in_chunks) break;  // what its tokens save is gone with them
       const units::Flow input = flow;
       const SavedTensorsScope scope(saved.hooks());
-      for (int run = 0; run < 2; ++run) {  // the first may choose kernels
-        const core::SteadyTime start = core::now();
-        flow = units_[unit].run(input, context);
-        if (unit + 1 == units_.size()) parts_.task.loss_sum(flow.front(), example);
-        wait();
-        cost.seconds = core::seconds_since(start);
-        cost.saved_bytes = saved.take();
-      }
+      const auto run_twice = [&] {
+        for (int run = 0; run < 2; ++run) {  // the first may choose kernels
+          const core::SteadyTime start = core::now();
+          flow = units_[unit].run(input, context);
+          if (unit + 1 == units_.size()) parts_.task.loss_sum(flow.front(), example);
+          wait();
+          cost.seconds = core::seconds_since(start);
+          cost.saved_bytes = saved.take();
+        }
+        return flow;
+      };
+      walk_.run(unit, parallel::Pass::kEvaluation, run_twice);
     }
     return flow.front();
   });
@@ -246,16 +259,25 @@ at::Tensor Engine::squared_norm() const {
   return sum;
 }
 
+units::Flow Engine::run_units(std::size_t count, const task::Example& example) {
+  units::Flow flow{example.input};
+  for (std::size_t unit = 0; unit < count; ++unit) {
+    flow = walk_.run(unit, parallel::Pass::kEvaluation,
+                     [&] { return units_[unit].run(std::move(flow), example.context); });
+  }
+  return flow;
+}
+
 Evaluated Engine::evaluate(const task::Example& example) {
   Evaluated result;
   result.sums = parts_.precision.forward([&] {
-    const std::span<const units::Unit> all(units_);
     if (chunk_ > 0) {
-      const units::Flow hidden =
-          units::run(all.first(all.size() - 1), {example.input}, example.context);
-      return sums_in_chunks(hidden.front(), example);
+      const std::size_t last = units_.size() - 1;
+      const units::Flow hidden = run_units(last, example);
+      const auto rest = [&] { return units::Flow{sums_in_chunks(hidden.front(), example)}; };
+      return walk_.run(last, parallel::Pass::kEvaluation, rest).front();
     }
-    const units::Flow output = units::run(all, {example.input}, example.context);
+    const units::Flow output = run_units(units_.size(), example);
     if (parts_.task.score_columns() > 0) {
       result.scores = parts_.task.scores(output.front(), example);
     }
@@ -266,8 +288,13 @@ Evaluated Engine::evaluate(const task::Example& example) {
 }
 
 at::Tensor Engine::predict(const task::Example& example) {
-  return parts_.precision.forward(
-      [&] { return units::run(units_, {example.input}, example.context).front(); });
+  return parts_.precision.forward([&] { return run_units(units_.size(), example).front(); });
+}
+
+void Engine::accompany() {
+  for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+    walk_.run(unit, parallel::Pass::kEvaluation, [] { return units::Flow(); });
+  }
 }
 
 }  // namespace scaletrain::engine

@@ -14,6 +14,7 @@
 #include "lib/dist/mesh.h"
 #include "lib/engine/offload.h"
 #include "lib/engine/recompute_budget.h"
+#include "lib/engine/unit_walk.h"
 #include "lib/nn/model.h"
 #include "lib/parallel/placement.h"
 #include "lib/precision/precision.h"
@@ -96,6 +97,13 @@ class Engine {
   // What the model alone gives, where nothing is known to compare with.
   at::Tensor predict(const task::Example& example);
 
+  // Whether all ranks must evaluate, or predict, as many batches: they exchange parameters with
+  // each. A rank that has none left takes part in another one's by accompany().
+  bool runs_with_others() const { return walk_.exchanges(); }
+  void accompany();
+  // After what this rank owns was changed. Every rank calls it.
+  void weights_changed() { parts_.placement.spread(); }
+
  private:
   // What a pass of a micro-batch draws from: (seed, step, block) and nothing before, so that no
   // generator state has to be saved.
@@ -111,6 +119,8 @@ class Engine {
     at::Tensor task, all;
   };
   Losses forward(const Draws& draws, const task::Example& example, bool again);
+  // The first `count` units, to look at what they give.
+  units::Flow run_units(std::size_t count, const task::Example& example);
   units::Flow run_unit(std::size_t unit, const Draws& draws,
                        const std::shared_ptr<const units::Context>& context, units::Flow input);
   // The last unit and the loss.
@@ -122,6 +132,7 @@ class Engine {
   EngineParts parts_;
   std::vector<units::Unit> units_;  // the model's
   std::uint64_t seed_;
+  UnitWalk walk_;
   std::vector<bool> recomputed_;  // by unit
   std::optional<ActivationOffload> offload_;
   std::int64_t chunk_;            // 0: the loss takes all tokens at once

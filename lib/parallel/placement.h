@@ -1,14 +1,17 @@
 // How a model lies on the ranks of a mesh: what each rank owns, and what the ranks exchange while
-// they train. Data parallelism is the one that there is (lib/parallel/data_parallel.h).
+// they train. Data parallelism (lib/parallel/data_parallel.h) and parts for each rank of the shard
+// axis (lib/parallel/sharded.h) are those that there are.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "lib/dist/mesh.h"
 #include "lib/parallel/layout.h"
+#include "lib/parallel/unit_hooks.h"
 #include "lib/units/named_parameter.h"
 
 namespace scaletrain::parallel {
@@ -20,11 +23,21 @@ class Placement {
   // What this rank updates, in the model's order; optimizer state belongs to it. After a step's
   // last backward its gradients are the mean over the data coordinates.
   virtual const std::vector<units::NamedParameter>& owned() const = 0;
+  // The parameters that are cut over ranks, trained or not, with what this rank has of each: for
+  // the whole run the one place where that lies, perhaps no element. {}: every rank has all of all.
+  virtual const std::vector<units::NamedParameter>& parts() const;
 
   // Called once, before the first step, when the parameters have the values that training begins
   // with, on all ranks alike. `saved`: layout() of a checkpoint taken on as many ranks, or empty.
-  // Throws core::CheckpointError when it does not name each parameter once.
+  // From here on what is cut may be changed by parts() alone. Throws core::CheckpointError when
+  // `saved` does not name each parameter once.
   virtual void start(const BucketLayout& saved) = 0;
+  // After owned() or parts() were changed: the model has these values when it runs next. Every rank
+  // calls it.
+  virtual void spread() {}
+
+  // What must be called around units; null: nothing.
+  virtual UnitHooks* hooks() { return nullptr; }
 
   // Before a step's first micro-step: takes the gradients away.
   virtual void zero_grad() = 0;
@@ -38,8 +51,19 @@ class Placement {
   virtual BucketLayout layout() const = 0;
 };
 
-// `parameters`: the model's, whole, the same on all ranks. The mesh outlives it.
+// What each rank of the shard axis has a part of: the optimizer's state (ZeRO-1), the gradients too
+// (ZeRO-2), the parameters too (ZeRO-3).
+enum class ShardLevel { kOptimizer, kGradients, kParameters };
+
+// What a placement knows of the model beside its parameters.
+struct Sharding {
+  ShardLevel level = ShardLevel::kParameters;
+  std::vector<std::vector<std::string>> units = {};  // the names of their tensors
+  std::vector<units::NamedParameter> frozen = {};    // parameters that are not trained
+};
+
+// `parameters`: the model's that are trained, whole, the same on all ranks. The mesh outlives it.
 std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> parameters,
-                                          const dist::Mesh& mesh);
+                                          const dist::Mesh& mesh, const Sharding& sharding = {});
 
 }  // namespace scaletrain::parallel

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "lib/checkpoint/checkpoint.h"
+#include "lib/checkpoint/cut.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_weights.h"
+#include "lib/train/held.h"
 #include "lib/train/number_types.h"
 #include "lib/train/ranking.h"
 #include "lib/train/replicate.h"
@@ -112,11 +114,13 @@ bool restore_mean(Run& run, const optim::Mean& mean, const std::filesystem::path
     return false;
   }
   NamedTensors tensors = mean.tensors();
-  if (reads) {
-    checkpoint::load_model(
-        checkpoint, tensors, [&run] { run.beat.enter(core::Phase::kStarting); }, name);
+  const auto progress = [&run] { run.beat.enter(core::Phase::kStarting); };
+  if (const std::optional<checkpoint::Cut> cut = cut_of(run)) {
+    checkpoint::load_cut_model(checkpoint, tensors, cut->parts, progress, name);
+  } else {
+    if (reads) checkpoint::load_model(checkpoint, tensors, progress, name);
+    replicate(*run.group, values(tensors), "mean of the weights");
   }
-  replicate(*run.group, values(tensors), "mean of the weights");
   if (same_ranks) restore_ranks(*run.mesh, run.buffers_of(mean), checkpoint, name);
   return true;
 }
@@ -153,12 +157,17 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
         "use that one: how many samples each step has is a function of it");
   }
   checkpoint::Contents contents;
-  contents.model = run.learner.tensors();
+  contents.model = held_tensors(run);
   contents.optimizer = run.learner.optimizer->state();
-  if (run.group->rank() == 0) {
-    checkpoint::load(checkpoint, contents, [&run] { run.beat.enter(core::Phase::kStarting); });
+  contents.cut = cut_of(run);
+  const auto progress = [&run] { run.beat.enter(core::Phase::kStarting); };
+  if (contents.cut) {
+    checkpoint::load_cut(checkpoint, contents, progress);
+    run.engine->weights_changed();
+  } else {
+    if (run.group->rank() == 0) checkpoint::load(checkpoint, contents, progress);
+    replicate(*run.group, values(contents.optimizer), "optimizer state");
   }
-  replicate(*run.group, values(contents.optimizer), "optimizer state");
   run.learner.optimizer->resume_at(run.state.step);
   restore_scaler(run.state.scaler, *run.learner.precision);
   look_into_folder(run, checkpoint);

@@ -179,6 +179,7 @@ at::Tensor StepRunner::look_nearby(std::int64_t step, Batches& batches,
   sam_->weigh();
   const at::Tensor norm = parts_.engine.squared_norm().sqrt_();
   sam_->ascend(norm);
+  parts_.engine.weights_changed();
   batches.rewind();
   parts_.engine.run(
       step, batches, loss_weight, [](const at::Tensor&) {}, /*again=*/true);
@@ -198,6 +199,7 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
   if (parts_.clip) optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm);
   if (facts.weight_decay) parts_.optimizer.set_weight_decay(*facts.weight_decay);
   parts_.optimizer.step(facts.lr, found_inf);
+  parts_.engine.weights_changed();
   const at::Tensor statistics = parts_.engine.end_step();
   buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
   for (optim::Mean* const mean : parts_.means) mean->update(facts.step, found_inf);

@@ -72,6 +72,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"recompute=all", "recompute=none", "recompute.every=2", R"(recompute.match=["h.*", "stem"])",
        "recompute.budget_mb=100", "recompute=null"},
       {"offload.activations=true", R"(offload={"optimizer": true, "activations": false})"},
+      {"parallel.replica=4", R"(parallel={"shard": 1, "replica": 3, "shard_level": "gradients"})"},
       {"dist.cpu=shm"},
       {"mix.mixup=0.2", "mix={\"cutmix\": 1, \"probability\": 0.5}", "mix=null"},
       {"validate.every.minutes=0.25", "validate.every.steps=5"},

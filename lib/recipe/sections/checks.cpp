@@ -99,6 +99,9 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     }
     check(recipe.swa, recipe.ema.has_value(), recipe.optimizer, tree, problems);
   }
+  if (problems.none_under("/parallel") && problems.none_under("/optimizer")) {
+    check(recipe.parallel, recipe.optimizer, recipe.clip, recipe.checkpoint, tree, problems);
+  }
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;
   if (problems.none_under("/batch") && problems.none_under("/schedule")) {

@@ -59,7 +59,7 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 45> kIdleRules{{
+constexpr std::array<IdleRule, 46> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/resize_ramp", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
@@ -143,6 +143,8 @@ constexpr std::array<IdleRule, 45> kIdleRules{{
      [](const Recipe& recipe) { return recipe.swa && !recipe.swa->lr; }},
     {"/swa/anneal_strategy", R"(does nothing: there is no "lr" to go to)",
      [](const Recipe& recipe) { return recipe.swa && !recipe.swa->lr; }},
+    {"/parallel/shard_level", "does nothing: no model is cut over ranks",
+     [](const Recipe& recipe) { return recipe.parallel.shard == 1; }},
     {"/dist/cpu", "does nothing: the ranks exchange tensors of GPUs",
      [](const Recipe& recipe) { return recipe.device == "cuda"; }},
     {"/optimizer/groups", R"(does nothing in the last one: "lr_scale" or "weight_decay" says what)",

@@ -53,6 +53,8 @@ TEST_CASE("each rule is told where it holds, once, and not where it does not") {
       {{"batch.memory_mb=5", "batch.per_device=auto", "batch.global=64"}, ""},
       {{"offload.optimizer=false"}, "/offload"},
       {{"offload.optimizer=true"}, ""},
+      {{"parallel.shard_level=gradients"}, "/parallel/shard_level"},
+      {{"parallel.shard_level=gradients", "parallel.shard=2"}, ""},
       {{"dist.cpu=shm", "device=cuda"}, "/dist/cpu"},
       {{"dist.cpu=shm"}, ""},
       {{"early_stopping.patience=3"}, "/early_stopping"},
