@@ -89,6 +89,7 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
   const std::int64_t count = batches.count();
   at::Tensor total =
       at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
+  parts_.placement.begin_step(step);
   parts_.placement.zero_grad();
   for (std::int64_t micro_step = 0; micro_step < count; ++micro_step) {
     const bool last = micro_step + 1 == count;

@@ -69,6 +69,10 @@ class Engine {
   void run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
            const std::function<void(const at::Tensor&)>& before_last_backward, bool again = false);
 
+  // After a step's update (lib/parallel/placement.h).
+  void end_step(const at::Tensor& found_inf) { parts_.placement.end_step(found_inf); }
+  std::int64_t exchanged_bytes() const { return parts_.placement.exchanged_bytes(); }
+
   // What this rank updates (lib/parallel/placement.h).
   const std::vector<units::NamedParameter>& owned() const { return parts_.placement.owned(); }
   // The gradients of that which have one.

@@ -38,6 +38,7 @@ std::string to_json_line(const TrainRecord& record, double time) {
   line["grad_norm"] = record.grad_norm;
   if (record.loss_scale) line["loss_scale"] = *record.loss_scale;
   line["samples_per_s"] = record.samples_per_s;
+  if (record.exchanged_bytes) line["exchanged_bytes"] = *record.exchanged_bytes;
   line["data_time"] = record.data_time;
   line["compute_time"] = record.compute_time;
   line["read_time"] = record.read_time;

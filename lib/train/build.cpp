@@ -14,6 +14,7 @@
 #include "lib/train/initial_weights.h"
 #include "lib/train/mean_plan.h"
 #include "lib/train/number_types.h"
+#include "lib/train/own_state.h"
 #include "lib/train/plateau.h"
 #include "lib/train/ranking.h"
 #include "lib/train/recompute_choice.h"
@@ -47,7 +48,10 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
 }
 
 void place(Run& run) {
-  run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh);
+  run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh,
+                                           {.compress = run.recipe.compress,
+                                            .seed = run.recipe.seed,
+                                            .every_step = !run.recipe.sync.is_rare()});
   run.engine = std::make_unique<engine::Engine>(
       engine::EngineParts{.model = *run.learner.model,
                           .task = *run.task,
@@ -105,6 +109,10 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
 
   place(run);
   run.learner.optimizer = make_optimizer(run.recipe, run.engine->owned());
+  if (run.recipe.sync.is_rare()) {
+    run.sync = std::make_unique<parallel::ReplicaSync>(run.recipe.sync, run.engine->owned(),
+                                                       run.mesh->data(), run.length.total_steps);
+  }
   if (resume) {
     restore(run, *resume);
   } else {
@@ -119,6 +127,11 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   }
   restore_means(run, resume, same_ranks);
   run.placement->start(same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
+  if (resume) {
+    restore_own_state(run, *resume);
+  } else if (run.sync) {
+    run.sync->start();
+  }
 
   choose_recomputed(run);
 
@@ -149,7 +162,8 @@ StepParts step_parts(Run& run) {
           .batch = run.batch,
           .clip = run.recipe.clip,
           .sam = run.recipe.sam,
-          .means = std::move(means)};
+          .means = std::move(means),
+          .sync = run.sync.get()};
 }
 
 }  // namespace scaletrain::train

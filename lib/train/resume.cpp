@@ -155,6 +155,7 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
   checkpoint::Contents contents;
   contents.model = run.learner.tensors();
   contents.optimizer = run.learner.optimizer->state();
+  if (run.sync) contents.optimizer.merge(run.sync->state());
   if (run.group->rank() == 0) {
     checkpoint::load(checkpoint, contents, [&run] { run.beat.enter(core::Phase::kStarting); });
   }
