@@ -21,10 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 using Changes = std::vector<std::string>;
 
-// Runs of 8 steps, saved behind the fourth.
-class Runs {
+// OwnRuns of 8 steps, saved behind the fourth.
+class OwnRuns {
  public:
-  explicit Runs(const Changes& changes) : changes_(changes) {}
+  explicit OwnRuns(const Changes& changes) : changes_(changes) {}
 
   recipe::Recipe recipe(const std::string& output, const Changes& more = {}) const {
     Changes all{"steps=8",
@@ -85,9 +85,9 @@ class Runs {
   Changes changes_;
 };
 
-constexpr const char* kEnded = "code 0 after step 8";
+constexpr const char* kEndedWell = "code 0 after step 8";
 
-struct Case {
+struct OwnCase {
   Changes changes;
   bool has_own;  // ranks.safetensors
 };
@@ -95,7 +95,7 @@ struct Case {
 }  // namespace
 
 TEST_CASE("two ranks go on to the same bits with each exchange") {
-  const std::vector<Case> cases{
+  const std::vector<OwnCase> cases{
       {{"compress=bf16"}, false},
       {{"compress=fp16"}, false},
       {{R"(compress={"name": "powersgd", "rank": 2})"}, true},
@@ -107,11 +107,11 @@ TEST_CASE("two ranks go on to the same bits with each exchange") {
       {{R"(sync={"name": "diloco", "steps": 4, "outer": {"lr": 0.5, "momentum": 0.8}})"}, true},
       {{R"(sync={"name": "diloco", "steps": 4, "fragments": 2})", "clip.norm=0.5"}, true},
   };
-  for (const Case& one : cases) {
+  for (const OwnCase& one : cases) {
     CAPTURE(one.changes.front());
-    const Runs runs(one.changes);
-    REQUIRE(runs.run("whole", 2) == kEnded);
-    REQUIRE(runs.run("second", 2, runs.saved("whole", 4)) == kEnded);
+    const OwnRuns runs(one.changes);
+    REQUIRE(runs.run("whole", 2) == kEndedWell);
+    REQUIRE(runs.run("second", 2, runs.saved("whole", 4)) == kEndedWell);
     const auto whole = runs.tensors("whole", 8), second = runs.tensors("second", 8);
     CHECK(whole.contains("ranks.safetensors") == one.has_own);
     REQUIRE(whole.size() == second.size());
@@ -124,26 +124,26 @@ TEST_CASE("two ranks go on to the same bits with each exchange") {
 }
 
 TEST_CASE("on another mesh errors begin with zero, and replicas with one state, with a warning") {
-  const Runs compressed({"compress=int8"});
-  REQUIRE(compressed.run("two", 2) == kEnded);
+  const OwnRuns compressed({"compress=int8"});
+  REQUIRE(compressed.run("two", 2) == kEndedWell);
   CHECK(compressed.run("four", 4, compressed.saved("two", 4))
             .find("; what the compressed exchange of gradients kept for the next step is zero: the "
                   "checkpoint is of another mesh") != std::string::npos);
   CHECK(compressed.run("other", 2, compressed.saved("two", 4), {"compress=powersgd"})
             .find("; what the compressed exchange of gradients kept for the next step is zero: ") !=
         std::string::npos);
-  CHECK(compressed.run("none", 2, compressed.saved("two", 4), {"compress=null"}) == kEnded);
-  const Runs rare({R"(sync={"name": "diloco", "steps": 4})"});
-  REQUIRE(rare.run("two", 2) == kEnded);
+  CHECK(compressed.run("none", 2, compressed.saved("two", 4), {"compress=null"}) == kEndedWell);
+  const OwnRuns rare({R"(sync={"name": "diloco", "steps": 4})"});
+  REQUIRE(rare.run("two", 2) == kEndedWell);
   CHECK(rare.run("four", 4, rare.saved("two", 4))
             .find("; each replica goes on with the first one's state of the optimizer: the "
                   "checkpoint is of another mesh") != std::string::npos);
-  CHECK(rare.run("one", 1, rare.saved("two", 4)).starts_with(kEnded));
+  CHECK(rare.run("one", 1, rare.saved("two", 4)).starts_with(kEndedWell));
 }
 
 TEST_CASE("saves and validations fall on exchanges, and the end is one") {
-  const Runs runs({R"(sync={"name": "periodic", "steps": 3})"});
-  REQUIRE(runs.run("run", 2) == kEnded);
+  const OwnRuns runs({R"(sync={"name": "periodic", "steps": 3})"});
+  REQUIRE(runs.run("run", 2) == kEndedWell);
   CHECK(testing::lines(runs.recipe("run").output) ==
         "train 1, train 2, train 3, train 4, train 5, train 6, eval val 6, train 7, train 8, "
         "eval val 8");
@@ -157,8 +157,8 @@ TEST_CASE("saves and validations fall on exchanges, and the end is one") {
 
 TEST_CASE("the train lines count the bytes of gradients that a rank gives away") {
   const auto first = [](const Changes& changes) {
-    const Runs runs(changes);
-    REQUIRE(runs.run("run", 2) == kEnded);
+    const OwnRuns runs(changes);
+    REQUIRE(runs.run("run", 2) == kEndedWell);
     return runs.exchanged("run");
   };
   const std::int64_t elements = 16 * 192 + 16 + 3 * 16 + 3;
@@ -175,8 +175,8 @@ TEST_CASE("the train lines count the bytes of gradients that a rank gives away")
 
 TEST_CASE("replicas leave out together a step that one of them cannot take") {
   ::setenv("SCALETRAIN_FAULT", "nan@3,1", 1);
-  const Runs runs({R"(sync={"name": "diloco", "steps": 4})"});
-  CHECK(runs.run("run", 2).starts_with(kEnded));
+  const OwnRuns runs({R"(sync={"name": "diloco", "steps": 4})"});
+  CHECK(runs.run("run", 2).starts_with(kEndedWell));
   ::unsetenv("SCALETRAIN_FAULT");
   std::ifstream state(runs.saved("run", 8) / "state.json");
   CHECK(nlohmann::json::parse(state).at("skipped_steps") == 1);

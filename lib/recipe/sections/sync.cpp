@@ -79,6 +79,9 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
   }
 }
 
-void complete(Sync& sync) { sync.steps = steps_of(sync); }
+void complete(Sync& sync) {
+  sync.steps = steps_of(sync);
+  if (sync.name != "diloco") sync.fragments = 1;
+}
 
 }  // namespace scaletrain::recipe

@@ -30,11 +30,12 @@ std::vector<Slot> slots() {
           {.name = "conv.weight", .begin = 1240, .elements = 216, .rows = 8},
           {.name = "small.weight", .begin = 1456, .elements = 6, .rows = 3}};
 }
-constexpr std::int64_t kElements = 1462, kMatrices = 1200 + 216 + 6, kVectors = 40;
+constexpr std::int64_t kBucketElements = 1462, kMatrixElements = 1200 + 216 + 6,
+                       kVectorElements = 40;
 
 at::Tensor gradient(int rank, int step) {
   auto generator = at::make_generator<at::CPUGeneratorImpl>(100 * step + rank);
-  return at::randn({kElements}, generator);
+  return at::randn({kBucketElements}, generator);
 }
 
 at::Tensor not_left_out() { return at::zeros({}); }
@@ -48,7 +49,7 @@ void exchange(BucketExchange& bucket, const at::Tensor& flat,
   bucket.end_step(found_inf);
 }
 
-std::string digest(const at::Tensor& tensor) {
+std::string digest_of(const at::Tensor& tensor) {
   const at::Tensor whole = tensor.contiguous();
   core::Sha256 hash;
   hash.update(std::as_bytes(
@@ -57,8 +58,8 @@ std::string digest(const at::Tensor& tensor) {
 }
 
 // A job of one bucket that is compressed as `name` says.
-struct Job {
-  Job(const core::WorkerEnv& env, const std::string& name, std::int64_t rank = 2)
+struct BucketJob {
+  BucketJob(const core::WorkerEnv& env, const std::string& name, std::int64_t rank = 2)
       : group(env, at::kCPU, 30s, core::Beat(), {}),
         wire(group.process_group()),
         bucket(parallel::make_bucket({.name = name, .rank = rank}, 7, wire, slots(), at::kCPU)) {
@@ -132,15 +133,15 @@ Numbers by_int8(const Numbers& block) {
 }
 
 // All ranks' means of `steps` steps, each rank's rounding errors going into its next step.
-class Reference {
+class RoundedReference {
  public:
-  Reference(int ranks, std::size_t block, Rounded rounded)
+  RoundedReference(int ranks, std::size_t block, Rounded rounded)
       : block_(block), rounded_(rounded), errors_(static_cast<std::size_t>(ranks)) {
-    for (Numbers& error : errors_) error.resize(kMatrices);
+    for (Numbers& error : errors_) error.resize(kMatrixElements);
   }
 
   Numbers step(int number) {
-    Numbers mean(kElements);
+    Numbers mean(kBucketElements);
     for (std::size_t rank = 0; rank < errors_.size(); ++rank) {
       Numbers flat = numbers(gradient(static_cast<int>(rank), number));
       Numbers sent = matrices_of(flat);
@@ -152,7 +153,7 @@ class Reference {
         const Numbers stands = rounded_(part);
         for (std::size_t i = first; i < last; ++i) {
           errors_[rank][i] = sent[i] - stands[i - first];
-          flat[i < 1200 ? i : i + kVectors] = stands[i - first];
+          flat[i < 1200 ? i : i + kVectorElements] = stands[i - first];
         }
       }
       for (std::size_t i = 0; i < mean.size(); ++i) {
@@ -170,8 +171,8 @@ class Reference {
 
 std::string compare_rounded(const core::WorkerEnv& env, const std::string& name, std::size_t block,
                             Rounded rounded) {
-  Job job(env, name);
-  Reference reference(env.world_size, block, rounded);
+  BucketJob job(env, name);
+  RoundedReference reference(env.world_size, block, rounded);
   for (int step = 0; step < 4; ++step) {
     const at::Tensor flat = gradient(env.rank, step);
     exchange(*job.bucket, flat);
@@ -198,7 +199,7 @@ TEST_CASE("bf16 and fp16 add what the ranks' shares are in that type") {
        {std::pair("bf16", at::kBFloat16), std::pair("fp16", at::kHalf)}) {
     CAPTURE(name);
     const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
-      Job job(env, name);
+      BucketJob job(env, name);
       const at::Tensor flat = gradient(env.rank, 0);
       exchange(*job.bucket, flat);
       const auto share = [&, half = type](int rank) { return gradient(rank, 0).to(half).div_(2); };
@@ -222,7 +223,7 @@ at::Tensor low_rank_mean(const std::vector<at::Tensor>& of_ranks, at::Tensor& q)
 TEST_CASE("powersgd sends two factors of each matrix that is worth it, and the rest later") {
   check_ranks(
       [](const core::WorkerEnv& env) -> std::string {
-        Job job(env, "powersgd");
+        BucketJob job(env, "powersgd");
         const auto state = job.bucket->state();
         if (state.size() != 4) return fmt::format("{} tensors", state.size());
         std::map<std::string, at::Tensor> q;
@@ -245,7 +246,8 @@ TEST_CASE("powersgd sends two factors of each matrix that is worth it, and the r
             at::Tensor expected = at::stack(of_ranks).mean(0);
             if (q.contains(slot.name)) {
               auto& own = errors.at(slot.name);
-              for (std::size_t i = 0; i < own.size(); ++i) own[i] += of_ranks[i].view_as(own[i]);
+              for (std::size_t i = 0; i < own.size(); ++i)
+                own[i] = own[i] + of_ranks[i].view_as(own[i]);
               expected = low_rank_mean(own, q.at(slot.name));
               for (at::Tensor& error : own) error = error - expected;
             }
@@ -264,7 +266,7 @@ TEST_CASE("powersgd sends two factors of each matrix that is worth it, and the r
 TEST_CASE("powersgd gives the mean of matrices of its rank as it is") {
   check_ranks(
       [](const core::WorkerEnv& env) -> std::string {
-        Job job(env, "powersgd");
+        BucketJob job(env, "powersgd");
         const at::Tensor flat = gradient(env.rank, 0);
         const at::Tensor left = gradient(0, 1).narrow(0, 0, 80).view({40, 2});
         at::Tensor mean = at::zeros({40, 30});
@@ -286,26 +288,26 @@ TEST_CASE("all ranks have the same bits, and have given the bytes that are said"
     std::int64_t bytes;
   };
   const std::vector<Case> cases{
-      {"bf16", 2 * kElements},
-      {"fp16", 2 * kElements},
+      {"bf16", 2 * kBucketElements},
+      {"fp16", 2 * kBucketElements},
       // Two numbers and 512 bits a block; the matrices have 1422 elements, three blocks.
-      {"onebit", 4 * kVectors + 3 * (2 * 4 + 512 / 8)},
+      {"onebit", 4 * kVectorElements + 3 * (2 * 4 + 512 / 8)},
       // A number and 256 bytes; six blocks.
-      {"int8", 4 * kVectors + 6 * (4 + 256)},
+      {"int8", 4 * kVectorElements + 6 * (4 + 256)},
       // Factors of rank 2 of 40 x 30 and of 8 x 27; 3 x 2 and the bias as they are.
-      {"powersgd", 4 * (kVectors + 6 + 2 * (40 + 30) + 2 * (8 + 27))},
+      {"powersgd", 4 * (kVectorElements + 6 + 2 * (40 + 30) + 2 * (8 + 27))},
   };
   for (const Case& one : cases) {
     CAPTURE(one.name);
     for (const int world_size : {2, 4}) {
       const auto results =
           run_ranks({.world_size = world_size}, [&](const core::WorkerEnv& env) -> std::string {
-            Job job(env, one.name);
+            BucketJob job(env, one.name);
             std::string all;
             for (int step = 0; step < 3; ++step) {
               const at::Tensor flat = gradient(env.rank, step);
               exchange(*job.bucket, flat);
-              all += digest(flat);
+              all += digest_of(flat);
             }
             return fmt::format("{} {}", job.wire.bytes(), all);
           });
@@ -319,7 +321,7 @@ TEST_CASE("all ranks have the same bits, and have given the bytes that are said"
 
 std::string digests(BucketExchange& bucket) {
   std::string all;
-  for (const auto& [name, tensor] : bucket.state()) all += name + " " + digest(tensor) + "\n";
+  for (const auto& [name, tensor] : bucket.state()) all += name + " " + digest_of(tensor) + "\n";
   return all;
 }
 
@@ -327,7 +329,7 @@ TEST_CASE("a step that is left out shows what is not finite and changes no state
   for (const std::string name : {"onebit", "int8", "powersgd"}) {
     CAPTURE(name);
     const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
-      Job job(env, name);
+      BucketJob job(env, name);
       exchange(*job.bucket, gradient(env.rank, 0));
       const std::string before = digests(*job.bucket);
       const at::Tensor flat = gradient(env.rank, 1);
@@ -353,7 +355,7 @@ TEST_CASE("with its state copied another bucket goes on to the same bits") {
   for (const std::string name : {"onebit", "int8", "powersgd"}) {
     CAPTURE(name);
     const auto results = run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) {
-      Job job(env, name);
+      BucketJob job(env, name);
       for (int step = 0; step < 3; ++step) exchange(*job.bucket, gradient(env.rank, step));
       const auto second =
           parallel::make_bucket({.name = name, .rank = 2}, 99, job.wire, slots(), at::kCPU);
@@ -370,7 +372,7 @@ TEST_CASE("with its state copied another bucket goes on to the same bits") {
 
 TEST_CASE("what powersgd begins with depends on the seed and the name alone") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
-    Job job(env, "powersgd");
+    BucketJob job(env, "powersgd");
     std::vector<Slot> moved = slots();
     std::swap(moved[0], moved[2]);
     const auto q = [&](std::uint64_t seed, const std::vector<Slot>& of) {

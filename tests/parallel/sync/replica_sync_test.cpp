@@ -18,9 +18,9 @@ using namespace std::chrono_literals;
 using parallel::ReplicaSync;
 using testing::run_ranks;
 
-constexpr std::int64_t kElements = 24 + 8 + 32 + 4;
+constexpr std::int64_t kReplicaElements = 24 + 8 + 32 + 4;
 
-std::vector<units::NamedParameter> parameters() {
+std::vector<units::NamedParameter> replica_parameters() {
   std::vector<units::NamedParameter> result;
   const std::vector<std::vector<std::int64_t>> shapes{{8, 3}, {8}, {4, 8}, {4}};
   auto generator = at::make_generator<at::CPUGeneratorImpl>(1);
@@ -44,9 +44,11 @@ void learn(const std::vector<units::NamedParameter>& all, int rank, int step) {
   }
 }
 
-struct Job {
-  Job(const core::WorkerEnv& env, const recipe::Sync& sync, std::int64_t total_steps = 1000)
-      : group(env, at::kCPU, 30s), all(parameters()), exchange(sync, all, group, total_steps) {
+struct ReplicaJob {
+  ReplicaJob(const core::WorkerEnv& env, const recipe::Sync& sync, std::int64_t total_steps = 1000)
+      : group(env, at::kCPU, 30s),
+        all(replica_parameters()),
+        exchange(sync, all, group, total_steps) {
     at::set_num_threads(1);
     exchange.start();
   }
@@ -58,10 +60,10 @@ struct Job {
 
 // Weights of all replicas, each trained by itself here, and what they exchange: PyTorch's SGD on
 // the outer weights, in doubles.
-class Reference {
+class SyncReference {
  public:
-  Reference(int ranks, const recipe::Sync& sync) : sync_(sync) {
-    for (const auto& parameter : parameters()) {
+  SyncReference(int ranks, const recipe::Sync& sync) : sync_(sync) {
+    for (const auto& parameter : replica_parameters()) {
       outer_.push_back(parameter.tensor.detach().to(at::kDouble).requires_grad_(true));
     }
     for (int rank = 0; rank < ranks; ++rank) {
@@ -117,12 +119,12 @@ class Reference {
 TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
   // The parameters of each fragment that is exchanged behind a step; of two fragments, p0 and p1
   // hold 32 of 68 elements, and the middle of p2 is behind the half.
-  struct Case {
+  struct SyncCase {
     recipe::Sync sync;
     std::map<int, std::vector<std::size_t>> exchanged;
   };
   const std::vector<std::size_t> all{0, 1, 2, 3}, first{0, 1}, second{2, 3};
-  const std::vector<Case> cases{
+  const std::vector<SyncCase> cases{
       {{.name = "periodic", .steps = 4}, {{4, all}, {8, all}, {10, all}}},
       {{.name = "periodic", .steps = 1},
        {{1, all},
@@ -143,15 +145,15 @@ TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
       {{.name = "diloco", .steps = 4, .fragments = 2},
        {{2, first}, {4, second}, {6, first}, {8, second}, {10, all}}},
   };
-  for (const Case& one : cases) {
+  for (const SyncCase& one : cases) {
     for (const int world_size : {1, 2, 4}) {
       CAPTURE(one.sync.name);
       CAPTURE(one.sync.steps);
       CAPTURE(world_size);
       const auto results =
           run_ranks({.world_size = world_size}, [&](const core::WorkerEnv& env) -> std::string {
-            Job job(env, one.sync, 10);  // at the end all is exchanged
-            Reference reference(env.world_size, one.sync);
+            ReplicaJob job(env, one.sync, 10);  // at the end all is exchanged
+            SyncReference reference(env.world_size, one.sync);
             for (int step = 0; step < 10; ++step) {
               learn(job.all, env.rank, step);
               reference.step(step);
@@ -177,7 +179,7 @@ TEST_CASE("replicas have the same bits after an exchange, for the bytes of the w
   for (const std::string name : {"periodic", "diloco"}) {
     CAPTURE(name);
     const auto results = run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) {
-      Job job(env, {.name = name, .steps = 50});
+      ReplicaJob job(env, {.name = name, .steps = 50});
       std::string said;
       for (int step = 0; step < 100; ++step) {
         learn(job.all, env.rank, step);
@@ -193,14 +195,14 @@ TEST_CASE("replicas have the same bits after an exchange, for the bytes of the w
     });
     // Of gradients it would be 100 times as many, every step, in place of 2.
     for (const auto& result : results) {
-      CHECK(result.text == fmt::format("0 bytes, {} bytes", 2 * 4 * kElements));
+      CHECK(result.text == fmt::format("0 bytes, {} bytes", 2 * 4 * kReplicaElements));
     }
   }
 }
 
 TEST_CASE("a stop exchanges once what differs") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
-    Job job(env, {.name = "diloco", .steps = 4, .fragments = 2});
+    ReplicaJob job(env, {.name = "diloco", .steps = 4, .fragments = 2});
     std::string said;
     for (int step = 0; step < 2; ++step) {
       learn(job.all, env.rank, step);
@@ -216,8 +218,8 @@ TEST_CASE("a stop exchanges once what differs") {
                               job.exchange.exchanged_bytes());
   });
   for (const auto& result : results) {
-    CHECK(result.text ==
-          fmt::format("true {}, false true {} {}", 4 * 32, 4 * kElements, 4 * kElements));
+    CHECK(result.text == fmt::format("true {}, false true {} {}", 4 * 32, 4 * kReplicaElements,
+                                     4 * kReplicaElements));
   }
 }
 
@@ -226,12 +228,12 @@ TEST_CASE("with its state copied another goes on to the same bits") {
     CAPTURE(fragments);
     const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
       const recipe::Sync sync{.name = "diloco", .steps = 4, .fragments = fragments};
-      Job job(env, sync);
+      ReplicaJob job(env, sync);
       for (int step = 0; step < 8; ++step) {
         learn(job.all, env.rank, step);
         job.exchange.after_step(step);
       }
-      const std::vector<units::NamedParameter> copies = parameters();
+      const std::vector<units::NamedParameter> copies = replica_parameters();
       for (std::size_t i = 0; i < copies.size(); ++i) {
         copies[i].tensor.detach().copy_(job.all[i].tensor.detach());
       }
