@@ -127,11 +127,8 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   }
   restore_means(run, resume, same_ranks);
   run.placement->start(same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
-  if (resume) {
-    restore_own_state(run, *resume);
-  } else if (run.sync) {
-    run.sync->start();
-  }
+  if (run.sync) run.sync->start();
+  if (resume) restore_own_state(run, *resume);
 
   choose_recomputed(run);
 

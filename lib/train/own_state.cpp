@@ -83,7 +83,6 @@ NamedTensors gather_own_state(Run& run) {
 
 void restore_own_state(Run& run, const std::filesystem::path& checkpoint) {
   const at::NoGradGuard no_grad;
-  if (run.sync) run.sync->resume();
   const NamedTensors own = own_state(run);
   if (own.empty()) return;
   dist::Group& group = *run.group;

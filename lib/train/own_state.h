@@ -1,5 +1,6 @@
 // What each rank has of its own beside its buffers (lib/train/buffers.h): what a compressed
-// exchange of gradients has not sent yet. A checkpoint keeps it for a job of the same mesh.
+// exchange of gradients has not sent yet; of replicas that train alone the optimizer's state, and
+// the weights where they always differ. A checkpoint keeps it for a job of the same mesh.
 #pragma once
 
 #include <filesystem>

@@ -32,7 +32,7 @@ class OwnRuns {
                 R"(batch={"global": 8, "per_device": 2})",
                 "optimizer={\"name\": \"adamw\", \"lr\": 0.01}",
                 R"(validate.every={"steps": 4})",
-                R"(checkpoint={"every": {"steps": 4}, "keep_last": 9})",
+                R"(checkpoint={"every": {"steps": 4}, "keep_last": 9, "keep_best": 0})",
                 R"(log.every={"steps": 1})",
                 "output=" + tiny_.path(output)};
     all.insert(all.end(), changes_.begin(), changes_.end());
@@ -127,17 +127,24 @@ TEST_CASE("on another mesh errors begin with zero, and replicas with one state, 
   const OwnRuns compressed({"compress=int8"});
   REQUIRE(compressed.run("two", 2) == kEndedWell);
   CHECK(compressed.run("four", 4, compressed.saved("two", 4))
-            .find("; what the compressed exchange of gradients kept for the next step is zero: the "
+            .find("what the compressed exchange of gradients kept for the next step is zero: the "
                   "checkpoint is of another mesh") != std::string::npos);
   CHECK(compressed.run("other", 2, compressed.saved("two", 4), {"compress=powersgd"})
-            .find("; what the compressed exchange of gradients kept for the next step is zero: ") !=
+            .find("what the compressed exchange of gradients kept for the next step is zero: ") !=
         std::string::npos);
   CHECK(compressed.run("none", 2, compressed.saved("two", 4), {"compress=null"}) == kEndedWell);
   const OwnRuns rare({R"(sync={"name": "diloco", "steps": 4})"});
   REQUIRE(rare.run("two", 2) == kEndedWell);
   CHECK(rare.run("four", 4, rare.saved("two", 4))
-            .find("; each replica goes on with the first one's state of the optimizer: the "
+            .find("each replica goes on with the first one's state of the optimizer: the "
                   "checkpoint is of another mesh") != std::string::npos);
+  CHECK(rare.run("every", 2, rare.saved("two", 4), {"sync=every_step"}).find("outer_momentum/") !=
+        std::string::npos);  // as of another optimizer
+  const OwnRuns plain({});
+  REQUIRE(plain.run("two", 2) == kEndedWell);
+  CHECK(plain.run("rare", 2, plain.saved("two", 4), {"sync=diloco"})
+            .find("the checkpoint's run had no outer weights: they begin with its model's") !=
+        std::string::npos);
   CHECK(rare.run("one", 1, rare.saved("two", 4)).starts_with(kEndedWell));
 }
 

@@ -64,6 +64,7 @@ ReplicaSync::ReplicaSync(const recipe::Sync& sync,
 }
 
 void ReplicaSync::start() {
+  if (has_resumed_) return;
   for (Part& part : parts_) {
     if (part.outer.defined()) part.outer.copy_(flat(part.parameters));
   }
@@ -86,6 +87,7 @@ bool ReplicaSync::differs() const {
 }
 
 void ReplicaSync::resume() {
+  has_resumed_ = true;
   for (Part& part : parts_) part.differs = always_differs();
 }
 

@@ -38,8 +38,10 @@ class ReplicaSync {
   ReplicaSync(const recipe::Sync& sync, const std::vector<units::NamedParameter>& parameters,
               dist::Group& group, std::int64_t total_steps);
 
-  // Once, before the first step, when all replicas have the weights that training begins with: the
-  // outer weights are these. Not where they come from a checkpoint, by state().
+  // Once, before start(), where state() was filled from a checkpoint.
+  void resume();
+  // Once, before the first step, when all replicas have the weights that training begins with:
+  // without resume() the outer weights are these.
   void start();
 
   // After step number `step` (from 0) of the training, which all ranks have taken or left out.
@@ -53,8 +55,6 @@ class ReplicaSync {
   bool differs() const;
   // Whether they differ after exchanges too, as those of several fragments do.
   bool always_differs() const { return sync_.fragments > 1; }
-  // Once, where the weights come from a checkpoint.
-  void resume();
   // Of weights, that this rank has given to exchanges so far.
   std::int64_t exchanged_bytes() const { return exchanged_bytes_; }
 
@@ -77,6 +77,7 @@ class ReplicaSync {
   dist::Group& group_;
   std::int64_t total_steps_;
   std::vector<Part> parts_;
+  bool has_resumed_ = false;
   std::int64_t exchanged_bytes_ = 0;
 };
 

@@ -93,7 +93,8 @@ void check_exchanges(const Recipe& recipe, const Node& tree, Problems& problems)
          .sam = recipe.sam,
          .ema = recipe.ema,
          .swa = recipe.swa,
-         .offload = recipe.offload},
+         .offload = recipe.offload,
+         .writers = recipe.checkpoint.writers},
         tree, problems);
 }
 

@@ -69,6 +69,12 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
     refuse("an optimizer that is offloaded has weights of its own, which are not exchanged",
            "leave offload.optimizer out, or use every_step");
   }
+  if (with.writers == "all") {
+    refuse(
+        "each replica's optimizer has its own state, and checkpoint.writers is for one that all "
+        "have",
+        "leave checkpoint.writers out, or use every_step");
+  }
   if (with.sam) {
     refuse("sam looks nearby for the gradients of all replicas, and each has its own",
            "leave sam out, or use every_step");

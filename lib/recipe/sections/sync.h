@@ -42,6 +42,7 @@ struct SyncedWith {
   const std::optional<Ema>& ema;
   const std::optional<Swa>& swa;
   const std::optional<Offload>& offload;
+  const std::string& writers;  // of checkpoints
 };
 void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems& problems);
 

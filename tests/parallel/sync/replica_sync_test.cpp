@@ -241,6 +241,7 @@ TEST_CASE("with its state copied another goes on to the same bits") {
       const auto saved = job.exchange.state();
       for (const auto& [name, tensor] : second.state()) tensor.copy_(saved.at(name));
       second.resume();
+      second.start();
       for (int step = 8; step < 16; ++step) {
         learn(job.all, env.rank, step);
         learn(copies, env.rank, step);

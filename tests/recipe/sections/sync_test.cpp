@@ -47,6 +47,9 @@ TEST_CASE("replicas that train alone exclude what has one state for all of them"
         at + "schedule_free_adamw keeps weights in its state, which are not exchanged");
   CHECK(found("offload.optimizer=true") ==
         at + "an optimizer that is offloaded has weights of its own, which are not exchanged");
+  CHECK(found("checkpoint.writers=all") ==
+        at + "each replica's optimizer has its own state, and checkpoint.writers is for one that "
+             "all have");
   CHECK(error_of(minimal_recipe(), {R"(sync={"name": "diloco", "steps": 3, "fragments": 4})"}) ==
         at +
             "4 fragments are exchanged at steps of their own, and there are 3 from one exchange to "
