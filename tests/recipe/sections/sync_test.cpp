@@ -24,9 +24,14 @@ TEST_CASE("sync is a name; the steps follow from it") {
   CHECK(keyed.fragments == 4);
   CHECK(keyed.outer.lr == 0.5);
   CHECK(keyed.outer.momentum == 0.8);
+  for (const std::string name : {"every_step", "periodic", "diloco"}) {
+    const Recipe one = parse_recipe(minimal_recipe(), "r.json", {"sync=" + name});
+    const Recipe again = parse_recipe(to_json(one), "r.json");
+    CHECK(differing_keys(one, again).empty());
+  }
   CHECK(error_of(minimal_recipe(), {"sync=async"}) ==
-        "--set sync: \"async\" is not one of these\n"
-        "  use one of: every_step, periodic, diloco");
+        "--set sync: /sync/name: \"async\" is not a choice here\n"
+        "  use one of: \"every_step\", \"periodic\", \"diloco\"");
 }
 
 TEST_CASE("replicas that train alone exclude what has one state for all of them") {
@@ -35,7 +40,7 @@ TEST_CASE("replicas that train alone exclude what has one state for all of them"
     const std::string text = error_of(minimal_recipe(), {rare, change});
     return text.substr(0, text.find('\n'));
   };
-  const std::string at = "--set sync: /sync: ";
+  const std::string at = "--set sync: ";
   CHECK(found("sam={}") ==
         at + "sam looks nearby for the gradients of all replicas, and each has its own");
   CHECK(found("ema={}") == at + "ema would be the mean of one replica's weights");
