@@ -1,7 +1,7 @@
 // Data parallelism: every rank holds all of the model. c10d::Reducer, the engine of PyTorch's
 // DistributedDataParallel, sums the gradients of the ranks that train on different samples, those
-// of the mesh's data group, while backward still runs. Where the recipe compresses them, each bucket
-// goes through lib/parallel/compress/ instead.
+// of the mesh's data group, while backward still runs. Where the recipe compresses them, each
+// bucket goes through lib/parallel/compress/ instead.
 //
 // The buckets hold the parameters in reverse order, about the order in which backward is done with
 // them, cut at kFirstBucketBytes and then kBucketBytes (lib/parallel/layout.h). They are never
