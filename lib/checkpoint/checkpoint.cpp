@@ -197,4 +197,11 @@ void load_buffers(const fs::path& checkpoint, std::map<std::string, at::Tensor>&
   if (format::has_tensors(path)) TensorSource(path, tensors).copy_to(tensors);
 }
 
+bool load_ranks(const fs::path& checkpoint, const Tensors& tensors) {
+  const fs::path path = checkpoint / kRanks;
+  if (!format::has_tensors(path)) return false;
+  TensorSource(path, tensors).copy_to(tensors);
+  return true;
+}
+
 }  // namespace scaletrain::checkpoint

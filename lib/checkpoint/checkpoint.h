@@ -67,4 +67,8 @@ void load_model(
 void load_buffers(const std::filesystem::path& checkpoint,
                   std::map<std::string, at::Tensor>& tensors, std::string_view weights = "model");
 
+// Copies what else each rank had of its own into `tensors`, [ranks, ...], with the same checks;
+// false where the checkpoint has nothing of that.
+bool load_ranks(const std::filesystem::path& checkpoint, const Tensors& tensors);
+
 }  // namespace scaletrain::checkpoint

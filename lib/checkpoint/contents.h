@@ -38,8 +38,10 @@ struct MeanContents {
 };
 
 struct Contents {
-  std::map<std::string, at::Tensor> model;         // parameters and buffers by name
-  std::map<std::string, at::Tensor> buffers;       // each rank's own, [ranks, ...]; {}: not saved
+  std::map<std::string, at::Tensor> model;    // parameters and buffers by name
+  std::map<std::string, at::Tensor> buffers;  // each rank's own, [ranks, ...]; {}: not saved
+  // What else each rank has of its own, [ranks, ...]; {}: nothing.
+  std::map<std::string, at::Tensor> ranks = {};
   std::map<std::string, MeanContents> means = {};  // by name: "ema", "ema:0.999", "swa"
   std::map<std::string, at::Tensor> optimizer;     // optim::Optimizer::state()
   TrainState state;

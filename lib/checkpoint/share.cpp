@@ -96,6 +96,7 @@ Contents share_of(const Contents& contents, int writer, int writers) {
   list(optimizer, contents.optimizer, share.optimizer, all);
   if (is_first) {
     share.buffers = contents.buffers;
+    share.ranks = contents.ranks;
     share.classes = contents.classes;
     share.recipe = contents.recipe;
   }

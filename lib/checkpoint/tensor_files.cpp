@@ -53,6 +53,7 @@ TensorFiles::TensorFiles(const Contents& contents, KeptFiles* kept)
   add(format::kModelFile, contents.model, format::NotFinite::kNanOrInfinite);
   add(format::kOptimizerFile, contents.optimizer, format::NotFinite::kNan);
   add(kBuffers, contents.buffers);
+  add(kRanks, contents.ranks);
   for (const auto& [name, mean] : contents.means) {
     const std::string file = format::mean_file(name);
     add(file, mean.tensors, format::NotFinite::kNanOrInfinite);

@@ -17,6 +17,8 @@ namespace scaletrain::checkpoint {
 // Each rank's own buffers, of the model and of a mean's file: "buffers.safetensors",
 // "ema_buffers.safetensors".
 inline constexpr const char* kBuffers = "buffers.safetensors";
+// Of Contents::ranks.
+inline constexpr const char* kRanks = "ranks.safetensors";
 std::string buffers_beside(const std::filesystem::path& mean);
 
 class TensorFiles {

@@ -96,6 +96,7 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
   const std::int64_t count = batches.count();
   at::Tensor total =
       at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
+  parts_.placement.begin_step(step);
   parts_.placement.zero_grad();
   for (std::int64_t micro_step = 0; micro_step < count; ++micro_step) {
     const bool last = micro_step + 1 == count;
@@ -168,7 +169,8 @@ units::Flow Engine::run_unit(std::size_t unit, const Draws& draws,
       input);
 }
 
-at::Tensor Engine::end_step() {
+at::Tensor Engine::end_step(const at::Tensor& found_inf) {
+  parts_.placement.end_step(found_inf);
   const at::NoGradGuard no_grad;
   return parts_.model.end_step(training_context({}, parts_.mesh.data()).sum_over_ranks);
 }

@@ -70,6 +70,8 @@ class Engine {
   void run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
            const std::function<void(const at::Tensor&)>& before_last_backward, bool again = false);
 
+  std::int64_t exchanged_bytes() const { return parts_.placement.exchanged_bytes(); }
+
   // What this rank updates (lib/parallel/placement.h).
   const std::vector<units::NamedParameter>& owned() const { return parts_.placement.owned(); }
   // The gradients of that which have one.
@@ -86,8 +88,9 @@ class Engine {
   // last one do until then where that is a budget.
   void set_recomputed(std::vector<bool> recomputed) { recomputed_ = std::move(recomputed); }
   const std::vector<units::Unit>& units() const { return units_; }
-  // Called once behind each step's update: nn::Model::end_step().
-  at::Tensor end_step();
+  // Called once behind each step's update, which was left out where `found_inf` is not 0:
+  // parallel::Placement's and nn::Model::end_step(), whose numbers it returns.
+  at::Tensor end_step(const at::Tensor& found_inf);
   const nn::Model& model() const { return parts_.model; }
   // Of activations, that went to the host's memory so far.
   std::int64_t offloaded_bytes() const { return offload_ ? offload_->moved_bytes() : 0; }

@@ -32,7 +32,10 @@ struct TrainRecord {
   std::optional<double> loss_scale = {};                   // of the step, where losses are scaled
   std::vector<std::pair<std::string, double>> model = {};  // what the model counted in the step
   double samples_per_s = 0;                                // all ranks, since the line before
-  double data_time = 0;                                    // slowest rank's seconds a step
+  // Of gradients and weights, that a rank gave to exchanges since the line before; nullopt: none
+  // is.
+  std::optional<std::int64_t> exchanged_bytes = {};
+  double data_time = 0;  // slowest rank's seconds a step
   double compute_time = 0;
   double read_time = 0;  // slowest rank's thread seconds a sample
   double decode_time = 0, augment_time = 0;

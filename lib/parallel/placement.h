@@ -5,13 +5,17 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/dist/mesh.h"
 #include "lib/parallel/layout.h"
 #include "lib/parallel/unit_hooks.h"
+#include "lib/recipe/sections/compress.h"
 #include "lib/units/named_parameter.h"
 
 namespace scaletrain::parallel {
@@ -39,6 +43,8 @@ class Placement {
   // What must be called around units; null: nothing.
   virtual UnitHooks* hooks() { return nullptr; }
 
+  // Before a step, number `step` of the training (from 0).
+  virtual void begin_step(std::int64_t /*step*/) {}
   // Before a step's first micro-step: takes the gradients away.
   virtual void zero_grad() = 0;
   // Before each micro-step's forward. `synchronize`: it is the last of its step, and gradients are
@@ -46,6 +52,16 @@ class Placement {
   virtual void begin_micro_step(bool synchronize) = 0;
   // Between forward and backward, with what backward starts from.
   virtual void prepare_backward(const at::Tensor& loss) = 0;
+
+  // After a step: `found_inf`, a 0-dim tensor on the device, is not 0 where it was left out. Only
+  // queues work.
+  virtual void end_step(const at::Tensor& /*found_inf*/) {}
+
+  // Bytes of gradients that this rank has given to exchanges so far.
+  virtual std::int64_t exchanged_bytes() const { return 0; }
+  // What this rank alone has, by name: the placement's own tensors, so that copying into them
+  // restores it. Complete after start().
+  virtual std::map<std::string, at::Tensor> own_state() { return {}; }
 
   // How gradients travel together, which a checkpoint keeps; empty where nothing does.
   virtual BucketLayout layout() const = 0;
@@ -62,8 +78,16 @@ struct Sharding {
   std::vector<units::NamedParameter> frozen = {};    // parameters that are not trained
 };
 
+// What gradients go through between replicas that each have all of the model.
+struct GradientExchange {
+  std::optional<recipe::Compress> compress = {};
+  std::uint64_t seed = 0;  // of what it draws
+  bool every_step = true;  // false: none is exchanged (lib/parallel/sync/replica_sync.h)
+};
+
 // `parameters`: the model's that are trained, whole, the same on all ranks. The mesh outlives it.
 std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> parameters,
-                                          const dist::Mesh& mesh, const Sharding& sharding = {});
+                                          const dist::Mesh& mesh, const Sharding& sharding = {},
+                                          const GradientExchange& exchange = {});
 
 }  // namespace scaletrain::parallel

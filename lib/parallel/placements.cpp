@@ -12,11 +12,12 @@ const std::vector<units::NamedParameter>& Placement::parts() const {
 }
 
 std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> parameters,
-                                          const dist::Mesh& mesh, const Sharding& sharding) {
+                                          const dist::Mesh& mesh, const Sharding& sharding,
+                                          const GradientExchange& exchange) {
   if (mesh.size(core::Axis::kShard) > 1) {
     return std::make_unique<Sharded>(std::move(parameters), mesh, sharding);
   }
-  return std::make_unique<DataParallel>(std::move(parameters), mesh);
+  return std::make_unique<DataParallel>(std::move(parameters), mesh, exchange);
 }
 
 }  // namespace scaletrain::parallel

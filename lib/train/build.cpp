@@ -15,6 +15,7 @@
 #include "lib/train/initial_weights.h"
 #include "lib/train/mean_plan.h"
 #include "lib/train/number_types.h"
+#include "lib/train/own_state.h"
 #include "lib/train/plateau.h"
 #include "lib/train/ranking.h"
 #include "lib/train/recompute_choice.h"
@@ -65,7 +66,10 @@ parallel::Sharding sharding_of(const recipe::Parallel& recipe, nn::Model& model)
 
 void place(Run& run) {
   run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh,
-                                           sharding_of(run.recipe.parallel, *run.learner.model));
+                                           sharding_of(run.recipe.parallel, *run.learner.model),
+                                           {.compress = run.recipe.compress,
+                                            .seed = run.recipe.seed,
+                                            .every_step = !run.recipe.sync.is_rare()});
   run.engine = std::make_unique<engine::Engine>(
       engine::EngineParts{.model = *run.learner.model,
                           .task = *run.task,
@@ -141,6 +145,10 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
 
   place(run);
   run.learner.optimizer = make_optimizer(run.recipe, run.engine->owned());
+  if (run.recipe.sync.is_rare()) {
+    run.sync = std::make_unique<parallel::ReplicaSync>(run.recipe.sync, run.engine->owned(),
+                                                       run.mesh->data(), run.length.total_steps);
+  }
   const bool same_ranks = run.state.world_size == run.group->world_size();
   fill(run, resume, same_ranks);
   if (resume && same_ranks) restore_ranks(*run.mesh, run.learner.buffers(), *resume);
@@ -149,6 +157,8 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
     run.means.push_back(std::make_unique<optim::Mean>(std::move(plan), held_tensors(run)));
   }
   restore_means(run, resume, same_ranks);
+  if (run.sync) run.sync->start();
+  if (resume) restore_own_state(run, *resume);
 
   choose_recomputed(run);
 
@@ -180,7 +190,8 @@ StepParts step_parts(Run& run) {
           .batch = run.batch,
           .clip = run.recipe.clip,
           .sam = run.recipe.sam,
-          .means = std::move(means)};
+          .means = std::move(means),
+          .sync = run.sync.get()};
 }
 
 }  // namespace scaletrain::train

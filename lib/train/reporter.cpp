@@ -94,6 +94,7 @@ void Reporter::step(const StepResult& result, double seconds, bool first, bool d
   own_s_ += seconds;
   window_data_s_ += result.facts.data_s;
   window_stages_ += result.facts.stages;
+  window_exchanged_ += result.facts.exchanged_bytes;
   if (first || due) {
     const auto steps = static_cast<double>(window_steps_);
     const double samples = static_cast<double>(run_.batch.micro_steps(window_samples_)) *
@@ -109,7 +110,7 @@ void Reporter::step(const StepResult& result, double seconds, bool first, bool d
     run_.group->all_reduce_max(worst, "slowest rank").wait();
     lines_.push(worst, record(result));
     if (auto line = lines_.next()) write(std::move(*line));
-    window_steps_ = window_samples_ = 0;
+    window_steps_ = window_samples_ = window_exchanged_ = 0;
     window_s_ = window_data_s_ = 0;
     window_stages_ = {};
   }
@@ -159,6 +160,8 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
       .loss_scale = result.loss_scale,
       .model = named(run_, result.statistics),
       .samples_per_s = static_cast<double>(window_samples_) / window_s_,
+      .exchanged_bytes =
+          run_.mesh->data().world_size() > 1 ? std::optional(window_exchanged_) : std::nullopt,
       .order_digest = state.order_digest,
       .skipped_samples = state.skipped_samples};
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +14,9 @@
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/checkpoint_weights.h"
+#include "lib/format/stored_tensors.h"
 #include "lib/train/held.h"
 #include "lib/train/number_types.h"
 #include "lib/train/ranking.h"
@@ -81,6 +84,25 @@ void look_into_folder(Run& run, const std::filesystem::path& checkpoint) {
       rank_0_finds(run, std::filesystem::equivalent(checkpoint.parent_path(), folder, ignored),
                    "the checkpoint's folder");
   keep_best_of(run, folder, run.recipe.checkpoint.keep_best);
+}
+
+// Whether `checkpoint` has what the replicas' exchanges go on from; a run that exchanged gradients
+// left none.
+bool has_outer_state(const Run& run, const std::filesystem::path& checkpoint) {
+  if (!run.sync) return false;
+  const NamedTensors outer = run.sync->state();
+  if (outer.empty()) return true;  // it needs none
+  bool found = false;
+  if (run.group->rank() == 0) {
+    const format::StoredTensors stored(checkpoint / format::kOptimizerFile);
+    found = std::ranges::any_of(stored.tensors(), [&](const format::TensorInfo& info) {
+      return info.name == outer.begin()->first;
+    });
+    if (!found) {
+      core::warn("the checkpoint's run had no outer weights: they begin with its model's");
+    }
+  }
+  return rank_0_finds(run, found, "the outer weights");
 }
 
 // The name by which rank 0 finds the mean in `checkpoint`; "": it is not there. The first of
@@ -159,6 +181,8 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
   checkpoint::Contents contents;
   contents.model = held_tensors(run);
   contents.optimizer = run.learner.optimizer->state();
+  const bool has_outer = has_outer_state(run, checkpoint);
+  if (has_outer) contents.optimizer.merge(run.sync->state());
   contents.cut = cut_of(run);
   const auto progress = [&run] { run.beat.enter(core::Phase::kStarting); };
   if (contents.cut) {
@@ -169,6 +193,7 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
     replicate(*run.group, values(contents.optimizer), "optimizer state");
   }
   run.learner.optimizer->resume_at(run.state.step);
+  if (has_outer) run.sync->resume();
   restore_scaler(run.state.scaler, *run.learner.precision);
   look_into_folder(run, checkpoint);
 }

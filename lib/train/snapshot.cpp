@@ -11,6 +11,7 @@
 #include "lib/train/held.h"
 #include "lib/train/mean_plan.h"
 #include "lib/train/number_types.h"
+#include "lib/train/own_state.h"
 #include "lib/train/replicate.h"
 
 namespace scaletrain::train {
@@ -38,6 +39,7 @@ checkpoint::Contents snapshot(Run& run) {
   contents.cut = cut_of(run);
   for (auto& [name, tensor] : evaluated_tensors(run)) contents.model[name] = tensor;
   contents.buffers = gather_ranks(run.mesh->data(), buffers);
+  contents.ranks = gather_own_state(run);
   for (const auto& mean : run.means) {
     if (!has_begun(mean->plan(), run.state)) continue;
     const NamedTensors own = run.buffers_of(*mean);
@@ -49,6 +51,7 @@ checkpoint::Contents snapshot(Run& run) {
     saved.buffers = gather_ranks(run.mesh->data(), own);
   }
   contents.optimizer = run.learner.optimizer->state();
+  if (run.sync) contents.optimizer.merge(run.sync->state());
   contents.state = run.state;
   contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};
   contents.state.scaler = scaler_state(*run.learner.precision);
