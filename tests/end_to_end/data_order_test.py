@@ -153,6 +153,44 @@ class DataOrderTest(support.RunTestCase):
         killed = self.digests("killed", 2, data, flags=["--resume", "auto"], **common)
         self.assertEqual(killed, alone)
 
+    def streamed_sources(self, **more):
+        """Three sources: one limited, one balanced, with shards of unequal size."""
+        one = write_shards(self.folder / "one", "train", [90, 10, 55, 1, 120, 24])
+        two = write_shards(self.folder / "two", "train", [40, 40, 40, 40])
+        three = write_shards(self.folder / "three", "val", [30, 20])
+        return {"train": {"sources": [{"shards": one, "weight": 2}, {"shards": two, "limit": 70},
+                                      {"shards": three, "balanced": True}]},
+                "order": "streamed", "lanes": 8, **more}
+
+    def test_streamed_sources_limits_and_classes_at_1_2_and_4_ranks(self):
+        runs = [self.digests(f"run-{ranks}-{threads}", ranks, self.streamed_sources(threads=threads))
+                for ranks, threads in ((1, 1), (2, 2), (4, 1), (1, 8))]
+        for run in runs[1:]:
+            self.assertEqual(run, runs[0])
+        self.assertEqual(len(set(runs[0])), 20)
+
+    def test_streamed_sources_go_on_after_a_kill_in_mid_epoch(self):
+        data = self.streamed_sources(samples_per_epoch=300, shuffle_shards=2)
+        common = {"checkpoint": {"every": {"steps": 4}, "async": False}, "steps": 30}
+        alone = self.digests("alone", 2, data, **common)
+        for index in self.folder.glob("*/*.idx"):
+            index.unlink()
+        self.launch("killed", 2, data, expect=137, env={"SCALETRAIN_FAULT": "kill@14,1"}, **common)
+        saved = self.folder / "killed/checkpoints/step-00000012/state.json"
+        state = json.loads(saved.read_text())
+        # Of every shard as it is stored, whatever the limits.
+        stored = [90, 10, 55, 1, 120, 24, 40, 40, 40, 40, 30, 20]
+        self.assertEqual(len(state["shard_sizes"]), len(stored))
+        for size, whole in zip(state["shard_sizes"], stored):
+            self.assertIn(size, (-1, whole))
+        self.assertEqual(state["shard_sizes"][6:10].count(40), 2)  # a limit of 70 is two of them
+        self.assertEqual(state["shard_sizes"][10:], [30, 20])
+        killed = self.digests("killed", 2, data, flags=["--resume", "auto"], **common)
+        self.assertEqual(killed, alone)
+        self.assertEqual(support.inspect(self.folder / "killed")["model_digest"],
+                         support.inspect(self.folder / "alone")["model_digest"])
+        self.assertNotIn("not bit for bit", self.result.stderr)
+
     def test_streamed_needs_lanes_for_the_ranks_and_samples_for_a_batch(self):
         self.launch("lanes", 3, self.streamed(), expect=2,
                     batch={"global": 24, "per_device": 8})

@@ -1,5 +1,7 @@
 #include "lib/data/loader/make_order.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 #include <vector>
 
@@ -45,18 +47,35 @@ std::shared_ptr<const Order> order_of_part(const Dataset& dataset, const Dataset
       });
 }
 
-std::shared_ptr<const Order> streamed_order(std::shared_ptr<const Dataset> dataset,
+std::shared_ptr<const Order> streamed_order(const std::shared_ptr<const Dataset>& dataset,
                                             const OrderOptions& options) {
+  const std::vector<DatasetPart> parts = dataset->parts();
+  std::vector<StreamedSource> sources;
+  std::int64_t first_shard = 0;
+  for (const DatasetPart& part : parts) {
+    StreamedSource source{
+        .lane = {.seed = seed_of_source(options.seed, sources.size()),
+                 .shards = part.shards,
+                 .shuffle_shards = options.shuffle_shards},
+        .size_of = [dataset, first_shard](
+                       std::int64_t shard) { return dataset->shard_size(first_shard + shard); },
+        .weight = part.weight};
+    if (parts.size() > 1) source.lane.place = fmt::format("/data/train/sources/{}", sources.size());
+    if (part.balanced) {
+      source.own = order_of_part(*dataset, part, first_shard, source.lane.seed, 0);
+    }
+    sources.push_back(std::move(source));
+    first_shard += part.shards;
+  }
   const std::int64_t samples =
       options.samples_per_epoch == 0 ? dataset->size() : options.samples_per_epoch;
-  StreamedOptions streamed{.seed = options.seed,
-                           .shards = dataset->shard_count(),
-                           .lanes = options.lanes,
-                           .shuffle_shards = options.shuffle_shards,
-                           .block = options.block};
-  streamed.blocks = samples / options.global_batch * (options.global_batch / options.block);
+  const std::int64_t blocks_of_batch = options.global_batch / options.block;
   return std::make_shared<StreamedOrder>(
-      streamed, [set = std::move(dataset)](std::int64_t shard) { return set->shard_size(shard); });
+      StreamedOptions{.seed = options.seed,
+                      .lanes = options.lanes,
+                      .block = options.block,
+                      .blocks = samples / options.global_batch * blocks_of_batch},
+      std::move(sources));
 }
 
 std::shared_ptr<const Order> indexed_order(const Dataset& dataset, const OrderOptions& options) {
@@ -77,9 +96,9 @@ std::shared_ptr<const Order> indexed_order(const Dataset& dataset, const OrderOp
 
 }  // namespace
 
-std::shared_ptr<const Order> make_order(std::shared_ptr<const Dataset> set,
+std::shared_ptr<const Order> make_order(const std::shared_ptr<const Dataset>& set,
                                         const OrderOptions& options) {
-  if (options.streamed) return streamed_order(std::move(set), options);
+  if (options.streamed) return streamed_order(set, options);
   std::shared_ptr<const Order> once = indexed_order(*set, options);
   if (options.repeats == 1) return once;
   return std::make_shared<RepeatedOrder>(std::move(once), options.repeats, options.global_batch,

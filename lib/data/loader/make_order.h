@@ -22,9 +22,9 @@ struct OrderOptions {
   std::shared_ptr<const core::StepPlan> growing = nullptr;  // where these are not all alike
 };
 
-// Indexed or balanced, as the set's parts ask for, and mixed where there are several; or streamed.
-// The order keeps a streamed set for the shards' sizes.
-std::shared_ptr<const Order> make_order(std::shared_ptr<const Dataset> dataset,
+// Indexed or streamed, or balanced, as each of the set's parts asks for; mixed where there are
+// several. A streamed order keeps the set for the shards' sizes.
+std::shared_ptr<const Order> make_order(const std::shared_ptr<const Dataset>& dataset,
                                         const OrderOptions& options);
 
 }  // namespace scaletrain::data

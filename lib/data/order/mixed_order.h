@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/data/order/order.h"
+#include "lib/data/order/source_turns.h"
 
 namespace scaletrain::data {
 
@@ -31,7 +32,7 @@ class MixedOrder : public Order {
  private:
   std::uint64_t seed_;
   std::vector<Source> sources_;
-  std::vector<std::uint64_t> shares_;  // of a source among those from it on, in units of 2^-32
+  SourceTurns turns_;
   std::int64_t size_;
 };
 

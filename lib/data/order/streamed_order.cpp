@@ -1,198 +1,135 @@
 #include "lib/data/order/streamed_order.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
-#include <mutex>
-#include <optional>
 #include <utility>
 
-#include "lib/core/error.h"
 #include "lib/data/order/permutation.h"
 
 namespace scaletrain::data {
+namespace {
 
-class StreamedOrder::Lane {
+constexpr std::int64_t kLaneMixBlock = 256;  // turns of a lane
+
+std::vector<double> weights_of(const std::vector<StreamedSource>& sources) {
+  std::vector<double> weights;
+  for (const StreamedSource& source : sources) weights.push_back(source.weight);
+  return weights;
+}
+
+// The first of each, the second of each, ...
+std::vector<std::int64_t> alternate(const std::vector<std::vector<std::int64_t>>& lists) {
+  std::vector<std::int64_t> result;
+  for (std::size_t i = 0, before = 1; result.size() != before; ++i) {
+    before = result.size();
+    for (const std::vector<std::int64_t>& list : lists) {
+      if (i < list.size()) result.push_back(list[i]);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+class StreamedOrder::Source {
  public:
-  Lane(const StreamedOptions& options, std::int64_t lane, SizeOf size_of)
-      : options_(options), lane_(lane), size_of_(std::move(size_of)) {
-    if (options.shards >= options.lanes) {
-      for (std::int64_t s = lane; s < options.shards; s += options.lanes) shards_.push_back(s);
-    } else {
-      const std::int64_t shard = lane % options.shards;
-      shards_.push_back(shard);
-      part_ = lane / options.shards;
-      parts_ = (options.lanes - shard - 1) / options.shards + 1;
+  Source(StreamedSource given, std::int64_t lanes, std::int64_t first_shard)
+      : lane_count_(lanes), first_shard_(first_shard), own_(std::move(given.own)) {
+    given.lane.lanes = lanes;
+    for (std::int64_t lane = 0; lane < lanes && !own_; ++lane) {
+      lanes_.push_back(std::make_unique<StreamedLane>(given.lane, lane, given.size_of));
     }
   }
 
-  SamplePlace at(std::int64_t number) {
-    const std::lock_guard lock(mutex_);
-    const Found found = find(number);
-    const Permutation order(permutation_key(options_.seed, core::DrawPurpose::kSampleOrder,
-                                            found.pass->number, (lane_ << 32) + found.group),
-                            found.end - found.begin);
-    return place(*found.pass, found.begin + order(found.offset - found.begin));
+  bool has_own_order() const { return own_ != nullptr; }
+
+  // Sample `number` that a lane takes of the source.
+  SamplePlace at(std::int64_t lane, std::int64_t number) const {
+    if (!own_) return in_all(lanes_[static_cast<std::size_t>(lane)]->at(number));
+    const std::int64_t running = number * lane_count_ + lane;
+    return in_all(own_->at(running / own_->size(), running % own_->size()));
   }
 
-  SamplePlace replacement(std::int64_t number, core::Philox& draws) {
-    const std::lock_guard lock(mutex_);
-    const Found found = find(number);
-    const auto drawn = draws.below(static_cast<std::uint64_t>(found.end - found.begin));
-    return place(*found.pass, found.begin + static_cast<std::int64_t>(drawn));
+  SamplePlace replacement(std::int64_t lane, std::int64_t number, core::Philox& draws) const {
+    if (!own_) return in_all(lanes_[static_cast<std::size_t>(lane)]->replacement(number, draws));
+    const std::int64_t running = number * lane_count_ + lane;
+    return in_all(own_->replacement(running / own_->size(), running % own_->size(), draws));
   }
 
-  std::vector<std::int64_t> upcoming(std::int64_t number) {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return {};
-    const Pass& first = pass(0);
-    const bool known = first.whole() && first.end() > 0;
-    if (!known && number > first.end()) return {};
-    const Pass& current = known ? *find(number).pass : first;
-    const std::int64_t offset = known ? number % first.end() : number;
-    const auto size = static_cast<std::size_t>(group_size());
-    const auto shard = static_cast<std::size_t>(
-        std::upper_bound(current.ends.begin(), current.ends.end(), offset) - current.ends.begin());
-    std::vector<std::int64_t> result;
-    const std::size_t begin = shard / size * size;
-    const auto add = [&](const std::vector<std::int64_t>& shards, std::size_t from) {
-      for (std::size_t i = from; i < shards.size() && result.size() < 2 * size; ++i) {
-        result.push_back(shards[i]);
-      }
-    };
-    add(current.shards, begin);
-    add(make_pass(current.number + 1).shards, 0);
-    return result;
+  std::vector<std::int64_t> upcoming(std::int64_t lane, std::int64_t number) const {
+    std::vector<std::int64_t> shards = lanes_[static_cast<std::size_t>(lane)]->upcoming(number);
+    for (std::int64_t& shard : shards) shard += first_shard_;
+    return shards;
   }
 
  private:
-  // The lane's shards in the order of one pass, and where each ends; sizes are asked for a group at
-  // a time.
-  struct Pass {
-    std::int64_t number = 0;
-    std::vector<std::int64_t> shards;
-    std::vector<std::int64_t> ends;  // of the shards whose size is known
-
-    std::int64_t end() const { return ends.empty() ? 0 : ends.back(); }
-    bool whole() const { return ends.size() == shards.size(); }
-  };
-
-  struct Found {
-    const Pass* pass = nullptr;
-    std::int64_t offset = 0, group = 0, begin = 0, end = 0;  // the group's first and last + 1
-  };
-
-  Found find(std::int64_t number) {
-    Pass& first = pass(0);
-    while (!first.whole() && first.end() <= number) learn_group(first);
-    if (number < first.end()) return in_pass(first, number);
-    const std::int64_t total = first.end();
-    if (total == 0) {
-      throw core::DataError("/data/lanes",
-                            fmt::format("lane {} of {} has no sample: {} shards", lane_,
-                                        options_.lanes, options_.shards),
-                            "use fewer lanes");
-    }
-    Pass& later = pass(number / total);
-    while (!later.whole()) learn_group(later);
-    return in_pass(later, number % total);
+  SamplePlace in_all(SamplePlace place) const {
+    place.shard += first_shard_;
+    return place;
   }
 
-  Found in_pass(const Pass& pass, std::int64_t offset) const {
-    const auto shard =
-        std::upper_bound(pass.ends.begin(), pass.ends.end(), offset) - pass.ends.begin();
-    const std::int64_t size = group_size(), group = shard / size;
-    const auto last = std::min(static_cast<std::size_t>((group + 1) * size), pass.ends.size());
-    const auto before = static_cast<std::size_t>(group * size);
-    return {&pass, offset, group, before == 0 ? 0 : pass.ends[before - 1], pass.ends[last - 1]};
-  }
-
-  SamplePlace place(const Pass& pass, std::int64_t offset) const {
-    const auto i = static_cast<std::size_t>(
-        std::upper_bound(pass.ends.begin(), pass.ends.end(), offset) - pass.ends.begin());
-    const std::int64_t sample = offset - (i == 0 ? 0 : pass.ends[i - 1]);
-    return {pass.shards[i], sample * parts_ + part_};
-  }
-
-  std::int64_t group_size() const { return std::max<std::int64_t>(options_.shuffle_shards, 1); }
-
-  void learn_group(Pass& pass) const {
-    const std::size_t known = pass.ends.size();
-    const auto last = std::min(known + static_cast<std::size_t>(group_size()), pass.shards.size());
-    std::vector<std::int64_t> ends = pass.ends;  // an error leaves the pass as it was
-    for (std::size_t i = known; i < last; ++i) {
-      const std::int64_t samples = size_of_(pass.shards[i]);
-      const std::int64_t own = std::max<std::int64_t>(samples - part_ + parts_ - 1, 0) / parts_;
-      ends.push_back((ends.empty() ? 0 : ends.back()) + own);
-    }
-    pass.ends = std::move(ends);
-  }
-
-  // The first pass is kept, for its length; of the others two, as read-ahead crosses over.
-  Pass& pass(std::int64_t number) {
-    if (number == 0) {
-      if (first_.shards.empty()) first_ = make_pass(0);
-      return first_;
-    }
-    std::optional<Pass>& kept = recent_[static_cast<std::size_t>(number % 2)];
-    if (!kept || kept->number != number) kept = make_pass(number);
-    return *kept;
-  }
-
-  Pass make_pass(std::int64_t number) const {
-    const auto count = static_cast<std::int64_t>(shards_.size());
-    const Permutation order(
-        permutation_key(options_.seed, core::DrawPurpose::kLaneOrder, number, lane_), count);
-    Pass pass;
-    pass.number = number;
-    for (std::int64_t i = 0; i < count; ++i) {
-      pass.shards.push_back(shards_[static_cast<std::size_t>(order(i))]);
-    }
-    return pass;
-  }
-
-  StreamedOptions options_;
-  std::int64_t lane_;
-  SizeOf size_of_;
-  std::vector<std::int64_t> shards_;
-  std::int64_t part_ = 0, parts_ = 1;  // it has every parts_-th sample of its shards, from part_ on
-  std::mutex mutex_;
-  Pass first_;
-  std::array<std::optional<Pass>, 2> recent_;
+  std::int64_t lane_count_, first_shard_;
+  std::shared_ptr<const Order> own_;
+  std::vector<std::unique_ptr<StreamedLane>> lanes_;  // none of a source with an order of its own
 };
 
-StreamedOrder::StreamedOrder(const StreamedOptions& options, const SizeOf& size_of)
-    : options_(options) {
-  for (std::int64_t lane = 0; lane < options.lanes; ++lane) {
-    lanes_.push_back(std::make_unique<Lane>(options, lane, size_of));
+StreamedOrder::StreamedOrder(const StreamedOptions& options, std::vector<StreamedSource> sources)
+    : options_(options), turns_(weights_of(sources)) {
+  std::int64_t first_shard = 0;
+  for (StreamedSource& source : sources) {
+    const std::int64_t shards = source.lane.shards;
+    sources_.emplace_back(std::move(source), options.lanes, first_shard);
+    first_shard += shards;
   }
 }
 
 StreamedOrder::~StreamedOrder() = default;
 
 SamplePlace StreamedOrder::at(std::int64_t epoch, std::int64_t position) const {
-  const Turn found = turn(epoch, position);
-  return lanes_[static_cast<std::size_t>(found.lane)]->at(found.number);
+  const PlaceInLane place = place_in_lane(epoch, position);
+  const SourceTurns::Turn turn = turn_at(place);
+  return sources_[turn.source].at(place.lane, turn.number);
 }
 
 SamplePlace StreamedOrder::replacement(std::int64_t epoch, std::int64_t position,
                                        core::Philox& draws) const {
-  const Turn found = turn(epoch, position);
-  return lanes_[static_cast<std::size_t>(found.lane)]->replacement(found.number, draws);
+  const PlaceInLane place = place_in_lane(epoch, position);
+  const SourceTurns::Turn turn = turn_at(place);
+  return sources_[turn.source].replacement(place.lane, turn.number, draws);
 }
 
 std::vector<std::int64_t> StreamedOrder::upcoming(std::int64_t lane, std::int64_t epoch,
                                                   std::int64_t position) const {
   const std::int64_t block = epoch * options_.blocks + position / options_.block;
-  const std::int64_t turns = (block + options_.lanes - 1 - lane) / options_.lanes;
-  return lanes_[static_cast<std::size_t>(lane)]->upcoming(turns * options_.block);
+  std::int64_t number = (block + options_.lanes - 1 - lane) / options_.lanes * options_.block;
+  if (sources_.size() > 1) number = number / kLaneMixBlock * kLaneMixBlock;
+  const std::vector<std::int64_t> numbers = turns_.before(number, phase(lane));
+  std::vector<std::vector<std::int64_t>> lists;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    if (sources_[i].has_own_order()) continue;
+    lists.push_back(sources_[i].upcoming(lane, numbers[i]));
+    if (lists.back().empty()) return {};
+  }
+  return alternate(lists);
 }
 
-StreamedOrder::Turn StreamedOrder::turn(std::int64_t epoch, std::int64_t position) const {
+StreamedOrder::PlaceInLane StreamedOrder::place_in_lane(std::int64_t epoch,
+                                                        std::int64_t position) const {
   const std::int64_t block = epoch * options_.blocks + position / options_.block;
   return {block % options_.lanes,
           block / options_.lanes * options_.block + position % options_.block};
+}
+
+SourceTurns::Turn StreamedOrder::turn_at(const PlaceInLane& place) const {
+  if (sources_.size() == 1) return {0, place.number};
+  const std::int64_t block = place.number / kLaneMixBlock, begin = block * kLaneMixBlock;
+  const Permutation turns(
+      permutation_key(options_.seed, core::DrawPurpose::kSourceOrder, block, place.lane),
+      kLaneMixBlock);
+  return turns_.at(begin + turns(place.number - begin), phase(place.lane));
+}
+
+// Spread evenly over the lanes, so that not all of them begin with the same source.
+std::uint64_t StreamedOrder::phase(std::int64_t lane) const {
+  return (static_cast<std::uint64_t>(lane) << 32) / static_cast<std::uint64_t>(options_.lanes);
 }
 
 }  // namespace scaletrain::data

@@ -39,6 +39,9 @@ class Dataset : public SampleSet {
   // The parts, in the order of their shards.
   virtual std::vector<DatasetPart> parts() const { return {{.shards = shard_count()}}; }
 
+  // The file or object that `shard` is, "" where there is none.
+  virtual std::string shard_path(std::int64_t /*shard*/) const { return ""; }
+
   // Names the shards that will be read next, in this order, so that they can be fetched ahead.
   virtual void announce(const std::vector<std::int64_t>& /*shards*/) const {}
 

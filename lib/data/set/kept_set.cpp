@@ -59,12 +59,14 @@ bool KeptSet::take_room(const RawSample& sample) const {
 }
 
 void KeptSet::announce(const std::vector<std::int64_t>& shards) const {
-  const std::vector<std::int64_t> sizes = whole_->known_sizes();
   std::vector<std::int64_t> wanted;
   for (const std::int64_t shard : shards) {
-    const auto i = static_cast<std::size_t>(shard);
-    const std::lock_guard lock(shards_[i].mutex);
-    if (std::ssize(shards_[i].samples) != sizes[i]) wanted.push_back(shard);
+    Shard& kept = shards_[static_cast<std::size_t>(shard)];
+    const std::lock_guard lock(kept.mutex);
+    // One that was never read is not opened for its size.
+    const bool is_whole =
+        !kept.samples.empty() && std::ssize(kept.samples) == whole_->shard_size(shard);
+    if (!is_whole) wanted.push_back(shard);
   }
   whole_->announce(wanted);
 }

@@ -29,6 +29,7 @@ class KeptSet : public Dataset {
   }
   std::vector<std::int64_t> open_digests() const override { return whole_->open_digests(); }
   std::vector<DatasetPart> parts() const override { return whole_->parts(); }
+  std::string shard_path(std::int64_t shard) const override { return whole_->shard_path(shard); }
   // Shards that are whole in memory are not fetched again.
   void announce(const std::vector<std::int64_t>& shards) const override;
   std::int64_t label(std::int64_t shard, std::int64_t sample) const override {

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/core/error.h"
 
 namespace scaletrain::data {
 
-Mixture::Mixture(std::vector<Member> members) : members_(std::move(members)), first_shards_{0} {
+Mixture::Mixture(std::vector<Member> members, std::shared_ptr<const storage::Stores> stores)
+    : members_(std::move(members)), stores_(std::move(stores)), first_shards_{0} {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const Dataset& dataset = *members_[i].dataset;
     first_shards_.push_back(first_shards_.back() + dataset.shard_count());
@@ -37,6 +39,37 @@ std::int64_t Mixture::shard_size(std::int64_t shard) const {
 std::int64_t Mixture::shard_digest(std::int64_t shard) const {
   const auto [dataset, there] = find(shard);
   return dataset->shard_digest(there);
+}
+
+std::vector<std::int64_t> Mixture::known_sizes() const {
+  std::vector<std::int64_t> sizes;
+  for (const Member& member : members_) {
+    const std::vector<std::int64_t> more = member.dataset->known_sizes();
+    sizes.insert(sizes.end(), more.begin(), more.end());
+  }
+  return sizes;
+}
+
+std::vector<std::int64_t> Mixture::open_digests() const {
+  std::vector<std::int64_t> digests;
+  for (const Member& member : members_) {
+    const std::vector<std::int64_t> more = member.dataset->open_digests();
+    digests.insert(digests.end(), more.begin(), more.end());
+  }
+  return digests;
+}
+
+std::string Mixture::shard_path(std::int64_t shard) const {
+  const auto [dataset, there] = find(shard);
+  return dataset->shard_path(there);
+}
+
+// Together: what is named to be fetched replaces what was named before.
+void Mixture::announce(const std::vector<std::int64_t>& shards) const {
+  if (!stores_) return;
+  std::vector<std::string> paths;
+  for (const std::int64_t shard : shards) paths.push_back(shard_path(shard));
+  stores_->prefetch(paths);
 }
 
 std::vector<DatasetPart> Mixture::parts() const {

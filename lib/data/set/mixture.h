@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/data/set/dataset.h"
+#include "lib/storage/stores.h"
 
 namespace scaletrain::data {
 
@@ -18,13 +19,19 @@ class Mixture : public Dataset {
     bool balanced = false;
   };
 
-  // Throws core::DataError where two of them name their classes differently.
-  explicit Mixture(std::vector<Member> members);
+  // Throws core::DataError where two of them name their classes differently. `stores`: where
+  // shards are fetched ahead from; null: nowhere.
+  explicit Mixture(std::vector<Member> members,
+                   std::shared_ptr<const storage::Stores> stores = nullptr);
 
   std::int64_t size() const override;
   std::int64_t shard_count() const override { return first_shards_.back(); }
   std::int64_t shard_size(std::int64_t shard) const override;
   std::int64_t shard_digest(std::int64_t shard) const override;
+  std::vector<std::int64_t> known_sizes() const override;
+  std::vector<std::int64_t> open_digests() const override;
+  std::string shard_path(std::int64_t shard) const override;
+  void announce(const std::vector<std::int64_t>& shards) const override;
   std::vector<DatasetPart> parts() const override;
   std::int64_t label(std::int64_t shard, std::int64_t sample) const override;
   void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const override;
@@ -37,6 +44,7 @@ class Mixture : public Dataset {
   std::pair<const Dataset*, std::int64_t> find(std::int64_t shard) const;
 
   std::vector<Member> members_;
+  std::shared_ptr<const storage::Stores> stores_;
   std::vector<std::int64_t> first_shards_;  // of each member; then the number of all
   std::vector<std::string> classes_;
 };

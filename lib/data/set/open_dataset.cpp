@@ -1,12 +1,18 @@
 #include "lib/data/set/open_dataset.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/url.h"
 #include "lib/data/set/folder.h"
 #include "lib/data/set/kept_set.h"
 #include "lib/data/set/mixture.h"
+#include "lib/data/set/shard_subset.h"
 #include "lib/data/set/shards.h"
 #include "lib/data/set/subset.h"
 
@@ -22,29 +28,66 @@ std::shared_ptr<const Dataset> open_class_folders(const std::string& path, bool 
   return dataset;
 }
 
-std::shared_ptr<const Dataset> open_one(const recipe::Source& source,
-                                        const std::string& index_cache,
-                                        const OpenOptions& options) {
-  std::shared_ptr<const Dataset> dataset = source.folder.empty()
-                                               ? open_shards(source.shards, index_cache, options)
-                                               : open_class_folders(source.folder, options.warns);
-  if (!source.limit || *source.limit >= dataset->size()) return dataset;
-  return std::make_shared<Subset>(std::move(dataset), *source.limit);
+// The numbers behind the first `count`, of shards behind so many.
+std::vector<std::int64_t> behind(const std::vector<std::int64_t>& numbers, std::int64_t count) {
+  return {numbers.begin() + std::min(count, std::ssize(numbers)), numbers.end()};
+}
+
+void check_count(const std::vector<const recipe::Source*>& sources, std::int64_t shards,
+                 const OpenOptions& options) {
+  const std::int64_t before = std::ssize(options.shard_sizes);  // 0: not known
+  if (before == 0 || before == shards) return;
+  throw core::DataError(
+      core::shown_path(sources.front()->shards.front()),
+      fmt::format("is the first of {} shards, and there were {} before the run was resumed", shards,
+                  before),
+      "a position of the streamed order counts the samples of these shards: put the old ones "
+      "back, or start a new run");
+}
+
+// As they are stored: the shards of one after another's.
+std::vector<std::shared_ptr<const Dataset>> open_stored(
+    const std::vector<const recipe::Source*>& sources, const std::string& index_cache,
+    const OpenOptions& options) {
+  std::vector<std::shared_ptr<const Dataset>> sets;
+  std::int64_t shards = 0;
+  for (const recipe::Source* const source : sources) {
+    if (!source->folder.empty()) {
+      sets.push_back(open_class_folders(source->folder, options.warns));
+    } else {
+      OpenOptions rest = options;
+      rest.shard_sizes = behind(options.shard_sizes, shards);
+      rest.shard_digests = behind(options.shard_digests, shards);
+      sets.push_back(open_shards(source->shards, index_cache, rest));
+    }
+    shards += sets.back()->shard_count();
+  }
+  check_count(sources, shards, options);
+  return sets;
+}
+
+std::shared_ptr<const Dataset> limited(std::shared_ptr<const Dataset> whole,
+                                       const recipe::Source& source, bool lazy) {
+  if (!source.limit) return whole;
+  if (lazy) return std::make_shared<ShardSubset>(std::move(whole), *source.limit);
+  if (*source.limit >= whole->size()) return whole;
+  return std::make_shared<Subset>(std::move(whole), *source.limit);
 }
 
 std::shared_ptr<const Dataset> open_all(const recipe::Source& source,
                                         const std::string& index_cache,
                                         const OpenOptions& options) {
+  std::vector<const recipe::Source*> sources;
+  for (const recipe::Source& one : source.sources) sources.push_back(&one);
+  if (sources.empty()) sources.push_back(&source);
+  auto sets = open_stored(sources, index_cache, options);
   std::vector<Mixture::Member> members;
-  for (const recipe::Source& one : source.sources) {
-    members.push_back({open_one(one, index_cache, options), one.weight, one.balanced});
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    members.push_back({limited(std::move(sets[i]), *sources[i], options.lazy), sources[i]->weight,
+                       sources[i]->balanced});
   }
-  if (members.empty()) {
-    std::shared_ptr<const Dataset> dataset = open_one(source, index_cache, options);
-    if (!source.balanced) return dataset;
-    members.push_back({std::move(dataset), 1, true});
-  }
-  return std::make_shared<Mixture>(std::move(members));
+  if (source.sources.empty() && !source.balanced) return members.front().dataset;
+  return std::make_shared<Mixture>(std::move(members), options.stores);
 }
 
 }  // namespace

@@ -20,10 +20,11 @@ class SampleSet {
   // it.
   virtual std::int64_t shard_digest(std::int64_t shard) const = 0;
 
-  // Samples of every shard that is known by now, -1 for the others.
+  // Samples of every shard as it is stored that is known by now, -1 for the others.
   virtual std::vector<std::int64_t> known_sizes() const = 0;
 
-  // The digests of a lazy set's shards that are open by now, -1 for the others.
+  // The digests of a lazy set's shards, as they are stored, that are open by now, -1 for the
+  // others.
   virtual std::vector<std::int64_t> open_digests() const { return {}; }
 
   // Names of the classes by number, empty when the set has none.

@@ -63,7 +63,6 @@ class ShardDataset : public Dataset {
       if (i < options.shard_digests.size()) shards_[i].digest_before = options.shard_digests[i];
     }
     if (paths.empty()) fail_empty();
-    check_count(options.shard_sizes.size());
     if (core::url_scheme(paths.front()) != "pipe") {  // a command has no folder
       classes_ = read_classes(std::filesystem::path(paths.front()).parent_path().string(),
                               stores_->of(paths.front()));
@@ -97,10 +96,13 @@ class ShardDataset : public Dataset {
     return digests;
   }
   const std::vector<std::string>& classes() const override { return classes_; }
+  std::string shard_path(std::int64_t shard) const override {
+    return shards_[static_cast<std::size_t>(shard)].path;
+  }
   void announce(const std::vector<std::int64_t>& shards) const override {
     std::vector<std::string> paths;
     paths.reserve(shards.size());
-    for (const std::int64_t i : shards) paths.push_back(shards_[static_cast<std::size_t>(i)].path);
+    for (const std::int64_t shard : shards) paths.push_back(shard_path(shard));
     stores_->prefetch(paths);
   }
   std::int64_t label(std::int64_t shard, std::int64_t sample) const override {
@@ -237,17 +239,6 @@ class ShardDataset : public Dataset {
           "folder for them with data.index_cache",
           in_memory, shards_.size());
     }
-  }
-
-  // `before`: of the run that is resumed, 0: not known.
-  void check_count(std::size_t before) const {
-    if (before == 0 || before == shards_.size()) return;
-    throw core::DataError(
-        shards_.front().place,
-        fmt::format("is the first of {} shards, and there were {} before the run was resumed",
-                    shards_.size(), before),
-        "a position of the streamed order counts the samples of these shards: put the old ones "
-        "back, or start a new run");
   }
 
   [[noreturn]] static void fail_changed(const Shard& from, std::int64_t begin) {

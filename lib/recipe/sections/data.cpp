@@ -78,6 +78,20 @@ void check_cache(const Data& data, const Node& tree, Problems& problems) {
   }
 }
 
+// Lanes share what a source is limited to, unless it is balanced, which is not divided into lanes.
+void check_limit(const Source& source, const std::string& prefix, std::int64_t lanes,
+                 const Node& tree, Problems& problems) {
+  if (source.limit && *source.limit < lanes && !source.balanced) {
+    problems.add(written_at(tree, {"data", "train", prefix.empty() ? "limit" : "sources"}),
+                 fmt::format("/data/train/{}limit", prefix),
+                 fmt::format("{} is less than /data/lanes, which is {}", *source.limit, lanes),
+                 "use fewer lanes: each needs a sample");
+  }
+  for (std::size_t i = 0; i < source.sources.size(); ++i) {
+    check_limit(source.sources[i], fmt::format("sources/{}/", i), lanes, tree, problems);
+  }
+}
+
 // "val" or "extra/NAME" below /data.
 const Node& written_at_name(const Node& sets, const std::string& name) {
   if (!name.starts_with(kExtraPrefix)) return written_at(sets, {name.c_str()});
@@ -185,6 +199,7 @@ TypePtr describe(Data& value) {
 
 void check(const Data& data, const Node& tree, Problems& problems) {
   check_train(data.train, data.order, tree, problems);
+  if (data.order == "streamed") check_limit(data.train, "", data.lanes, tree, problems);
   check_token_sets(data, tree, problems);
   check_eval_resize(data, tree, problems);
   check(data.resize_ramp, data.image_size, tree, problems);

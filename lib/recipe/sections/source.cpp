@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/core/compressed_name.h"
 #include "lib/core/url.h"
@@ -88,6 +89,26 @@ void check_is_not_compressed(const Source& train, const Node& tree, Problems& pr
                "use \"streamed\", or tars that are not compressed: scaletrain data import tar");
 }
 
+// What lanes cannot share. `prefix`: of one of the sources, "sources/0/".
+void check_streamed(const Source& source, const std::string& prefix, const Node& tree,
+                    Problems& problems) {
+  const auto refuse = [&](const char* key, const std::string& found, const std::string& remedy) {
+    problems.add(written_at(tree, {"data", "train", prefix.empty() ? key : "sources"}),
+                 "/data/train/" + prefix + key, found, remedy);
+  };
+  for (const auto& [key, is_there] :
+       {std::pair("folder", !source.folder.empty()), std::pair("tokens", !source.tokens.empty())}) {
+    if (is_there) refuse(key, "cannot be streamed", "use shards, or the indexed order");
+  }
+  if (source.repeats > 1) {
+    refuse("repeats", "does not go with the streamed order",
+           "leave it out, or use the indexed order");
+  }
+  for (std::size_t i = 0; i < source.sources.size(); ++i) {
+    check_streamed(source.sources[i], fmt::format("{}sources/{}/", prefix, i), tree, problems);
+  }
+}
+
 }  // namespace
 
 TypePtr describe_train(Source& value) {
@@ -134,20 +155,11 @@ void check_train(const Source& train, const std::string& order, const Node& tree
   if (!train.sources.empty() && train.balanced) {
     refuse("balanced", "stands beside \"sources\"", "balance each source by itself");
   }
-  if (order != "streamed") {
-    if (train.tokens.empty()) check_is_not_compressed(train, tree, problems);
-    return;
+  if (order == "streamed") {
+    check_streamed(train, "", tree, problems);
+  } else if (train.tokens.empty()) {
+    check_is_not_compressed(train, tree, problems);
   }
-  const char* const remedy = "leave it out, or use the indexed order";
-  if (train.shards.empty()) {
-    const char* const key = !train.folder.empty()   ? "folder"
-                            : !train.tokens.empty() ? "tokens"
-                                                    : "sources";
-    refuse(key, "cannot be streamed", "use shards, or the indexed order");
-  }
-  if (train.limit) refuse("limit", "does not go with the streamed order", remedy);
-  if (train.balanced) refuse("balanced", "does not go with the streamed order", remedy);
-  if (train.repeats > 1) refuse("repeats", "does not go with the streamed order", remedy);
 }
 
 void check_tokens(const Source& source, const Node& written, const std::string& pointer,

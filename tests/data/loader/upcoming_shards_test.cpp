@@ -37,13 +37,19 @@ class Told : public Dataset {
   std::vector<std::string> classes_;
 };
 
+std::shared_ptr<const StreamedOrder> order_of_sixteen() {
+  std::vector<StreamedSource> sources(1);
+  sources[0].lane = {.seed = 3, .shards = 16};
+  sources[0].size_of = [](std::int64_t) { return 10; };
+  return std::make_shared<StreamedOrder>(StreamedOptions{.lanes = 4, .block = 2, .blocks = 80},
+                                         std::move(sources));
+}
+
 }  // namespace
 
 TEST_CASE("a rank's shards are told before they are read, and only when they change") {
   const auto told = std::make_shared<Told>();
-  const auto order = std::make_shared<StreamedOrder>(
-      StreamedOptions{.seed = 3, .shards = 16, .lanes = 4, .block = 2, .blocks = 80},
-      [](std::int64_t) { return 10; });
+  const auto order = order_of_sixteen();
   const ReaderSlice slice{.reader = 1, .readers = 2, .per_device = 2, .accumulate = 2};
   UpcomingShards upcoming(told, order, slice);
   for (std::int64_t number = 0; number < 400; ++number) {
@@ -63,9 +69,7 @@ TEST_CASE("a rank's shards are told before they are read, and only when they cha
 
 TEST_CASE("after a jump lanes are told anew as they are reached") {
   const auto told = std::make_shared<Told>();
-  const auto order = std::make_shared<StreamedOrder>(
-      StreamedOptions{.seed = 3, .shards = 16, .lanes = 4, .block = 2, .blocks = 80},
-      [](std::int64_t) { return 10; });
+  const auto order = order_of_sixteen();
   const ReaderSlice slice{.reader = 0, .readers = 1, .per_device = 2, .accumulate = 4};
   UpcomingShards upcoming(told, order, slice);
   upcoming.plan(0, train_job(slice, *plan_steps(slice, 160), 0));

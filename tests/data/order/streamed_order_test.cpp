@@ -16,18 +16,25 @@ namespace {
 // 12 shards of unequal size, one of them empty: 200 samples.
 const std::vector<std::int64_t> kLaneShards{20, 13, 0, 30, 17, 11, 25, 9, 21, 14, 28, 12};
 
-StreamedOptions options_of(std::int64_t lanes, std::int64_t shuffle_shards = 2) {
-  return {.seed = 7,
-          .shards = static_cast<std::int64_t>(kLaneShards.size()),
-          .lanes = lanes,
-          .shuffle_shards = shuffle_shards,
-          .block = 4,
-          .blocks = 48};
+struct Options {
+  std::int64_t lanes = 1, shuffle_shards = 2, blocks = 48, shards = std::ssize(kLaneShards);
+};
+
+StreamedOptions streamed(const Options& options) {
+  return {.seed = 7, .lanes = options.lanes, .block = 4, .blocks = options.blocks};
 }
 
-StreamedOrder order_of(const StreamedOptions& options,
+StreamedOrder order_of(const Options& options, StreamedLane::SizeOf size_of) {
+  std::vector<StreamedSource> sources(1);
+  sources[0].lane = {.seed = 7, .shards = options.shards, .shuffle_shards = options.shuffle_shards};
+  sources[0].size_of = std::move(size_of);
+  return {streamed(options), std::move(sources)};
+}
+
+StreamedOrder order_of(const Options& options,
                        const std::vector<std::int64_t>& sizes = kLaneShards) {
-  return {options, [&sizes](std::int64_t shard) { return sizes[static_cast<std::size_t>(shard)]; }};
+  return order_of(options,
+                  [&sizes](std::int64_t shard) { return sizes[static_cast<std::size_t>(shard)]; });
 }
 
 std::vector<SamplePlace> places(const StreamedOrder& order, std::int64_t epochs) {
@@ -41,7 +48,7 @@ std::vector<SamplePlace> places(const StreamedOrder& order, std::int64_t epochs)
 }  // namespace
 
 TEST_CASE("block after block comes from lane after lane, and a lane has its own shards alone") {
-  const StreamedOrder order = order_of(options_of(4));
+  const StreamedOrder order = order_of({.lanes = 4});
   CHECK(order.size() == 192);
   std::int64_t number = 0;
   for (const SamplePlace& place : places(order, 5)) {
@@ -55,9 +62,7 @@ TEST_CASE("a lane goes through all its samples before one comes again") {
   for (const std::int64_t lanes : {1, 4, 12, 24, 36}) {  // more lanes than shards share them
     CAPTURE(lanes);
     const std::vector<std::int64_t> sizes(12, 20);
-    StreamedOptions options = options_of(lanes);
-    options.blocks = 72;
-    const StreamedOrder order = order_of(options, sizes);
+    const StreamedOrder order = order_of({.lanes = lanes, .blocks = 72}, sizes);
     std::map<std::int64_t, std::map<std::pair<std::int64_t, std::int64_t>, int>> seen;
     std::int64_t number = 0;
     for (const SamplePlace& place : places(order, 10)) {
@@ -78,9 +83,8 @@ TEST_CASE("a lane goes through all its samples before one comes again") {
 }
 
 TEST_CASE("samples stay within groups of shuffle_shards, and passes have orders of their own") {
-  StreamedOptions options = options_of(1, 3);
-  options.blocks = 50;  // an epoch is a pass: 200 samples
-  const StreamedOrder order = order_of(options);
+  // An epoch is a pass: 200 samples.
+  const StreamedOrder order = order_of({.lanes = 1, .shuffle_shards = 3, .blocks = 50});
   std::vector<std::vector<std::int64_t>> shards;
   for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
     shards.emplace_back();
@@ -103,7 +107,7 @@ TEST_CASE("samples stay within groups of shuffle_shards, and passes have orders 
 
 TEST_CASE("a shard's size is asked for when a position needs it, group by group") {
   std::set<std::int64_t> asked;
-  const StreamedOrder order(options_of(4), [&](std::int64_t shard) {
+  const StreamedOrder order = order_of({.lanes = 4}, [&](std::int64_t shard) {
     asked.insert(shard);
     return kLaneShards[static_cast<std::size_t>(shard)];
   });
@@ -118,7 +122,7 @@ TEST_CASE("a shard's size is asked for when a position needs it, group by group"
 }
 
 TEST_CASE("a position's sample does not depend on what was asked for before, nor on threads") {
-  const StreamedOptions options = options_of(4);
+  const Options options{.lanes = 4};
   const StreamedOrder straight = order_of(options);
   const std::vector<SamplePlace> expected = places(straight, 6);
   const StreamedOrder sought = order_of(options);
@@ -136,7 +140,7 @@ TEST_CASE("a position's sample does not depend on what was asked for before, nor
 }
 
 TEST_CASE("a replacement is another sample of the same group of shards") {
-  const StreamedOrder order = order_of(options_of(4, 1));  // groups of one shard
+  const StreamedOrder order = order_of({.lanes = 4, .shuffle_shards = 1});  // groups of one shard
   std::set<std::int64_t> drawn;
   for (int i = 0; i < 50; ++i) {
     core::Philox draws(7, core::DrawPurpose::kReplacement, 1, static_cast<std::uint64_t>(i));
@@ -149,9 +153,7 @@ TEST_CASE("a replacement is another sample of the same group of shards") {
 
 TEST_CASE("a lane without samples is an error, not a hang") {
   const std::vector<std::int64_t> sizes{3, 0};
-  StreamedOptions options = options_of(2);
-  options.shards = 2;
-  const StreamedOrder order = order_of(options, sizes);
+  const StreamedOrder order = order_of({.lanes = 2, .shards = 2}, sizes);
   CHECK(order.at(0, 0).shard == 0);
   try {
     order.at(0, 4);  // the second block is lane 1's
@@ -164,7 +166,7 @@ TEST_CASE("a lane without samples is an error, not a hang") {
 
 TEST_CASE("what a lane needs next is told without opening it") {
   std::set<std::int64_t> asked;
-  const StreamedOrder order(options_of(4), [&](std::int64_t shard) {
+  const StreamedOrder order = order_of({.lanes = 4}, [&](std::int64_t shard) {
     asked.insert(shard);
     return kLaneShards[static_cast<std::size_t>(shard)];
   });
@@ -186,7 +188,7 @@ TEST_CASE("what a lane needs next is told without opening it") {
 
 TEST_CASE("an error while a shard is opened leaves the order as it was") {
   bool broken = true;
-  const StreamedOrder order(options_of(4), [&](std::int64_t shard) {
+  const StreamedOrder order = order_of({.lanes = 4}, [&](std::int64_t shard) {
     if (broken && shard == 4) throw core::StorageError("shard", "is gone");
     return kLaneShards[static_cast<std::size_t>(shard)];
   });
@@ -200,12 +202,12 @@ TEST_CASE("an error while a shard is opened leaves the order as it was") {
     }
   }
   CHECK(!broken);
-  CHECK(found == places(order_of(options_of(4)), 1));
+  CHECK(found == places(order_of({.lanes = 4}), 1));
 }
 
 TEST_CASE("the streamed order of version 1 is pinned: changing it breaks every resume") {
   CHECK(kOrderVersion == 1);
-  const StreamedOrder order = order_of(options_of(4));
+  const StreamedOrder order = order_of({.lanes = 4});
   std::string text;
   for (std::int64_t p = 0; p < 10; ++p) {
     const SamplePlace place = order.at(2, p);

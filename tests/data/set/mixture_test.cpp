@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
+#include <thread>
 
 #include "lib/data/loader/make_order.h"
 #include "lib/data/set/open_dataset.h"
@@ -81,6 +84,50 @@ TEST_CASE("a plain source keeps the order that it had before there were mixtures
   const IndexedOrder before(3, {30}, 0);
   const auto order = make_order(dataset, {.seed = 3});
   for (std::int64_t p = 0; p < 30; ++p) CHECK(order->at(1, p) == before.at(1, p));
+}
+
+TEST_CASE("a lazy mixture knows of each stored shard what its sources know") {
+  const TemporaryFolder folder;
+  recipe::Source source;
+  source.sources = {one(folder.write("a.tar", grey_shard(0, 3))),
+                    one(folder.write("b.tar", grey_shard(0, 20)))};
+  source.sources[1].shards.push_back(folder.write("c.tar", grey_shard(0, 20)));
+  source.sources[1].limit = 30;  // of both its shards
+  source.sources[0].shards.push_back(folder.write("d.tar", grey_shard(0, 4)));
+  const auto dataset = open_dataset(source, "", {.lazy = true});
+  CHECK(dataset->known_sizes() == std::vector<std::int64_t>{-1, -1, 20, 20});
+  CHECK(dataset->shard_size(1) == 4);
+  CHECK(dataset->shard_size(2) == 15);
+  CHECK(dataset->shard_path(1) == folder.file("d.tar"));
+  CHECK(dataset->known_sizes() == std::vector<std::int64_t>{-1, 4, 20, 20});
+  CHECK(dataset->open_digests()[0] == -1);
+  CHECK(dataset->open_digests()[1] >= 0);
+
+  const std::vector<std::int64_t> known = dataset->known_sizes();
+  const auto resumed = open_dataset(source, "", {.lazy = true, .shard_sizes = known});
+  CHECK(resumed->known_sizes() == known);
+  CHECK(resumed->open_digests() == std::vector<std::int64_t>(4, -1));
+  const std::vector<std::int64_t> other{-1, 5, 20, 20};
+  CHECK(message_of([&] {
+          open_dataset(source, "", {.lazy = true, .shard_sizes = other})->read(1, 0);
+        }).starts_with(folder.file("d.tar") + ": has 4 samples, and had 5 before"));
+}
+
+TEST_CASE("shards of all sources are fetched ahead together") {
+  const TemporaryFolder folder;
+  recipe::Source source;
+  source.sources = {one("pipe:cat " + folder.write("a.tar", grey_shard(0, 3))),
+                    one("pipe:cat " + folder.write("b.tar", grey_shard(0, 20)))};
+  const recipe::Cache cache{folder.file("cache"), 1 << 24};
+  const auto stores = std::make_shared<const scaletrain::storage::Stores>(recipe::Storage{}, cache);
+  const auto dataset = open_dataset(source, "", {.lazy = true, .stores = stores});
+  dataset->announce({1, 0});
+  const auto kept = [&cache] {
+    return std::count_if(std::filesystem::directory_iterator(cache.folder), {},
+                         [](const auto& file) { return file.path().extension() == ".data"; });
+  };
+  while (kept() < 2) std::this_thread::yield();
+  CHECK(dataset->known_sizes() == std::vector<std::int64_t>{-1, -1});
 }
 
 TEST_CASE("sources whose classes differ are refused") {

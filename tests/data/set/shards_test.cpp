@@ -6,11 +6,13 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/log.h"
+#include "lib/data/set/open_dataset.h"
 #include "tests/data/image_support.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)
 namespace core = scaletrain::core;
+namespace recipe = scaletrain::recipe;
 
 namespace {
 
@@ -199,8 +201,10 @@ TEST_CASE("a lazy set's shard with other samples is warned of when it is opened"
 TEST_CASE("a position of the streamed order means nothing in another number of shards") {
   const TemporaryFolder folder;
   const std::string path = folder.write("a.tar", grey_shard(0, 3));
+  recipe::Source source;
+  source.shards = {path};
   CHECK(message_of([&] {
-          open_shards({path}, "", {.lazy = true, .shard_sizes = {3, -1}});
+          open_dataset(source, "", {.lazy = true, .shard_sizes = {3, -1}});
         }) == path +
                   ": is the first of 1 shards, and there were 2 before the run was resumed\n"
                   "  a position of the streamed order counts the samples of these shards: put the "

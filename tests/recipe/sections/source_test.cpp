@@ -80,15 +80,26 @@ TEST_CASE("what does not go together in a source is reported where it is written
   CHECK(source_error(R"({"shards": "a.tar"})", streamed) == "no error");
   CHECK(source_error(R"({"folder": "f"})", streamed) ==
         "r.json:3: /data/train/folder: cannot be streamed\n  use shards, or the indexed order");
-  CHECK(source_error(R"({"sources": [{"shards": "a.tar"}]})", streamed) ==
-        "r.json:3: /data/train/sources: cannot be streamed\n  use shards, or the indexed order");
-  const std::string remedy =
-      " does not go with the streamed order\n"
-      "  leave it out, or use the indexed order";
-  CHECK(source_error(R"({"shards": "a.tar", "limit": 5})", streamed) ==
-        "r.json:3: /data/train/limit:" + remedy);
-  CHECK(source_error(R"({"shards": "a.tar", "balanced": true})", streamed) ==
-        "r.json:3: /data/train/balanced:" + remedy);
+  CHECK(source_error(R"({"sources": [{"shards": "a.tar"}, {"folder": "f"}]})", streamed) ==
+        "r.json:3: /data/train/sources/1/folder: cannot be streamed\n"
+        "  use shards, or the indexed order");
+}
+
+TEST_CASE("sources, limits and balanced classes go with the streamed order") {
+  const std::vector<std::string> streamed{"data.order=streamed"};
+  for (const char* const train :
+       {R"({"sources": [{"shards": "a.tar", "limit": 64}, {"shards": "b.tar", "weight": 2}]})",
+        R"({"shards": "a.tar", "limit": 64})", R"({"shards": "a.tar", "balanced": true})",
+        R"({"shards": "a.tar", "balanced": true, "limit": 5})"}) {
+    CHECK(source_error(train, streamed) == "no error");
+  }
+  CHECK(source_error(R"({"shards": "a.tar", "limit": 63})", streamed) ==
+        "r.json:3: /data/train/limit: 63 is less than /data/lanes, which is 64\n"
+        "  use fewer lanes: each needs a sample");
+  CHECK(source_error(R"({"sources": [{"shards": "a.tar", "limit": 5}]})",
+                     {"data.order=streamed", "data.lanes=6"}) ==
+        "r.json:3: /data/train/sources/0/limit: 5 is less than /data/lanes, which is 6\n"
+        "  use fewer lanes: each needs a sample");
 }
 
 TEST_CASE("repeats are counted and do not go with the streamed order") {

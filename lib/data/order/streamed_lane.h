@@ -1,0 +1,87 @@
+// The way of one lane of the streamed order through its shards of one source.
+//
+// A number of lanes share the shards: shard s is lane s mod lanes'. Where there are fewer shards
+// than lanes, lanes share a shard, each with every m-th sample of it. A lane permutes its shards,
+// and samples within groups of shuffle_shards of them; at its end it goes on with its next pass, in
+// another order, whatever the other lanes do.
+//
+// How many samples a shard has is asked when the lane comes to it, or when a later number is asked
+// for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/core/philox.h"
+#include "lib/data/order/shard_offsets.h"
+
+namespace scaletrain::data {
+
+struct LaneOptions {
+  std::uint64_t seed = 0;
+  std::int64_t shards = 0;
+  std::int64_t lanes = 1;
+  std::int64_t shuffle_shards = 1;    // 0 is 1
+  std::string place = "/data/lanes";  // for a message about a lane without a sample
+};
+
+class StreamedLane {
+ public:
+  // Samples of a shard; may open it. Called by any thread, not twice at once for one lane.
+  using SizeOf = std::function<std::int64_t(std::int64_t shard)>;
+
+  StreamedLane(const LaneOptions& options, std::int64_t lane, SizeOf size_of);
+
+  // Sample `number` of the lane's whole way; any thread. Throws core::DataError where the lane has
+  // no sample, and what size_of throws.
+  SamplePlace at(std::int64_t number);
+
+  // Another sample of the group that sample `number` is from.
+  SamplePlace replacement(std::int64_t number, core::Philox& draws);
+
+  // The shards that are needed from sample `number` on, in order: two groups of them. Asks for no
+  // size: empty while another thread does, and where the way to there is not known yet.
+  std::vector<std::int64_t> upcoming(std::int64_t number);
+
+ private:
+  // The lane's shards in the order of one pass, and where each ends; sizes are asked for a group at
+  // a time.
+  struct Pass {
+    std::int64_t number = 0;
+    std::vector<std::int64_t> shards;
+    std::vector<std::int64_t> ends;  // of the shards whose size is known
+
+    std::int64_t end() const { return ends.empty() ? 0 : ends.back(); }
+    bool whole() const { return ends.size() == shards.size(); }
+  };
+
+  struct Found {
+    const Pass* pass = nullptr;
+    std::int64_t offset = 0, group = 0, begin = 0, end = 0;  // the group's first and last + 1
+  };
+
+  Found find(std::int64_t number);
+  Found in_pass(const Pass& pass, std::int64_t offset) const;
+  SamplePlace place(const Pass& pass, std::int64_t offset) const;
+  std::int64_t group_size() const;
+  void learn_group(Pass& pass) const;
+  // The first pass is kept, for its length; of the others two, as read-ahead crosses over.
+  Pass& pass(std::int64_t number);
+  Pass make_pass(std::int64_t number) const;
+
+  LaneOptions options_;
+  std::int64_t lane_;
+  SizeOf size_of_;
+  std::vector<std::int64_t> shards_;
+  std::int64_t part_ = 0, parts_ = 1;  // it has every parts_-th sample of its shards, from part_ on
+  std::mutex mutex_;
+  Pass first_;
+  std::array<std::optional<Pass>, 2> recent_;
+};
+
+}  // namespace scaletrain::data
