@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/data/image_kind.h"
+#include "app/foreign/foreign_image.h"
 #include "lib/core/error.h"
 #include "lib/core/text.h"
 #include "lib/format/label_rule.h"
@@ -49,7 +50,7 @@ ImportedField& field_of(ImportedSample& sample, const std::string& asked, const 
 
 void choose_image(ImportedSample& sample, const std::string& asked) {
   ImportedField& image = field_of(sample, asked, "--image-field");
-  const std::string kind = image_kind(image.bytes);
+  const std::string kind = take_image(image.bytes, place_of(sample));
   if (kind.empty()) {
     throw core::DataError(
         place_of(sample),
@@ -62,6 +63,19 @@ void choose_image(ImportedSample& sample, const std::string& asked) {
     }
   }
   image.extension = kind;
+}
+
+// A BMP, GIF or TIFF becomes the sample's image where that is its only picture.
+void take_foreign(ImportedSample& sample) {
+  ImportedField* only = nullptr;
+  for (ImportedField& field : sample.fields) {
+    if (format::is_image_extension(field.extension)) return;
+    if (!is_foreign_file("." + field.extension)) continue;
+    if (only != nullptr) return;
+    only = &field;
+  }
+  if (only == nullptr || foreign_kind(only->bytes).empty()) return;
+  only->extension = take_image(only->bytes, place_of(sample));
 }
 
 // Out of another field, which stays, or of the key.
@@ -135,7 +149,11 @@ std::string label_remedy(std::optional<std::int64_t> label, std::int64_t first_c
 }
 
 ImportedSample arranged(ImportedSample sample, const FieldNames& names, const std::string& prefix) {
-  if (!names.image.empty()) choose_image(sample, names.image);
+  if (names.image.empty()) {
+    take_foreign(sample);
+  } else {
+    choose_image(sample, names.image);
+  }
   if (names.label_of_folder || !names.label_key.empty()) {
     add_label(sample, names);
   } else if (!names.label.empty()) {

@@ -216,7 +216,7 @@ class RowImport {
 
  private:
   ImportedField image_of(ParquetCell cell, const std::string& place) const {
-    const std::string kind = cell.kind == Kind::kBytes ? image_kind(cell.text) : "";
+    const std::string kind = cell.kind == Kind::kBytes ? take_image(cell.text, place) : "";
     if (kind.empty()) {
       throw core::DataError(
           place,

@@ -100,7 +100,7 @@ class IdxFile {
 
 ImportedSample read_item(const PackItem& item) {
   std::string image = core::read_file(item.path, format::kMaxMemberBytes, core::ExitCode::kData);
-  const std::string kind = image_kind(image);
+  const std::string kind = take_image(image, item.path);
   if (kind.empty()) {
     throw core::DataError(item.path, "its first bytes are those of no image format",
                           "scaletrain data pack --skip-bad leaves such files out");

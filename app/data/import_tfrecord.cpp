@@ -84,14 +84,15 @@ void import_records(const std::string& path, const std::string& stem, const Fiel
         refuse(fmt::format("has no \"{}\" with one image", image_name));
       }
       if (label == features.end()) refuse(fmt::format("has no \"{}\"", label_name));
-      const std::string kind = image_kind(image->second.bytes[0]);
+      std::string bytes(image->second.bytes[0]);
+      const std::string kind = take_image(bytes, place);
       if (kind.empty()) refuse("its image is in no known format");
       const std::int64_t class_label =
           label_of(label->second, names.first_class, place, label_name);
       const auto text = features.find("image/class/text");
       texts.note(class_label, text == features.end() ? nullptr : &text->second);
       use({fmt::format("{}-{:08}", stem, number++),
-           {{kind, std::string(image->second.bytes[0])}, {"cls", std::to_string(class_label)}}});
+           {{kind, std::move(bytes)}, {"cls", std::to_string(class_label)}}});
     } catch (const std::invalid_argument& error) {
       refuse(fmt::format("is no tf.train.Example: {}", error.what()));
     }

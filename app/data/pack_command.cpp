@@ -61,9 +61,8 @@ class Packer {
   PackedImage pack(const std::string& path) {
     PackedImage packed;
     try {
-      const std::string file =
-          core::read_file(path, format::kMaxMemberBytes, core::ExitCode::kData);
-      packed.extension = image_kind(file);
+      std::string file = core::read_file(path, format::kMaxMemberBytes, core::ExitCode::kData);
+      packed.extension = take_image(file, path);
       if (packed.extension.empty()) {
         throw std::invalid_argument("its first bytes are those of no image format");
       }

@@ -137,21 +137,21 @@ class Pack(FolderTest):
 
     def test_folders_are_the_classes(self):
         class_folders(self.path("in"), each=2)
-        for name in ("cat/a.bmp", "cat/deep/b.BMP", "emu/Thumbs.db", "notes", "dog/.hidden"):
+        for name in ("cat/a.svg", "cat/deep/b.SVG", "emu/Thumbs.db", "notes", "dog/.hidden"):
             self.write(f"in/{name}", "text")
         report = data_json("pack", self.path("in"), self.path("out"))
-        self.assertEqual({".bmp": 2, ".db": 1, "": 1}, report["left_alone"])
+        self.assertEqual({".svg": 2, ".db": 1, "": 1}, report["left_alone"])
         for command in (["pack", self.path("in"), self.path("text")],
                         ["import", "folder", self.path("in"), "--out", self.path("imported")]):
-            self.assertIn("; no images, left alone: 1 without extension, 2 .bmp, 1 .db\n",
+            self.assertIn("; no images, left alone: 1 without extension, 1 .db, 2 .svg\n",
                           data(*command))
         os.symlink(self.path("in"), self.path("in", "dog", "loop"))
         self.assertIn("in/dog/loop: is a link to a folder that it lies in\n  remove the link",
                       data("pack", self.path("in"), self.path("no"), code=65))
         os.remove(self.path("in", "dog", "loop"))
-        self.write("in/bat/a.bmp", "text")
-        self.assertIn("in/bat: no .jpg, .jpeg, .png, .webp or .rgb8 in it\n  a folder source holds "
-                      "one folder of images for each class",
+        self.write("in/bat/a.svg", "text")
+        self.assertIn("in/bat: no .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff or .rgb8 in it\n"
+                      "  a folder source holds one folder of images for each class",
                       data("pack", self.path("in"), self.path("no"), code=65))
 
     def test_images_are_resized_and_encoded(self):
