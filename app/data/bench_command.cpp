@@ -22,6 +22,7 @@
 #include "lib/data/set/open_dataset.h"
 #include "lib/recipe/lists.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/remote_shards.h"
 #include "lib/storage/stores.h"
 
 namespace scaletrain::app {
@@ -46,7 +47,11 @@ recipe::Component default_transform(const std::string& name) {
 // What is measured: the training set of a recipe, or shards with random crops and flips.
 recipe::Recipe recipe_of(const BenchOptions& options) {
   if (options.paths.size() == 1 && options.paths[0].ends_with(".json")) {
-    return recipe::load_recipe(options.paths[0]);
+    recipe::Recipe recipe = recipe::load_recipe(options.paths[0]);
+    const storage::Stores stores(recipe.storage, std::nullopt);
+    recipe::replace_remote_groups(
+        recipe, [&stores](const std::string& name) { return shards_of_group(stores, name); });
+    return recipe;
   }
   recipe::Recipe recipe;
   recipe.data.train.shards = resolve_shards(storage::Stores(), options.paths);

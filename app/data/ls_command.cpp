@@ -16,9 +16,11 @@
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/url.h"
 #include "lib/data/set/quarantine_lists.h"
 #include "lib/format/key_set.h"
 #include "lib/format/tar_samples.h"
+#include "lib/recipe/load.h"
 
 namespace scaletrain::app {
 namespace {
@@ -27,6 +29,8 @@ constexpr std::size_t kLsPieceBytes = 1 << 16;
 
 struct LsOptions {
   std::vector<std::string> paths;
+  std::string recipe;
+  bool only_shards = false;
   bool as_json = false;
 };
 
@@ -68,7 +72,20 @@ core::DataError repeated_key(const ShardFile& shard, const std::string& key) {
   return error;
 }
 
+void list_shards(const LsOptions& options, const storage::Stores& stores) {
+  const std::vector<std::string> shards = resolve_shards(stores, options.paths);
+  if (options.as_json) return print_json({{"shards", shards}});
+  std::string text;
+  for (const std::string& shard : shards) text += core::shown_path(shard) + "\n";
+  print(text);
+}
+
 void run_ls(const LsOptions& options) {
+  if (options.only_shards) {
+    if (options.recipe.empty()) return list_shards(options, storage::Stores());
+    return list_shards(options,
+                       storage::Stores(recipe::load_recipe(options.recipe).storage, std::nullopt));
+  }
   std::string piece;
   std::optional<core::DataError> repeated;  // reported when everything is listed
   const storage::Stores stores;
@@ -105,7 +122,12 @@ void add_ls_command(CLI::App& app, int& exit_status) {
                                                "each field; whole or not, but not those in "
                                                "quarantine");
   add_shards_argument(*command, options->paths);
-  command->add_flag("--json", options->as_json, "print one JSON object for each sample");
+  CLI::Option* const shards =
+      command->add_flag("--shards", options->only_shards, "list the shards, and open none of them");
+  command->add_option("--recipe", options->recipe, "a recipe whose /storage says where stores are")
+      ->needs(shards);
+  command->add_flag("--json", options->as_json,
+                    "print one JSON object for each sample, or with --shards one of all");
   command->callback([options, &exit_status] {
     run_ls(*options);
     exit_status = 0;

@@ -11,16 +11,12 @@
 #include "lib/core/url.h"
 #include "lib/recipe/braces.h"
 #include "lib/recipe/local_shards.h"
+#include "lib/recipe/remote_shards.h"
 
 namespace scaletrain::app {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-
-bool is_remote_folder(const std::string& path) {
-  const std::string_view scheme = core::url_scheme(path);
-  return (scheme == "s3" || scheme == "gs") && !recipe::is_shard_name(path);
-}
 
 void append_shards_of(const storage::Stores& stores, const std::string& folder,
                       std::vector<std::string>& shards) {
@@ -36,6 +32,23 @@ void append_shards_of(const storage::Stores& stores, const std::string& folder,
 }
 
 }  // namespace
+
+std::vector<std::string> shards_of_group(const storage::Stores& stores, const std::string& name) {
+  const auto list = [&stores](const std::string& folder) {
+    std::vector<std::string> objects;
+    for (const auto& entry : stores.of(folder).list(folder)) {
+      if (!entry.folder) objects.push_back(entry.name);
+    }
+    return objects;
+  };
+  std::string mistake;
+  std::vector<std::string> shards = recipe::remote_shards(name, list, mistake);
+  if (!mistake.empty()) {
+    throw core::DataError(core::shown_path(name), mistake,
+                          "name shards, a pattern or a folder of shards");
+  }
+  return shards;
+}
 
 void add_threads_flag(CLI::App& command, int& threads, const std::string& of) {
   command.add_option("--threads", threads, of + "; default: one a core")
@@ -65,8 +78,8 @@ void refuse_existing(const storage::Storage& storage, const std::string& path, b
 void add_shards_argument(CLI::App& command, std::vector<std::string>& paths) {
   command
       .add_option("PATH", paths,
-                  "shards, patterns such as train-{000000..000003}.tar, or folders; also .tar.gz, "
-                  ".tgz and .tar.zst, and s3://, gs:// and https://")
+                  "shards, patterns such as train-{000000..000003}.tar or train-*.tar, or folders; "
+                  "also .tar.gz, .tgz and .tar.zst, and s3://, gs:// and https://")
       ->required();
 }
 
@@ -83,7 +96,10 @@ std::vector<std::string> resolve_shards(const storage::Stores& stores,
     const std::vector<std::string> expanded = recipe::expand_braces(path, mistake);
     if (!mistake.empty()) throw core::UsageError(core::shown_path(path), mistake);
     for (const std::string& name : expanded) {
-      if (is_remote_folder(name) || std::filesystem::is_directory(name, ignored)) {
+      if (recipe::may_be_remote_group(name)) {
+        const std::vector<std::string> found = shards_of_group(stores, name);
+        shards.insert(shards.end(), found.begin(), found.end());
+      } else if (std::filesystem::is_directory(name, ignored)) {
         append_shards_of(stores, name, shards);
       } else if (core::is_url(name)) {
         shards.push_back(name);

@@ -28,10 +28,15 @@ void refuse_existing(const storage::Storage& storage, const std::string& path, b
 void add_shards_argument(CLI::App& command, std::vector<std::string>& paths);
 
 // The shards that such arguments mean: a folder stands for every tar in it, plain or compressed,
-// sorted bytewise, and each shard is there once; an s3:// or gs:// path that has no such name is
-// one. Throws core::UsageError for a wrong pattern, core::DataError for a missing or empty folder.
-// Shards themselves are not opened.
+// and a "*" in the last part for all that fit, sorted bytewise, and each shard is there once; an
+// s3:// or gs:// path that has no such name is a folder, or a shard where it is none. Throws
+// core::UsageError for a wrong pattern, core::DataError for a missing or empty folder. Shards
+// themselves are not opened.
 std::vector<std::string> resolve_shards(const storage::Stores& stores,
                                         const std::vector<std::string>& paths);
+
+// Of one s3:// or gs:// path (recipe::may_be_remote_group). Throws core::DataError where it stands
+// for none.
+std::vector<std::string> shards_of_group(const storage::Stores& stores, const std::string& name);
 
 }  // namespace scaletrain::app

@@ -8,6 +8,7 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/flags/launch_options.h"
+#include "launcher/jobs/remote_sets.h"
 #include "launcher/jobs/token_check.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/place/batch_check.h"
@@ -50,7 +51,7 @@ int ranks_for(const RecipeArguments& arguments, const recipe::Recipe& recipe) {
 void check(const RecipeArguments& arguments) {
   const std::string& path = arguments.launch.path;
   const std::vector<std::string> overrides = overrides_of(arguments.launch);
-  const recipe::Recipe recipe = recipe::load_recipe(path, overrides);
+  const recipe::Recipe recipe = with_remote_shards(recipe::load_recipe(path, overrides), path);
   const int ranks = ranks_for(arguments, recipe);
   const recipe::BatchPlan plan = plan_batch(recipe, ranks);
   recipe::check_sources(recipe);
@@ -89,8 +90,9 @@ void add_recipe_commands(CLI::App& app, int& exit_status) {
       recipe->add_subcommand("show", "print a recipe with every key and default");
   add_recipe_arguments(*showing, *arguments);
   showing->callback([arguments, &exit_status] {
+    const std::string& path = arguments->launch.path;
     const recipe::Recipe shown =
-        recipe::load_recipe(arguments->launch.path, overrides_of(arguments->launch));
+        with_remote_shards(recipe::load_recipe(path, overrides_of(arguments->launch)), path);
     std::fputs(recipe::to_json(shown).c_str(), stdout);
     exit_status = 0;
   });

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "launcher/jobs/mirror_copies.h"
+#include "launcher/jobs/remote_sets.h"
 #include "launcher/jobs/worker_program.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -109,10 +110,12 @@ RunRequest run_from_copies(const LaunchOptions& options) {
   std::vector<std::string> overrides{"checkpoint.mirror=" + options.path};
   const std::vector<std::string> given = overrides_of(options);
   overrides.insert(overrides.end(), given.begin(), given.end());
-  RunRequest request{.recipe = recipe::parse_recipe(recipe_in_mirror(options.path),
-                                                    core::shown_path(options.path), overrides),
-                     .start = RunRequest::Start::kNewest,
-                     .allow = options.allow};
+  const std::string place = core::shown_path(options.path);
+  RunRequest request{
+      .recipe = with_remote_shards(
+          recipe::parse_recipe(recipe_in_mirror(options.path), place, overrides), place),
+      .start = RunRequest::Start::kNewest,
+      .allow = options.allow};
   check_allowed_keys(options.allow, request.recipe);
   return request;
 }
@@ -121,8 +124,9 @@ RunRequest run_from_copies(const LaunchOptions& options) {
 
 RunRequest run_to_launch(const LaunchOptions& options) {
   const std::vector<std::string> overrides = overrides_of(options);
-  RunRequest request{.recipe = recipe::load_recipe(options.path, overrides),
-                     .allow = options.allow};
+  RunRequest request{
+      .recipe = with_remote_shards(recipe::load_recipe(options.path, overrides), options.path),
+      .allow = options.allow};
   check_allowed_keys(options.allow, request.recipe);
   for (const std::string& idle :
        recipe::idle_keys(request.recipe, recipe::key_origins(options.path, overrides))) {
@@ -154,7 +158,8 @@ RunRequest run_to_resume(const LaunchOptions& options) {
   if (!point.run.empty()) overrides.push_back("output=" + point.run.string());
   const std::vector<std::string> given = overrides_of(options);
   overrides.insert(overrides.end(), given.begin(), given.end());
-  RunRequest request{.recipe = recipe::parse_recipe(text, file.string(), overrides),
+  RunRequest request{.recipe = with_remote_shards(
+                         recipe::parse_recipe(text, file.string(), overrides), file.string()),
                      .start = RunRequest::Start::kNewest,
                      .allow = options.allow};
   check_allowed_keys(options.allow, request.recipe);

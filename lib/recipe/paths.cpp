@@ -117,7 +117,7 @@ class ShardList : public Type {
     const std::string text =
         "a path or URL (http, https, s3, gs, pipe) or a list of them, also A::B; "
         "{000000..000003} and {a,b} are expanded";
-    return takes_folders_ ? text + ", on disks * and folders too" : text;
+    return takes_folders_ ? text + "; on disks, s3 and gs also * and folders" : text;
   }
 
  private:
@@ -158,8 +158,10 @@ class ShardList : public Type {
   std::string add_remote(const std::string& name) {
     const std::string_view scheme = core::url_scheme(name);
     const bool is_pattern = scheme != "pipe" && name.find('*') != std::string::npos;
-    if (is_pattern && name.find('?') == std::string::npos) {
-      return in_quotes(core::shown_path(name)) + ": \"*\" is not looked for in a store";
+    const bool has_lists = takes_folders_ && (scheme == "s3" || scheme == "gs");
+    if (is_pattern && !has_lists && name.find('?') == std::string::npos) {
+      return in_quotes(core::shown_path(name)) + ": \"*\" is not looked for " +
+             (scheme.starts_with("http") ? "on a web server" : "in a store");
     }
     value_.push_back(name);
     return "";

@@ -15,8 +15,9 @@ TypePtr path(std::string& value);
 // A folder, or s3://BUCKET/PREFIX, without a '/' at its end. "" stands for none.
 TypePtr folder_or_bucket(std::string& value);
 
-// One text or a list of texts, with braces (lib/recipe/braces.h), and with patterns and folders of
-// local shards (lib/recipe/local_shards.h).
+// One text or a list of texts, with braces (lib/recipe/braces.h), and with patterns and folders: of
+// local shards these are replaced (lib/recipe/local_shards.h), of remote ones they stay
+// (lib/recipe/remote_shards.h).
 TypePtr shard_list(std::vector<std::string>& value);
 
 // The same with braces only.

@@ -1,5 +1,6 @@
 """Training from a real object store gives the bits that local files give, or one clear error."""
 import gzip
+import json
 import shutil
 import tempfile
 import unittest
@@ -97,6 +98,29 @@ class ObjectStoreTrainingTest(support.RunTestCase):
         self.assertGreaterEqual(len(of_shards), 2 * 5)
         for head in of_shards:  # only their versions are asked for
             self.assertIn(b"Range: bytes=0-0\r\n", head)
+
+    def test_patterns_and_folders_are_the_shards_that_they_stand_for(self):
+        local = self.train("local", support.DIGITS, cache=0)
+        self.assertEqual(self.train("pattern", "s3://digits/set", shards="train-*.tar"), local)
+        stored = json.loads((self.folder / "pattern/recipe.json").read_text())
+        self.assertEqual([f"s3://digits/set/train-00000{i}.tar" for i in range(4)],
+                         stored["data"]["train"]["shards"])
+        error = self.train("none", "s3://digits/set", shards="no-*.tar", expect=65).stderr
+        self.assertIn('/data: s3://digits/set/no-*.tar: ', error)
+        self.assertIn('fits no object', error)
+        self.assertFalse((self.folder / "none").exists())
+
+    def test_streamed_sources_are_those_of_local_files(self):
+        runs = []
+        for place, cache in ((support.DIGITS, 0), ("s3://digits/set", 2 << 20)):
+            data = {"order": "streamed", "lanes": 4, "samples_per_epoch": 1400,
+                    "train": {"sources": [
+                        {"shards": f"{place}/train-{{000000..000001}}.tar", "weight": 3},
+                        {"shards": f"{place}/train-000002.tar", "limit": 100},
+                        {"shards": f"{place}/train-000003.tar", "balanced": True}]}}
+            for ranks in (1, 2):
+                runs.append(self.train(f"run-{len(runs)}", place, cache=cache, ranks=ranks, **data))
+        self.assertEqual(1, len({order for _, order in runs}))
 
     def test_the_output_of_commands_is_the_same_too(self):
         local = self.train("local", support.DIGITS)

@@ -29,7 +29,7 @@ TEST_CASE("URLs are expanded and stay as they are") {
 TEST_CASE("an unknown scheme and a secret in a URL are refused, and the secret is not shown") {
   const std::string use =
       "\n  use a path or URL (http, https, s3, gs, pipe) or a list of them, also A::B; "
-      "{000000..000003} and {a,b} are expanded, on disks * and folders too";
+      "{000000..000003} and {a,b} are expanded; on disks, s3 and gs also * and folders";
   CHECK(error_of(minimal_recipe(), {"data.train.shards=ftp://host/a.tar"}) ==
         "--set data.train.shards: \"ftp://host/a.tar\" has an unknown scheme" + use);
   CHECK(

@@ -17,6 +17,7 @@
 #include "launcher/commands/commands.h"
 #include "launcher/commands/worker_ranks.h"
 #include "launcher/flags/launch_options.h"
+#include "launcher/jobs/remote_sets.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/place/placement.h"
 #include "lib/core/error.h"
@@ -84,7 +85,8 @@ std::optional<std::int64_t> activations(const nlohmann::ordered_json& answer) {
 }
 
 int run_bench(const BenchRequest& asked) {
-  recipe::Recipe recipe = recipe::load_recipe(asked.recipe.path, overrides_of(asked.recipe));
+  recipe::Recipe recipe = with_remote_shards(
+      recipe::load_recipe(asked.recipe.path, overrides_of(asked.recipe)), asked.recipe.path);
   const std::string worker = worker_of(recipe);
   const Scratch scratch;
   recipe.output = scratch.file("run").string();

@@ -65,7 +65,7 @@ TEST_CASE("a list of shards may be joined by double colons") {
   CHECK(train_error(R"({"shards": "a.tar::"})") ==
         "r.json:3: /data/train/shards: has an empty name beside \"::\"\n"
         "  use a path or URL (http, https, s3, gs, pipe) or a list of them, also A::B; "
-        "{000000..000003} and {a,b} are expanded, on disks * and folders too");
+        "{000000..000003} and {a,b} are expanded; on disks, s3 and gs also * and folders");
 }
 
 }  // namespace scaletrain::recipe
