@@ -29,7 +29,8 @@ class Groups(remote.RemoteTest):
             self.assertEqual(names, data("ls", "--shards", group).splitlines())
             self.assertEqual({"shards": names}, data_json("ls", "--shards", group))
         self.assertEqual(names[1:2], data("ls", "--shards", self.remote + "/*1.tar").splitlines())
-        self.assertEqual(40, data_json("check", self.remote + "/train-*")["samples"])
+        checked = data_json("check", self.remote + "/train-*.tar")
+        self.assertEqual(40, checked["folders"][0]["samples"])
         self.assertIn('no-*.tar" fits no object',
                       data("ls", "--shards", self.remote + "/no-*.tar", code=65))
         self.assertIn("requires --shards", data("ls", "--recipe", "x.json", self.remote, code=2))
