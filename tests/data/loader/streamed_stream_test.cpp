@@ -17,7 +17,7 @@ namespace recipe = scaletrain::recipe;
 
 namespace {
 
-LoaderOptions options_of(int threads) {
+LoaderOptions streamed_options(int threads) {
   LoaderOptions options;
   options.image_size = 4;
   options.num_classes = 10;
@@ -46,7 +46,7 @@ TEST_CASE("streamed sources, limits and balanced classes do not depend on ranks 
   source.sources[2].balanced = true;
   const auto pool = core::make_host_pool();
   const auto run = [&](int ranks, std::int64_t accumulate, int threads) {
-    LoaderOptions options = options_of(threads);
+    LoaderOptions options = streamed_options(threads);
     options.streamed = true;
     options.lanes = 4;
     std::map<std::int64_t, std::multiset<std::vector<int>>> batches;
