@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -24,6 +25,7 @@
 #include "lib/core/programs.h"
 #include "lib/core/subprocess.h"
 #include "lib/core/version.h"
+#include "lib/recipe/load.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -68,6 +70,28 @@ std::vector<std::string> words_for_help(std::vector<std::string> words) {
   return words;
 }
 
+// For a key of a recipe that stands where a flag or a word should: "--lr 0.1", "optimizer.lr=0.1".
+std::string key_hint(const std::string& command, const std::string& word) {
+  const std::vector<std::string> takers{"scaletrain launch", "scaletrain resume",
+                                        "scaletrain recipe check", "scaletrain recipe show",
+                                        "scaletrain explain launch"};
+  if (std::find(takers.begin(), takers.end(), command) == takers.end()) return "";
+  std::string name = word.substr(0, word.find('='));
+  name.erase(0, name.find_first_not_of('-') == std::string::npos ? 0 : name.find_first_not_of('-'));
+  std::replace(name.begin(), name.end(), '-', '_');
+  std::vector<std::string> found;
+  for (const auto& [key, help] : recipe::settable_keys()) {
+    if (key == name || key.ends_with("." + name)) found.push_back(key);
+    if (key == name) {
+      found = {key};
+      break;
+    }
+  }
+  if (found.empty() || found.size() > 3) return "";
+  return fmt::format("a key of the recipe is set by --set {}=VALUE",
+                     fmt::join(found, "=VALUE or "));
+}
+
 int parse_and_run(const std::vector<std::string>& arguments) {
   std::vector<std::string> ours(arguments.begin() + 1, arguments.end());
   std::optional<std::vector<std::string>> program;
@@ -108,10 +132,10 @@ int parse_and_run(const std::vector<std::string>& arguments) {
     const std::vector<std::string> known = core::command_names(app);
     if (std::find(known.begin(), known.end(), ours[0]) == known.end()) {
       become_external(ours[0], ours);
-      core::refuse_command(app, ours[0]);
+      core::refuse_command(app, ours[0], {"data"});
     }
   }
-  return core::parse_command_line(app, ours) ? exit_status : 0;
+  return core::parse_command_line(app, ours, key_hint) ? exit_status : 0;
 }
 
 }  // namespace

@@ -138,6 +138,19 @@ void check_imported(const storage::Stores& stores, const std::string& folder,
                         "scaletrain data check names all; --repair makes training leave them out");
 }
 
+// Where none is as training takes it.
+std::string shown_fields(const ImportedSample& sample) {
+  std::string fields;
+  for (const ImportedField& field : sample.fields) {
+    fields += " ." + format::shown_name(field.extension);
+  }
+  return fmt::format(
+      "\n  the first has{}: --image-field, --label-field and --label-key say which is the image, "
+      "and "
+      "where its class is",
+      fields);
+}
+
 void run_import(const ImportOptions& options) {
   const storage::Stores stores;
   refuse_replaced_inputs(options.shards, options.sources);
@@ -145,8 +158,10 @@ void run_import(const ImportOptions& options) {
   observe::WorkProgress progress(STDERR_FILENO, "importing", 0);
   ImportKeys keys;
   std::int64_t samples = 0;
+  std::string first_fields;
   const ImportedSet set = import_all(stores, options, [&](const ImportedSample& sample) {
     keys.insert(sample.key, sample.source);
+    if (samples == 0) first_fields = shown_fields(sample);
     std::vector<WrittenField> fields;
     std::int64_t bytes = 0;
     for (const ImportedField& field : sample.fields) {
@@ -165,10 +180,11 @@ void run_import(const ImportOptions& options) {
   const std::vector<WrittenShard>& written = writer.finish();
   const std::size_t shards = written.size();
   if (writer.incomplete() > 0) {
+    const std::string fields = writer.incomplete() == samples ? first_fields : "";
     core::warn(
         "{} of {} samples are not one image with a class number: other programs read them, "
-        "training here does not",
-        writer.incomplete(), samples);
+        "training here does not{}",
+        writer.incomplete(), samples, fields);
   }
   if (set.lost_links > 0) {
     core::warn("{} links to what is no earlier file of their tar are left out, the first: {}",

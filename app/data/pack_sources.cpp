@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "app/data/unique_keys.h"
+#include "app/foreign/foreign_image.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/text.h"
@@ -49,9 +50,15 @@ class ClassFolders {
       list(entry.name, entry.name);
       if (items.size() == before) {
         throw core::DataError((root_ / entry.name).string(),
-                              "no .jpg, .jpeg, .png, .webp or .rgb8 in it", kLayout);
+                              "no .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff or .rgb8 in it",
+                              kLayout);
       }
       classes.push_back(entry.name);
+    }
+    if (items.empty() && left_alone.contains(".tar")) {
+      throw core::DataError(root, "holds shards, and no class folder",
+                            "training takes shards as they are; scaletrain data import tar, split "
+                            "and dedup write them anew");
     }
     if (items.empty()) throw core::DataError(root, "no class folder in it", kLayout);
   }
@@ -85,7 +92,7 @@ class ClassFolders {
       const fs::path path = inside / entry.name;
       if (entry.folder) {
         list(path, label);
-      } else if (data::is_image_file(entry.name)) {
+      } else if (data::is_image_file(entry.name) || is_foreign_file(entry.name)) {
         items.push_back({(root_ / path).string(),
                          (path.parent_path() / path.stem()).string(),
                          {label},

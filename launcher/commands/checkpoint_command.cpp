@@ -114,7 +114,10 @@ void inspect(const CheckpointArguments& arguments) {
 
 core::ExitCode verify(const CheckpointArguments& arguments) {
   const format::CheckpointsAt found = format::checkpoints_at(arguments.path);
-  if (found.folders.empty()) throw core::CheckpointError(arguments.path, kNone, kNoneRemedy);
+  if (found.folders.empty()) {
+    const bool is_there = fs::exists(arguments.path);
+    throw core::CheckpointError(arguments.path, is_there ? kNone : "does not exist", kNoneRemedy);
+  }
   Json checkpoints = Json::array();
   std::string text;
   auto status = core::ExitCode::kOk;

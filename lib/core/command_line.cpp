@@ -16,6 +16,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/lookup.h"
+#include "lib/core/other_words.h"
 
 namespace scaletrain::core {
 namespace {
@@ -49,20 +50,75 @@ ChosenCommand chosen_of(const CLI::App& app) {
   return result;
 }
 
-[[noreturn]] void refuse_extras(const CLI::App& app) {
+std::vector<std::string> flags_of(const CLI::App& command) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  return flags;
+}
+
+// "; here it is --nproc", where the command has that.
+std::string here_it_is(const CLI::App& command, const std::string& place, const std::string& flag) {
+  const std::string ours = our_word(place, flag);
+  const std::vector<std::string> known = flags_of(command);
+  const std::string first = ours.substr(0, ours.find(' '));
+  const bool is_flag = first.starts_with("-");
+  if (ours.empty() || (is_flag && std::find(known.begin(), known.end(), first) == known.end())) {
+    return "";
+  }
+  return fmt::format("; here it is {}", ours);
+}
+
+[[noreturn]] void refuse_extras(const CLI::App& app, const WordHint& hint) {
   const auto [command, place] = chosen_of(app);
   const std::string extra = app.remaining(true).front();
   const std::string flag = extra.substr(0, extra.find('='));
+  const std::string more = hint ? hint(place, extra) : "";
   if (!flag.starts_with("-")) {
     throw UsageError(place, fmt::format("\"{}\" is one argument too many", flag),
-                     fmt::format("{} --help lists what is allowed", place));
+                     more.empty() ? fmt::format("{} --help lists what is allowed", place) : more);
   }
-  std::vector<std::string> known;
-  for (const CLI::Option* option : command->get_options()) {
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  const std::string here = here_it_is(*command, place, flag);
+  std::string remedy = more;
+  if (!here.empty() || more.empty()) {
+    remedy = fmt::format("{} --help lists the flags{}", place,
+                         here.empty() ? did_you_mean(flag, flags_of(*command)) : here);
   }
-  throw UsageError(place, fmt::format("there is no flag {}", flag),
-                   fmt::format("{} --help lists the flags{}", place, did_you_mean(flag, known)));
+  throw UsageError(place, fmt::format("there is no flag {}", flag), remedy);
+}
+
+[[noreturn]] void refuse_command_of(const CLI::App& app, const std::string& place,
+                                    const std::string& name,
+                                    const std::vector<std::string>& others) {
+  std::vector<std::string> known = command_names(app);
+  known.insert(known.end(), others.begin(), others.end());
+  const std::string ours = our_word(place, name);
+  throw UsageError(
+      place, fmt::format("there is no command \"{}\"", escape_control(name)),
+      fmt::format("use one of: {}{}", fmt::join(known, ", "),
+                  ours.empty() ? did_you_mean(name, known) : fmt::format("; here it is {}", ours)));
+}
+
+// A command of commands that none of them follows.
+void refuse_missing_command(const CLI::App& app) {
+  const auto [command, place] = chosen_of(app);
+  const std::vector<std::string> known = command_names(*command);
+  if (known.empty()) return;
+  const std::vector<std::string> rest = app.remaining(true);
+  if (!rest.empty() && !rest.front().starts_with("-")) {
+    refuse_command_of(*command, place, rest.front(), {});
+  }
+  if (command->get_require_subcommand_min() == 0) return;
+  throw UsageError(place, "which of its commands is not said",
+                   fmt::format("use one of: {}", fmt::join(known, ", ")));
+}
+
+[[noreturn]] void refuse_parse(const CLI::App& app, const CLI::ParseError& error) {
+  const ChosenCommand chosen = chosen_of(app);
+  throw UsageError(chosen.words, error.what(),
+                   fmt::format("{}{} --help lists the flags", chosen.words,
+                               chosen.command == &app ? " COMMAND" : ""));
 }
 
 // Room for all that a command prints: of what does not fit, an earlier write would have forgotten
@@ -81,11 +137,9 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return result;
 }
 
-void refuse_command(const CLI::App& app, const std::string& name) {
-  const std::vector<std::string> known = command_names(app);
-  throw UsageError(
-      app.get_name(), fmt::format("there is no command \"{}\"", escape_control(name)),
-      fmt::format("use one of: {}{}", fmt::join(known, ", "), did_you_mean(name, known)));
+void refuse_command(const CLI::App& app, const std::string& name,
+                    const std::vector<std::string>& others) {
+  refuse_command_of(app, app.get_name(), name, others);
 }
 
 void flush_output() {
@@ -99,7 +153,7 @@ void flush_output() {
                      error == 0 ? "did not take all that was printed" : errno_text(error));
 }
 
-bool parse_command_line(CLI::App& app, std::vector<std::string> arguments) {
+bool parse_command_line(CLI::App& app, std::vector<std::string> arguments, const WordHint& hint) {
   hold_output_back();
   if (arguments == std::vector<std::string>{"--command-table"}) {
     std::fputs(to_json(table_of(app)).c_str(), stdout);
@@ -111,14 +165,12 @@ bool parse_command_line(CLI::App& app, std::vector<std::string> arguments) {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
     app.parse(arguments);
   } catch (const CLI::ExtrasError&) {
-    refuse_extras(app);
+    refuse_extras(app, hint);
+  } catch (const CLI::RequiredError& error) {
+    refuse_missing_command(app);
+    refuse_parse(app, error);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) {
-      const ChosenCommand chosen = chosen_of(app);
-      throw UsageError(chosen.words, error.what(),
-                       fmt::format("{}{} --help lists the flags", chosen.words,
-                                   chosen.command == &app ? " COMMAND" : ""));
-    }
+    if (error.get_exit_code() != 0) refuse_parse(app, error);
     std::ostringstream text;  // --help, --version
     app.exit(error, text, text);
     std::fputs(text.str().c_str(), stdout);

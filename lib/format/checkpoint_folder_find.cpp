@@ -118,7 +118,10 @@ fs::path checkpoint_at(const fs::path& path) {
   const auto found =
       find_checkpoint(path, [](const std::string& damage) { core::warn("{}", damage); });
   if (found) return *found;
-  throw core::CheckpointError(path.string(), "there is no checkpoint in it",
+  std::error_code unknown;
+  const bool is_there = fs::exists(path, unknown) || unknown;
+  throw core::CheckpointError(path.string(),
+                              is_there ? "there is no checkpoint in it" : "does not exist",
                               "name a run's folder, its checkpoints folder or one checkpoint");
 }
 

@@ -116,9 +116,27 @@ void TarHeader::path_to(std::string& path) const {
   path.append(name);
 }
 
+namespace {
+
+// What a file that is no tar begins like.
+const char* other_format(std::string_view block) {
+  if (block.starts_with("\x1f\x8b")) return "; it begins like gzip, whose tars are named .tar.gz";
+  if (block.starts_with("\x28\xb5\x2f\xfd")) {
+    return "; it begins like zstd, whose tars are named .tar.zst";
+  }
+  if (block.starts_with("PK\x03\x04")) return "; it begins like a zip";
+  if (block.starts_with("PAR1")) return "; it begins like Parquet: scaletrain data import parquet";
+  return "";
+}
+
+}  // namespace
+
 TarHeader parse_tar_header(std::span<const std::byte> bytes) {
   const std::string_view block(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (!checksum_fits(block)) throw std::invalid_argument("no tar header: its checksum is wrong");
+  if (!checksum_fits(block)) {
+    throw std::invalid_argument(std::string("no tar header: its checksum is wrong") +
+                                other_format(block));
+  }
   TarHeader header;
   header.type = block[kType];
   header.sparse = header.type == 'S';

@@ -125,8 +125,35 @@ class Grouping {
                           has_label_   ? "has no image"
                           : has_image_ ? "has no label"
                                        : "has no image and no label",
-                          kLayout);
+                          remedy());
     }
+  }
+
+  // What the sample has instead.
+  std::string remedy() const {
+    const auto is_foreign = [](const std::string& extension) {
+      return extension == "bmp" || extension == "gif" || extension == "tif" || extension == "tiff";
+    };
+    if (!has_image_) {
+      return std::any_of(extensions_.begin(), extensions_.end(), is_foreign)
+                 ? "scaletrain data import tar makes PNGs of .bmp, .gif, .tif and .tiff"
+                 : kLayout;
+    }
+    std::string others;
+    for (const std::string& extension : extensions_) {
+      if (!is_image_extension(extension)) others += " ." + shown_name(extension);
+    }
+    if (!others.empty()) {
+      return fmt::format(
+          "it has{}: in training data.label names what holds the class, as {{\"field\": \"json\", "
+          "\"key\": \"label\"}}; scaletrain data import tar --label-field or --label-key writes "
+          ".cls",
+          others);
+    }
+    if (sample_.key.find('/') == std::string::npos) return kLayout;
+    return "where its folder is its class, data.label \"folder\" says so to training, and "
+           "scaletrain "
+           "data import tar --class-from-folder writes .cls";
   }
 
   void read_label(const TarMember& member) {

@@ -31,6 +31,22 @@ std::vector<std::string> files_in(const fs::path& folder, const Fits& fits) {
   return files;
 }
 
+// Of a folder without shards: which of its folders has some.
+std::string where_instead(const fs::path& folder) {
+  std::error_code failed;
+  std::vector<fs::path> folders;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    std::error_code absent;
+    if (it->is_directory(absent)) folders.push_back(it->path());
+  }
+  std::sort(folders.begin(), folders.end());
+  for (const fs::path& inside : folders) {
+    if (files_in(inside, is_shard_name).empty()) continue;
+    return fmt::format("; \"{}\" in it has some", core::escape_control(inside.filename().string()));
+  }
+  return "";
+}
+
 }  // namespace
 
 bool is_shard_name(const std::string& path) {
@@ -46,7 +62,8 @@ std::vector<std::string> local_shards(const std::string& name, std::string& mist
   if (fs::is_directory(path, absent)) {
     files = files_in(path, is_shard_name);
     if (files.empty()) {
-      mistake = fmt::format("\"{}\" is a folder without a .tar", core::escape_control(name));
+      mistake = fmt::format("\"{}\" is a folder without a .tar{}", core::escape_control(name),
+                            where_instead(path));
     }
     return files;
   }

@@ -47,6 +47,18 @@ class Labels(FolderTest):
             code=65))
 
 
+class Fields(FolderTest):
+    def test_the_fields_are_named_where_no_sample_is_as_training_takes_it(self):
+        write_tar(self.path("in.tar"), [("a.jpg", picture(1)), ("a.json", b"{}")])
+        done = subprocess.run([PROGRAM, "data", "import", "tar", self.path("in.tar"), "--out",
+                               self.path("out")], capture_output=True, text=True, timeout=60,
+                              check=True)
+        self.assertEqual(
+            "warning: 1 of 1 samples are not one image with a class number: other programs read them, "
+            "training here does not\n  the first has .jpg .json: --image-field, --label-field and "
+            "--label-key say which is the image, and where its class is\n", done.stderr)
+
+
 class Links(FolderTest):
     def imported(self, *arguments):
         """(samples, warnings)"""

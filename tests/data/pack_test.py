@@ -154,6 +154,11 @@ class Pack(FolderTest):
                       "  a folder source holds one folder of images for each class",
                       data("pack", self.path("in"), self.path("no"), code=65))
 
+    def test_a_folder_of_shards_is_no_folder_of_pictures(self):
+        data("synth", self.path("set"), "--samples", 4, "--classes", 2)
+        self.assertIn("set: holds shards, and no class folder\n  training takes shards as they are",
+                      data("pack", self.path("set"), self.path("no"), code=65))
+
     def test_images_are_resized_and_encoded(self):
         self.write("in/a/wide.png", picture(1, 90, 61, "PNG"))
         self.write("in/a/small.png", picture(2, 20, 10, "PNG"))

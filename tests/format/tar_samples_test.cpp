@@ -73,6 +73,21 @@ TEST_CASE("incomplete samples are named") {
         std::string("a.tar: 1: has two images") + kLayout);
 }
 
+TEST_CASE("what an incomplete sample has instead is named, with what takes it") {
+  CHECK(
+      samples_error(tar_member("1.png", "p") + tar_member("1.json", "{}")) ==
+      "a.tar: 1: has no label\n  it has .json: in training data.label names what holds the class, "
+      "as {\"field\": \"json\", \"key\": \"label\"}; scaletrain data import tar --label-field or "
+      "--label-key writes .cls");
+  CHECK(samples_error(tar_member("cat/1.png", "p")) ==
+        "a.tar: cat/1: has no label\n  where its folder is its class, data.label \"folder\" says "
+        "so to "
+        "training, and scaletrain data import tar --class-from-folder writes .cls");
+  CHECK(samples_error(tar_member("1.tif", "p") + tar_member("1.cls", "1")) ==
+        "a.tar: 1: has no image\n  scaletrain data import tar makes PNGs of .bmp, .gif, .tif and "
+        ".tiff");
+}
+
 TEST_CASE("a tar sorted by extension is refused for its keys, not taken for half samples") {
   CHECK(samples_error(tar_member("1.png", "p") + tar_member("2.png", "p") +
                       tar_member("1.cls", "1") + tar_member("2.cls", "2")) ==

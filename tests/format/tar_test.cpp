@@ -224,8 +224,15 @@ TEST_CASE("damage in the middle of a shard is an error with its place") {
   CHECK(error_of(one + tar_end() + "tail") ==
         "a.tar: byte 2048: data after the end marker at byte 1024\n"
         "  two archives were joined, and the second would be lost: write the shard again");
-  CHECK(error_of("\x1f\x8b" + std::string(2000, 'z')) ==
-        std::string("a.tar: byte 0: no tar header: its checksum is wrong") + kDamaged);
+  for (const auto& [begin, like] :
+       {std::pair("\x1f\x8b", "; it begins like gzip, whose tars are named .tar.gz"),
+        std::pair("\x28\xb5\x2f\xfd", "; it begins like zstd, whose tars are named .tar.zst"),
+        std::pair("PK\x03\x04", "; it begins like a zip"),
+        std::pair("PAR1", "; it begins like Parquet: scaletrain data import parquet"),
+        std::pair("zzzz", "")}) {
+    CHECK(error_of(begin + std::string(2000, 'z')) ==
+          std::string("a.tar: byte 0: no tar header: its checksum is wrong") + like + kDamaged);
+  }
 }
 
 TEST_CASE("sizes that lie are refused before anything is allocated") {

@@ -186,11 +186,12 @@ class CheckpointCommand(unittest.TestCase):
 
     def test_where_there_is_none(self):
         for command in ("inspect", "verify"):
-            for path in (self.folder, self.folder / "absent"):
+            for path, found in ((self.folder, "there is no checkpoint in it"),
+                                (self.folder / "absent", "does not exist")):
                 done = run(command, path)
                 self.assertEqual(65, done.returncode)
-                self.assertIn(f"{path}: there is no checkpoint in it\n  name a run's folder, its "
-                              "checkpoints folder or one checkpoint\n", done.stderr)
+                self.assertIn(f"{path}: {found}\n  name a run's folder, its checkpoints folder or "
+                              "one checkpoint\n", done.stderr)
 
     def test_a_newer_format_names_its_program(self):
         folder = write_checkpoint(self.folder, 10)

@@ -23,12 +23,41 @@ class CommandLine(LaunchTestCase):
              "--set: is for recipes, and a program follows --\n  leave it out\n"),
             (["launch", "--grace", "10", "--", "true"],
              "--grace: \"10\" is not a duration\n  give a whole number and a unit: 500ms, 10s, 5m\n"),
+            (["launch", "-np", "2", "--", "true"],
+             "scaletrain launch: there is no flag -np\n  scaletrain launch --help lists the flags; "
+             "here it is --nproc\n"),
+            (["launch", "--batch-size", "8", "r.json"],
+             "scaletrain launch: there is no flag --batch-size\n  scaletrain launch --help lists the "
+             "flags; here it is --set batch.per_device=N\n"),
+            (["launch", "r.json", "--epochs", "3"],
+             "scaletrain launch: there is no flag --epochs\n  a key of the recipe is set by --set "
+             "epochs=VALUE\n"),
+            (["launch", "r.json", "optimizer.lr=1"],
+             "scaletrain launch: \"optimizer.lr\" is one argument too many\n  a key of the recipe is "
+             "set by --set optimizer.lr=VALUE\n"),
+            (["recipe", "check", "r.json", "--weight-decay=1"],
+             "scaletrain recipe check: there is no flag --weight-decay\n  a key of the recipe is set "
+             "by --set optimizer.weight_decay=VALUE\n"),
+            (["recipe", "validate", "r.json"],
+             "scaletrain recipe: there is no command \"validate\"\n  use one of: check, show, schema, "
+             "reference, models; here it is check\n"),
+            (["recipe"], "scaletrain recipe: which of its commands is not said\n  use one of: check, "
+                         "show, schema, reference, models\n"),
+            (["data", "list", "set"],
+             "scaletrain data: there is no command \"list\"\n  use one of: pack, index, check, ls, get, "
+             "stats, split, dedup, import, tokenize, card, synth, bench, mirror; here it is ls\n"),
+            (["data", "check", "--fix", "set"],
+             "scaletrain data check: there is no flag --fix\n  scaletrain data check --help lists the "
+             "flags; here it is --repair\n"),
             (["resume"], "scaletrain resume: PATH is required\n  scaletrain resume --help lists the flags\n"),
         ]
         for arguments, text in cases:
             done = subprocess.run([SCALETRAIN, *arguments], capture_output=True, text=True,
                                   timeout=LIMIT_S, env=self.environment(), cwd=self.folder)
             self.assertEqual((2, text), (done.returncode, done.stderr), arguments)
+        done = self.run_launcher("run", "train.py", expect=2)
+        self.assertRegex(done.stderr, r'^scaletrain: there is no command "run"\n  use one of: .*, '
+                                      r'data; here it is launch\n$')
         done = self.run_launcher("lanch", expect=2)
         self.assertRegex(done.stderr, r'^scaletrain: there is no command "lanch"\n  use one of: '
                                       r'launch, [a-z0-9, ]+; did you mean "launch"\?\n$')

@@ -109,7 +109,7 @@ TEST_CASE("all mistakes are told at once, in the order of their lines") {
   "model": {"name": "resnet81", "num_classes": 10},
   "data": {"train": {"shards": "a.tar", "folder": "b"}, "image_size": 4},
   "epochs": 8.5, "steps": 3,
-  "optimizer": {"name": "adamw", "learning_rate": 0.1, "beta1": 1},
+  "optimizer": {"name": "adamw", "no_such_key": 0.1, "beta1": 1},
   "presicion": "bf16",
   "loss": {"label_smoothing": "lots"},
   "safety": {}
@@ -126,7 +126,7 @@ r.json:5: /optimizer: "lr" is missing
   add "lr": a number above 0 and at most 1000 (peak learning rate)
 r.json:5: /optimizer/beta1: 1 is out of range
   use a number of at least 0 and below 1
-r.json:5: /optimizer/learning_rate: "learning_rate" is not a key here
+r.json:5: /optimizer/no_such_key: "no_such_key" is not a key here
   use one of: name, lr, weight_decay, weight_decay_end, decay_norm_and_bias, layer_decay, lr_base_batch, lr_scaling, groups, centralize_gradients, beta1, beta2, eps
 r.json:6: /presicion: "presicion" is not a key here
   did you mean "precision"?

@@ -53,6 +53,10 @@ TEST_CASE("a folder stands for its shards") {
   std::filesystem::create_directory(folder.folder.path / "empty");
   CHECK(folder.found("empty") ==
         "\"" + (folder.folder.path / "empty").string() + "\" is a folder without a .tar");
+  std::filesystem::create_directories(folder.folder.path / "empty/train");
+  std::ofstream(folder.folder.path / "empty/train/a.tar") << "";
+  CHECK(folder.found("empty") == "\"" + (folder.folder.path / "empty").string() +
+                                     "\" is a folder without a .tar; \"train\" in it has some");
 }
 
 TEST_CASE("a recipe holds the names that were found") {
@@ -69,8 +73,8 @@ TEST_CASE("a recipe holds the names that were found") {
   CHECK_THROWS_WITH_AS(shards("/no-*.tar"), doctest::Contains("no-*.tar\" fits no file"),
                        core::RecipeError);
   CHECK_THROWS_WITH_AS(
-      parse_recipe(minimal_recipe(), "r.json", {"data.train.shards=s3://b/train-*.tar"}),
-      doctest::Contains("is not looked for in a store"), core::RecipeError);
+      parse_recipe(minimal_recipe(), "r.json", {"data.train.shards=https://h/train-*.tar"}),
+      doctest::Contains("is not looked for on a web server"), core::RecipeError);
 }
 
 }  // namespace

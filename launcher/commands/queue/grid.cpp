@@ -75,6 +75,10 @@ Axis parse_axis(const std::string& text) {
   const std::string written = text.substr(equals + 1);
   if (!written.starts_with("[")) {
     if (written.empty()) refuse_axis(text, "has no value");
+    const bool is_object_or_text = written[0] == '{' || written[0] == '"';
+    if (!is_object_or_text && written.find(',') != std::string::npos) {
+      refuse_axis(text, "has values without brackets");
+    }
     axis.values = {written};
     return axis;
   }

@@ -18,7 +18,12 @@ std::vector<std::string> list_images(const std::string& folder, LeftAlone& left_
   for (const auto& entry : storage::file_storage().list(folder)) {
     if (entry.name.starts_with('.')) continue;
     if (entry.folder) {
-      throw core::DataError(folder + "/" + entry.name, "a folder inside a class's folder", kLayout);
+      const std::string part = folder.substr(folder.rfind('/') + 1);
+      const bool is_part = part == "train" || part == "val" || part == "valid" || part == "test";
+      throw core::DataError(
+          folder + "/" + entry.name, "a folder inside a class's folder",
+          is_part ? fmt::format("name {} itself, where its folders are the classes", folder)
+                  : kLayout);
     }
     if (is_image_file(entry.name)) {
       files.push_back(entry.name);
@@ -26,8 +31,11 @@ std::vector<std::string> list_images(const std::string& folder, LeftAlone& left_
       ++left_alone[file_extension(entry.name)];
     }
   }
-  if (files.empty())
-    throw core::DataError(folder, "no .jpg, .jpeg, .png, .webp or .rgb8 in it", kLayout);
+  if (files.empty()) {
+    throw core::DataError(
+        folder, "no .jpg, .jpeg, .png, .webp or .rgb8 in it",
+        std::string(kLayout) + "; scaletrain data pack makes PNGs of .bmp, .gif, .tif and .tiff");
+  }
   return files;
 }
 

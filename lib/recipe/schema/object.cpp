@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "lib/core/lookup.h"
+#include "lib/core/other_words.h"
 
 namespace scaletrain::recipe {
 
@@ -100,6 +101,27 @@ void Object::check_groups(const Node& node, const std::string& pointer, Problems
   }
 }
 
+namespace {
+
+// "here it is optimizer.lr": of a key that stands one level deeper, or that other programs call so.
+std::string found_elsewhere(const std::vector<Field>& fields, const std::string& name) {
+  constexpr std::size_t kMostNamed = 3;
+  const std::string ours = core::our_word("recipe", name);
+  const std::string& wanted = ours.empty() ? name : ours;
+  std::vector<std::string> found;
+  for (const Field& field : fields) {
+    if (field.name == wanted) return fmt::format("here it is {}", in_quotes(wanted));
+    const Object* const inner = field.type->object();
+    if (inner != nullptr && inner->field(wanted) != nullptr) {
+      found.push_back(fmt::format("{}.{}", field.name, wanted));
+    }
+  }
+  if (found.empty() || found.size() > kMostNamed) return "";
+  return fmt::format("here it is {}", fmt::join(found, " or "));
+}
+
+}  // namespace
+
 void Object::refuse_key(const Node& value, const std::string& pointer, const std::string& name,
                         Problems& problems) const {
   if (std::find(reserved_.begin(), reserved_.end(), name) != reserved_.end()) {
@@ -108,7 +130,8 @@ void Object::refuse_key(const Node& value, const std::string& pointer, const std
   }
   std::vector<std::string> known;
   for (const Field& field : fields_) known.push_back(field.name);
-  const std::string near = core::did_you_mean(name, known);
+  const std::string elsewhere = found_elsewhere(fields_, name);
+  const std::string near = elsewhere.empty() ? core::did_you_mean(name, known) : elsewhere;
   problems.add_at_key(value, pointer, in_quotes(name) + " is not a key here",
                       near.empty() ? fmt::format("use one of: {}", fmt::join(known, ", ")) : near);
 }

@@ -43,9 +43,14 @@ TEST_CASE("a folder without classes or images, or with folders too deep, is told
   const auto error_of = [&] { return message_of([&] { open_folder(path); }); };
   CHECK(error_of() == path + ": no class folder in it" + kLayout);
   folder.write("cat/readme.txt", "");
-  CHECK(error_of() == path + "/cat: no .jpg, .jpeg, .png, .webp or .rgb8 in it" + kLayout);
+  CHECK(error_of() == path + "/cat: no .jpg, .jpeg, .png, .webp or .rgb8 in it" + kLayout +
+                          "; scaletrain data pack makes PNGs of .bmp, .gif, .tif and .tiff");
   folder.write("cat/deep/x.png", "");
   CHECK(error_of() == path + "/cat/deep: a folder inside a class's folder" + kLayout);
+  folder.write("both/train/cat/x.png", "");
+  CHECK(message_of([&] { open_folder(path + "/both"); }) ==
+        path + "/both/train/cat: a folder inside a class's folder\n  name " + path +
+            "/both/train itself, where its folders are the classes");
   CHECK(message_of([&] { open_folder(path + "/absent"); }) ==
         path + "/absent: No such file or directory (ENOENT)\n  check the path");
 }

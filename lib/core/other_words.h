@@ -1,0 +1,14 @@
+// What other programs (torchrun, accelerate, mpirun, Slurm, webdataset, git) call our commands,
+// flags and keys: for a hint after a mistake, never as names of ours.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace scaletrain::core {
+
+// For `word` after `command` ("scaletrain", "scaletrain data check"), or a key of a "recipe": our
+// words for it, as "--nproc"; "" where none is known.
+std::string our_word(std::string_view command, std::string_view word);
+
+}  // namespace scaletrain::core
