@@ -140,15 +140,13 @@ void check_imported(const storage::Stores& stores, const std::string& folder,
 
 // Where none is as training takes it.
 std::string shown_fields(const ImportedSample& sample) {
+  constexpr const char* kFlags =
+      "--image-field, --label-field and --label-key say which is the image, and where its class is";
   std::string fields;
   for (const ImportedField& field : sample.fields) {
     fields += " ." + format::shown_name(field.extension);
   }
-  return fmt::format(
-      "\n  the first has{}: --image-field, --label-field and --label-key say which is the image, "
-      "and "
-      "where its class is",
-      fields);
+  return fmt::format("\n  the first has{}: {}", fields, kFlags);
 }
 
 void run_import(const ImportOptions& options) {
