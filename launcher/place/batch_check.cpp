@@ -10,6 +10,7 @@ namespace scaletrain::launcher {
 recipe::BatchPlan plan_batch(const recipe::Recipe& recipe, int ranks) {
   const int readers = core::MeshPlan(ranks, recipe.parallel.mesh()).readers();
   const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, readers);
+  recipe::check_micro_batches(recipe.parallel, plan);
   if (recipe.data.order == "streamed") recipe::check_lanes(recipe.data.lanes, readers);
   return plan;
 }

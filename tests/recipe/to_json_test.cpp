@@ -73,6 +73,8 @@ const std::vector<std::vector<std::string>>& choices() {
        "recompute.budget_mb=100", "recompute=null"},
       {"offload.activations=true", R"(offload={"optimizer": true, "activations": false})"},
       {"dist.cpu=shm"},
+      {"parallel.pipeline=2", "batch.accumulate=4", "parallel.schedule=interleaved",
+       "parallel.chunks=3", "parallel.balance=time"},
       {"mix.mixup=0.2", "mix={\"cutmix\": 1, \"probability\": 0.5}", "mix=null"},
       {"validate.every.minutes=0.25", "validate.every.steps=5"},
       {"checkpoint.every.steps=5", "checkpoint.every.epochs=0.5"},

@@ -102,6 +102,10 @@ const std::map<std::string, const char*>& reasons() {
       {"deterministic", "on a GPU: tests/end_to_end/gpu_test.py"},
       {"device", "where there is a GPU: tests/end_to_end/gpu_test.py"},
       {"dist.cpu", "of several ranks: tests/end_to_end/exchange_test.py"},
+      {"parallel.pipeline", "of several ranks: tests/end_to_end/pipeline_test.py"},
+      {"parallel.schedule", "with the same bits: tests/engine/pipeline_test.cpp"},
+      {"parallel.chunks", "with the same bits: tests/engine/pipeline_test.cpp"},
+      {"parallel.balance", "with the same bits: tests/train/stages_test.cpp"},
       {"worker", "another program: tests/launcher/own_worker_test.py"},
       {"output", "where a run lies"},
   };

@@ -89,6 +89,9 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   if (problems.none_under("/batch") && problems.none_under("/mix")) {
     check(recipe.mix, recipe.batch.per_device, tree, problems);
   }
+  if (problems.none_under("/batch") && problems.none_under("/parallel")) {
+    check(recipe.parallel, recipe.batch, tree, problems);
+  }
   if (problems.none_under("/schedule")) check(recipe.schedule, tree, problems);
   if (problems.none_under("/precision")) check_device(recipe, tree, problems);
   if (problems.none_under("/optimizer")) {
@@ -120,6 +123,9 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     }
     check(recipe.swa, recipe.model, tree, problems);
     if (problems.none_under("/recompute")) check(recipe.recompute, recipe.model, tree, problems);
+    if (problems.none_under("/recompute") && problems.none_under("/parallel")) {
+      check(recipe.parallel, recipe.model, recipe.recompute, tree, problems);
+    }
     if (problems.none_under("/precision")) check(recipe.precision, recipe.model, tree, problems);
     if (problems.none_under("/checkpoint")) {
       check_best(recipe.checkpoint.best, task_of(recipe), recipe.ema.has_value(), tree, problems);
