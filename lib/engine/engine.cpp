@@ -3,15 +3,18 @@
 #include <ATen/Context.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/philox.h"
 #include "lib/engine/chunked_loss.h"
+#include "lib/engine/pipeline.h"
 #include "lib/engine/recompute.h"
 #include "lib/engine/training_context.h"
 #include "lib/optim/norm.h"
@@ -86,6 +89,9 @@ void Engine::reseed(const Draws& draws, std::size_t unit) {
 
 void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
                  const std::function<void(const at::Tensor&)>& before_last_backward, bool again) {
+  if (parts_.pipeline != nullptr) {
+    return run_pipeline(step, batches, weight, before_last_backward, again);
+  }
   const std::int64_t count = batches.count();
   at::Tensor total =
       at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
@@ -101,28 +107,77 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
     const at::Tensor root = parts_.precision.scale(loss * weight);
     parts_.placement.prepare_backward(root);
     const MemoryPhase phase(MemoryKind::kGradients);
-    backward(root);
+    backward({root}, {});
   }
+  parts_.placement.end_backward();
+}
+
+void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
+                          const std::function<void(const at::Tensor&)>& before_last_backward,
+                          bool again) {
+  const Stages& stages = parts_.pipeline->stages();
+  at::Tensor total =
+      at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
+  parts_.placement.zero_grad();
+  parts_.pipeline->run(
+      {.micro_batches = batches.count(),
+       .next = [&] { return next_of(batches); },
+       .forward =
+           [&](int stage, std::int64_t micro, const task::Example& example, units::Flow input) {
+             const std::int64_t block = micro * parts_.mesh.plan().readers() + parts_.mesh.reader();
+             units::Flow flow = run_units(stages.begin(stage), stages.end(stage),
+                                          {.seed = seed_, .step = step, .block = block}, example,
+                                          again, std::move(input));
+             if (stage + 1 < stages.count()) return flow;
+             total.add_(flow.front().detach());
+             return units::Flow{parts_.precision.scale(flow.front() * weight)};
+           },
+       .backward =
+           [&](const units::Flow& roots, const units::Flow& gradients) {
+             const MemoryPhase phase(MemoryKind::kGradients);
+             backward(roots, gradients);
+           },
+       .before_last_backward = [&] { before_last_backward(total); }});
+  parts_.placement.end_backward();
+  std::unordered_map<std::string, at::Tensor> by_name;
+  for (const units::NamedParameter& parameter : owned()) {
+    by_name.emplace(parameter.name, parameter.tensor.grad());
+  }
+  parts_.pipeline->sum_tied([&](const std::string& name) {
+    const auto found = by_name.find(name);
+    return found == by_name.end() ? at::Tensor() : found->second;
+  });
 }
 
 at::Tensor Engine::forward(const Draws& draws, const task::Example& example, bool again) {
+  return run_units(0, units_.size(), draws, example, again, {example.input}).front();
+}
+
+units::Flow Engine::run_units(std::size_t begin, std::size_t end, const Draws& draws,
+                              const task::Example& example, bool again, units::Flow flow) {
   const MemoryPhase phase(MemoryKind::kActivations);
-  return parts_.precision.forward([&] {
+  parts_.precision.forward([&] {
     const auto context =
         std::make_shared<units::Context>(training_context(example.context, parts_.mesh.data()));
     context->again = again;
-    const std::size_t last = units_.size() - 1, whole = chunk_ > 0 ? last : units_.size();
-    units::Flow flow{example.input};
+    const std::size_t last = units_.size() - 1;
+    const bool has_loss = end == units_.size();
     const MakeHooks moved = offload_ ? offload_->hooks() : MakeHooks();
-    for (std::size_t unit = 0; unit < whole; ++unit) {
+    for (std::size_t unit = begin; unit < (has_loss && chunk_ > 0 ? last : end); ++unit) {
       std::optional<SavedTensorsScope> scope;
       if (moved && unit != last) scope.emplace(moved);
       flow = run_unit(unit, draws, context, std::move(flow));
     }
-    if (chunk_ == 0) return parts_.task.loss_sum(flow.front(), example);
-    reseed(draws, whole);
-    return loss_in_chunks(flow.front(), example, *context);
+    if (!has_loss) return flow.front();
+    if (chunk_ == 0) {
+      flow = {parts_.task.loss_sum(flow.front(), example)};
+    } else {
+      reseed(draws, last);
+      flow = {loss_in_chunks(flow.front(), example, *context)};
+    }
+    return flow.front();
   });
+  return flow;
 }
 
 units::Flow Engine::run_unit(std::size_t unit, const Draws& draws,
@@ -196,9 +251,9 @@ at::Tensor Engine::sums_in_chunks(const at::Tensor& hidden, const task::Example&
   return sums;
 }
 
-void Engine::backward(const at::Tensor& root) {
+void Engine::backward(const units::Flow& roots, const units::Flow& gradients) {
   try {
-    root.backward();
+    torch::autograd::backward(roots, gradients);
   } catch (const std::exception&) {
     dist::rethrow_as_stopped(parts_.mesh.world().rank(), "the gradients were");
   }
@@ -228,15 +283,37 @@ at::Tensor Engine::squared_norm() const {
 }
 
 Evaluated Engine::evaluate(const task::Example& example) {
+  if (parts_.pipeline == nullptr) return evaluate_units(0, example, {example.input});
+  const Stages& stages = parts_.pipeline->stages();
+  Evaluated result;
+  parts_.pipeline->evaluate(example, [&](int stage, units::Flow input) {
+    if (stage + 1 == stages.count()) {
+      result = evaluate_units(stages.begin(stage), example, std::move(input));
+      return units::Flow();
+    }
+    units::Flow flow;
+    parts_.precision.forward([&] {
+      const auto own = std::span<const units::Unit>(units_).subspan(
+          stages.begin(stage), stages.end(stage) - stages.begin(stage));
+      flow = units::run(own, std::move(input), example.context);
+      return flow.front();
+    });
+    return flow;
+  });
+  return result;
+}
+
+Evaluated Engine::evaluate_units(std::size_t begin, const task::Example& example,
+                                 units::Flow input) {
   Evaluated result;
   result.sums = parts_.precision.forward([&] {
-    const std::span<const units::Unit> all(units_);
+    const auto own = std::span<const units::Unit>(units_).subspan(begin);
     if (chunk_ > 0) {
       const units::Flow hidden =
-          units::run(all.first(all.size() - 1), {example.input}, example.context);
+          units::run(own.first(own.size() - 1), std::move(input), example.context);
       return sums_in_chunks(hidden.front(), example);
     }
-    const units::Flow output = units::run(all, {example.input}, example.context);
+    const units::Flow output = units::run(own, std::move(input), example.context);
     if (parts_.task.score_columns() > 0) {
       result.scores = parts_.task.scores(output.front(), example);
     }
@@ -244,6 +321,10 @@ Evaluated Engine::evaluate(const task::Example& example) {
     return parts_.task.sums(output.front(), example);
   });
   return result;
+}
+
+bool Engine::agree(bool goes_on) {
+  return parts_.pipeline == nullptr ? goes_on : parts_.pipeline->agree(goes_on);
 }
 
 at::Tensor Engine::predict(const task::Example& example) {

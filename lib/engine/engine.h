@@ -23,6 +23,8 @@
 
 namespace scaletrain::engine {
 
+class Pipeline;  // lib/engine/pipeline.h
+
 // The micro-batches of one step, one after the other.
 class MicroBatches {
  public:
@@ -38,6 +40,7 @@ struct EngineParts {
   precision::Precision& precision;
   parallel::Placement& placement;
   const dist::Mesh& mesh;
+  Pipeline* pipeline = nullptr;  // null: each rank runs all units
 };
 
 // How a step needs less memory.
@@ -88,9 +91,13 @@ class Engine {
   // Of activations, that went to the host's memory so far.
   std::int64_t offloaded_bytes() const { return offload_ ? offload_->moved_bytes() : 0; }
 
-  // Of one batch. The model is in evaluation mode.
+  // Of one batch. The model is in evaluation mode. In a pipeline each of its ranks calls it with
+  // the same batch, and the last stage's has the values.
   Evaluated evaluate(const task::Example& example);
-  // What the model alone gives, where nothing is known to compare with.
+  // Whether evaluation goes on with a batch: in a pipeline its first rank says so for all.
+  bool agree(bool goes_on);
+  // What the model alone gives, where nothing is known to compare with; of all its units on this
+  // rank.
   at::Tensor predict(const task::Example& example);
 
  private:
@@ -102,13 +109,23 @@ class Engine {
   };
   void reseed(const Draws& draws, std::size_t unit);
   at::Tensor forward(const Draws& draws, const task::Example& example, bool again);
+  // The units from `begin` to `end`, where the loss takes chunks without the last one, and behind
+  // the last one the loss; that is 0-dim.
+  units::Flow run_units(std::size_t begin, std::size_t end, const Draws& draws,
+                        const task::Example& example, bool again, units::Flow flow);
+  // run() of one rank of a pipeline.
+  void run_pipeline(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
+                    const std::function<void(const at::Tensor&)>& before_last_backward, bool again);
   units::Flow run_unit(std::size_t unit, const Draws& draws,
                        const std::shared_ptr<const units::Context>& context, units::Flow input);
   // The last unit and the loss.
   at::Tensor loss_in_chunks(const at::Tensor& hidden, const task::Example& example,
                             const units::Context& context);
   at::Tensor sums_in_chunks(const at::Tensor& hidden, const task::Example& example);
-  void backward(const at::Tensor& root);
+  // The units from `begin` on, and what the task makes of it.
+  Evaluated evaluate_units(std::size_t begin, const task::Example& example, units::Flow input);
+  // From a loss, or from `roots` with the gradients of each.
+  void backward(const units::Flow& roots, const units::Flow& gradients);
 
   EngineParts parts_;
   std::vector<units::Unit> units_;  // the model's

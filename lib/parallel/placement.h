@@ -33,6 +33,8 @@ class Placement {
   virtual void begin_micro_step(bool synchronize) = 0;
   // Between forward and backward, with what backward starts from.
   virtual void prepare_backward(const at::Tensor& loss) = 0;
+  // Behind a step's last backward: what was not exchanged during backward is now.
+  virtual void end_backward() {}
 
   // How gradients travel together, which a checkpoint keeps; empty where nothing does.
   virtual BucketLayout layout() const = 0;

@@ -20,6 +20,7 @@
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
 #include "lib/train/resume.h"
+#include "lib/train/stages.h"
 
 namespace scaletrain::train {
 
@@ -47,13 +48,15 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
 }
 
 void place(Run& run) {
-  run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh);
+  run.pipeline = make_pipeline(run);
+  run.placement = make_placement(run);
   run.engine = std::make_unique<engine::Engine>(
       engine::EngineParts{.model = *run.learner.model,
                           .task = *run.task,
                           .precision = *run.learner.precision,
                           .placement = *run.placement,
-                          .mesh = *run.mesh},
+                          .mesh = *run.mesh,
+                          .pipeline = run.pipeline.get()},
       run.recipe.seed,
       engine::MemorySavings{.recompute = run.recipe.recompute,
                             .chunk = run.recipe.loss.chunk,
@@ -92,6 +95,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
                             "use a number: --set batch.per_device=N");
   }
   run.batch = recipe::plan_batch(run.recipe.batch, plan.readers());
+  recipe::check_micro_batches(run.recipe.parallel, run.batch);
 
   std::vector<dist::Claim> claims;
   run.task = task::make_task(run.recipe, device);

@@ -17,6 +17,7 @@
 #include "lib/train/ranking.h"
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
+#include "lib/train/stages.h"
 
 namespace scaletrain::train {
 namespace {
@@ -154,11 +155,12 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
   }
   checkpoint::Contents contents;
   contents.model = run.learner.tensors();
-  contents.optimizer = run.learner.optimizer->state();
+  contents.optimizer = whole_optimizer_state(run);
   if (run.group->rank() == 0) {
     checkpoint::load(checkpoint, contents, [&run] { run.beat.enter(core::Phase::kStarting); });
   }
   replicate(*run.group, values(contents.optimizer), "optimizer state");
+  take_optimizer_state(run, contents.optimizer);
   run.learner.optimizer->resume_at(run.state.step);
   restore_scaler(run.state.scaler, *run.learner.precision);
   look_into_folder(run, checkpoint);

@@ -10,6 +10,7 @@
 #include "lib/core/watched_disk.h"
 #include "lib/dist/mesh.h"
 #include "lib/engine/engine.h"
+#include "lib/engine/pipeline.h"
 #include "lib/format/train_state.h"
 #include "lib/optim/mean.h"
 #include "lib/parallel/placement.h"
@@ -31,6 +32,7 @@ struct Run {
   Sets sets;
   Length length;
   Learner learner;
+  std::unique_ptr<engine::Pipeline> pipeline;  // null without one (lib/train/stages.h)
   std::unique_ptr<parallel::Placement> placement;
   std::unique_ptr<engine::Engine> engine;
   std::vector<std::unique_ptr<optim::Mean>> means;  // of the model (lib/train/mean_plan.h)

@@ -10,6 +10,7 @@
 #include "lib/train/mean_plan.h"
 #include "lib/train/number_types.h"
 #include "lib/train/replicate.h"
+#include "lib/train/stages.h"
 
 namespace scaletrain::train {
 namespace {
@@ -46,6 +47,7 @@ checkpoint::Contents snapshot(Run& run) {
     saved.buffers = gather_ranks(run.mesh->data(), own);
   }
   contents.optimizer = run.learner.optimizer->state();
+  share_stages(run, contents);
   contents.state = run.state;
   contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};
   contents.state.scaler = scaler_state(*run.learner.precision);

@@ -87,6 +87,12 @@ void check(const Parallel& parallel, const Model& model, const std::optional<Rec
         fmt::format("{} is one unit, and a pipeline's stages are made of units", model.name),
         "leave it out");
   }
+  if (recompute && !recompute->is_none() && parallel.schedule == "zero_bubble") {
+    problems.add(written_at(tree, {"recompute"}), "/recompute",
+                 "a zero_bubble schedule keeps what gradients of weights need, and this throws it "
+                 "away",
+                 R"(leave it out, or use "schedule": "1f1b")");
+  }
   if (recompute && recompute->budget_mb) {
     problems.add(written_at(tree, {"recompute", "budget_mb"}), "/recompute/budget_mb",
                  "does not know how many micro-batches a pipeline's stage holds",

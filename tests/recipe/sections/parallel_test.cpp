@@ -96,6 +96,10 @@ TEST_CASE("what a pipeline cannot have is refused") {
                  {"parallel.pipeline=2", "batch.accumulate=2", "recompute.budget_mb=9"}) ==
         "--set recompute.budget_mb: /recompute/budget_mb: does not know how many micro-batches a "
         "pipeline's stage holds\n  say which units: \"all\", or \"every\"");
+  CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2", "batch.accumulate=2", "recompute=all",
+                                    "parallel.schedule=zero_bubble"}) ==
+        "--set recompute: /recompute: a zero_bubble schedule keeps what gradients of weights need, "
+        "and this throws it away\n  leave it out, or use \"schedule\": \"1f1b\"");
   const test::TemporaryFolder folder;
   std::ofstream(folder.file("m.pt")) << "x";
   CHECK(error_of(minimal_recipe(), {R"(model={"name": "torchscript", "num_classes": 3, "file": ")" +
