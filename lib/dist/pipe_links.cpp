@@ -1,7 +1,9 @@
 #include "lib/dist/pipe_links.h"
 
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -63,6 +65,28 @@ void PipeLink::send(const at::Tensor& tensor, const char* name) {
 
 void PipeLink::receive(const at::Tensor& tensor, const char* name) {
   group_.broadcast(elements_of(tensor), 0, name).wait();
+}
+
+// In front their count.
+void PipeLink::send_numbers(const std::vector<std::int64_t>& numbers, const char* name) {
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  if (count > kMostNumbers) {
+    throw core::InternalError("pipeline", fmt::format("{}: {} numbers in a message", name, count));
+  }
+  const at::Tensor host = at::zeros({1 + kMostNumbers}, at::kLong);
+  auto* const values = host.mutable_data_ptr<std::int64_t>();
+  values[0] = count;
+  std::copy(numbers.begin(), numbers.end(), values + 1);
+  send(host.to(device()), name);
+}
+
+std::vector<std::int64_t> PipeLink::receive_numbers(const char* name) {
+  const at::Tensor message =
+      at::zeros({1 + kMostNumbers}, at::TensorOptions(at::kLong).device(device()));
+  receive(message, name);
+  const at::Tensor host = group_.to_host(message);
+  const auto* const values = host.const_data_ptr<std::int64_t>();
+  return {values + 1, values + 1 + values[0]};
 }
 
 void PipeLink::flush() {

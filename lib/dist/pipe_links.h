@@ -7,8 +7,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <deque>
 #include <utility>
+#include <vector>
 
 #include "lib/dist/mesh.h"
 
@@ -25,8 +27,14 @@ class PipeLink {
   void send(const at::Tensor& tensor, const char* name);
   // Fills `tensor`, dense and as large; waits.
   void receive(const at::Tensor& tensor, const char* name);
+  // At most kMostNumbers whole numbers; who gets them waits for their values.
+  static constexpr std::int64_t kMostNumbers = 127;
+  void send_numbers(const std::vector<std::int64_t>& numbers, const char* name);
+  std::vector<std::int64_t> receive_numbers(const char* name);
   // Waits until everything is sent.
   void flush();
+
+  at::Device device() const { return group_.device(); }
 
  private:
   Group& group_;

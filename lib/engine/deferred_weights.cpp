@@ -44,8 +44,6 @@ Tensor own_leaf(const Tensor& tensor) {
   return tensor.detach().requires_grad_(tensor.requires_grad());
 }
 
-}  // namespace
-
 class DeferredLinear : public torch::autograd::Function<DeferredLinear> {
  public:
   // Weight and bias are arguments so that the output requires a gradient where they do.
@@ -83,6 +81,8 @@ class DeferredLinear : public torch::autograd::Function<DeferredLinear> {
     return result;
   }
 };
+
+}  // namespace
 
 void DeferredWeights::Work::run() {
   for (const std::function<void()>& one : std::exchange(kept_, {})) one();

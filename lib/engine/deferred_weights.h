@@ -42,10 +42,10 @@ class DeferredWeights : public std::enable_shared_from_this<DeferredWeights> {
   // Makes `linear` multiply so. Its parameters' own hooks then hear nothing.
   void attach(nn::Linear& linear);
 
- private:
-  friend class DeferredLinear;
+  // Keeps `one` in the scope's work, or runs it.
   void take(std::function<void()> one);
 
+ private:
   std::mutex mutex_;      // on a device backward has a thread of its own
   Work* work_ = nullptr;  // of the scope
 };

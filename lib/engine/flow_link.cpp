@@ -2,8 +2,6 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
-#include <ATen/ops/zeros.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,17 +12,16 @@ namespace scaletrain::engine {
 namespace {
 
 constexpr const char* kActivations = "activations";
+constexpr const char* kShapes = "shapes of activations";
 constexpr const char* kGradients = "gradients of activations";
 
 // How a tensor travels: its own strides where they leave no gaps.
 FlowTensor description_of(const at::Tensor& tensor) {
-  FlowTensor result{.type = tensor.scalar_type(),
-                    .sizes = tensor.sizes().vec(),
-                    .wants_gradient = tensor.requires_grad()};
-  result.strides = tensor.is_non_overlapping_and_dense()
-                       ? tensor.strides().vec()
-                       : at::empty(tensor.sizes(), at::kByte).strides().vec();
-  return result;
+  const bool is_dense = tensor.is_non_overlapping_and_dense();
+  return {.type = tensor.scalar_type(),
+          .sizes = tensor.sizes().vec(),
+          .strides = (is_dense ? tensor : at::empty(tensor.sizes(), at::kByte)).strides().vec(),
+          .wants_gradient = tensor.requires_grad()};
 }
 
 at::Tensor room_for(const FlowTensor& shape, at::Device device) {
@@ -39,9 +36,7 @@ at::Tensor laid_out(const at::Tensor& tensor, const FlowTensor& shape) {
   return fits ? plain : room_for(shape, plain.device()).copy_(plain);
 }
 
-constexpr std::int64_t kHeader = 128;  // numbers of a description
-
-at::Tensor header_of(const FlowShape& shape) {
+std::vector<std::int64_t> numbers_of(const FlowShape& shape) {
   std::vector<std::int64_t> numbers{static_cast<std::int64_t>(shape.size())};
   for (const FlowTensor& one : shape) {
     numbers.push_back(static_cast<std::int64_t>(one.type));
@@ -50,18 +45,11 @@ at::Tensor header_of(const FlowShape& shape) {
     numbers.insert(numbers.end(), one.sizes.begin(), one.sizes.end());
     numbers.insert(numbers.end(), one.strides.begin(), one.strides.end());
   }
-  const auto count = static_cast<std::int64_t>(numbers.size());
-  if (count > kHeader) {
-    throw core::InternalError("pipeline",
-                              fmt::format("{} tensors between two stages", shape.size()));
-  }
-  const at::Tensor header = at::zeros({kHeader}, at::kLong);
-  std::copy(numbers.begin(), numbers.end(), header.mutable_data_ptr<std::int64_t>());
-  return header;
+  return numbers;
 }
 
-FlowShape shape_of(const at::Tensor& header) {
-  const auto* next = header.const_data_ptr<std::int64_t>();
+FlowShape shape_of(const std::vector<std::int64_t>& numbers) {
+  auto next = numbers.begin();
   FlowShape shape(static_cast<std::size_t>(*next++));
   for (FlowTensor& one : shape) {
     one.type = static_cast<at::ScalarType>(*next++);
@@ -82,7 +70,7 @@ const FlowShape& FlowLink::send(const std::string& kind, const units::Flow& flow
   if (known == shapes_.end()) {
     FlowShape shape;
     for (const at::Tensor& tensor : flow) shape.push_back(description_of(tensor));
-    link_.send(header_of(shape).to(device_), "shapes of activations");
+    link_.send_numbers(numbers_of(shape), kShapes);
     known = shapes_.emplace(kind, std::move(shape)).first;
   }
   const FlowShape& shape = known->second;
@@ -100,13 +88,11 @@ const FlowShape& FlowLink::send(const std::string& kind, const units::Flow& flow
 units::Flow FlowLink::receive(const std::string& kind) {
   auto known = shapes_.find(kind);
   if (known == shapes_.end()) {
-    const at::Tensor header = at::zeros({kHeader}, at::TensorOptions(at::kLong).device(device_));
-    link_.receive(header, "shapes of activations");
-    known = shapes_.emplace(kind, shape_of(header.cpu())).first;
+    known = shapes_.emplace(kind, shape_of(link_.receive_numbers(kShapes))).first;
   }
   units::Flow flow;
   for (const FlowTensor& shape : known->second) {
-    const at::Tensor tensor = room_for(shape, device_);
+    const at::Tensor tensor = room_for(shape, link_.device());
     link_.receive(tensor, kActivations);
     flow.push_back(tensor.requires_grad_(shape.wants_gradient));
   }
@@ -124,11 +110,11 @@ void send_gradients(dist::PipeLink& link, const units::Flow& flow) {
   }
 }
 
-units::Flow receive_gradients(dist::PipeLink& link, const FlowShape& shape, at::Device device) {
+units::Flow receive_gradients(dist::PipeLink& link, const FlowShape& shape) {
   units::Flow result;
   for (const FlowTensor& one : shape) {
     if (!one.wants_gradient) continue;
-    result.push_back(room_for(one, device));
+    result.push_back(room_for(one, link.device()));
     link.receive(result.back(), kGradients);
   }
   return result;

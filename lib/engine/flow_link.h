@@ -26,7 +26,7 @@ using FlowShape = std::vector<FlowTensor>;
 
 class FlowLink {
  public:
-  FlowLink(dist::PipeLink link, at::Device device) : link_(std::move(link)), device_(device) {}
+  explicit FlowLink(dist::PipeLink link) : link_(std::move(link)) {}
 
   // `kind` is the same text at both ends for flows that are described alike; returns how it
   // travels.
@@ -37,13 +37,12 @@ class FlowLink {
 
  private:
   dist::PipeLink link_;
-  at::Device device_;
   std::map<std::string, FlowShape> shapes_;
 };
 
 // The gradients of those tensors of `flow`, which a FlowLink has received, that require them.
 void send_gradients(dist::PipeLink& link, const units::Flow& flow);
 // Those of a flow that it has sent as `shape`: of the tensors that require them, in their order.
-units::Flow receive_gradients(dist::PipeLink& link, const FlowShape& shape, at::Device device);
+units::Flow receive_gradients(dist::PipeLink& link, const FlowShape& shape);
 
 }  // namespace scaletrain::engine

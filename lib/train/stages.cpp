@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/engine/deferred_weights.h"
 #include "lib/nn/layers/linear.h"
 #include "lib/parallel/stage_parallel.h"
 #include "lib/train/replicate.h"
