@@ -22,7 +22,7 @@ at::Tensor message(int from, int number) {
 // Each rank sends many messages both ways before it takes any.
 std::string exchange(const core::WorkerEnv& env, CpuExchange kind) {
   Group world(env, at::kCPU, 30s, core::Beat(), {}, kind);
-  Mesh mesh(world, core::MeshPlan(env.world_size, {.pipe = 3}));
+  Mesh mesh(world, core::MeshPlan(env.world_size, {.pipe = 3, .replica = {}}));
   PipeLinks links = open_pipe_links(mesh);
   const int place = mesh.coordinate(core::Axis::kPipe), replicas = env.world_size / 3;
   const int before = (place + 2) % 3 * replicas + env.rank % replicas;
@@ -65,7 +65,7 @@ TEST_CASE("each rank of a pipeline gets from both sides what was sent, in its or
 TEST_CASE("two ranks have a connection for each direction of each kind") {
   const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     Group world(env, at::kCPU, 30s);
-    Mesh mesh(world, core::MeshPlan(2, {.pipe = 2}));
+    Mesh mesh(world, core::MeshPlan(2, {.pipe = 2, .replica = {}}));
     PipeLinks links = open_pipe_links(mesh);
     links.activations_out.send(at::full({1}, 1.0 + env.rank), "activations");
     links.gradients_out.send(at::full({1}, 11.0 + env.rank), "gradients");

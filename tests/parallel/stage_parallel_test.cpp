@@ -26,7 +26,7 @@ TEST_CASE("gradients are averaged behind the last backward, over the data group 
   // Rank = pipe x 2 + replica: ranks 0 and 1 have a stage, 2 and 3 the other.
   const auto results = testing::run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, 30s);
-    dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 2}));
+    dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 2, .replica = {}}));
     StageParallel stage(parameters(), mesh);
     stage.start({{7}});  // a layout of another run says nothing
     std::string text;

@@ -105,7 +105,7 @@ const std::map<std::string, const char*>& reasons() {
       {"parallel.pipeline", "of several ranks: tests/end_to_end/pipeline_test.py"},
       {"parallel.schedule", "with the same bits: tests/engine/pipeline_test.cpp"},
       {"parallel.chunks", "with the same bits: tests/engine/pipeline_test.cpp"},
-      {"parallel.balance", "with the same bits: tests/train/stages_test.cpp"},
+      {"parallel.balance", "with the same bits: tests/end_to_end/pipeline_test.py"},
       {"worker", "another program: tests/launcher/own_worker_test.py"},
       {"output", "where a run lies"},
   };
