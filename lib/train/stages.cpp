@@ -115,6 +115,19 @@ void share_of_model(const engine::Pipeline& pipeline, dist::Group& pipe, NamedTe
   }
 }
 
+void report(const engine::Stages& stages, const std::vector<units::Unit>& units,
+            const std::vector<double>& costs, const std::string& balance) {
+  const double all = std::accumulate(costs.begin(), costs.end(), 0.0);
+  for (int stage = 0; stage < stages.count(); ++stage) {
+    const auto begin = static_cast<std::ptrdiff_t>(stages.begin(stage));
+    const auto end = static_cast<std::ptrdiff_t>(stages.end(stage));
+    const double own = std::accumulate(costs.begin() + begin, costs.begin() + end, 0.0);
+    core::log("pipeline: stage {} has {} units, {} to {}, {:.0f} % of the {}", stage, end - begin,
+              units[stages.begin(stage)].name, units[stages.end(stage) - 1].name,
+              all > 0 ? 100 * own / all : 0, balance);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<engine::Pipeline> make_pipeline(Run& run) {

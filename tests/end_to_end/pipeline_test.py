@@ -85,7 +85,8 @@ class ResumeTest(PipelineTestCase):
         # The state of the optimizer is that of the whole model: any number of stages takes it.
         for name, ranks, parallel in (("to-one", 1, {}), ("to-four", 4, {"pipeline": 4})):
             run = self.train(name, 2, env={"SCALETRAIN_FAULT": "kill@7"}, expect=137, **keys)
-            self.train(name, ranks, "--resume", "auto", clip=None, parallel=parallel)
+            self.train(name, ranks, "--resume", "auto", "--allow", "parallel.pipeline", clip=None,
+                       parallel=parallel)
             self.check_same(alone, run)
 
 

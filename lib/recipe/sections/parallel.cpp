@@ -87,6 +87,11 @@ void check(const Parallel& parallel, const Model& model, const std::optional<Rec
         fmt::format("{} is one unit, and a pipeline's stages are made of units", model.name),
         "leave it out");
   }
+  if (parallel.shard > 1 || parallel.tensor > 1) {
+    problems.add(written_at(tree, {"parallel", "pipeline"}), "/parallel/pipeline",
+                 R"(a stage is not divided by "shard" or "tensor" in this version)",
+                 "use one of them; ranks that are left are replicas of the pipeline");
+  }
   if (recompute && !recompute->is_none() && parallel.schedule == "zero_bubble") {
     problems.add(written_at(tree, {"recompute"}), "/recompute",
                  "a zero_bubble schedule keeps what gradients of weights need, and this throws it "

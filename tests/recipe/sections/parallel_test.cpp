@@ -53,12 +53,12 @@ TEST_CASE("a pipeline has a schedule, chunks where that is interleaved, and a ba
 
 TEST_CASE("micro-batches that a schedule cannot take are refused with numbers that fit") {
   CHECK(error_of(minimal_recipe(), {"parallel.pipeline=4", "batch.accumulate=3"}) ==
-        "--set batch.accumulate: /batch/accumulate: 3 micro-batches of a step are fewer than the 4 "
+        "--set batch.accumulate: 3 micro-batches of a step are fewer than the 4 "
         "ranks of the pipeline\n"
         "  use at least 4, better 4 times as many");
   CHECK(error_of(minimal_recipe(),
                  {"parallel.pipeline=4", "batch.accumulate=6", "parallel.schedule=interleaved"}) ==
-        "--set batch.accumulate: /batch/accumulate: 6 micro-batches of a step are no multiple of "
+        "--set batch.accumulate: 6 micro-batches of a step are no multiple of "
         "the 4 ranks of an interleaved pipeline\n"
         "  use 4 or 8, or another schedule");
   CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2"}).find("1 micro-batches") !=
@@ -87,25 +87,24 @@ TEST_CASE("a global batch, and each size of one that grows, must give enough mic
 }
 
 TEST_CASE("what a pipeline cannot have is refused") {
-  CHECK(
-      error_of(minimal_recipe(),
-               {"parallel.pipeline=2", "batch.per_device=auto", "batch.global=64"}) ==
-      "--set batch.per_device: /batch/per_device: \"auto\" does not find what a pipeline's stages "
-      "hold\n  use a number");
+  CHECK(error_of(minimal_recipe(),
+                 {"parallel.pipeline=2", "batch.per_device=auto", "batch.global=64"}) ==
+        "--set batch.per_device: \"auto\" does not find what a pipeline's stages "
+        "hold\n  use a number");
   CHECK(error_of(minimal_recipe(),
                  {"parallel.pipeline=2", "batch.accumulate=2", "recompute.budget_mb=9"}) ==
-        "--set recompute.budget_mb: /recompute/budget_mb: does not know how many micro-batches a "
+        "--set recompute.budget_mb: does not know how many micro-batches a "
         "pipeline's stage holds\n  say which units: \"all\", or \"every\"");
   CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2", "batch.accumulate=2", "recompute=all",
                                     "parallel.schedule=zero_bubble"}) ==
-        "--set recompute: /recompute: a zero_bubble schedule keeps what gradients of weights need, "
+        "--set recompute: a zero_bubble schedule keeps what gradients of weights need, "
         "and this throws it away\n  leave it out, or use \"schedule\": \"1f1b\"");
   const test::TemporaryFolder folder;
   std::ofstream(folder.file("m.pt")) << "x";
   CHECK(error_of(minimal_recipe(), {R"(model={"name": "torchscript", "num_classes": 3, "file": ")" +
                                         folder.file("m.pt") + "\"}",
                                     "parallel.pipeline=2", "batch.accumulate=2"}) ==
-        "--set parallel.pipeline: /parallel/pipeline: torchscript is one unit, and a pipeline's "
+        "--set parallel.pipeline: torchscript is one unit, and a pipeline's "
         "stages are made of units\n  leave it out");
 }
 
