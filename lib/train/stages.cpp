@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lib/core/log.h"
 #include "lib/engine/deferred_weights.h"
 #include "lib/nn/layers/linear.h"
 #include "lib/parallel/stage_parallel.h"
@@ -136,13 +138,12 @@ std::unique_ptr<engine::Pipeline> make_pipeline(Run& run) {
   nn::Model& model = *run.learner.model;
   const std::vector<units::Unit> units = model.units();
   const core::PipelineShape shape = asked.pipeline_shape(1);
-  engine::PipelineParts parts{
-      .kind = asked.pipeline_kind(),
-      .chunks = shape.chunks,
-      .stages = engine::Stages(
-          units,
-          asked.balance == "time" ? measured_costs(run) : engine::parameter_costs(units, model),
-          shape.stages())};
+  const std::vector<double> costs =
+      asked.balance == "time" ? measured_costs(run) : engine::parameter_costs(units, model);
+  engine::PipelineParts parts{.kind = asked.pipeline_kind(),
+                              .chunks = shape.chunks,
+                              .stages = engine::Stages(units, costs, shape.stages())};
+  if (run.group->rank() == 0) report(parts.stages, units, costs, asked.balance);
   if (parts.kind == core::PipelineKind::kZeroBubble) parts.deferred = defer_weights(model);
   return std::make_unique<engine::Pipeline>(*run.mesh, std::move(parts));
 }
