@@ -1,11 +1,11 @@
 #include "lib/engine/engine.h"
 
 #include <ATen/Context.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -53,6 +53,12 @@ task::Example tokens_of(const task::Example& example, const at::Tensor& part, st
           .context = example.context};
 }
 
+// How many targets the sum of its losses has.
+at::Tensor targets_of(const task::Task& task, const task::Example& example) {
+  const std::int64_t fixed = task.fixed_targets(example.input.size(0));
+  return fixed > 0 ? at::scalar_tensor(fixed) : example.target.ge(0).sum();
+}
+
 task::Example next_of(MicroBatches& batches) {
   const MemoryPhase phase(MemoryKind::kInputs);
   return batches.next();
@@ -64,6 +70,7 @@ Engine::Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings
     : parts_(parts),
       units_(parts.model.units()),
       seed_(seed),
+      walk_(parts.placement.hooks(), units_.size()),
       recomputed_(recomputed_units(savings.recompute, units_)),
       chunk_(savings.chunk) {
   if (savings.offload) offload_.emplace(parts.mesh.world().device(), tensors_of(parts.model));
@@ -95,19 +102,22 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
   const std::int64_t count = batches.count();
   at::Tensor total =
       at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
+  parts_.placement.begin_step(step);
   parts_.placement.zero_grad();
   for (std::int64_t micro_step = 0; micro_step < count; ++micro_step) {
     const bool last = micro_step + 1 == count;
     const task::Example example = next_of(batches);
     parts_.placement.begin_micro_step(last);
     const std::int64_t block = micro_step * parts_.mesh.plan().readers() + parts_.mesh.reader();
-    const at::Tensor loss = forward({.seed = seed_, .step = step, .block = block}, example, again);
-    total.add_(loss.detach());
+    const Losses losses = forward({.seed = seed_, .step = step, .block = block}, example, again);
+    total.add_(losses.task.detach());
     if (last) before_last_backward(total);
-    const at::Tensor root = parts_.precision.scale(loss * weight);
+    const at::Tensor root = parts_.precision.scale(losses.all * weight);
     parts_.placement.prepare_backward(root);
     const MemoryPhase phase(MemoryKind::kGradients);
+    walk_.begin_backward();
     backward({root}, {});
+    walk_.end_backward();
   }
   parts_.placement.end_backward();
 }
@@ -118,6 +128,7 @@ void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Te
   const Stages& stages = parts_.pipeline->stages();
   at::Tensor total =
       at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
+  parts_.placement.begin_step(step);
   parts_.placement.zero_grad();
   parts_.pipeline->run(
       {.micro_batches = batches.count(),
@@ -125,12 +136,14 @@ void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Te
        .forward =
            [&](int stage, std::int64_t micro, const task::Example& example, units::Flow input) {
              const std::int64_t block = micro * parts_.mesh.plan().readers() + parts_.mesh.reader();
+             const bool is_last = stage + 1 == stages.count();
+             Losses losses;
              units::Flow flow = run_units(stages.begin(stage), stages.end(stage),
                                           {.seed = seed_, .step = step, .block = block}, example,
-                                          again, std::move(input));
-             if (stage + 1 < stages.count()) return flow;
-             total.add_(flow.front().detach());
-             return units::Flow{parts_.precision.scale(flow.front() * weight)};
+                                          again, std::move(input), is_last ? &losses : nullptr);
+             if (!is_last) return flow;
+             total.add_(losses.task.detach());
+             return units::Flow{parts_.precision.scale(losses.all * weight)};
            },
        .backward =
            [&](const units::Flow& roots, const units::Flow& gradients) {
@@ -149,33 +162,44 @@ void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Te
   });
 }
 
-at::Tensor Engine::forward(const Draws& draws, const task::Example& example, bool again) {
-  return run_units(0, units_.size(), draws, example, again, {example.input}).front();
+Engine::Losses Engine::forward(const Draws& draws, const task::Example& example, bool again) {
+  Losses losses;
+  run_units(0, units_.size(), draws, example, again, {example.input}, &losses);
+  return losses;
 }
 
 units::Flow Engine::run_units(std::size_t begin, std::size_t end, const Draws& draws,
-                              const task::Example& example, bool again, units::Flow flow) {
+                              const task::Example& example, bool again, units::Flow flow,
+                              Losses* losses) {
   const MemoryPhase phase(MemoryKind::kActivations);
   parts_.precision.forward([&] {
     const auto context =
         std::make_shared<units::Context>(training_context(example.context, parts_.mesh.data()));
     context->again = again;
     const std::size_t last = units_.size() - 1;
-    const bool has_loss = end == units_.size();
+    const bool in_chunks = losses != nullptr && chunk_ > 0;
     const MakeHooks moved = offload_ ? offload_->hooks() : MakeHooks();
-    for (std::size_t unit = begin; unit < (has_loss && chunk_ > 0 ? last : end); ++unit) {
+    for (std::size_t unit = begin; unit < (in_chunks ? last : end); ++unit) {
       std::optional<SavedTensorsScope> scope;
       if (moved && unit != last) scope.emplace(moved);
-      flow = run_unit(unit, draws, context, std::move(flow));
+      flow = walk_.run(unit, parallel::Pass::kForward,
+                       [&] { return run_unit(unit, draws, context, std::move(flow)); });
     }
-    if (!has_loss) return flow.front();
-    if (chunk_ == 0) {
-      flow = {parts_.task.loss_sum(flow.front(), example)};
+    if (losses == nullptr) return flow.front();
+    if (!in_chunks) {
+      losses->task = parts_.task.loss_sum(flow.front(), example);
     } else {
       reseed(draws, last);
-      flow = {loss_in_chunks(flow.front(), example, *context)};
+      const auto rest = [&] {
+        return units::Flow{loss_in_chunks(flow.front(), example, *context)};
+      };
+      losses->task = walk_.run(last, parallel::Pass::kForward, rest).front();
     }
-    return flow.front();
+    losses->all = losses->task;
+    for (std::size_t i = 1; i < flow.size(); ++i) {
+      losses->all = losses->all + flow[i] * targets_of(parts_.task, example);
+    }
+    return losses->all;
   });
   return flow;
 }
@@ -200,6 +224,12 @@ units::Flow Engine::run_unit(std::size_t unit, const Draws& draws,
       input);
 }
 
+at::Tensor Engine::end_step(const at::Tensor& found_inf) {
+  parts_.placement.end_step(found_inf);
+  const at::NoGradGuard no_grad;
+  return parts_.model.end_step(training_context({}, parts_.mesh.data()).sum_over_ranks);
+}
+
 std::vector<UnitCost> Engine::measure_units(const task::Example& example) {
   std::vector<UnitCost> costs(units_.size());
   const at::Device device = parts_.mesh.world().device();
@@ -219,14 +249,18 @@ std::vector<UnitCost> Engine::measure_units(const task::Example& example) {
       if (in_chunks) break;  // what its tokens save is gone with them
       const units::Flow input = flow;
       const SavedTensorsScope scope(saved.hooks());
-      for (int run = 0; run < 2; ++run) {  // the first may choose kernels
-        const core::SteadyTime start = core::now();
-        flow = units_[unit].run(input, context);
-        if (unit + 1 == units_.size()) parts_.task.loss_sum(flow.front(), example);
-        wait();
-        cost.seconds = core::seconds_since(start);
-        cost.saved_bytes = saved.take();
-      }
+      const auto run_twice = [&] {
+        for (int run = 0; run < 2; ++run) {  // the first may choose kernels
+          const core::SteadyTime start = core::now();
+          flow = units_[unit].run(input, context);
+          if (unit + 1 == units_.size()) parts_.task.loss_sum(flow.front(), example);
+          wait();
+          cost.seconds = core::seconds_since(start);
+          cost.saved_bytes = saved.take();
+        }
+        return flow;
+      };
+      walk_.run(unit, parallel::Pass::kEvaluation, run_twice);
     }
     return flow.front();
   });
@@ -282,20 +316,28 @@ at::Tensor Engine::squared_norm() const {
   return sum;
 }
 
+units::Flow Engine::look_through(std::size_t begin, std::size_t end, const task::Example& example,
+                                 units::Flow flow) {
+  for (std::size_t unit = begin; unit < end; ++unit) {
+    flow = walk_.run(unit, parallel::Pass::kEvaluation,
+                     [&] { return units_[unit].run(std::move(flow), example.context); });
+  }
+  return flow;
+}
+
 Evaluated Engine::evaluate(const task::Example& example) {
-  if (parts_.pipeline == nullptr) return evaluate_units(0, example, {example.input});
+  if (parts_.pipeline == nullptr) return evaluate_from(0, example, {example.input});
   const Stages& stages = parts_.pipeline->stages();
   Evaluated result;
   parts_.pipeline->evaluate(example, [&](int stage, units::Flow input) {
-    if (stage + 1 == stages.count()) {
-      result = evaluate_units(stages.begin(stage), example, std::move(input));
-      return units::Flow();
-    }
+    const std::size_t begin = stages.begin(stage);
     units::Flow flow;
+    if (stage + 1 == stages.count()) {
+      result = evaluate_from(begin, example, std::move(input));
+      return flow;
+    }
     parts_.precision.forward([&] {
-      const auto own = std::span<const units::Unit>(units_).subspan(
-          stages.begin(stage), stages.end(stage) - stages.begin(stage));
-      flow = units::run(own, std::move(input), example.context);
+      flow = look_through(begin, stages.end(stage), example, std::move(input));
       return flow.front();
     });
     return flow;
@@ -303,17 +345,17 @@ Evaluated Engine::evaluate(const task::Example& example) {
   return result;
 }
 
-Evaluated Engine::evaluate_units(std::size_t begin, const task::Example& example,
-                                 units::Flow input) {
+Evaluated Engine::evaluate_from(std::size_t begin, const task::Example& example,
+                                units::Flow input) {
   Evaluated result;
   result.sums = parts_.precision.forward([&] {
-    const auto own = std::span<const units::Unit>(units_).subspan(begin);
     if (chunk_ > 0) {
-      const units::Flow hidden =
-          units::run(own.first(own.size() - 1), std::move(input), example.context);
-      return sums_in_chunks(hidden.front(), example);
+      const std::size_t last = units_.size() - 1;
+      const units::Flow hidden = look_through(begin, last, example, std::move(input));
+      const auto rest = [&] { return units::Flow{sums_in_chunks(hidden.front(), example)}; };
+      return walk_.run(last, parallel::Pass::kEvaluation, rest).front();
     }
-    const units::Flow output = units::run(own, std::move(input), example.context);
+    const units::Flow output = look_through(begin, units_.size(), example, std::move(input));
     if (parts_.task.score_columns() > 0) {
       result.scores = parts_.task.scores(output.front(), example);
     }
@@ -329,7 +371,13 @@ bool Engine::agree(bool goes_on) {
 
 at::Tensor Engine::predict(const task::Example& example) {
   return parts_.precision.forward(
-      [&] { return units::run(units_, {example.input}, example.context).front(); });
+      [&] { return look_through(0, units_.size(), example, {example.input}).front(); });
+}
+
+void Engine::accompany() {
+  for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+    walk_.run(unit, parallel::Pass::kEvaluation, [] { return units::Flow(); });
+  }
 }
 
 }  // namespace scaletrain::engine

@@ -14,6 +14,7 @@
 #include "lib/dist/mesh.h"
 #include "lib/engine/offload.h"
 #include "lib/engine/recompute_budget.h"
+#include "lib/engine/unit_walk.h"
 #include "lib/nn/model.h"
 #include "lib/parallel/placement.h"
 #include "lib/precision/precision.h"
@@ -64,13 +65,15 @@ class Engine {
 
   // Step number `step` (from 0): forward and backward of all micro-batches; afterwards every
   // parameter that this rank owns has as gradient the mean over the data coordinates of the sum of
-  // their losses, each times `weight` (0-dim fp32). Calls `before_last_backward` with the sum of
-  // this rank's losses (0-dim double) when all of them are queued, so that an exchange can be under
-  // way during the last backward. `again`: the step's second pass over the same micro-batches,
-  // which draws as the first did and counts nothing. Throws core::StoppedError where a peer is
-  // lost. Reads nothing back from the device.
+  // their losses, each times `weight` (0-dim fp32); the model's auxiliary losses among them. Calls
+  // `before_last_backward` with the sum of this rank's losses (0-dim double) when all of them are
+  // queued, so that an exchange can be under way during the last backward. `again`: the step's
+  // second pass over the same micro-batches, which draws as the first did and counts nothing.
+  // Throws core::StoppedError where a peer is lost. Reads nothing back from the device.
   void run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
            const std::function<void(const at::Tensor&)>& before_last_backward, bool again = false);
+
+  std::int64_t exchanged_bytes() const { return parts_.placement.exchanged_bytes(); }
 
   // What this rank updates (lib/parallel/placement.h).
   const std::vector<units::NamedParameter>& owned() const { return parts_.placement.owned(); }
@@ -88,6 +91,10 @@ class Engine {
   // last one do until then where that is a budget.
   void set_recomputed(std::vector<bool> recomputed) { recomputed_ = std::move(recomputed); }
   const std::vector<units::Unit>& units() const { return units_; }
+  // Called once behind each step's update, which was left out where `found_inf` is not 0:
+  // parallel::Placement's and nn::Model::end_step(), whose numbers it returns.
+  at::Tensor end_step(const at::Tensor& found_inf);
+  const nn::Model& model() const { return parts_.model; }
   // Of activations, that went to the host's memory so far.
   std::int64_t offloaded_bytes() const { return offload_ ? offload_->moved_bytes() : 0; }
 
@@ -100,6 +107,13 @@ class Engine {
   // rank.
   at::Tensor predict(const task::Example& example);
 
+  // Whether all ranks must evaluate, or predict, as many batches: they exchange parameters with
+  // each. A rank that has none left takes part in another one's by accompany().
+  bool runs_with_others() const { return walk_.exchanges(); }
+  void accompany();
+  // After what this rank owns was changed. Every rank calls it.
+  void weights_changed() { parts_.placement.spread(); }
+
  private:
   // What a pass of a micro-batch draws from: (seed, step, block) and nothing before, so that no
   // generator state has to be saved.
@@ -108,28 +122,38 @@ class Engine {
     std::int64_t step = 0, block = 0;
   };
   void reseed(const Draws& draws, std::size_t unit);
-  at::Tensor forward(const Draws& draws, const task::Example& example, bool again);
-  // The units from `begin` to `end`, where the loss takes chunks without the last one, and behind
-  // the last one the loss; that is 0-dim.
+  // The sum of the losses, and what backward starts from before it is weighed: that sum and the
+  // auxiliary losses, each times the targets, so that of a step's batches they are the mean over
+  // its targets, as the loss is.
+  struct Losses {
+    at::Tensor task, all;
+  };
+  Losses forward(const Draws& draws, const task::Example& example, bool again);
+  // What the units from `begin` to `end` give of `flow`; `losses`: those are the last ones, and
+  // what the task makes of it.
   units::Flow run_units(std::size_t begin, std::size_t end, const Draws& draws,
-                        const task::Example& example, bool again, units::Flow flow);
+                        const task::Example& example, bool again, units::Flow flow, Losses* losses);
   // run() of one rank of a pipeline.
   void run_pipeline(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
                     const std::function<void(const at::Tensor&)>& before_last_backward, bool again);
+  // The same units, to look at what they give.
+  units::Flow look_through(std::size_t begin, std::size_t end, const task::Example& example,
+                           units::Flow flow);
+  // All units from `begin` on, and what the task makes of it.
+  Evaluated evaluate_from(std::size_t begin, const task::Example& example, units::Flow input);
   units::Flow run_unit(std::size_t unit, const Draws& draws,
                        const std::shared_ptr<const units::Context>& context, units::Flow input);
   // The last unit and the loss.
   at::Tensor loss_in_chunks(const at::Tensor& hidden, const task::Example& example,
                             const units::Context& context);
   at::Tensor sums_in_chunks(const at::Tensor& hidden, const task::Example& example);
-  // The units from `begin` on, and what the task makes of it.
-  Evaluated evaluate_units(std::size_t begin, const task::Example& example, units::Flow input);
   // From a loss, or from `roots` with the gradients of each.
   void backward(const units::Flow& roots, const units::Flow& gradients);
 
   EngineParts parts_;
   std::vector<units::Unit> units_;  // the model's
   std::uint64_t seed_;
+  UnitWalk walk_;
   std::vector<bool> recomputed_;  // by unit
   std::optional<ActivationOffload> offload_;
   std::int64_t chunk_;            // 0: the loss takes all tokens at once

@@ -47,7 +47,10 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
   auto built = std::make_unique<Run>();
   Run& run = *built;
   run.recipe = std::move(recipe);
-  run.recipe.parallel.pipeline = 1;  // each rank holds the whole model
+  // Each rank has the whole model: what trained it may have been any number of ranks.
+  run.recipe.parallel.pipeline = 1;
+  run.recipe.parallel.shard = 1;
+  run.recipe.parallel.replica.reset();
   const core::MeshPlan plan(env.world_size, run.recipe.parallel.mesh());
   // A run that has found no number yet has trained nothing.
   if (run.recipe.batch.is_automatic()) run.recipe.batch.per_device = recipe::Batch().per_device;

@@ -148,9 +148,8 @@ std::unique_ptr<engine::Pipeline> make_pipeline(Run& run) {
   return std::make_unique<engine::Pipeline>(*run.mesh, std::move(parts));
 }
 
-std::unique_ptr<parallel::Placement> make_placement(Run& run) {
+std::unique_ptr<parallel::Placement> make_stage_placement(Run& run) {
   std::vector<units::NamedParameter> parameters = run.learner.parameters();
-  if (!run.pipeline) return parallel::make_placement(std::move(parameters), *run.mesh);
   const int place = run.mesh->coordinate(Axis::kPipe);
   std::erase_if(parameters, [&](const units::NamedParameter& parameter) {
     return !run.pipeline->has(parameter.name);

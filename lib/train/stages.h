@@ -19,9 +19,8 @@ namespace scaletrain::train {
 // time, each unit is measured with a batch that training then reads once more. Every rank calls it.
 std::unique_ptr<engine::Pipeline> make_pipeline(Run& run);
 
-// Of the run's trained parameters those of this rank's stages, placed; all of them without a
-// pipeline.
-std::unique_ptr<parallel::Placement> make_placement(Run& run);
+// Of the run's trained parameters those of the stages that this rank has in the run's pipeline.
+std::unique_ptr<parallel::Placement> make_stage_placement(Run& run);
 
 // Gives `contents`, of which each rank of a pipeline has what its stages know, all of it on all of
 // them; nothing to do without a pipeline. Every rank calls it.

@@ -78,6 +78,40 @@ void check_device(const Recipe& recipe, const Node& tree, Problems& problems) {
                R"(use bf16, or compute the same roundings slowly with "simulate": true)");
 }
 
+void check_pipeline(const Recipe& recipe, const Node& tree, Problems& problems) {
+  if (recipe.parallel.pipeline == 1) return;
+  const auto refuse = [&](const char* key, const std::string& found) {
+    problems.add(written_at(tree, {key}), fmt::format("/{}", key), found, "leave it out");
+  };
+  if (recipe.compress) {
+    refuse("compress", "a pipeline's stages exchange gradients as they are in this version");
+  }
+  if (recipe.sync.is_rare()) {
+    refuse("sync", "replicas of a pipeline exchange gradients in every step in this version");
+  }
+}
+
+void check_exchanges(const Recipe& recipe, const Node& tree, Problems& problems) {
+  check_pipeline(recipe, tree, problems);
+  check(recipe.compress,
+        {.parallel = recipe.parallel,
+         .precision = recipe.precision,
+         .sam = recipe.sam,
+         .sync = recipe.sync},
+        tree, problems);
+  if (!problems.none_under("/optimizer")) return;
+  check(recipe.sync,
+        {.parallel = recipe.parallel,
+         .precision = recipe.precision,
+         .optimizer = recipe.optimizer,
+         .sam = recipe.sam,
+         .ema = recipe.ema,
+         .swa = recipe.swa,
+         .offload = recipe.offload,
+         .writers = recipe.checkpoint.writers},
+        tree, problems);
+}
+
 }  // namespace
 
 const TaskRow& task_of(const Recipe& recipe) {
@@ -101,6 +135,12 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
       check(recipe.precision, recipe.optimizer, recipe.sam, tree, problems);
     }
     check(recipe.swa, recipe.ema.has_value(), recipe.optimizer, tree, problems);
+  }
+  if (problems.none_under("/parallel") && problems.none_under("/optimizer")) {
+    check(recipe.parallel, recipe.optimizer, recipe.clip, recipe.checkpoint, tree, problems);
+  }
+  if (problems.none_under("/compress") && problems.none_under("/sync")) {
+    check_exchanges(recipe, tree, problems);
   }
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;

@@ -2,13 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <string_view>
+
 #include "lib/core/error.h"
 #include "lib/recipe/schema/object.h"
+#include "lib/recipe/sections/checkpoint.h"
+#include "lib/recipe/sections/clip.h"
+#include "lib/recipe/sections/optimizer.h"
 
 namespace scaletrain::recipe {
 namespace {
 
 constexpr double kMostRanks = 65536, kMostChunks = 64;
+
+// Optimizers that look at whole tensors, or at blocks of them.
+constexpr std::array<std::string_view, 7> kOfWholeTensors{"adafactor", "adamw_8bit", "lamb", "lars",
+                                                          "lion_8bit", "muon",       "soap"};
 
 // What is wrong with so many micro-batches of a step, and what to use instead; "": nothing.
 struct Unfit {
@@ -51,9 +61,18 @@ core::PipelineShape Parallel::pipeline_shape(std::int64_t micro_batches) const {
 
 TypePtr describe(Parallel& value) {
   auto keys = std::make_unique<Object>();
-  keys->add("pipeline", integer(value.pipeline, from(1).to(kMostRanks)),
-            "ranks that have the model's units one behind the other; the micro-batches of a step "
-            "(batch) are on their way through them at the same time")
+  keys->add("replica",
+            optional(value.replica,
+                     [](std::int64_t& count) { return integer(count, from(1).to(kMostRanks)); }),
+            "copies of the model, which train on other samples; without it all ranks that are left")
+      .add("shard", integer(value.shard, from(1).to(kMostRanks)),
+           "ranks that hold a copy together, each a part, and train on other samples too")
+      .add("shard_level", choice(value.shard_level, {"optimizer", "gradients", "parameters"}),
+           "what a rank has a part of: the optimizer's state; the gradients too; the parameters "
+           "too, all of which are there while their unit runs: ZeRO-1, -2, -3")
+      .add("pipeline", integer(value.pipeline, from(1).to(kMostRanks)),
+           "ranks that have the model's units one behind the other; the micro-batches of a step "
+           "(batch) are on their way through them at the same time")
       .add("schedule", choice(value.schedule, {"1f1b", "gpipe", "interleaved", "zero_bubble"}),
            "of a pipeline: in which order each rank takes micro-batches forward and backward")
       .add("chunks", integer(value.chunks, from(2).to(kMostChunks)),
@@ -62,6 +81,31 @@ TypePtr describe(Parallel& value) {
            "of a pipeline: what its stages have equal shares of; time is measured when training "
            "begins");
   return keys;
+}
+
+void check(const Parallel& parallel, const Optimizer& optimizer, const std::optional<Clip>& clip,
+           const Checkpoint& checkpoint, const Node& tree, Problems& problems) {
+  const std::int64_t shard = parallel.shard;
+  if (shard == 1) return;
+  const auto refuse = [&](std::initializer_list<const char*> path, const std::string& pointer,
+                          const std::string& what) {
+    problems.add(written_at(tree, path), pointer,
+                 fmt::format("{} looks at whole tensors, and of \"shard\": {} ranks each has parts",
+                             what, shard),
+                 R"(use "shard": 1, or what takes each element by itself)");
+  };
+  for (const std::string_view name : kOfWholeTensors) {
+    if (optimizer.name == name) refuse({"optimizer"}, "/optimizer/name", optimizer.name);
+  }
+  if (optimizer.centralize_gradients) {
+    refuse({"optimizer", "centralize_gradients"}, "/optimizer/centralize_gradients", "it");
+  }
+  if (clip && clip->adaptive) refuse({"clip", "adaptive"}, "/clip/adaptive", "it");
+  if (checkpoint.writers == "rank_0") {
+    problems.add(written_at(tree, {"checkpoint", "writers"}), "/checkpoint/writers",
+                 fmt::format("rank 0 has only its part of the model, of \"shard\": {}", shard),
+                 R"(use "auto": each rank writes its own part)");
+  }
 }
 
 void check(const Parallel& parallel, const Batch& batch, const Node& tree, Problems& problems) {
@@ -86,6 +130,13 @@ void check(const Parallel& parallel, const Model& model, const std::optional<Rec
         written_at(tree, {"parallel", "pipeline"}), "/parallel/pipeline",
         fmt::format("{} is one unit, and a pipeline's stages are made of units", model.name),
         "leave it out");
+  }
+  if (model.options.contains("experts")) {
+    problems.add(written_at(tree, {"parallel", "pipeline"}), "/parallel/pipeline",
+                 fmt::format("what {} counts of its experts is not brought together over stages in "
+                             "this version",
+                             model.name),
+                 "leave it out");
   }
   if (parallel.shard > 1 || parallel.tensor > 1) {
     problems.add(written_at(tree, {"parallel", "pipeline"}), "/parallel/pipeline",

@@ -21,6 +21,10 @@ struct ExchangeTypes {
   std::string reduce = "fp32";      // "fp32", "bf16": gradients
 };
 
+struct Optimizer;
+struct Clip;
+struct Checkpoint;
+
 struct Parallel {
   std::optional<std::int64_t> replica;  // without it the ranks that are left
   std::int64_t shard = 1;
@@ -48,5 +52,9 @@ void check(const Parallel& parallel, const Model& model, const std::optional<Rec
 // Throws core::RecipeError ("/batch: ...") where the micro-batches of a step, of each size of a
 // batch that grows, are not what the pipeline's schedule takes, naming numbers that are.
 void check_micro_batches(const Parallel& parallel, const BatchPlan& batch);
+
+// What looks at whole tensors does not go with ranks that have parts of them.
+void check(const Parallel& parallel, const Optimizer& optimizer, const std::optional<Clip>& clip,
+           const Checkpoint& checkpoint, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -1,111 +1,77 @@
 #include "lib/recipe/sections/parallel.h"
 
 #include <doctest/doctest.h>
-
-#include <fstream>
+#include <fmt/format.h>
 
 #include "lib/core/error.h"
+#include "lib/core/mesh_plan.h"
 #include "lib/recipe/load.h"
 #include "tests/recipe/recipe_support.h"
-#include "tests/temporary_folder.h"
 
 namespace scaletrain::recipe {
 namespace {
 
-using Texts = std::vector<std::string>;
-
-Parallel read(const Texts& overrides) {
+Parallel parallel_with(const std::vector<std::string>& overrides) {
   return parse_recipe(minimal_recipe(), "r.json", overrides).parallel;
-}
-
-// What check_micro_batches() says of so many micro-batches of 8 samples.
-std::string refusal(const Parallel& parallel, const BatchPlan& batch) {
-  try {
-    check_micro_batches(parallel, batch);
-  } catch (const core::RecipeError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace
 
-TEST_CASE("without a pipeline there is one stage, and any number of micro-batches is right") {
-  const Parallel parallel = read({});
-  CHECK(parallel.pipeline == 1);
-  CHECK(parallel.mesh().pipe == 1);
-  CHECK(refusal(parallel, {.per_device = 8, .accumulate = 1, .global = 8}).empty());
+TEST_CASE("every rank has the whole model unless ranks hold it together") {
+  CHECK(parallel_with({}).shard == 1);
+  CHECK_FALSE(parallel_with({}).replica.has_value());
+  const Parallel parallel = parallel_with({"parallel.shard=4", "parallel.replica=2"});
+  CHECK(parallel.shard == 4);
+  CHECK(parallel.replica == 2);
+  CHECK(parallel.shard_level == "parameters");
+  CHECK(parallel_with({"parallel.shard=2", "parallel.shard_level=optimizer"}).shard_level ==
+        "optimizer");
+  CHECK(error_of(minimal_recipe(), {"parallel.shard_level=weights"}) ==
+        "--set parallel.shard_level: \"weights\" is not a choice here\n"
+        "  use one of: \"optimizer\", \"gradients\", \"parameters\"");
+  CHECK(error_of(minimal_recipe(), {"parallel.shard=0"}).find("out of range") != std::string::npos);
 }
 
-TEST_CASE("a pipeline has a schedule, chunks where that is interleaved, and a balance") {
-  const Parallel parallel = read({"parallel.pipeline=4", "batch.accumulate=8"});
-  CHECK(parallel.schedule == "1f1b");
-  CHECK(parallel.balance == "parameters");
-  CHECK(parallel.mesh().pipe == 4);
-  CHECK(parallel.pipeline_shape(8).stages() == 4);
-  for (const char* const name : {"1f1b", "gpipe", "interleaved", "zero_bubble"}) {
-    const Parallel other = read({"parallel.pipeline=2", "batch.accumulate=2",
-                                 std::string("parallel.schedule=") + name, "parallel.chunks=3"});
-    CHECK(other.pipeline_kind() == *core::find_pipeline_kind(name));
-    CHECK(other.pipeline_shape(2).stages() == (name == std::string("interleaved") ? 6 : 2));
+TEST_CASE("ranks that do not fit are refused with numbers that do") {
+  const auto refused = [](int ranks, const std::vector<std::string>& overrides) -> std::string {
+    try {
+      core::MeshPlan(ranks, parallel_with(overrides).mesh());
+    } catch (const core::RecipeError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(refused(8, {"parallel.shard=4"}).empty());
+  CHECK(refused(6, {"parallel.shard=4"}) ==
+        "/parallel: 6 ranks are not a multiple of 4 = shard 4\n"
+        "  start 4 or 8 ranks, or change one of these");
+  CHECK(refused(8, {"parallel.shard=2", "parallel.replica=2"}) ==
+        "/parallel: 8 ranks are not the 4 of replica 2 x shard 2\n"
+        "  start 4 ranks, or leave out \"replica\", which then takes all ranks that are left");
+}
+
+TEST_CASE("what looks at whole tensors is refused where a rank has parts of them") {
+  const auto refused = [](const std::string& change, const std::string& what) {
+    CAPTURE(change);
+    const std::string error = error_of(minimal_recipe(), {"parallel.shard=2", change});
+    CHECK(error.find(fmt::format(
+              "{} looks at whole tensors, and of \"shard\": 2 ranks each has parts", what)) !=
+          std::string::npos);
+    CHECK_NOTHROW(parse_recipe(minimal_recipe(), "r.json", {change}));
+  };
+  for (const std::string name :
+       {"adafactor", "adamw_8bit", "lamb", "lars", "lion_8bit", "muon", "soap"}) {
+    refused(R"(optimizer={"name": ")" + name + R"(", "lr": 0.1})", "/optimizer/name: " + name);
   }
-}
-
-TEST_CASE("micro-batches that a schedule cannot take are refused with numbers that fit") {
-  CHECK(error_of(minimal_recipe(), {"parallel.pipeline=4", "batch.accumulate=3"}) ==
-        "--set batch.accumulate: 3 micro-batches of a step are fewer than the 4 "
-        "ranks of the pipeline\n"
-        "  use at least 4, better 4 times as many");
-  CHECK(error_of(minimal_recipe(),
-                 {"parallel.pipeline=4", "batch.accumulate=6", "parallel.schedule=interleaved"}) ==
-        "--set batch.accumulate: 6 micro-batches of a step are no multiple of "
-        "the 4 ranks of an interleaved pipeline\n"
-        "  use 4 or 8, or another schedule");
-  CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2"}).find("1 micro-batches") !=
-        std::string::npos);
-}
-
-TEST_CASE("a global batch, and each size of one that grows, must give enough micro-batches") {
-  Parallel parallel;
-  parallel.pipeline = 4;
-  CHECK(refusal(parallel, {.per_device = 4, .accumulate = 4, .global = 32}).empty());
-  CHECK(refusal(parallel, {.per_device = 4, .accumulate = 2, .global = 16}) ==
-        "/batch: 2 micro-batches of a step are fewer than the 4 ranks of the pipeline\n"
-        "  use at least 4, better 4 times as many; one is 8 samples of the global batch");
-  // From 2 micro-batches on.
-  CHECK(refusal(parallel, {.per_device = 4,
-                           .accumulate = 8,
-                           .global = 64,
-                           .ramp = core::BatchRamp{.start = 16, .increment = 16, .samples = 99}})
-            .starts_with("/batch: 2 micro-batches"));
-  parallel.schedule = "interleaved";
-  CHECK(refusal(parallel, {.per_device = 4,
-                           .accumulate = 8,
-                           .global = 64,
-                           .ramp = core::BatchRamp{.start = 32, .increment = 16, .samples = 99}})
-            .starts_with("/batch: 6 micro-batches of a step are no multiple"));
-}
-
-TEST_CASE("what a pipeline cannot have is refused") {
-  CHECK(error_of(minimal_recipe(),
-                 {"parallel.pipeline=2", "batch.per_device=auto", "batch.global=64"}) ==
-        "--set batch.per_device: \"auto\" does not find what a pipeline's stages "
-        "hold\n  use a number");
-  CHECK(error_of(minimal_recipe(),
-                 {"parallel.pipeline=2", "batch.accumulate=2", "recompute.budget_mb=9"}) ==
-        "--set recompute.budget_mb: does not know how many micro-batches a "
-        "pipeline's stage holds\n  say which units: \"all\", or \"every\"");
-  CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2", "batch.accumulate=2", "recompute=all",
-                                    "parallel.schedule=zero_bubble"}) ==
-        "--set recompute: a zero_bubble schedule keeps what gradients of weights need, "
-        "and this throws it away\n  leave it out, or use \"schedule\": \"1f1b\"");
-  const test::TemporaryFolder folder;
-  std::ofstream(folder.file("m.pt")) << "x";
-  CHECK(error_of(minimal_recipe(), {R"(model={"name": "torchscript", "num_classes": 3, "file": ")" +
-                                        folder.file("m.pt") + "\"}",
-                                    "parallel.pipeline=2", "batch.accumulate=2"}) ==
-        "--set parallel.pipeline: torchscript is one unit, and a pipeline's "
-        "stages are made of units\n  leave it out");
+  refused("optimizer.centralize_gradients=true", "it");
+  refused("clip.adaptive=0.1", "it");
+  CHECK(error_of(minimal_recipe(), {"parallel.shard=2", "checkpoint.writers=rank_0"})
+            .find("rank 0 has only its part of the model") != std::string::npos);
+  for (const std::string name : {"adamw", "sgd", "lion", "nadam", "schedule_free_adamw"}) {
+    CHECK_NOTHROW(
+        parse_recipe(minimal_recipe(), "r.json",
+                     {"parallel.shard=2", R"(optimizer={"name": ")" + name + R"(", "lr": 0.1})"}));
+  }
 }
 
 }  // namespace scaletrain::recipe
