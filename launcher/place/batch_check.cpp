@@ -10,6 +10,7 @@ namespace scaletrain::launcher {
 recipe::BatchPlan plan_batch(const recipe::Recipe& recipe, int ranks) {
   const int readers = core::MeshPlan(ranks, recipe.parallel.mesh()).readers();
   const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, readers);
+  recipe::check_micro_batches(recipe.parallel, plan);
   if (recipe.data.order == "streamed") recipe::check_lanes(recipe.data.lanes, readers);
   return plan;
 }
@@ -23,8 +24,11 @@ std::string batch_text(const recipe::BatchPlan& plan, int ranks, const char* per
   if (plan.per_device == 0) {
     return fmt::format("{} over {} ranks, in micro-batches that fit{}", plan.global, ranks, grows);
   }
-  return fmt::format("{} = {}{} x {}{} x {} ranks{}", plan.global, plan.per_device, per_device,
-                     plan.accumulate, accumulate, ranks, grows);
+  // Those that have other samples.
+  const std::int64_t readers = plan.global / (plan.per_device * plan.accumulate);
+  return fmt::format("{} = {}{} x {}{} x {} {}{}", plan.global, plan.per_device, per_device,
+                     plan.accumulate, accumulate, readers,
+                     readers == ranks ? "ranks" : "data coordinates", grows);
 }
 
 bool batch_fits(const recipe::Recipe& recipe, int ranks) {

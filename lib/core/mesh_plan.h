@@ -61,6 +61,11 @@ class MeshPlan {
   bool reads(int rank) const { return coordinate(rank, Axis::kTensor) == 0; }
   // Whether `rank` is the one that counts the samples of its data coordinate.
   bool counts(int rank) const { return reads(rank) && coordinate(rank, Axis::kPipe) == 0; }
+  // Whether `rank` is the one that counts the losses of its data coordinate: in a pipeline the last
+  // stage has them.
+  bool counts_losses(int rank) const {
+    return reads(rank) && coordinate(rank, Axis::kPipe) == size(Axis::kPipe) - 1;
+  }
   // Whether `rank` writes what it owns of a checkpoint: the first of those that own the same.
   bool writes(int rank) const { return coordinate(rank, Axis::kReplica) == 0; }
 

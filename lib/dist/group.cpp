@@ -129,6 +129,8 @@ class Pending::Impl {
     beat_.leave_collective();
   }
 
+  bool is_over() const { return work_->isCompleted(); }
+
  private:
   int rank_;
   std::string name_;
@@ -140,6 +142,8 @@ class Pending::Impl {
 void Pending::wait() {
   if (impl_) impl_->wait();
 }
+
+bool Pending::is_over() const { return !impl_ || impl_->is_over(); }
 
 Group::Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout,
              core::Beat beat, std::vector<Claim> claims, CpuExchange cpu)

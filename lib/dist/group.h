@@ -45,6 +45,8 @@ class Pending {
   class Impl;
   explicit Pending(std::shared_ptr<Impl> impl = nullptr) : impl_(std::move(impl)) {}
   void wait();
+  // Whether wait() would return, or throw, at once.
+  bool is_over() const;
 
  private:
   std::shared_ptr<Impl> impl_;

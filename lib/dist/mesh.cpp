@@ -15,13 +15,13 @@ Mesh::Mesh(Group& world, const core::MeshPlan& plan) : world_(world), plan_(plan
                                                   plan.world_size(), world.world_size()));
   }
   for (const Axis axis : {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kTensor}) {
-    open({axis}, core::axis_name(axis));
+    open_axes({axis}, core::axis_name(axis));
   }
-  open(core::kDataAxes, "data");
-  open(core::kModelAxes, "model");
+  open_axes(core::kDataAxes, "data");
+  open_axes(core::kModelAxes, "model");
 }
 
-void Mesh::open(std::initializer_list<Axis> axes, const char* name) {
+void Mesh::open_axes(std::initializer_list<Axis> axes, const char* name) {
   std::vector<int> ranks = plan_.group(world_.rank(), axes);
   const bool is_world = static_cast<int>(ranks.size()) == world_.world_size();
   if (is_world || groups_.contains(ranks)) return;
@@ -35,8 +35,14 @@ Group& Mesh::group(std::initializer_list<Axis> axes) const {
   return found == groups_.end() ? world_ : *found->second;
 }
 
+Group& Mesh::open(const std::vector<int>& ranks, const std::string& name) {
+  more_.push_back(std::make_unique<Group>(world_, ranks, name));
+  return *more_.back();
+}
+
 void Mesh::end(const char* name) {
   world_.barrier(name);
+  for (const auto& group : more_) group->shut_down();
   for (const auto& [ranks, group] : groups_) group->shut_down();
   world_.shut_down();
 }

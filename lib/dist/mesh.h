@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "lib/core/mesh_plan.h"
@@ -26,6 +27,7 @@ class Mesh {
   // This rank's data coordinate, and whether it is the one that counts the samples of that.
   int reader() const { return plan_.reader(world_.rank()); }
   bool counts() const { return plan_.counts(world_.rank()); }
+  bool counts_losses() const { return plan_.counts_losses(world_.rank()); }
 
   Group& world() const { return world_; }
   // The ranks that have the same part of the model and other samples.
@@ -34,17 +36,23 @@ class Mesh {
   Group& model() const { return group(core::kModelAxes); }
   Group& group(core::Axis axis) const { return group({axis}); }
 
+  // One more group, of these ranks of the job, this one among them, in this order, that end() shuts
+  // down too. `name` is given to no other group of any of them. Each of them calls it at once; what
+  // several ranks open they open in the same order.
+  Group& open(const std::vector<int>& ranks, const std::string& name);
+
   // Shuts the communicators down, the world's last, behind a barrier of all ranks; no collective
   // follows.
   void end(const char* name);
 
  private:
   Group& group(std::initializer_list<core::Axis> axes) const;
-  void open(std::initializer_list<core::Axis> axes, const char* name);
+  void open_axes(std::initializer_list<core::Axis> axes, const char* name);
 
   Group& world_;
   core::MeshPlan plan_;
   std::map<std::vector<int>, std::unique_ptr<Group>> groups_;  // by their ranks; not the world's
+  std::vector<std::unique_ptr<Group>> more_;                   // by open()
 };
 
 }  // namespace scaletrain::dist

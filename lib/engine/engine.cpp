@@ -4,14 +4,17 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/philox.h"
 #include "lib/engine/chunked_loss.h"
+#include "lib/engine/pipeline.h"
 #include "lib/engine/recompute.h"
 #include "lib/engine/training_context.h"
 #include "lib/optim/norm.h"
@@ -93,6 +96,9 @@ void Engine::reseed(const Draws& draws, std::size_t unit) {
 
 void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
                  const std::function<void(const at::Tensor&)>& before_last_backward, bool again) {
+  if (parts_.pipeline != nullptr) {
+    return run_pipeline(step, batches, weight, before_last_backward, again);
+  }
   const std::int64_t count = batches.count();
   at::Tensor total =
       at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
@@ -110,43 +116,92 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
     parts_.placement.prepare_backward(root);
     const MemoryPhase phase(MemoryKind::kGradients);
     walk_.begin_backward();
-    backward(root);
+    backward({root}, {});
     walk_.end_backward();
   }
+  parts_.placement.end_backward();
+}
+
+void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
+                          const std::function<void(const at::Tensor&)>& before_last_backward,
+                          bool again) {
+  const Stages& stages = parts_.pipeline->stages();
+  at::Tensor total =
+      at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
+  parts_.placement.begin_step(step);
+  parts_.placement.zero_grad();
+  parts_.pipeline->run(
+      {.micro_batches = batches.count(),
+       .next = [&] { return next_of(batches); },
+       .forward =
+           [&](int stage, std::int64_t micro, const task::Example& example, units::Flow input) {
+             const std::int64_t block = micro * parts_.mesh.plan().readers() + parts_.mesh.reader();
+             const bool is_last = stage + 1 == stages.count();
+             Losses losses;
+             units::Flow flow = run_units(stages.begin(stage), stages.end(stage),
+                                          {.seed = seed_, .step = step, .block = block}, example,
+                                          again, std::move(input), is_last ? &losses : nullptr);
+             if (!is_last) return flow;
+             total.add_(losses.task.detach());
+             return units::Flow{parts_.precision.scale(losses.all * weight)};
+           },
+       .backward =
+           [&](const units::Flow& roots, const units::Flow& gradients) {
+             const MemoryPhase phase(MemoryKind::kGradients);
+             backward(roots, gradients);
+           },
+       .before_last_backward = [&] { before_last_backward(total); }});
+  parts_.placement.end_backward();
+  std::unordered_map<std::string, at::Tensor> by_name;
+  for (const units::NamedParameter& parameter : owned()) {
+    by_name.emplace(parameter.name, parameter.tensor.grad());
+  }
+  parts_.pipeline->sum_tied([&](const std::string& name) {
+    const auto found = by_name.find(name);
+    return found == by_name.end() ? at::Tensor() : found->second;
+  });
 }
 
 Engine::Losses Engine::forward(const Draws& draws, const task::Example& example, bool again) {
-  const MemoryPhase phase(MemoryKind::kActivations);
   Losses losses;
-  losses.all = parts_.precision.forward([&] {
+  run_units(0, units_.size(), draws, example, again, {example.input}, &losses);
+  return losses;
+}
+
+units::Flow Engine::run_units(std::size_t begin, std::size_t end, const Draws& draws,
+                              const task::Example& example, bool again, units::Flow flow,
+                              Losses* losses) {
+  const MemoryPhase phase(MemoryKind::kActivations);
+  parts_.precision.forward([&] {
     const auto context =
         std::make_shared<units::Context>(training_context(example.context, parts_.mesh.data()));
     context->again = again;
-    const std::size_t last = units_.size() - 1, whole = chunk_ > 0 ? last : units_.size();
-    units::Flow flow{example.input};
+    const std::size_t last = units_.size() - 1;
+    const bool in_chunks = losses != nullptr && chunk_ > 0;
     const MakeHooks moved = offload_ ? offload_->hooks() : MakeHooks();
-    for (std::size_t unit = 0; unit < whole; ++unit) {
+    for (std::size_t unit = begin; unit < (in_chunks ? last : end); ++unit) {
       std::optional<SavedTensorsScope> scope;
       if (moved && unit != last) scope.emplace(moved);
       flow = walk_.run(unit, parallel::Pass::kForward,
                        [&] { return run_unit(unit, draws, context, std::move(flow)); });
     }
-    if (chunk_ == 0) {
-      losses.task = parts_.task.loss_sum(flow.front(), example);
+    if (losses == nullptr) return flow.front();
+    if (!in_chunks) {
+      losses->task = parts_.task.loss_sum(flow.front(), example);
     } else {
-      reseed(draws, whole);
+      reseed(draws, last);
       const auto rest = [&] {
         return units::Flow{loss_in_chunks(flow.front(), example, *context)};
       };
-      losses.task = walk_.run(last, parallel::Pass::kForward, rest).front();
+      losses->task = walk_.run(last, parallel::Pass::kForward, rest).front();
     }
-    at::Tensor all = losses.task;
+    losses->all = losses->task;
     for (std::size_t i = 1; i < flow.size(); ++i) {
-      all = all + flow[i] * targets_of(parts_.task, example);
+      losses->all = losses->all + flow[i] * targets_of(parts_.task, example);
     }
-    return all;
+    return losses->all;
   });
-  return losses;
+  return flow;
 }
 
 units::Flow Engine::run_unit(std::size_t unit, const Draws& draws,
@@ -230,9 +285,9 @@ at::Tensor Engine::sums_in_chunks(const at::Tensor& hidden, const task::Example&
   return sums;
 }
 
-void Engine::backward(const at::Tensor& root) {
+void Engine::backward(const units::Flow& roots, const units::Flow& gradients) {
   try {
-    root.backward();
+    torch::autograd::backward(roots, gradients);
   } catch (const std::exception&) {
     dist::rethrow_as_stopped(parts_.mesh.world().rank(), "the gradients were");
   }
@@ -261,9 +316,9 @@ at::Tensor Engine::squared_norm() const {
   return sum;
 }
 
-units::Flow Engine::run_units(std::size_t count, const task::Example& example) {
-  units::Flow flow{example.input};
-  for (std::size_t unit = 0; unit < count; ++unit) {
+units::Flow Engine::look_through(std::size_t begin, std::size_t end, const task::Example& example,
+                                 units::Flow flow) {
+  for (std::size_t unit = begin; unit < end; ++unit) {
     flow = walk_.run(unit, parallel::Pass::kEvaluation,
                      [&] { return units_[unit].run(std::move(flow), example.context); });
   }
@@ -271,15 +326,36 @@ units::Flow Engine::run_units(std::size_t count, const task::Example& example) {
 }
 
 Evaluated Engine::evaluate(const task::Example& example) {
+  if (parts_.pipeline == nullptr) return evaluate_from(0, example, {example.input});
+  const Stages& stages = parts_.pipeline->stages();
+  Evaluated result;
+  parts_.pipeline->evaluate(example, [&](int stage, units::Flow input) {
+    const std::size_t begin = stages.begin(stage);
+    units::Flow flow;
+    if (stage + 1 == stages.count()) {
+      result = evaluate_from(begin, example, std::move(input));
+      return flow;
+    }
+    parts_.precision.forward([&] {
+      flow = look_through(begin, stages.end(stage), example, std::move(input));
+      return flow.front();
+    });
+    return flow;
+  });
+  return result;
+}
+
+Evaluated Engine::evaluate_from(std::size_t begin, const task::Example& example,
+                                units::Flow input) {
   Evaluated result;
   result.sums = parts_.precision.forward([&] {
     if (chunk_ > 0) {
       const std::size_t last = units_.size() - 1;
-      const units::Flow hidden = run_units(last, example);
+      const units::Flow hidden = look_through(begin, last, example, std::move(input));
       const auto rest = [&] { return units::Flow{sums_in_chunks(hidden.front(), example)}; };
       return walk_.run(last, parallel::Pass::kEvaluation, rest).front();
     }
-    const units::Flow output = run_units(units_.size(), example);
+    const units::Flow output = look_through(begin, units_.size(), example, std::move(input));
     if (parts_.task.score_columns() > 0) {
       result.scores = parts_.task.scores(output.front(), example);
     }
@@ -289,8 +365,13 @@ Evaluated Engine::evaluate(const task::Example& example) {
   return result;
 }
 
+bool Engine::agree(bool goes_on) {
+  return parts_.pipeline == nullptr ? goes_on : parts_.pipeline->agree(goes_on);
+}
+
 at::Tensor Engine::predict(const task::Example& example) {
-  return parts_.precision.forward([&] { return run_units(units_.size(), example).front(); });
+  return parts_.precision.forward(
+      [&] { return look_through(0, units_.size(), example, {example.input}).front(); });
 }
 
 void Engine::accompany() {

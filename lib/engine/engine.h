@@ -24,6 +24,8 @@
 
 namespace scaletrain::engine {
 
+class Pipeline;  // lib/engine/pipeline.h
+
 // The micro-batches of one step, one after the other.
 class MicroBatches {
  public:
@@ -39,6 +41,7 @@ struct EngineParts {
   precision::Precision& precision;
   parallel::Placement& placement;
   const dist::Mesh& mesh;
+  Pipeline* pipeline = nullptr;  // null: each rank runs all units
 };
 
 // How a step needs less memory.
@@ -95,9 +98,13 @@ class Engine {
   // Of activations, that went to the host's memory so far.
   std::int64_t offloaded_bytes() const { return offload_ ? offload_->moved_bytes() : 0; }
 
-  // Of one batch. The model is in evaluation mode.
+  // Of one batch. The model is in evaluation mode. In a pipeline each of its ranks calls it with
+  // the same batch, and the last stage's has the values.
   Evaluated evaluate(const task::Example& example);
-  // What the model alone gives, where nothing is known to compare with.
+  // Whether evaluation goes on with a batch: in a pipeline its first rank says so for all.
+  bool agree(bool goes_on);
+  // What the model alone gives, where nothing is known to compare with; of all its units on this
+  // rank.
   at::Tensor predict(const task::Example& example);
 
   // Whether all ranks must evaluate, or predict, as many batches: they exchange parameters with
@@ -122,15 +129,26 @@ class Engine {
     at::Tensor task, all;
   };
   Losses forward(const Draws& draws, const task::Example& example, bool again);
-  // The first `count` units, to look at what they give.
-  units::Flow run_units(std::size_t count, const task::Example& example);
+  // What the units from `begin` to `end` give of `flow`; `losses`: those are the last ones, and
+  // what the task makes of it.
+  units::Flow run_units(std::size_t begin, std::size_t end, const Draws& draws,
+                        const task::Example& example, bool again, units::Flow flow, Losses* losses);
+  // run() of one rank of a pipeline.
+  void run_pipeline(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
+                    const std::function<void(const at::Tensor&)>& before_last_backward, bool again);
+  // The same units, to look at what they give.
+  units::Flow look_through(std::size_t begin, std::size_t end, const task::Example& example,
+                           units::Flow flow);
+  // All units from `begin` on, and what the task makes of it.
+  Evaluated evaluate_from(std::size_t begin, const task::Example& example, units::Flow input);
   units::Flow run_unit(std::size_t unit, const Draws& draws,
                        const std::shared_ptr<const units::Context>& context, units::Flow input);
   // The last unit and the loss.
   at::Tensor loss_in_chunks(const at::Tensor& hidden, const task::Example& example,
                             const units::Context& context);
   at::Tensor sums_in_chunks(const at::Tensor& hidden, const task::Example& example);
-  void backward(const at::Tensor& root);
+  // From a loss, or from `roots` with the gradients of each.
+  void backward(const units::Flow& roots, const units::Flow& gradients);
 
   EngineParts parts_;
   std::vector<units::Unit> units_;  // the model's

@@ -22,6 +22,7 @@
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
 #include "lib/train/resume.h"
+#include "lib/train/stages.h"
 
 namespace scaletrain::train {
 
@@ -65,17 +66,23 @@ parallel::Sharding sharding_of(const recipe::Parallel& recipe, nn::Model& model)
 }  // namespace
 
 void place(Run& run) {
-  run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh,
-                                           sharding_of(run.recipe.parallel, *run.learner.model),
-                                           {.compress = run.recipe.compress,
-                                            .seed = run.recipe.seed,
-                                            .every_step = !run.recipe.sync.is_rare()});
+  run.pipeline = make_pipeline(run);
+  if (run.pipeline) {
+    run.placement = make_stage_placement(run);
+  } else {
+    run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh,
+                                             sharding_of(run.recipe.parallel, *run.learner.model),
+                                             {.compress = run.recipe.compress,
+                                              .seed = run.recipe.seed,
+                                              .every_step = !run.recipe.sync.is_rare()});
+  }
   run.engine = std::make_unique<engine::Engine>(
       engine::EngineParts{.model = *run.learner.model,
                           .task = *run.task,
                           .precision = *run.learner.precision,
                           .placement = *run.placement,
-                          .mesh = *run.mesh},
+                          .mesh = *run.mesh,
+                          .pipeline = run.pipeline.get()},
       run.recipe.seed,
       engine::MemorySavings{.recompute = run.recipe.recompute,
                             .chunk = run.recipe.loss.chunk,
@@ -132,6 +139,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
                             "use a number: --set batch.per_device=N");
   }
   run.batch = recipe::plan_batch(run.recipe.batch, plan.readers());
+  recipe::check_micro_batches(run.recipe.parallel, run.batch);
 
   std::vector<dist::Claim> claims;
   run.task = task::make_task(run.recipe, device);

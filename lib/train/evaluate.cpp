@@ -11,6 +11,7 @@
 #include "lib/train/evaluated_tensors.h"
 #include "lib/train/held.h"
 #include "lib/train/score_rows.h"
+#include "lib/train/stages.h"
 
 namespace scaletrain::train {
 namespace {
@@ -81,11 +82,11 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
   data::BatchStream& stream = *run.sets.stream(split);
   stream.seek({});
   StopCheck stops(run.mesh->world());
-  const bool counts = run.mesh->counts();
+  const bool counts = run.mesh->counts(), has_values = run.mesh->counts_losses();
   const Turns turns(run);
   for (;;) {
     std::optional<data::Batch> batch;
-    bool stopped = stops();
+    const bool stopped = !run.engine->agree(!stops());
     if (!stopped) batch = stream.next();
     const Turns::Turn turn = turns.next(batch.has_value(), stopped);
     if (turn == Turns::Turn::kStop) return true;
@@ -100,9 +101,9 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
     if (batch->count == 0) continue;  // all of them were bad
     const task::Example example = run.task->prepare(*batch, /*training=*/false);
     const engine::Evaluated own = run.engine->evaluate(example);
-    if (counts) totals.sums.add_(own.sums);
+    if (has_values) totals.sums.add_(own.sums);
     if (own.scores.defined()) totals.scores.add(own.scores, batch->position);
-    if (counts && watcher) watcher(*batch, example, own.output);
+    if (has_values && watcher) watcher(*batch, example, own.output);
   }
 }
 
@@ -141,7 +142,7 @@ EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
   const std::span<const double> totals(host.const_data_ptr<double>(),
                                        static_cast<std::size_t>(sum_count + kSlots));
   const auto count = static_cast<std::size_t>(sum_count);
-  const at::Tensor scores = own_totals.scores.gather(run.mesh->data());
+  const at::Tensor scores = of_last_stage(run, own_totals.scores.gather(run.mesh->data()));
   result.measures = run.task->finish(split, totals.first(count), scores);
   result.count = static_cast<std::int64_t>(totals[task::Task::kTargets]);
   result.skipped = static_cast<std::int64_t>(totals[count + kSkipped]);

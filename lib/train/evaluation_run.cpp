@@ -48,6 +48,7 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
   Run& run = *built;
   run.recipe = std::move(recipe);
   // Each rank has the whole model: what trained it may have been any number of ranks.
+  run.recipe.parallel.pipeline = 1;
   run.recipe.parallel.shard = 1;
   run.recipe.parallel.replica.reset();
   const core::MeshPlan plan(env.world_size, run.recipe.parallel.mesh());

@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::int64_t kMessageElements = 8 << 20;  // 32 MiB of fp32
 
-void replicate_message(dist::Group& group, const std::vector<at::Tensor>& tensors,
-                       const char* name) {
+void replicate_message(dist::Group& group, const std::vector<at::Tensor>& tensors, const char* name,
+                       int root) {
   std::vector<at::Tensor> flat;
   flat.reserve(tensors.size());
   for (const at::Tensor& tensor : tensors) flat.push_back(tensor.detach().reshape({-1}));
   const at::Tensor message = at::cat(flat).to(group.device());
-  group.broadcast(message, 0, name).wait();
-  if (group.rank() == 0) return;
+  group.broadcast(message, root, name).wait();
+  if (group.rank() == root) return;
   std::int64_t begin = 0;
   for (const at::Tensor& tensor : tensors) {
     tensor.detach().copy_(message.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
@@ -28,7 +28,8 @@ void replicate_message(dist::Group& group, const std::vector<at::Tensor>& tensor
 
 }  // namespace
 
-void replicate(dist::Group& group, const std::vector<at::Tensor>& tensors, const char* name) {
+void replicate(dist::Group& group, const std::vector<at::Tensor>& tensors, const char* name,
+               int root) {
   if (group.world_size() == 1) return;
   const at::NoGradGuard no_grad;
   // Of an optimizer some tensors may lie in the host's memory.
@@ -43,12 +44,12 @@ void replicate(dist::Group& group, const std::vector<at::Tensor>& tensors, const
       message.push_back(tensor);
       elements += tensor.numel();
       if (elements >= kMessageElements) {
-        replicate_message(group, message, name);
+        replicate_message(group, message, name, root);
         message.clear();
         elements = 0;
       }
     }
-    if (!message.empty()) replicate_message(group, message, name);
+    if (!message.empty()) replicate_message(group, message, name, root);
   }
 }
 

@@ -22,6 +22,7 @@
 #include "lib/train/ranking.h"
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
+#include "lib/train/stages.h"
 
 namespace scaletrain::train {
 namespace {
@@ -180,7 +181,7 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
   }
   checkpoint::Contents contents;
   contents.model = held_tensors(run);
-  contents.optimizer = run.learner.optimizer->state();
+  contents.optimizer = whole_optimizer_state(run);
   const bool has_outer = has_outer_state(run, checkpoint);
   if (has_outer) contents.optimizer.merge(run.sync->state());
   contents.cut = cut_of(run);
@@ -191,6 +192,7 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
   } else {
     if (run.group->rank() == 0) checkpoint::load(checkpoint, contents, progress);
     replicate(*run.group, values(contents.optimizer), "optimizer state");
+    take_optimizer_state(run, contents.optimizer);
   }
   run.learner.optimizer->resume_at(run.state.step);
   if (has_outer) run.sync->resume();

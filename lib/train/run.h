@@ -10,6 +10,7 @@
 #include "lib/core/watched_disk.h"
 #include "lib/dist/mesh.h"
 #include "lib/engine/engine.h"
+#include "lib/engine/pipeline.h"
 #include "lib/format/train_state.h"
 #include "lib/optim/mean.h"
 #include "lib/parallel/placement.h"
@@ -32,6 +33,7 @@ struct Run {
   Sets sets;
   Length length;
   Learner learner;
+  std::unique_ptr<engine::Pipeline> pipeline;  // null without one (lib/train/stages.h)
   std::unique_ptr<parallel::Placement> placement;
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<parallel::ReplicaSync> sync;      // null where each step exchanges gradients

@@ -13,6 +13,7 @@
 #include "lib/train/number_types.h"
 #include "lib/train/own_state.h"
 #include "lib/train/replicate.h"
+#include "lib/train/stages.h"
 
 namespace scaletrain::train {
 namespace {
@@ -51,6 +52,7 @@ checkpoint::Contents snapshot(Run& run) {
     saved.buffers = gather_ranks(run.mesh->data(), own);
   }
   contents.optimizer = run.learner.optimizer->state();
+  share_stages(run, contents);
   if (run.sync) contents.optimizer.merge(run.sync->state());
   contents.state = run.state;
   contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};

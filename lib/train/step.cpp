@@ -168,7 +168,8 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   if (make_nan) loss_weight = loss_weight * kNan;
   parts_.engine.run(step, batches, loss_weight, [&](at::Tensor loss_sum) {
     if (make_nan) loss_sum = loss_sum * kNan;
-    if (!parts_.mesh.counts()) loss_sum = loss_sum * 0;  // a loss that is not finite stays seen
+    // By 0, so that a loss that is not finite stays seen.
+    if (!parts_.mesh.counts_losses()) loss_sum = loss_sum * 0;
     exchange.emplace(parts_.mesh.world(), own, loss_sum);
   });
 

@@ -45,6 +45,20 @@ void for_each_mesh(const Check& check) {
 
 }  // namespace
 
+TEST_CASE("the first stage of a pipeline counts samples, the last one their losses") {
+  for_each_mesh([](const MeshPlan& plan) {
+    std::set<int> counts, losses;  // data coordinates
+    for (int rank = 0; rank < plan.world_size(); ++rank) {
+      const int stage = plan.coordinate(rank, Axis::kPipe);
+      if (plan.counts(rank)) CHECK((stage == 0 && counts.insert(plan.reader(rank)).second));
+      if (!plan.counts_losses(rank)) continue;
+      CHECK((stage == plan.size(Axis::kPipe) - 1 && losses.insert(plan.reader(rank)).second));
+    }
+    CHECK(static_cast<int>(counts.size()) == plan.readers());
+    CHECK(static_cast<int>(losses.size()) == plan.readers());
+  });
+}
+
 TEST_CASE("without sizes every rank is a replica that reads, and rank 0 writes") {
   const MeshPlan plan(3);
   CHECK(plan.size(Axis::kReplica) == 3);

@@ -74,6 +74,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"offload.activations=true", R"(offload={"optimizer": true, "activations": false})"},
       {"parallel.replica=4", R"(parallel={"shard": 1, "replica": 3, "shard_level": "gradients"})"},
       {"dist.cpu=shm"},
+      {"parallel.schedule=interleaved", "parallel.chunks=3", "parallel.balance=time"},
       {"compress=bf16", R"(compress={"name": "fp16", "rank": 2, "warmup": 9})"},
       {"mix.mixup=0.2", "mix={\"cutmix\": 1, \"probability\": 0.5}", "mix=null"},
       {"validate.every.minutes=0.25", "validate.every.steps=5"},

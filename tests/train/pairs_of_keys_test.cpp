@@ -114,6 +114,10 @@ const std::map<std::string, const char*>& reasons() {
       {"sync.outer.momentum", "of several ranks: tests/parallel/sync/replica_sync_test.cpp"},
       {"sync.fragments", "of several ranks: tests/parallel/sync/replica_sync_test.cpp"},
       {"dist.cpu", "of several ranks: tests/end_to_end/exchange_test.py"},
+      {"parallel.pipeline", "of several ranks: tests/end_to_end/pipeline_test.py"},
+      {"parallel.schedule", "with the same bits: tests/engine/pipeline_test.cpp"},
+      {"parallel.chunks", "with the same bits: tests/engine/pipeline_test.cpp"},
+      {"parallel.balance", "with the same bits: tests/end_to_end/pipeline_test.py"},
       {"worker", "another program: tests/launcher/own_worker_test.py"},
       {"output", "where a run lies"},
   };

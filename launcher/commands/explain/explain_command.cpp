@@ -13,6 +13,7 @@
 #include "launcher/commands/explain/explain_runs.h"
 #include "launcher/commands/explain/explanation.h"
 #include "launcher/commands/explain/flag_rows.h"
+#include "launcher/commands/explain/pipeline_rows.h"
 #include "launcher/commands/explain/recipe_rows.h"
 #include "launcher/commands/launch_command.h"
 #include "launcher/flags/launch_options.h"
@@ -138,6 +139,9 @@ void explain_recipe(const Subject& subject, const recipe::Recipe& recipe,
   explanation.recipe.push_back({.name = "global batch",
                                 .value = batch_text(plan, placement.world_size()),
                                 .from = "batch, nproc, nnodes"});
+  for (Explained& row : pipeline_rows(recipe.parallel, plan)) {
+    explanation.recipe.push_back(std::move(row));
+  }
 }
 
 Explained program_threads(const Placement& placement) {

@@ -78,7 +78,21 @@ void check_device(const Recipe& recipe, const Node& tree, Problems& problems) {
                R"(use bf16, or compute the same roundings slowly with "simulate": true)");
 }
 
+void check_pipeline(const Recipe& recipe, const Node& tree, Problems& problems) {
+  if (recipe.parallel.pipeline == 1) return;
+  const auto refuse = [&](const char* key, const std::string& found) {
+    problems.add(written_at(tree, {key}), fmt::format("/{}", key), found, "leave it out");
+  };
+  if (recipe.compress) {
+    refuse("compress", "a pipeline's stages exchange gradients as they are in this version");
+  }
+  if (recipe.sync.is_rare()) {
+    refuse("sync", "replicas of a pipeline exchange gradients in every step in this version");
+  }
+}
+
 void check_exchanges(const Recipe& recipe, const Node& tree, Problems& problems) {
+  check_pipeline(recipe, tree, problems);
   check(recipe.compress,
         {.parallel = recipe.parallel,
          .precision = recipe.precision,
@@ -108,6 +122,9 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   if (problems.none_under("/batch")) check(recipe.batch, tree, problems);
   if (problems.none_under("/batch") && problems.none_under("/mix")) {
     check(recipe.mix, recipe.batch.per_device, tree, problems);
+  }
+  if (problems.none_under("/batch") && problems.none_under("/parallel")) {
+    check(recipe.parallel, recipe.batch, tree, problems);
   }
   if (problems.none_under("/schedule")) check(recipe.schedule, tree, problems);
   if (problems.none_under("/precision")) check_device(recipe, tree, problems);
@@ -146,6 +163,9 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     }
     check(recipe.swa, recipe.model, tree, problems);
     if (problems.none_under("/recompute")) check(recipe.recompute, recipe.model, tree, problems);
+    if (problems.none_under("/recompute") && problems.none_under("/parallel")) {
+      check(recipe.parallel, recipe.model, recipe.recompute, tree, problems);
+    }
     if (problems.none_under("/precision")) check(recipe.precision, recipe.model, tree, problems);
     if (problems.none_under("/checkpoint")) {
       check_best(recipe.checkpoint.best, task_of(recipe), recipe.ema.has_value(), tree, problems);

@@ -46,6 +46,8 @@ bool has_s3(const Recipe& recipe) {
   return is_s3(recipe.checkpoint.mirror) || find_shard(recipe.data, is_s3) != nullptr;
 }
 
+bool has_no_pipeline(const Recipe& recipe) { return recipe.parallel.pipeline == 1; }
+
 bool mixes(const Recipe& recipe) {
   return recipe.mix && (recipe.mix->mixup > 0 || recipe.mix->cutmix > 0);
 }
@@ -59,7 +61,7 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 50> kIdleRules{{
+constexpr std::array<IdleRule, 53> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/resize_ramp", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
@@ -143,6 +145,12 @@ constexpr std::array<IdleRule, 50> kIdleRules{{
      [](const Recipe& recipe) { return recipe.swa && !recipe.swa->lr; }},
     {"/swa/anneal_strategy", R"(does nothing: there is no "lr" to go to)",
      [](const Recipe& recipe) { return recipe.swa && !recipe.swa->lr; }},
+    {"/parallel/schedule", "does nothing: there is no pipeline", has_no_pipeline},
+    {"/parallel/balance", "does nothing: there is no pipeline", has_no_pipeline},
+    {"/parallel/chunks", "does nothing: no pipeline is interleaved",
+     [](const Recipe& recipe) {
+       return has_no_pipeline(recipe) || recipe.parallel.schedule != "interleaved";
+     }},
     {"/parallel/shard_level", "does nothing: no model is cut over ranks",
      [](const Recipe& recipe) { return recipe.parallel.shard == 1; }},
     {"/dist/cpu", "does nothing: the ranks exchange tensors of GPUs",

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "lib/core/error.h"
 #include "lib/recipe/schema/object.h"
 #include "lib/recipe/sections/checkpoint.h"
 #include "lib/recipe/sections/clip.h"
@@ -13,11 +14,33 @@
 namespace scaletrain::recipe {
 namespace {
 
-constexpr double kMostRanks = 65536;
+constexpr double kMostRanks = 65536, kMostChunks = 64;
 
 // Optimizers that look at whole tensors, or at blocks of them.
 constexpr std::array<std::string_view, 7> kOfWholeTensors{"adafactor", "adamw_8bit", "lamb", "lars",
                                                           "lion_8bit", "muon",       "soap"};
+
+// What is wrong with so many micro-batches of a step, and what to use instead; "": nothing.
+struct Unfit {
+  std::string found, remedy;
+};
+
+Unfit unfit(const Parallel& parallel, std::int64_t micro_batches) {
+  const core::PipelineKind kind = parallel.pipeline_kind();
+  if (core::can_schedule(kind, parallel.pipeline_shape(micro_batches))) return {};
+  const std::int64_t ranks = parallel.pipeline;
+  if (micro_batches < ranks) {
+    return {fmt::format("{} micro-batches of a step are fewer than the {} ranks of the pipeline",
+                        micro_batches, ranks),
+            fmt::format("use at least {}, better 4 times as many", ranks)};
+  }
+  const std::int64_t below = micro_batches / ranks * ranks;
+  return {
+      fmt::format("{} micro-batches of a step are no multiple of the {} ranks of an interleaved "
+                  "pipeline",
+                  micro_batches, ranks),
+      fmt::format("use {} or {}, or another schedule", below, below + ranks)};
+}
 
 }  // namespace
 
@@ -27,6 +50,13 @@ core::MeshSizes Parallel::mesh() const {
                         .tensor = static_cast<int>(tensor)};
   if (replica) sizes.replica = static_cast<int>(*replica);
   return sizes;
+}
+
+core::PipelineShape Parallel::pipeline_shape(std::int64_t micro_batches) const {
+  const bool has_chunks = pipeline_kind() == core::PipelineKind::kInterleaved;
+  return {.ranks = static_cast<int>(pipeline),
+          .micros = static_cast<int>(micro_batches),
+          .chunks = has_chunks ? static_cast<int>(chunks) : 1};
 }
 
 TypePtr describe(Parallel& value) {
@@ -39,7 +69,17 @@ TypePtr describe(Parallel& value) {
            "ranks that hold a copy together, each a part, and train on other samples too")
       .add("shard_level", choice(value.shard_level, {"optimizer", "gradients", "parameters"}),
            "what a rank has a part of: the optimizer's state; the gradients too; the parameters "
-           "too, all of which are there while their unit runs: ZeRO-1, -2, -3");
+           "too, all of which are there while their unit runs: ZeRO-1, -2, -3")
+      .add("pipeline", integer(value.pipeline, from(1).to(kMostRanks)),
+           "ranks that have the model's units one behind the other; the micro-batches of a step "
+           "(batch) are on their way through them at the same time")
+      .add("schedule", choice(value.schedule, {"1f1b", "gpipe", "interleaved", "zero_bubble"}),
+           "of a pipeline: in which order each rank takes micro-batches forward and backward")
+      .add("chunks", integer(value.chunks, from(2).to(kMostChunks)),
+           "of an interleaved schedule: stages of each rank")
+      .add("balance", choice(value.balance, {"parameters", "time"}),
+           "of a pipeline: what its stages have equal shares of; time is measured when training "
+           "begins");
   return keys;
 }
 
@@ -65,6 +105,66 @@ void check(const Parallel& parallel, const Optimizer& optimizer, const std::opti
     problems.add(written_at(tree, {"checkpoint", "writers"}), "/checkpoint/writers",
                  fmt::format("rank 0 has only its part of the model, of \"shard\": {}", shard),
                  R"(use "auto": each rank writes its own part)");
+  }
+}
+
+void check(const Parallel& parallel, const Batch& batch, const Node& tree, Problems& problems) {
+  if (parallel.pipeline == 1) return;
+  if (batch.is_automatic()) {
+    problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device",
+                 R"("auto" does not find what a pipeline's stages hold)", "use a number");
+    return;
+  }
+  if (batch.global) return;  // how many micro-batches that makes the ranks decide
+  const Unfit wrong = unfit(parallel, batch.accumulate.value_or(1));
+  if (wrong.found.empty()) return;
+  problems.add(written_at(tree, {"batch", "accumulate"}), "/batch/accumulate", wrong.found,
+               wrong.remedy);
+}
+
+void check(const Parallel& parallel, const Model& model, const std::optional<Recompute>& recompute,
+           const Node& tree, Problems& problems) {
+  if (parallel.pipeline == 1) return;
+  if (model.row().has_rule(Rule::Kind::kOneUnit)) {
+    problems.add(
+        written_at(tree, {"parallel", "pipeline"}), "/parallel/pipeline",
+        fmt::format("{} is one unit, and a pipeline's stages are made of units", model.name),
+        "leave it out");
+  }
+  if (model.options.contains("experts")) {
+    problems.add(written_at(tree, {"parallel", "pipeline"}), "/parallel/pipeline",
+                 fmt::format("what {} counts of its experts is not brought together over stages in "
+                             "this version",
+                             model.name),
+                 "leave it out");
+  }
+  if (parallel.shard > 1 || parallel.tensor > 1) {
+    problems.add(written_at(tree, {"parallel", "pipeline"}), "/parallel/pipeline",
+                 R"(a stage is not divided by "shard" or "tensor" in this version)",
+                 "use one of them; ranks that are left are replicas of the pipeline");
+  }
+  if (recompute && !recompute->is_none() && parallel.schedule == "zero_bubble") {
+    problems.add(written_at(tree, {"recompute"}), "/recompute",
+                 "a zero_bubble schedule keeps what gradients of weights need, and this throws it "
+                 "away",
+                 R"(leave it out, or use "schedule": "1f1b")");
+  }
+  if (recompute && recompute->budget_mb) {
+    problems.add(written_at(tree, {"recompute", "budget_mb"}), "/recompute/budget_mb",
+                 "does not know how many micro-batches a pipeline's stage holds",
+                 R"(say which units: "all", or "every")");
+  }
+}
+
+void check_micro_batches(const Parallel& parallel, const BatchPlan& batch) {
+  if (parallel.pipeline == 1 || batch.accumulate == 0) return;
+  for (const core::BatchSizes::Stage& stage : batch.sizes().stages()) {
+    const Unfit wrong = unfit(parallel, batch.micro_steps(stage.batch));
+    if (wrong.found.empty()) continue;
+    const std::int64_t micro = batch.global / batch.accumulate;
+    throw core::RecipeError(
+        "/batch", wrong.found,
+        fmt::format("{}; one is {} samples of the global batch", wrong.remedy, micro));
   }
 }
 

@@ -7,6 +7,10 @@
 #include <string>
 
 #include "lib/core/mesh_plan.h"
+#include "lib/core/pipeline_schedule.h"
+#include "lib/recipe/sections/batch.h"
+#include "lib/recipe/sections/model.h"
+#include "lib/recipe/sections/recompute.h"
 #include "lib/recipe/sections/section.h"
 
 namespace scaletrain::recipe {
@@ -31,12 +35,23 @@ struct Parallel {
   std::int64_t pipeline = 1;
   std::string schedule = "1f1b";  // of the pipeline: "gpipe", "1f1b", "interleaved", "zero_bubble"
   std::int64_t chunks = 2;        // of an interleaved one: stages of each rank
-  std::string balance = "time";   // of its stages: "time", "parameters"
+  std::string balance = "parameters";  // of its stages: "parameters", "time"
 
   core::MeshSizes mesh() const;
+  // Of a step of so many micro-batches.
+  core::PipelineKind pipeline_kind() const { return *core::find_pipeline_kind(schedule); }
+  core::PipelineShape pipeline_shape(std::int64_t micro_batches) const;
 };
 
 TypePtr describe(Parallel& value);
+void check(const Parallel& parallel, const Batch& batch, const Node& tree, Problems& problems);
+// Where it is a pipeline, what of the model and of recomputation it needs.
+void check(const Parallel& parallel, const Model& model, const std::optional<Recompute>& recompute,
+           const Node& tree, Problems& problems);
+
+// Throws core::RecipeError ("/batch: ...") where the micro-batches of a step, of each size of a
+// batch that grows, are not what the pipeline's schedule takes, naming numbers that are.
+void check_micro_batches(const Parallel& parallel, const BatchPlan& batch);
 
 // What looks at whole tensors does not go with ranks that have parts of them.
 void check(const Parallel& parallel, const Optimizer& optimizer, const std::optional<Clip>& clip,

@@ -43,6 +43,15 @@ TEST_CASE("a batch or lanes that do not go into the ranks are refused") {
   CHECK(refusal(recipe_with(global, "streamed"), 2).empty());
 }
 
+TEST_CASE("the ranks of a pipeline share a data coordinate, and need a micro-batch each") {
+  recipe::Recipe recipe = recipe_with({.per_device = 8, .accumulate = {}, .global = 64});
+  recipe.parallel.pipeline = 2;
+  CHECK(batch_text(plan_batch(recipe, 4), 4) == "64 = 8 x 4 x 2 data coordinates");
+  CHECK(refusal(recipe, 16) ==
+        "/batch: 1 micro-batches of a step are fewer than the 2 ranks of the pipeline\n"
+        "  use at least 2, better 4 times as many; one is 64 samples of the global batch");
+}
+
 TEST_CASE("a batch is written as what it is made of, as far as that is known") {
   const recipe::Batch fixed = {.per_device = 8, .accumulate = {}, .global = 96};
   CHECK(batch_text(plan_batch(recipe_with(fixed), 3), 3) == "96 = 8 x 4 x 3 ranks");

@@ -1,0 +1,43 @@
+#include "lib/engine/stages.h"
+
+#include <fmt/format.h>
+
+#include "lib/core/error.h"
+#include "lib/core/stage_division.h"
+
+namespace scaletrain::engine {
+
+Stages::Stages(const std::vector<units::Unit>& units, const std::vector<double>& costs,
+               int stages) {
+  const auto count = static_cast<std::size_t>(stages);
+  if (count > units.size()) {
+    throw core::RecipeError(
+        "/parallel/pipeline",
+        fmt::format("{} stages of a model that has {} units", count, units.size()),
+        fmt::format("use at most {} stages", units.size()));
+  }
+  begins_ = core::divide_into_stages(costs, count);
+  begins_.push_back(units.size());
+  for (int stage = 0; stage < stages; ++stage) {
+    for (std::size_t unit = begin(stage); unit < end(stage); ++unit) {
+      for (const std::string& name : units[unit].tensors) {
+        std::vector<int>& users = tensors_[name];
+        if (users.empty() || users.back() != stage) users.push_back(stage);
+      }
+    }
+  }
+}
+
+std::vector<double> parameter_costs(const std::vector<units::Unit>& units, const nn::Model& model) {
+  const auto parameters = model.named_parameters();
+  std::vector<double> costs(units.size(), 0.0);
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    for (const std::string& name : units[unit].tensors) {
+      const at::Tensor* const found = parameters.find(name);
+      if (found != nullptr) costs[unit] += static_cast<double>(found->numel());
+    }
+  }
+  return costs;
+}
+
+}  // namespace scaletrain::engine

@@ -1,0 +1,32 @@
+// Parameters of a pipeline's stage: this rank holds all of them, the other ranks of its data group
+// the same. Their gradients are averaged behind the step's last backward, when what the stage
+// before waits for has left: the first stages still compute then.
+#pragma once
+
+#include <vector>
+
+#include "lib/parallel/placement.h"
+
+namespace scaletrain::parallel {
+
+class StageParallel : public Placement {
+ public:
+  // `parameters`: those of this rank's stages, with `counts` as it shall be.
+  StageParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh);
+
+  const std::vector<units::NamedParameter>& owned() const override { return parameters_; }
+  void start(const BucketLayout& saved) override;
+  void zero_grad() override;
+  void begin_micro_step(bool /*synchronize*/) override {}
+  void prepare_backward(const at::Tensor& /*loss*/) override {}
+  void end_backward() override;
+  // Each stage has another one, a function of its parameters: a checkpoint keeps none.
+  BucketLayout layout() const override { return {}; }
+
+ private:
+  const dist::Mesh& mesh_;
+  std::vector<units::NamedParameter> parameters_;
+  BucketLayout buckets_;
+};
+
+}  // namespace scaletrain::parallel

@@ -1,0 +1,73 @@
+#include "lib/parallel/stage_parallel.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/dist/ranks.h"
+
+namespace scaletrain::parallel {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kWide = 600;  // 1.4 MB: more than the first bucket
+
+// A wide matrix, one that lies in memory column by column, and one that gets no gradient.
+std::vector<units::NamedParameter> parameters() {
+  return {{.name = "wide", .tensor = at::zeros({kWide, kWide}).requires_grad_()},
+          {.name = "columns", .tensor = at::zeros({3, 4}).t().requires_grad_()},
+          {.name = "unused", .tensor = at::zeros({2}).requires_grad_(), .counts = false}};
+}
+
+}  // namespace
+
+TEST_CASE("gradients are averaged behind the last backward, over the data group alone") {
+  // Rank = pipe x 2 + replica: ranks 0 and 1 have a stage, 2 and 3 the other.
+  const auto results = testing::run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 2, .replica = {}}));
+    StageParallel stage(parameters(), mesh);
+    stage.start({{7}});  // a layout of another run says nothing
+    std::string text;
+    for (int step = 0; step < 2; ++step) {
+      stage.zero_grad();
+      for (const bool last : {false, true}) {
+        stage.begin_micro_step(last);
+        const at::Tensor loss = (stage.owned()[0].tensor * (env.rank + 1)).sum() +
+                                (stage.owned()[1].tensor * (10 * env.rank)).sum();
+        stage.prepare_backward(loss);
+        loss.backward();
+      }
+      stage.end_backward();
+      for (const units::NamedParameter& one : stage.owned()) {
+        const at::Tensor gradient = one.tensor.grad();
+        text += fmt::format(
+            "{}{} ", gradient.mean().item<float>(),
+            at::equal(gradient, at::full_like(gradient, gradient.mean().item())) ? "" : "?");
+      }
+    }
+    mesh.end("end");
+    return text + (stage.layout().empty() && !stage.owned()[2].counts ? "" : "?");
+  });
+  // Two micro-steps: 2 x the mean of rank + 1, and of 10 x rank.
+  CHECK(results[0].text == "3 10 0 3 10 0 ");
+  CHECK(results[1].text == "3 10 0 3 10 0 ");
+  CHECK(results[2].text == "7 50 0 7 50 0 ");
+  CHECK(results[3].text == "7 50 0 7 50 0 ");
+}
+
+TEST_CASE("a stage of one replica keeps its gradients as they are") {
+  dist::Group world({}, at::kCPU, 1s);
+  dist::Mesh mesh(world, core::MeshPlan(1));
+  StageParallel stage(parameters(), mesh);
+  stage.start({});
+  (stage.owned()[1].tensor * 3).sum().backward();
+  stage.end_backward();
+  CHECK(!stage.owned()[0].tensor.grad().defined());
+  CHECK(stage.owned()[1].tensor.grad().mean().item<float>() == 3);
+  stage.zero_grad();
+  CHECK(!stage.owned()[1].tensor.grad().defined());
+}
+
+}  // namespace scaletrain::parallel
