@@ -260,6 +260,28 @@ Pending Group::broadcast(at::Tensor tensor, int root, const char* name) {
       talk(job_rank_, name, [&] { return process_group_->broadcast(tensors, options); })));
 }
 
+Pending Group::all_gather(at::Tensor whole, at::Tensor part, const char* name) {
+  if (!process_group_) {
+    if (!whole.is_alias_of(part)) whole.copy_(part);
+    return Pending();
+  }
+  beat_.name_next(name);
+  return Pending(std::make_shared<Pending::Impl>(
+      job_rank_, name, beat_, watch_,
+      talk(job_rank_, name, [&] { return process_group_->_allgather_base(whole, part); })));
+}
+
+Pending Group::reduce_scatter_sum(at::Tensor part, at::Tensor whole, const char* name) {
+  if (!process_group_) {
+    part.copy_(whole);
+    return Pending();
+  }
+  beat_.name_next(name);
+  return Pending(std::make_shared<Pending::Impl>(
+      job_rank_, name, beat_, watch_,
+      talk(job_rank_, name, [&] { return process_group_->_reduce_scatter_base(part, whole); })));
+}
+
 std::vector<at::Tensor> Group::gather(at::Tensor tensor, int root, const char* name) {
   if (!process_group_) return {std::move(tensor)};
   beat_.name_next(name);

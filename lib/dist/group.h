@@ -80,6 +80,10 @@ class Group {
   Pending all_reduce_sum(at::Tensor tensor, const char* name);
   Pending all_reduce_max(at::Tensor tensor, const char* name);
   Pending broadcast(at::Tensor tensor, int root, const char* name);
+  // `part` of each rank in their order into `whole`, of which it may be this rank's place.
+  Pending all_gather(at::Tensor whole, at::Tensor part, const char* name);
+  // This rank's place of the sum of all ranks' `whole` into `part`. With one rank `part` is that.
+  Pending reduce_scatter_sum(at::Tensor part, at::Tensor whole, const char* name);
   // `tensor` of each rank in their order on `root`, nothing on the others.
   std::vector<at::Tensor> gather(at::Tensor tensor, int root, const char* name);
   // `text` of `root` on every rank.

@@ -38,6 +38,7 @@ struct EngineParts {
   precision::Precision& precision;
   parallel::Placement& placement;
   const dist::Mesh& mesh;
+  std::vector<units::Unit> units = {};  // as a layout runs the model's; empty: as they are
 };
 
 // How a step needs less memory.

@@ -6,6 +6,7 @@
 #include "lib/recipe/duration.h"
 #include "lib/recipe/lists.h"
 #include "lib/recipe/paths.h"
+#include "lib/recipe/sections/tensor.h"
 #include "lib/recipe/task.h"
 
 namespace scaletrain::recipe {
@@ -67,6 +68,8 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
            "saves memory: units whose activations backward computes again; the last one's never")
       .add("offload", describe(recipe.offload),
            "saves memory of a GPU: what lies in its host's as long as it is not needed")
+      .add("parallel", describe(recipe.parallel),
+           "how the ranks divide the model among themselves; without it each has all of it")
       .add("validate",
            every(recipe.validate_every, "how often data.val and data.extra are looked at"),
            "looking at data.val and data.extra")
@@ -85,7 +88,7 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("dist", describe(recipe.dist), "how the ranks exchange tensors")
       .add("worker", path(recipe.worker), "a worker program of your own, with its models")
       .add("output", path(recipe.output), "the run's folder; without it runs/NAME")
-      .reserve({"parallel", "safety", "profile"});
+      .reserve({"safety", "profile"});
   return keys;
 }
 

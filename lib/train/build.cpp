@@ -20,6 +20,7 @@
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
 #include "lib/train/resume.h"
+#include "lib/train/tensor_layout.h"
 
 namespace scaletrain::train {
 
@@ -49,11 +50,14 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
 void place(Run& run) {
   run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh);
   run.engine = std::make_unique<engine::Engine>(
-      engine::EngineParts{.model = *run.learner.model,
-                          .task = *run.task,
-                          .precision = *run.learner.precision,
-                          .placement = *run.placement,
-                          .mesh = *run.mesh},
+      engine::EngineParts{
+          .model = *run.learner.model,
+          .task = *run.task,
+          .precision = *run.learner.precision,
+          .placement = *run.placement,
+          .mesh = *run.mesh,
+          .units = units_of_part(run.recipe, *run.mesh, {run.learner.model, run.learner.parts},
+                                 *run.task)},
       run.recipe.seed,
       engine::MemorySavings{.recompute = run.recipe.recompute,
                             .chunk = run.recipe.loss.chunk,
@@ -64,7 +68,7 @@ namespace {
 
 // What differs would be trained on without a word, or end in a collective that makes no sense.
 void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
-  claim_model(claims, run.length.total_steps, *run.learner.model);
+  claim_model(claims, run.length.total_steps, *run.learner.model, run.learner.parts);
   run.beat.enter(core::Phase::kJoining);
   run.group->agree("parts", claims);
   run.beat.enter(core::Phase::kStarting);
@@ -100,7 +104,8 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state,
                            run.sets.train.stream->growing());
   run.beat.set_total_steps(run.length.total_steps);
-  run.learner = build_learner(run.recipe, device, run.length, run.batch.global, models);
+  run.learner =
+      build_learner(run.recipe, device, run.length, run.batch.global, models, run.mesh.get());
   compare_with_others(run, std::move(claims));
 
   place(run);
@@ -110,7 +115,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   } else {
     take_weights(run);
   }
-  replicate(*run.group, values(run.learner.tensors()), "initial model");
+  replicate(run.mesh->data(), values(run.learner.tensors()), "initial model");
   const bool same_ranks = run.state.world_size == run.group->world_size();
   if (resume && same_ranks) restore_ranks(*run.mesh, run.learner.buffers(), *resume);
   check_means(run.recipe, run.learner.buffers());

@@ -1,6 +1,7 @@
 #include "lib/train/evaluate.h"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
@@ -36,6 +37,14 @@ class StopCheck {
   core::SteadyTime asked_ = core::now();
 };
 
+bool heard_by_any(dist::Group& group, bool own) {
+  if (group.world_size() == 1) return own;
+  const at::Tensor heard =
+      at::full({}, own ? 1.0 : 0.0, at::TensorOptions(at::kDouble).device(group.device()));
+  group.all_reduce_max(heard, "whether to stop").wait();
+  return group.to_host(heard).item<double>() > 0;
+}
+
 // What this rank's batches add up to.
 struct Totals {
   at::Tensor sums;
@@ -49,8 +58,11 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
   data::BatchStream& stream = *run.sets.stream(split);
   stream.seek({});
   StopCheck stops(run.mesh->world());
+  // Ranks that share a model exchange in forward, and stop before the same batch.
+  dist::Group& tensors = run.mesh->group(core::Axis::kTensor);
+  const auto stop = [&] { return heard_by_any(tensors, stops()); };
   const bool counts = run.mesh->counts();
-  while (!stops()) {
+  while (!stop()) {
     const auto batch = stream.next();
     if (!batch) return false;
     run.beat.enter(core::Phase::kValidating);

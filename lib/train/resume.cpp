@@ -17,6 +17,7 @@
 #include "lib/train/ranking.h"
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
+#include "lib/train/whole_tensors.h"
 
 namespace scaletrain::train {
 namespace {
@@ -111,12 +112,13 @@ bool restore_mean(Run& run, const optim::Mean& mean, const std::filesystem::path
     }
     return false;
   }
-  NamedTensors tensors = mean.tensors();
+  NamedTensors tensors = blank_wholes(run.learner.parts, mean.tensors());
   if (reads) {
     checkpoint::load_model(
         checkpoint, tensors, [&run] { run.beat.enter(core::Phase::kStarting); }, name);
   }
   replicate(*run.group, values(tensors), "mean of the weights");
+  take_parts(run.learner.parts, tensors, mean.tensors());
   if (same_ranks) restore_ranks(*run.mesh, run.buffers_of(mean), checkpoint, name);
   return true;
 }
@@ -153,12 +155,17 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
         "use that one: how many samples each step has is a function of it");
   }
   checkpoint::Contents contents;
-  contents.model = run.learner.tensors();
-  contents.optimizer = run.learner.optimizer->state();
+  const units::TensorParts& parts = run.learner.parts;
+  const NamedTensors model = run.learner.tensors(), optimizer = run.learner.optimizer->state();
+  contents.model = blank_wholes(parts, model);
+  contents.optimizer = blank_wholes(parts, optimizer);
   if (run.group->rank() == 0) {
     checkpoint::load(checkpoint, contents, [&run] { run.beat.enter(core::Phase::kStarting); });
   }
+  if (!parts.empty()) replicate(*run.group, values(contents.model), "the checkpoint's model");
   replicate(*run.group, values(contents.optimizer), "optimizer state");
+  take_parts(parts, contents.model, model);
+  take_parts(parts, contents.optimizer, optimizer);
   run.learner.optimizer->resume_at(run.state.step);
   restore_scaler(run.state.scaler, *run.learner.precision);
   look_into_folder(run, checkpoint);

@@ -10,6 +10,7 @@
 #include "lib/train/mean_plan.h"
 #include "lib/train/number_types.h"
 #include "lib/train/replicate.h"
+#include "lib/train/whole_tensors.h"
 
 namespace scaletrain::train {
 namespace {
@@ -24,6 +25,15 @@ bool is_sound(const std::filesystem::path& best) {
     core::warn("{}: {}; the last model is tested, not the best", error.place(), error.found());
     return false;
   }
+}
+
+void make_whole(const Run& run, checkpoint::Contents& contents) {
+  const auto gather = [&run](NamedTensors& tensors) {
+    tensors = gather_wholes(run.mesh->group(core::Axis::kTensor), run.learner.parts, tensors);
+  };
+  gather(contents.model);
+  for (auto& [name, mean] : contents.means) gather(mean.tensors);
+  gather(contents.optimizer);
 }
 
 }  // namespace
@@ -46,6 +56,7 @@ checkpoint::Contents snapshot(Run& run) {
     saved.buffers = gather_ranks(run.mesh->data(), own);
   }
   contents.optimizer = run.learner.optimizer->state();
+  make_whole(run, contents);
   contents.state = run.state;
   contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};
   contents.state.scaler = scaler_state(*run.learner.precision);
@@ -59,7 +70,8 @@ checkpoint::Contents snapshot(Run& run) {
 
 std::optional<format::TrainState> load_best_model(Run& run) {
   run.learner.end_training();
-  NamedTensors tensors = run.learner.tensors();
+  const NamedTensors own = run.learner.tensors();
+  NamedTensors tensors = blank_wholes(run.learner.parts, own);
   std::optional<format::TrainState> at_hand;
   if (run.group->rank() == 0) {
     const std::filesystem::path best =
@@ -75,6 +87,7 @@ std::optional<format::TrainState> load_best_model(Run& run) {
       run.group->broadcast_text(at_hand ? "yes" : "no", 0, "whether the best is sound") == "yes";
   if (!is_there) return std::nullopt;
   replicate(*run.group, values(tensors), "best model");
+  take_parts(run.learner.parts, tensors, own);
   return at_hand ? at_hand : run.state;
 }
 

@@ -112,7 +112,7 @@ TEST_CASE("all mistakes are told at once, in the order of their lines") {
   "optimizer": {"name": "adamw", "learning_rate": 0.1, "beta1": 1},
   "presicion": "bf16",
   "loss": {"label_smoothing": "lots"},
-  "parallel": {}
+  "profile": {}
 })") ==
         R"(r.json:2: /model/name: "resnet81" is not a model
   did you mean "resnet18"?
@@ -132,7 +132,7 @@ r.json:6: /presicion: "presicion" is not a key here
   did you mean "precision"?
 r.json:7: /loss/label_smoothing: "lots" is not a number
   use a number of at least 0 and below 1
-r.json:8: /parallel: is reserved: not available in this version
+r.json:8: /profile: is reserved: not available in this version
   leave it out)");
 }
 

@@ -102,6 +102,8 @@ const std::map<std::string, const char*>& reasons() {
       {"deterministic", "on a GPU: tests/end_to_end/gpu_test.py"},
       {"device", "where there is a GPU: tests/end_to_end/gpu_test.py"},
       {"dist.cpu", "of several ranks: tests/end_to_end/exchange_test.py"},
+      {"parallel.tensor", "of several ranks: tests/train/tensor_layout_test.cpp"},
+      {"parallel.sequence", "of several ranks: tests/train/tensor_layout_test.cpp"},
       {"worker", "another program: tests/launcher/own_worker_test.py"},
       {"output", "where a run lies"},
   };

@@ -147,6 +147,7 @@ class Llama : public Model {
  public:
   explicit Llama(const LlamaConfig& config)
       : heads_(config.heads),
+        head_dim_(config.head_dim()),
         trunk_(register_module("model", std::make_shared<LlamaTrunk>(config))) {
     if (!config.tied) {
       head_ = register_module("lm_head", make_projection(config.dim, config.vocabulary));
@@ -186,6 +187,26 @@ class Llama : public Model {
     }
   }
 
+  std::vector<units::TensorRule> tensor_plan() const override {
+    using enum units::TensorStyle;
+    return {
+        {.pattern = "model.embed_tokens.weight", .style = kVocabulary},
+        {.pattern = "model.layers.*_layernorm", .style = kEntry},
+        {.pattern = "model.layers.*.self_attn.o_proj.weight",
+         .style = kRow,
+         .dimension = 1,
+         .together = head_dim_},
+        {.pattern = "model.layers.*.self_attn.*_proj.weight",
+         .style = kColumn,
+         .together = head_dim_},
+        {.pattern = "model.layers.*.self_attn.mix", .style = kHead},
+        {.pattern = "model.layers.*.mlp.down_proj.weight", .style = kRow, .dimension = 1},
+        {.pattern = "model.layers.*.mlp.*_proj.weight", .style = kColumn},
+        {.pattern = "model.norm", .style = kEntry},
+        {.pattern = "lm_head.weight", .style = kVocabulary},
+    };
+  }
+
   units::WeightRules weight_rules() const override {
     units::WeightRules rules{.heads = heads_, .heads_name = "num_attention_heads"};
     if (!head_) rules.also_called = {{"lm_head.weight", "model.embed_tokens.weight"}};
@@ -193,7 +214,7 @@ class Llama : public Model {
   }
 
  private:
-  std::int64_t heads_;
+  std::int64_t heads_, head_dim_;
   std::shared_ptr<LlamaTrunk> trunk_;
   std::shared_ptr<Linear> head_;  // null: the embedding is the head
 };

@@ -1,5 +1,8 @@
 #include "lib/recipe/sections/parallel.h"
 
+#include "lib/recipe/schema/object.h"
+#include "lib/recipe/sections/tensor.h"
+
 namespace scaletrain::recipe {
 
 core::MeshSizes Parallel::mesh() const {
@@ -8,6 +11,12 @@ core::MeshSizes Parallel::mesh() const {
                         .tensor = static_cast<int>(tensor)};
   if (replica) sizes.replica = static_cast<int>(*replica);
   return sizes;
+}
+
+TypePtr describe(Parallel& value) {
+  auto keys = std::make_unique<Object>();
+  add_tensor_keys(*keys, value);
+  return keys;
 }
 
 }  // namespace scaletrain::recipe
