@@ -292,10 +292,16 @@ TEST_CASE("a model without a plan is refused") {
   for (const auto& result :
        run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) -> std::string {
          dist::Group world(env, at::kCPU, 60s);
-         const dist::Mesh mesh(
-             world, core::MeshPlan(2, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
-         make_part(testing::recipe_of_model("mlp"), &mesh, nn::built_in_factories());
-         return "made";
+         dist::Mesh mesh(world,
+                         core::MeshPlan(2, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
+         std::string said = "made";
+         try {
+           make_part(testing::recipe_of_model("mlp"), &mesh, nn::built_in_factories());
+         } catch (const core::RecipeError& error) {
+           said = error.what();
+         }
+         mesh.end("the end");
+         return said;
        })) {
     CHECK(result.text ==
           "/parallel/tensor: mlp does not say how its layers can be cut\n"

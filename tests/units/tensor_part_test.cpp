@@ -31,7 +31,7 @@ TEST_CASE("a rank has its share of each of the parts that lie side by side") {
   const TensorRule rule{.pattern = "qkv", .dimension = 0, .parts = 3, .together = 2};
   const TensorPart part = part_of(rule, "qkv", {12, 5}, {.rank = 1, .ranks = 2});
   // Three parts of 4 rows, which are two heads of 2: the second of each.
-  CHECK(part.ranges == std::vector<Range>{{2, 2}, {6, 2}, {10, 2}});
+  CHECK((part.ranges == std::vector<Range>{{2, 2}, {6, 2}, {10, 2}}));
   CHECK(part.part_shape() == std::vector<std::int64_t>{6, 5});
   CHECK(part.of(numbered({12, 5}))
             .select(1, 0)
@@ -44,10 +44,10 @@ TEST_CASE("a vocabulary is shared by ranks whose parts differ by one row at most
   const auto rows = [&](int rank) {
     return part_of(rule, "table", {11, 2}, {.rank = rank, .ranks = 4}).ranges.front();
   };
-  CHECK(rows(0) == Range{0, 3});
-  CHECK(rows(1) == Range{3, 3});
-  CHECK(rows(2) == Range{6, 3});
-  CHECK(rows(3) == Range{9, 2});
+  CHECK((rows(0) == Range{0, 3}));
+  CHECK((rows(1) == Range{3, 3}));
+  CHECK((rows(2) == Range{6, 3}));
+  CHECK((rows(3) == Range{9, 2}));
 }
 
 TEST_CASE("parts put together are the whole, and their pieces say where they lie") {
