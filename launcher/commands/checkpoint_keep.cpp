@@ -1,6 +1,7 @@
 #include "launcher/commands/checkpoint_keep.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -12,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/jobs/run_folder.h"
@@ -88,6 +90,25 @@ std::int64_t bytes_of(const fs::path& checkpoint) {
   std::error_code unknown;
   if (!fs::exists(checkpoint, unknown)) return 0;
   for (const auto& [name, entry] : format::read_manifest(checkpoint).files) bytes += entry.bytes;
+  return bytes;
+}
+
+// What the disk gets back of these: a file of several checkpoints is there as long as one of them.
+std::int64_t freed_bytes(const fs::path& checkpoints, const std::vector<std::int64_t>& steps) {
+  std::map<std::pair<dev_t, ino_t>, nlink_t> names_left;
+  std::int64_t bytes = 0;
+  for (const std::int64_t step : steps) {
+    const fs::path checkpoint = format::checkpoint_path(checkpoints, step);
+    std::error_code unknown;
+    if (!fs::exists(checkpoint, unknown)) continue;  // a running job has removed it meanwhile
+    for (const auto& [name, entry] : format::read_manifest(checkpoint).files) {
+      struct stat status = {};
+      if (::stat((checkpoint / name).c_str(), &status) != 0) continue;
+      nlink_t& left =
+          names_left.try_emplace({status.st_dev, status.st_ino}, status.st_nlink).first->second;
+      if (--left == 0) bytes += status.st_size;
+    }
+  }
   return bytes;
 }
 
@@ -186,21 +207,16 @@ void prune(const KeepArguments& arguments) {
     throw core::UsageError(arguments.run, "the run is going on, and keeps what its recipe says",
                            "wait for its end, or look with --dry-run");
   }
-  std::map<std::int64_t, std::int64_t> bytes;
-  for (const std::int64_t step : left_out(before)) {
-    bytes[step] = bytes_of(format::checkpoint_path(before.folder, step));
-  }
+  const std::int64_t bytes = freed_bytes(before.folder, left_out(before));
   const std::vector<std::int64_t> removed =
       arguments.dry_run ? left_out(before) : remove_left_out(arguments);
-  std::int64_t sum = 0;
-  for (const std::int64_t step : removed) sum += bytes[step];
   if (arguments.as_json) {
-    return print({{"removed", removed}, {"bytes", sum}, {"dry_run", arguments.dry_run}});
+    return print({{"removed", removed}, {"bytes", bytes}, {"dry_run", arguments.dry_run}});
   }
   for (const std::int64_t step : removed) std::printf("step %lld\n", static_cast<long long>(step));
   std::printf("%zu checkpoints %s, %.1f MB\n", removed.size(),
               arguments.dry_run ? "would be removed" : "were removed",
-              static_cast<double>(sum) / 1e6);
+              static_cast<double>(bytes) / 1e6);
 }
 
 void save_now(const KeepArguments& arguments) {

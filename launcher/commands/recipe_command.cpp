@@ -22,7 +22,7 @@ namespace {
 // The arguments of one subcommand; its callback holds them.
 struct RecipeArguments {
   LaunchOptions launch;  // its path, --set and --worker
-  int nproc = 1;
+  int nproc = 0;         // 0: not given
 };
 
 void add_worker_flag(CLI::App& command, RecipeArguments& arguments) {
@@ -40,21 +40,29 @@ void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
   add_worker_flag(command, arguments);
 }
 
+// Without a number as many as one copy of the model needs.
+int ranks_for(const RecipeArguments& arguments, const recipe::Recipe& recipe) {
+  if (arguments.nproc > 0) return arguments.nproc;
+  const core::MeshSizes mesh = recipe.parallel.mesh();
+  return mesh.pipe * mesh.replica.value_or(1) * mesh.shard * mesh.tensor;
+}
+
 void check(const RecipeArguments& arguments) {
   const std::string& path = arguments.launch.path;
   const std::vector<std::string> overrides = overrides_of(arguments.launch);
   const recipe::Recipe recipe = recipe::load_recipe(path, overrides);
-  const recipe::BatchPlan plan = plan_batch(recipe, arguments.nproc);
+  const int ranks = ranks_for(arguments, recipe);
+  const recipe::BatchPlan plan = plan_batch(recipe, ranks);
   recipe::check_sources(recipe);
   recipe::check_weights(recipe);
-  check_tokens(recipe, arguments.nproc);
+  check_tokens(recipe, ranks);
   for (const std::string& idle : recipe::idle_keys(recipe, recipe::key_origins(path, overrides))) {
     core::warn("{}", idle);
   }
   const std::string advice = recipe::batch_norm_advice(recipe.model, plan);
   if (!advice.empty()) core::warn("{}", advice);
   fmt::print("ok: {}: global batch {}\n", recipe.name,
-             batch_text(plan, arguments.nproc, " per device", " accumulated"));
+             batch_text(plan, ranks, " per device", " accumulated"));
 }
 
 }  // namespace
@@ -67,7 +75,10 @@ void add_recipe_commands(CLI::App& app, int& exit_status) {
   CLI::App* const checking = recipe->add_subcommand(
       "check", "report every mistake of a recipe at once, and whether its files are there");
   add_recipe_arguments(*checking, *arguments);
-  checking->add_option("--nproc", arguments->nproc, "number of ranks, for the batch plan")
+  checking
+      ->add_option(
+          "--nproc", arguments->nproc,
+          "number of ranks, for the batch plan; without it as many as a copy of the model needs")
       ->check(CLI::Range(1, 1 << 20));
   checking->callback([arguments, &exit_status] {
     check(*arguments);

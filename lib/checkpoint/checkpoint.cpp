@@ -102,11 +102,18 @@ void check_sizes(const fs::path& folder, const format::FileEntries& files) {
   }
 }
 
+bool is_linked(const fs::path& path) {
+  std::error_code error;
+  const std::uintmax_t names = fs::hard_link_count(path, error);
+  return !error && names > 1;
+}
+
 }  // namespace
 
-Written write(core::Disk& disk, const fs::path& run, const Contents& contents, Writers* writers) {
+Written write(core::Disk& disk, const fs::path& run, const Contents& contents, Writers* writers,
+              KeptFiles* kept) {
   Turn turn(writers);
-  const TensorFiles tensors(contents);
+  const TensorFiles tensors(contents, kept);
   const std::string state = format::render_state(contents.state);
   const std::string classes = nlohmann::json(contents.classes).dump() + "\n";
   const auto write_own = [&](const fs::path& folder) {
@@ -120,25 +127,32 @@ Written write(core::Disk& disk, const fs::path& run, const Contents& contents, W
   const auto write_files = [&](const fs::path& folder) {
     format::FolderFiles files = turn.written_by_all(folder, write_own);
     if (writers != nullptr) check_sizes(folder, files.files);
-    written.bytes = 0;
-    for (const auto& [name, entry] : files.files) written.bytes += entry.bytes;
+    written.bytes = written.linked = 0;
+    for (const auto& [name, entry] : files.files) {
+      written.bytes += entry.bytes;
+      if (kept != nullptr && is_linked(folder / name)) written.linked += entry.bytes;
+    }
     return files;
   };
   written.path = format::publish_checkpoint(
       disk, run / kFolder,
       {.program = std::string("scaletrain ") + core::version(), .step = contents.state.step},
       tensors.bytes(), write_files);
+  if (kept != nullptr) kept->published(written.path);
   return written;
 }
 
-void write_share(core::Disk& disk, const fs::path& run, const Contents& share, Writers& writers) {
+void write_share(core::Disk& disk, const fs::path& run, const Contents& share, Writers& writers,
+                 KeptFiles* kept) {
   writers.follow([&](const std::string& name) {
     const fs::path folder = run / kFolder / name;
     // An error of the share itself is reported as one of its writing.
-    format::FolderFiles written = TensorFiles(share).write(disk, folder);
+    format::FolderFiles written = TensorFiles(share, kept).write(disk, folder);
     disk.sync_folder(folder);
     return written;
   });
+  // Rank 0 may not have published it: what is not there is not linked.
+  if (kept != nullptr) kept->published(run / kFolder / format::checkpoint_name(share.state.step));
 }
 
 void settle(core::Disk& disk, const fs::path& run, std::int64_t step,
@@ -181,6 +195,13 @@ void load_buffers(const fs::path& checkpoint, std::map<std::string, at::Tensor>&
       checkpoint /
       (weights == "model" ? kBuffers : buffers_beside(format::weights_file(checkpoint, weights)));
   if (format::has_tensors(path)) TensorSource(path, tensors).copy_to(tensors);
+}
+
+bool load_ranks(const fs::path& checkpoint, const Tensors& tensors) {
+  const fs::path path = checkpoint / kRanks;
+  if (!format::has_tensors(path)) return false;
+  TensorSource(path, tensors).copy_to(tensors);
+  return true;
 }
 
 }  // namespace scaletrain::checkpoint

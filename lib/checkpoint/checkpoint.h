@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/checkpoint/contents.h"
+#include "lib/checkpoint/kept_files.h"
 #include "lib/checkpoint/tensors.h"
 #include "lib/checkpoint/writers.h"
 #include "lib/core/disk.h"
@@ -24,19 +25,21 @@ using format::read_state;
 // What was published.
 struct Written {
   std::filesystem::path path;
-  std::int64_t bytes = 0;  // of its files
+  std::int64_t bytes = 0;   // of its files
+  std::int64_t linked = 0;  // of them, in files that an earlier one has too
 };
 
 // Writes RUN/checkpoints/step-N; returns once it is durable. With `writers`, `contents` are rank
-// 0's share, and all other ranks call write_share. Throws core::DivergedError where a tensor is not
-// finite, and what Writers::collect does.
+// 0's share, and all other ranks call write_share. With `kept`, `contents` are a share, if only of
+// one writer, and what has not changed since the last one is linked. Throws core::DivergedError
+// where a tensor is not finite, and what Writers::collect does.
 Written write(core::Disk& disk, const std::filesystem::path& run, const Contents& contents,
-              Writers* writers = nullptr);
+              Writers* writers = nullptr, KeptFiles* kept = nullptr);
 
 // Another rank's part in a write: its share. Throws what Writers::follow does; rank 0 throws what
 // else went wrong.
 void write_share(core::Disk& disk, const std::filesystem::path& run, const Contents& share,
-                 Writers& writers);
+                 Writers& writers, KeptFiles* kept = nullptr);
 
 // What follows a write, which is durable already: points latest at it and best at the first of
 // state.best_steps, then removes what `retention` does not keep.
@@ -63,5 +66,9 @@ void load_model(
 // that the checkpoint has, with the same checks; leaves them as they are where it has none.
 void load_buffers(const std::filesystem::path& checkpoint,
                   std::map<std::string, at::Tensor>& tensors, std::string_view weights = "model");
+
+// Copies what else each rank had of its own into `tensors`, [ranks, ...], with the same checks;
+// false where the checkpoint has nothing of that.
+bool load_ranks(const std::filesystem::path& checkpoint, const Tensors& tensors);
 
 }  // namespace scaletrain::checkpoint

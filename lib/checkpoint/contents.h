@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lib/format/piece.h"
 #include "lib/format/piece_table.h"
 #include "lib/format/train_state.h"
 
@@ -15,19 +17,37 @@ namespace scaletrain::checkpoint {
 
 using format::TrainState;
 
+// What a rank has of a parameter that is cut over ranks, one piece behind the other.
+struct Part {
+  std::vector<std::int64_t> shape;  // the whole parameter's
+  std::vector<format::Piece> pieces = {};
+};
+using Parts = std::map<std::string, Part>;  // by the parameter's name
+
+// How ranks hold a model together: tensors of a parameter in `parts`, the optimizer's KIND/NAME
+// too, are flat and hold this rank's pieces of it; all ranks have the others whole.
+struct Cut {
+  Parts parts;
+  int place = 0, places = 1;  // of this rank among those that hold the model together
+  bool writes = true;         // of the ranks that have the same, it is the one that writes
+};
+
 // A mean of the model's weights: the same two of it.
 struct MeanContents {
   std::map<std::string, at::Tensor> tensors, buffers = {};
 };
 
 struct Contents {
-  std::map<std::string, at::Tensor> model;         // parameters and buffers by name
-  std::map<std::string, at::Tensor> buffers;       // each rank's own, [ranks, ...]; {}: not saved
+  std::map<std::string, at::Tensor> model;    // parameters and buffers by name
+  std::map<std::string, at::Tensor> buffers;  // each rank's own, [ranks, ...]; {}: not saved
+  // What else each rank has of its own, [ranks, ...]; {}: nothing.
+  std::map<std::string, at::Tensor> ranks = {};
   std::map<std::string, MeanContents> means = {};  // by name: "ema", "ema:0.999", "swa"
   std::map<std::string, at::Tensor> optimizer;     // optim::Optimizer::state()
   TrainState state;
   std::vector<std::string> classes;
-  std::string recipe;  // resolved JSON
+  std::string recipe;           // resolved JSON
+  std::optional<Cut> cut = {};  // nullopt: every rank has all of it
 
   // Of a share (lib/checkpoint/share.h): the pieces that its tensors are, offsets not known yet,
   // and the bytes of all shares.

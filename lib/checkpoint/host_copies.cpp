@@ -84,6 +84,7 @@ void copy(const Tensors& tensors, Tensors& copies) {
 void copy(const Contents& contents, Contents& copies) {
   copy(contents.model, copies.model);
   copy(contents.buffers, copies.buffers);
+  copy(contents.ranks, copies.ranks);
   copy(contents.optimizer, copies.optimizer);
   std::map<std::string, MeanContents> means;
   for (const auto& [name, mean] : contents.means) {

@@ -51,8 +51,12 @@ void Saver::save(const Contents& contents, core::SteadyTime since) {
   lock.unlock();
   const Writers* const writers = options_.writers.get();
   Contents share;
-  if (writers != nullptr) share = share_of(contents, writers->rank(), writers->count());
-  const Contents& own = writers != nullptr ? share : contents;
+  const bool is_share = writers != nullptr || options_.incremental;
+  if (is_share) {
+    share = share_of(contents, writers != nullptr ? writers->rank() : 0,
+                     writers != nullptr ? writers->count() : 1);
+  }
+  const Contents& own = is_share ? share : contents;
   const bool is_copied = options_.beside && copy(own, *next);
   next->contents = is_copied ? nullptr : &own;
   next->begun = last_operation_ = core::now();
@@ -114,7 +118,7 @@ void Saver::wait(std::unique_lock<std::mutex>& lock, std::size_t most) {
 // What comes of it is rank 0's to say, but for the loss of rank 0 itself.
 void Saver::follow(const Contents& share) {
   try {
-    write_share(disk_, options_.run, share, *options_.writers);
+    write_share(disk_, options_.run, share, *options_.writers, kept());
   } catch (const std::exception& error) {
     core::warn("a share of the checkpoint of step {} was given up: {}", share.state.step,
                error.what());
@@ -140,9 +144,11 @@ void Saver::write(Write& one) {
   const bool is_durable = attempt([&] {
     const Contents& contents = one.contents != nullptr ? *one.contents : one.copies.contents();
     saved.step = contents.state.step;
-    Written written = checkpoint::write(disk_, options_.run, contents, options_.writers.get());
+    Written written =
+        checkpoint::write(disk_, options_.run, contents, options_.writers.get(), kept());
     saved.path = std::move(written.path);
     saved.bytes = written.bytes;
+    saved.linked_bytes = written.linked;
   });
   if (!is_durable) return;
   saved.write_s = core::seconds_since(one.begun);

@@ -28,7 +28,7 @@ namespace scaletrain::checkpoint {
 struct Saved {
   std::filesystem::path path;
   std::int64_t step = 0;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, linked_bytes = 0;  // of its files; of them what an earlier one has too
   // That the host waited, for what ranks exchange, a copy and the writes before it; a device's own
   // wait for its copies is not in it.
   double stall_s = 0;
@@ -40,6 +40,7 @@ struct SaverOptions {
   format::Retention retention;
   bool beside = true;  // false: save() returns when the checkpoint is durable
   std::shared_ptr<Writers> writers = nullptr;  // of the ranks that write together
+  bool incremental = false;  // tensors that did not change are linked (lib/checkpoint/kept_files.h)
 };
 
 // Of the rank that writes, or of each of those that write together, whose calls of save() are the
@@ -75,6 +76,7 @@ class Saver {
   struct Write;                                       // one that was begun
   struct Outcome;                                     // of one
   bool copy(const Contents& contents, Write& write);  // false: memory lacks
+  KeptFiles* kept() { return options_.incremental ? &kept_ : nullptr; }
   void write(Write& one);
   void follow(const Contents& share);
   void add(Outcome outcome);
@@ -90,6 +92,7 @@ class Saver {
   std::deque<std::unique_ptr<Write>> under_way_;  // the oldest first, which is being written
   std::vector<std::unique_ptr<Write>> free_;      // their memory
   std::deque<std::unique_ptr<Outcome>> outcomes_;
+  KeptFiles kept_;  // the writing thread's
   bool ends_ = false;
   bool has_warned_ = false;
   std::thread thread_;  // last: uses all of it

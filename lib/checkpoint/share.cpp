@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "lib/checkpoint/cut.h"
 #include "lib/checkpoint/tensors.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/checkpoint_weights.h"
@@ -76,6 +77,7 @@ at::Tensor piece_of(const at::Tensor& tensor, const format::Portion& portion) {
 }  // namespace
 
 Contents share_of(const Contents& contents, int writer, int writers) {
+  if (contents.cut) return share_of_cut(contents);
   const at::NoGradGuard no_grad;
   const bool is_first = writer == 0;
   Contents share;
@@ -94,6 +96,7 @@ Contents share_of(const Contents& contents, int writer, int writers) {
   list(optimizer, contents.optimizer, share.optimizer, all);
   if (is_first) {
     share.buffers = contents.buffers;
+    share.ranks = contents.ranks;
     share.classes = contents.classes;
     share.recipe = contents.recipe;
   }

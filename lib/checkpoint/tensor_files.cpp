@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/format/checkpoint_folder_names.h"
@@ -47,16 +48,25 @@ std::string buffers_beside(const fs::path& mean) {
   return fmt::format("{}_{}", mean.stem().string(), kBuffers);
 }
 
-TensorFiles::TensorFiles(const Contents& contents)
-    : contents_(contents), bytes_(contents.all_bytes) {
+TensorFiles::TensorFiles(const Contents& contents, KeptFiles* kept)
+    : contents_(contents), kept_(kept), bytes_(contents.all_bytes) {
   add(format::kModelFile, contents.model, format::NotFinite::kNanOrInfinite);
   add(format::kOptimizerFile, contents.optimizer, format::NotFinite::kNan);
   add(kBuffers, contents.buffers);
+  add(kRanks, contents.ranks);
   for (const auto& [name, mean] : contents.means) {
     const std::string file = format::mean_file(name);
     add(file, mean.tensors, format::NotFinite::kNanOrInfinite);
     add(buffers_beside(file), mean.buffers);
   }
+  if (kept == nullptr) return;
+  for (File& file : files_) {
+    const auto table = contents.pieces.find(file.name);
+    if (table == contents.pieces.end()) continue;
+    file.sums = file.tensors.sums();
+    bytes_ -= kept->linkable_bytes(file.name, table->second, file.sums);
+  }
+  bytes_ = std::max<std::int64_t>(bytes_, 0);  // headers are linked too
 }
 
 void TensorFiles::add(std::string name, const Tensors& tensors) {
@@ -75,6 +85,7 @@ void TensorFiles::add(std::string name, const Tensors& tensors, format::NotFinit
 format::FolderFiles TensorFiles::write(core::Disk& disk, const fs::path& folder) const {
   const std::int64_t step = contents_.state.step;
   format::FolderFiles written({}, contents_.pieces);
+  if (kept_ != nullptr) kept_->begin();
   for (const File& file : files_) {
     const auto table = written.tensors.find(file.name);
     const bool is_cut = table != written.tensors.end();
@@ -82,6 +93,10 @@ format::FolderFiles TensorFiles::write(core::Disk& disk, const fs::path& folder)
     const bool is_always_there =
         !contents_.is_share && (name == format::kModelFile || name == format::kOptimizerFile);
     if (name.empty() || (file.tensors.bytes() == 0 && !is_always_there)) continue;
+    if (kept_ != nullptr && is_cut) {
+      kept_->write(disk, folder, file.name, file.tensors, file.sums, step, written);
+      continue;
+    }
     written.files[name] = file.tensors.write(disk, folder / name, step);
     if (is_cut) note_offsets(folder / name, table->second);
   }

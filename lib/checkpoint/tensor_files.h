@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/checkpoint/contents.h"
+#include "lib/checkpoint/kept_files.h"
 #include "lib/checkpoint/tensors.h"
 #include "lib/core/disk.h"
 #include "lib/format/checkpoint_folder.h"
@@ -16,14 +17,18 @@ namespace scaletrain::checkpoint {
 // Each rank's own buffers, of the model and of a mean's file: "buffers.safetensors",
 // "ema_buffers.safetensors".
 inline constexpr const char* kBuffers = "buffers.safetensors";
+// Of Contents::ranks.
+inline constexpr const char* kRanks = "ranks.safetensors";
 std::string buffers_beside(const std::filesystem::path& mean);
 
 class TensorFiles {
  public:
-  // Brings the tensors to the host.
-  explicit TensorFiles(const Contents& contents);
+  // Brings the tensors to the host. With `kept`, `contents` are a share, and what has not changed
+  // since the last one is linked.
+  explicit TensorFiles(const Contents& contents, KeptFiles* kept = nullptr);
 
-  // Of the tensors; of all ranks' together where `contents` are a share.
+  // To be written, of the tensors; of all ranks' together where `contents` are a share, but for
+  // what this rank will link.
   std::int64_t bytes() const { return bytes_; }
 
   // Throws core::DivergedError where a tensor is not finite.
@@ -33,11 +38,13 @@ class TensorFiles {
   struct File {
     std::string name;  // "model.safetensors", though pieces of it are written
     HostTensors tensors;
+    TensorSums sums = {};  // of pieces, where some may be linked
   };
   void add(std::string name, const Tensors& tensors);
   void add(std::string name, const Tensors& tensors, format::NotFinite refused);
 
   const Contents& contents_;
+  KeptFiles* kept_;
   std::vector<File> files_;
   std::int64_t bytes_ = 0;
 };

@@ -10,6 +10,7 @@
 
 #include "lib/checkpoint/differences.h"
 #include "lib/core/error.h"
+#include "lib/core/hash.h"
 #include "lib/core/parallel.h"
 
 namespace scaletrain::checkpoint {
@@ -70,6 +71,21 @@ std::int64_t HostTensors::bytes() const {
   std::size_t bytes = 0;
   for (const auto& [name, tensor] : tensors_) bytes += tensor.nbytes();
   return static_cast<std::int64_t>(bytes);
+}
+
+TensorSums HostTensors::sums() const {
+  TensorSums sums;
+  for (const auto& [name, tensor] : tensors_) {
+    sums[name] = core::Xxh3().update(bytes_of(tensor)).hex();
+  }
+  return sums;
+}
+
+HostTensors HostTensors::only(const std::set<std::string>& names) const {
+  HostTensors some;
+  for (const std::string& name : names) some.tensors_[name] = tensors_.at(name);
+  some.refused_ = refused_;
+  return some;
 }
 
 void HostTensors::refuse(format::NotFinite what, std::int64_t step,

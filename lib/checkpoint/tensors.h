@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 namespace scaletrain::checkpoint {
 
 using Tensors = std::map<std::string, at::Tensor>;
+using TensorSums = std::map<std::string, std::string>;  // XXH3-128 of their bytes
 
 // Of a dtype as safetensors says it; nullopt for one that ATen or we do not have.
 std::optional<at::ScalarType> type_of(std::string_view dtype);
@@ -41,6 +43,8 @@ class HostTensors {
   explicit HostTensors(const Tensors& tensors);
 
   std::int64_t bytes() const;
+  TensorSums sums() const;
+  HostTensors only(const std::set<std::string>& names) const;  // those, refused as these are
   // Writing throws core::DivergedError naming the first tensor that holds such a value: a
   // checkpoint of it would take the place of one that can be used. `firsts`: where those that are
   // pieces begin.
@@ -56,6 +60,7 @@ class HostTensors {
     std::int64_t step;
     std::map<std::string, std::int64_t> firsts;
   };
+  HostTensors() = default;
   void write(const format::TensorInfo& info, format::HashedFile& file) const;
   // Of the bytes of a tensor from its byte `begin` on.
   void check(const format::TensorInfo& info, std::size_t begin,

@@ -125,6 +125,12 @@ class SystemDisk : public Disk {
     if (::statvfs(path.c_str(), &status) != 0) throw_disk_fault(path, "ask for free space", errno);
     return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
   }
+
+  void link_file(const fs::path& file, const fs::path& name) override {
+    if (::link(file.c_str(), name.c_str()) != 0) {
+      throw_disk_fault(name, fmt::format("link {} to this", file.string()), errno);
+    }
+  }
 };
 
 // One name a thread, so that threads that write one file do not share it.

@@ -40,6 +40,9 @@ class Disk {
                          const std::filesystem::path& link) = 0;
   virtual void remove_all(const std::filesystem::path& path) = 0;  // absent is fine
   virtual std::int64_t free_bytes(const std::filesystem::path& path) = 0;
+  // A second name of a file, link(2): its bytes stay until the last one is removed. Not every file
+  // system has that, and none over its bounds.
+  virtual void link_file(const std::filesystem::path& file, const std::filesystem::path& name) = 0;
 };
 
 // The machine's own disk; has no state.

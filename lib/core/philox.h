@@ -24,6 +24,7 @@ enum class DrawPurpose : std::uint32_t {
   kInit = 6,
   kMix = 7,
   kRounding = 8,
+  kFactors = 9,
   kSourceOrder = 16,
   kClassOrder = 17,
   kLaneOrder = 18,

@@ -28,6 +28,9 @@ class WatchedDisk : public Disk {
   std::int64_t free_bytes(const std::filesystem::path& path) override {
     return watched().free_bytes(path);
   }
+  void link_file(const std::filesystem::path& file, const std::filesystem::path& name) override {
+    watched().link_file(file, name);
+  }
 
  private:
   Disk& watched() {

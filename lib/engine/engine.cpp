@@ -1,10 +1,10 @@
 #include "lib/engine/engine.h"
 
 #include <ATen/Context.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <span>
 #include <string>
 #include <utility>
 
@@ -50,6 +50,12 @@ task::Example tokens_of(const task::Example& example, const at::Tensor& part, st
           .context = example.context};
 }
 
+// How many targets the sum of its losses has.
+at::Tensor targets_of(const task::Task& task, const task::Example& example) {
+  const std::int64_t fixed = task.fixed_targets(example.input.size(0));
+  return fixed > 0 ? at::scalar_tensor(fixed) : example.target.ge(0).sum();
+}
+
 task::Example next_of(MicroBatches& batches) {
   const MemoryPhase phase(MemoryKind::kInputs);
   return batches.next();
@@ -61,6 +67,7 @@ Engine::Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings
     : parts_(parts),
       units_(parts.units.empty() ? parts.model.units() : parts.units),
       seed_(seed),
+      walk_(parts.placement.hooks(), units_.size()),
       recomputed_(recomputed_units(savings.recompute, units_)),
       chunk_(savings.chunk) {
   if (savings.offload) offload_.emplace(parts.mesh.world().device(), tensors_of(parts.model));
@@ -89,25 +96,29 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
   const std::int64_t count = batches.count();
   at::Tensor total =
       at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
+  parts_.placement.begin_step(step);
   parts_.placement.zero_grad();
   for (std::int64_t micro_step = 0; micro_step < count; ++micro_step) {
     const bool last = micro_step + 1 == count;
     const task::Example example = next_of(batches);
     parts_.placement.begin_micro_step(last);
     const std::int64_t block = micro_step * parts_.mesh.plan().readers() + parts_.mesh.reader();
-    const at::Tensor loss = forward({.seed = seed_, .step = step, .block = block}, example, again);
-    total.add_(loss.detach());
+    const Losses losses = forward({.seed = seed_, .step = step, .block = block}, example, again);
+    total.add_(losses.task.detach());
     if (last) before_last_backward(total);
-    const at::Tensor root = parts_.precision.scale(loss * weight);
+    const at::Tensor root = parts_.precision.scale(losses.all * weight);
     parts_.placement.prepare_backward(root);
     const MemoryPhase phase(MemoryKind::kGradients);
+    walk_.begin_backward();
     backward(root);
+    walk_.end_backward();
   }
 }
 
-at::Tensor Engine::forward(const Draws& draws, const task::Example& example, bool again) {
+Engine::Losses Engine::forward(const Draws& draws, const task::Example& example, bool again) {
   const MemoryPhase phase(MemoryKind::kActivations);
-  return parts_.precision.forward([&] {
+  Losses losses;
+  losses.all = parts_.precision.forward([&] {
     const auto context =
         std::make_shared<units::Context>(training_context(example.context, parts_.mesh.data()));
     context->again = again;
@@ -117,12 +128,25 @@ at::Tensor Engine::forward(const Draws& draws, const task::Example& example, boo
     for (std::size_t unit = 0; unit < whole; ++unit) {
       std::optional<SavedTensorsScope> scope;
       if (moved && unit != last) scope.emplace(moved);
-      flow = run_unit(unit, draws, context, std::move(flow));
+      flow = walk_.run(unit, parallel::Pass::kForward,
+                       [&] { return run_unit(unit, draws, context, std::move(flow)); });
     }
-    if (chunk_ == 0) return parts_.task.loss_sum(flow.front(), example);
-    reseed(draws, whole);
-    return loss_in_chunks(flow.front(), example, *context);
+    if (chunk_ == 0) {
+      losses.task = parts_.task.loss_sum(flow.front(), example);
+    } else {
+      reseed(draws, whole);
+      const auto rest = [&] {
+        return units::Flow{loss_in_chunks(flow.front(), example, *context)};
+      };
+      losses.task = walk_.run(last, parallel::Pass::kForward, rest).front();
+    }
+    at::Tensor all = losses.task;
+    for (std::size_t i = 1; i < flow.size(); ++i) {
+      all = all + flow[i] * targets_of(parts_.task, example);
+    }
+    return all;
   });
+  return losses;
 }
 
 units::Flow Engine::run_unit(std::size_t unit, const Draws& draws,
@@ -145,6 +169,12 @@ units::Flow Engine::run_unit(std::size_t unit, const Draws& draws,
       input);
 }
 
+at::Tensor Engine::end_step(const at::Tensor& found_inf) {
+  parts_.placement.end_step(found_inf);
+  const at::NoGradGuard no_grad;
+  return parts_.model.end_step(training_context({}, parts_.mesh.data()).sum_over_ranks);
+}
+
 std::vector<UnitCost> Engine::measure_units(const task::Example& example) {
   std::vector<UnitCost> costs(units_.size());
   const at::Device device = parts_.mesh.world().device();
@@ -164,14 +194,18 @@ std::vector<UnitCost> Engine::measure_units(const task::Example& example) {
       if (in_chunks) break;  // what its tokens save is gone with them
       const units::Flow input = flow;
       const SavedTensorsScope scope(saved.hooks());
-      for (int run = 0; run < 2; ++run) {  // the first may choose kernels
-        const core::SteadyTime start = core::now();
-        flow = units_[unit].run(input, context);
-        if (unit + 1 == units_.size()) parts_.task.loss_sum(flow.front(), example);
-        wait();
-        cost.seconds = core::seconds_since(start);
-        cost.saved_bytes = saved.take();
-      }
+      const auto run_twice = [&] {
+        for (int run = 0; run < 2; ++run) {  // the first may choose kernels
+          const core::SteadyTime start = core::now();
+          flow = units_[unit].run(input, context);
+          if (unit + 1 == units_.size()) parts_.task.loss_sum(flow.front(), example);
+          wait();
+          cost.seconds = core::seconds_since(start);
+          cost.saved_bytes = saved.take();
+        }
+        return flow;
+      };
+      walk_.run(unit, parallel::Pass::kEvaluation, run_twice);
     }
     return flow.front();
   });
@@ -227,16 +261,25 @@ at::Tensor Engine::squared_norm() const {
   return sum;
 }
 
+units::Flow Engine::run_units(std::size_t count, const task::Example& example) {
+  units::Flow flow{example.input};
+  for (std::size_t unit = 0; unit < count; ++unit) {
+    flow = walk_.run(unit, parallel::Pass::kEvaluation,
+                     [&] { return units_[unit].run(std::move(flow), example.context); });
+  }
+  return flow;
+}
+
 Evaluated Engine::evaluate(const task::Example& example) {
   Evaluated result;
   result.sums = parts_.precision.forward([&] {
-    const std::span<const units::Unit> all(units_);
     if (chunk_ > 0) {
-      const units::Flow hidden =
-          units::run(all.first(all.size() - 1), {example.input}, example.context);
-      return sums_in_chunks(hidden.front(), example);
+      const std::size_t last = units_.size() - 1;
+      const units::Flow hidden = run_units(last, example);
+      const auto rest = [&] { return units::Flow{sums_in_chunks(hidden.front(), example)}; };
+      return walk_.run(last, parallel::Pass::kEvaluation, rest).front();
     }
-    const units::Flow output = units::run(all, {example.input}, example.context);
+    const units::Flow output = run_units(units_.size(), example);
     if (parts_.task.score_columns() > 0) {
       result.scores = parts_.task.scores(output.front(), example);
     }
@@ -247,8 +290,13 @@ Evaluated Engine::evaluate(const task::Example& example) {
 }
 
 at::Tensor Engine::predict(const task::Example& example) {
-  return parts_.precision.forward(
-      [&] { return units::run(units_, {example.input}, example.context).front(); });
+  return parts_.precision.forward([&] { return run_units(units_.size(), example).front(); });
+}
+
+void Engine::accompany() {
+  for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+    walk_.run(unit, parallel::Pass::kEvaluation, [] { return units::Flow(); });
+  }
 }
 
 }  // namespace scaletrain::engine

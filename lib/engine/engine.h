@@ -14,6 +14,7 @@
 #include "lib/dist/mesh.h"
 #include "lib/engine/offload.h"
 #include "lib/engine/recompute_budget.h"
+#include "lib/engine/unit_walk.h"
 #include "lib/nn/model.h"
 #include "lib/parallel/placement.h"
 #include "lib/precision/precision.h"
@@ -62,13 +63,15 @@ class Engine {
 
   // Step number `step` (from 0): forward and backward of all micro-batches; afterwards every
   // parameter that this rank owns has as gradient the mean over the data coordinates of the sum of
-  // their losses, each times `weight` (0-dim fp32). Calls `before_last_backward` with the sum of
-  // this rank's losses (0-dim double) when all of them are queued, so that an exchange can be under
-  // way during the last backward. `again`: the step's second pass over the same micro-batches,
-  // which draws as the first did and counts nothing. Throws core::StoppedError where a peer is
-  // lost. Reads nothing back from the device.
+  // their losses, each times `weight` (0-dim fp32); the model's auxiliary losses among them. Calls
+  // `before_last_backward` with the sum of this rank's losses (0-dim double) when all of them are
+  // queued, so that an exchange can be under way during the last backward. `again`: the step's
+  // second pass over the same micro-batches, which draws as the first did and counts nothing.
+  // Throws core::StoppedError where a peer is lost. Reads nothing back from the device.
   void run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
            const std::function<void(const at::Tensor&)>& before_last_backward, bool again = false);
+
+  std::int64_t exchanged_bytes() const { return parts_.placement.exchanged_bytes(); }
 
   // What this rank updates (lib/parallel/placement.h).
   const std::vector<units::NamedParameter>& owned() const { return parts_.placement.owned(); }
@@ -86,6 +89,10 @@ class Engine {
   // last one do until then where that is a budget.
   void set_recomputed(std::vector<bool> recomputed) { recomputed_ = std::move(recomputed); }
   const std::vector<units::Unit>& units() const { return units_; }
+  // Called once behind each step's update, which was left out where `found_inf` is not 0:
+  // parallel::Placement's and nn::Model::end_step(), whose numbers it returns.
+  at::Tensor end_step(const at::Tensor& found_inf);
+  const nn::Model& model() const { return parts_.model; }
   // Of activations, that went to the host's memory so far.
   std::int64_t offloaded_bytes() const { return offload_ ? offload_->moved_bytes() : 0; }
 
@@ -93,6 +100,13 @@ class Engine {
   Evaluated evaluate(const task::Example& example);
   // What the model alone gives, where nothing is known to compare with.
   at::Tensor predict(const task::Example& example);
+
+  // Whether all ranks must evaluate, or predict, as many batches: they exchange parameters with
+  // each. A rank that has none left takes part in another one's by accompany().
+  bool runs_with_others() const { return walk_.exchanges(); }
+  void accompany();
+  // After what this rank owns was changed. Every rank calls it.
+  void weights_changed() { parts_.placement.spread(); }
 
  private:
   // What a pass of a micro-batch draws from: (seed, step, block) and nothing before, so that no
@@ -102,7 +116,15 @@ class Engine {
     std::int64_t step = 0, block = 0;
   };
   void reseed(const Draws& draws, std::size_t unit);
-  at::Tensor forward(const Draws& draws, const task::Example& example, bool again);
+  // The sum of the losses, and what backward starts from before it is weighed: that sum and the
+  // auxiliary losses, each times the targets, so that of a step's batches they are the mean over
+  // its targets, as the loss is.
+  struct Losses {
+    at::Tensor task, all;
+  };
+  Losses forward(const Draws& draws, const task::Example& example, bool again);
+  // The first `count` units, to look at what they give.
+  units::Flow run_units(std::size_t count, const task::Example& example);
   units::Flow run_unit(std::size_t unit, const Draws& draws,
                        const std::shared_ptr<const units::Context>& context, units::Flow input);
   // The last unit and the loss.
@@ -114,6 +136,7 @@ class Engine {
   EngineParts parts_;
   std::vector<units::Unit> units_;  // the model's
   std::uint64_t seed_;
+  UnitWalk walk_;
   std::vector<bool> recomputed_;  // by unit
   std::optional<ActivationOffload> offload_;
   std::int64_t chunk_;            // 0: the loss takes all tokens at once

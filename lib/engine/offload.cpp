@@ -19,6 +19,9 @@ using torch::autograd::SavedVariableHooks;
 constexpr std::size_t kSmallestBytes = 4096;  // a copy of less costs more than it saves
 constexpr std::size_t kAhead = 8;             // blocks that backward fetches before it needs them
 
+// Also of a parameter whose memory comes and goes (lib/parallel/sharded.h).
+const void* storage_of(const at::Tensor& tensor) { return tensor.storage().unsafeGetStorageImpl(); }
+
 at::Tensor bytes_in(const at::Tensor& tensor) {
   const c10::Storage& storage = tensor.storage();
   return at::empty({0}, tensor.options().dtype(at::kByte))
@@ -75,7 +78,7 @@ class ActivationOffload::Pass {
 bool ActivationOffload::Pass::stays(const at::Tensor& tensor) const {
   return !tensor.has_storage() || tensor.device() != device_ ||
          tensor.storage().nbytes() < kSmallestBytes ||
-         std::binary_search(stays_->begin(), stays_->end(), tensor.storage().data());
+         std::binary_search(stays_->begin(), stays_->end(), storage_of(tensor));
 }
 
 std::shared_ptr<ActivationOffload::Block> ActivationOffload::Pass::move(const at::Tensor& tensor) {
@@ -182,7 +185,7 @@ ActivationOffload::ActivationOffload(at::Device device, const std::vector<at::Te
   }
   std::vector<const void*> stays;
   stays.reserve(lasting.size());
-  for (const at::Tensor& tensor : lasting) stays.push_back(tensor.storage().data());
+  for (const at::Tensor& tensor : lasting) stays.push_back(storage_of(tensor));
   std::sort(stays.begin(), stays.end());
   stays_ = std::make_shared<const std::vector<const void*>>(std::move(stays));
 }

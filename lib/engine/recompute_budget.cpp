@@ -11,7 +11,8 @@ namespace {
 
 using torch::autograd::SavedVariableHooks;
 
-const void* memory_of(const at::Tensor& tensor) { return tensor.storage().data(); }
+// Also of a parameter whose memory comes and goes (lib/parallel/sharded.h).
+const void* memory_of(const at::Tensor& tensor) { return tensor.storage().unsafeGetStorageImpl(); }
 
 // What running a unit again saves, for each second that it takes.
 double worth(const UnitCost& cost) {

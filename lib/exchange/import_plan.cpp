@@ -126,7 +126,8 @@ ImportPlan plan_import(const ImportRequest& request, const format::WeightSet& we
         recipe_of(std::move(described), fs::absolute(request.out), is_language_model), 1);
   };
   if (!request.model.empty()) {
-    const bool is_language_model = request.model == "gpt2" || request.model == "llama";
+    const bool is_language_model =
+        request.model == "gpt2" || request.model == "llama" || request.model == "mixtral";
     dump(named_model(request.model, is_language_model, weights), is_language_model);
     return plan;
   }

@@ -58,13 +58,13 @@ ordered_json rope_scaling(const recipe::Model& model) {
   return scaling;
 }
 
-ordered_json llama_config(const recipe::Model& model, const format::WeightSet& weights) {
+ordered_json llama_config(const recipe::Model& model, std::int64_t hidden) {
   return {{"architectures", {"LlamaForCausalLM"}},
           {"model_type", "llama"},
           {"vocab_size", model.integer("vocab_size")},
           {"max_position_embeddings", model.integer("positions")},
           {"hidden_size", model.integer("dim")},
-          {"intermediate_size", size_of(weights, "model.layers.0.mlp.gate_proj.weight", 0)},
+          {"intermediate_size", hidden},
           {"num_hidden_layers", model.integer("depth")},
           {"num_attention_heads", model.integer("heads")},
           {"num_key_value_heads", model.integer("kv_heads")},
@@ -75,6 +75,27 @@ ordered_json llama_config(const recipe::Model& model, const format::WeightSet& w
           {"attention_bias", false},
           {"mlp_bias", false},
           {"tie_word_embeddings", model.flag("tied")}};
+}
+
+// As its files have it: a recipe's capacity_factor is for training alone.
+ordered_json mixtral_config(const recipe::Model& model, const format::WeightSet& weights) {
+  if (model.number("router_bias_rate") > 0) {
+    throw core::UsageError("--to huggingface",
+                           "transformers' Mixtral has no bias that chooses experts, and this one "
+                           "was trained with /model/router_bias_rate",
+                           "export it as pt or safetensors");
+  }
+  ordered_json config = llama_config(
+      model, size_of(weights, "model.layers.0.block_sparse_moe.experts.0.w1.weight", 0));
+  config["architectures"] = {"MixtralForCausalLM"};
+  config["model_type"] = "mixtral";
+  for (const char* const key : {"attention_bias", "mlp_bias"}) config.erase(key);
+  config["num_local_experts"] = model.integer("experts");
+  config["num_experts_per_tok"] = model.integer("experts_per_token");
+  config["router_aux_loss_coef"] = model.number("router_aux_loss");
+  config["output_router_logits"] = model.number("router_aux_loss") > 0;  // train with the loss
+  config["sliding_window"] = nullptr;
+  return config;
 }
 
 json describe_gpt2(const ForeignConfig& config) {
@@ -105,11 +126,10 @@ json describe_gpt2(const ForeignConfig& config) {
 
 // How rotary positions are stretched; `rope` is what newer versions call "rope_parameters" and
 // older ones "rope_scaling".
-void describe_rope(const ForeignConfig& config, json& model) {
+void describe_rope(const ForeignConfig& config, double theta, json& model) {
   const ForeignConfig rope =
       config.inner(config.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
-  constexpr double kTheta = 10000;
-  model["rope_theta"] = rope.number("rope_theta", config.number("rope_theta", kTheta));
+  model["rope_theta"] = rope.number("rope_theta", config.number("rope_theta", theta));
   rope.allow("partial_rotary_factor", {1});
   config.allow("partial_rotary_factor", {1});
   const std::string type_key = rope.has("rope_type") ? "rope_type" : "type";
@@ -124,28 +144,54 @@ void describe_rope(const ForeignConfig& config, json& model) {
   model["rope_original_positions"] = rope.integer("original_max_position_embeddings");
 }
 
-json describe_llama(const ForeignConfig& config) {
+// What a configuration of Llama's family means where it leaves something out.
+struct FamilyDefaults {
+  std::int64_t hidden, positions;
+  double eps, theta;
+};
+
+json describe_family(const ForeignConfig& config, const FamilyDefaults& standard,
+                     std::int64_t kv_heads) {
   config.allow("hidden_act", {"silu"});
-  config.allow("attention_bias", {false});
-  config.allow("mlp_bias", {false});
-  config.allow("pretraining_tp", {1});
   const std::int64_t dim = config.integer("hidden_size", 4096);
   const std::int64_t heads = config.integer("num_attention_heads", 32);
   if (heads < 1) config.refuse("num_attention_heads", "1 or more");
   config.allow("head_dim", {dim / heads});
-  constexpr std::int64_t kHidden = 11008, kPositions = 2048, kVocabulary = 32000;
-  constexpr double kEps = 1e-6;
-  json model = {{"name", "llama"},
-                {"vocab_size", config.integer("vocab_size", kVocabulary)},
-                {"positions", config.integer("max_position_embeddings", kPositions)},
-                {"dim", dim},
-                {"depth", config.integer("num_hidden_layers", 32)},
-                {"heads", heads},
-                {"kv_heads", config.integer("num_key_value_heads", heads)},
-                {"hidden", config.integer("intermediate_size", kHidden)},
-                {"norm_eps", config.number("rms_norm_eps", kEps)},
-                {"tied", config.flag("tie_word_embeddings", false)}};
-  describe_rope(config, model);
+  constexpr std::int64_t kVocabulary = 32000;
+  json model = {
+      {"vocab_size", config.integer("vocab_size", kVocabulary)},
+      {"positions", config.integer("max_position_embeddings", standard.positions)},
+      {"dim", dim},
+      {"depth", config.integer("num_hidden_layers", 32)},
+      {"heads", heads},
+      {"kv_heads", config.integer("num_key_value_heads", kv_heads > 0 ? kv_heads : heads)},
+      {"hidden", config.integer("intermediate_size", standard.hidden)},
+      {"norm_eps", config.number("rms_norm_eps", standard.eps)},
+      {"tied", config.flag("tie_word_embeddings", false)}};
+  describe_rope(config, standard.theta, model);
+  return model;
+}
+
+json describe_llama(const ForeignConfig& config) {
+  config.allow("attention_bias", {false});
+  config.allow("mlp_bias", {false});
+  config.allow("pretraining_tp", {1});
+  json model =
+      describe_family(config, {.hidden = 11008, .positions = 2048, .eps = 1e-6, .theta = 10000}, 0);
+  model["name"] = "llama";
+  return model;
+}
+
+json describe_mixtral(const ForeignConfig& config) {
+  config.allow("sliding_window", {nullptr});
+  config.allow("attention_dropout", {0});
+  config.allow("router_jitter_noise", {0});
+  json model =
+      describe_family(config, {.hidden = 14336, .positions = 131072, .eps = 1e-5, .theta = 1e6}, 8);
+  model["name"] = "mixtral";
+  model["experts"] = config.integer("num_local_experts", 8);
+  model["experts_per_token"] = config.integer("num_experts_per_tok", 2);
+  model["router_aux_loss"] = config.number("router_aux_loss_coef", 0.001);
   return model;
 }
 
@@ -154,15 +200,20 @@ json describe_llama(const ForeignConfig& config) {
 ordered_json language_config(const recipe::Recipe& recipe, const format::WeightSet& weights,
                              std::optional<std::int64_t> end_of_text, std::string_view dtype) {
   const recipe::Model& model = recipe.model;
-  if (model.name != "gpt2" && model.name != "llama") {
+  ordered_json config;
+  if (model.name == "gpt2") {
+    config = gpt2_config(model, weights);
+  } else if (model.name == "llama") {
+    config = llama_config(model, size_of(weights, "model.layers.0.mlp.gate_proj.weight", 0));
+  } else if (model.name == "mixtral") {
+    config = mixtral_config(model, weights);
+  } else {
     throw core::UsageError("--to huggingface",
-                           fmt::format("transformers has no {} with these tensors: it has our gpt2 "
-                                       "and llama",
+                           fmt::format("transformers has no {} with these tensors: it has our "
+                                       "gpt2, llama and mixtral",
                                        model.name),
                            "export it as timm, torchvision, pt or safetensors");
   }
-  ordered_json config =
-      model.name == "gpt2" ? gpt2_config(model, weights) : llama_config(model, weights);
   // Its own defaults are numbers of another vocabulary.
   config["bos_token_id"] = end_of_text ? ordered_json(*end_of_text) : ordered_json();
   config["eos_token_id"] = config["bos_token_id"];
@@ -182,8 +233,10 @@ Described describe_language_config(const ForeignConfig& config) {
     result.model = describe_gpt2(config);
   } else if (type == "llama") {
     result.model = describe_llama(config);
+  } else if (type == "mixtral") {
+    result.model = describe_mixtral(config);
   } else {
-    config.refuse("model_type", R"("gpt2" or "llama")");
+    config.refuse("model_type", R"("gpt2", "llama" or "mixtral")");
   }
   result.data = json::object();
   return result;

@@ -1,4 +1,4 @@
-// config.json of a language model in Hugging Face's layout: GPT-2's and Llama's.
+// config.json of a language model in Hugging Face's layout: GPT-2's, Llama's and Mixtral's.
 #pragma once
 
 #include <cstdint>

@@ -29,9 +29,10 @@ using nlohmann::json;
 
 // What changes the results of a model with the same tensors. The number of attention heads does
 // too: lib/checkpoint/weights.h compares it.
-constexpr std::array<const char*, 8> kComputed{
-    "norm_eps",    "tied",     "rope_theta", "rope_scaling",
-    "rope_factor", "rope_low", "rope_high",  "rope_original_positions"};
+constexpr std::array<const char*, 9> kComputed{
+    "norm_eps",         "tied",     "rope_theta", "rope_scaling",
+    "rope_factor",      "rope_low", "rope_high",  "rope_original_positions",
+    "experts_per_token"};
 
 json parsed(const std::filesystem::path& file) {
   constexpr std::int64_t kMostFileBytes = 32 << 20;

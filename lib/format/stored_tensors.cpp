@@ -70,6 +70,18 @@ void compare_with_table(const fs::path& path, const SafetensorsFile& file,
                               kOtherCheckpoint);
 }
 
+// Whether files of pieces may be of one save by their metadata: those of tensors that several saves
+// have alike note no step.
+using Metadata = std::map<std::string, std::string>;
+bool may_be_together(Metadata one, Metadata other) {
+  const std::string step = "step";
+  if (one.contains(step) != other.contains(step)) {
+    one.erase(step);
+    other.erase(step);
+  }
+  return one == other;
+}
+
 // Reads bytes from a byte of a tensor's or piece's own on.
 using Source = std::function<void(std::int64_t begin, std::span<std::byte> out)>;
 
@@ -150,14 +162,16 @@ void StoredTensors::open_pieces(const fs::path& path, PieceTable table) {
   for (const auto& [name, pieces] : by_file(table_)) {
     const SafetensorsFile file(folder_ / name);
     compare_with_table(folder_ / name, file, pieces);
-    if (first.empty()) {
-      first = name;
-      metadata_ = file.metadata();
-    } else if (file.metadata() != metadata_) {
+    if (!first.empty() && !may_be_together(file.metadata(), metadata_)) {
       throw core::CheckpointError(
           (folder_ / name).string(),
           fmt::format("has other metadata than {}: it is of another save", first),
           kOtherCheckpoint);
+    }
+    // Of files that say the same the first, but one that notes a step before one that does not.
+    if (first.empty() || file.metadata().size() > metadata_.size()) {
+      first = name;
+      metadata_ = file.metadata();
     }
   }
   tensors_.reserve(table_.size());

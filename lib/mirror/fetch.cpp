@@ -77,7 +77,7 @@ Fetched fetch(core::Disk& disk, const storage::Storage& storage, const Copy& cop
         for (const auto& [name, entry] : manifest.files) {
           fetch_file(disk, storage, file_of(copy, name), folder / name, entry);
         }
-        return manifest.files;
+        return format::FolderFiles(manifest.files, manifest.tensors);
       });
   try {
     format::check_checkpoint(fetched.checkpoint);

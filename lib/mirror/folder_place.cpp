@@ -61,7 +61,7 @@ class FolderPlace : public Place {
                                  for (const auto& [name, entry] : manifest.files) {
                                    copy_file(disk, checkpoint, name, folder / name);
                                  }
-                                 return manifest.files;
+                                 return format::FolderFiles(manifest.files, manifest.tensors);
                                });
     return checkpoint.bytes();
   }

@@ -51,6 +51,18 @@ class Model : public torch::nn::Module {
   // is where it comes first. Unless a model says otherwise, its units.
   virtual std::vector<std::vector<std::string>> layers();
 
+  // Names of what end_step() gives: numbers for the metrics ("balance_loss").
+  virtual std::vector<std::string> statistics() const { return {}; }
+
+  // Called once when the optimizer has made a step, on all ranks that train on other samples:
+  // `sum_over_ranks` is units::Context's, empty for one. Buffers that follow from what a step has
+  // counted move here, on all ranks alike; a step that is left out gives them back. Its
+  // statistics(), one dimension of doubles on the device, the same on all ranks; undefined without.
+  virtual at::Tensor end_step(
+      const std::function<void(const at::Tensor& values)>& /*sum_over_ranks*/) {
+    return {};
+  }
+
  protected:
   // A unit whose tensors are those of the modules `paths` ("layer1.0") and the model's own tensors
   // of these names ("cls_token").

@@ -37,7 +37,9 @@ std::string to_json_line(const TrainRecord& record, double time) {
   if (record.batch) line["batch"] = *record.batch;
   line["grad_norm"] = record.grad_norm;
   if (record.loss_scale) line["loss_scale"] = *record.loss_scale;
+  for (const auto& [name, value] : record.model) line["model"][name] = value;
   line["samples_per_s"] = record.samples_per_s;
+  if (record.exchanged_bytes) line["exchanged_bytes"] = *record.exchanged_bytes;
   line["data_time"] = record.data_time;
   line["compute_time"] = record.compute_time;
   line["read_time"] = record.read_time;
@@ -76,10 +78,10 @@ std::string to_json_line(const StragglerRecord& record, double time) {
 }
 
 std::string to_json_line(const SaveRecord& record, double time) {
-  return nlohmann::ordered_json{
-      {"event", "checkpoint"}, {"attempt", record.attempt},    {"step", record.step},
-      {"bytes", record.bytes}, {"stall_time", record.stall_s}, {"write_time", record.write_s},
-      {"time", time}}
+  return nlohmann::ordered_json{{"event", "checkpoint"},         {"attempt", record.attempt},
+                                {"step", record.step},           {"bytes", record.bytes},
+                                {"linked", record.linked_bytes}, {"stall_time", record.stall_s},
+                                {"write_time", record.write_s},  {"time", time}}
       .dump();
 }
 

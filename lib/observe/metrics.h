@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/core/descriptor.h"
@@ -28,9 +29,13 @@ struct TrainRecord {
   std::optional<std::int64_t> image_size = {};  // the same
   std::optional<std::int64_t> batch = {};       // the same: samples of the step, of all ranks
   double grad_norm = 0;
-  std::optional<double> loss_scale = {};  // of the step, where losses are scaled
-  double samples_per_s = 0;               // all ranks, since the line before
-  double data_time = 0;                   // slowest rank's seconds a step
+  std::optional<double> loss_scale = {};                   // of the step, where losses are scaled
+  std::vector<std::pair<std::string, double>> model = {};  // what the model counted in the step
+  double samples_per_s = 0;                                // all ranks, since the line before
+  // Of gradients and weights, that a rank gave to exchanges since the line before; nullopt: none
+  // is.
+  std::optional<std::int64_t> exchanged_bytes = {};
+  double data_time = 0;  // slowest rank's seconds a step
   double compute_time = 0;
   double read_time = 0;  // slowest rank's thread seconds a sample
   double decode_time = 0, augment_time = 0;
@@ -61,9 +66,9 @@ struct StragglerRecord {
 struct SaveRecord {
   int attempt = 0;
   std::int64_t step = 0;
-  std::int64_t bytes = 0;
-  double stall_s = 0;  // training waited
-  double write_s = 0;  // until it was durable
+  std::int64_t bytes = 0, linked_bytes = 0;  // linked: what an earlier one has too
+  double stall_s = 0;                        // training waited
+  double write_s = 0;                        // until it was durable
 };
 
 // {"event":"mirror", ...}: a copy of one has become durable in the second place

@@ -1,6 +1,9 @@
 #include "lib/parallel/data_parallel.h"
 
 #include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <utility>
+
+#include "lib/parallel/compress/hook.h"
 
 namespace scaletrain::parallel {
 namespace {
@@ -9,6 +12,28 @@ std::vector<std::vector<std::size_t>> bucket_indices(const BucketLayout& layout)
   std::vector<std::vector<std::size_t>> indices;
   for (const auto& bucket : layout) indices.emplace_back(bucket.begin(), bucket.end());
   return indices;
+}
+
+std::int64_t bytes_of(const std::vector<units::NamedParameter>& parameters) {
+  std::size_t bytes = 0;
+  for (const units::NamedParameter& parameter : parameters) bytes += parameter.tensor.nbytes();
+  return static_cast<std::int64_t>(bytes);
+}
+
+std::vector<Slot> slots_of(const std::vector<units::NamedParameter>& parameters,
+                           const std::vector<std::int64_t>& bucket) {
+  std::vector<Slot> slots;
+  std::int64_t begin = 0;
+  for (const std::int64_t number : bucket) {
+    const units::NamedParameter& parameter = parameters[static_cast<std::size_t>(number)];
+    const std::int64_t elements = parameter.tensor.numel();
+    const bool is_matrix = parameter.tensor.dim() > 1 && elements > 0;
+    slots.push_back({.name = parameter.name,
+                     .begin = std::exchange(begin, begin + elements),
+                     .elements = elements,
+                     .rows = is_matrix ? parameter.tensor.size(0) : 0});
+  }
+  return slots;
 }
 
 }  // namespace
@@ -30,16 +55,41 @@ class StaticReducer : public c10d::Reducer {
   }
 };
 
+// What becomes of the gradients where they are compressed.
+struct Compression {
+  Compression(const GradientExchange& exchange, const dist::Group& group,
+              const std::vector<units::NamedParameter>& parameters, const BucketLayout& layout)
+      : wire(group.process_group()), warmup(exchange.compress->warmup) {
+    for (const auto& bucket : layout) {
+      plain.push_back(make_plain(wire));
+      compressed.push_back(make_bucket(*exchange.compress, exchange.seed, wire,
+                                       slots_of(parameters, bucket), group.device()));
+    }
+  }
+
+  const BucketExchanges& at(std::int64_t step) const { return step < warmup ? plain : compressed; }
+
+  Wire wire;
+  std::int64_t warmup;
+  BucketExchanges plain, compressed;
+};
+
 struct DataParallel::Impl {
   const dist::Mesh& mesh;
   std::vector<units::NamedParameter> parameters;
+  GradientExchange exchange = {};
   BucketLayout layout = {};
   bool synchronize = true;
+  std::int64_t exchanged_bytes = 0;  // by the Reducer itself
+  std::unique_ptr<Compression> compression = nullptr;
+  StepExchanges exchanges = {};
   std::unique_ptr<StaticReducer> reducer = nullptr;  // null with one rank
 };
 
-DataParallel::DataParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh)
-    : impl_(std::make_unique<Impl>(Impl{.mesh = mesh, .parameters = std::move(parameters)})) {
+DataParallel::DataParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
+                           GradientExchange exchange)
+    : impl_(std::make_unique<Impl>(Impl{
+          .mesh = mesh, .parameters = std::move(parameters), .exchange = std::move(exchange)})) {
   // Ranks of one tensor group have said already who counts what.
   const bool counts = mesh.coordinate(core::Axis::kShard) == 0;
   for (units::NamedParameter& parameter : impl_->parameters) {
@@ -53,7 +103,7 @@ const std::vector<units::NamedParameter>& DataParallel::owned() const { return i
 
 void DataParallel::start(const BucketLayout& saved) {
   dist::Group& group = impl_->mesh.data();
-  if (group.world_size() == 1) return;
+  if (group.world_size() == 1 || !impl_->exchange.every_step) return;
   std::vector<at::Tensor> tensors;
   tensors.reserve(impl_->parameters.size());
   for (const units::NamedParameter& parameter : impl_->parameters) {
@@ -63,13 +113,40 @@ void DataParallel::start(const BucketLayout& saved) {
   check_layout(impl_->layout, tensors.size());
   impl_->reducer =
       std::make_unique<StaticReducer>(std::move(tensors), impl_->layout, group.process_group());
+  if (!impl_->exchange.compress) return;
+  impl_->compression =
+      std::make_unique<Compression>(impl_->exchange, group, impl_->parameters, impl_->layout);
+  begin_step(0);
+  impl_->reducer->register_comm_hook(std::make_unique<ExchangeHook>(&impl_->exchanges));
+}
+
+void DataParallel::begin_step(std::int64_t step) {
+  if (impl_->compression) impl_->exchanges.now = &impl_->compression->at(step);
+}
+
+void DataParallel::end_step(const at::Tensor& found_inf) {
+  if (!impl_->compression) return;
+  for (const auto& bucket : *impl_->exchanges.now) bucket->end_step(found_inf);
+}
+
+std::int64_t DataParallel::exchanged_bytes() const {
+  return impl_->compression ? impl_->compression->wire.bytes() : impl_->exchanged_bytes;
+}
+
+std::map<std::string, at::Tensor> DataParallel::own_state() {
+  std::map<std::string, at::Tensor> result;
+  if (!impl_->compression) return result;
+  for (const auto& bucket : impl_->compression->compressed) result.merge(bucket->state());
+  return result;
 }
 
 void DataParallel::begin_micro_step(bool synchronize) { impl_->synchronize = synchronize; }
 
 void DataParallel::prepare_backward(const at::Tensor& loss) {
   // A backward that was not announced only adds to the gradients.
-  if (impl_->reducer && impl_->synchronize) impl_->reducer->prepare_for_backward({loss});
+  if (!impl_->reducer || !impl_->synchronize) return;
+  impl_->reducer->prepare_for_backward({loss});
+  impl_->exchanged_bytes += bytes_of(impl_->parameters);
 }
 
 void DataParallel::zero_grad() {

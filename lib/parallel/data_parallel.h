@@ -1,6 +1,7 @@
 // Data parallelism: every rank holds all of the model. c10d::Reducer, the engine of PyTorch's
 // DistributedDataParallel, sums the gradients of the ranks that train on different samples, those
-// of the mesh's data group, while backward still runs.
+// of the mesh's data group, while backward still runs. Where the recipe compresses them, each
+// bucket goes through lib/parallel/compress/ instead.
 //
 // The buckets hold the parameters in reverse order, about the order in which backward is done with
 // them, cut at kFirstBucketBytes and then kBucketBytes (lib/parallel/layout.h). They are never
@@ -11,7 +12,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "lib/parallel/placement.h"
@@ -20,7 +24,8 @@ namespace scaletrain::parallel {
 
 class DataParallel : public Placement {
  public:
-  DataParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh);
+  DataParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
+               GradientExchange exchange = {});
   ~DataParallel() override;
 
   const std::vector<units::NamedParameter>& owned() const override;
@@ -28,8 +33,12 @@ class DataParallel : public Placement {
   void start(const BucketLayout& saved) override;
   // Also with one rank: backward writes the next gradients, which is cheaper than adding to zeros.
   void zero_grad() override;
+  void begin_step(std::int64_t step) override;
   void begin_micro_step(bool synchronize) override;
   void prepare_backward(const at::Tensor& loss) override;
+  void end_step(const at::Tensor& found_inf) override;
+  std::int64_t exchanged_bytes() const override;
+  std::map<std::string, at::Tensor> own_state() override;
   BucketLayout layout() const override;  // as it is now
 
  private:

@@ -1,14 +1,21 @@
 // How a model lies on the ranks of a mesh: what each rank owns, and what the ranks exchange while
-// they train. Data parallelism is the one that there is (lib/parallel/data_parallel.h).
+// they train. Data parallelism (lib/parallel/data_parallel.h) and parts for each rank of the shard
+// axis (lib/parallel/sharded.h) are those that there are.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "lib/dist/mesh.h"
 #include "lib/parallel/layout.h"
+#include "lib/parallel/unit_hooks.h"
+#include "lib/recipe/sections/compress.h"
 #include "lib/units/named_parameter.h"
 
 namespace scaletrain::parallel {
@@ -20,12 +27,24 @@ class Placement {
   // What this rank updates, in the model's order; optimizer state belongs to it. After a step's
   // last backward its gradients are the mean over the data coordinates.
   virtual const std::vector<units::NamedParameter>& owned() const = 0;
+  // The parameters that are cut over ranks, trained or not, with what this rank has of each: for
+  // the whole run the one place where that lies, perhaps no element. {}: every rank has all of all.
+  virtual const std::vector<units::NamedParameter>& parts() const;
 
   // Called once, before the first step, when the parameters have the values that training begins
   // with, on all ranks alike. `saved`: layout() of a checkpoint taken on as many ranks, or empty.
-  // Throws core::CheckpointError when it does not name each parameter once.
+  // From here on what is cut may be changed by parts() alone. Throws core::CheckpointError when
+  // `saved` does not name each parameter once.
   virtual void start(const BucketLayout& saved) = 0;
+  // After owned() or parts() were changed: the model has these values when it runs next. Every rank
+  // calls it.
+  virtual void spread() {}
 
+  // What must be called around units; null: nothing.
+  virtual UnitHooks* hooks() { return nullptr; }
+
+  // Before a step, number `step` of the training (from 0).
+  virtual void begin_step(std::int64_t /*step*/) {}
   // Before a step's first micro-step: takes the gradients away.
   virtual void zero_grad() = 0;
   // Before each micro-step's forward. `synchronize`: it is the last of its step, and gradients are
@@ -34,12 +53,41 @@ class Placement {
   // Between forward and backward, with what backward starts from.
   virtual void prepare_backward(const at::Tensor& loss) = 0;
 
+  // After a step: `found_inf`, a 0-dim tensor on the device, is not 0 where it was left out. Only
+  // queues work.
+  virtual void end_step(const at::Tensor& /*found_inf*/) {}
+
+  // Bytes of gradients that this rank has given to exchanges so far.
+  virtual std::int64_t exchanged_bytes() const { return 0; }
+  // What this rank alone has, by name: the placement's own tensors, so that copying into them
+  // restores it. Complete after start().
+  virtual std::map<std::string, at::Tensor> own_state() { return {}; }
+
   // How gradients travel together, which a checkpoint keeps; empty where nothing does.
   virtual BucketLayout layout() const = 0;
 };
 
-// `parameters`: the model's, whole, the same on all ranks. The mesh outlives it.
+// What each rank of the shard axis has a part of: the optimizer's state (ZeRO-1), the gradients too
+// (ZeRO-2), the parameters too (ZeRO-3).
+enum class ShardLevel { kOptimizer, kGradients, kParameters };
+
+// What a placement knows of the model beside its parameters.
+struct Sharding {
+  ShardLevel level = ShardLevel::kParameters;
+  std::vector<std::vector<std::string>> units = {};  // the names of their tensors
+  std::vector<units::NamedParameter> frozen = {};    // parameters that are not trained
+};
+
+// What gradients go through between replicas that each have all of the model.
+struct GradientExchange {
+  std::optional<recipe::Compress> compress = {};
+  std::uint64_t seed = 0;  // of what it draws
+  bool every_step = true;  // false: none is exchanged (lib/parallel/sync/replica_sync.h)
+};
+
+// `parameters`: the model's that are trained, whole, the same on all ranks. The mesh outlives it.
 std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> parameters,
-                                          const dist::Mesh& mesh);
+                                          const dist::Mesh& mesh, const Sharding& sharding = {},
+                                          const GradientExchange& exchange = {});
 
 }  // namespace scaletrain::parallel

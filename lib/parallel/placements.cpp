@@ -2,12 +2,22 @@
 
 #include "lib/parallel/data_parallel.h"
 #include "lib/parallel/placement.h"
+#include "lib/parallel/sharded.h"
 
 namespace scaletrain::parallel {
 
+const std::vector<units::NamedParameter>& Placement::parts() const {
+  static const std::vector<units::NamedParameter> none;
+  return none;
+}
+
 std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> parameters,
-                                          const dist::Mesh& mesh) {
-  return std::make_unique<DataParallel>(std::move(parameters), mesh);
+                                          const dist::Mesh& mesh, const Sharding& sharding,
+                                          const GradientExchange& exchange) {
+  if (mesh.size(core::Axis::kShard) > 1) {
+    return std::make_unique<Sharded>(std::move(parameters), mesh, sharding);
+  }
+  return std::make_unique<DataParallel>(std::move(parameters), mesh, exchange);
 }
 
 }  // namespace scaletrain::parallel

@@ -95,7 +95,10 @@ Quantised quantise(const at::Tensor& matrix, at::ScalarType format, Scaling scal
 
 at::Tensor float8_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                          const Float8& how) {
-  const at::Tensor output = Float8Linear::apply(input.to(how.result), weight.to(how.result), how);
+  const at::Tensor rows = input.to(how.result), factors = weight.to(how.result);
+  // Of no rows, as an expert may have them, there is no largest magnitude.
+  const at::Tensor output =
+      rows.numel() > 0 ? Float8Linear::apply(rows, factors, how) : at::linear(rows, factors);
   return bias.defined() ? output + bias.to(how.result) : output;
 }
 

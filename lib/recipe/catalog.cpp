@@ -59,7 +59,8 @@ std::string fault_of(const Rule& rule, const Row& row) {
     }
     case Rule::Kind::kAtMost:
       for (const std::string& key : {rule.key, rule.other}) {
-        if (find<double>(row, key) == nullptr) return missing(kNumber, key);
+        const bool is_there = find<double>(row, key) != nullptr;
+        if (!is_there && find<std::int64_t>(row, key) == nullptr) return missing(kNumber, key);
       }
       return "";
     case Rule::Kind::kNeedsAboveZero:

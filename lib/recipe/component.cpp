@@ -155,6 +155,12 @@ class ComponentType : public Type {
     add_row_keys(keys, value_, *row);
   }
 
+  // Of an integer or a number.
+  double amount(const std::string& key) const {
+    const auto* const integer = std::get_if<std::int64_t>(&value_.options.at(key));
+    return integer != nullptr ? static_cast<double>(*integer) : value_.number(key);
+  }
+
   // Why `rule` does not hold; "" where it does, or where it is not about this row alone.
   std::string broken(const Rule& rule) const {
     switch (rule.kind) {
@@ -163,9 +169,9 @@ class ComponentType : public Type {
         return fmt::format("{} does not divide \"{}\", which is {}", value_.integer(rule.key),
                            rule.other, value_.integer(rule.other));
       case Rule::Kind::kAtMost:
-        if (value_.number(rule.key) <= value_.number(rule.other)) return "";
-        return fmt::format("{} is more than \"{}\", which is {}", value_.number(rule.key),
-                           rule.other, value_.number(rule.other));
+        if (amount(rule.key) <= amount(rule.other)) return "";
+        return fmt::format("{} is more than \"{}\", which is {}", amount(rule.key), rule.other,
+                           amount(rule.other));
       case Rule::Kind::kNeedsAboveZero:
         if (!value_.flag(rule.key) || value_.number(rule.other) > 0) return "";
         return fmt::format("needs \"{}\" above 0", rule.other);

@@ -122,6 +122,7 @@ void fill_in(Recipe& recipe, const std::string& file) {
   if (reads_tokens(recipe.model) && recipe.data.context == 0) {
     recipe.data.context = recipe.model.integer("positions");
   }
+  complete(recipe.sync);
   if (recipe.output.empty()) recipe.output = absolute_path("runs/" + recipe.name);
   if (!recipe.batch.global && !recipe.batch.accumulate) recipe.batch.accumulate = 1;
 }

@@ -44,6 +44,13 @@ Technique chunks(const Recipe& recipe) {
           {fmt::format("loss.chunk={}", (tokens + kChunks - 1) / kChunks)}};
 }
 
+// All ranks hold the model together.
+Technique shard(const char* level, int ranks) {
+  return {fmt::format("shard {}", level),
+          {"parallel.replica=null", fmt::format("parallel.shard={}", ranks),
+           fmt::format("parallel.shard_level={}", level)}};
+}
+
 bool is_possible(const Recipe& recipe, const Technique& one) {
   try {
     parse_recipe(to_json(recipe), recipe.name, one.overrides, recipe.model.catalog);
@@ -64,7 +71,7 @@ Technique together(const std::vector<Technique>& parts) {
 
 }  // namespace
 
-std::vector<Technique> techniques(const Recipe& recipe) {
+std::vector<Technique> techniques(const Recipe& recipe, int ranks) {
   std::vector<Technique> all{{"as it is", {}},
                              bf16(),
                              recompute_all(),
@@ -77,6 +84,9 @@ std::vector<Technique> techniques(const Recipe& recipe) {
   if (has_tokens) all.push_back(chunks(recipe));
   all.push_back({"offload activations", {"offload.activations=true"}});
   all.push_back({"offload optimizer", {"offload.optimizer=true"}});
+  for (const char* const level : {"optimizer", "gradients", "parameters"}) {
+    if (ranks > 1) all.push_back(shard(level, ranks));
+  }
   all.push_back(together({bf16(), recompute_every(2, "2nd")}));
   std::vector<Technique> least{bf16(), recompute_all()};
   all.push_back(together(least));

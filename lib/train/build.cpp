@@ -11,9 +11,11 @@
 #include "lib/dist/device.h"
 #include "lib/train/agreement.h"
 #include "lib/train/early_stopping.h"
+#include "lib/train/held.h"
 #include "lib/train/initial_weights.h"
 #include "lib/train/mean_plan.h"
 #include "lib/train/number_types.h"
+#include "lib/train/own_state.h"
 #include "lib/train/plateau.h"
 #include "lib/train/ranking.h"
 #include "lib/train/recompute_choice.h"
@@ -47,8 +49,28 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
   return group;
 }
 
+namespace {
+
+parallel::Sharding sharding_of(const recipe::Parallel& recipe, nn::Model& model) {
+  parallel::Sharding sharding;
+  if (recipe.shard_level == "optimizer") sharding.level = parallel::ShardLevel::kOptimizer;
+  if (recipe.shard_level == "gradients") sharding.level = parallel::ShardLevel::kGradients;
+  for (const units::Unit& unit : model.units()) sharding.units.push_back(unit.tensors);
+  for (const auto& item : model.named_parameters()) {
+    if (item.value().requires_grad()) continue;
+    sharding.frozen.push_back({.name = item.key(), .tensor = item.value()});
+  }
+  return sharding;
+}
+
+}  // namespace
+
 void place(Run& run) {
-  run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh);
+  run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh,
+                                           sharding_of(run.recipe.parallel, *run.learner.model),
+                                           {.compress = run.recipe.compress,
+                                            .seed = run.recipe.seed,
+                                            .every_step = !run.recipe.sync.is_rare()});
   run.engine = std::make_unique<engine::Engine>(
       engine::EngineParts{
           .model = *run.learner.model,
@@ -72,6 +94,25 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
   run.beat.enter(core::Phase::kJoining);
   run.group->agree("parts", claims);
   run.beat.enter(core::Phase::kStarting);
+}
+
+// The model's values, from `resume` or fresh ones, which then lie where the placement has them.
+void fill(Run& run, const std::optional<std::filesystem::path>& resume, bool same_ranks) {
+  const auto start = [&run, same_ranks] {
+    run.placement->start(same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
+  };
+  if (resume && is_cut(run)) {  // each rank reads what it has
+    start();
+    return restore(run, *resume);
+  }
+  if (resume) {
+    restore(run, *resume);
+  } else {
+    take_weights(run);
+  }
+  replicate(run.learner.parts.empty() ? *run.group : run.mesh->data(),
+            values(run.learner.tensors()), "initial model");
+  start();
 }
 
 }  // namespace
@@ -110,25 +151,26 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
 
   place(run);
   run.learner.optimizer = make_optimizer(run.recipe, run.engine->owned());
-  if (resume) {
-    restore(run, *resume);
-  } else {
-    take_weights(run);
+  if (run.recipe.sync.is_rare()) {
+    run.sync = std::make_unique<parallel::ReplicaSync>(run.recipe.sync, run.engine->owned(),
+                                                       run.mesh->data(), run.length.total_steps);
   }
-  replicate(run.mesh->data(), values(run.learner.tensors()), "initial model");
   const bool same_ranks = run.state.world_size == run.group->world_size();
+  fill(run, resume, same_ranks);
   if (resume && same_ranks) restore_ranks(*run.mesh, run.learner.buffers(), *resume);
   check_means(run.recipe, run.learner.buffers());
   for (optim::MeanPlan& plan : plan_means(run.recipe, run.length)) {
-    run.means.push_back(std::make_unique<optim::Mean>(std::move(plan), run.learner.tensors()));
+    run.means.push_back(std::make_unique<optim::Mean>(std::move(plan), held_tensors(run)));
   }
   restore_means(run, resume, same_ranks);
-  run.placement->start(same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
+  if (run.sync) run.sync->start();
+  if (resume) restore_own_state(run, *resume);
 
   choose_recomputed(run);
 
   const format::TrainState was = run.state;
   describe_process(run.state, *run.group);
+  run.state.mesh = mesh_numbers(plan);
   run.sets.training_set.describe(run.state);
   run.state.global_batch = run.batch.global;
   run.state.batch_ramp = numbers_of(run.batch.ramp);
@@ -154,7 +196,8 @@ StepParts step_parts(Run& run) {
           .batch = run.batch,
           .clip = run.recipe.clip,
           .sam = run.recipe.sam,
-          .means = std::move(means)};
+          .means = std::move(means),
+          .sync = run.sync.get()};
 }
 
 }  // namespace scaletrain::train

@@ -10,6 +10,7 @@
 #include "lib/core/error.h"
 #include "lib/train/buffers.h"
 #include "lib/train/evaluated_tensors.h"
+#include "lib/train/held.h"
 #include "lib/train/score_rows.h"
 
 namespace scaletrain::train {
@@ -37,6 +38,7 @@ class StopCheck {
   core::SteadyTime asked_ = core::now();
 };
 
+// Whether a rank of the group says so; all of them ask alike.
 bool heard_by_any(dist::Group& group, bool own) {
   if (group.world_size() == 1) return own;
   const at::Tensor heard =
@@ -44,6 +46,37 @@ bool heard_by_any(dist::Group& group, bool own) {
   group.all_reduce_max(heard, "whether to stop").wait();
   return group.to_host(heard).item<double>() > 0;
 }
+
+// Where the model runs with others, all ranks run as many batches: those that have none left take
+// part in the exchanges of the others. Otherwise each runs its own.
+class Turns {
+ public:
+  explicit Turns(Run& run) : run_(run), together_(run.engine->runs_with_others()) {}
+
+  enum class Turn { kBatch, kEnd, kStop };
+  // What comes next on this rank, which has a batch or none, or was stopped.
+  Turn next(bool has_batch, bool stopped) const {
+    if (together_) {
+      dist::Group& world = run_.mesh->world();
+      const at::Tensor any = at::zeros({2}, at::TensorOptions(at::kInt).device(world.device()));
+      any[0].fill_(has_batch ? 1 : 0);
+      any[1].fill_(stopped ? 1 : 0);
+      world.all_reduce_max(any, "whether a rank has a batch").wait();
+      const at::Tensor host = world.to_host(any);
+      has_batch = host.const_data_ptr<int>()[0] > 0;
+      stopped = host.const_data_ptr<int>()[1] > 0;
+    }
+    if (stopped) return Turn::kStop;
+    return has_batch ? Turn::kBatch : Turn::kEnd;
+  }
+  void accompany() const {
+    if (together_) run_.engine->accompany();
+  }
+
+ private:
+  Run& run_;
+  bool together_;
+};
 
 // What this rank's batches add up to.
 struct Totals {
@@ -62,10 +95,17 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
   dist::Group& tensors = run.mesh->group(core::Axis::kTensor);
   const auto stop = [&] { return heard_by_any(tensors, stops()); };
   const bool counts = run.mesh->counts();
-  while (!stop()) {
-    const auto batch = stream.next();
-    if (!batch) return false;
+  const Turns turns(run);
+  for (;;) {
+    std::optional<data::Batch> batch;
+    const bool stopped = stop();
+    if (!stopped) batch = stream.next();
+    const Turns::Turn turn = turns.next(batch.has_value(), stopped);
+    if (turn == Turns::Turn::kStop) return true;
+    if (turn == Turns::Turn::kEnd) return false;
     run.beat.enter(core::Phase::kValidating);
+    if (!batch || batch->count == 0) turns.accompany();
+    if (!batch) continue;
     if (counts) {
       result.bad_samples.insert(result.bad_samples.end(), batch->skipped.begin(),
                                 batch->skipped.end());
@@ -77,18 +117,19 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
     if (own.scores.defined()) totals.scores.add(own.scores, batch->position);
     if (counts && watcher) watcher(*batch, example, own.output);
   }
-  return true;
 }
 
 }  // namespace
 
 EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
   const at::NoGradGuard no_grad;
-  const NamedTensors own = run.learner.tensors(), evaluated = evaluated_tensors(run);
+  const NamedTensors own = held_tensors(run), evaluated = evaluated_tensors(run);
   std::vector<at::Tensor> replaced;
   for (const auto& [name, tensor] : evaluated) replaced.push_back(own.at(name));
   KeptTensors kept(replaced);
   for (const auto& [name, tensor] : evaluated) own.at(name).copy_(tensor);
+  const bool has_weights = evaluated.size() > run.learner.buffers().size();
+  if (has_weights) run.engine->weights_changed();
   run.learner.model->eval();
 
   dist::Group& world = run.mesh->world();
@@ -101,6 +142,7 @@ EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
   const bool cut_short = add_up(run, split, watcher, own_totals, result);
   run.learner.model->train();
   kept.put_back();
+  if (has_weights) run.engine->weights_changed();
 
   slots[kSkipped].add_(static_cast<double>(result.bad_samples.size()));
   if (cut_short && core::stop_reason() != core::StopReason::kNone) {

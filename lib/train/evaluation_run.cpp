@@ -54,6 +54,11 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
   auto built = std::make_unique<Run>();
   Run& run = *built;
   run.recipe = std::move(recipe);
+  // Each rank has the whole model: what trained it may have been any number of ranks.
+  run.recipe.parallel.shard = 1;
+  run.recipe.parallel.replica.reset();
+  // But for tensor ranks, where there are as many.
+  if (env.world_size % run.recipe.parallel.tensor != 0) run.recipe.parallel = {};
   const core::MeshPlan plan(env.world_size, run.recipe.parallel.mesh());
   // A run that has found no number yet has trained nothing.
   if (run.recipe.batch.is_automatic()) run.recipe.batch.per_device = recipe::Batch().per_device;

@@ -27,8 +27,7 @@ NamedTensors Learner::evaluation_weights() const {
   return optimizer && is_trained ? optimizer->evaluation_weights() : NamedTensors();
 }
 
-void Learner::end_training() {
-  const NamedTensors own = tensors();
+void Learner::end_training(const NamedTensors& own) {
   for (const auto& [name, weight] : evaluation_weights()) own.at(name).copy_(weight);
   is_trained = false;
 }

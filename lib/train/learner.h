@@ -39,8 +39,9 @@ struct Learner {
   // What its parameters are evaluated and saved with in place of what they are trained with, by
   // name (lib/optim/optimizer.h).
   NamedTensors evaluation_weights() const;
-  // Makes these the parameters, for good.
-  void end_training();
+  // Makes these the parameters, for good; of what ranks hold together, `own` is this rank's.
+  void end_training() { end_training(tensors()); }
+  void end_training(const NamedTensors& own);
   // Its parameters that are trained, by their whole shapes: what decays is decided by these. Throws
   // core::RecipeError for a group that no parameter fits.
   std::vector<units::NamedParameter> parameters() const;

@@ -8,13 +8,14 @@ namespace scaletrain::train {
 
 class MeanInPlace {
  public:
-  // The model has the values of `mean`, one of the run's, from here on.
-  MeanInPlace(const Run& run, const optim::Mean& mean);
+  // The model has the values of `mean`, one of the run's, from here on. Every rank calls it.
+  MeanInPlace(Run& run, const optim::Mean& mean);
   ~MeanInPlace();  // gives its own back, bit for bit
   MeanInPlace(const MeanInPlace&) = delete;
   MeanInPlace& operator=(const MeanInPlace&) = delete;
 
  private:
+  Run& run_;
   KeptTensors own_;
 };
 

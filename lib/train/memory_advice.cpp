@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/train/held.h"
+
 namespace scaletrain::train {
 namespace {
 
@@ -89,7 +91,7 @@ StepMemory step_memory(Run& run, const units::MemoryUse& first) {
   for (const auto& [name, tensor] : run.learner.optimizer->state()) {
     if (tensor.device() == run.group->device()) state.push_back(tensor);
   }
-  return {.parameters = bytes_of(values(run.learner.tensors())),
+  return {.parameters = bytes_of(values(held_tensors(run))),
           .optimizer = bytes_of(state),
           .gradients = bytes_of(trained),
           .activations = first.of(units::MemoryKind::kActivations),

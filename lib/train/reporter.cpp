@@ -29,6 +29,18 @@ constexpr int kSummaryWaitMs = 2000;  // for a console that nobody reads
 // Of a line, the slowest or highest rank's, which the ranks exchange.
 enum Worst : std::size_t { kData, kCompute, kMemory, kRead, kDecode, kAugment, kWorst };
 
+// What the model has counted, by name.
+std::vector<std::pair<std::string, double>> named(const Run& run,
+                                                  const std::vector<double>& statistics) {
+  std::vector<std::pair<std::string, double>> result;
+  if (statistics.empty()) return result;
+  const std::vector<std::string> names = run.learner.model->statistics();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    result.emplace_back(names[i], statistics.at(i));
+  }
+  return result;
+}
+
 // Of the last step before `state`.
 std::int64_t last_epoch(const format::TrainState& state) {
   return state.step_in_epoch > 0 ? state.epoch : state.epoch - 1;
@@ -82,6 +94,7 @@ void Reporter::step(const StepResult& result, double seconds, bool first, bool d
   own_s_ += seconds;
   window_data_s_ += result.facts.data_s;
   window_stages_ += result.facts.stages;
+  window_exchanged_ += result.facts.exchanged_bytes;
   if (first || due) {
     const auto steps = static_cast<double>(window_steps_);
     const double samples = static_cast<double>(run_.batch.micro_steps(window_samples_)) *
@@ -97,7 +110,7 @@ void Reporter::step(const StepResult& result, double seconds, bool first, bool d
     run_.group->all_reduce_max(worst, "slowest rank").wait();
     lines_.push(worst, record(result));
     if (auto line = lines_.next()) write(std::move(*line));
-    window_steps_ = window_samples_ = 0;
+    window_steps_ = window_samples_ = window_exchanged_ = 0;
     window_s_ = window_data_s_ = 0;
     window_stages_ = {};
   }
@@ -145,7 +158,10 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
       .batch = run_.batch.ramp ? std::optional(sizes_.of_step(result.facts.step)) : std::nullopt,
       .grad_norm = result.grad_norm,
       .loss_scale = result.loss_scale,
+      .model = named(run_, result.statistics),
       .samples_per_s = static_cast<double>(window_samples_) / window_s_,
+      .exchanged_bytes =
+          run_.mesh->data().world_size() > 1 ? std::optional(window_exchanged_) : std::nullopt,
       .order_digest = state.order_digest,
       .skipped_samples = state.skipped_samples};
 }
@@ -196,6 +212,7 @@ void Reporter::saved(const checkpoint::Saved& saved) {
   metrics_->write(observe::SaveRecord{.attempt = attempt_,
                                       .step = saved.step,
                                       .bytes = saved.bytes,
+                                      .linked_bytes = saved.linked_bytes,
                                       .stall_s = saved.stall_s,
                                       .write_s = saved.write_s});
 }

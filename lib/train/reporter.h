@@ -69,7 +69,7 @@ class Reporter {
   std::map<std::filesystem::path, std::string> files_;  // that stay in the run's folder, whole
 
   // Since the line before.
-  std::int64_t window_steps_ = 0, window_samples_ = 0;
+  std::int64_t window_steps_ = 0, window_samples_ = 0, window_exchanged_ = 0;
   double window_s_ = 0, window_data_s_ = 0;
   data::StageTimes window_stages_;
   // Of this process.

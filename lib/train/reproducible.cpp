@@ -5,11 +5,36 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
+#include <algorithm>
+
 #include "lib/core/philox.h"
 #include "lib/data/order/order.h"
 #include "lib/dist/device.h"
 
 namespace scaletrain::train {
+
+namespace {
+
+std::string mesh_text(const std::vector<std::int64_t>& numbers) {
+  std::string text;
+  for (std::size_t axis = 0; axis < std::min(numbers.size(), core::kAxes); ++axis) {
+    if (numbers[axis] == 1) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : " x ",
+                        core::axis_name(static_cast<core::Axis>(axis)), numbers[axis]);
+  }
+  return text.empty() ? "replicas" : text;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> mesh_numbers(const core::MeshPlan& plan) {
+  if (plan.size(core::Axis::kReplica) == plan.world_size()) return {};
+  std::vector<std::int64_t> numbers;
+  for (std::size_t axis = 0; axis < core::kAxes; ++axis) {
+    numbers.push_back(plan.size(static_cast<core::Axis>(axis)));
+  }
+  return numbers;
+}
 
 void describe_process(checkpoint::TrainState& state, const dist::Group& group) {
   state.order_version = data::kOrderVersion;
@@ -30,6 +55,7 @@ std::vector<std::string> differences(const checkpoint::TrainState& was,
   };
   compare("device", was.device, now.device);
   compare("ranks", was.world_size, now.world_size);
+  compare("mesh", mesh_text(was.mesh), mesh_text(now.mesh));
   compare("threads per rank", was.threads, now.threads);
   compare("CPU capability", was.cpu_capability, now.cpu_capability);
   compare("LibTorch", was.torch_version, now.torch_version);

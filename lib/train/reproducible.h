@@ -1,13 +1,18 @@
 // What a resume must share with the run it continues to be bit for bit.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "lib/checkpoint/checkpoint.h"
+#include "lib/core/mesh_plan.h"
 #include "lib/dist/group.h"
 
 namespace scaletrain::train {
+
+// The sizes of a mesh's axes as state.json has them; {} where all ranks are replicas.
+std::vector<std::int64_t> mesh_numbers(const core::MeshPlan& plan);
 
 // Writes this process's ranks, threads, CPU capability, LibTorch and device into `state`.
 void describe_process(checkpoint::TrainState& state, const dist::Group& group);

@@ -3,16 +3,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lib/checkpoint/checkpoint.h"
+#include "lib/checkpoint/cut.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/checkpoint_weights.h"
+#include "lib/format/stored_tensors.h"
+#include "lib/train/held.h"
 #include "lib/train/number_types.h"
 #include "lib/train/ranking.h"
 #include "lib/train/replicate.h"
@@ -82,6 +87,25 @@ void look_into_folder(Run& run, const std::filesystem::path& checkpoint) {
   keep_best_of(run, folder, run.recipe.checkpoint.keep_best);
 }
 
+// Whether `checkpoint` has what the replicas' exchanges go on from; a run that exchanged gradients
+// left none.
+bool has_outer_state(const Run& run, const std::filesystem::path& checkpoint) {
+  if (!run.sync) return false;
+  const NamedTensors outer = run.sync->state();
+  if (outer.empty()) return true;  // it needs none
+  bool found = false;
+  if (run.group->rank() == 0) {
+    const format::StoredTensors stored(checkpoint / format::kOptimizerFile);
+    found = std::ranges::any_of(stored.tensors(), [&](const format::TensorInfo& info) {
+      return info.name == outer.begin()->first;
+    });
+    if (!found) {
+      core::warn("the checkpoint's run had no outer weights: they begin with its model's");
+    }
+  }
+  return rank_0_finds(run, found, "the outer weights");
+}
+
 // The name by which rank 0 finds the mean in `checkpoint`; "": it is not there. The first of
 // several decays that was changed goes on from what was the first.
 std::string name_in(const optim::MeanPlan& plan, const std::filesystem::path& checkpoint) {
@@ -113,12 +137,14 @@ bool restore_mean(Run& run, const optim::Mean& mean, const std::filesystem::path
     return false;
   }
   NamedTensors tensors = blank_wholes(run.learner.parts, mean.tensors());
-  if (reads) {
-    checkpoint::load_model(
-        checkpoint, tensors, [&run] { run.beat.enter(core::Phase::kStarting); }, name);
+  const auto progress = [&run] { run.beat.enter(core::Phase::kStarting); };
+  if (const std::optional<checkpoint::Cut> cut = cut_of(run)) {
+    checkpoint::load_cut_model(checkpoint, tensors, cut->parts, progress, name);
+  } else {
+    if (reads) checkpoint::load_model(checkpoint, tensors, progress, name);
+    replicate(*run.group, values(tensors), "mean of the weights");
+    take_parts(run.learner.parts, tensors, mean.tensors());
   }
-  replicate(*run.group, values(tensors), "mean of the weights");
-  take_parts(run.learner.parts, tensors, mean.tensors());
   if (same_ranks) restore_ranks(*run.mesh, run.buffers_of(mean), checkpoint, name);
   return true;
 }
@@ -156,17 +182,25 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
   }
   checkpoint::Contents contents;
   const units::TensorParts& parts = run.learner.parts;
-  const NamedTensors model = run.learner.tensors(), optimizer = run.learner.optimizer->state();
+  NamedTensors model = held_tensors(run), optimizer = run.learner.optimizer->state();
+  const bool has_outer = has_outer_state(run, checkpoint);
+  if (has_outer) optimizer.merge(run.sync->state());
   contents.model = blank_wholes(parts, model);
   contents.optimizer = blank_wholes(parts, optimizer);
-  if (run.group->rank() == 0) {
-    checkpoint::load(checkpoint, contents, [&run] { run.beat.enter(core::Phase::kStarting); });
+  contents.cut = cut_of(run);
+  const auto progress = [&run] { run.beat.enter(core::Phase::kStarting); };
+  if (contents.cut) {
+    checkpoint::load_cut(checkpoint, contents, progress);
+    run.engine->weights_changed();
+  } else {
+    if (run.group->rank() == 0) checkpoint::load(checkpoint, contents, progress);
+    if (!parts.empty()) replicate(*run.group, values(contents.model), "the checkpoint's model");
+    replicate(*run.group, values(contents.optimizer), "optimizer state");
+    take_parts(parts, contents.model, model);
+    take_parts(parts, contents.optimizer, optimizer);
   }
-  if (!parts.empty()) replicate(*run.group, values(contents.model), "the checkpoint's model");
-  replicate(*run.group, values(contents.optimizer), "optimizer state");
-  take_parts(parts, contents.model, model);
-  take_parts(parts, contents.optimizer, optimizer);
   run.learner.optimizer->resume_at(run.state.step);
+  if (has_outer) run.sync->resume();
   restore_scaler(run.state.scaler, *run.learner.precision);
   look_into_folder(run, checkpoint);
 }

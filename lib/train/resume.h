@@ -20,9 +20,9 @@ format::TrainState state_of_rank_0(dist::Group& group, const std::filesystem::pa
 std::vector<std::int64_t> numbers_of(const std::optional<core::BatchRamp>& ramp);
 
 // Fills the model on rank 0 and the optimizer on all ranks from `checkpoint`, whose state
-// `run.state` is already, and looks for the best checkpoints in the run's folder. Every rank calls
-// it. Throws core::RecipeError for another global batch or ramp of it, core::CheckpointError for
-// other tensors.
+// `run.state` is already, where ranks hold the model together what each has of both, and looks for
+// the best checkpoints in the run's folder. Every rank calls it. Throws core::RecipeError for
+// another global batch or ramp of it, core::CheckpointError for other tensors.
 void restore(Run& run, const std::filesystem::path& checkpoint);
 
 // Fills the run's means and their counts from `checkpoint`, where there is one; an ema that it has

@@ -18,6 +18,14 @@ std::optional<double> Run::weight_decay() const {
                                        length.schedule_end());
 }
 
+NamedTensors Run::trained() const {
+  NamedTensors result;
+  for (const units::NamedParameter& parameter : engine->owned()) {
+    result.emplace(parameter.name, parameter.tensor.detach());
+  }
+  return result;
+}
+
 NamedTensors Run::buffers_of(const optim::Mean& mean) const {
   NamedTensors result;
   for (const auto& [name, buffer] : learner.buffers()) result[name] = mean.tensors().at(name);

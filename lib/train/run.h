@@ -13,6 +13,7 @@
 #include "lib/format/train_state.h"
 #include "lib/optim/mean.h"
 #include "lib/parallel/placement.h"
+#include "lib/parallel/sync/replica_sync.h"
 #include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
 #include "lib/train/learner.h"
@@ -33,13 +34,18 @@ struct Run {
   Learner learner;
   std::unique_ptr<parallel::Placement> placement;
   std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<parallel::ReplicaSync> sync;      // null where each step exchanges gradients
   std::vector<std::unique_ptr<optim::Mean>> means;  // of the model (lib/train/mean_plan.h)
 
   format::TrainState state;  // where training is; {} at a fresh start
   bool is_saved = false;     // `state` came from a checkpoint in the run's own folder
 
+  // Whether the replicas' weights may differ.
+  bool has_own_weights() const { return sync && sync->differs(); }
   double lr() const;                           // of the next step
   std::optional<double> weight_decay() const;  // the same; nullopt: it does not change
+  // The parameters that are trained, by name.
+  NamedTensors trained() const;
   // This rank's own of a mean.
   NamedTensors buffers_of(const optim::Mean& mean) const;
   // The machine's, on which everything that is done is a beat of saving.

@@ -13,6 +13,7 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/train/held.h"
 #include "lib/train/whole_tensors.h"
 
 namespace scaletrain::train {
@@ -79,11 +80,21 @@ std::shared_ptr<checkpoint::Writers> make_writers(Run& run) {
   const std::string& asked = run.recipe.checkpoint.writers;
   dist::Group& group = *run.group;
   if (group.world_size() == 1 || asked == "rank_0") return nullptr;
-  const bool is_asked = asked == "all";
+  if (run.sync) return nullptr;  // the ranks' optimizers have not the same state
+  const bool is_needed = is_cut(run);
+  const bool is_asked = asked == "all" || is_needed;
   if (!is_asked && bytes_of_state(run) < kLeastBytes) return nullptr;
   const std::string token =
       group.broadcast_text(group.rank() == 0 ? new_token() : "", 0, "the run's folder");
   const std::int64_t blind = rank_that_sees_nothing(run, token);
+  if (blind >= 0 && is_needed) {
+    throw core::RecipeError(
+        "/output",
+        fmt::format("rank {} does not see rank 0's folder {}, into which each rank writes its part "
+                    "of the model",
+                    blind, run.recipe.output),
+        "use a folder on a file system that all nodes share");
+  }
   if (blind >= 0 && is_asked) {
     throw core::RecipeError(
         "/checkpoint/writers",

@@ -39,7 +39,8 @@ std::unique_ptr<checkpoint::Saver> make_saver(Run& run) {
       checkpoint::SaverOptions{.run = run.recipe.output,
                                .retention = retention(asked),
                                .beside = asked.async,
-                               .writers = writers},
+                               .writers = writers,
+                               .incremental = asked.incremental},
       [beat = run.beat]() mutable { beat.enter(core::Phase::kSaving); });
 }
 

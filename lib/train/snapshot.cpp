@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "lib/checkpoint/cut.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
 #include "lib/train/evaluated_tensors.h"
+#include "lib/train/held.h"
 #include "lib/train/mean_plan.h"
 #include "lib/train/number_types.h"
+#include "lib/train/own_state.h"
 #include "lib/train/replicate.h"
 #include "lib/train/whole_tensors.h"
 
@@ -42,9 +45,11 @@ checkpoint::Contents snapshot(Run& run) {
   const NamedTensors buffers = run.learner.buffers();
   run.sets.training_set.gather(*run.group, run.state);
   checkpoint::Contents contents;
-  contents.model = run.learner.tensors();
+  contents.model = held_tensors(run);
+  contents.cut = cut_of(run);
   for (auto& [name, tensor] : evaluated_tensors(run)) contents.model[name] = tensor;
   contents.buffers = gather_ranks(run.mesh->data(), buffers);
+  contents.ranks = gather_own_state(run);
   for (const auto& mean : run.means) {
     if (!has_begun(mean->plan(), run.state)) continue;
     const NamedTensors own = run.buffers_of(*mean);
@@ -56,6 +61,7 @@ checkpoint::Contents snapshot(Run& run) {
     saved.buffers = gather_ranks(run.mesh->data(), own);
   }
   contents.optimizer = run.learner.optimizer->state();
+  if (run.sync) contents.optimizer.merge(run.sync->state());
   make_whole(run, contents);
   contents.state = run.state;
   contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};
@@ -69,25 +75,29 @@ checkpoint::Contents snapshot(Run& run) {
 }
 
 std::optional<format::TrainState> load_best_model(Run& run) {
-  run.learner.end_training();
-  const NamedTensors own = run.learner.tensors();
+  const NamedTensors own = held_tensors(run);
+  run.learner.end_training(own);
   NamedTensors tensors = blank_wholes(run.learner.parts, own);
+  const std::optional<checkpoint::Cut> cut = cut_of(run);
+  const std::filesystem::path best =
+      format::checkpoint_path(run.checkpoints(), run.state.best_step);
+  const auto progress = [&run] { run.beat.enter(core::Phase::kValidating); };
+  const char* const weights = run.recipe.ema ? "" : "model";
   std::optional<format::TrainState> at_hand;
-  if (run.group->rank() == 0) {
-    const std::filesystem::path best =
-        format::checkpoint_path(run.checkpoints(), run.state.best_step);
-    if (is_sound(best)) {
-      checkpoint::load_model(
-          best, tensors, [&run] { run.beat.enter(core::Phase::kValidating); },
-          run.recipe.ema ? "" : "model");
-      at_hand = format::read_state(best);
-    }
+  if (run.group->rank() == 0 && is_sound(best)) {
+    if (!cut) checkpoint::load_model(best, tensors, progress, weights);
+    at_hand = format::read_state(best);
   }
   const bool is_there =
       run.group->broadcast_text(at_hand ? "yes" : "no", 0, "whether the best is sound") == "yes";
+  if (is_there && cut) {
+    checkpoint::load_cut_model(best, tensors, cut->parts, progress, weights);
+  } else if (is_there) {
+    replicate(*run.group, values(tensors), "best model");
+    take_parts(run.learner.parts, tensors, own);
+  }
+  run.engine->weights_changed();
   if (!is_there) return std::nullopt;
-  replicate(*run.group, values(tensors), "best model");
-  take_parts(run.learner.parts, tensors, own);
   return at_hand ? at_hand : run.state;
 }
 

@@ -21,7 +21,9 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLeastScale = 1;  // below, the loss scale is not what makes gradients too large
 
-std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> outcome) {
+// `count`: how many statistics the model has.
+std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> outcome,
+                                    std::size_t count) {
   if (!outcome) return std::nullopt;
   const std::span<const double> sums(outcome->sums);
   const auto [loss_sum, vote] = read_votes(sums.first(VoteExchange::kSize));
@@ -30,7 +32,9 @@ std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> 
   result.loss = vote.targets > 0 ? loss_sum / vote.targets : loss_sum;
   const std::span<const double> others = sums.subspan(VoteExchange::kSize);
   result.grad_norm = others.front();
-  if (others.size() > 1) result.loss_scale = others.back();
+  const std::span<const double> statistics = others.subspan(1, count);
+  result.statistics.assign(statistics.begin(), statistics.end());
+  if (others.size() > 1 + count) result.loss_scale = others.back();
   result.finite = std::isfinite(loss_sum) && std::isfinite(result.grad_norm);
   result.stop = vote.stop;
   result.digest = vote.digest;
@@ -42,6 +46,13 @@ std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> 
 
 at::Tensor weight_on(at::Device device, double value) {
   return at::full({}, value, at::TensorOptions(at::kFloat).device(device));
+}
+
+// Of gradients that each replica has of its own: the root of the mean of the squares. Not finite
+// where that of any is, so that all leave a step out or none does.
+at::Tensor norm_over_replicas(const dist::Mesh& mesh, const at::Tensor& squares) {
+  mesh.data().all_reduce_sum(squares, "norms of the replicas").wait();
+  return (squares / mesh.data().world_size()).sqrt();
 }
 
 }  // namespace
@@ -147,6 +158,7 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.world().rank());
   StepFacts facts{.step = step, .lr = lr, .weight_decay = weight_decay};
   Vote own{.stop = core::stop_reason(), .trained_s = trained_s, .save = save};
+  const std::int64_t exchanged_before = exchanged_bytes();
   std::optional<VoteExchange> exchange;
   const std::int64_t samples = sizes_.of_step(step);
   Batches batches(parts_, parts_.batch.micro_steps(samples), make_nan, facts, own);
@@ -165,8 +177,8 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   std::vector<at::Tensor> outcome{votes};
   const at::Tensor scale = parts_.precision.loss_scale();
   if (scale.defined()) outcome.push_back(scale.to(at::kDouble).view({1}));  // before its update
-  const at::Tensor norm = update(facts, votes, nearby);
-  outcome.insert(outcome.begin() + 1, norm.to(at::kDouble).view({1}));
+  outcome.insert(outcome.begin() + 1, update(facts, votes, nearby));
+  facts.exchanged_bytes = exchanged_bytes() - exchanged_before;
   outcomes_.push(at::cat(outcome), std::move(facts));
 }
 
@@ -176,6 +188,7 @@ at::Tensor StepRunner::look_nearby(std::int64_t step, Batches& batches,
   sam_->weigh();
   const at::Tensor norm = parts_.engine.squared_norm().sqrt_();
   sam_->ascend(norm);
+  parts_.engine.weights_changed();
   batches.rewind();
   parts_.engine.run(
       step, batches, loss_weight, [](const at::Tensor&) {}, /*again=*/true);
@@ -188,20 +201,37 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
   const units::MemoryPhase phase(units::MemoryKind::kOptimizer);
   const std::vector<at::Tensor> gradients = parts_.engine.gradients();
   parts_.precision.unscale(gradients);
-  at::Tensor norm = parts_.engine.squared_norm().sqrt_();
+  const at::Tensor squares = parts_.engine.squared_norm();
+  at::Tensor norm = squares.sqrt();
   if (nearby.defined()) norm = norm + nearby;
+  const at::Tensor all_norm =
+      parts_.sync != nullptr ? norm_over_replicas(parts_.mesh, squares) : norm;
   parts_.mesh.world().check();  // what an aborted collective has left is no gradient
-  const at::Tensor found_inf = optim::not_finite({loss_among(votes), norm});
+  const at::Tensor found_inf = optim::not_finite({loss_among(votes), all_norm});
   if (parts_.clip) optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm);
   if (facts.weight_decay) parts_.optimizer.set_weight_decay(*facts.weight_decay);
   parts_.optimizer.step(facts.lr, found_inf);
+  parts_.engine.weights_changed();
+  const at::Tensor statistics = parts_.engine.end_step(found_inf);
   buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
   for (optim::Mean* const mean : parts_.means) mean->update(facts.step, found_inf);
   parts_.precision.update(found_inf);
-  return norm;
+  if (parts_.sync != nullptr) parts_.sync->after_step(facts.step);
+  norm = all_norm.to(at::kDouble).view({1});
+  return statistics.defined() ? at::cat({norm, statistics}) : norm;
 }
 
-std::optional<StepResult> StepRunner::next() { return result_of(outcomes_.next()); }
-std::optional<StepResult> StepRunner::drain() { return result_of(outcomes_.drain()); }
+std::int64_t StepRunner::exchanged_bytes() const {
+  const std::int64_t weights = parts_.sync != nullptr ? parts_.sync->exchanged_bytes() : 0;
+  return parts_.engine.exchanged_bytes() + weights;
+}
+
+std::optional<StepResult> StepRunner::next() {
+  return result_of(outcomes_.next(), parts_.engine.model().statistics().size());
+}
+
+std::optional<StepResult> StepRunner::drain() {
+  return result_of(outcomes_.drain(), parts_.engine.model().statistics().size());
+}
 
 }  // namespace scaletrain::train

@@ -13,6 +13,7 @@
 #include "lib/optim/mean.h"
 #include "lib/optim/optimizer.h"
 #include "lib/optim/sam.h"
+#include "lib/parallel/sync/replica_sync.h"
 #include "lib/precision/precision.h"
 #include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
@@ -30,6 +31,7 @@ struct StepFacts {
   double data_s = 0;                        // wait for data
   data::StageTimes stages = {};
   std::vector<data::BadSample> bad_samples = {};  // of a rank that counts samples
+  std::int64_t exchanged_bytes = 0;               // of gradients and weights, given to exchanges
 };
 
 // What came of a step; all but `facts` is the same on all ranks.
@@ -39,6 +41,7 @@ struct StepResult {
   double grad_norm = 0;                   // before clipping
   bool finite = true;                     // false: the step was left out, on all ranks
   std::optional<double> loss_scale = {};  // what the loss was multiplied by, if it was
+  std::vector<double> statistics = {};    // nn::Model::statistics()
   core::StopReason stop = core::StopReason::kNone;
   std::uint64_t digest = 0;  // of the global batch
   double trained_s = 0;      // rank 0's clock at the step's beginning
@@ -63,6 +66,7 @@ struct StepParts {
   std::optional<recipe::Clip> clip;
   std::optional<recipe::Sam> sam = std::nullopt;
   std::vector<optim::Mean*> means = {};
+  parallel::ReplicaSync* sync = nullptr;  // of replicas that train alone between exchanges
 };
 
 class StepRunner {
@@ -92,8 +96,10 @@ class StepRunner {
   // not finite where the gradients were not.
   at::Tensor look_nearby(std::int64_t step, Batches& batches, const at::Tensor& loss_weight);
   // Clips and updates where everything is finite, `votes` and `nearby` among it; the gradients'
-  // norm.
+  // norm and the model's statistics, one dimension of doubles.
   at::Tensor update(const StepFacts& facts, const at::Tensor& votes, const at::Tensor& nearby);
+  // Of gradients and weights, so far.
+  std::int64_t exchanged_bytes() const;
 
   StepParts parts_;
   std::optional<Fault> fault_;

@@ -11,6 +11,7 @@
 #include "lib/core/clock.h"
 #include "lib/dist/device.h"
 #include "lib/train/build.h"
+#include "lib/train/held.h"
 
 namespace scaletrain::train {
 namespace {
@@ -65,7 +66,7 @@ std::shared_ptr<units::MemoryMeter> meter_for(const recipe::Recipe& recipe,
 
 // Says what the blocks that last are for.
 void attribute_state(Run& run, units::MemoryMeter& meter) {
-  meter.attribute(values(run.learner.tensors()), units::MemoryKind::kParameters);
+  meter.attribute(values(held_tensors(run)), units::MemoryKind::kParameters);
   meter.attribute(run.engine->gradients(), units::MemoryKind::kGradients);
   meter.attribute(values(NamedTensors(run.learner.optimizer->state())),
                   units::MemoryKind::kOptimizer);

@@ -87,9 +87,15 @@ core::ExitCode Trainer::train() {
     const double before = seconds_;
     train_step();
     const bool last = state.step == run_->length.total_steps;
-    const bool validates = last || validate_every_.due(state.step, before, seconds_);
+    validates_ = validates_ || last || validate_every_.due(state.step, before, seconds_);
     const bool asked = std::exchange(save_asked_, false);
-    const bool saves = saves_.due(state.step, before, seconds_, asked);
+    saves_now_ = saves_now_ || saves_.due(state.step, before, seconds_, asked);
+    if (run_->sync && !run_->sync->is_exchanged_after(state.step)) {
+      saves_.look();
+      continue;
+    }
+    const bool validates = std::exchange(validates_, false);
+    const bool saves = std::exchange(saves_now_, false);
     if (validates || saves) drain();
     const bool best = validates && validate();
     if (saves || best) {
@@ -283,6 +289,7 @@ core::ExitCode Trainer::finish() {
 
 core::ExitCode Trainer::stop() {
   const core::SteadyTime since = core::now();
+  if (run_->sync) run_->sync->exchange_all();
   const double for_copy_s = kOfGrace * (grace_s_ > 0 ? grace_s_ : kUsualGraceS);
   saves_.save();
   saves_.finish(for_copy_s - core::seconds_since(since));

@@ -76,8 +76,9 @@ class Trainer {
   Cadence log_every_, validate_every_;
   Saves saves_;
   std::int64_t validated_step_ = -1;
-  bool save_asked_ = false;   // by rank 0, since the last checkpoint
-  int skipped_in_a_row_ = 0;  // without those of a loss scale that was too high
+  bool validates_ = false, saves_now_ = false;  // when the replicas have exchanged
+  bool save_asked_ = false;                     // by rank 0, since the last checkpoint
+  int skipped_in_a_row_ = 0;                    // without those of a loss scale that was too high
   core::StopReason stop_ = core::StopReason::kNone;  // on which all ranks have agreed
   bool first_ = true;
   double seconds_ = 0;  // training time by rank 0's clock, of the newest step whose result is known

@@ -14,7 +14,9 @@
 
 namespace scaletrain::units {
 
-// What goes from one unit to the next; [0] is the main tensor.
+// What goes from one unit to the next; [0] is the main tensor. What the last one gives beside it in
+// training are auxiliary losses, 0-dim fp32, each a mean over the batch; a last one that takes
+// tokens alone gets them from the unit before it, and hands them on.
 using Flow = std::vector<at::Tensor>;
 
 class Cache;

@@ -3,8 +3,10 @@
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
+import subprocess
 import time
 import unittest
 
@@ -131,6 +133,34 @@ class PiecesTest(support.RunTestCase):
                                   "--resume", "auto", path).stderr
         self.assertIn(f"{pieces[1]}: has the XXH3-128", err)
         self.assertIn("step-00000004", err)
+
+    def test_one_flipped_bit_at_any_place_of_any_file_is_refused_by_its_name(self):
+        """100 places of each file in the long form; tensors that are linked are among them."""
+        places = 100 if support.LONG else 4
+        path = self.write("run", 4, steps=6, model={"name": "mlp", "num_classes": 10, "hidden": 32,
+                                                    "layers": 1, "freeze": "fc1.*"},
+                          checkpoint={"every": {"steps": 2}, "writers": "all", "incremental": True})
+        self.run_scaletrain("launch", "--nproc", 4, path)
+        newest = self.folder / "run/checkpoints/step-00000006"
+        draw = random.Random(18)
+        files = sorted(newest.iterdir())
+        self.assertTrue(any("-kept-" in file.name for file in files))
+        for file in files:
+            data = file.read_bytes()
+            for number in range(places):
+                place = len(data) * number // places
+                flipped = bytearray(data)
+                flipped[place] ^= 1 << draw.randrange(8)
+                file.write_bytes(flipped)
+                result = subprocess.run([support.SCALETRAIN, "checkpoint", "verify", newest],
+                                        capture_output=True, text=True)
+                self.assertEqual(65, result.returncode, (file, place))
+                # Of a manifest that says another format the folder is named.
+                named = newest.name if file.name == "manifest.json" else file.name
+                self.assertIn(named, result.stdout, place)
+            file.write_bytes(data)
+        self.run_scaletrain("checkpoint", "verify", newest)
+        print(f"{places} places of each of {len(files)} files")
 
     def test_a_rank_killed_at_any_moment_leaves_nothing_torn(self):
         alone = self.write("alone", 2, checkpoint={"every": {"steps": 1}, "writers": "rank_0"})

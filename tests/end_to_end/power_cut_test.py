@@ -55,19 +55,26 @@ class PowerCutTest(support.RunTestCase):
                         capture_output=True)
 
     def test_what_was_reported_as_saved_survives(self):
+        self.cut_again_and_again()
+
+    def test_so_do_files_that_are_linked(self):
+        self.cut_again_and_again(model={"freeze": "fc1.*"}, checkpoint={"incremental": True})
+
+    def cut_again_and_again(self, model=None, checkpoint=None):
         # 18 MB of weights: files that are written past the page cache.
         run = self.disk.mount_point / "run"
         path = self.recipe(
             "run", output=str(run), steps=100000, validate={"every": {"steps": 90000}},
-            model={"name": "mlp", "num_classes": 10, "hidden": 6000, "layers": 1},
-            checkpoint={"every": {"steps": 2}, "keep_last": 1, "keep_best": 0})
+            model={"name": "mlp", "num_classes": 10, "hidden": 6000, "layers": 1, **(model or {})},
+            checkpoint={"every": {"steps": 2}, "keep_last": 1, "keep_best": 0,
+                        **(checkpoint or {})})
         seed = random.randrange(1 << 30)
         print(f"moments drawn with seed {seed}")
         moments = random.Random(seed)
         in_the_middle = 0
         for number in range(CUTS):
             process = self.start("launch", "--nproc", 1, "--resume", "auto", path)
-            before = support.newest_saved(run)
+            before = support.newest_saved(run) + (4 if checkpoint else 0)  # the third one links
             support.wait_until(lambda: support.newest_saved(run) > before, "a checkpoint")
             if number % 2 == 1:  # else at once: just behind the report
                 time.sleep(moments.uniform(0, 0.3))

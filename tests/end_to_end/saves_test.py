@@ -82,17 +82,24 @@ class SavesTest(support.RunTestCase):
     def test_killed_at_any_system_call_of_saves_in_pieces_a_run_goes_on_to_the_same_bits(self):
         self.sweep(ranks=4, every=9)
 
-    def sweep(self, ranks, every):
+    def test_killed_at_any_system_call_of_incremental_saves_a_run_goes_on_to_the_same_bits(self):
+        # The first layer, 18 MB, is frozen: from the third save on it is linked.
+        self.sweep(ranks=1, every=10, steps=8, model={"freeze": "fc1.*"},
+                   checkpoint={"incremental": True})
+
+    def sweep(self, ranks, every, steps=6, model=None, checkpoint=None):
         """SIGKILL at the N-th call of any process and thread, N sweeping until none is reached: each
         N in the long form."""
         # 18 MB of weights: files that are written past the page cache.
-        changes = {"data": self.data(), "steps": 6, "batch": {"global": 16, "per_device": 4},
-                   "model": {"name": "mlp", "num_classes": 10, "hidden": 6000, "layers": 1},
+        changes = {"data": self.data(), "steps": steps, "batch": {"global": 16, "per_device": 4},
+                   "model": {"name": "mlp", "num_classes": 10, "hidden": 6000, "layers": 1,
+                             **(model or {})},
                    "checkpoint": {"every": {"steps": 2}, "keep_last": 1,
-                                  "writers": "all" if ranks > 1 else "rank_0"}}
+                                  "writers": "all" if ranks > 1 else "rank_0",
+                                  **(checkpoint or {})}}
         self.run_scaletrain("launch", "--nproc", ranks, self.recipe("alone", **changes))
         digest = support.inspect(self.folder / "alone")["model_digest"]
-        calls = "fsync,rename,mkdir,symlink,unlink,unlinkat,rmdir,fallocate,pwrite64"
+        calls = "fsync,rename,mkdir,symlink,link,unlink,unlinkat,rmdir,fallocate,pwrite64"
         killed = 0
         for number in range(1, 1000, 1 if support.LONG else every):
             path = self.recipe(f"run{number}", **changes)

@@ -90,6 +90,44 @@ TEST_CASE("Llama's config has its rotary positions as transformers reads them") 
   CHECK(back["rope_original_positions"] == 12);
 }
 
+TEST_CASE("Mixtral's config has its experts, and a balance that transformers lacks is refused") {
+  const test::TemporaryFolder folder;
+  const format::WeightSet weights =
+      one_tensor(folder, "model.layers.0.block_sparse_moe.experts.0.w1.weight", {24, 8});
+  const auto config_of = [&](const std::string& more) {
+    const recipe::Recipe recipe = test::token_recipe(fmt::format(
+        R"({{"name": "mixtral", "vocab_size": 50, "positions": 16, "dim": 8, "depth": 2, "heads": 2,
+             "kv_heads": 1{}}})",
+        more));
+    return language_config(recipe, weights, std::nullopt, "F32");
+  };
+  const auto plain = config_of(R"(, "experts": 4, "experts_per_token": 1, "capacity_factor": 2)");
+  CHECK(plain.dump() ==
+        R"({"architectures":["MixtralForCausalLM"],"model_type":"mixtral","vocab_size":50,)"
+        R"("max_position_embeddings":16,"hidden_size":8,"intermediate_size":24,)"
+        R"("num_hidden_layers":2,"num_attention_heads":2,"num_key_value_heads":1,)"
+        R"("hidden_act":"silu","rms_norm_eps":1e-05,"rope_theta":10000.0,"rope_scaling":null,)"
+        R"("tie_word_embeddings":false,"num_local_experts":4,"num_experts_per_tok":1,)"
+        R"("router_aux_loss_coef":0.02,"output_router_logits":true,"sliding_window":null,)"
+        R"("bos_token_id":null,"eos_token_id":null,"dtype":"float32","torch_dtype":"float32"})");
+  CHECK(language_model_of(plain.dump()).dump() ==
+        R"({"depth":2,"dim":8,"experts":4,"experts_per_token":1,"heads":2,"hidden":24,)"
+        R"("kv_heads":1,"name":"mixtral","norm_eps":1e-05,"positions":16,"rope_theta":10000.0,)"
+        R"("router_aux_loss":0.02,"tied":false,"vocab_size":50})");
+  CHECK_THROWS_WITH_AS(config_of(R"(, "router_bias_rate": 0.1)"),
+                       "--to huggingface: transformers' Mixtral has no bias that chooses experts, "
+                       "and this one was trained with /model/router_bias_rate\n"
+                       "  export it as pt or safetensors",
+                       core::UsageError);
+}
+
+TEST_CASE("a Mixtral's config that leaves all out is Mixtral 8x7B's") {
+  CHECK(language_model_of(R"({"model_type": "mixtral"})").dump() ==
+        R"({"depth":32,"dim":4096,"experts":8,"experts_per_token":2,"heads":32,"hidden":14336,)"
+        R"("kv_heads":8,"name":"mixtral","norm_eps":1e-05,"positions":131072,)"
+        R"("rope_theta":1000000.0,"router_aux_loss":0.001,"tied":false,"vocab_size":32000})");
+}
+
 TEST_CASE("newer and older names of rotary positions are both read") {
   const std::string start = R"({"model_type": "llama", )";
   CHECK(language_model_of(start +
@@ -133,6 +171,8 @@ TEST_CASE("a model that transformers does not have, or ours do not compute, is r
            {R"({"model_type": "llama", "attention_bias": true})", "/attention_bias"},
            {R"({"model_type": "llama", "num_attention_heads": 0})", "/num_attention_heads"},
            {R"({"model_type": "llama", "head_dim": 64})", "/head_dim"},
+           {R"({"model_type": "mixtral", "sliding_window": 4096})", "/sliding_window"},
+           {R"({"model_type": "mixtral", "router_jitter_noise": 0.1})", "/router_jitter_noise"},
            {R"({"model_type": "llama", "rope_scaling": {"rope_type": "yarn"}})",
             "/rope_scaling/rope_type"},
            {R"({"model_type": "llama", "rope_parameters": {"partial_rotary_factor": 0.5}})",

@@ -90,6 +90,11 @@ class CrashDisk : public core::Disk {
     folder_of(path).names.erase(path.filename());
   }
   std::int64_t free_bytes(const std::filesystem::path& /*path*/) override { return free; }
+  void link_file(const std::filesystem::path& file, const std::filesystem::path& name) override {
+    begin("link", name);
+    system().link_file(file, name);
+    folder_of(name).names[name.filename()] = find(file);
+  }
 
  private:
   struct Node {

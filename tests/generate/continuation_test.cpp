@@ -14,7 +14,7 @@ namespace {
 
 using Tokens = std::vector<std::int64_t>;
 
-const std::vector<std::string> kFamilies{"gpt2", "llama"};
+const std::vector<std::string> kFamilies{"gpt2", "llama", "mixtral"};
 constexpr Limits kLimits{.tokens = 20, .positions = 8, .vocabulary = 10, .end_of_text = -1};
 
 // With larger weights than at the start, so that the best token is far ahead.

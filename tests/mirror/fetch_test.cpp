@@ -6,6 +6,7 @@
 #include "lib/format/checkpoint_folder.h"
 #include "lib/mirror/place.h"
 #include "tests/format/checkpoint_support.h"
+#include "tests/format/cut_support.h"
 #include "tests/mirror/memory_storage.h"
 
 namespace scaletrain::mirror {
@@ -51,6 +52,15 @@ TEST_CASE("the newest that is whole comes, and only what is newer") {
   CHECK(copies.fetched(run.path, 2) == "3");
   CHECK(format::list_checkpoints(run.path / "checkpoints") == std::vector<std::int64_t>{3});
   CHECK(list_copies(copies.storage, kCopies).front().url == Copies::file("step-00000003"));
+}
+
+TEST_CASE("a checkpoint in pieces comes back with the table of its pieces") {
+  Copies copies;
+  const test::TemporaryFolder run, away;
+  const fs::path cut = test::publish_cut(run.path, test::Sensible(4), 4);
+  make_object_place(kCopies, copies.storage)->put(OpenCheckpoint(cut), [] {});
+  CHECK(copies.fetched(away.path) == "4");
+  CHECK(format::model_digest(away.path / "checkpoints/step-00000004") == format::model_digest(cut));
 }
 
 TEST_CASE("copies that are damaged, cut or not finished are passed over with the reason") {

@@ -8,6 +8,7 @@
 #include "lib/core/log.h"
 #include "tests/format/checkpoint_support.h"
 #include "tests/format/crash_disk.h"
+#include "tests/format/cut_support.h"
 
 namespace scaletrain::mirror {
 namespace {
@@ -47,6 +48,18 @@ TEST_CASE("a folder gets whole checkpoints, each once, and a changed one anew") 
   test::write_bytes(copy / "state.json", "{}");
   CHECK(put(*place, first) > 0);
   CHECK_NOTHROW(format::check_checkpoint(copy));
+}
+
+TEST_CASE("a checkpoint in pieces is copied with the table of its pieces") {
+  const test::TemporaryFolder folder;
+  const fs::path run = folder.path / "run", copies = folder.path / "copies";
+  const auto place = make_folder_place(copies.string(), core::system_disk());
+  const fs::path checkpoint = test::publish_cut(run, test::Sensible(1), 1);
+  CHECK(put(*place, checkpoint) > 0);
+  const fs::path copy = copies / "checkpoints/step-00000001";
+  CHECK_NOTHROW(format::check_checkpoint(copy));
+  CHECK(format::model_digest(copy) == format::model_digest(checkpoint));
+  CHECK(put(*place, checkpoint) == 0);
 }
 
 TEST_CASE("a folder keeps what the run keeps") {

@@ -19,7 +19,7 @@ inline recipe::Model model_recipe(const std::string& name) {
   if (row == nullptr) return model;
   recipe::choose(model, *row);
   if (name.starts_with("vit_") && name != "vit_tiny") model.options["depth"] = std::int64_t{2};
-  if (name == "gpt2" || name == "llama") {
+  if (name == "gpt2" || name == "llama" || name == "mixtral") {
     model.num_classes = 0;
     for (const auto& [key, value] :
          {std::pair{"vocab_size", 10}, std::pair{"positions", 8}, std::pair{"dim", 16},
@@ -27,14 +27,16 @@ inline recipe::Model model_recipe(const std::string& name) {
       model.options[key] = std::int64_t{value};
     }
     if (name == "gpt2") model.options["dropout"] = 0.0;
-    if (name == "llama") model.options["kv_heads"] = std::int64_t{2};
+    if (name != "gpt2") model.options["kv_heads"] = std::int64_t{2};
   }
   return model;
 }
 
 // Two samples of what the model takes.
 inline at::Tensor model_input(const std::string& name) {
-  if (name == "gpt2" || name == "llama") return torch::randint(10, {2, 8}, torch::kLong);
+  if (name == "gpt2" || name == "llama" || name == "mixtral") {
+    return torch::randint(10, {2, 8}, torch::kLong);
+  }
   return torch::randn({2, 3, 32, 32});
 }
 

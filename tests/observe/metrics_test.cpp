@@ -76,6 +76,15 @@ TEST_CASE("a train record has the loss scale where losses are scaled") {
         std::string::npos);
 }
 
+TEST_CASE("a train record has what the model counted, by name, where it counts anything") {
+  TrainRecord record = a_train_record();
+  record.model = {{"balance_loss", 2.5}, {"busiest_share.0", 0.5}};
+  CHECK(
+      to_json_line(record, 1).find(
+          R"("grad_norm":2.0,"model":{"balance_loss":2.5,"busiest_share.0":0.5},"samples_per_s":)") !=
+      std::string::npos);
+}
+
 TEST_CASE("an eval record is one line with every field of docs/metrics.md, in its order") {
   CHECK(to_json_line(kEval, 1.5) == kEvalStart + std::string(R"(,"time":1.5})"));
 }
@@ -91,10 +100,15 @@ TEST_CASE("a straggler record is one line with every field of docs/metrics.md, i
 }
 
 TEST_CASE("a checkpoint's record is one line with every field of docs/metrics.md, in its order") {
-  const SaveRecord record{.attempt = 1, .step = 30, .bytes = 1000, .stall_s = 0.25, .write_s = 0.5};
+  const SaveRecord record{.attempt = 1,
+                          .step = 30,
+                          .bytes = 1000,
+                          .linked_bytes = 600,
+                          .stall_s = 0.25,
+                          .write_s = 0.5};
   CHECK(to_json_line(record, 1.5) ==
-        R"({"event":"checkpoint","attempt":1,"step":30,"bytes":1000,"stall_time":0.25,)"
-        R"("write_time":0.5,"time":1.5})");
+        R"({"event":"checkpoint","attempt":1,"step":30,"bytes":1000,"linked":600,)"
+        R"("stall_time":0.25,"write_time":0.5,"time":1.5})");
 }
 
 TEST_CASE("a copy's record is one line with every field of docs/metrics.md, in its order") {

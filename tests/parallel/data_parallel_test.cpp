@@ -10,6 +10,7 @@
 
 #include "lib/core/hash.h"
 #include "tests/dist/ranks.h"
+#include "tests/parallel/three_layers.h"
 
 namespace {
 
@@ -17,70 +18,7 @@ using namespace scaletrain;
 using namespace std::chrono_literals;
 using parallel::BucketLayout;
 using parallel::DataParallel;
-using testing::run_ranks;
-
-constexpr auto kTimeout = 30s;
-constexpr std::int64_t kWidth = 600;  // 600 x 600 floats are 1.4 MB: more than the first bucket
-constexpr std::int64_t kLayers = 3;
-
-// Three square layers with biases; the same on every rank.
-std::vector<at::Tensor> make_parameters() {
-  auto generator = at::make_generator<at::CPUGeneratorImpl>(5);
-  std::vector<at::Tensor> parameters;
-  for (std::int64_t layer = 0; layer < kLayers; ++layer) {
-    parameters.push_back(at::randn({kWidth, kWidth}, generator).mul_(0.04));
-    parameters.push_back(at::zeros({kWidth}));
-  }
-  for (at::Tensor& parameter : parameters) parameter.requires_grad_(true);
-  return parameters;
-}
-
-std::vector<units::NamedParameter> named(const std::vector<at::Tensor>& parameters) {
-  std::vector<units::NamedParameter> result;
-  for (const at::Tensor& parameter : parameters) {
-    result.push_back({.name = std::to_string(result.size()), .tensor = parameter});
-  }
-  return result;
-}
-
-// `parameters` on a mesh of a job's ranks.
-struct Job {
-  Job(const core::WorkerEnv& env, const std::vector<at::Tensor>& parameters,
-      const BucketLayout& saved = {}, const core::MeshSizes& sizes = {},
-      dist::CpuExchange exchange = dist::CpuExchange::kAuto)
-      : group(env, at::kCPU, kTimeout, core::Beat(), {}, exchange),
-        mesh(group, core::MeshPlan(env.world_size, sizes)),
-        parallel(named(parameters), mesh) {
-    parallel.start(saved);
-  }
-
-  dist::Group group;
-  dist::Mesh mesh;
-  DataParallel parallel;
-};
-
-// The loss on the micro-batch that `rank` has at `micro_step`.
-at::Tensor loss_of(const std::vector<at::Tensor>& parameters, int rank, int micro_step) {
-  auto generator = at::make_generator<at::CPUGeneratorImpl>(1000 * micro_step + rank);
-  at::Tensor value = at::randn({8, kWidth}, generator);
-  for (std::size_t i = 0; i < parameters.size(); i += 2) {
-    value = at::tanh(at::linear(value, parameters[i], parameters[i + 1]));
-  }
-  return value.square().mean();
-}
-
-void micro_step(DataParallel& parallel, const std::vector<at::Tensor>& parameters, int rank,
-                int number, bool synchronize) {
-  parallel.begin_micro_step(synchronize);
-  const at::Tensor loss = loss_of(parameters, rank, number);
-  parallel.prepare_backward(loss);
-  loss.backward();
-}
-
-void update(const std::vector<at::Tensor>& parameters) {
-  const at::NoGradGuard no_grad;
-  for (const at::Tensor& parameter : parameters) parameter.detach().sub_(parameter.grad(), 0.1);
-}
+using namespace testing;
 
 void train(DataParallel& parallel, const std::vector<at::Tensor>& parameters, int rank, int begin,
            int end) {
@@ -89,21 +27,6 @@ void train(DataParallel& parallel, const std::vector<at::Tensor>& parameters, in
     micro_step(parallel, parameters, rank, step, true);
     update(parameters);
   }
-}
-
-std::string digest(const std::vector<at::Tensor>& tensors) {
-  core::Sha256 hash;
-  for (const at::Tensor& tensor : tensors) {
-    hash.update(std::as_bytes(
-        std::span(tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel()))));
-  }
-  return hash.hex();
-}
-
-std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& parameters) {
-  std::vector<at::Tensor> result;
-  for (const at::Tensor& parameter : parameters) result.push_back(parameter.grad().contiguous());
-  return result;
 }
 
 void check_equal_digests(const std::vector<testing::RankResult>& results) {
@@ -294,6 +217,23 @@ TEST_CASE("a peer that is killed during backward stops the others within seconds
     CHECK(results[rank].text == (rank == 2 ? "" : "stopped"));
     CHECK(results[rank].seconds < 20);
   }
+}
+
+TEST_CASE("replicas that exchange weights exchange no gradients") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    at::Tensor parameter = at::ones({2}).requires_grad_(true);
+    Job job(env, {parameter}, {}, {}, dist::CpuExchange::kAuto, {.every_step = false});
+    job.parallel.zero_grad();
+    job.parallel.begin_micro_step(true);
+    const at::Tensor loss = parameter.sum() * (env.rank + 1);
+    job.parallel.prepare_backward(loss);
+    loss.backward();
+    job.mesh.end("end");
+    return fmt::format("{}, {} bytes, {} buckets", parameter.grad()[0].item<float>(),
+                       job.parallel.exchanged_bytes(), job.parallel.layout().size());
+  });
+  CHECK(results[0].text == "1, 0 bytes, 0 buckets");
+  CHECK(results[1].text == "2, 0 bytes, 0 buckets");
 }
 
 TEST_CASE("one rank has no buckets; gradients are taken away") {

@@ -37,7 +37,10 @@ LANGUAGE = [("gpt2", {**TOKENS, "mlp_ratio": 2.5}),
             ("llama", {**LLAMA, "tied": True, "hidden": 40, "rope_scaling": "linear",
                        "rope_factor": 2.0, "rope_theta": 500.0}),
             ("llama", {**LLAMA, "rope_scaling": "llama3", "rope_factor": 8.0, "rope_low": 1.0,
-                       "rope_high": 4.0, "rope_original_positions": 8, "norm_eps": 1e-4})]
+                       "rope_high": 4.0, "rope_original_positions": 8, "norm_eps": 1e-4}),
+            ("mixtral", {**LLAMA, "hidden": 40, "experts": 4, "rope_theta": 500.0}),
+            ("mixtral", {**LLAMA, "hidden": 24, "experts": 3, "experts_per_token": 1, "tied": True,
+                         "router_aux_loss": 0.0, "capacity_factor": 0.5})]
 
 
 def run(*arguments, status=0):
@@ -133,6 +136,14 @@ class ExportTest(unittest.TestCase):
                 self.assertFalse(report["missing_keys"] or report["unexpected_keys"] or
                                  report["mismatched_keys"], report)
                 self.compare(case.logits, model.eval(), case.inputs)
+
+    def test_what_a_bias_balances_is_no_mixtral_of_theirs(self):
+        case = self.exported("mixtral", {**LLAMA, "hidden": 40, "router_bias_rate": 0.1})
+        self.assertIn("has no bias that chooses experts",
+                      run("export", case.folder / "run", case.folder / "out", "--to", "huggingface",
+                          status=2))
+        state = load_file(case.export("safetensors") / "model.safetensors")
+        self.assertEqual(sorted(case.state), sorted(state))
 
     def test_a_tokenizer_comes_along(self):
         tokenizer = Tokenizer(models.BPE())

@@ -1,4 +1,4 @@
-"""Our GPT-2 and Llama have the tensors, initialisation, logits, gradients and training of
+"""Our GPT-2, Llama and Mixtral have the tensors, initialisation, logits, gradients and training of
 transformers'."""
 
 import functools
@@ -6,7 +6,10 @@ import tempfile
 import unittest
 
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MixtralConfig,
+                          MixtralForCausalLM)
+
+from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
 from parity.twins import Twin, disturb
 
@@ -45,6 +48,17 @@ def llama_peer(options, rope):
         rope_parameters={"rope_theta": 10000.0, "rope_type": "default", **rope}))
 
 
+def mixtral_peer(options):
+    return MixtralForCausalLM(MixtralConfig(
+        vocab_size=VOCABULARY, max_position_embeddings=POSITIONS, hidden_size=COMMON["dim"],
+        num_hidden_layers=COMMON["depth"], num_attention_heads=COMMON["heads"],
+        num_key_value_heads=options["kv_heads"], intermediate_size=options["hidden"],
+        tie_word_embeddings=options.get("tied", False), num_local_experts=options["experts"],
+        num_experts_per_tok=options["experts_per_token"], attn_implementation="eager",
+        router_aux_loss_coef=options["router_aux_loss"],
+        rope_parameters={"rope_theta": 10000.0, "rope_type": "default"}))
+
+
 class Pair:
     """One of our models with its twin in transformers."""
 
@@ -67,9 +81,54 @@ class Pair:
         assert not missing.unexpected_keys, missing
         self.peer.tie_weights()
 
+    def peer_gradients(self):
+        return {name: value.grad for name, value in self.peer_tensors().items()}
+
     def peer_loss(self, tokens, targets, **more):
         logits = self.peer(tokens, **more).logits
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+class ExpertsPair(Pair):
+    """Mixtral's experts are two tensors of all of them in Python, and three of each in its files."""
+
+    PARTS = ("w1", "w3")
+
+    def split(self, tensors):
+        result = {}
+        for name, value in tensors.items():
+            name = name.replace(".mlp.", ".block_sparse_moe.")
+            experts, _, kind = name.rpartition(".")
+            if kind == "gate_up_proj":
+                for expert, both in enumerate(value):
+                    for part, half in zip(self.PARTS, both.chunk(2)):
+                        result[f"{experts}.{expert}.{part}.weight"] = half
+            elif kind == "down_proj":
+                for expert, down in enumerate(value):
+                    result[f"{experts}.{expert}.w2.weight"] = down
+            else:
+                result[name] = value
+        return result
+
+    def peer_tensors(self):
+        return self.split(super().peer_tensors())
+
+    def peer_gradients(self):
+        return self.split({name: value.grad for name, value in super().peer_tensors().items()})
+
+    def load(self, state):
+        with torch.no_grad():  # parts of what the peer has
+            for name, value in self.peer_tensors().items():
+                value.copy_(state[name])
+        assert self.peer_tensors().keys() == state.keys()
+
+    def peer_loss(self, tokens, targets, **more):
+        # Not by the whole model, which takes a mask of blocks for one of padding.
+        output = self.peer.model(tokens, output_router_logits=True, **more)
+        logits = self.peer.lm_head(output.last_hidden_state)
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        return loss + self.peer.router_aux_loss_coef * load_balancing_loss_func(
+            output.router_logits, self.peer.num_experts, self.peer.num_experts_per_tok)
 
 
 def gpt2(folder):
@@ -82,8 +141,19 @@ def llama(folder, rope=None, **options):
     return Pair(folder, "llama", {**options, **ours}, llama_peer(options, peers), "")
 
 
-FAMILIES = {"gpt2": gpt2, "llama": llama}
-VARIANTS = {**FAMILIES, **{f"llama, {name}": functools.partial(llama, **options) for name, options in {
+def mixtral(folder, **options):
+    options = {"kv_heads": 2, "hidden": 96, "experts": 4, "experts_per_token": 2,
+               "router_aux_loss": 0.02, **options}
+    return ExpertsPair(folder, "mixtral", options, mixtral_peer(options), "")
+
+
+FAMILIES = {"gpt2": gpt2, "llama": llama, "mixtral": mixtral}
+VARIANTS = {**FAMILIES, **{f"mixtral, {name}": functools.partial(mixtral, **options) for name, options in {
+    "tied": {"tied": True}, "one expert a token": {"experts_per_token": 1},
+    "many experts": {"experts": 16, "experts_per_token": 5, "hidden": 40, "kv_heads": 4},
+    "all experts": {"experts": 2, "kv_heads": 1},
+    "a heavy loss": {"experts": 8, "router_aux_loss": 1.0},
+    "no loss": {"router_aux_loss": 0.0}}.items()}, **{f"llama, {name}": functools.partial(llama, **options) for name, options in {
     "tied": {"tied": True}, "no groups": {"kv_heads": 4}, "one group": {"kv_heads": 1},
     "linear": {"rope": "linear"}, "llama3": {"rope": "llama3"}}.items()}}
 
@@ -181,7 +251,7 @@ class LanguageModelsTest(unittest.TestCase):
         tokens, targets = self.batches(4)
         pair.peer_loss(tokens, targets).backward()
         ours = pair.twin.gradients(state, tokens, targets)
-        expected = {name: value.grad for name, value in pair.peer_tensors().items()}
+        expected = pair.peer_gradients()
         self.assertEqual(sorted(ours), sorted(expected))
         for name, gradient in expected.items():
             # Relative to the largest of its tensor: a key's bias has a true gradient of zero.
@@ -211,9 +281,9 @@ class LanguageModelsTest(unittest.TestCase):
 
         pair.peer_loss(tokens, targets, **more).backward()
         ours = pair.twin.gradients(state, tokens, targets, end_of_text=end)
-        for name, value in pair.peer_tensors().items():
-            allowed = 1e-5 * max(value.grad.abs().max().item(), 1e-3)
-            self.assertLessEqual((ours[name] - value.grad).abs().max().item(), allowed, name)
+        for name, gradient in pair.peer_gradients().items():
+            allowed = 1e-5 * max(gradient.abs().max().item(), 1e-3)
+            self.assertLessEqual((ours[name] - gradient).abs().max().item(), allowed, name)
 
     def test_a_hundred_steps_are_the_peers(self):
         self.check_each(self.check_steps, FAMILIES)

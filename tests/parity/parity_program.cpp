@@ -93,11 +93,13 @@ void write_logits(const recipe::Recipe& recipe, const std::string& weights,
   write_tensors(out, {{"logits", model->forward(data.at("inputs"), context_of(data))}});
 }
 
-// Over all targets: one for each sample, or for each token.
+// Over all targets: one for each sample, or for each token; with the model's auxiliary losses.
 at::Tensor mean_loss(nn::Model& model, const nn::Loss& loss, const at::Tensor& inputs,
                      const at::Tensor& targets, const units::Context& context = {}) {
-  const at::Tensor logits = model.forward(inputs, context);
-  return loss.sum(logits.flatten(0, -2), targets.flatten()) / targets.numel();
+  const units::Flow flow = units::run(model.units(), {inputs}, context);
+  at::Tensor mean = loss.sum(flow[0].flatten(0, -2), targets.flatten()) / targets.numel();
+  for (std::size_t i = 1; i < flow.size(); ++i) mean = mean + flow[i];
+  return mean;
 }
 
 void write_gradients(const recipe::Recipe& recipe, const std::string& weights,

@@ -121,6 +121,15 @@ TEST_CASE("a layer's three products are those of fp32 within the rounding of 8 b
   }
 }
 
+TEST_CASE("a product of no rows has a weight's gradient of zero") {
+  const at::Tensor weight = at::randn({32, 16}).requires_grad_();
+  const at::Tensor output =
+      float8_linear(at::empty({0, 16}), weight, {}, in_fp32(Scaling::kTensorwise));
+  CHECK(output.sizes() == at::IntArrayRef({0, 32}));
+  output.sum().backward();
+  CHECK(at::equal(weight.grad(), at::zeros({32, 16})));
+}
+
 TEST_CASE("what is simulated is the product of the rounded matrices") {
   at::manual_seed(4);
   const at::Tensor input = at::randn({6, 16}), weight = at::randn({8, 16});

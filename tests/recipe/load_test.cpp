@@ -112,7 +112,7 @@ TEST_CASE("all mistakes are told at once, in the order of their lines") {
   "optimizer": {"name": "adamw", "learning_rate": 0.1, "beta1": 1},
   "presicion": "bf16",
   "loss": {"label_smoothing": "lots"},
-  "profile": {}
+  "safety": {}
 })") ==
         R"(r.json:2: /model/name: "resnet81" is not a model
   did you mean "resnet18"?
@@ -132,7 +132,7 @@ r.json:6: /presicion: "presicion" is not a key here
   did you mean "precision"?
 r.json:7: /loss/label_smoothing: "lots" is not a number
   use a number of at least 0 and below 1
-r.json:8: /profile: is reserved: not available in this version
+r.json:8: /safety: is reserved: not available in this version
   leave it out)");
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("an empty object is told everything that it lacks") {
       "  add \"model\": a model, one of: resnet18, resnet34, resnet50, resnet101, resnet152, "
       "resnext50_32x4d, resnext101_32x8d, wide_resnet50_2, wide_resnet101_2, vit_tiny, vit_small, "
       "vit_base, vit_large, convnext_tiny, convnext_small, convnext_base, mobilenet_v3_small, "
-      "mobilenet_v3_large, mlp, gpt2, llama, torchscript (what is trained)\n"
+      "mobilenet_v3_large, mlp, gpt2, llama, mixtral, torchscript (what is trained)\n"
       "r.json:1: \"data\" is missing\n"
       "  add \"data\": an object with keys of: train, val, test, extra, image_size, resize_ramp, "
       "eval_resize, "

@@ -11,9 +11,10 @@
 namespace scaletrain::recipe {
 namespace {
 
-std::vector<std::string> names_of(const std::vector<std::string>& changes) {
+std::vector<std::string> names_of(const std::vector<std::string>& changes, int ranks = 1) {
   std::vector<std::string> names;
-  for (const Technique& one : techniques(parse_recipe(minimal_recipe(), "r.json", changes))) {
+  for (const Technique& one :
+       techniques(parse_recipe(minimal_recipe(), "r.json", changes), ranks)) {
     names.push_back(one.name);
   }
   return names;
@@ -35,6 +36,16 @@ TEST_CASE("a recipe has the techniques that change it, the global batch staying 
   CHECK(names_of({R"(batch={"per_device": "auto", "global": 64})", "precision=bf16",
                   "recompute=all", "offload={\"activations\": true, \"optimizer\": true}"}) ==
         std::vector<std::string>{"as it is", "recompute every 2nd", "recompute every 3rd"});
+
+  // Several ranks may hold the model together, but for what looks at whole tensors.
+  const std::vector<std::string> alone{"recompute=all", "precision=bf16", "batch.per_device=1"};
+  CHECK(names_of(alone, 4) == std::vector<std::string>{"as it is", "recompute every 2nd",
+                                                       "recompute every 3rd", "offload activations",
+                                                       "offload optimizer", "shard optimizer",
+                                                       "shard gradients", "shard parameters"});
+  std::vector<std::string> with_lamb = alone;
+  with_lamb.push_back("optimizer.name=lamb");
+  CHECK(names_of(with_lamb, 4) == names_of(with_lamb, 1));
 
   for (const char* batch : {R"(batch={"global": 64, "per_device": 8})",
                             R"(batch={"accumulate": 8, "per_device": 8})"}) {

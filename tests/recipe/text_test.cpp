@@ -1,5 +1,6 @@
 // Recipes of language models.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "lib/recipe/load.h"
 #include "lib/recipe/sections/checks.h"
@@ -29,6 +30,18 @@ TEST_CASE("a window is as long as the model's positions where a recipe says noth
   CHECK(differing_keys(recipe, parse_recipe(to_json(recipe), "recipe.json")).empty());
   CHECK(error_of(kText, {"data.context=65"}) ==
         "--set data.context: 65 is more than \"positions\" of the model, which is 64\n"
+        "  change one of them");
+}
+
+TEST_CASE("a token has at most as many experts as there are") {
+  const auto error_with = [](int choices) {
+    return error_of(kText, {fmt::format(R"(model={{"name": "mixtral", "dim": 32, "heads": 4,
+                                                  "experts": 4, "experts_per_token": {}}})",
+                                        choices)});
+  };
+  CHECK(error_with(4) == "no error");
+  CHECK(error_with(5) ==
+        "--set model: /model/experts_per_token: 5 is more than \"experts\", which is 4\n"
         "  change one of them");
 }
 

@@ -27,6 +27,9 @@ TESTED_THROUGH |= {
     "lib/nn/kernels/rms_norm.cpp": "tests/nn/layers/rms_norm_test.cpp",
     "lib/optim/foreach_optimizer.cpp": "tests/optim/optimizer_test.cpp",
     "lib/optim/parameter_group.cpp": "tests/optim/optimizer_test.cpp",
+    "lib/parallel/compress/power_sgd.cpp": "tests/parallel/compress/bucket_test.cpp",
+    "lib/parallel/compress/quantised.cpp": "tests/parallel/compress/bucket_test.cpp",
+    "lib/parallel/compress/wire.cpp": "tests/parallel/compress/bucket_test.cpp",
     "lib/storage/remote_object.cpp": "tests/storage/http_test.cpp",
 }
 

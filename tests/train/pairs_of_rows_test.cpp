@@ -161,6 +161,8 @@ TEST_CASE("every key of a model changes a run") {
   llama["kv_heads"] = "2";
   Keys vit = classes;
   vit.insert({{"patch_size", "4"}, {"dim", "16"}, {"depth", "2"}, {"heads", "2"}});
+  Keys mixtral = llama;
+  mixtral.insert({{"hidden", "24"}, {"router_bias_rate", "0.1"}});
   const Keys stretched{
       {"rope_scaling", "\"llama3\""}, {"rope_factor", "4"}, {"rope_original_positions", "64"}};
   const NeedsOf needs{
@@ -186,6 +188,17 @@ TEST_CASE("every key of a model changes a run") {
       {"llama/rope_low", {.keys = stretched}},
       {"llama/rope_high", {.keys = stretched, .value = "8"}},
       {"llama/rope_original_positions", {.keys = stretched, .value = "16"}},
+      {"mixtral", {.keys = mixtral}},
+      {"mixtral/vocab_size", {.value = "60"}},
+      {"mixtral/positions", {.value = "16"}},
+      {"mixtral/dim", {.value = "32"}},
+      {"mixtral/heads", {.value = "4"}},
+      {"mixtral/rope_scaling", {.keys = {{"rope_factor", "4"}}}},
+      {"mixtral/rope_factor", {.keys = {{"rope_scaling", "\"linear\""}}}},
+      {"mixtral/rope_low", {.keys = stretched}},
+      {"mixtral/rope_high", {.keys = stretched, .value = "8"}},
+      {"mixtral/rope_original_positions", {.keys = stretched, .value = "16"}},
+      {"mixtral/capacity_factor", {.value = "0.5"}},
   };
   std::set<std::set<std::string>> trained;
   for (const recipe::Row& row : recipe::models().rows) {

@@ -97,7 +97,7 @@ int run_bench(const BenchRequest& asked) {
     core::log("{}", technique.name);
     return measure(asked, what, worker, recipe, std::move(technique), scratch);
   };
-  for (recipe::Technique& technique : recipe::techniques(recipe)) {
+  for (recipe::Technique& technique : recipe::techniques(recipe, report.ranks)) {
     report.costs.push_back(take(asked.what, std::move(technique)));
     const int status = report.costs.back().exit_status;
     if (was_stopped(status) || (status != 0 && report.costs.size() == 1)) return status;

@@ -3,23 +3,19 @@
 //
 // Touvron et al., LLaMA, 2023, section 2.2: RMSNorm in front of every part, SwiGLU (Shazeer, GLU
 // Variants Improve Transformer, 2020), rotary positions, no biases; grouped queries as in Llama 2.
+#include "lib/nn/models/llama.h"
+
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <torch/nn/modules/container/modulelist.h>
 
-#include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "lib/core/error.h"
 #include "lib/nn/layers/activations.h"
 #include "lib/nn/layers/attention.h"
 #include "lib/nn/layers/embedding.h"
-#include "lib/nn/layers/linear.h"
 #include "lib/nn/layers/rms_norm.h"
-#include "lib/nn/layers/rotary.h"
-#include "lib/nn/model.h"
 #include "lib/units/cache.h"
 
 namespace scaletrain::nn {
@@ -31,20 +27,6 @@ using units::Flow;
 
 constexpr double kStd = 0.02;
 constexpr std::int64_t kHiddenMultiple = 256;
-
-struct LlamaConfig {
-  std::int64_t vocabulary = 0, positions = 0, dim = 0, depth = 0, heads = 0, kv_heads = 0,
-               hidden = 0;
-  double eps = 0, theta = 0;
-  RotaryScaling scaling;
-  bool tied = false;
-
-  std::int64_t head_dim() const { return dim / heads; }
-};
-
-std::shared_ptr<Linear> make_projection(std::int64_t in, std::int64_t out) {
-  return std::make_shared<Linear>(Linear::Options{.in = in, .out = out, .bias = false});
-}
 
 class LlamaAttention : public torch::nn::Module {
  public:
@@ -80,15 +62,16 @@ class LlamaAttention : public torch::nn::Module {
   std::shared_ptr<Linear> o_;
 };
 
-class LlamaMlp : public torch::nn::Module {
+class LlamaMlp : public FeedForward {
  public:
   explicit LlamaMlp(const LlamaConfig& config)
       : gate_(register_module("gate_proj", make_projection(config.dim, config.hidden))),
         up_(register_module("up_proj", make_projection(config.dim, config.hidden))),
         down_(register_module("down_proj", make_projection(config.hidden, config.dim))) {}
 
-  Tensor forward(const Tensor& input) {
-    return down_->forward(swiglu(gate_->forward(input), up_->forward(input)));
+  Flow forward(Flow flow, const Context& /*context*/) override {
+    flow[0] = down_->forward(swiglu(gate_->forward(flow[0]), up_->forward(flow[0])));
+    return flow;
   }
 
  private:
@@ -97,31 +80,37 @@ class LlamaMlp : public torch::nn::Module {
 
 class LlamaBlock : public torch::nn::Module {
  public:
-  LlamaBlock(const LlamaConfig& config, std::shared_ptr<Rotary> rotary)
+  LlamaBlock(const LlamaConfig& config, std::shared_ptr<Rotary> rotary, const std::string& name,
+             std::shared_ptr<FeedForward> feed_forward)
       : norm1_(
             register_module("input_layernorm", std::make_shared<RmsNorm>(config.dim, config.eps))),
         attention_(register_module("self_attn",
                                    std::make_shared<LlamaAttention>(config, std::move(rotary)))),
         norm2_(register_module("post_attention_layernorm",
                                std::make_shared<RmsNorm>(config.dim, config.eps))),
-        mlp_(register_module("mlp", std::make_shared<LlamaMlp>(config))) {}
+        mlp_(register_module(name, std::move(feed_forward))) {}
 
-  Tensor forward(const Tensor& input, const Context& context) {
-    const Tensor attended = input + attention_->forward(norm1_->forward(input), context);
-    return attended + mlp_->forward(norm2_->forward(attended));
+  Flow forward(Flow flow, const Context& context) {
+    const Tensor attended = flow[0] + attention_->forward(norm1_->forward(flow[0]), context);
+    flow[0] = norm2_->forward(attended);
+    flow = mlp_->forward(std::move(flow), context);
+    flow[0] = attended + flow[0];
+    return flow;
   }
 
  private:
   std::shared_ptr<RmsNorm> norm1_;
   std::shared_ptr<LlamaAttention> attention_;
   std::shared_ptr<RmsNorm> norm2_;
-  std::shared_ptr<LlamaMlp> mlp_;
+  std::shared_ptr<FeedForward> mlp_;
 };
+
+}  // namespace
 
 // What Hugging Face calls "model": all but the head.
 class LlamaTrunk : public torch::nn::Module {
  public:
-  explicit LlamaTrunk(const LlamaConfig& config)
+  LlamaTrunk(const LlamaConfig& config, const FeedForwards& feed_forwards)
       : tokens(register_module("embed_tokens",
                                std::make_shared<Embedding>(config.vocabulary, config.dim))) {
     const auto rotary = std::make_shared<Rotary>(Rotary::Options{.head_dim = config.head_dim(),
@@ -131,7 +120,8 @@ class LlamaTrunk : public torch::nn::Module {
     torch::nn::ModuleList layers;
     blocks.reserve(static_cast<std::size_t>(config.depth));
     for (std::int64_t i = 0; i < config.depth; ++i) {
-      blocks.push_back(std::make_shared<LlamaBlock>(config, rotary));
+      blocks.push_back(
+          std::make_shared<LlamaBlock>(config, rotary, feed_forwards.name, feed_forwards.make(i)));
       layers->push_back(blocks.back());
     }
     register_module("layers", layers);
@@ -143,81 +133,78 @@ class LlamaTrunk : public torch::nn::Module {
   std::shared_ptr<RmsNorm> norm;
 };
 
-class Llama : public Model {
- public:
-  explicit Llama(const LlamaConfig& config)
-      : heads_(config.heads),
-        head_dim_(config.head_dim()),
-        trunk_(register_module("model", std::make_shared<LlamaTrunk>(config))) {
-    if (!config.tied) {
-      head_ = register_module("lm_head", make_projection(config.dim, config.vocabulary));
-    }
+Llama::Llama(const LlamaConfig& config, const FeedForwards& feed_forwards)
+    : heads_(config.heads),
+      head_dim_(config.head_dim()),
+      trunk_(register_module("model", std::make_shared<LlamaTrunk>(config, feed_forwards))) {
+  if (!config.tied) {
+    head_ = register_module("lm_head", make_projection(config.dim, config.vocabulary));
   }
+}
 
-  std::vector<units::Unit> units() override {
-    std::vector<units::Unit> result;
-    result.reserve(trunk_->blocks.size() + 2);
-    result.push_back(
-        unit("stem", {"model.embed_tokens"}, [this](const Flow& input, const Context&) -> Flow {
-          return {trunk_->tokens->forward(input[0])};
-        }));
-    for (std::size_t i = 0; i < trunk_->blocks.size(); ++i) {
-      const std::string name = fmt::format("model.layers.{}", i);
-      result.push_back(
-          unit(name, {name}, [this, i](const Flow& input, const Context& context) -> Flow {
-            return {trunk_->blocks[i]->forward(input[0], context)};
-          }));
-    }
-    result.push_back(unit("head", {"model.norm", head_ ? "lm_head" : "model.embed_tokens"},
-                          [this](const Flow& input, const Context&) -> Flow {
-                            const Tensor last = trunk_->norm->forward(input[0]);
-                            return {head_ ? head_->forward(last) : trunk_->tokens->scores(last)};
-                          }));
-    result.back().takes_tokens_alone = true;
-    return result;
+std::vector<units::Unit> Llama::units() {
+  std::vector<units::Unit> result;
+  result.reserve(trunk_->blocks.size() + 2);
+  result.push_back(
+      unit("stem", {"model.embed_tokens"}, [this](const Flow& input, const Context&) -> Flow {
+        return {trunk_->tokens->forward(input[0])};
+      }));
+  for (std::size_t i = 0; i < trunk_->blocks.size(); ++i) {
+    const std::string name = fmt::format("model.layers.{}", i);
+    result.push_back(unit(name, {name}, [this, i](Flow flow, const Context& context) {
+      return trunk_->blocks[i]->forward(std::move(flow), context);
+    }));
   }
+  result.push_back(unit("head", {"model.norm", head_ ? "lm_head" : "model.embed_tokens"},
+                        [this](Flow flow, const Context&) {
+                          const Tensor last = trunk_->norm->forward(flow[0]);
+                          flow[0] = head_ ? head_->forward(last) : trunk_->tokens->scores(last);
+                          return flow;
+                        }));
+  result.back().takes_tokens_alone = true;
+  return result;
+}
 
-  // As Hugging Face's _init_weights().
-  void initialise(const std::string& name, const Tensor& logical,
-                  at::Generator generator) const override {
-    if (logical.dim() == 2) {
-      logical.normal_(0, kStd, std::move(generator));
-    } else {
-      Model::initialise(name, logical, std::move(generator));
-    }
+void Llama::initialise(const std::string& name, const Tensor& logical,
+                       at::Generator generator) const {
+  if (logical.dim() == 2) {
+    logical.normal_(0, kStd, std::move(generator));
+  } else {
+    Model::initialise(name, logical, std::move(generator));
   }
+}
 
-  std::vector<units::TensorRule> tensor_plan() const override {
-    using enum units::TensorStyle;
-    return {
-        {.pattern = "model.embed_tokens.weight", .style = kVocabulary},
-        {.pattern = "model.layers.*_layernorm", .style = kEntry},
-        {.pattern = "model.layers.*.self_attn.o_proj.weight",
-         .style = kRow,
-         .dimension = 1,
-         .together = head_dim_},
-        {.pattern = "model.layers.*.self_attn.*_proj.weight",
-         .style = kColumn,
-         .together = head_dim_},
-        {.pattern = "model.layers.*.self_attn.mix", .style = kHead},
-        {.pattern = "model.layers.*.mlp.down_proj.weight", .style = kRow, .dimension = 1},
-        {.pattern = "model.layers.*.mlp.*_proj.weight", .style = kColumn},
-        {.pattern = "model.norm", .style = kEntry},
-        {.pattern = "lm_head.weight", .style = kVocabulary},
-    };
-  }
+std::vector<units::TensorRule> Llama::tensor_plan() const {
+  using enum units::TensorStyle;
+  return {
+      {.pattern = "model.embed_tokens.weight", .style = kVocabulary},
+      {.pattern = "model.layers.*_layernorm", .style = kEntry},
+      {.pattern = "model.layers.*.self_attn.o_proj.weight",
+       .style = kRow,
+       .dimension = 1,
+       .together = head_dim_},
+      {.pattern = "model.layers.*.self_attn.*_proj.weight",
+       .style = kColumn,
+       .together = head_dim_},
+      {.pattern = "model.layers.*.self_attn.mix", .style = kHead},
+      {.pattern = "model.layers.*.mlp.down_proj.weight", .style = kRow, .dimension = 1},
+      {.pattern = "model.layers.*.mlp.*_proj.weight", .style = kColumn},
+      {.pattern = "model.norm", .style = kEntry},
+      {.pattern = "lm_head.weight", .style = kVocabulary},
+  };
+}
 
-  units::WeightRules weight_rules() const override {
-    units::WeightRules rules{.heads = heads_, .heads_name = "num_attention_heads"};
-    if (!head_) rules.also_called = {{"lm_head.weight", "model.embed_tokens.weight"}};
-    return rules;
-  }
+units::WeightRules Llama::weight_rules() const {
+  units::WeightRules rules{.heads = heads_, .heads_name = "num_attention_heads"};
+  if (!head_) rules.also_called = {{"lm_head.weight", "model.embed_tokens.weight"}};
+  return rules;
+}
 
- private:
-  std::int64_t heads_, head_dim_;
-  std::shared_ptr<LlamaTrunk> trunk_;
-  std::shared_ptr<Linear> head_;  // null: the embedding is the head
-};
+std::shared_ptr<Linear> make_projection(std::int64_t in, std::int64_t out) {
+  return std::make_shared<Linear>(Linear::Options{.in = in, .out = out, .bias = false});
+}
+
+namespace {
 
 RotaryScaling scaling_of(const recipe::Model& model) {
   const std::string& kind = model.text("rope_scaling");
@@ -240,7 +227,7 @@ std::int64_t hidden_of(const recipe::Model& model, std::int64_t dim) {
 
 }  // namespace
 
-std::shared_ptr<Model> make_llama(const recipe::Model& model, std::int64_t /*image_size*/) {
+LlamaConfig llama_config(const recipe::Model& model) {
   const std::int64_t dim = model.integer("dim");
   const LlamaConfig config{.vocabulary = model.integer("vocab_size"),
                            .positions = model.integer("positions"),
@@ -259,7 +246,14 @@ std::shared_ptr<Model> make_llama(const recipe::Model& model, std::int64_t /*ima
         fmt::format("a head is {} wide, and rotary positions need pairs", config.head_dim()),
         "use heads of an even width");
   }
-  return std::make_shared<Llama>(config);
+  return config;
+}
+
+std::shared_ptr<Model> make_llama(const recipe::Model& model, std::int64_t /*image_size*/) {
+  const LlamaConfig config = llama_config(model);
+  return std::make_shared<Llama>(config, FeedForwards{"mlp", [&](std::int64_t) {
+                                                        return std::make_shared<LlamaMlp>(config);
+                                                      }});
 }
 
 }  // namespace scaletrain::nn

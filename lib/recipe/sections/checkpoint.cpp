@@ -78,6 +78,8 @@ TypePtr describe(Checkpoint& value) {
       .add("writers", choice(value.writers, {"auto", "rank_0", "all"}),
            "all: each rank writes its share, into one folder that all of them see; auto: all where "
            "they see it and there is much to write, otherwise rank 0")
+      .add("incremental", flag(value.incremental),
+           "tensors that have not changed since the last one are linked, not written")
       .add("keep_last", integer(value.keep_last, from(1).to(kMostCount)),
            "so many of the newest are kept")
       .add("keep_best", integer(value.keep_best, from(0).to(kMostCount)),

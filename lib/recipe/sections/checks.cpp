@@ -79,6 +79,26 @@ void check_device(const Recipe& recipe, const Node& tree, Problems& problems) {
                R"(use bf16, or compute the same roundings slowly with "simulate": true)");
 }
 
+void check_exchanges(const Recipe& recipe, const Node& tree, Problems& problems) {
+  check(recipe.compress,
+        {.parallel = recipe.parallel,
+         .precision = recipe.precision,
+         .sam = recipe.sam,
+         .sync = recipe.sync},
+        tree, problems);
+  if (!problems.none_under("/optimizer")) return;
+  check(recipe.sync,
+        {.parallel = recipe.parallel,
+         .precision = recipe.precision,
+         .optimizer = recipe.optimizer,
+         .sam = recipe.sam,
+         .ema = recipe.ema,
+         .swa = recipe.swa,
+         .offload = recipe.offload,
+         .writers = recipe.checkpoint.writers},
+        tree, problems);
+}
+
 }  // namespace
 
 const TaskRow& task_of(const Recipe& recipe) {
@@ -99,6 +119,12 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
       check(recipe.precision, recipe.optimizer, recipe.sam, tree, problems);
     }
     check(recipe.swa, recipe.ema.has_value(), recipe.optimizer, tree, problems);
+  }
+  if (problems.none_under("/parallel") && problems.none_under("/optimizer")) {
+    check(recipe.parallel, recipe.optimizer, recipe.clip, recipe.checkpoint, tree, problems);
+  }
+  if (problems.none_under("/compress") && problems.none_under("/sync")) {
+    check_exchanges(recipe, tree, problems);
   }
   // A mistake at the root may be a missing length, model or data.
   if (!problems.none_at_root()) return;

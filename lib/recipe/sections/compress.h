@@ -2,16 +2,37 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "lib/recipe/sections/parallel.h"
+#include "lib/recipe/sections/precision.h"
+#include "lib/recipe/sections/sam.h"
 #include "lib/recipe/sections/section.h"
+#include "lib/recipe/sections/sync.h"
 
 namespace scaletrain::recipe {
 
+// What each name does: lib/parallel/compress/.
 struct Compress {
-  std::string name;        // "bf16", "fp16", "powersgd", "onebit", "int8"
-  std::int64_t rank = 4;   // of PowerSGD's factors
+  std::string name;         // "bf16", "fp16", "powersgd", "onebit", "int8"
+  std::int64_t rank = 4;    // of PowerSGD's factors
   std::int64_t warmup = 0;  // steps that exchange as without
+
+  // Whether what was not sent is kept and added to the next gradients.
+  bool feeds_back() const { return name != "bf16" && name != "fp16"; }
 };
+
+TypePtr describe(std::optional<Compress>& value);
+
+// What it cannot be together with.
+struct CompressedWith {
+  const Parallel& parallel;
+  const Precision& precision;
+  const std::optional<Sam>& sam;
+  const Sync& sync;
+};
+void check(const std::optional<Compress>& compress, const CompressedWith& with, const Node& tree,
+           Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -59,7 +59,7 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 45> kIdleRules{{
+constexpr std::array<IdleRule, 50> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/resize_ramp", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
@@ -143,8 +143,18 @@ constexpr std::array<IdleRule, 45> kIdleRules{{
      [](const Recipe& recipe) { return recipe.swa && !recipe.swa->lr; }},
     {"/swa/anneal_strategy", R"(does nothing: there is no "lr" to go to)",
      [](const Recipe& recipe) { return recipe.swa && !recipe.swa->lr; }},
+    {"/parallel/shard_level", "does nothing: no model is cut over ranks",
+     [](const Recipe& recipe) { return recipe.parallel.shard == 1; }},
     {"/dist/cpu", "does nothing: the ranks exchange tensors of GPUs",
      [](const Recipe& recipe) { return recipe.device == "cuda"; }},
+    {"/compress/rank", "does nothing: it is for powersgd",
+     [](const Recipe& recipe) { return recipe.compress && recipe.compress->name != "powersgd"; }},
+    {"/sync/steps", "does nothing: gradients are exchanged in every step",
+     [](const Recipe& recipe) { return !recipe.sync.is_rare(); }},
+    {"/sync/outer", "does nothing: it is for diloco",
+     [](const Recipe& recipe) { return recipe.sync.name != "diloco"; }},
+    {"/sync/fragments", "does nothing: it is for diloco",
+     [](const Recipe& recipe) { return recipe.sync.name != "diloco"; }},
     {"/optimizer/groups", R"(does nothing in the last one: "lr_scale" or "weight_decay" says what)",
      [](const Recipe& recipe) { return changes_nothing(recipe.optimizer.groups); }},
 }};

@@ -17,6 +17,10 @@ struct ExchangeTypes {
   std::string reduce = "fp32";      // "fp32", "bf16": gradients
 };
 
+struct Optimizer;
+struct Clip;
+struct Checkpoint;
+
 struct Parallel {
   std::optional<std::int64_t> replica;  // without it the ranks that are left
   std::int64_t shard = 1;
@@ -31,5 +35,11 @@ struct Parallel {
 
   core::MeshSizes mesh() const;
 };
+
+TypePtr describe(Parallel& value);
+
+// What looks at whole tensors does not go with ranks that have parts of them.
+void check(const Parallel& parallel, const Optimizer& optimizer, const std::optional<Clip>& clip,
+           const Checkpoint& checkpoint, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -2,9 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "lib/recipe/sections/ema.h"
+#include "lib/recipe/sections/offload.h"
+#include "lib/recipe/sections/optimizer.h"
+#include "lib/recipe/sections/parallel.h"
+#include "lib/recipe/sections/precision.h"
+#include "lib/recipe/sections/sam.h"
 #include "lib/recipe/sections/section.h"
+#include "lib/recipe/sections/swa.h"
 
 namespace scaletrain::recipe {
 
@@ -16,9 +24,29 @@ struct OuterOptimizer {
 
 struct Sync {
   std::string name = "every_step";  // "every_step", "periodic", "diloco"
-  std::int64_t steps = 1;           // between two exchanges
+  std::int64_t steps = 0;           // between two exchanges; 0 until complete()
   OuterOptimizer outer = {};        // diloco's
   std::int64_t fragments = 1;       // diloco's: parts of the model that are exchanged in turn
+
+  bool is_rare() const { return name != "every_step"; }
 };
+
+TypePtr describe(Sync& value);
+
+// What it cannot be together with.
+struct SyncedWith {
+  const Parallel& parallel;
+  const Precision& precision;
+  const Optimizer& optimizer;
+  const std::optional<Sam>& sam;
+  const std::optional<Ema>& ema;
+  const std::optional<Swa>& swa;
+  const std::optional<Offload>& offload;
+  const std::string& writers;  // of checkpoints
+};
+void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems& problems);
+
+// Fills in the steps that are not written.
+void complete(Sync& sync);
 
 }  // namespace scaletrain::recipe

@@ -8,7 +8,6 @@ namespace scaletrain::recipe {
 struct Recipe;
 class Object;
 
-TypePtr describe(Parallel& value);
 void add_tensor_keys(Object& keys, Parallel& value);
 
 // Adds a problem for each number of the model that so many ranks cannot share, naming those that

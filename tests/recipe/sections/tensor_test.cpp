@@ -75,6 +75,14 @@ TEST_CASE("what looks at whole tensors does not go with parts of them") {
   CHECK(error("clip.norm=1") == "no error");
 }
 
+TEST_CASE("what else divides a model or its exchange does not go with it yet") {
+  CHECK(error_of(text({"parallel.tensor=2", "parallel.shard=2"})) ==
+        "--set parallel.shard: does not go with \"tensor\": 2 yet\n  use one of them");
+  CHECK(error_of(text({"parallel.tensor=2", "compress=bf16"})).find("/compress") !=
+        std::string::npos);
+  CHECK(error_of(text({"parallel.tensor=2", "sync=periodic"})).find("/sync") != std::string::npos);
+}
+
 TEST_CASE("tokens are divided over several ranks, evenly") {
   CHECK(error_of(text({"parallel.sequence=true"})) ==
         "--set parallel.sequence: divides tokens over the ranks of \"tensor\", which is 1\n"

@@ -1,0 +1,36 @@
+// Checkpoints of a model that ranks hold together: each writes and reads what it has, whatever
+// ranks wrote it, so that a run goes on in any other layout.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "lib/checkpoint/contents.h"
+#include "lib/checkpoint/tensors.h"
+
+namespace scaletrain::checkpoint {
+
+// The part that a tensor's name stands for, a parameter's or KIND/NAME of the optimizer; nullptr:
+// the tensor is not cut.
+const Part* find_part(const Parts& parts, const std::string& name);
+
+// Elements that a rank has of it.
+std::int64_t count_of(const Part& part);
+
+// What this rank writes of `contents`, which are cut: its pieces, and the first rank all else.
+Contents share_of_cut(const Contents& contents);
+
+// Copies what this rank has, of model and optimizer, from a verified checkpoint into the tensors of
+// `contents`, which are cut. Throws core::CheckpointError naming the first tensors that are
+// missing, left over or of another shape or dtype.
+void load_cut(
+    const std::filesystem::path& checkpoint, const Contents& contents,
+    const Progress& progress = [] {});
+
+// The same of weights alone, where a floating type may be another (lib/checkpoint/checkpoint.h).
+void load_cut_model(
+    const std::filesystem::path& checkpoint, const Tensors& tensors, const Parts& parts,
+    const Progress& progress = [] {}, std::string_view weights = "model");
+
+}  // namespace scaletrain::checkpoint

@@ -1,0 +1,202 @@
+// Gradients as small numbers: what all ranks send is gathered, and each rank adds it up in the
+// order of the ranks, so that all have the same bits.
+//
+// The matrices of a bucket, one behind the other, are cut into blocks; vectors travel as they are
+// in the same message. What rounding takes away of a rank's own is added to its next gradients:
+// Seide, Fu, Droppo, Li and Yu, "1-bit stochastic gradient descent and its application to
+// data-parallel distributed training of speech DNNs", Interspeech 2014, equations 2 and 3.
+//   onebit  a bit for each value, and for each block the mean of those that are not negative and
+//   the
+//           mean of the others, which is what the bits stand for (section 3.1)
+//   int8    a block's largest size over 127, and multiples of that, rounded to the nearest
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+
+#include <array>
+#include <utility>
+
+#include "lib/parallel/compress/bucket.h"
+#include "lib/parallel/compress/stepped.h"
+
+namespace scaletrain::parallel {
+namespace {
+
+at::Tensor bytes_of(const at::Tensor& tensor) {
+  return tensor.contiguous().view({-1}).view(at::kByte);
+}
+
+at::Tensor floats_of(const at::Tensor& bytes) { return bytes.view(at::kFloat); }
+
+// Blocks of values, [blocks, kBlock], as bytes and back. `padding`: zeros at the end of the last.
+struct OneBit {
+  static constexpr std::int64_t kBlock = 512, kBits = 8;
+
+  static std::int64_t bytes(std::int64_t blocks) {
+    return blocks * static_cast<std::int64_t>(2 * sizeof(float) + kBlock / kBits);
+  }
+
+  // 1, 2, 4, ... 128.
+  static at::Tensor places(at::Device device) {
+    std::array<std::uint8_t, kBits> values{};
+    for (std::size_t bit = 0; bit < values.size(); ++bit) {
+      values[bit] = static_cast<std::uint8_t>(1U << bit);
+    }
+    return at::tensor(values, at::kByte).to(device);
+  }
+
+  // Products with the signs, not choices by them: what is not finite stays so.
+  static at::Tensor encode(const at::Tensor& blocks, std::int64_t padding) {
+    const at::Tensor is_high = blocks.ge(0);
+    const at::Tensor high = is_high.to(at::kFloat);
+    at::Tensor highs = high.sum(1);
+    if (padding > 0) highs.select(0, -1).sub_(padding);
+    const at::Tensor high_mean = (blocks * high).sum(1) / highs.clamp_min(1);
+    const at::Tensor low_mean = (blocks * (1 - high)).sum(1) / (kBlock - high.sum(1)).clamp_min(1);
+    const at::Tensor bits = is_high.view({-1, kBits}).to(at::kByte).mul_(places(blocks.device()));
+    return at::cat({bytes_of(at::stack({high_mean, low_mean})), bits.sum(1, false, at::kByte)});
+  }
+
+  static at::Tensor decode(const at::Tensor& message, std::int64_t blocks) {
+    const auto means_bytes = static_cast<std::int64_t>(2 * sizeof(float)) * blocks;
+    const at::Tensor means = floats_of(message.narrow(0, 0, means_bytes)).view({2, blocks, 1});
+    const at::Tensor codes = message.narrow(0, means_bytes, message.numel() - means_bytes);
+    const at::Tensor is_high =
+        codes.unsqueeze(1).bitwise_and(places(message.device())).ne(0).view({blocks, kBlock});
+    return at::where(is_high, means[0], means[1]);
+  }
+};
+
+struct Int8 {
+  static constexpr std::int64_t kBlock = 256;
+  static constexpr double kLargest = 127;
+
+  static std::int64_t bytes(std::int64_t blocks) {
+    return blocks * static_cast<std::int64_t>(sizeof(float) + kBlock);
+  }
+
+  static at::Tensor encode(const at::Tensor& blocks, std::int64_t /*padding*/) {
+    const at::Tensor scales = blocks.abs().amax(1) / kLargest;
+    const at::Tensor divisors = scales.masked_fill(scales.eq(0), 1).unsqueeze(1);
+    const at::Tensor codes = (blocks / divisors).round_().clamp_(-kLargest, kLargest);
+    return at::cat({bytes_of(scales), bytes_of(codes.to(at::kChar))});
+  }
+
+  static at::Tensor decode(const at::Tensor& message, std::int64_t blocks) {
+    const auto scales_bytes = static_cast<std::int64_t>(sizeof(float)) * blocks;
+    const at::Tensor scales = floats_of(message.narrow(0, 0, scales_bytes)).view({blocks, 1});
+    const at::Tensor codes =
+        message.narrow(0, scales_bytes, message.numel() - scales_bytes).view(at::kChar);
+    return codes.view({blocks, kBlock}).to(at::kFloat) * scales;
+  }
+};
+
+template <class Code>
+class Quantised : public BucketExchange {
+ public:
+  Quantised(Wire& wire, std::vector<Slot> slots, at::Device device) : wire_(wire) {
+    for (Slot& slot : slots) {
+      (slot.is_matrix() ? elements_ : vector_elements_) += slot.elements;
+      (slot.is_matrix() ? matrices_ : vectors_).push_back(std::move(slot));
+    }
+    blocks_ = (elements_ + Code::kBlock - 1) / Code::kBlock;
+    error_ = Stepped::zeros({blocks_ * Code::kBlock}, device);
+  }
+
+  void begin(const at::Tensor& flat) override {
+    flat_ = flat;
+    std::vector<at::Tensor> parts;
+    for (const Slot& slot : vectors_) parts.push_back(bytes_of(gradient(slot).to(at::kFloat)));
+    if (blocks_ > 0) {
+      const at::Tensor& sent = error_.next;
+      std::int64_t begin = 0;
+      for (const Slot& slot : matrices_) {
+        sent.narrow(0, std::exchange(begin, begin + slot.elements), slot.elements)
+            .copy_(gradient(slot));
+      }
+      sent.narrow(0, elements_, padding()).zero_();
+      sent.add_(error_.now);
+      parts.push_back(Code::encode(sent.view({blocks_, Code::kBlock}), padding()));
+    }
+    const at::Tensor own = at::cat(parts);
+    gathered_ = at::empty({wire_.ranks(), own.numel()}, own.options());
+    work_ = wire_.all_gather(gathered_, own);
+    own_ = own;
+  }
+
+  void finish() override {
+    work_->wait();
+    const auto vector_bytes = vector_elements_ * static_cast<std::int64_t>(sizeof(float));
+    at::Tensor vectors, matrices;
+    const auto add = [](at::Tensor& sum, const at::Tensor& value) {
+      sum = sum.defined() ? sum.add_(value) : value.clone();
+    };
+    for (int rank = 0; rank < wire_.ranks(); ++rank) {
+      const at::Tensor message = gathered_[rank];
+      add(vectors, floats_of(message.narrow(0, 0, vector_bytes)));
+      if (blocks_ == 0) continue;
+      const at::Tensor decoded =
+          Code::decode(message.narrow(0, vector_bytes, Code::bytes(blocks_)), blocks_).view({-1});
+      if (rank == wire_.rank()) error_.next.sub_(decoded);
+      add(matrices, decoded);
+    }
+    put(vectors_, vectors);
+    if (blocks_ > 0) put(matrices_, matrices);
+    gathered_.reset();
+    own_.reset();
+  }
+
+  void end_step(const at::Tensor& found_inf) override {
+    if (blocks_ == 0) return;
+    error_.end_step(found_inf);
+    // Zeros take part in a block's means.
+    error_.now.narrow(0, elements_, padding()).zero_();
+  }
+
+  std::map<std::string, at::Tensor> state() override {
+    std::map<std::string, at::Tensor> result;
+    std::int64_t begin = 0;
+    for (const Slot& slot : matrices_) {
+      const std::int64_t first = std::exchange(begin, begin + slot.elements);
+      result.emplace("error/" + slot.name,
+                     error_.now.narrow(0, first, slot.elements).view({slot.rows, slot.columns()}));
+    }
+    return result;
+  }
+
+ private:
+  at::Tensor gradient(const Slot& slot) const { return flat_.narrow(0, slot.begin, slot.elements); }
+  std::int64_t padding() const { return blocks_ * Code::kBlock - elements_; }
+  // The mean, to where the slots' gradients are.
+  void put(const std::vector<Slot>& slots, const at::Tensor& sum) const {
+    sum.div_(wire_.ranks());
+    std::int64_t begin = 0;
+    for (const Slot& slot : slots) {
+      gradient(slot).copy_(
+          sum.narrow(0, std::exchange(begin, begin + slot.elements), slot.elements));
+    }
+  }
+
+  Wire& wire_;
+  std::vector<Slot> vectors_, matrices_;
+  std::int64_t vector_elements_ = 0, elements_ = 0, blocks_ = 0;
+  Stepped error_;
+  at::Tensor flat_, own_, gathered_;
+  Wire::Work work_;
+};
+
+}  // namespace
+
+std::unique_ptr<BucketExchange> make_one_bit(Wire& wire, std::vector<Slot> slots,
+                                             at::Device device) {
+  return std::make_unique<Quantised<OneBit>>(wire, std::move(slots), device);
+}
+
+std::unique_ptr<BucketExchange> make_int8(Wire& wire, std::vector<Slot> slots, at::Device device) {
+  return std::make_unique<Quantised<Int8>>(wire, std::move(slots), device);
+}
+
+}  // namespace scaletrain::parallel

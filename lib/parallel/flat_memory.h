@@ -1,0 +1,13 @@
+// Memory of a tensor that comes and goes while views of it stay.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace scaletrain::parallel {
+
+// Gives the memory of `whole`, and so of all its views, back; nobody may use their values until
+// take_memory(), after which they may be anything.
+void give_memory_back(const at::Tensor& whole);
+void take_memory(const at::Tensor& whole);
+
+}  // namespace scaletrain::parallel

@@ -1,0 +1,389 @@
+#include "lib/parallel/sharded.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "lib/core/error.h"
+#include "lib/parallel/flat_memory.h"
+#include "lib/parallel/unit_flats.h"
+#include "lib/units/memory_meter.h"
+
+namespace scaletrain::parallel {
+namespace {
+
+using units::MemoryKind;
+using units::MemoryPhase;
+using units::NamedParameter;
+
+// What lies from `first` on, so many elements, of pieces one behind the other.
+std::vector<format::Piece> cut(const std::vector<format::Piece>& pieces, std::int64_t first,
+                               std::int64_t count) {
+  std::vector<format::Piece> result;
+  for (format::Piece piece : pieces) {
+    const std::int64_t has = piece.count();
+    const std::int64_t from = std::clamp(first, std::int64_t{0}, has);
+    const std::int64_t to = std::clamp(first + count, from, has);
+    if (to > from) {
+      piece.last = piece.first + to;
+      piece.first += from;
+      result.push_back(std::move(piece));
+    }
+    first -= has;
+  }
+  return result;
+}
+
+// What a rank has of `parameter`, whose elements from `range.first` on are `tensor`.
+NamedParameter part_of_parameter(const NamedParameter& parameter, FlatRange range,
+                                 at::Tensor tensor) {
+  NamedParameter part = parameter;
+  if (part.shape.empty()) part.shape = parameter.tensor.sizes().vec();
+  part.begin += range.first;
+  part.pieces = cut(parameter.pieces, range.first, range.last - range.first);
+  part.tensor = std::move(tensor);
+  return part;
+}
+
+}  // namespace
+
+class Sharded::Impl {
+ public:
+  Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh, const Sharding& sharding);
+
+  void start();
+  void spread();
+  void zero_grad();
+  void begin_micro_step(bool synchronize) { synchronize_ = synchronize; }
+  void begin_backward();
+  void enter(std::size_t unit, Pass pass);
+  void leave(std::size_t unit, Pass pass);
+  void end_backward();
+  bool cuts_parameters() const { return level_ == ShardLevel::kParameters; }
+
+  std::vector<NamedParameter> owned, parts;
+  std::size_t most_units = 0;
+
+ private:
+  // A part of a parameter that this rank updates, and where it lies in its block's part.
+  struct Owned {
+    at::Tensor tensor;
+    std::int64_t begin;
+  };
+  struct Block {
+    FlatPlan plan;
+    std::vector<FlatRange> gaps;
+    at::Tensor whole;  // [part * ranks]; without memory while it is not there
+    at::Tensor own;    // [part], what lies here; of `whole` where that stays
+    std::vector<Owned> owned;
+    std::size_t users = 0;    // units that are there and use it
+    dist::Pending gathering;  // the last one
+
+    at::Tensor sums;                // of gradients, like `whole`; undefined: none has come
+    std::vector<bool> has_sum;      // by slot
+    at::Tensor gradient;            // of `own`; undefined: none yet in this step
+    std::size_t units_to_come = 0;  // that backward is not through with
+    bool is_reduced = false;        // in this backward
+  };
+  struct Reducing {
+    Block* block;
+    at::Tensor part;
+    dist::Pending pending;
+  };
+  class Arrival;
+
+  void move_in(Block& block, const std::vector<NamedParameter>& parameters);
+  void take_parts(Block& block, const std::vector<NamedParameter>& parameters);
+  at::Tensor place_of(const Block& block) const;
+  void fetch(std::size_t unit);
+  void give_back(std::size_t unit);
+  void arrive(Block& block, std::size_t slot, const at::Tensor& parameter);
+  void reduce(Block& block);
+  void finish_reduce();
+  void give_gradients();
+
+  const dist::Mesh& mesh_;
+  dist::Group& shards_;
+  dist::Group& replicas_;
+  ShardLevel level_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+  std::vector<std::vector<Block*>> of_unit_;
+  std::vector<bool> is_there_;  // by unit, where parameters are cut
+  std::optional<Reducing> reducing_;
+  std::vector<dist::Pending> copies_;  // sums over replicas that are under way
+  bool synchronize_ = true;
+};
+
+// Takes a gradient when autograd has it.
+class Sharded::Impl::Arrival : public torch::autograd::PostAccumulateGradHook {
+ public:
+  Arrival(Impl& placement, Block& block, std::size_t slot)
+      : placement_(placement), block_(block), slot_(slot) {}
+
+  void operator()(const torch::autograd::Variable& parameter) override {
+    placement_.arrive(block_, slot_, parameter);
+  }
+
+ private:
+  Impl& placement_;
+  Block& block_;
+  std::size_t slot_;
+};
+
+Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
+                    const Sharding& sharding)
+    : mesh_(mesh),
+      shards_(mesh.group(core::Axis::kShard)),
+      replicas_(mesh.group(core::Axis::kReplica)),
+      level_(sharding.level),
+      of_unit_(std::max<std::size_t>(1, sharding.units.size())),
+      is_there_(of_unit_.size(), false) {
+  const at::NoGradGuard no_grad;
+  if (cuts_parameters()) {
+    parameters.insert(parameters.end(), sharding.frozen.begin(), sharding.frozen.end());
+  }
+  parts.resize(parameters.size());
+  for (FlatPlan& plan : plan_flats(parameters, sharding.units, shards_.world_size())) {
+    Block& block = *blocks_.emplace_back(std::make_unique<Block>());
+    block.plan = std::move(plan);
+    block.gaps = gaps_of(block.plan, shards_.world_size());
+    block.has_sum.resize(block.plan.slots.size(), false);
+    for (const std::size_t unit : block.plan.units) of_unit_[unit].push_back(&block);
+    move_in(block, parameters);
+    take_parts(block, parameters);
+  }
+  for (const NamedParameter& part : parts) {
+    if (part.tensor.requires_grad() && part.tensor.numel() > 0) owned.push_back(part);
+  }
+}
+
+// The parameters become views of the block.
+void Sharded::Impl::move_in(Block& block, const std::vector<NamedParameter>& parameters) {
+  const MemoryPhase phase(MemoryKind::kParameters);
+  block.whole = at::empty({block.plan.part * shards_.world_size()},
+                          at::TensorOptions(block.plan.type).device(shards_.device()));
+  for (const FlatRange& gap : block.gaps) block.whole.slice(0, gap.first, gap.last).zero_();
+  for (const FlatSlot& slot : block.plan.slots) {
+    at::Tensor parameter = parameters[slot.parameter].tensor;
+    const at::Tensor place = block.whole.narrow(0, slot.begin, slot.count).view(parameter.sizes());
+    place.copy_(parameter.detach());
+    parameter.set_data(place);
+  }
+}
+
+// What this rank has of them.
+void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& parameters) {
+  const MemoryPhase phase(MemoryKind::kParameters);
+  block.own = cuts_parameters() ? place_of(block).clone() : place_of(block);
+  const std::int64_t first_here = block.plan.part * shards_.rank();
+  for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
+    const FlatSlot& slot = block.plan.slots[i];
+    const NamedParameter& parameter = parameters[slot.parameter];
+    const FlatRange range = part_of(slot, block.plan.part, shards_.rank());
+    const std::int64_t count = range.last - range.first;
+    const std::int64_t begin = count > 0 ? slot.begin + range.first - first_here : 0;
+    const at::Tensor tensor = block.own.narrow(0, begin, count).detach();
+    NamedParameter& part = parts[slot.parameter];
+    part = part_of_parameter(parameter, range, tensor);
+    part.counts = part.counts && mesh_.coordinate(core::Axis::kTensor) == 0;
+    if (!block.plan.is_trained) continue;
+    part.tensor.requires_grad_(true);
+    if (count > 0) block.owned.push_back({.tensor = part.tensor, .begin = begin});
+    torch::autograd::impl::set_post_acc_grad_hooks(parameter.tensor,
+                                                   std::make_unique<Arrival>(*this, block, i));
+  }
+}
+
+at::Tensor Sharded::Impl::place_of(const Block& block) const {
+  return block.whole.narrow(0, block.plan.part * shards_.rank(), block.plan.part);
+}
+
+void Sharded::Impl::start() {
+  if (!cuts_parameters()) return;
+  const at::NoGradGuard no_grad;
+  for (const auto& block : blocks_) {
+    block->own.copy_(place_of(*block));
+    give_memory_back(block->whole);
+  }
+}
+
+void Sharded::Impl::spread() {
+  if (cuts_parameters()) return;  // what is cut is gathered each time
+  const at::NoGradGuard no_grad;
+  for (const auto& block : blocks_) {
+    block->gathering = shards_.all_gather(block->whole, block->own, "parameters");
+  }
+  // Who changes the parts next must not meet it under way.
+  for (const auto& block : blocks_) std::exchange(block->gathering, dist::Pending()).wait();
+}
+
+void Sharded::Impl::fetch(std::size_t unit) {
+  if (is_there_[unit]) return;
+  const MemoryPhase phase(MemoryKind::kParameters);
+  is_there_[unit] = true;
+  for (Block* const block : of_unit_[unit]) {
+    if (block->users++ > 0) continue;
+    take_memory(block->whole);
+    block->gathering = shards_.all_gather(block->whole, block->own, "parameters");
+  }
+  most_units = std::max<std::size_t>(
+      most_units, static_cast<std::size_t>(std::count(is_there_.begin(), is_there_.end(), true)));
+}
+
+void Sharded::Impl::give_back(std::size_t unit) {
+  if (!is_there_[unit]) return;
+  is_there_[unit] = false;
+  for (Block* const block : of_unit_[unit]) {
+    if (--block->users > 0) continue;
+    std::exchange(block->gathering, dist::Pending()).wait();  // of one that nobody has entered
+    give_memory_back(block->whole);
+  }
+}
+
+void Sharded::Impl::enter(std::size_t unit, Pass pass) {
+  if (!cuts_parameters()) return;
+  const at::NoGradGuard no_grad;
+  fetch(unit);
+  for (Block* const block : of_unit_[unit]) {
+    std::exchange(block->gathering, dist::Pending()).wait();
+  }
+  if (pass == Pass::kBackward) {
+    if (unit > 0) fetch(unit - 1);
+  } else if (unit + 1 < of_unit_.size()) {
+    fetch(unit + 1);
+  }
+}
+
+void Sharded::Impl::leave(std::size_t unit, Pass pass) {
+  const at::NoGradGuard no_grad;
+  // Backward begins with the last one.
+  const bool stays = pass == Pass::kForward && unit + 1 == of_unit_.size();
+  if (cuts_parameters() && !stays) give_back(unit);
+  if (pass != Pass::kBackward) return;
+  for (Block* const block : of_unit_[unit]) {
+    if (--block->units_to_come == 0) reduce(*block);
+  }
+}
+
+void Sharded::Impl::begin_backward() {
+  for (const auto& block : blocks_) {
+    block->units_to_come = block->plan.units.size();
+    block->is_reduced = false;
+  }
+}
+
+void Sharded::Impl::arrive(Block& block, std::size_t slot, const at::Tensor& parameter) {
+  if (block.is_reduced) {
+    throw core::InternalError("sharded parameters",
+                              "a gradient came when backward was through with its unit");
+  }
+  const at::NoGradGuard no_grad;
+  const MemoryPhase phase(MemoryKind::kGradients);
+  if (!block.sums.defined()) {
+    block.sums = at::empty(block.whole.sizes(), block.whole.options());
+    for (const FlatRange& gap : block.gaps) block.sums.slice(0, gap.first, gap.last).zero_();
+  }
+  const FlatSlot& place = block.plan.slots[slot];
+  at::Tensor& gradient = parameter.mutable_grad();
+  const at::Tensor sum = block.sums.narrow(0, place.begin, place.count).view(parameter.sizes());
+  if (block.has_sum[slot]) {
+    sum.add_(gradient);
+  } else {
+    sum.copy_(gradient);
+  }
+  block.has_sum[slot] = true;
+  gradient.reset();
+}
+
+void Sharded::Impl::reduce(Block& block) {
+  if (std::exchange(block.is_reduced, true) || !block.plan.is_trained) return;
+  if (level_ == ShardLevel::kOptimizer && !synchronize_) return;  // with the next micro-step's
+  finish_reduce();
+  const MemoryPhase phase(MemoryKind::kGradients);
+  if (!block.sums.defined()) block.sums = at::zeros(block.whole.sizes(), block.whole.options());
+  for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
+    const FlatSlot& slot = block.plan.slots[i];
+    if (!block.has_sum[i]) block.sums.narrow(0, slot.begin, slot.count).zero_();
+  }
+  reducing_.emplace(Reducing{.block = &block,
+                             .part = at::empty(block.own.sizes(), block.own.options()),
+                             .pending = dist::Pending()});
+  reducing_->pending = shards_.reduce_scatter_sum(reducing_->part, block.sums, "gradients");
+}
+
+// Of one block at a time: the next one's gradients arrive meanwhile.
+void Sharded::Impl::finish_reduce() {
+  if (!reducing_) return;
+  Block& block = *reducing_->block;
+  reducing_->pending.wait();
+  give_memory_back(block.sums);  // now: who watches the exchange holds the tensor for a while
+  block.sums.reset();
+  block.has_sum.assign(block.has_sum.size(), false);
+  if (block.gradient.defined()) {
+    block.gradient.add_(reducing_->part);
+  } else {
+    block.gradient = reducing_->part;
+  }
+  reducing_.reset();
+  if (synchronize_ && replicas_.world_size() > 1) {
+    copies_.push_back(replicas_.all_reduce_sum(block.gradient, "gradients of the replicas"));
+  }
+}
+
+void Sharded::Impl::end_backward() {
+  const at::NoGradGuard no_grad;
+  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) reduce(**block);
+  finish_reduce();
+  if (cuts_parameters()) {
+    for (std::size_t unit = 0; unit < of_unit_.size(); ++unit) give_back(unit);
+  }
+  if (synchronize_) give_gradients();
+}
+
+void Sharded::Impl::give_gradients() {
+  for (dist::Pending& one : copies_) one.wait();
+  copies_.clear();
+  for (const auto& block : blocks_) {
+    if (!block->plan.is_trained) continue;
+    block->gradient.mul_(1.0 / mesh_.plan().readers());
+    for (const Owned& one : block->owned) {
+      one.tensor.mutable_grad() = block->gradient.narrow(0, one.begin, one.tensor.numel());
+    }
+  }
+}
+
+void Sharded::Impl::zero_grad() {
+  for (const auto& block : blocks_) {
+    for (const Owned& one : block->owned) one.tensor.mutable_grad().reset();
+    block->gradient.reset();
+    block->sums.reset();
+    block->has_sum.assign(block->has_sum.size(), false);
+  }
+}
+
+Sharded::Sharded(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
+                 const Sharding& sharding)
+    : impl_(std::make_unique<Impl>(std::move(parameters), mesh, sharding)) {}
+
+Sharded::~Sharded() = default;
+
+const std::vector<NamedParameter>& Sharded::owned() const { return impl_->owned; }
+const std::vector<NamedParameter>& Sharded::parts() const { return impl_->parts; }
+void Sharded::start(const BucketLayout& /*saved*/) { impl_->start(); }
+void Sharded::spread() { impl_->spread(); }
+void Sharded::zero_grad() { impl_->zero_grad(); }
+void Sharded::begin_micro_step(bool synchronize) { impl_->begin_micro_step(synchronize); }
+void Sharded::prepare_backward(const at::Tensor& /*loss*/) { impl_->begin_backward(); }
+void Sharded::enter(std::size_t unit, Pass pass) { impl_->enter(unit, pass); }
+void Sharded::leave(std::size_t unit, Pass pass) { impl_->leave(unit, pass); }
+void Sharded::end_backward() { impl_->end_backward(); }
+bool Sharded::exchanges() const { return impl_->cuts_parameters(); }
+std::size_t Sharded::most_units() const { return impl_->most_units; }
+
+}  // namespace scaletrain::parallel

@@ -1,0 +1,147 @@
+#include "lib/parallel/sync/replica_sync.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+
+namespace scaletrain::parallel {
+namespace {
+
+constexpr std::int64_t kMessageElements = 8 << 20;  // 32 MiB of fp32
+
+at::Tensor flat(const std::vector<units::NamedParameter>& parameters) {
+  std::vector<at::Tensor> all;
+  all.reserve(parameters.size());
+  for (const units::NamedParameter& parameter : parameters) {
+    all.push_back(parameter.tensor.detach().reshape({-1}));
+  }
+  return at::cat(all);
+}
+
+// Calls visit(parameter, its part of `values`).
+template <class Visit>
+void visit_parts(const std::vector<units::NamedParameter>& parameters, const at::Tensor& values,
+                 const Visit& visit) {
+  std::int64_t begin = 0;
+  for (const units::NamedParameter& parameter : parameters) {
+    const at::Tensor& tensor = parameter.tensor;
+    visit(parameter, values.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
+    begin += tensor.numel();
+  }
+}
+
+}  // namespace
+
+// Fragments hold about as many elements each, parameters in the model's order.
+ReplicaSync::ReplicaSync(const recipe::Sync& sync,
+                         const std::vector<units::NamedParameter>& parameters, dist::Group& group,
+                         std::int64_t total_steps)
+    : sync_(sync), group_(group), total_steps_(total_steps) {
+  std::int64_t all = 0, before = 0, in_part = 0;
+  for (const units::NamedParameter& parameter : parameters) all += parameter.tensor.numel();
+  for (const units::NamedParameter& parameter : parameters) {
+    const std::int64_t elements = parameter.tensor.numel();
+    // By the middle of the parameter.
+    const std::int64_t fragment =
+        std::min((2 * before + elements) * sync.fragments / std::max<std::int64_t>(2 * all, 1),
+                 sync.fragments - 1);
+    const bool is_full = in_part + elements > kMessageElements;
+    if (parts_.empty() || parts_.back().fragment != fragment || is_full) {
+      parts_.push_back({.fragment = fragment});
+      in_part = 0;
+    }
+    parts_.back().parameters.push_back(parameter);
+    before += elements;
+    in_part += elements;
+  }
+  if (sync.name != "diloco") return;
+  for (Part& part : parts_) {
+    part.outer = flat(part.parameters);
+    part.momentum = at::zeros_like(part.outer);
+  }
+}
+
+void ReplicaSync::start() {
+  if (has_resumed_) return;
+  for (Part& part : parts_) {
+    if (part.outer.defined()) part.outer.copy_(flat(part.parameters));
+  }
+}
+
+// The last fragment's is 0, so that of one fragment every exchange is after a multiple of the
+// steps.
+std::int64_t ReplicaSync::offset_of(std::int64_t fragment) const {
+  return (fragment + 1) * sync_.steps / sync_.fragments % sync_.steps;
+}
+
+bool ReplicaSync::is_exchanged_after(std::int64_t steps) const {
+  return steps == total_steps_ || std::ranges::any_of(parts_, [&](const Part& part) {
+           return steps % sync_.steps == offset_of(part.fragment);
+         });
+}
+
+bool ReplicaSync::differs() const {
+  return std::ranges::any_of(parts_, [](const Part& part) { return part.differs; });
+}
+
+void ReplicaSync::resume() {
+  has_resumed_ = true;
+  for (Part& part : parts_) part.differs = always_differs();
+}
+
+void ReplicaSync::after_step(std::int64_t step) {
+  const std::int64_t steps = step + 1;
+  for (Part& part : parts_) {
+    part.differs = true;
+    const bool is_due = steps % sync_.steps == offset_of(part.fragment);
+    if (is_due || steps == total_steps_) exchange(part);
+  }
+}
+
+void ReplicaSync::exchange_all() {
+  for (Part& part : parts_) {
+    if (part.differs) exchange(part);
+  }
+}
+
+void ReplicaSync::exchange(Part& part) {
+  part.differs = false;
+  if (group_.world_size() == 1 && !part.outer.defined()) return;
+  const at::NoGradGuard no_grad;
+  at::Tensor mean = flat(part.parameters);
+  if (group_.world_size() > 1) {
+    exchanged_bytes_ += static_cast<std::int64_t>(mean.nbytes());
+    group_.all_reduce_sum(mean, "weights of the replicas").wait();
+    mean.div_(group_.world_size());
+  }
+  if (part.outer.defined()) {
+    const at::Tensor delta = part.outer - mean;
+    part.momentum.mul_(sync_.outer.momentum).add_(delta);
+    part.outer.sub_(delta.add_(part.momentum, sync_.outer.momentum), sync_.outer.lr);
+    mean = part.outer;
+  }
+  visit_parts(part.parameters, mean,
+              [](const units::NamedParameter& parameter, const at::Tensor& value) {
+                parameter.tensor.detach().copy_(value);
+              });
+}
+
+std::map<std::string, at::Tensor> ReplicaSync::state() const {
+  std::map<std::string, at::Tensor> result;
+  for (const Part& part : parts_) {
+    if (!part.outer.defined()) continue;
+    const auto add = [&](const std::string& what, const at::Tensor& values) {
+      visit_parts(part.parameters, values,
+                  [&](const units::NamedParameter& parameter, const at::Tensor& value) {
+                    result.emplace(what + "/" + parameter.name, value);
+                  });
+    };
+    add("outer_weights", part.outer);
+    add("outer_momentum", part.momentum);
+  }
+  return result;
+}
+
+}  // namespace scaletrain::parallel

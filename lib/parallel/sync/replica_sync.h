@@ -1,0 +1,84 @@
+// Replicas that train alone for some steps, with an optimizer each, and then exchange weights in
+// place of gradients.
+//
+// periodic: all weights become the mean over the replicas (local SGD: Stich, "Local SGD converges
+// fast and communicates little", ICLR 2019; McMahan et al., 2017).
+//
+// diloco: what the replicas have learned since their last exchange is one step of an outer
+// optimizer, SGD with Nesterov momentum (Douillard et al., "DiLoCo: Distributed low-communication
+// training of language models", 2023, algorithm 1):
+//   delta = outer weights - mean over the replicas of their weights
+//   momentum = mu momentum + delta
+//   outer weights = outer weights - lr (delta + mu momentum), which all replicas go on from
+// With several fragments each is exchanged at steps of its own, evenly spread (Douillard et al.,
+// "Streaming DiLoCo with overlapping communication", 2025, section 2.2; here training waits for
+// each).
+//
+// The optimizers' states are not exchanged, as in these papers. The same weights have the same bits
+// on all replicas after an exchange.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/dist/group.h"
+#include "lib/recipe/sections/sync.h"
+#include "lib/units/named_parameter.h"
+
+namespace scaletrain::parallel {
+
+class ReplicaSync {
+ public:
+  // `parameters`: the model's, of fp32, whole; `group`: a rank of each replica. Both outlive it.
+  // `total_steps`: of the training, whose end is an exchange of all.
+  ReplicaSync(const recipe::Sync& sync, const std::vector<units::NamedParameter>& parameters,
+              dist::Group& group, std::int64_t total_steps);
+
+  // Once, before start(), where state() was filled from a checkpoint.
+  void resume();
+  // Once, before the first step, when all replicas have the weights that training begins with:
+  // without resume() the outer weights are these.
+  void start();
+
+  // After step number `step` (from 0) of the training, which all ranks have taken or left out.
+  void after_step(std::int64_t step);
+  // What the replicas have not exchanged since they were the same: for a stop.
+  void exchange_all();
+
+  // Whether something is exchanged after so many steps.
+  bool is_exchanged_after(std::int64_t steps) const;
+  // Whether the replicas' weights may differ.
+  bool differs() const;
+  // Whether they differ after exchanges too, as those of several fragments do.
+  bool always_differs() const { return sync_.fragments > 1; }
+  // Of weights, that this rank has given to exchanges so far.
+  std::int64_t exchanged_bytes() const { return exchanged_bytes_; }
+
+  // By name, the same on all ranks: "outer_weights/PARAMETER" and "outer_momentum/PARAMETER" of
+  // diloco; its own tensors, so that copying into them restores it.
+  std::map<std::string, at::Tensor> state() const;
+
+ private:
+  // Parameters that travel in one message.
+  struct Part {
+    std::int64_t fragment = 0;
+    bool differs = false;
+    std::vector<units::NamedParameter> parameters = {};
+    at::Tensor outer = {}, momentum = {};  // of diloco, flat
+  };
+  std::int64_t offset_of(std::int64_t fragment) const;  // 0..steps-1
+  void exchange(Part& part);
+
+  recipe::Sync sync_;
+  dist::Group& group_;
+  std::int64_t total_steps_;
+  std::vector<Part> parts_;
+  bool has_resumed_ = false;
+  std::int64_t exchanged_bytes_ = 0;
+};
+
+}  // namespace scaletrain::parallel

@@ -1,0 +1,53 @@
+#include "lib/recipe/sections/compress.h"
+
+#include <fmt/format.h>
+
+#include "lib/recipe/schema/object.h"
+
+namespace scaletrain::recipe {
+
+TypePtr describe(std::optional<Compress>& value) {
+  return optional(value, [](Compress& inner) {
+    auto keys = std::make_unique<Object>();
+    keys->require("name", choice(inner.name, {"bf16", "fp16", "powersgd", "onebit", "int8"}),
+                  "bf16, fp16: half the bytes; int8: a quarter; onebit: a 28th; powersgd: two thin "
+                  "factors of each matrix; the last three add what was not sent to the next "
+                  "gradients")
+        .add("rank", integer(inner.rank, from(1).to(1024)), "of powersgd: columns of its factors")
+        .add("warmup", integer(inner.warmup, from(0).to(kMostCount)),
+             "first steps of the training that exchange gradients as without")
+        .set_short_for("name");
+    return keys;
+  });
+}
+
+void check(const std::optional<Compress>& compress, const CompressedWith& with, const Node& tree,
+           Problems& problems) {
+  if (!compress) return;
+  const auto refuse = [&](const std::string& found, const std::string& remedy) {
+    problems.add(written_at(tree, {"compress"}), "/compress", found, remedy);
+  };
+  if (with.parallel.shard > 1) {
+    refuse(fmt::format("is for whole replicas, and parallel.shard is {}", with.parallel.shard),
+           "leave it out, or let all data ranks be replicas");
+  }
+  if (with.sync.name != "every_step") {
+    refuse(fmt::format("no gradients are exchanged: sync is {}", with.sync.name),
+           "leave one of them out");
+  }
+  if (!compress->feeds_back()) return;
+  if (with.precision.name == "fp16") {
+    refuse(fmt::format("{} keeps a part of the gradients for the next step, whose loss scale may "
+                       "be another",
+                       compress->name),
+           "use bf16 as precision, or as compress");
+  }
+  if (with.sam) {
+    refuse(fmt::format("{} keeps a part of the gradients for the next step, and sam exchanges two "
+                       "kinds of them in turn",
+                       compress->name),
+           "leave one of them out, or use bf16");
+  }
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,93 @@
+#include "lib/recipe/sections/sync.h"
+
+#include <fmt/format.h>
+
+#include "lib/recipe/schema/object.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+constexpr std::int64_t kPeriodicSteps = 8, kDilocoSteps = 100;
+
+std::int64_t steps_of(const Sync& sync) {
+  if (sync.steps > 0) return sync.steps;
+  if (!sync.is_rare()) return 1;
+  return sync.name == "periodic" ? kPeriodicSteps : kDilocoSteps;
+}
+
+TypePtr describe(OuterOptimizer& value) {
+  auto keys = std::make_unique<Object>();
+  keys->add("lr", number(value.lr, above(0).to(1000)),
+            "learning rate; 1 without momentum goes to the mean")
+      .add("momentum", number(value.momentum, from(0).below(1)),
+           "Nesterov's: share of the last outer step that is kept");
+  return keys;
+}
+
+}  // namespace
+
+TypePtr describe(Sync& value) {
+  auto keys = std::make_unique<Object>();
+  keys->add("name", choice(value.name, {"every_step", "periodic", "diloco"}),
+            "every_step: gradients, in each step; periodic: the mean of the weights, now and then; "
+            "diloco: the same as one step of an outer optimizer")
+      .add("steps", integer(value.steps, from(0).to(kMostCount)),
+           "that each replica makes alone from one exchange to the next; 0: 8 of periodic, 100 of "
+           "diloco")
+      .add("outer", describe(value.outer), "of diloco: its outer optimizer")
+      .add("fragments", integer(value.fragments, from(1).to(4096)),
+           "of diloco: parts of the model, each exchanged at steps of its own")
+      .set_short_for("name");
+  return keys;
+}
+
+void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems& problems) {
+  if (!sync.is_rare()) return;
+  const auto refuse = [&](const std::string& found, const std::string& remedy) {
+    problems.add(written_at(tree, {"sync"}), "/sync", found, remedy);
+  };
+  if (sync.name == "diloco" && sync.fragments > steps_of(sync)) {
+    refuse(fmt::format("{} fragments are exchanged at steps of their own, and there are {} from "
+                       "one exchange to the next",
+                       sync.fragments, steps_of(sync)),
+           "use more steps, or fewer fragments");
+  }
+  if (with.parallel.shard > 1) {
+    refuse(fmt::format("is for whole replicas, and parallel.shard is {}", with.parallel.shard),
+           "use every_step, or let all data ranks be replicas");
+  }
+  if (with.precision.name == "bf16_pure") {
+    refuse("the mean of bf16 weights loses what a few steps have changed",
+           "use bf16 as precision, or every_step");
+  }
+  if (is_mean_of_weights(with.optimizer)) {
+    refuse(
+        fmt::format("{} keeps weights in its state, which are not exchanged", with.optimizer.name),
+        "use another optimizer, or every_step");
+  }
+  if (with.offload && with.offload->optimizer) {
+    refuse("an optimizer that is offloaded has weights of its own, which are not exchanged",
+           "leave offload.optimizer out, or use every_step");
+  }
+  if (with.writers == "all") {
+    refuse(
+        "each replica's optimizer has its own state, and checkpoint.writers is for one that all "
+        "have",
+        "leave checkpoint.writers out, or use every_step");
+  }
+  if (with.sam) {
+    refuse("sam looks nearby for the gradients of all replicas, and each has its own",
+           "leave sam out, or use every_step");
+  }
+  if (with.ema || with.swa) {
+    refuse(fmt::format("{} would be the mean of one replica's weights", with.ema ? "ema" : "swa"),
+           "leave it out, or use every_step");
+  }
+}
+
+void complete(Sync& sync) {
+  sync.steps = steps_of(sync);
+  if (sync.name != "diloco") sync.fragments = 1;
+}
+
+}  // namespace scaletrain::recipe

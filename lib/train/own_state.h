@@ -1,0 +1,22 @@
+// What each rank has of its own beside its buffers (lib/train/buffers.h): what a compressed
+// exchange of gradients has not sent yet; of replicas that train alone the optimizer's state, and
+// the weights where they always differ. A checkpoint keeps it for a job of the same mesh.
+#pragma once
+
+#include <filesystem>
+
+#include "lib/train/buffers.h"
+#include "lib/train/run.h"
+
+namespace scaletrain::train {
+
+// Of all ranks in their order, [ranks, ...], in the host's memory of rank 0; nothing on the others,
+// and nothing where no rank has any. Every rank calls it.
+NamedTensors gather_own_state(Run& run);
+
+// Fills it from `checkpoint`, whose state `run.state` still is; where that has another mesh, or
+// nothing of the same names and shapes, warns and leaves what there is: errors of zero, rank 0's
+// state of the optimizer, the mean of the weights. Only rank 0 reads. Every rank calls it.
+void restore_own_state(Run& run, const std::filesystem::path& checkpoint);
+
+}  // namespace scaletrain::train

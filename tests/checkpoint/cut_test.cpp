@@ -1,0 +1,170 @@
+#include "lib/checkpoint/cut.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/checkpoint/share.h"
+#include "lib/core/error.h"
+#include "lib/format/checkpoint_folder.h"
+#include "tests/checkpoint/team_support.h"
+#include "tests/format/checkpoint_support.h"
+
+namespace fs = std::filesystem;
+using namespace scaletrain;              // NOLINT(google-build-using-namespace)
+using namespace scaletrain::checkpoint;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+const std::vector<std::int64_t> kCutShape{5, 7};
+
+at::Tensor numbers_of(const char* name) {
+  return at::arange(35, at::kFloat).view(kCutShape).add(1000.0 * name[0]);
+}
+
+// What place `place` of `places` has: elements from 35 * place / places on of "a.weight" and its
+// state, nothing of "b.weight" but the last place, and all of a buffer; as of `step`.
+Contents cut_contents(int place, int places, std::int64_t step, bool writes = true) {
+  const std::int64_t first = 35 * place / places, last = 35 * (place + 1) / places;
+  const auto part = [&](const char* name) {
+    return numbers_of(name).view({-1}).narrow(0, first, last - first).clone();
+  };
+  Contents contents;
+  contents.cut = Cut{.parts = {}, .place = place, .places = places, .writes = writes};
+  contents.cut->parts["a.weight"] = {.shape = kCutShape,
+                                     .pieces = {format::range_piece(kCutShape, first, last)}};
+  contents.cut->parts["b.weight"] = {.shape = kCutShape};
+  contents.model = {{"a.weight", part("a")}, {"norm.mean", at::full({3}, 2.5)}};
+  contents.means["ema"].tensors = {{"a.weight", part("m")}, {"norm.mean", at::full({3}, 3.5)}};
+  contents.optimizer = {{"exp_avg/a.weight", part("o")}, {"step", at::full({}, 7, at::kDouble)}};
+  if (place + 1 == places) {
+    contents.cut->parts["b.weight"].pieces = {format::whole_piece(kCutShape)};
+    contents.model["b.weight"] = numbers_of("b").view({-1}).clone();
+    contents.means["ema"].tensors["b.weight"] = numbers_of("n").view({-1}).clone();
+    contents.optimizer["exp_avg/b.weight"] = numbers_of("p").view({-1}).clone();
+  }
+  if (place == 0 && writes) {
+    contents.classes = {"zero"};
+    contents.recipe = "{\"name\": \"test\"}\n";
+  }
+  contents.state.step = step;
+  return contents;
+}
+
+// Writes as `places` ranks that hold it together, and as many that hold the same once more.
+fs::path write_cut(int places, const fs::path& run) {
+  fs::path path;
+  test::as_ranks(2 * places, [&](Writers& writers) {
+    const int rank = writers.rank();
+    const Contents share =
+        share_of(cut_contents(rank % places, places, 7, rank < places), rank, 2 * places);
+    if (rank != 0) return write_share(core::system_disk(), run, share, writers);
+    path = write(core::system_disk(), run, share, &writers).path;
+  });
+  return path;
+}
+
+void check_loaded(const Contents& loaded, const Contents& expected) {
+  const auto check = [](const Tensors& a, const Tensors& b) {
+    REQUIRE(a.size() == b.size());
+    for (const auto& [name, tensor] : a) {
+      CAPTURE(name);
+      CHECK(at::equal(tensor, b.at(name)));
+    }
+  };
+  check(loaded.model, expected.model);
+  check(loaded.optimizer, expected.optimizer);
+}
+
+void forget(Contents& contents) {
+  for (Tensors* tensors : {&contents.model, &contents.optimizer}) {
+    for (auto& [name, tensor] : *tensors) tensor.zero_();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what ranks hold together is written once, and read by any number of others") {
+  for (const int places : {1, 2, 4}) {
+    const test::TemporaryFolder run;
+    const fs::path path = write_cut(places, run.path);
+    CAPTURE(places);
+    const std::string last = fmt::format("model-{:05}-of-{:05}.safetensors", places, places);
+    CHECK(fs::exists(path / last));
+    CHECK_FALSE(fs::exists(path / "model.safetensors"));
+    format::check_checkpoint(path);
+    for (const int readers : {1, 3, 4}) {
+      for (int place = 0; place < readers; ++place) {
+        CAPTURE(place);
+        Contents loaded = cut_contents(place, readers, 7);
+        forget(loaded);
+        load_cut(path, loaded);
+        check_loaded(loaded, cut_contents(place, readers, 7));
+      }
+      Tensors mean = cut_contents(0, readers, 7).means.at("ema").tensors;
+      const Tensors expected = cut_contents(0, readers, 7).means.at("ema").tensors;
+      for (auto& [name, tensor] : mean) tensor.zero_();
+      load_cut_model(
+          path, mean, cut_contents(0, readers, 7).cut->parts, [] {}, "ema");
+      for (const auto& [name, tensor] : mean) CHECK(at::equal(tensor, expected.at(name)));
+    }
+    // A rank that has the whole model reads the same pieces.
+    Contents all;
+    all.model = {{"a.weight", at::zeros(kCutShape)},
+                 {"b.weight", at::zeros(kCutShape)},
+                 {"norm.mean", at::zeros({3})}};
+    all.optimizer = {{"exp_avg/a.weight", at::zeros(kCutShape)},
+                     {"exp_avg/b.weight", at::zeros(kCutShape)},
+                     {"step", at::zeros({}, at::kDouble)}};
+    load(path, all);
+    CHECK(at::equal(all.model.at("a.weight"), numbers_of("a")));
+    CHECK(at::equal(all.optimizer.at("exp_avg/b.weight"), numbers_of("p")));
+    CHECK(all.classes == std::vector<std::string>{"zero"});
+  }
+}
+
+TEST_CASE("a rank that holds a part reads what one rank wrote whole") {
+  const test::TemporaryFolder run;
+  Contents all;
+  all.model = {{"a.weight", numbers_of("a")},
+               {"b.weight", numbers_of("b")},
+               {"norm.mean", at::full({3}, 2.5)}};
+  all.optimizer = {{"exp_avg/a.weight", numbers_of("o")},
+                   {"exp_avg/b.weight", numbers_of("p")},
+                   {"step", at::full({}, 7, at::kDouble)}};
+  all.state.step = 7;
+  all.recipe = "{}";
+  const fs::path path = save(core::system_disk(), run.path, all, {.last = 1});
+  for (int place = 0; place < 3; ++place) {
+    Contents loaded = cut_contents(place, 3, 7);
+    forget(loaded);
+    load_cut(path, loaded);
+    check_loaded(loaded, cut_contents(place, 3, 7));
+  }
+}
+
+TEST_CASE("tensors that do not fit are named before any is changed") {
+  const test::TemporaryFolder run;
+  const fs::path path = write_cut(2, run.path);
+  Contents other = cut_contents(0, 2, 7);
+  forget(other);
+  other.cut->parts["a.weight"].shape = {7, 5};
+  other.optimizer["exp_avg_sq/a.weight"] = at::zeros({17});
+  other.model.erase("norm.mean");
+  const std::string said = test::message_of<core::CheckpointError>([&] { load_cut(path, other); });
+  CHECK(said.find("does not fit: tensors 1 left over (norm.mean); 1 of another shape (a.weight: "
+                  "[5, 7] instead of [7, 5])") != std::string::npos);
+  other = cut_contents(0, 2, 7);
+  other.optimizer["exp_avg_sq/a.weight"] = at::zeros({17});
+  forget(other);
+  CHECK(test::message_of<core::CheckpointError>([&] {
+          load_cut(path, other);
+        }).find("1 missing (exp_avg_sq/a.weight)") != std::string::npos);
+  CHECK(at::equal(other.model.at("a.weight"), at::zeros({17})));
+  Contents less = cut_contents(0, 2, 7);
+  less.optimizer.erase("exp_avg/a.weight");
+  CHECK(test::message_of<core::CheckpointError>([&] {
+          load_cut(path, less);
+        }).find("1 left over (exp_avg/a.weight)") != std::string::npos);
+}

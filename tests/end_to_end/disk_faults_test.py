@@ -1,0 +1,87 @@
+"""A disk that fails while a run saves: the run stops or goes on as its recipe says, the checkpoints
+from before are as they were, and the message says what failed."""
+
+import errno
+import unittest
+
+from end_to_end import support
+
+ALWAYS = 99
+# Call, error, how often, exit code, what is said: of the second of three checkpoints.
+FAULTS = [
+    ("fsync", errno.EIO, 1, 0, "EIO.*is written once more"),
+    ("fsync", errno.EIO, ALWAYS, 74, r"cannot sync: .*EIO.*step 4 needs \d+ bytes, \d+ are free"),
+    ("fallocate", errno.ENOSPC, ALWAYS, 74, r"reserve \d+ bytes.*ENOSPC.*step 4 needs \d+ bytes"),
+    ("open", errno.EDQUOT, ALWAYS, 74, r"EDQUOT.*step 4 needs \d+ bytes"),
+    ("mkdir", errno.EROFS, ALWAYS, 74, "cannot make the folder: .*EROFS"),
+    ("rename", errno.EXDEV, ALWAYS, 74, "rename step-00000004.tmp.*EXDEV"),
+    ("rename", errno.EACCES, 1, 0, "EACCES.*is written once more"),
+]
+
+
+class DiskFaultsTest(support.RunTestCase):
+    def write(self, name, **checkpoint):
+        # 18 MB of weights: files that are written past the page cache.
+        return self.recipe(name, steps=6, test=None, batch={"global": 16, "per_device": 8},
+                           model={"name": "mlp", "num_classes": 10, "hidden": 6000, "layers": 1,
+                                  "freeze": "fc1.*"},
+                           checkpoint={"every": {"steps": 2}, **checkpoint})
+
+    def launch(self, path, expect=0, ranks=1, **faults):
+        env = {**self.faulty_libc(), **faults} if faults else None
+        return self.run_scaletrain("launch", "--nproc", ranks, path, expect=expect, env=env).stderr
+
+    def alone(self):
+        self.launch(self.write("alone"))
+        return support.inspect(self.folder / "alone")["model_digest"]
+
+    def check_goes_on(self, name, path, digest):
+        """Nothing half written is there, and the run ends as one whose disk works."""
+        checkpoints = self.folder / name / "checkpoints"
+        self.assertEqual([], list(checkpoints.glob("*.tmp.*")))
+        for checkpoint in checkpoints.glob("step-*"):
+            self.run_scaletrain("checkpoint", "verify", checkpoint)
+        self.run_scaletrain("launch", "--nproc", 1, "--resume", "auto", path)
+        self.assertEqual(digest, support.inspect(self.folder / name)["model_digest"])
+
+    def test_a_save_that_fails_stops_the_run_or_not_and_harms_no_other(self):
+        digest = self.alone()
+        for number, (call, error, times, status, text) in enumerate(FAULTS):
+            for on_failure in ("stop", "continue") if status else ("stop",):
+                with self.subTest(call=call, error=errno.errorcode[error], on_failure=on_failure):
+                    name = f"{number}-{on_failure}"
+                    path = self.write(name, on_failure=on_failure)
+                    fault = f"{call} {error} step-00000004.tmp {times}"
+                    goes_on = status == 0 or on_failure == "continue"
+                    said = self.launch(path, 0 if goes_on else status, FAULTY_SAVE=fault)
+                    self.assertRegex(said, f"(?s){text}")
+                    steps = [one["step"] for one in
+                             support.records(self.folder / name, "checkpoint")]
+                    if status == 0:
+                        self.assertEqual([2, 4, 6], steps)
+                    else:  # a run that stops may have begun the last one already
+                        self.assertIn(steps, ([2, 6],) if goes_on else ([2], [2, 6]))
+                    if status and goes_on:
+                        self.assertIn("training goes on without that checkpoint", said)
+                    self.check_goes_on(name, path, digest)
+
+    def test_writes_that_are_short_or_interrupted_are_not_seen(self):
+        digest = self.alone()
+        path = self.write("short")
+        self.launch(path, FAULTY_WRITE="1")
+        self.check_goes_on("short", path, digest)
+
+    def test_what_cannot_be_linked_is_written(self):
+        digest = self.alone()
+        for error in (errno.EMLINK, errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP):
+            name = errno.errorcode[error]
+            path = self.write(name, incremental=True)
+            said = self.launch(path, FAULTY_SAVE=f"link {error} step-00000006.tmp {ALWAYS}")
+            self.assertRegex(said, f"cannot link .*{name}.*; what did not change is written again")
+            self.assertEqual([0, 0, 0], [one["linked"] for one in support.records(
+                self.folder / name, "checkpoint")])
+            self.check_goes_on(name, path, digest)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,143 @@
+"""Ranks that hold a model together: the curve of one process, and checkpoints for any layout."""
+
+import json
+import unittest
+
+from end_to_end import support
+
+GLOBAL_BATCH = 32
+# Ranks and what they make of them; the numbers of one process are those that all have.
+LAYOUTS = {
+    "one": (1, {}),
+    "copies": (2, {}),
+    "shard2": (2, {"shard": 2}),
+    "shard4": (4, {"shard": 4}),
+    "hybrid": (4, {"replica": 2, "shard": 2}),
+}
+
+
+class ShardedTest(support.RunTestCase):
+    def write(self, name, layout, steps=10, **changes):
+        ranks, parallel = LAYOUTS[layout] if isinstance(layout, str) else layout
+        changes = {
+            "model": {"name": "vit_tiny", "num_classes": 10, "dim": 48, "depth": 2, "heads": 3,
+                      "dropout": 0.1},
+            "optimizer": {"name": "adamw", "lr": 0.002, "weight_decay": 0.05},
+            "clip": {"norm": 0.5}, "ema": {"decay": 0.9}, "steps": steps,
+            "batch": {"global": GLOBAL_BATCH, "per_device": 8},
+            "checkpoint": {"every": {"steps": 4}, "async": False},
+            "parallel": parallel or None, **changes}
+        return ranks, self.recipe(name, **changes)
+
+    def launch(self, name, layout, *flags, expect=0, env=None, **changes):
+        ranks, path = self.write(name, layout, **changes)
+        return self.run_scaletrain("launch", "--nproc", ranks, *flags, path, expect=expect, env=env)
+
+    def losses(self, name):
+        return {record["step"]: record["loss"]
+                for record in support.records(self.folder / name, "train")}
+
+    def assert_same_course(self, name, reference, first=1):
+        """The losses and the order of `name` from step `first` on, and what it evaluated."""
+        for event, keys in (("train", ("loss", "grad_norm")), ("eval", ("loss",))):
+            expected = {(record.get("split"), record["step"]): record
+                        for record in support.records(self.folder / reference, event)}
+            found = support.records(self.folder / name, event)
+            self.assertTrue(found)
+            for record in found:
+                if record["step"] < first:
+                    continue
+                other = expected[record.get("split"), record["step"]]
+                for key in keys:
+                    self.assertAlmostEqual(1, record[key] / other[key], delta=1e-5,
+                                           msg=f"{name}: {key} of step {record['step']}")
+                if event == "train":
+                    self.assertEqual(other["order_digest"], record["order_digest"])
+
+    def test_every_layout_and_level_has_the_curve_of_one_process(self):
+        self.launch("one", "one")
+        digests = {}
+        for layout in ("copies", "shard2", "shard4", "hybrid"):
+            ranks, parallel = LAYOUTS[layout]
+            for level in ("optimizer", "gradients", "parameters") if parallel else (None,):
+                name = f"{layout}-{level}"
+                self.launch(name, (ranks, parallel and {**parallel, "shard_level": level}),
+                            batch={"global": GLOBAL_BATCH, "per_device": GLOBAL_BATCH // ranks})
+                digests.setdefault(layout, set()).add(
+                    support.inspect(self.folder / name)["model_digest"])
+        # Micro-batches of another size have the same samples, and dropout masks by block.
+        for layout in ("shard2", "shard4", "hybrid"):
+            self.assertEqual(1, len(digests[layout]), "the levels do not give the same bits")
+        for layout in ("shard4", "hybrid"):  # 8 samples a block, as alone
+            self.assert_same_course(f"{layout}-parameters", "one")
+
+    def test_a_checkpoint_of_any_layout_is_gone_on_from_in_any_other(self):
+        self.launch("reference", "one")
+        for layout in LAYOUTS:
+            self.launch(layout, layout, steps=4)
+        for layout in LAYOUTS:
+            folder = self.folder / layout / "checkpoints/step-00000004"
+            is_cut = bool(LAYOUTS[layout][1])
+            self.assertEqual(is_cut, not (folder / "model.safetensors").exists())
+            if is_cut:
+                places = LAYOUTS[layout][1]["shard"]
+                self.assertEqual(
+                    [f"model-{place:05}-of-{places:05}.safetensors"
+                     for place in range(1, places + 1)],
+                    sorted(path.name for path in folder.glob("model-*")))
+                self.assertTrue(list(folder.glob("ema-*-of-*")))
+            for other in LAYOUTS:
+                name = f"{layout}-to-{other}"
+                with self.subTest(name):
+                    flags = ["--allow", "steps", "--allow", "parallel"]
+                    self.launch(name, other, "--resume", folder, *flags)
+                    self.assert_same_course(name, "reference", first=5)
+        state = json.loads(
+            (self.folder / "hybrid/checkpoints/step-00000004/state.json").read_text())
+        self.assertEqual([1, 2, 2, 1], state["mesh"])
+
+    def test_a_killed_run_goes_on_bit_for_bit_on_the_same_mesh(self):
+        for level in ("optimizer", "parameters"):
+            layout = (4, {"replica": 2, "shard": 2, "shard_level": level})
+            self.launch(f"alone-{level}", layout)
+            self.launch(f"killed-{level}", layout, expect=137, env={"SCALETRAIN_FAULT": "kill@7"})
+            err = self.launch(f"killed-{level}", layout, "--resume", "auto").stderr
+            self.assertNotIn("not bit for bit", err)
+            found = [support.inspect(self.folder / f"{kind}-{level}")["model_digest"]
+                     for kind in ("alone", "killed")]
+            self.assertEqual(found[0], found[1])
+        err = self.launch("other", "shard4", "--resume", self.folder / "alone-parameters",
+                          "--allow", "parallel", "--allow", "steps", steps=12).stderr
+        self.assertIn("mesh shard 4, was replica 2 x shard 2", err)
+
+    def test_what_looks_at_a_run_looks_at_what_ranks_hold_together(self):
+        self.launch("run", "shard4")
+        run = self.folder / "run"
+        self.run_scaletrain("checkpoint", "verify", run)
+        joined = self.folder / "joined"
+        self.run_scaletrain("checkpoint", "reshard", run, "--output", joined)
+        self.assertEqual(support.inspect(run)["model_digest"],
+                         support.inspect(joined)["model_digest"])
+        self.run_scaletrain("checkpoint", "export", run, self.folder / "export",
+                            "--to", "safetensors")
+        seen = support.records(run, "eval")
+        seen = next(record for record in seen
+                    if record["split"] == "ema/val" and record["step"] == 10)
+        for ranks in (1, 2):
+            found = json.loads(self.run_scaletrain("eval", run, "--on", "val", "--json", "--nproc",
+                                                   ranks).stdout)
+            self.assertAlmostEqual(seen["loss"], found["measures"]["loss"], delta=1e-5)
+
+    def test_what_cannot_be_is_refused_before_anything_starts(self):
+        ranks, path = self.write("run", "shard2")
+        err = self.run_scaletrain("launch", "--nproc", 3, path, expect=2).stderr
+        self.assertIn("3 ranks are not a multiple of 2 = shard 2\n"
+                      "  start 2 or 4 ranks, or change one of these", err)
+        ranks, path = self.write("lamb", "shard2", optimizer={"name": "lamb", "lr": 0.1})
+        err = self.run_scaletrain("recipe", "check", path, expect=2).stderr
+        self.assertIn("lamb looks at whole tensors", err)
+        self.assertFalse((self.folder / "run").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,387 @@
+#include "lib/parallel/compress/bucket.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "lib/core/hash.h"
+#include "lib/dist/group.h"
+#include "tests/dist/ranks.h"
+
+namespace {
+
+using namespace scaletrain;
+using namespace std::chrono_literals;
+using parallel::BucketExchange;
+using parallel::Slot;
+using parallel::Wire;
+using testing::run_ranks;
+
+// A matrix of two blocks or more, a bias, a kernel of rows of 27, and a matrix whose factors would
+// be larger than it.
+std::vector<Slot> slots() {
+  return {{.name = "fc.weight", .begin = 0, .elements = 1200, .rows = 40},
+          {.name = "fc.bias", .begin = 1200, .elements = 40},
+          {.name = "conv.weight", .begin = 1240, .elements = 216, .rows = 8},
+          {.name = "small.weight", .begin = 1456, .elements = 6, .rows = 3}};
+}
+constexpr std::int64_t kBucketElements = 1462, kMatrixElements = 1200 + 216 + 6,
+                       kVectorElements = 40;
+
+at::Tensor gradient(int rank, int step) {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(100 * step + rank);
+  return at::randn({kBucketElements}, generator);
+}
+
+at::Tensor not_left_out() { return at::zeros({}); }
+
+// The mean of one step, in place of `flat`.
+void exchange(BucketExchange& bucket, const at::Tensor& flat,
+              const at::Tensor& found_inf = not_left_out()) {
+  bucket.begin(flat);
+  bucket.go_on();
+  bucket.finish();
+  bucket.end_step(found_inf);
+}
+
+std::string digest_of(const at::Tensor& tensor) {
+  const at::Tensor whole = tensor.contiguous();
+  core::Sha256 hash;
+  hash.update(std::as_bytes(
+      std::span(whole.const_data_ptr<float>(), static_cast<std::size_t>(whole.numel()))));
+  return hash.hex();
+}
+
+// A job of one bucket that is compressed as `name` says.
+struct BucketJob {
+  BucketJob(const core::WorkerEnv& env, const std::string& name, std::int64_t rank = 2)
+      : group(env, at::kCPU, 30s, core::Beat(), {}),
+        wire(group.process_group()),
+        bucket(parallel::make_bucket({.name = name, .rank = rank}, 7, wire, slots(), at::kCPU)) {
+    at::set_num_threads(1);
+  }
+
+  dist::Group group;
+  Wire wire;
+  std::unique_ptr<BucketExchange> bucket;
+};
+
+// What `body` says on each rank, which is the same; on two ranks and four.
+template <class Body>
+void check_ranks(const Body& body, const std::string& expected) {
+  for (const int world_size : {2, 4}) {
+    CAPTURE(world_size);
+    for (const auto& result : run_ranks({.world_size = world_size}, body)) {
+      CHECK(result.text == expected);
+    }
+  }
+}
+
+// References: what each method is, written with loops over numbers of all ranks, in doubles.
+
+using Numbers = std::vector<double>;
+
+Numbers numbers(const at::Tensor& tensor) {
+  const at::Tensor doubles = tensor.to(at::kDouble).contiguous();
+  const auto* const values = doubles.const_data_ptr<double>();
+  return {values, values + doubles.numel()};
+}
+
+double largest_difference(const at::Tensor& got, const Numbers& expected) {
+  const Numbers values = numbers(got);
+  double largest = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    largest = std::max(largest, std::abs(values[i] - expected[i]));
+  }
+  return largest;
+}
+
+// The matrices of a bucket, one behind the other.
+Numbers matrices_of(const Numbers& flat) {
+  Numbers result(flat.begin(), flat.begin() + 1200);
+  result.insert(result.end(), flat.begin() + 1240, flat.end());
+  return result;
+}
+
+// What stands for `block` when it is sent.
+using Rounded = Numbers (*)(const Numbers& block);
+
+Numbers by_one_bit(const Numbers& block) {
+  double high = 0, low = 0, highs = 0, lows = 0;
+  for (const double value : block) {
+    (value >= 0 ? high : low) += value;
+    (value >= 0 ? highs : lows) += 1;
+  }
+  Numbers result;
+  for (const double value : block) result.push_back(value >= 0 ? high / highs : low / lows);
+  return result;
+}
+
+Numbers by_int8(const Numbers& block) {
+  double largest = 0;
+  for (const double value : block) largest = std::max(largest, std::abs(value));
+  Numbers result;
+  for (const double value : block) {
+    result.push_back(std::nearbyint(value / (largest / 127)) * (largest / 127));
+  }
+  return result;
+}
+
+// All ranks' means of `steps` steps, each rank's rounding errors going into its next step.
+class RoundedReference {
+ public:
+  RoundedReference(int ranks, std::size_t block, Rounded rounded)
+      : block_(block), rounded_(rounded), errors_(static_cast<std::size_t>(ranks)) {
+    for (Numbers& error : errors_) error.resize(kMatrixElements);
+  }
+
+  Numbers step(int number) {
+    Numbers mean(kBucketElements);
+    for (std::size_t rank = 0; rank < errors_.size(); ++rank) {
+      Numbers flat = numbers(gradient(static_cast<int>(rank), number));
+      Numbers sent = matrices_of(flat);
+      for (std::size_t i = 0; i < sent.size(); ++i) sent[i] += errors_[rank][i];
+      for (std::size_t first = 0; first < sent.size(); first += block_) {
+        const std::size_t last = std::min(first + block_, sent.size());
+        const Numbers part(sent.begin() + static_cast<std::ptrdiff_t>(first),
+                           sent.begin() + static_cast<std::ptrdiff_t>(last));
+        const Numbers stands = rounded_(part);
+        for (std::size_t i = first; i < last; ++i) {
+          errors_[rank][i] = sent[i] - stands[i - first];
+          flat[i < 1200 ? i : i + kVectorElements] = stands[i - first];
+        }
+      }
+      for (std::size_t i = 0; i < mean.size(); ++i) {
+        mean[i] += flat[i] / static_cast<double>(errors_.size());
+      }
+    }
+    return mean;
+  }
+
+ private:
+  std::size_t block_;
+  Rounded rounded_;
+  std::vector<Numbers> errors_;
+};
+
+std::string compare_rounded(const core::WorkerEnv& env, const std::string& name, std::size_t block,
+                            Rounded rounded) {
+  BucketJob job(env, name);
+  RoundedReference reference(env.world_size, block, rounded);
+  for (int step = 0; step < 4; ++step) {
+    const at::Tensor flat = gradient(env.rank, step);
+    exchange(*job.bucket, flat);
+    const double difference = largest_difference(flat, reference.step(step));
+    // fp32 against doubles; a value that falls on the other side of a border would differ by 0.01.
+    if (!(difference < 2e-6)) return fmt::format("step {}: {} apart", step, difference);
+  }
+  return "same";
+}
+
+TEST_CASE("onebit sends the means of both signs of each block, and the rest with the next step") {
+  check_ranks(
+      [](const core::WorkerEnv& env) { return compare_rounded(env, "onebit", 512, by_one_bit); },
+      "same");
+}
+
+TEST_CASE("int8 sends multiples of a 127th of each block's largest value, and the rest later") {
+  check_ranks([](const core::WorkerEnv& env) { return compare_rounded(env, "int8", 256, by_int8); },
+              "same");
+}
+
+TEST_CASE("bf16 and fp16 add what the ranks' shares are in that type") {
+  for (const auto& [name, type] :
+       {std::pair("bf16", at::kBFloat16), std::pair("fp16", at::kHalf)}) {
+    CAPTURE(name);
+    const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+      BucketJob job(env, name);
+      const at::Tensor flat = gradient(env.rank, 0);
+      exchange(*job.bucket, flat);
+      const auto share = [&, half = type](int rank) { return gradient(rank, 0).to(half).div_(2); };
+      return at::equal(flat, (share(0) + share(1)).to(at::kFloat)) ? "same" : "other";
+    });
+    for (const auto& result : results) CHECK(result.text == "same");
+  }
+}
+
+// Of a matrix and what the ranks have of it, in doubles by LAPACK's QR of each factor.
+at::Tensor low_rank_mean(const std::vector<at::Tensor>& of_ranks, at::Tensor& q) {
+  const auto orthonormal = [](const at::Tensor& factor) {
+    return std::get<0>(at::linalg_qr(factor));
+  };
+  const at::Tensor mean = at::stack(of_ranks).mean(0);
+  const at::Tensor p = orthonormal(mean.mm(orthonormal(q)));
+  q = mean.t().mm(p);
+  return p.mm(q.t());
+}
+
+TEST_CASE("powersgd sends two factors of each matrix that is worth it, and the rest later") {
+  check_ranks(
+      [](const core::WorkerEnv& env) -> std::string {
+        BucketJob job(env, "powersgd");
+        const auto state = job.bucket->state();
+        if (state.size() != 4) return fmt::format("{} tensors", state.size());
+        std::map<std::string, at::Tensor> q;
+        std::map<std::string, std::vector<at::Tensor>> errors;
+        for (const Slot& slot : slots()) {
+          if (!state.contains("q/" + slot.name)) continue;
+          q[slot.name] = state.at("q/" + slot.name).to(at::kDouble);
+          errors[slot.name].resize(static_cast<std::size_t>(env.world_size),
+                                   at::zeros({slot.rows, slot.columns()}, at::kDouble));
+        }
+        for (int step = 0; step < 4; ++step) {
+          const at::Tensor flat = gradient(env.rank, step);
+          exchange(*job.bucket, flat);
+          for (const Slot& slot : slots()) {
+            std::vector<at::Tensor> of_ranks;
+            for (int rank = 0; rank < env.world_size; ++rank) {
+              of_ranks.push_back(
+                  gradient(rank, step).narrow(0, slot.begin, slot.elements).to(at::kDouble));
+            }
+            at::Tensor expected = at::stack(of_ranks).mean(0);
+            if (q.contains(slot.name)) {
+              auto& own = errors.at(slot.name);
+              for (std::size_t i = 0; i < own.size(); ++i)
+                own[i] = own[i] + of_ranks[i].view_as(own[i]);
+              expected = low_rank_mean(own, q.at(slot.name));
+              for (at::Tensor& error : own) error = error - expected;
+            }
+            const double difference =
+                largest_difference(flat.narrow(0, slot.begin, slot.elements), numbers(expected));
+            if (!(difference < 1e-5)) {
+              return fmt::format("step {}, {}: {} apart", step, slot.name, difference);
+            }
+          }
+        }
+        return "same";
+      },
+      "same");
+}
+
+TEST_CASE("powersgd gives the mean of matrices of its rank as it is") {
+  check_ranks(
+      [](const core::WorkerEnv& env) -> std::string {
+        BucketJob job(env, "powersgd");
+        const at::Tensor flat = gradient(env.rank, 0);
+        const at::Tensor left = gradient(0, 1).narrow(0, 0, 80).view({40, 2});
+        at::Tensor mean = at::zeros({40, 30});
+        for (int rank = 0; rank < env.world_size; ++rank) {
+          const at::Tensor own = left.mm(gradient(rank, 2).narrow(0, 0, 60).view({2, 30}));
+          mean += own / env.world_size;
+          if (rank == env.rank) flat.narrow(0, 0, 1200).view({40, 30}).copy_(own);
+        }
+        exchange(*job.bucket, flat);
+        const double difference = largest_difference(flat.narrow(0, 0, 1200), numbers(mean));
+        return difference < 1e-5 ? "same" : fmt::format("{} apart", difference);
+      },
+      "same");
+}
+
+TEST_CASE("all ranks have the same bits, and have given the bytes that are said") {
+  struct Case {
+    std::string name;
+    std::int64_t bytes;
+  };
+  const std::vector<Case> cases{
+      {"bf16", 2 * kBucketElements},
+      {"fp16", 2 * kBucketElements},
+      // Two numbers and 512 bits a block; the matrices have 1422 elements, three blocks.
+      {"onebit", 4 * kVectorElements + 3 * (2 * 4 + 512 / 8)},
+      // A number and 256 bytes; six blocks.
+      {"int8", 4 * kVectorElements + 6 * (4 + 256)},
+      // Factors of rank 2 of 40 x 30 and of 8 x 27; 3 x 2 and the bias as they are.
+      {"powersgd", 4 * (kVectorElements + 6 + 2 * (40 + 30) + 2 * (8 + 27))},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.name);
+    for (const int world_size : {2, 4}) {
+      const auto results =
+          run_ranks({.world_size = world_size}, [&](const core::WorkerEnv& env) -> std::string {
+            BucketJob job(env, one.name);
+            std::string all;
+            for (int step = 0; step < 3; ++step) {
+              const at::Tensor flat = gradient(env.rank, step);
+              exchange(*job.bucket, flat);
+              all += digest_of(flat);
+            }
+            return fmt::format("{} {}", job.wire.bytes(), all);
+          });
+      for (const auto& result : results) {
+        CHECK(result.text == results[0].text);
+        CHECK(result.text.starts_with(fmt::format("{} ", 3 * one.bytes)));
+      }
+    }
+  }
+}
+
+std::string digests(BucketExchange& bucket) {
+  std::string all;
+  for (const auto& [name, tensor] : bucket.state()) all += name + " " + digest_of(tensor) + "\n";
+  return all;
+}
+
+TEST_CASE("a step that is left out shows what is not finite and changes no state") {
+  for (const std::string name : {"onebit", "int8", "powersgd"}) {
+    CAPTURE(name);
+    const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+      BucketJob job(env, name);
+      exchange(*job.bucket, gradient(env.rank, 0));
+      const std::string before = digests(*job.bucket);
+      const at::Tensor flat = gradient(env.rank, 1);
+      if (env.rank == 1) flat[3] = std::numeric_limits<float>::infinity();
+      exchange(*job.bucket, flat, at::ones({}));
+      const bool is_seen = !at::isfinite(flat).all().item<bool>();
+      exchange(*job.bucket, gradient(env.rank, 2));
+      const std::string after = digests(*job.bucket);
+
+      const auto other =  // that never saw the step
+          parallel::make_bucket({.name = name, .rank = 2}, 7, job.wire, slots(), at::kCPU);
+      exchange(*other, gradient(env.rank, 0));
+      const bool is_kept = digests(*other) == before;
+      exchange(*other, gradient(env.rank, 2));
+      return fmt::format("seen {}, kept {}, went on {}", is_seen, is_kept,
+                         digests(*other) == after);
+    });
+    for (const auto& result : results) CHECK(result.text == "seen true, kept true, went on true");
+  }
+}
+
+TEST_CASE("with its state copied another bucket goes on to the same bits") {
+  for (const std::string name : {"onebit", "int8", "powersgd"}) {
+    CAPTURE(name);
+    const auto results = run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) {
+      BucketJob job(env, name);
+      for (int step = 0; step < 3; ++step) exchange(*job.bucket, gradient(env.rank, step));
+      const auto second =
+          parallel::make_bucket({.name = name, .rank = 2}, 99, job.wire, slots(), at::kCPU);
+      const auto saved = job.bucket->state();
+      for (const auto& [key, tensor] : second->state()) tensor.copy_(saved.at(key));
+      const at::Tensor one = gradient(env.rank, 3), other = gradient(env.rank, 3);
+      exchange(*job.bucket, one);
+      exchange(*second, other);
+      return at::equal(one, other) ? "same" : "other";
+    });
+    for (const auto& result : results) CHECK(result.text == "same");
+  }
+}
+
+TEST_CASE("what powersgd begins with depends on the seed and the name alone") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    BucketJob job(env, "powersgd");
+    std::vector<Slot> moved = slots();
+    std::swap(moved[0], moved[2]);
+    const auto q = [&](std::uint64_t seed, const std::vector<Slot>& of) {
+      return parallel::make_power_sgd(job.wire, of, at::kCPU, 2, seed)->state().at("q/fc.weight");
+    };
+    return fmt::format("{} {}", at::equal(q(7, slots()), q(7, moved)),
+                       at::equal(q(7, slots()), q(8, slots())));
+  });
+  for (const auto& result : results) CHECK(result.text == "true false");
+}
+
+}  // namespace

@@ -1,0 +1,79 @@
+#include "lib/parallel/unit_flats.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+namespace scaletrain::parallel {
+namespace {
+
+units::NamedParameter parameter(const std::string& name, at::IntArrayRef shape, bool trained = true,
+                                at::ScalarType type = at::kFloat) {
+  return {.name = name, .tensor = at::zeros(shape, type).set_requires_grad(trained)};
+}
+
+// "units 0: a 0+6, b 16+3; part 16".
+std::string text_of(const FlatPlan& plan, const std::vector<units::NamedParameter>& parameters) {
+  std::string text = "units";
+  for (const std::size_t unit : plan.units) text += fmt::format(" {}", unit);
+  for (const FlatSlot& slot : plan.slots) {
+    text += fmt::format("{} {} {}+{}", slot.begin == 0 ? ":" : ",", parameters[slot.parameter].name,
+                        slot.begin, slot.count);
+  }
+  return text + fmt::format("; part {}", plan.part);
+}
+
+TEST_CASE("a block holds what one unit has of a type, trained or not; what is tied has its own") {
+  const std::vector<units::NamedParameter> parameters{
+      parameter("embed", {5, 4}),
+      parameter("a.weight", {3, 2}),
+      parameter("a.bias", {3}),
+      parameter("a.frozen", {7}, false),
+      parameter("b.half", {40}, true, at::kBFloat16),
+      parameter("b.scalar", {}),
+      parameter("nobody", {2}),
+  };
+  const auto plans =
+      plan_flats(parameters,
+                 {{"embed", "a.weight", "a.bias", "a.frozen"}, {"embed", "b.half", "b.scalar"}}, 2);
+  std::vector<std::string> texts;
+  for (const FlatPlan& plan : plans) texts.push_back(text_of(plan, parameters));
+  CHECK(texts == std::vector<std::string>{
+                     "units 0: a.frozen 0+7; part 16",
+                     // 16 + 3 elements, half of which are 10, up to the next multiple of 16.
+                     "units 0: a.weight 0+6, a.bias 16+3; part 16",
+                     "units 0 1: embed 0+20; part 16",
+                     "units 1: b.scalar 0+1, nobody 16+2; part 16",
+                     "units 1: b.half 0+40; part 32",
+                 });
+  CHECK_FALSE(plans[0].is_trained);
+  CHECK((plans[4].type == at::kBFloat16));
+}
+
+TEST_CASE("each element of a parameter is one rank's, and the gaps are all else") {
+  FlatPlan plan{.slots = {{0, 0, 6}, {1, 16, 40}}, .part = 16};
+  constexpr int kRanks = 4;
+  for (const FlatSlot& slot : plan.slots) {
+    std::int64_t next = 0;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const FlatRange range = part_of(slot, plan.part, rank);
+      if (range.first == range.last) continue;
+      CHECK(range.first == next);
+      next = range.last;
+    }
+    CHECK(next == slot.count);
+  }
+  const FlatRange second = part_of(plan.slots[1], plan.part, 2);  // elements 32 to 47 of the block
+  CHECK(second.first == 16);
+  CHECK(second.last == 32);
+  CHECK(part_of(plan.slots[0], plan.part, 1).first == part_of(plan.slots[0], plan.part, 1).last);
+  const std::vector<FlatRange> gaps = gaps_of(plan, kRanks);
+  REQUIRE(gaps.size() == 2);
+  CHECK(gaps[0].first == 6);
+  CHECK(gaps[0].last == 16);
+  CHECK(gaps[1].first == 56);
+  CHECK(gaps[1].last == 64);
+}
+
+}  // namespace
+}  // namespace scaletrain::parallel

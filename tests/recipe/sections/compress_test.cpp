@@ -1,0 +1,50 @@
+#include "lib/recipe/sections/compress.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/recipe/load.h"
+#include "tests/recipe/recipe_support.h"
+
+namespace scaletrain::recipe {
+
+TEST_CASE("compress is a name, with keys of its own") {
+  CHECK_FALSE(parse_recipe(minimal_recipe(), "r.json").compress.has_value());
+  const Recipe named = parse_recipe(minimal_recipe(), "r.json", {"compress=bf16"});
+  CHECK(named.compress->name == "bf16");
+  CHECK(named.compress->warmup == 0);
+  const Recipe keyed = parse_recipe(minimal_recipe(), "r.json",
+                                    {R"(compress={"name": "powersgd", "rank": 2, "warmup": 100})"});
+  CHECK(keyed.compress->rank == 2);
+  CHECK(keyed.compress->warmup == 100);
+  CHECK(error_of(minimal_recipe(), {"compress=powersdg"}) ==
+        "--set compress: /compress/name: \"powersdg\" is not a choice here\n"
+        "  use one of: \"bf16\", \"fp16\", \"powersgd\", \"onebit\", \"int8\"");
+  CHECK(error_of(minimal_recipe(), {R"(compress={"name": "powersgd", "rank": 0})"}) ==
+        "--set compress: /compress/rank: 0 is out of range\n"
+        "  use an integer from 1 to 1024");
+}
+
+TEST_CASE("a compression that keeps a part for the next step is not for fp16 and sam") {
+  for (const std::string name : {"powersgd", "onebit", "int8"}) {
+    CAPTURE(name);
+    CHECK(error_of(minimal_recipe(), {"compress=" + name, "precision=fp16"}) ==
+          "--set compress: " + name +
+              " keeps a part of the gradients for the next step, whose loss scale may be another\n"
+              "  use bf16 as precision, or as compress");
+    CHECK(error_of(minimal_recipe(), {"compress=" + name, "sam={}"}) ==
+          "--set compress: " + name +
+              " keeps a part of the gradients for the next step, and sam exchanges two kinds of "
+              "them in turn\n"
+              "  leave one of them out, or use bf16");
+  }
+  CHECK(parse_recipe(minimal_recipe(), "r.json", {"compress=fp16", "precision=fp16", "sam={}"})
+            .compress->name == "fp16");
+}
+
+TEST_CASE("without an exchange of gradients there is nothing to compress") {
+  CHECK(error_of(minimal_recipe(), {"compress=bf16", "sync=diloco"}) ==
+        "--set compress: no gradients are exchanged: sync is diloco\n"
+        "  leave one of them out");
+}
+
+}  // namespace scaletrain::recipe

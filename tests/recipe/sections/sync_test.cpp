@@ -1,0 +1,65 @@
+#include "lib/recipe/sections/sync.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/recipe/load.h"
+#include "tests/recipe/recipe_support.h"
+
+namespace scaletrain::recipe {
+
+TEST_CASE("sync is a name; the steps follow from it") {
+  const auto sync = [](const std::string& change) {
+    return parse_recipe(minimal_recipe(), "r.json", {change}).sync;
+  };
+  CHECK_FALSE(parse_recipe(minimal_recipe(), "r.json").sync.is_rare());
+  CHECK(sync("sync=every_step").steps == 1);
+  CHECK(sync("sync=periodic").steps == 8);
+  CHECK(sync("sync=diloco").steps == 100);
+  CHECK(sync("sync=diloco").outer.lr == 0.7);
+  CHECK(sync("sync=diloco").outer.momentum == 0.9);
+  CHECK(sync("sync=diloco").fragments == 1);
+  const Sync keyed = sync(R"(sync={"name": "diloco", "steps": 50, "fragments": 4,
+                                   "outer": {"lr": 0.5, "momentum": 0.8}})");
+  CHECK(keyed.steps == 50);
+  CHECK(keyed.fragments == 4);
+  CHECK(keyed.outer.lr == 0.5);
+  CHECK(keyed.outer.momentum == 0.8);
+  for (const std::string name : {"every_step", "periodic", "diloco"}) {
+    const Recipe one = parse_recipe(minimal_recipe(), "r.json", {"sync=" + name});
+    const Recipe again = parse_recipe(to_json(one), "r.json");
+    CHECK(differing_keys(one, again).empty());
+  }
+  CHECK(error_of(minimal_recipe(), {"sync=async"}) ==
+        "--set sync: /sync/name: \"async\" is not a choice here\n"
+        "  use one of: \"every_step\", \"periodic\", \"diloco\"");
+}
+
+TEST_CASE("replicas that train alone exclude what has one state for all of them") {
+  const std::string rare = R"(sync={"name": "periodic", "steps": 4})";
+  const auto found = [&](const std::string& change) {
+    const std::string text = error_of(minimal_recipe(), {rare, change});
+    return text.substr(0, text.find('\n'));
+  };
+  const std::string at = "--set sync: ";
+  CHECK(found("sam={}") ==
+        at + "sam looks nearby for the gradients of all replicas, and each has its own");
+  CHECK(found("ema={}") == at + "ema would be the mean of one replica's weights");
+  CHECK(found(R"(swa={"start": {"epochs": 5}})") ==
+        at + "swa would be the mean of one replica's weights");
+  CHECK(found("precision=bf16_pure") ==
+        at + "the mean of bf16 weights loses what a few steps have changed");
+  CHECK(found("optimizer.name=schedule_free_adamw") ==
+        at + "schedule_free_adamw keeps weights in its state, which are not exchanged");
+  CHECK(found("offload.optimizer=true") ==
+        at + "an optimizer that is offloaded has weights of its own, which are not exchanged");
+  CHECK(found("checkpoint.writers=all") ==
+        at + "each replica's optimizer has its own state, and checkpoint.writers is for one that "
+             "all have");
+  CHECK(error_of(minimal_recipe(), {R"(sync={"name": "diloco", "steps": 3, "fragments": 4})"}) ==
+        at +
+            "4 fragments are exchanged at steps of their own, and there are 3 from one exchange to "
+            "the next\n"
+            "  use more steps, or fewer fragments");
+}
+
+}  // namespace scaletrain::recipe

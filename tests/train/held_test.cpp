@@ -1,0 +1,66 @@
+#include "lib/train/held.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "lib/train/build.h"
+#include "tests/dist/ranks.h"
+#include "tests/train/run_support.h"
+
+namespace scaletrain::train {
+namespace {
+
+std::int64_t elements_of(const NamedTensors& tensors) {
+  std::int64_t count = 0;
+  for (const auto& [name, tensor] : tensors) count += tensor.numel();
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a rank holds the model, or the parts that its mesh gives it, each element once") {
+  const testing::TinyRun tiny;
+  constexpr std::int64_t kElements = 8 * 8 * 3 * 5 + 5 + 5 * 3 + 3;  // of the mlp
+  for (const std::string level : {"optimizer", "parameters"}) {
+    const recipe::Recipe recipe =
+        tiny.recipe({"parallel.shard=2", "parallel.shard_level=" + level, "model.freeze=fc1.bias"});
+    std::int64_t all = 0, frozen = 0;
+    for (const auto& result :
+         testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
+           const auto run = build_run(recipe, env, std::nullopt, {});
+           const auto cut = cut_of(*run);
+           if (!cut || !is_cut(*run)) return "not cut";
+           const NamedTensors held = held_tensors(*run);
+           const bool has_frozen = held.contains("fc1.bias");
+           return fmt::format("{} {} {} {} {}", cut->writes, cut->place, cut->places,
+                              elements_of(held), has_frozen ? held.at("fc1.bias").numel() : 0);
+         })) {
+      std::istringstream words(result.text);
+      std::string writes;
+      int place = -1, places = -1;
+      std::int64_t elements = 0, of_frozen = 0;
+      words >> writes >> place >> places >> elements >> of_frozen;
+      CHECK(places == 2);
+      CHECK((place == 0 || place == 1));
+      if (writes != "true") continue;
+      all += elements;
+      frozen += of_frozen;
+    }
+    // What is not trained is cut only where parameters are.
+    CHECK(frozen == (level == "parameters" ? 5 : 10));
+    CHECK(all == kElements + (level == "parameters" ? 0 : 5));
+  }
+}
+
+TEST_CASE("where every rank has the model, what it holds is that") {
+  const testing::TinyRun tiny;
+  const auto said = testing::said_apart([&]() -> std::string {
+    const auto run = build_run(tiny.recipe(), {}, std::nullopt, {});
+    const bool same = elements_of(held_tensors(*run)) == elements_of(run->learner.tensors());
+    return same && !is_cut(*run) && !cut_of(*run) ? "the same" : "another";
+  });
+  CHECK(said == "the same");
+}
+
+}  // namespace scaletrain::train
