@@ -24,11 +24,13 @@ std::string batch_text(const recipe::BatchPlan& plan, int ranks, const char* per
   if (plan.per_device == 0) {
     return fmt::format("{} over {} ranks, in micro-batches that fit{}", plan.global, ranks, grows);
   }
-  // Those that have other samples.
-  const std::int64_t readers = plan.global / (plan.per_device * plan.accumulate);
-  return fmt::format("{} = {}{} x {}{} x {} {}{}", plan.global, plan.per_device, per_device,
-                     plan.accumulate, accumulate, readers,
-                     readers == ranks ? "ranks" : "data coordinates", grows);
+  const auto readers = static_cast<int>(plan.global / (plan.per_device * plan.accumulate));
+  // Ranks that share a model read the same samples.
+  const std::string who = readers == ranks
+                              ? fmt::format("{} ranks", ranks)
+                              : fmt::format("{} groups of {} ranks", readers, ranks / readers);
+  return fmt::format("{} = {}{} x {}{} x {}{}", plan.global, plan.per_device, per_device,
+                     plan.accumulate, accumulate, who, grows);
 }
 
 bool batch_fits(const recipe::Recipe& recipe, int ranks) {

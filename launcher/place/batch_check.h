@@ -12,8 +12,8 @@ namespace scaletrain::launcher {
 // core::RecipeError where it, or the lanes of a streamed order, do not go into them.
 recipe::BatchPlan plan_batch(const recipe::Recipe& recipe, int ranks);
 
-// "64 = 8 x 4 x 2 ranks", with words behind the first two; "2 data coordinates" where several ranks
-// have the same samples.
+// "64 = 8 x 4 x 2 ranks", or "x 2 groups of 4 ranks" where these share a model, with words behind
+// the first two.
 std::string batch_text(const recipe::BatchPlan& plan, int ranks, const char* per_device = "",
                        const char* accumulate = "");
 

@@ -68,7 +68,7 @@ task::Example next_of(MicroBatches& batches) {
 
 Engine::Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings& savings)
     : parts_(parts),
-      units_(parts.model.units()),
+      units_(parts.units.empty() ? parts.model.units() : parts.units),
       seed_(seed),
       walk_(parts.placement.hooks(), units_.size()),
       recomputed_(recomputed_units(savings.recompute, units_)),

@@ -42,6 +42,7 @@ struct EngineParts {
   parallel::Placement& placement;
   const dist::Mesh& mesh;
   Pipeline* pipeline = nullptr;  // null: each rank runs all units
+  std::vector<units::Unit> units = {};  // as a layout runs the model's; empty: as they are
 };
 
 // How a step needs less memory.

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "lib/recipe/recipe.h"
+#include "lib/units/layer_cut.h"
 
 namespace scaletrain::nn {
 
@@ -26,6 +27,10 @@ class Loss {
   }
   // Whether that is their number.
   virtual bool weighs_alike() const { return true; }
+
+  // From here on sum() gets the logits of some of the classes, and returns the same on all ranks.
+  // Throws core::RecipeError for a loss that needs all of them.
+  virtual void cut_by(units::ClassCut cut);
 };
 
 // The loss for tensors on `device`.

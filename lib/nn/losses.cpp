@@ -1,7 +1,14 @@
+#include "lib/core/error.h"
 #include "lib/core/registry.h"
 #include "lib/nn/loss.h"
 
 namespace scaletrain::nn {
+
+void Loss::cut_by(units::ClassCut /*cut*/) {
+  throw core::RecipeError("/loss", "needs all classes of a sample, which tensor ranks share",
+                          "use cross_entropy without weights of classes, or leave out "
+                          "/parallel/tensor");
+}
 
 // Each is in a file of lib/nn/losses/; a row without one does not link.
 #define SCALETRAIN_LOSS(name, ...) \

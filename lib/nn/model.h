@@ -11,6 +11,7 @@
 
 #include "lib/nn/factory.h"
 #include "lib/recipe/recipe.h"
+#include "lib/units/tensor_rule.h"
 #include "lib/units/unit.h"
 #include "lib/units/weight_rules.h"
 
@@ -38,6 +39,10 @@ class Model : public torch::nn::Module {
 
   // Whether weight decay is for the parameter of this name (lib/optim/optimizer.h).
   virtual bool decays(const std::string& /*name*/) const { return true; }
+
+  // How its layers can be cut over ranks. Empty: they cannot be. What is cut stands between the
+  // first unit and the last one, but for a vocabulary.
+  virtual std::vector<units::TensorRule> tensor_plan() const { return {}; }
 
   // What of it can be made to fit when it starts from weights, and which part is its head.
   virtual units::WeightRules weight_rules() const { return {}; }
@@ -72,8 +77,15 @@ std::shared_ptr<Model> make_model(const recipe::Model& model, std::int64_t image
                                   std::uint64_t seed,
                                   const Factories& factories = built_in_factories());
 
-// The same with parameters that nothing has filled: for their names and shapes. Their memory is not
-// used before something writes to it.
+// What a parameter is to hold of the value that it starts from, a plain fp32 tensor on the CPU.
+using KeepPart = std::function<at::Tensor(const std::string& name, const at::Tensor& logical)>;
+
+// Fills the parameters of a blank model, with `keep` by a part of each value; at no time two whole
+// ones are there.
+void fill(Model& blank, std::uint64_t seed, const KeepPart& keep = nullptr);
+
+// The same as make_model with parameters that nothing has filled: for their names and shapes. Their
+// memory is not used before something writes to it.
 std::shared_ptr<Model> make_blank_model(const recipe::Model& model, std::int64_t image_size,
                                         const Factories& factories = built_in_factories());
 

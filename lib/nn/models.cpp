@@ -60,14 +60,21 @@ std::shared_ptr<Model> make_blank_model(const recipe::Model& model, std::int64_t
   return factory(model, image_size);
 }
 
+void fill(Model& blank, std::uint64_t seed, const KeepPart& keep) {
+  const at::NoGradGuard no_grad;
+  for (const auto& item : blank.named_parameters()) {
+    at::Tensor parameter = item.value();
+    const at::Tensor logical = initial_value(blank, item.key(), parameter.sizes(), seed);
+    const at::Tensor part = keep ? keep(item.key(), logical) : logical;
+    if (part.sizes() != parameter.sizes()) parameter.set_data(at::empty_like(part));
+    parameter.copy_(part);
+  }
+}
+
 std::shared_ptr<Model> make_model(const recipe::Model& model, std::int64_t image_size,
                                   std::uint64_t seed, const Factories& factories) {
   std::shared_ptr<Model> made = make_blank_model(model, image_size, factories);
-  const at::NoGradGuard no_grad;
-  for (const auto& item : made->named_parameters()) {
-    at::Tensor parameter = item.value();
-    parameter.copy_(initial_value(*made, item.key(), parameter.sizes(), seed));
-  }
+  fill(*made, seed);
   return made;
 }
 

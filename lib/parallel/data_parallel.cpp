@@ -90,8 +90,11 @@ DataParallel::DataParallel(std::vector<units::NamedParameter> parameters, const 
                            GradientExchange exchange)
     : impl_(std::make_unique<Impl>(Impl{
           .mesh = mesh, .parameters = std::move(parameters), .exchange = std::move(exchange)})) {
-  const bool counts = mesh.model().rank() == 0;
-  for (units::NamedParameter& parameter : impl_->parameters) parameter.counts = counts;
+  // Ranks of one tensor group have said already who counts what.
+  const bool counts = mesh.coordinate(core::Axis::kShard) == 0;
+  for (units::NamedParameter& parameter : impl_->parameters) {
+    parameter.counts = parameter.counts && counts;
+  }
 }
 
 DataParallel::~DataParallel() = default;

@@ -68,6 +68,10 @@ std::string fault_of(const Rule& rule, const Row& row) {
       return find<double>(row, rule.other) == nullptr ? missing(kNumber, rule.other) : "";
     case Rule::Kind::kFitsImageSize:
       return find<std::int64_t>(row, rule.key) == nullptr ? missing(kInteger, rule.key) : "";
+    case Rule::Kind::kTensorRanksShare:
+      if (find<std::int64_t>(row, rule.key) == nullptr) return missing(kInteger, rule.key);
+      if (rule.other.empty() || find<double>(row, rule.other) != nullptr) return "";
+      return missing(kNumber, rule.other);
     case Rule::Kind::kBatchNorm:
     case Rule::Kind::kOneUnit:
     case Rule::Kind::kFixedImageSize:

@@ -6,6 +6,7 @@
 #include "lib/recipe/duration.h"
 #include "lib/recipe/lists.h"
 #include "lib/recipe/paths.h"
+#include "lib/recipe/sections/tensor.h"
 #include "lib/recipe/task.h"
 
 namespace scaletrain::recipe {

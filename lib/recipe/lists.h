@@ -29,7 +29,9 @@ struct Option {
 // the image size, of the batch where BatchNorm sees one value for each kBatchNormStride pixels of a
 // side, or (kFirst) of the row's place in a list of components; kOneUnit: the model is one unit;
 // kIsMean: the optimizer evaluates and saves a mean of the weights itself; kFixedImageSize: the
-// model has weights for images of one size.
+// model has weights for images of one size; kTensorRanksShare: the ranks of /parallel/tensor share
+// as many things as `key`, or as `key` times `other`, evenly, and a model without such a rule
+// cannot be cut.
 struct Rule {
   enum class Kind {
     kDivides,
@@ -42,7 +44,8 @@ struct Rule {
     kFirst,
     kOneUnit,
     kIsMean,
-    kFixedImageSize
+    kFixedImageSize,
+    kTensorRanksShare
   };
   Kind kind = Kind::kDivides;
   std::string key = {}, other = {};

@@ -32,6 +32,10 @@
   Rule { Rule::Kind::kOneUnit }
 #define HAS_FIXED_IMAGE_SIZE \
   Rule { Rule::Kind::kFixedImageSize }
+#define TENSOR_RANKS_SHARE(key) \
+  Rule { Rule::Kind::kTensorRanksShare, #key, "" }
+#define TENSOR_RANKS_SHARE_TIMES(key, factor) \
+  Rule { Rule::Kind::kTensorRanksShare, #key, #factor }
 #define IS_MEAN_OF_WEIGHTS \
   Rule { Rule::Kind::kIsMean }
 #define PUBLISHED(source, parameters, top1, weights) \

@@ -18,6 +18,7 @@
 #include "lib/recipe/recipe.h"
 #include "lib/recipe/task.h"
 #include "lib/storage/stores.h"
+#include "lib/units/layer_cut.h"
 #include "lib/units/unit.h"
 
 namespace scaletrain::task {
@@ -108,6 +109,10 @@ class Task {
   // and undefined with 0 columns.
   virtual std::vector<recipe::Measured> finish(Split split, std::span<const double> sums,
                                                const at::Tensor& scores) const = 0;
+
+  // From here on the model gives the logits of some of the classes. Throws core::RecipeError for a
+  // task or a loss that needs all of them.
+  virtual void cut_by(const units::ClassCut& cut);
 
  private:
   const recipe::TaskRow& row_;

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "lib/core/error.h"
 #include "lib/core/registry.h"
 #include "lib/task/task.h"
 
@@ -8,6 +11,13 @@ namespace scaletrain::task {
   std::unique_ptr<Task> make_##name(const recipe::TaskRow& row, const recipe::Recipe& recipe, \
                                     at::Device device);
 #include "lib/recipe/tasks.def"
+
+void Task::cut_by(const units::ClassCut& /*cut*/) {
+  throw core::RecipeError(
+      "/task",
+      fmt::format("{} needs all classes of a sample, which tensor ranks share", row().name),
+      "leave out /parallel/tensor");
+}
 
 namespace {
 

@@ -16,14 +16,18 @@ constexpr const char* kSameCommand = "start every node with the same recipe and 
 constexpr const char* kSameProgram = "install the same version on every node";
 constexpr const char* kSameFiles = "give every node the same files, and start again";
 
-std::string describe(const nn::Model& model) {
+// By the shapes of whole tensors: parts of ranks may differ.
+std::string describe(const nn::Model& model, const units::TensorParts& parts) {
   std::string text;
   std::int64_t elements = 0;
   std::size_t tensors = 0;
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
-    text += fmt::format("{} [{}] {}\n", name, fmt::join(tensor.sizes(), ","),
+    const auto part = parts.find(name);
+    const std::vector<std::int64_t> shape =
+        part == parts.end() ? tensor.sizes().vec() : part->second.shape;
+    text += fmt::format("{} [{}] {}\n", name, fmt::join(shape, ","),
                         c10::toString(tensor.scalar_type()));
-    elements += tensor.numel();
+    elements += format::element_count(shape);
     ++tensors;
   };
   for (const auto& item : model.named_parameters()) add(item.key(), item.value());
@@ -72,14 +76,14 @@ void claim_samples(std::vector<dist::Claim>& claims, const std::string& set_dige
                     .remedy = kSameFiles});
 }
 
-void claim_model(std::vector<dist::Claim>& claims, std::int64_t total_steps,
-                 const nn::Model& model) {
+void claim_model(std::vector<dist::Claim>& claims, std::int64_t total_steps, const nn::Model& model,
+                 const units::TensorParts& parts) {
   claims.push_back({.field = "the number of steps",
                     .value = std::to_string(total_steps),
                     .code = ExitCode::kData,
                     .remedy = kSameFiles});
   claims.push_back({.field = "the model",
-                    .value = describe(model),
+                    .value = describe(model, parts),
                     .code = ExitCode::kUsage,
                     .remedy = kSameProgram});
 }

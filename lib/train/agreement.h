@@ -11,6 +11,7 @@
 #include "lib/dist/agreement.h"
 #include "lib/nn/model.h"
 #include "lib/recipe/recipe.h"
+#include "lib/units/tensor_part.h"
 
 namespace scaletrain::train {
 
@@ -30,7 +31,7 @@ void claim_set(std::vector<dist::Claim>& claims, const std::string& name, const 
 void claim_samples(std::vector<dist::Claim>& claims, const std::string& set_digest);
 
 // Adds the length and the model: names, shapes and types of its parameters and buffers.
-void claim_model(std::vector<dist::Claim>& claims, std::int64_t total_steps,
-                 const nn::Model& model);
+void claim_model(std::vector<dist::Claim>& claims, std::int64_t total_steps, const nn::Model& model,
+                 const units::TensorParts& parts = {});
 
 }  // namespace scaletrain::train

@@ -34,6 +34,7 @@ recipe::Recipe trial_of(recipe::Recipe recipe, std::int64_t samples, int readers
   recipe.data.val.reset();
   recipe.data.test.reset();
   recipe.data.extra.clear();
+  recipe.parallel = {};  // a model of which ranks have parts needs less than this says
   return recipe;
 }
 

@@ -23,6 +23,7 @@
 #include "lib/train/reproducible.h"
 #include "lib/train/resume.h"
 #include "lib/train/stages.h"
+#include "lib/train/tensor_layout.h"
 
 namespace scaletrain::train {
 
@@ -77,12 +78,15 @@ void place(Run& run) {
                                               .every_step = !run.recipe.sync.is_rare()});
   }
   run.engine = std::make_unique<engine::Engine>(
-      engine::EngineParts{.model = *run.learner.model,
-                          .task = *run.task,
-                          .precision = *run.learner.precision,
-                          .placement = *run.placement,
-                          .mesh = *run.mesh,
-                          .pipeline = run.pipeline.get()},
+      engine::EngineParts{
+          .model = *run.learner.model,
+          .task = *run.task,
+          .precision = *run.learner.precision,
+          .placement = *run.placement,
+          .mesh = *run.mesh,
+          .pipeline = run.pipeline.get(),
+          .units = units_of_part(run.recipe, *run.mesh, {run.learner.model, run.learner.parts},
+                                 *run.task)},
       run.recipe.seed,
       engine::MemorySavings{.recompute = run.recipe.recompute,
                             .chunk = run.recipe.loss.chunk,
@@ -93,7 +97,7 @@ namespace {
 
 // What differs would be trained on without a word, or end in a collective that makes no sense.
 void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
-  claim_model(claims, run.length.total_steps, *run.learner.model);
+  claim_model(claims, run.length.total_steps, *run.learner.model, run.learner.parts);
   run.beat.enter(core::Phase::kJoining);
   run.group->agree("parts", claims);
   run.beat.enter(core::Phase::kStarting);
@@ -113,7 +117,8 @@ void fill(Run& run, const std::optional<std::filesystem::path>& resume, bool sam
   } else {
     take_weights(run);
   }
-  replicate(*run.group, values(run.learner.tensors()), "initial model");
+  replicate(run.learner.parts.empty() ? *run.group : run.mesh->data(),
+            values(run.learner.tensors()), "initial model");
   start();
 }
 
@@ -148,7 +153,8 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state,
                            run.sets.train.stream->growing());
   run.beat.set_total_steps(run.length.total_steps);
-  run.learner = build_learner(run.recipe, device, run.length, run.batch.global, models);
+  run.learner =
+      build_learner(run.recipe, device, run.length, run.batch.global, models, run.mesh.get());
   compare_with_others(run, std::move(claims));
 
   place(run);

@@ -1,6 +1,7 @@
 #include "lib/train/evaluate.h"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
@@ -37,6 +38,15 @@ class StopCheck {
   dist::Group& group_;
   core::SteadyTime asked_ = core::now();
 };
+
+// Whether a rank of the group says so; all of them ask alike.
+bool heard_by_any(dist::Group& group, bool own) {
+  if (group.world_size() == 1) return own;
+  const at::Tensor heard =
+      at::full({}, own ? 1.0 : 0.0, at::TensorOptions(at::kDouble).device(group.device()));
+  group.all_reduce_max(heard, "whether to stop").wait();
+  return group.to_host(heard).item<double>() > 0;
+}
 
 // Where the model runs with others, all ranks run as many batches: those that have none left take
 // part in the exchanges of the others. Otherwise each runs its own.
@@ -82,11 +92,14 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
   data::BatchStream& stream = *run.sets.stream(split);
   stream.seek({});
   StopCheck stops(run.mesh->world());
+  // Ranks that share a model exchange in forward, and stop before the same batch.
+  dist::Group& tensors = run.mesh->group(core::Axis::kTensor);
+  const auto stop = [&] { return heard_by_any(tensors, stops()); };
   const bool counts = run.mesh->counts(), has_values = run.mesh->counts_losses();
   const Turns turns(run);
   for (;;) {
     std::optional<data::Batch> batch;
-    const bool stopped = !run.engine->agree(!stops());
+    const bool stopped = !run.engine->agree(!stop());
     if (!stopped) batch = stream.next();
     const Turns::Turn turn = turns.next(batch.has_value(), stopped);
     if (turn == Turns::Turn::kStop) return true;

@@ -13,13 +13,18 @@
 #include "lib/train/number_types.h"
 #include "lib/train/replicate.h"
 #include "lib/train/resume.h"
+#include "lib/train/tensor_layout.h"
+#include "lib/train/whole_tensors.h"
 
 namespace scaletrain::train {
 namespace {
 
-Learner make_learner(const recipe::Recipe& recipe, at::Device device, const nn::Factories& models) {
+Learner make_learner(const recipe::Recipe& recipe, at::Device device, const nn::Factories& models,
+                     const dist::Mesh& mesh) {
   Learner learner;
-  learner.model = nn::make_model(recipe.model, recipe.data.image_size, recipe.seed, models);
+  PartOfModel part = make_part(recipe, &mesh, models);
+  learner.model = std::move(part.model);
+  learner.parts = std::move(part.parts);
   learner.model->to(device);
   learner.model->eval();
   learner.precision =
@@ -30,13 +35,15 @@ Learner make_learner(const recipe::Recipe& recipe, at::Device device, const nn::
 }
 
 void load_weights(Run& run, const StoredModel& stored) {
-  NamedTensors tensors = run.learner.tensors();
+  const NamedTensors own = run.learner.tensors();
+  NamedTensors tensors = blank_wholes(run.learner.parts, own);
   if (run.group->rank() == 0) {
     checkpoint::load_model(
         stored.checkpoint, tensors, [&run] { run.beat.enter(core::Phase::kStarting); },
         stored.weights);
   }
   replicate(*run.group, values(tensors), "the checkpoint's model");
+  take_parts(run.learner.parts, tensors, own);
 }
 
 }  // namespace
@@ -51,6 +58,8 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
   run.recipe.parallel.pipeline = 1;
   run.recipe.parallel.shard = 1;
   run.recipe.parallel.replica.reset();
+  // But for tensor ranks, where there are as many.
+  if (env.world_size % run.recipe.parallel.tensor != 0) run.recipe.parallel = {};
   const core::MeshPlan plan(env.world_size, run.recipe.parallel.mesh());
   // A run that has found no number yet has trained nothing.
   if (run.recipe.batch.is_automatic()) run.recipe.batch.per_device = recipe::Batch().per_device;
@@ -65,8 +74,8 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
   std::vector<dist::Claim> claims;
   run.task = task::make_task(run.recipe, device);
   if (split) run.sets = open_held_out(run.recipe, env, plan, device, *run.task, *split, claims);
-  run.learner = make_learner(run.recipe, device, models);
-  claim_model(claims, run.state.step, *run.learner.model);
+  run.learner = make_learner(run.recipe, device, models, *run.mesh);
+  claim_model(claims, run.state.step, *run.learner.model, run.learner.parts);
   run.group->agree("parts", claims);
   place(run);
   load_weights(run, stored);

@@ -4,14 +4,17 @@
 #include "lib/core/disk.h"
 #include "lib/core/log.h"
 #include "lib/exchange/weights_model.h"
+#include "lib/train/replicate.h"
+#include "lib/train/whole_tensors.h"
 
 namespace scaletrain::train {
 
-void take_weights(Run& run) {
-  if (!run.recipe.model.weights || run.group->rank() != 0) return;
+namespace {
+
+void load(Run& run, const NamedTensors& tensors) {
   const recipe::Weights& weights = *run.recipe.model.weights;
   const checkpoint::WeightReport report = checkpoint::load_weights(
-      weights, run.learner.model->weight_rules(), run.learner.tensors(),
+      weights, run.learner.model->weight_rules(), tensors,
       [&run] { run.beat.enter(core::Phase::kStarting); },
       [&run](const format::WeightFiles& files) {
         exchange::check_same_computation(run.recipe.model, files);
@@ -21,6 +24,20 @@ void take_weights(Run& run) {
   disk.make_folders(run.recipe.output);
   core::write_durably(disk, std::filesystem::path(run.recipe.output) / "weights.json",
                       checkpoint::to_json(report));
+}
+
+}  // namespace
+
+void take_weights(Run& run) {
+  if (!run.recipe.model.weights) return;
+  const NamedTensors own = run.learner.tensors();
+  // Not blank: the weights may leave some of it as it was initialised.
+  const NamedTensors tensors =
+      gather_wholes(run.mesh->group(core::Axis::kTensor), run.learner.parts, own);
+  if (run.group->rank() == 0) load(run, tensors);
+  if (run.learner.parts.empty()) return;  // the other ranks get them as every initial model
+  replicate(*run.group, values(tensors), "initial weights");
+  take_parts(run.learner.parts, tensors, own);
 }
 
 }  // namespace scaletrain::train

@@ -5,9 +5,9 @@
 
 namespace scaletrain::train {
 
-// On rank 0 of a run with /model/weights: fills the model with them, logs a line and writes
-// weights.json into the run's folder; the other ranks get them as every initial model
-// (lib/train/replicate.h). Throws as checkpoint::load_weights.
+// In a run with /model/weights: fills the model with them, as rank 0 reads them, which logs a line
+// and writes weights.json into the run's folder. Every rank calls it. Throws as
+// checkpoint::load_weights.
 void take_weights(Run& run);
 
 }  // namespace scaletrain::train

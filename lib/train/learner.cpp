@@ -1,10 +1,13 @@
 #include "lib/train/learner.h"
 
+#include <utility>
+
 #include "lib/core/log.h"
 #include "lib/dist/device.h"
 #include "lib/train/freeze.h"
 #include "lib/train/number_types.h"
 #include "lib/train/parameter_rules.h"
+#include "lib/train/tensor_layout.h"
 
 namespace scaletrain::train {
 
@@ -44,16 +47,27 @@ std::vector<units::NamedParameter> Learner::parameters() const {
                       .decays = model->decays(item.key()),
                       .is_head = !head.empty() && item.key().starts_with(head + "."),
                       .lr_scale = scale == lr_scales.end() ? 1 : scale->second,
-                      .hidden = !outer.contains(item.key())});
+                      .hidden = !outer.contains(item.key()),
+                      .counts = counts_whole});
+    const auto part = parts.find(item.key());
+    if (part == parts.end()) continue;
+    units::NamedParameter& cut = result.back();
+    cut.shape = part->second.shape;
+    cut.pieces = part->second.pieces();
+    cut.counts = true;
   }
   apply_groups(groups, result);
   return result;
 }
 
 Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
-                      std::int64_t global_batch, const nn::Factories& models) {
+                      std::int64_t global_batch, const nn::Factories& models,
+                      const dist::Mesh* mesh) {
   Learner learner;
-  learner.model = nn::make_model(recipe.model, recipe.data.image_size, recipe.seed, models);
+  PartOfModel part = make_part(recipe, mesh, models);
+  learner.model = std::move(part.model);
+  learner.parts = std::move(part.parts);
+  learner.counts_whole = mesh == nullptr || mesh->coordinate(core::Axis::kTensor) == 0;
   learner.model->to(device);
   freeze(recipe.model, *learner.model);
   learner.lr_scales = lr_scales(recipe.optimizer.layer_decay, *learner.model);

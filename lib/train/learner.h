@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/dist/mesh.h"
 #include "lib/nn/model.h"
 #include "lib/optim/optimizer.h"
 #include "lib/optim/schedule.h"
@@ -16,11 +17,16 @@
 #include "lib/train/buffers.h"
 #include "lib/train/length.h"
 #include "lib/units/named_parameter.h"
+#include "lib/units/tensor_part.h"
 
 namespace scaletrain::train {
 
 struct Learner {
   std::shared_ptr<nn::Model> model;
+  // Which parts of the whole ones its tensors are, where tensor ranks share a model, and whether
+  // this rank is the one of them that counts those that all have.
+  units::TensorParts parts = {};
+  bool counts_whole = true;
   std::map<std::string, double> lr_scales;  // of parameters (lib/train/freeze.h)
   std::vector<recipe::OptimizerGroup> groups;
   std::unique_ptr<precision::Precision> precision;
@@ -36,16 +42,17 @@ struct Learner {
   // Makes these the parameters, for good; of what ranks hold together, `own` is this rank's.
   void end_training() { end_training(tensors()); }
   void end_training(const NamedTensors& own);
-  // Its parameters that are trained, as they are before anything is cut: what decays is decided by
-  // these. Throws core::RecipeError for a group that no parameter fits.
+  // Its parameters that are trained, by their whole shapes: what decays is decided by these. Throws
+  // core::RecipeError for a group that no parameter fits.
   std::vector<units::NamedParameter> parameters() const;
 };
 
 // What the recipe asks for, freshly initialised, without the optimizer. `global_batch`: what the
-// learning rate may be scaled by; `models` makes the model.
+// learning rate may be scaled by; `models` makes the model, on a mesh as far as this rank has it.
 Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
                       std::int64_t global_batch,
-                      const nn::Factories& models = nn::built_in_factories());
+                      const nn::Factories& models = nn::built_in_factories(),
+                      const dist::Mesh* mesh = nullptr);
 
 // Warns of a warmup that does not end before the training does: a trial of a few steps is a fair
 // use of a recipe; the same by mistake trains nothing.

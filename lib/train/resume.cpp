@@ -23,6 +23,7 @@
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
 #include "lib/train/stages.h"
+#include "lib/train/whole_tensors.h"
 
 namespace scaletrain::train {
 namespace {
@@ -136,13 +137,14 @@ bool restore_mean(Run& run, const optim::Mean& mean, const std::filesystem::path
     }
     return false;
   }
-  NamedTensors tensors = mean.tensors();
+  NamedTensors tensors = blank_wholes(run.learner.parts, mean.tensors());
   const auto progress = [&run] { run.beat.enter(core::Phase::kStarting); };
   if (const std::optional<checkpoint::Cut> cut = cut_of(run)) {
     checkpoint::load_cut_model(checkpoint, tensors, cut->parts, progress, name);
   } else {
     if (reads) checkpoint::load_model(checkpoint, tensors, progress, name);
     replicate(*run.group, values(tensors), "mean of the weights");
+    take_parts(run.learner.parts, tensors, mean.tensors());
   }
   if (same_ranks) restore_ranks(*run.mesh, run.buffers_of(mean), checkpoint, name);
   return true;
@@ -180,10 +182,12 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
         "use that one: how many samples each step has is a function of it");
   }
   checkpoint::Contents contents;
-  contents.model = held_tensors(run);
-  contents.optimizer = whole_optimizer_state(run);
+  const units::TensorParts& parts = run.learner.parts;
+  NamedTensors model = held_tensors(run), optimizer = whole_optimizer_state(run);
   const bool has_outer = has_outer_state(run, checkpoint);
-  if (has_outer) contents.optimizer.merge(run.sync->state());
+  if (has_outer) optimizer.merge(run.sync->state());
+  contents.model = blank_wholes(parts, model);
+  contents.optimizer = blank_wholes(parts, optimizer);
   contents.cut = cut_of(run);
   const auto progress = [&run] { run.beat.enter(core::Phase::kStarting); };
   if (contents.cut) {
@@ -191,7 +195,10 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
     run.engine->weights_changed();
   } else {
     if (run.group->rank() == 0) checkpoint::load(checkpoint, contents, progress);
+    if (!parts.empty()) replicate(*run.group, values(contents.model), "the checkpoint's model");
     replicate(*run.group, values(contents.optimizer), "optimizer state");
+    take_parts(parts, contents.model, model);
+    take_parts(parts, contents.optimizer, optimizer);
     take_optimizer_state(run, contents.optimizer);
   }
   run.learner.optimizer->resume_at(run.state.step);

@@ -14,6 +14,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/train/held.h"
+#include "lib/train/whole_tensors.h"
 
 namespace scaletrain::train {
 namespace {
@@ -21,14 +22,14 @@ namespace {
 constexpr std::int64_t kLeastBytes = 256 << 20;  // that are worth it, with "auto"
 
 std::int64_t bytes_of_state(const Run& run) {
-  std::size_t bytes = 0;
+  std::int64_t bytes = 0;
   const auto add = [&](const NamedTensors& tensors) {
-    for (const auto& [name, tensor] : tensors) bytes += tensor.nbytes();
+    bytes += bytes_of_wholes(run.learner.parts, tensors);
   };
   add(run.learner.tensors());
   add(run.learner.optimizer->state());
   for (const auto& mean : run.means) add(mean->tensors());
-  return static_cast<std::int64_t>(bytes);
+  return bytes;
 }
 
 // What no other run has.

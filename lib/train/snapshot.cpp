@@ -14,6 +14,7 @@
 #include "lib/train/own_state.h"
 #include "lib/train/replicate.h"
 #include "lib/train/stages.h"
+#include "lib/train/whole_tensors.h"
 
 namespace scaletrain::train {
 namespace {
@@ -28,6 +29,15 @@ bool is_sound(const std::filesystem::path& best) {
     core::warn("{}: {}; the last model is tested, not the best", error.place(), error.found());
     return false;
   }
+}
+
+void make_whole(const Run& run, checkpoint::Contents& contents) {
+  const auto gather = [&run](NamedTensors& tensors) {
+    tensors = gather_wholes(run.mesh->group(core::Axis::kTensor), run.learner.parts, tensors);
+  };
+  gather(contents.model);
+  for (auto& [name, mean] : contents.means) gather(mean.tensors);
+  gather(contents.optimizer);
 }
 
 }  // namespace
@@ -54,6 +64,7 @@ checkpoint::Contents snapshot(Run& run) {
   contents.optimizer = run.learner.optimizer->state();
   share_stages(run, contents);
   if (run.sync) contents.optimizer.merge(run.sync->state());
+  make_whole(run, contents);
   contents.state = run.state;
   contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};
   contents.state.scaler = scaler_state(*run.learner.precision);
@@ -66,8 +77,9 @@ checkpoint::Contents snapshot(Run& run) {
 }
 
 std::optional<format::TrainState> load_best_model(Run& run) {
-  NamedTensors tensors = held_tensors(run);
-  run.learner.end_training(tensors);
+  const NamedTensors own = held_tensors(run);
+  run.learner.end_training(own);
+  NamedTensors tensors = blank_wholes(run.learner.parts, own);
   const std::optional<checkpoint::Cut> cut = cut_of(run);
   const std::filesystem::path best =
       format::checkpoint_path(run.checkpoints(), run.state.best_step);
@@ -84,6 +96,7 @@ std::optional<format::TrainState> load_best_model(Run& run) {
     checkpoint::load_cut_model(best, tensors, cut->parts, progress, weights);
   } else if (is_there) {
     replicate(*run.group, values(tensors), "best model");
+    take_parts(run.learner.parts, tensors, own);
   }
   run.engine->weights_changed();
   if (!is_there) return std::nullopt;

@@ -134,7 +134,9 @@ class PublishedTest(unittest.TestCase):
                     ("imagenet_vit_small", images, "1024 = 128 per device x 1 accumulated x 8 ranks"),
                     ("imagenet_convnext_tiny", images,
                      "4096 = 128 per device x 4 accumulated x 8 ranks"),
-                    ("gpt2_124m", tokens, "64 = 8 per device x 1 accumulated x 8 ranks")):
+                    ("gpt2_124m", tokens, "64 = 8 per device x 1 accumulated x 8 ranks"),
+                    ("llama_1b", tokens,
+                     "64 = 8 per device x 2 accumulated x 4 groups of 2 ranks")):
                 with self.subTest(name):
                     path = ROOT / "recipes" / f"{name}.json"
                     flags = [word for one in sets for word in ("--set", one)]
@@ -174,7 +176,9 @@ class SchemaTest(unittest.TestCase):
             (("epochs",), 0.5, True), (("epochs",), 0, False), (("epochs",), None, False),
             (("steps",), 5, False), (("seed",), -1, False), (("seed",), "1", False),
             (("sede",), 1, False), (("version",), 1, True), (("version",), 2, False),
-            (("$schema",), "x", True), (("ema",), {}, True), (("parallel",), {}, False), (("device",), "gpu", False),
+            (("$schema",), "x", True), (("ema",), {}, True), (("profile",), {}, False),
+            (("parallel",), {}, True), (("parallel",), {"tensor": 0}, False),
+            (("parallel",), {"sequence": False}, True), (("device",), "gpu", False),
             (("model", "name"), "resnet81", False), (("model", "hidden"), 0, False),
             (("model", "depth"), 2, False), (("model", "num_classes"), None, False),
             (("model",), "mlp", False), (("loss",), "cross_entropy", True),

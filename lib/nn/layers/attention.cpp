@@ -47,9 +47,11 @@ at::Tensor Attention::forward(const at::Tensor& queries, const at::Tensor& keys,
   if (options_.causal && before > 0 && tokens > 1) {  // otherwise one token sees all
     sees = at::ones({tokens, before + tokens}, queries.options().dtype(at::kBool)).tril(before);
   }
+  const double dropout = is_training() ? options_.dropout : 0.0;
+  const DrawsApart draws(dropout > 0 ? place() : std::nullopt, queries.device());
   const at::Tensor mixed = at::scaled_dot_product_attention(
-      queries, repeat_heads(all.keys, heads), repeat_heads(all.values, heads), sees,
-      is_training() ? options_.dropout : 0.0, options_.causal && !sees && before == 0);
+      queries, repeat_heads(all.keys, heads), repeat_heads(all.values, heads), sees, dropout,
+      options_.causal && !sees && before == 0);
   return mixed.transpose(1, 2).reshape({queries.size(0), tokens, -1});
 }
 

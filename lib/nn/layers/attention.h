@@ -1,17 +1,16 @@
 // Scaled dot-product attention (Vaswani et al., Attention Is All You Need, 2017, section 3.2).
 #pragma once
 
-#include <torch/nn/module.h>
-
 #include <cstdint>
 
+#include "lib/nn/layers/dropout.h"
 #include "lib/units/unit.h"
 
 namespace scaletrain::nn {
 
 // Without tensors of its own: the projections around it are a model's, under the names that it has
 // for them.
-class Attention : public torch::nn::Module {
+class Attention : public Drawing {
  public:
   struct Options {
     std::int64_t head_dim = 0;

@@ -11,7 +11,13 @@ namespace scaletrain::nn {
 Embedding::Embedding(std::int64_t rows, std::int64_t dim)
     : weight_(register_parameter("weight", at::empty({rows, dim}))) {}
 
-at::Tensor Embedding::forward(const at::Tensor& ids) const { return at::embedding(weight_, ids); }
+at::Tensor Embedding::forward(const at::Tensor& ids) const {
+  if (!cut_) return at::embedding(weight_, ids);
+  const at::Tensor own = ids - cut_->first;
+  const at::Tensor elsewhere = own.lt(0).logical_or_(own.ge(weight_.size(0)));
+  const at::Tensor found = at::embedding(weight_, own.masked_fill(elsewhere, 0));
+  return cut_->after(found.masked_fill(elsewhere.unsqueeze(-1), 0));
+}
 
 at::Tensor Embedding::scores(const at::Tensor& input) const { return dense(input, weight_); }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "lib/nn/layers/layer.h"
 
@@ -24,12 +26,17 @@ class Embedding : public Layer {
   // `count` rows from row `begin` on, [count, dim].
   at::Tensor rows(std::int64_t begin, std::int64_t count) const;
 
+  // Cut by its rows: forward() gives zeros for ids of other ranks' rows, which the exchange adds;
+  // scores() are of this rank's rows.
+  void cut_by(units::LayerCut cut) override { cut_ = std::move(cut); }
+
   // Standard normal.
   void initialise(const std::string& name, const at::Tensor& logical,
                   at::Generator generator) const override;
 
  private:
   at::Tensor weight_;
+  std::optional<units::LayerCut> cut_;
 };
 
 }  // namespace scaletrain::nn

@@ -9,6 +9,8 @@
 
 #include <string>
 
+#include "lib/units/layer_cut.h"
+
 namespace scaletrain::nn {
 
 class Layer : public torch::nn::Module {
@@ -17,6 +19,10 @@ class Layer : public torch::nn::Module {
   // on the CPU, as PyTorch's layer does, drawing from `generator` alone.
   virtual void initialise(const std::string& name, const at::Tensor& logical,
                           at::Generator generator) const = 0;
+
+  // Its parameters were cut, so that this rank has a part of them. Throws core::InternalError for a
+  // layer that has no place for that.
+  virtual void cut_by(units::LayerCut cut);
 };
 
 }  // namespace scaletrain::nn

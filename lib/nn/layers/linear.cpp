@@ -18,12 +18,28 @@ Linear::Linear(const Options& options) : options_(options) {
 
 at::Tensor Linear::outputs_last() const { return options_.inputs_first ? weight_.t() : weight_; }
 
+void Linear::cut_by(units::LayerCut cut) {
+  const at::Tensor weight = outputs_last();
+  options_.out = weight.size(0);
+  options_.in = weight.size(1);
+  after_ = std::move(cut.after);
+}
+
+// Products with a part of the inputs each, added up over the ranks.
+at::Tensor Linear::summed(const at::Tensor& input) const {
+  const at::Tensor weight = outputs_last();
+  const at::Tensor sum = after_(product_ ? product_(input, weight, {}) : dense(input, weight));
+  return bias_.defined() ? sum + bias_.to(sum.scalar_type()) : sum;
+}
+
 at::Tensor Linear::forward(const at::Tensor& input) const {
+  if (after_) return summed(input);
   const at::Tensor weight = outputs_last();
   return product_ ? product_(input, weight, bias_) : dense(input, weight, bias_);
 }
 
 at::Tensor Linear::forward_relu(const at::Tensor& input) const {
+  if (after_) return summed(input).relu_();
   const at::Tensor weight = outputs_last();
   return product_ ? product_(input, weight, bias_).relu_() : dense_relu(input, weight, bias_);
 }

@@ -20,7 +20,7 @@ class Linear : public Layer {
   explicit Linear(const Options& options);
   Linear(std::int64_t in, std::int64_t out) : Linear({.in = in, .out = out}) {}
 
-  const Options& options() const { return options_; }
+  const Options& options() const { return options_; }  // of what this rank has of it
 
   // Multiplies by this from here on.
   void multiply_by(units::LinearProduct product) { product_ = std::move(product); }
@@ -30,16 +30,21 @@ class Linear : public Layer {
   // The same, and 0 where that is below 0.
   at::Tensor forward_relu(const at::Tensor& input) const;
 
+  // Cut by its outputs or, with an exchange, by its inputs: then the bias is whole and added once.
+  void cut_by(units::LayerCut cut) override;
+
   // Uniform, by the number of inputs.
   void initialise(const std::string& name, const at::Tensor& logical,
                   at::Generator generator) const override;
 
  private:
   at::Tensor outputs_last() const;  // the weight as [out, in]
+  at::Tensor summed(const at::Tensor& input) const;
 
   Options options_;
   at::Tensor weight_, bias_;
   units::LinearProduct product_;  // empty: at::linear
+  units::Exchange after_;         // of a layer that is cut by its inputs
 };
 
 }  // namespace scaletrain::nn

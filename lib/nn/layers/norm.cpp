@@ -14,8 +14,9 @@ void Norm::initialise(const std::string& name, const at::Tensor& logical,
 }
 
 at::Tensor LayerNorm::forward(const at::Tensor& input) const {
-  return at::layer_norm(input, weight_.sizes(), weight_, bias_, eps_,
-                        at::globalContext().userEnabledCuDNN());
+  const at::Tensor output = at::layer_norm(input, weight_.sizes(), weight_, bias_, eps_,
+                                           at::globalContext().userEnabledCuDNN());
+  return after_ ? after_(output) : output;
 }
 
 BatchNorm::BatchNorm(std::int64_t channels, const Options& options)

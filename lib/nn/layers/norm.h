@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "lib/nn/layers/layer.h"
 #include "lib/units/unit.h"
@@ -25,11 +26,13 @@ class LayerNorm : public Norm {
  public:
   LayerNorm(std::int64_t channels, double eps) : Norm(channels), eps_(eps) {}
 
-  // [..., channels] -> the same.
+  // [..., channels] -> the same, or what the exchange makes of it.
   at::Tensor forward(const at::Tensor& input) const;
+  void cut_by(units::LayerCut cut) override { after_ = std::move(cut.after); }
 
  private:
   double eps_;
+  units::Exchange after_;
 };
 
 // Of maps [batch, channels, height, width] -> the same.

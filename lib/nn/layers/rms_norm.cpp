@@ -71,11 +71,16 @@ class Normalised : public torch::autograd::Function<Normalised> {
 RmsNorm::RmsNorm(std::int64_t channels, double eps)
     : eps_(eps), weight_(register_parameter("weight", at::empty({channels}))) {}
 
-at::Tensor RmsNorm::forward(const at::Tensor& input) const {
+at::Tensor RmsNorm::normalised(const at::Tensor& input) const {
   if (kernels::is_fp32(input) && kernels::is_fp32(weight_) && input.is_contiguous()) {
     return Normalised::apply(input, weight_, eps_);
   }
   return at::rms_norm(input, weight_.sizes(), weight_, eps_);
+}
+
+at::Tensor RmsNorm::forward(const at::Tensor& input) const {
+  const at::Tensor output = normalised(input);
+  return after_ ? after_(output) : output;
 }
 
 void RmsNorm::initialise(const std::string& /*name*/, const at::Tensor& logical,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "lib/nn/layers/layer.h"
 
@@ -14,15 +15,19 @@ class RmsNorm : public Layer {
  public:
   RmsNorm(std::int64_t channels, double eps);
 
-  // [..., channels] -> the same.
+  // [..., channels] -> the same, or what the exchange makes of it.
   at::Tensor forward(const at::Tensor& input) const;
+  void cut_by(units::LayerCut cut) override { after_ = std::move(cut.after); }
 
   void initialise(const std::string& name, const at::Tensor& logical,
                   at::Generator generator) const override;
 
  private:
+  at::Tensor normalised(const at::Tensor& input) const;
+
   double eps_;
   at::Tensor weight_;
+  units::Exchange after_;
 };
 
 }  // namespace scaletrain::nn

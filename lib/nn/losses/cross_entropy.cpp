@@ -5,8 +5,10 @@
 #include <ATen/ops/cross_entropy_loss.h>
 
 #include <numeric>
+#include <optional>
 #include <utility>
 
+#include "lib/nn/cut_cross_entropy.h"
 #include "lib/nn/loss.h"
 #include "lib/nn/sigmoid_targets.h"
 
@@ -23,6 +25,7 @@ class CrossEntropy : public Loss {
   at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const override {
     constexpr std::int64_t kNoIgnoredIndex = -100;
     const at::Tensor wide = widened(logits);
+    if (cut_) return cut_cross_entropy(wide, targets, label_smoothing_, *cut_);
     const at::Tensor same = targets.is_floating_point() ? targets.to(wide.scalar_type()) : targets;
     std::optional<at::Tensor> weights;
     if (weights_.defined()) weights = weights_.to(wide.scalar_type());
@@ -39,10 +42,16 @@ class CrossEntropy : public Loss {
   }
   bool weighs_alike() const override { return class_weights_.empty(); }
 
+  void cut_by(units::ClassCut cut) override {
+    if (!weighs_alike()) return Loss::cut_by(std::move(cut));
+    cut_ = std::move(cut);
+  }
+
  private:
   double label_smoothing_;
   std::vector<double> class_weights_;
   at::Tensor weights_;  // the same on the device
+  std::optional<units::ClassCut> cut_;
 };
 
 }  // namespace

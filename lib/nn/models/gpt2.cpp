@@ -15,6 +15,7 @@
 
 #include "lib/nn/layers/activations.h"
 #include "lib/nn/layers/attention.h"
+#include "lib/nn/layers/dropout.h"
 #include "lib/nn/layers/embedding.h"
 #include "lib/nn/layers/linear.h"
 #include "lib/nn/layers/norm.h"
@@ -34,6 +35,8 @@ constexpr double kEps = 1e-5;
 struct Gpt2Config {
   std::int64_t vocabulary = 0, positions = 0, dim = 0, depth = 0, heads = 0, hidden = 0;
   double dropout = 0;
+
+  std::int64_t head_dim() const { return dim / heads; }
 };
 
 std::shared_ptr<Linear> make_product(std::int64_t in, std::int64_t out) {
@@ -43,42 +46,40 @@ std::shared_ptr<Linear> make_product(std::int64_t in, std::int64_t out) {
 class Gpt2Attention : public torch::nn::Module {
  public:
   explicit Gpt2Attention(const Gpt2Config& config)
-      : dropout_(config.dropout),
-        qkv_(register_module("c_attn", make_product(config.dim, 3 * config.dim))),
+      : qkv_(register_module("c_attn", make_product(config.dim, 3 * config.dim))),
         mix_(register_module(
-            "mix",
-            std::make_shared<Attention>(Attention::Options{
-                .head_dim = config.dim / config.heads, .causal = true, .dropout = dropout_}))),
-        proj_(register_module("c_proj", make_product(config.dim, config.dim))) {}
+            "mix", std::make_shared<Attention>(Attention::Options{
+                       .head_dim = config.head_dim(), .causal = true, .dropout = config.dropout}))),
+        proj_(register_module("c_proj", make_product(config.dim, config.dim))),
+        dropout_(register_module("resid_dropout", std::make_shared<Dropout>(config.dropout))) {}
 
   // [batch, tokens, dim] -> the same.
   Tensor forward(const Tensor& input, const Context& context) {
-    const Tensor output = proj_->forward(mix_->forward(qkv_->forward(input), context));
-    return at::dropout(output, dropout_, is_training());
+    return dropout_->forward(proj_->forward(mix_->forward(qkv_->forward(input), context)));
   }
 
  private:
-  double dropout_;
   std::shared_ptr<Linear> qkv_;
   std::shared_ptr<Attention> mix_;
   std::shared_ptr<Linear> proj_;
+  std::shared_ptr<Dropout> dropout_;
 };
 
 class Gpt2Mlp : public torch::nn::Module {
  public:
   explicit Gpt2Mlp(const Gpt2Config& config)
-      : dropout_(config.dropout),
-        fc_(register_module("c_fc", make_product(config.dim, config.hidden))),
-        proj_(register_module("c_proj", make_product(config.hidden, config.dim))) {}
+      : fc_(register_module("c_fc", make_product(config.dim, config.hidden))),
+        proj_(register_module("c_proj", make_product(config.hidden, config.dim))),
+        dropout_(register_module("dropout", std::make_shared<Dropout>(config.dropout))) {}
 
   Tensor forward(const Tensor& input) {
     const Tensor hidden = tanh_gelu(fc_->forward(input));
-    return at::dropout(proj_->forward(hidden), dropout_, is_training());
+    return dropout_->forward(proj_->forward(hidden));
   }
 
  private:
-  double dropout_;
   std::shared_ptr<Linear> fc_, proj_;
+  std::shared_ptr<Dropout> dropout_;
 };
 
 class Gpt2Block : public torch::nn::Module {
@@ -106,6 +107,7 @@ class Gpt2 : public Model {
   explicit Gpt2(const Gpt2Config& config)
       : dropout_(config.dropout),
         heads_(config.heads),
+        head_dim_(config.head_dim()),
         last_std_(kStd / std::sqrt(2 * static_cast<double>(config.depth))),
         tokens_(register_module("wte", std::make_shared<Embedding>(config.vocabulary, config.dim))),
         positions_(
@@ -155,6 +157,26 @@ class Gpt2 : public Model {
     }
   }
 
+  std::vector<units::TensorRule> tensor_plan() const override {
+    using enum units::TensorStyle;
+    return {
+        {.pattern = "wte.weight", .style = kVocabulary},
+        {.pattern = "h.*.ln_*", .style = kEntry},
+        {.pattern = "h.*.attn.c_attn.weight",
+         .style = kColumn,
+         .dimension = 1,
+         .parts = 3,
+         .together = head_dim_},
+        {.pattern = "h.*.attn.c_attn.bias", .style = kColumn, .parts = 3, .together = head_dim_},
+        {.pattern = "h.*.attn.mix", .style = kHead},
+        {.pattern = "h.*.attn.c_proj.weight", .style = kRow, .together = head_dim_},
+        {.pattern = "h.*.mlp.c_fc.weight", .style = kColumn, .dimension = 1},
+        {.pattern = "h.*.mlp.c_fc.bias", .style = kColumn},
+        {.pattern = "h.*.mlp.c_proj.weight", .style = kRow},
+        {.pattern = "ln_f", .style = kEntry},
+    };
+  }
+
   units::WeightRules weight_rules() const override {
     return {.positions = "wpe.weight",
             .heads = heads_,
@@ -170,7 +192,7 @@ class Gpt2 : public Model {
   }
 
   double dropout_;
-  std::int64_t heads_;
+  std::int64_t heads_, head_dim_;
   double last_std_;
   std::shared_ptr<Embedding> tokens_, positions_;
   std::vector<std::shared_ptr<Gpt2Block>> blocks_;

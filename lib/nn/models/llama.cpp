@@ -135,6 +135,7 @@ class LlamaTrunk : public torch::nn::Module {
 
 Llama::Llama(const LlamaConfig& config, const FeedForwards& feed_forwards)
     : heads_(config.heads),
+      head_dim_(config.head_dim()),
       trunk_(register_module("model", std::make_shared<LlamaTrunk>(config, feed_forwards))) {
   if (!config.tied) {
     head_ = register_module("lm_head", make_projection(config.dim, config.vocabulary));
@@ -171,6 +172,26 @@ void Llama::initialise(const std::string& name, const Tensor& logical,
   } else {
     Model::initialise(name, logical, std::move(generator));
   }
+}
+
+std::vector<units::TensorRule> Llama::tensor_plan() const {
+  using enum units::TensorStyle;
+  return {
+      {.pattern = "model.embed_tokens.weight", .style = kVocabulary},
+      {.pattern = "model.layers.*_layernorm", .style = kEntry},
+      {.pattern = "model.layers.*.self_attn.o_proj.weight",
+       .style = kRow,
+       .dimension = 1,
+       .together = head_dim_},
+      {.pattern = "model.layers.*.self_attn.*_proj.weight",
+       .style = kColumn,
+       .together = head_dim_},
+      {.pattern = "model.layers.*.self_attn.mix", .style = kHead},
+      {.pattern = "model.layers.*.mlp.down_proj.weight", .style = kRow, .dimension = 1},
+      {.pattern = "model.layers.*.mlp.*_proj.weight", .style = kColumn},
+      {.pattern = "model.norm", .style = kEntry},
+      {.pattern = "lm_head.weight", .style = kVocabulary},
+  };
 }
 
 units::WeightRules Llama::weight_rules() const {

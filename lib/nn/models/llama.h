@@ -53,10 +53,12 @@ class Llama : public Model {
   // As Hugging Face's _init_weights().
   void initialise(const std::string& name, const at::Tensor& logical,
                   at::Generator generator) const override;
+  // Of a dense MLP.
+  std::vector<units::TensorRule> tensor_plan() const override;
   units::WeightRules weight_rules() const override;
 
  private:
-  std::int64_t heads_;
+  std::int64_t heads_, head_dim_;
   std::shared_ptr<LlamaTrunk> trunk_;
   std::shared_ptr<Linear> head_;  // null: the embedding is the head
 };

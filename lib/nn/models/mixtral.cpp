@@ -150,6 +150,8 @@ class Mixtral : public Llama {
         config_(config),
         blocks_(std::move(blocks)) {}
 
+  std::vector<units::TensorRule> tensor_plan() const override { return {}; }
+
   std::vector<std::string> statistics() const override {
     std::vector<std::string> names;
     if (config_.balance_loss > 0) names.emplace_back("balance_loss");

@@ -19,6 +19,7 @@
 #include "lib/nn/layers/attention.h"
 #include "lib/nn/layers/conv2d.h"
 #include "lib/nn/layers/drop_path.h"
+#include "lib/nn/layers/dropout.h"
 #include "lib/nn/layers/layer_scale.h"
 #include "lib/nn/layers/linear.h"
 #include "lib/nn/layers/norm.h"
@@ -41,45 +42,49 @@ struct VitConfig {
   double dropout = 0, drop_path = 0;
   double layer_scale = 0;   // what it starts from; 0: none
   bool class_token = true;  // which is read; otherwise the mean of all tokens
+
+  std::int64_t head_dim() const { return dim / heads; }
 };
 
 class VitAttention : public torch::nn::Module {
  public:
   explicit VitAttention(const VitConfig& config)
-      : dropout_(config.dropout),
-        qkv_(register_module("qkv", std::make_shared<Linear>(config.dim, 3 * config.dim))),
-        mix_(register_module("mix", std::make_shared<Attention>(Attention::Options{
-                                        .head_dim = config.dim / config.heads}))),
-        proj_(register_module("proj", std::make_shared<Linear>(config.dim, config.dim))) {}
+      : qkv_(register_module("qkv", std::make_shared<Linear>(config.dim, 3 * config.dim))),
+        mix_(register_module(
+            "mix", std::make_shared<Attention>(Attention::Options{.head_dim = config.head_dim()}))),
+        proj_(register_module("proj", std::make_shared<Linear>(config.dim, config.dim))),
+        dropout_(register_module("proj_drop", std::make_shared<Dropout>(config.dropout))) {}
 
   // [batch, tokens, dim] -> the same.
   Tensor forward(const Tensor& input) {
-    const Tensor output = proj_->forward(mix_->forward(qkv_->forward(input)));
-    return at::dropout(output, dropout_, is_training());
+    return dropout_->forward(proj_->forward(mix_->forward(qkv_->forward(input))));
   }
 
  private:
-  double dropout_;
   std::shared_ptr<Linear> qkv_;
   std::shared_ptr<Attention> mix_;
   std::shared_ptr<Linear> proj_;
+  std::shared_ptr<Dropout> dropout_;
 };
 
 class VitMlp : public torch::nn::Module {
  public:
   explicit VitMlp(const VitConfig& config)
-      : dropout_(config.dropout),
-        fc1_(register_module("fc1", std::make_shared<Linear>(config.dim, config.hidden))),
-        fc2_(register_module("fc2", std::make_shared<Linear>(config.hidden, config.dim))) {}
+      : fc1_(register_module("fc1", std::make_shared<Linear>(config.dim, config.hidden))),
+        dropout1_(register_module("drop1", std::make_shared<Dropout>(config.dropout))),
+        fc2_(register_module("fc2", std::make_shared<Linear>(config.hidden, config.dim))),
+        dropout2_(register_module("drop2", std::make_shared<Dropout>(config.dropout))) {}
 
   Tensor forward(const Tensor& input) {
-    const Tensor hidden = at::dropout(nn::gelu(fc1_->forward(input)), dropout_, is_training());
-    return at::dropout(fc2_->forward(hidden), dropout_, is_training());
+    const Tensor hidden = dropout1_->forward(nn::gelu(fc1_->forward(input)));
+    return dropout2_->forward(fc2_->forward(hidden));
   }
 
  private:
-  double dropout_;
-  std::shared_ptr<Linear> fc1_, fc2_;
+  std::shared_ptr<Linear> fc1_;
+  std::shared_ptr<Dropout> dropout1_;
+  std::shared_ptr<Linear> fc2_;
+  std::shared_ptr<Dropout> dropout2_;
 };
 
 class VitBlock : public torch::nn::Module {
@@ -135,7 +140,7 @@ class PatchEmbed : public torch::nn::Module {
 class Vit : public Model {
  public:
   Vit(const VitConfig& config, std::int64_t classes)
-      : dropout_(config.dropout), heads_(config.heads) {
+      : dropout_(config.dropout), heads_(config.heads), head_dim_(config.head_dim()) {
     if (config.class_token) {
       class_token_ = register_parameter("cls_token", at::empty({1, 1, config.dim}));
     }
@@ -191,6 +196,22 @@ class Vit : public Model {
     return name != "cls_token" && name != "pos_embed";
   }
 
+  std::vector<units::TensorRule> tensor_plan() const override {
+    using enum units::TensorStyle;
+    return {
+        {.pattern = "blocks.*.norm*", .style = kEntry},
+        {.pattern = "blocks.*.attn.qkv.*", .style = kColumn, .parts = 3, .together = head_dim_},
+        {.pattern = "blocks.*.attn.mix", .style = kHead},
+        {.pattern = "blocks.*.attn.proj.weight",
+         .style = kRow,
+         .dimension = 1,
+         .together = head_dim_},
+        {.pattern = "blocks.*.mlp.fc1.*", .style = kColumn},
+        {.pattern = "blocks.*.mlp.drop1", .style = kHead},
+        {.pattern = "blocks.*.mlp.fc2.weight", .style = kRow, .dimension = 1},
+    };
+  }
+
   units::WeightRules weight_rules() const override {
     return {.head = "head",
             .input = "patch_embed.proj.weight",
@@ -225,7 +246,7 @@ class Vit : public Model {
   }
 
   double dropout_;
-  std::int64_t heads_;
+  std::int64_t heads_, head_dim_;
   Tensor class_token_;  // undefined where the model has none
   Tensor positions_;
   std::shared_ptr<PatchEmbed> patch_embed_;

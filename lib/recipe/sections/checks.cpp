@@ -6,6 +6,7 @@
 
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/problems.h"
+#include "lib/recipe/sections/tensor.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -176,6 +177,11 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     if (problems.none_under("/early_stopping")) {
       check(recipe.early_stopping, task_of(recipe), tree, problems);
     }
+  }
+  if (problems.none_under("/model") && problems.none_under("/data") &&
+      problems.none_under("/parallel") && problems.none_under("/optimizer") &&
+      problems.none_under("/clip")) {
+    check_tensor(recipe, tree, problems);
   }
   if (problems.none_under("/model") && problems.none_under("/data")) {
     check_kind(recipe, tree, problems);

@@ -72,6 +72,11 @@ class LanguageModelling : public Task {
     return loss_->sum(output.flatten(0, 1), example.target.flatten());
   }
 
+  void cut_by(const units::ClassCut& cut) override {
+    loss_->cut_by(cut);
+    plain_loss_->cut_by(cut);
+  }
+
   std::int64_t sum_count() const override { return kTargets + 1; }
 
   at::Tensor sums(const at::Tensor& output, const Example& example) const override {

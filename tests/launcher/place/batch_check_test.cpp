@@ -57,6 +57,9 @@ TEST_CASE("a batch is written as what it is made of, as far as that is known") {
   CHECK(batch_text(plan_batch(recipe_with(fixed), 3), 3) == "96 = 8 x 4 x 3 ranks");
   CHECK(batch_text(plan_batch(recipe_with(fixed), 3), 3, " each", " times") ==
         "96 = 8 each x 4 times x 3 ranks");
+  recipe::Recipe shared = recipe_with(fixed);
+  shared.parallel.tensor = 2;
+  CHECK(batch_text(plan_batch(shared, 6), 6) == "96 = 8 x 4 x 3 groups of 2 ranks");
   const recipe::Batch open = {.per_device = 0, .accumulate = {}, .global = 96};
   CHECK(batch_text(plan_batch(recipe_with(open), 3), 3) ==
         "96 over 3 ranks, in micro-batches that fit");

@@ -1,0 +1,17 @@
+// The keys of /parallel about ranks that share each layer of a model.
+#pragma once
+
+#include "lib/recipe/sections/parallel.h"
+
+namespace scaletrain::recipe {
+
+struct Recipe;
+class Object;
+
+void add_tensor_keys(Object& keys, Parallel& value);
+
+// Adds a problem for each number of the model that so many ranks cannot share, naming those that
+// could, and for what does not go with parts of layers.
+void check_tensor(const Recipe& recipe, const Node& tree, Problems& problems);
+
+}  // namespace scaletrain::recipe

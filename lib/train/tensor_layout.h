@@ -1,0 +1,33 @@
+// A model of which each rank of a tensor group has a part: built so, and run so.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lib/dist/mesh.h"
+#include "lib/nn/model.h"
+#include "lib/recipe/recipe.h"
+#include "lib/task/task.h"
+#include "lib/units/tensor_part.h"
+#include "lib/units/unit.h"
+
+namespace scaletrain::train {
+
+struct PartOfModel {
+  std::shared_ptr<nn::Model> model;
+  units::TensorParts parts;  // what it is of the whole one
+};
+
+// The recipe's model, freshly initialised, as far as this rank of `mesh` has it, on the CPU: each
+// parameter starts as the part of what it is on one rank. `mesh` outlives the model; without one,
+// or with a tensor axis of 1, it is the whole model. Throws core::RecipeError ("/parallel/tensor:
+// ...") where it cannot be cut in so many parts.
+PartOfModel make_part(const recipe::Recipe& recipe, const dist::Mesh* mesh,
+                      const nn::Factories& models);
+
+// The units of that model as the layout runs them, when all of `model` but its values is as it will
+// be: what is not trained by then gets no gradient. `task` gets the logits as the units give them.
+std::vector<units::Unit> units_of_part(const recipe::Recipe& recipe, const dist::Mesh& mesh,
+                                       const PartOfModel& part, task::Task& task);
+
+}  // namespace scaletrain::train
