@@ -30,9 +30,8 @@ struct Checkpoint {
   std::int64_t keep_best = 1;
   std::optional<Duration> keep_every = {};  // for ever; in steps or epochs
   std::optional<double> keep_hours = {};    // those that are younger
-  std::string mirror = {};     // a second place: a folder or s3://BUCKET/PREFIX; "": none
-  bool incremental = false;    // files whose tensors did not change are those of the one before
-  std::int64_t replicate = 0;  // so many other nodes hold a copy of the newest one in their memory
+  std::string mirror = {};   // a second place: a folder or s3://BUCKET/PREFIX; "": none
+  bool incremental = false;  // files whose tensors did not change are those of the one before
   Best best;
 
   // Of keep_every; nullopt where that is of the other unit, or absent.

@@ -10,7 +10,6 @@ namespace scaletrain::recipe {
 struct Offload {
   bool activations = false;  // lib/engine/offload.h
   bool optimizer = false;    // lib/optim/host_optimizer.cpp
-  bool parameters = false;   // of shards: what this rank owns of them
 };
 
 TypePtr describe(std::optional<Offload>& value);

@@ -15,12 +15,6 @@
 
 namespace scaletrain::recipe {
 
-// In which numbers the ranks of the shard axis exchange parameters and gradients.
-struct ExchangeTypes {
-  std::string parameters = "fp32";  // "fp32", "bf16"
-  std::string reduce = "fp32";      // "fp32", "bf16": gradients
-};
-
 struct Optimizer;
 struct Clip;
 struct Checkpoint;
@@ -29,7 +23,6 @@ struct Parallel {
   std::optional<std::int64_t> replica;  // without it the ranks that are left
   std::int64_t shard = 1;
   std::string shard_level = "parameters";  // "optimizer", "gradients", "parameters": ZeRO-1, -2, -3
-  ExchangeTypes exchange;
   std::int64_t tensor = 1;
   bool sequence = false;  // with tensor: what lies between the cut layers is cut along the tokens
   std::int64_t pipeline = 1;
