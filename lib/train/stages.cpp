@@ -18,6 +18,7 @@
 #include "lib/engine/deferred_weights.h"
 #include "lib/nn/layers/linear.h"
 #include "lib/parallel/stage_parallel.h"
+#include "lib/train/number_types.h"
 #include "lib/train/replicate.h"
 
 namespace scaletrain::train {

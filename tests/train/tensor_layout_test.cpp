@@ -93,7 +93,7 @@ struct OnMesh {
         learner(build_learner(recipe, at::kCPU, {.steps_per_epoch = 1, .total_steps = 1}, 1,
                               nn::built_in_factories(), &mesh)),
         placement(parallel::make_placement(learner.parameters(), mesh)),
-        engine({*learner.model, *task, *learner.precision, *placement, mesh,
+        engine({*learner.model, *task, *learner.precision, *placement, mesh, nullptr,
                 units_of_part(recipe, mesh, {learner.model, learner.parts}, *task)},
                recipe.seed, {.recompute = recipe.recompute, .chunk = recipe.loss.chunk}) {
     learner.model->train();
