@@ -37,7 +37,7 @@ std::string text_of(const units::Flow& flow) {
 TEST_CASE("a flow arrives as it was, and its gradients go back") {
   const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, 30s);
-    dist::Mesh mesh(world, core::MeshPlan(2, {.pipe = 2}));
+    dist::Mesh mesh(world, core::MeshPlan(2, {.pipe = 2, .replica = {}}));
     dist::PipeLinks links = dist::open_pipe_links(mesh);
     std::string text;
     if (env.rank == 0) {
@@ -71,7 +71,7 @@ TEST_CASE("a flow arrives as it was, and its gradients go back") {
 TEST_CASE("a flow of another shape under the same name is refused") {
   const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, 30s);
-    dist::Mesh mesh(world, core::MeshPlan(2, {.pipe = 2}));
+    dist::Mesh mesh(world, core::MeshPlan(2, {.pipe = 2, .replica = {}}));
     dist::PipeLinks links = dist::open_pipe_links(mesh);
     if (env.rank == 1) {
       FlowLink(links.activations_in).receive("a");

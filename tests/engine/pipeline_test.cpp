@@ -62,7 +62,7 @@ struct Layout {
 struct PipelineRank {
   PipelineRank(const core::WorkerEnv& env, const recipe::Recipe& recipe, const Layout& layout)
       : group(env, at::kCPU, 60s),
-        mesh(group, core::MeshPlan(env.world_size, {.pipe = layout.pipe})),
+        mesh(group, core::MeshPlan(env.world_size, {.pipe = layout.pipe, .replica = {}})),
         model(nn::make_model(recipe.model, recipe.data.image_size, 1)),
         task(task::make_task(recipe, at::kCPU)),
         precision(precision::make_precision(recipe.precision, {.avx512 = true})),
