@@ -119,7 +119,7 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
     backward({root}, {});
     walk_.end_backward();
   }
-  parts_.placement.end_backward();
+  parts_.placement.exchange_rest();
 }
 
 void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
@@ -151,7 +151,7 @@ void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Te
              backward(roots, gradients);
            },
        .before_last_backward = [&] { before_last_backward(total); }});
-  parts_.placement.end_backward();
+  parts_.placement.exchange_rest();
   std::unordered_map<std::string, at::Tensor> by_name;
   for (const units::NamedParameter& parameter : owned()) {
     by_name.emplace(parameter.name, parameter.tensor.grad());

@@ -53,7 +53,7 @@ class Placement {
   // Between forward and backward, with what backward starts from.
   virtual void prepare_backward(const at::Tensor& loss) = 0;
   // Behind a step's last backward: what was not exchanged during backward is now.
-  virtual void end_backward() {}
+  virtual void exchange_rest() {}
 
   // After a step: `found_inf`, a 0-dim tensor on the device, is not 0 where it was left out. Only
   // queues work.

@@ -32,7 +32,7 @@ void StageParallel::zero_grad() {
   for (units::NamedParameter& parameter : parameters_) parameter.tensor.mutable_grad().reset();
 }
 
-void StageParallel::end_backward() {
+void StageParallel::exchange_rest() {
   dist::Group& group = mesh_.data();
   if (group.world_size() == 1) return;
   const at::NoGradGuard no_grad;

@@ -19,7 +19,7 @@ class StageParallel : public Placement {
   void zero_grad() override;
   void begin_micro_step(bool /*synchronize*/) override {}
   void prepare_backward(const at::Tensor& /*loss*/) override {}
-  void end_backward() override;
+  void exchange_rest() override;
   // Each stage has another one, a function of its parameters: a checkpoint keeps none.
   BucketLayout layout() const override { return {}; }
 

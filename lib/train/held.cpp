@@ -22,7 +22,7 @@ NamedTensors held_tensors(const Run& run) {
   return result;
 }
 
-bool is_cut(const Run& run) { return !run.placement->parts().empty(); }
+bool is_cut(const Run& run) { return run.placement && !run.placement->parts().empty(); }
 
 std::optional<checkpoint::Cut> cut_of(const Run& run) {
   if (!is_cut(run)) return std::nullopt;

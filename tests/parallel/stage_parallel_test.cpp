@@ -39,7 +39,7 @@ TEST_CASE("gradients are averaged behind the last backward, over the data group 
         stage.prepare_backward(loss);
         loss.backward();
       }
-      stage.end_backward();
+      stage.exchange_rest();
       for (const units::NamedParameter& one : stage.owned()) {
         const at::Tensor gradient = one.tensor.grad();
         text += fmt::format(
@@ -63,7 +63,7 @@ TEST_CASE("a stage of one replica keeps its gradients as they are") {
   StageParallel stage(parameters(), mesh);
   stage.start({});
   (stage.owned()[1].tensor * 3).sum().backward();
-  stage.end_backward();
+  stage.exchange_rest();
   CHECK(!stage.owned()[0].tensor.grad().defined());
   CHECK(stage.owned()[1].tensor.grad().mean().item<float>() == 3);
   stage.zero_grad();

@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "lib/core/signals.h"
+#include "lib/parallel/data_parallel.h"
 #include "lib/recipe/lists.h"
 #include "tests/count_reads.h"
 #include "tests/dist/ranks.h"
@@ -38,8 +39,11 @@ struct Wanted {
 recipe::Clip to_norm(double limit) { return {.norm = limit, .value = {}, .adaptive = {}}; }
 
 std::unique_ptr<parallel::Placement> place(const nn::Model& model, const dist::Mesh& mesh) {
-  auto placement =
-      parallel::make_placement({{.name = "weight", .tensor = model.parameters()[0]}}, mesh);
+  const bool counts = mesh.coordinate(core::Axis::kTensor) == 0;
+  auto placement = std::make_unique<parallel::DataParallel>(
+      std::vector<units::NamedParameter>{
+          {.name = "weight", .tensor = model.parameters()[0], .counts = counts}},
+      mesh);
   placement->start({});
   return placement;
 }
