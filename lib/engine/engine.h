@@ -41,7 +41,7 @@ struct EngineParts {
   precision::Precision& precision;
   parallel::Placement& placement;
   const dist::Mesh& mesh;
-  Pipeline* pipeline = nullptr;  // null: each rank runs all units
+  Pipeline* pipeline = nullptr;         // null: each rank runs all units
   std::vector<units::Unit> units = {};  // as a layout runs the model's; empty: as they are
 };
 

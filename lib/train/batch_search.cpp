@@ -21,8 +21,8 @@ namespace {
 
 constexpr double kBytesOfMb = 1e6;
 
-// `recipe` on one rank, which has all of the model then: two micro-steps of `samples` where it has more than one, since the second
-// one's gradients are added to the first one's.
+// `recipe` on one rank, which has all of the model then: two micro-steps of `samples` where it has
+// more than one, since the second one's gradients are added to the first one's.
 recipe::Recipe trial_of(recipe::Recipe recipe, std::int64_t samples, int readers) {
   const std::int64_t micro_steps = *recipe.batch.global / (samples * readers);
   recipe.batch = {.per_device = samples,

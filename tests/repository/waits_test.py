@@ -11,6 +11,8 @@ FOLDERS = ["units", "input", "nn", "precision", "optim", "parallel", "task", "en
 FILES = [f"lib/train/{name}.*"
          for name in ["buffers", "reporter", "step", "straggler_watch", "trainer", "vote"]]
 OUTCOMES = ["lib/train/outcomes.cpp"]
+# How many rows each expert takes are shapes, which the host must know.
+SHAPES = {"lib/nn/experts/routing.cpp": "const Tensor host = chosen.cpu();"}
 
 READS = re.compile(r"\.item\s*[<(]|\.cpu\s*\(|\.to\s*\(\s*(?:at|torch|c10)::kCPU|\bto_host\s*\(|"
                    r"\bis_nonzero\s*\(|\b_local_scalar_dense\b")
@@ -28,11 +30,11 @@ class Waits(unittest.TestCase):
         paths = [path for path in tracked.files(*patterns, *FILES) if str(path) not in OUTCOMES]
         self.assertGreater(len(paths), 40)
         found = [f"{path}:{number}: {line}" for path in paths
-                 for number, line in reads(tracked.text(path))]
+                 for number, line in reads(tracked.text(path)) if SHAPES.get(str(path)) != line]
         self.assertEqual("", "\n".join(found), "lib/train/outcomes.h reads values")
 
     def test_the_named_files_are_there(self):
-        for name in [*FILES, *OUTCOMES]:
+        for name in [*FILES, *OUTCOMES, *SHAPES]:
             self.assertTrue(tracked.files(name), name)
 
 

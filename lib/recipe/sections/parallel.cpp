@@ -10,12 +10,11 @@
 #include "lib/recipe/sections/checkpoint.h"
 #include "lib/recipe/sections/clip.h"
 #include "lib/recipe/sections/optimizer.h"
-#include "lib/recipe/sections/tensor.h"
 
 namespace scaletrain::recipe {
 namespace {
 
-constexpr double kMostRanks = 65536, kMostChunks = 64;
+constexpr double kMostRanks = 65536, kMostChunks = 64, kMostTensorRanks = 1024;
 
 // Optimizers that look at whole tensors, or at blocks of them.
 constexpr std::array<std::string_view, 7> kOfWholeTensors{"adafactor", "adamw_8bit", "lamb", "lars",
@@ -70,11 +69,14 @@ TypePtr describe(Parallel& value) {
            "ranks that hold a copy together, each a part, and train on other samples too")
       .add("shard_level", choice(value.shard_level, {"optimizer", "gradients", "parameters"}),
            "what a rank has a part of: the optimizer's state; the gradients too; the parameters "
-           "too, all of which are there while their unit runs: ZeRO-1, -2, -3");
-  add_tensor_keys(*keys, value);
-  keys->add("pipeline", integer(value.pipeline, from(1).to(kMostRanks)),
-            "ranks that have the model's units one behind the other; the micro-batches of a step "
-            "(batch) are on their way through them at the same time")
+           "too, all of which are there while their unit runs: ZeRO-1, -2, -3")
+      .add("tensor", integer(value.tensor, from(1).to(kMostTensorRanks)),
+           "ranks that share each layer of a model, and train on the same samples")
+      .add("sequence", flag(value.sequence),
+           "they share what lies between those layers too: each has some of the tokens")
+      .add("pipeline", integer(value.pipeline, from(1).to(kMostRanks)),
+           "ranks that have the model's units one behind the other; the micro-batches of a step "
+           "(batch) are on their way through them at the same time")
       .add("schedule", choice(value.schedule, {"1f1b", "gpipe", "interleaved", "zero_bubble"}),
            "of a pipeline: in which order each rank takes micro-batches forward and backward")
       .add("chunks", integer(value.chunks, from(2).to(kMostChunks)),

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "lib/recipe/recipe.h"
-#include "lib/recipe/schema/object.h"
+#include "lib/recipe/schema/node.h"
+#include "lib/recipe/schema/problems.h"
 
 namespace scaletrain::recipe {
 namespace {
 
-constexpr double kMostTensorRanks = 1024;
+constexpr std::int64_t kMostTensorRanks = 1024;  // of /parallel/tensor
 
 // Optimizers that look at whole tensors, or at blocks of them.
 constexpr std::array<std::string_view, 7> kOptimizersOfWholes{
@@ -34,7 +35,7 @@ std::vector<std::string> models_with_shares(const Model& model) {
 
 std::string ranks_that_divide(std::int64_t things) {
   std::vector<std::int64_t> divisors;
-  for (std::int64_t ranks = 1; ranks <= std::min<std::int64_t>(things, kMostTensorRanks); ++ranks) {
+  for (std::int64_t ranks = 1; ranks <= std::min(things, kMostTensorRanks); ++ranks) {
     if (things % ranks == 0) divisors.push_back(ranks);
   }
   return fmt::format("{}", fmt::join(divisors, ", "));
@@ -130,13 +131,6 @@ void check_other_exchanges(const Recipe& recipe, const Node& tree, Problems& pro
 }
 
 }  // namespace
-
-void add_tensor_keys(Object& keys, Parallel& value) {
-  keys.add("tensor", integer(value.tensor, from(1).to(kMostTensorRanks)),
-           "ranks that share each layer of a model, and train on the same samples")
-      .add("sequence", flag(value.sequence),
-           "they share what lies between those layers too: each has some of the tokens");
-}
 
 void check_tensor(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (recipe.parallel.tensor > 1) {

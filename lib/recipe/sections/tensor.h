@@ -1,4 +1,4 @@
-// The keys of /parallel about ranks that share each layer of a model.
+// What ranks that share each layer of a model (/parallel/tensor) ask of the rest of a recipe.
 #pragma once
 
 #include "lib/recipe/sections/parallel.h"
@@ -6,9 +6,6 @@
 namespace scaletrain::recipe {
 
 struct Recipe;
-class Object;
-
-void add_tensor_keys(Object& keys, Parallel& value);
 
 // Adds a problem for each number of the model that so many ranks cannot share, naming those that
 // could, and for what does not go with parts of layers.
