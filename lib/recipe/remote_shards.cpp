@@ -54,7 +54,7 @@ std::vector<std::string> remote_shards(const std::string& name, const ListObject
   std::vector<std::string> shards;
   for (const std::string& object : objects) {
     const bool fits = has_pattern ? core::matches(pattern, object) : is_shard_name(object);
-    if (fits && !object.starts_with('.')) shards.push_back(folder + "/" + object);
+    if (fits && !object.starts_with('.')) shards.push_back(fmt::format("{}/{}", folder, object));
   }
   std::sort(shards.begin(), shards.end());
   if (!shards.empty()) return shards;

@@ -12,6 +12,7 @@ constexpr std::int64_t kMixBlock = 4096;
 
 std::vector<double> weights_of(const std::vector<MixedOrder::Source>& sources) {
   std::vector<double> weights;
+  weights.reserve(sources.size());
   for (const MixedOrder::Source& source : sources) weights.push_back(source.weight);
   return weights;
 }

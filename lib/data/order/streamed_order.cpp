@@ -11,6 +11,7 @@ constexpr std::int64_t kLaneMixBlock = 256;  // turns of a lane
 
 std::vector<double> weights_of(const std::vector<StreamedSource>& sources) {
   std::vector<double> weights;
+  weights.reserve(sources.size());
   for (const StreamedSource& source : sources) weights.push_back(source.weight);
   return weights;
 }

@@ -68,6 +68,7 @@ std::string Mixture::shard_path(std::int64_t shard) const {
 void Mixture::announce(const std::vector<std::int64_t>& shards) const {
   if (!stores_) return;
   std::vector<std::string> paths;
+  paths.reserve(shards.size());
   for (const std::int64_t shard : shards) paths.push_back(shard_path(shard));
   stores_->prefetch(paths);
 }

@@ -58,8 +58,8 @@ void check_shares(const Recipe& recipe, const Node& place, Problems& problems) {
     const auto things = static_cast<std::int64_t>(static_cast<double>(number) * factor);
     if (things % ranks == 0) continue;
     const std::string name = rule.other.empty()
-                                 ? fmt::format("\"{}\"", rule.key)
-                                 : fmt::format("\"{}\" times \"{}\"", rule.key, rule.other);
+                                 ? fmt::format(R"("{}")", rule.key)
+                                 : fmt::format(R"("{}" times "{}")", rule.key, rule.other);
     problems.add(
         place, "/parallel/tensor",
         fmt::format("{} ranks cannot share {} of the model, which is {}", ranks, name, things),
@@ -82,15 +82,15 @@ void check_division_of_tokens(const Recipe& recipe, const Node& tree, Problems& 
   const Node& place = written_at(tree, {"parallel", "sequence"});
   if (recipe.parallel.tensor == 1) {
     problems.add(place, "/parallel/sequence",
-                 "divides tokens over the ranks of \"tensor\", which is 1",
-                 "set \"tensor\", or leave it out");
+                 R"(divides tokens over the ranks of "tensor", which is 1)",
+                 R"(set "tensor", or leave it out)");
     return;
   }
   const std::int64_t tokens = tokens_of_sample(recipe);
   if (tokens % recipe.parallel.tensor == 0) return;
   const char* const remedy =
       reads_tokens(recipe.model)
-          ? "make /data/context a multiple of \"tensor\""
+          ? R"(make /data/context a multiple of "tensor")"
           : R"(leave it out, or let the head read the mean: "pool": "avg" has no class token)";
   problems.add(
       place, "/parallel/sequence",
