@@ -40,7 +40,10 @@ constexpr const char* kPackBitsTiff =
 
 std::string number(std::uint64_t value, int bytes) {
   std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+  for (int i = 0; i < bytes; ++i) {
+    text += static_cast<char>(value);
+    value >>= 8;
+  }
   return text;
 }
 

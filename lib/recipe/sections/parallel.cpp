@@ -162,7 +162,8 @@ void check(const Parallel& parallel, const Model& model, const std::optional<Rec
 
 void check_micro_batches(const Parallel& parallel, const BatchPlan& batch) {
   if (parallel.pipeline == 1 || batch.accumulate == 0) return;
-  for (const core::BatchSizes::Stage& stage : batch.sizes().stages()) {
+  const core::BatchSizes sizes = batch.sizes();
+  for (const core::BatchSizes::Stage& stage : sizes.stages()) {
     const Unfit wrong = unfit(parallel, batch.micro_steps(stage.batch));
     if (wrong.found.empty()) continue;
     const std::int64_t micro = batch.global / batch.accumulate;
