@@ -148,7 +148,9 @@ class Read(RemoteTest):
         self.assertEqual(*samples)
         text = data("ls", self.remote + "/train-000009.tar", code=65)
         self.assertIn("train-000009.tar: HTTP 404, NoSuchKey", text)
-        self.assertIn("no .tar in it", data("ls", f"s3://{self.bucket}/none", code=65))
+        self.assertIn("none: HTTP 404, NoSuchKey", data("ls", f"s3://{self.bucket}/none", code=65))
+        self.assertIn("is a folder without a .tar",
+                      data("ls", f"s3://{self.bucket}/none/", code=65))
         report = data_json("check", self.remote + "/train-{000002..000003}.tar", code=65)
         folder, = report["folders"]
         self.assertEqual(([], ["train-000003.tar"]),
