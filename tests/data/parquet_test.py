@@ -187,7 +187,7 @@ class Parquet(FolderTest):
         self.assertIn(f'{path}: has no column "picture"\n  its columns are: image, label',
                       self.refused(path, "--image-field", "picture"))
         for columns, problem in [
-                ({"image": [b"GIF89a"], "label": [0]}, 'its "image" is in no known image format'),
+                ({"image": [b"no image"], "label": [0]}, 'its "image" is in no known image format'),
                 ({"image": [None], "label": [0]}, 'its "image" holds no bytes'),
                 ({"image": pyarrow.array([{"bytes": None, "path": "a.jpg"}], IMAGE), "label": [0]},
                  'its "image" holds no bytes'),

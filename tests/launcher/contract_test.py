@@ -114,7 +114,9 @@ class Console(BothSidesTestCase):
 
     def test_run_path_and_the_error_of_its_script(self):
         (self.folder / "script").write_text(
-            "import sys\nprint(sys.argv, __name__)\nraise ValueError('boom')\n")
+            # In one write: two scripts share a terminal.
+            "import sys\nsys.stdout.write(f'{sys.argv} {__name__}\\n')\n"
+            "raise ValueError('boom')\n")
         # torchrun runs the script in a child of its own process, which it does not redirect in time.
         ours, theirs = self.each("--run-path", program=(f"{self.folder}/script", "x"), expect=1)
         self.assertEqual(f"['{self.folder}/script', 'x'] __main__", ours.stdout.splitlines()[0])
