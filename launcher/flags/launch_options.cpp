@@ -49,7 +49,7 @@ void add_supervision_flags(CLI::App& command, LaunchOptions& options) {
       "how often all workers are started again after a failure");
   command
       .add_option("--grace", options.grace,
-                  "time between asking workers to stop and killing them: 500ms, 10s, 5m")
+                  "time between asking workers to stop and killing them: 500ms, 10s, 5m, 2h")
       ->take_last();
   command
       .add_option("--hang-timeout", options.hang_timeout,

@@ -27,11 +27,15 @@ std::chrono::milliseconds parse_duration(const std::string& flag, const std::str
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
-  const std::int64_t unit_ms = unit == "ms" ? 1 : unit == "s" ? 1000 : unit == "m" ? 60'000 : 0;
+  const std::int64_t unit_ms = unit == "ms"  ? 1
+                               : unit == "s" ? 1000
+                               : unit == "m" ? 60'000
+                               : unit == "h" ? 3'600'000
+                                             : 0;
   if (error != std::errc() || unit_ms == 0 || value < 0 || value > kWeekMs / unit_ms) {
     throw core::UsageError(flag,
                            fmt::format("\"{}\" is not a duration", core::escape_control(text)),
-                           "give a whole number and a unit: 500ms, 10s, 5m");
+                           "give a whole number and a unit: 500ms, 10s, 5m, 2h");
   }
   return std::chrono::milliseconds(value * unit_ms);
 }

@@ -22,7 +22,7 @@ class CommandLine(LaunchTestCase):
             (["launch", "--set", "a=1", "--", "true"],
              "--set: is for recipes, and a program follows --\n  leave it out\n"),
             (["launch", "--grace", "10", "--", "true"],
-             "--grace: \"10\" is not a duration\n  give a whole number and a unit: 500ms, 10s, 5m\n"),
+             "--grace: \"10\" is not a duration\n  give a whole number and a unit: 500ms, 10s, 5m, 2h\n"),
             (["launch", "-np", "2", "--", "true"],
              "scaletrain launch: there is no flag -np\n  scaletrain launch --help lists the flags; "
              "here it is --nproc\n"),

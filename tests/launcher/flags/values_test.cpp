@@ -21,18 +21,19 @@ std::string error_of(Function function) {
   return "no error";
 }
 
-TEST_CASE("parse_duration takes milliseconds, seconds and minutes") {
+TEST_CASE("parse_duration takes milliseconds, seconds, minutes and hours") {
   CHECK(parse_duration("--grace", "500ms") == milliseconds(500));
   CHECK(parse_duration("--grace", "10s") == milliseconds(10'000));
   CHECK(parse_duration("--grace", "5m") == milliseconds(300'000));
+  CHECK(parse_duration("--grace", "2h") == milliseconds(7'200'000));
   CHECK(parse_duration("--grace", "0s") == milliseconds(0));
 }
 
 TEST_CASE("parse_duration refuses anything else") {
-  for (const std::string text : {"", "10", "s", "-1s", "1.5s", "10 s", "10h", "99999999999999m"}) {
+  for (const std::string text : {"", "10", "s", "-1s", "1.5s", "10 s", "10d", "99999999999999m"}) {
     CHECK(error_of([&] { parse_duration("--grace", text); }) ==
           "--grace: \"" + text +
-              "\" is not a duration\n  give a whole number and a unit: 500ms, 10s, 5m");
+              "\" is not a duration\n  give a whole number and a unit: 500ms, 10s, 5m, 2h");
   }
 }
 
