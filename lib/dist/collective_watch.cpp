@@ -57,10 +57,12 @@ void CollectiveWatch::remove_abort(const void* owner) {
   aborts_.erase(kept, aborts_.end());
 }
 
-std::vector<CollectiveWatch::UnderWay> CollectiveWatch::take_completed() {
+// Those whose work is over.
+template <class IsOver>
+std::vector<CollectiveWatch::UnderWay> CollectiveWatch::take(const IsOver& is_over) {
   const auto completed = std::stable_partition(
       under_way_.begin(), under_way_.end(),
-      [](const UnderWay& one) { return one.work == nullptr || !is_complete(*one.work); });
+      [&](const UnderWay& one) { return one.work == nullptr || !is_over(*one.work); });
   std::vector<UnderWay> taken(std::make_move_iterator(completed),
                               std::make_move_iterator(under_way_.end()));
   under_way_.erase(completed, under_way_.end());
@@ -108,7 +110,7 @@ void CollectiveWatch::look(core::SteadyTime now) {
   std::exception_ptr leaves_with;
   {
     const std::lock_guard lock(mutex_);
-    completed = take_completed();
+    completed = take(is_complete);
     if (!failure_) {
       failure_ = find_failure(now);
       failed_ = now;
@@ -121,6 +123,13 @@ void CollectiveWatch::look(core::SteadyTime now) {
     if (failure_ && !reported_ && now - failed_ >= kReturnPatience) leaves_with = failure_;
   }
   if (leaves_with) options_.leave(leaves_with);
+}
+
+void CollectiveWatch::forget(const c10d::Work& work) {
+  std::vector<UnderWay> completed;  // ends without the lock
+  const std::lock_guard lock(mutex_);
+  completed = take(
+      [&](c10d::Work& one) { return &one == &work && (options_.on_host || is_complete(one)); });
 }
 
 void CollectiveWatch::check() {

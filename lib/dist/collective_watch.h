@@ -39,6 +39,8 @@ class CollectiveWatch : public CollectiveListener {
   struct Options {
     int rank = 0;
     std::chrono::milliseconds limit{0};  // of a collective; 0: its backend has one of its own
+    // Who has waited for a collective has its result. Some works of Gloo never say that themselves.
+    bool on_host = false;
     // Ends the process with the failure.
     std::function<void(const std::exception_ptr&)> leave;
   };
@@ -59,6 +61,10 @@ class CollectiveWatch : public CollectiveListener {
   // To be called every few milliseconds. Does not throw.
   void look(core::SteadyTime now);
 
+  // Who asked for `work` has waited for it: lets go of it and of what else is complete, so that
+  // their tensors are the caller's again at once; on a device it may still be under way.
+  void forget(const c10d::Work& work);
+
   // Throws what the first collective failed with: core::StoppedError or core::OutOfMemoryError.
   void check();
 
@@ -68,7 +74,8 @@ class CollectiveWatch : public CollectiveListener {
     core::SteadyTime begun;
     c10::intrusive_ptr<c10d::Work> work;  // null: begin()
   };
-  std::vector<UnderWay> take_completed();
+  template <class IsOver>
+  std::vector<UnderWay> take(const IsOver& is_over);
   std::exception_ptr find_failure(core::SteadyTime now);
   std::exception_ptr failure_of(const UnderWay& one, core::SteadyTime now) const;
 

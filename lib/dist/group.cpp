@@ -126,6 +126,7 @@ class Pending::Impl {
       throw;
     }
     watch_->check();
+    watch_->forget(*work_);
     beat_.leave_collective();
   }
 
@@ -165,6 +166,7 @@ Group::Group(const core::WorkerEnv& env, at::Device device, std::chrono::millise
       CollectiveWatch::Options{
           .rank = rank_,
           .limit = uses_nccl(device) ? timeout : std::chrono::milliseconds(0),
+          .on_host = !uses_nccl(device),
           .leave = [env, heard = beat_](const auto& failure) { leave(env, heard, failure); }},
       beat_);
   watching_ = core::call_every(kLookEvery, [watch = watch_] { watch->look(core::now()); });
@@ -284,6 +286,20 @@ Pending Group::reduce_scatter_sum(at::Tensor part, at::Tensor whole, const char*
   return Pending(std::make_shared<Pending::Impl>(
       job_rank_, name, beat_, watch_,
       talk(job_rank_, name, [&] { return process_group_->_reduce_scatter_base(part, whole); })));
+}
+
+// The numbers of rows are copies: Gloo moves out of them.
+Pending Group::all_to_all(at::Tensor received, at::Tensor sent, std::vector<std::int64_t> receive,
+                          std::vector<std::int64_t> send, const char* name) {
+  if (!process_group_) {
+    received.copy_(sent);
+    return Pending();
+  }
+  beat_.name_next(name);
+  return Pending(std::make_shared<Pending::Impl>(
+      job_rank_, name, beat_, watch_, talk(job_rank_, name, [&] {
+        return process_group_->alltoall_base(received, sent, receive, send);
+      })));
 }
 
 std::vector<at::Tensor> Group::gather(at::Tensor tensor, int root, const char* name) {

@@ -216,11 +216,14 @@ void Sharded::Impl::start() {
 void Sharded::Impl::spread() {
   if (cuts_parameters()) return;  // what is cut is gathered each time
   const at::NoGradGuard no_grad;
+  // Two at a time: some exchanges need as much memory again. Who changes the parts next must not
+  // meet it under way.
+  dist::Pending before;
   for (const auto& block : blocks_) {
-    block->gathering = shards_.all_gather(block->whole, block->own, "parameters");
+    dist::Pending own = shards_.all_gather(block->whole, block->own, "parameters");
+    std::exchange(before, std::move(own)).wait();
   }
-  // Who changes the parts next must not meet it under way.
-  for (const auto& block : blocks_) std::exchange(block->gathering, dist::Pending()).wait();
+  before.wait();
 }
 
 void Sharded::Impl::fetch(std::size_t unit) {

@@ -25,9 +25,10 @@ class FakeWork : public c10d::Work {
 
 // A watch over a beat that the test reads as the launcher does.
 struct Watching {
-  explicit Watching(std::chrono::milliseconds limit = 0ms)
+  explicit Watching(std::chrono::milliseconds limit = 0ms, bool on_host = false)
       : watch({.rank = 3,
                .limit = limit,
+               .on_host = on_host,
                .leave = [this](const std::exception_ptr& failure) { left = text_of(failure); }},
               core::Beat(file.get())) {
     watch.add_abort(this, [this] { ++aborts; });
@@ -83,6 +84,23 @@ TEST_CASE("a rank is in a collective until its work completes, whatever the trai
   CHECK(w.phase() == core::Phase::kSaving);
   CHECK(w.checked().empty());
   CHECK(w.aborts == 0);
+}
+
+TEST_CASE("a work whose caller has waited for it is let go at once, not with the next look") {
+  Watching w;
+  const auto first = w.start(), second = w.start();
+  w.watch.forget(*first);  // on a device it may still be under way
+  CHECK(first.use_count() == 2);
+  first->complete();
+  w.watch.forget(*first);
+  CHECK(first.use_count() == 1);
+  CHECK(second.use_count() == 2);
+  CHECK(w.phase() == core::Phase::kCollective);
+  Watching on_host(0s, /*on_host=*/true);  // as a reduce-scatter of Gloo, which never completes
+  const auto silent = on_host.start();
+  on_host.watch.forget(*silent);
+  CHECK(silent.use_count() == 1);
+  CHECK(on_host.phase() != core::Phase::kCollective);
 }
 
 TEST_CASE("a work that failed aborts the communicator, once, and its cause is told") {
