@@ -44,7 +44,8 @@ NamedTensors held_tensors(const Run& run) {
 
 bool is_cut(const Run& run) {
   using core::Axis;
-  return run.mesh->size(Axis::kShard) > 1 || run.mesh->size(Axis::kPipe) > 1;
+  if (run.mesh->size(Axis::kShard) > 1 || run.mesh->size(Axis::kPipe) > 1) return true;
+  return run.placement && !run.placement->parts().empty();
 }
 
 const units::TensorParts& gathered_parts(const Run& run) {
