@@ -113,19 +113,21 @@ void DeferredWeights::attach(nn::Linear& linear) {
   linear.multiply_by([owner = shared_from_this(), inputs_first, weight = named["weight"],
                       own = bias != nullptr ? *bias : Tensor()](
                          const Tensor& input, const Tensor& outputs_last, const Tensor& added) {
-    const bool trains = weight.requires_grad() || (own.defined() && own.requires_grad());
+    // A layer that is cut by its inputs adds it later, and once.
+    const Tensor with = added.defined() ? own : Tensor();
+    const bool trains = weight.requires_grad() || (with.defined() && with.requires_grad());
     if (!trains || !at::GradMode::is_enabled()) return nn::dense(input, outputs_last, added);
     auto product = c10::make_intrusive<Product>();
     product->owner = owner;
     product->weight = weight;
-    product->bias = own;
+    product->bias = with;
     product->own_input = own_leaf(input);
     product->own_weight = own_leaf(weight);
-    product->own_bias = own_leaf(own);
+    product->own_bias = own_leaf(with);
     product->output =
         nn::dense(product->own_input, inputs_first ? product->own_weight.t() : product->own_weight,
                   product->own_bias);
-    return DeferredLinear::apply(input, weight, own.defined() ? std::optional(own) : std::nullopt,
+    return DeferredLinear::apply(input, weight, with.defined() ? std::optional(with) : std::nullopt,
                                  product);
   });
 }

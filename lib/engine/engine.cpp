@@ -130,6 +130,7 @@ void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Te
       at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
   parts_.placement.begin_step(step);
   parts_.placement.zero_grad();
+  bool is_last_backward = false;
   parts_.pipeline->run(
       {.micro_batches = batches.count(),
        .next = [&] { return next_of(batches); },
@@ -148,9 +149,17 @@ void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Te
        .backward =
            [&](const units::Flow& roots, const units::Flow& gradients) {
              const MemoryPhase phase(MemoryKind::kGradients);
-             backward(roots, gradients);
+             parts_.placement.begin_micro_step(is_last_backward);
+             parts_.placement.prepare_backward(roots.empty() ? at::Tensor() : roots.front());
+             walk_.begin_backward();
+             if (!roots.empty()) backward(roots, gradients);
+             walk_.end_backward();
            },
-       .before_last_backward = [&] { before_last_backward(total); }});
+       .before_last_backward =
+           [&] {
+             is_last_backward = true;
+             before_last_backward(total);
+           }});
   parts_.placement.exchange_rest();
   std::unordered_map<std::string, at::Tensor> by_name;
   for (const units::NamedParameter& parameter : owned()) {

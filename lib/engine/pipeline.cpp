@@ -144,7 +144,7 @@ class Step {
       gradients = receive_gradients(own_.gradients_in, *one.sent);
       std::erase_if(one.output, [](const at::Tensor& tensor) { return !tensor.requires_grad(); });
     }
-    if (!one.output.empty()) calls_.backward(one.output, gradients);
+    calls_.backward(one.output, gradients);
     one.output.clear();  // and with it what backward needed
     send_gradients(own_.gradients_out, one.input);
     one.input.clear();
@@ -179,6 +179,16 @@ Pipeline::~Pipeline() = default;
 
 const Stages& Pipeline::stages() const { return impl_->parts.stages; }
 
+std::vector<bool> Pipeline::own_units() const {
+  std::vector<bool> own(stages().end(stages().count() - 1), false);
+  for (int chunk = 0; chunk < impl_->parts.chunks; ++chunk) {
+    const int stage = impl_->stage_of(chunk);
+    std::fill(own.begin() + static_cast<std::ptrdiff_t>(stages().begin(stage)),
+              own.begin() + static_cast<std::ptrdiff_t>(stages().end(stage)), true);
+  }
+  return own;
+}
+
 bool Pipeline::is_last() const { return impl_->place + 1 == impl_->ranks; }
 
 std::vector<int> Pipeline::places_of(const std::string& name) const {
@@ -194,6 +204,11 @@ std::vector<int> Pipeline::places_of(const std::string& name) const {
 bool Pipeline::has(const std::string& name) const {
   const std::vector<int> places = places_of(name);
   return std::find(places.begin(), places.end(), impl_->place) != places.end();
+}
+
+bool Pipeline::counts(const std::string& name) const {
+  const std::vector<int> places = places_of(name);
+  return !places.empty() && places.front() == impl_->place;
 }
 
 void Pipeline::run(const PipelineCalls& calls) {

@@ -40,7 +40,8 @@ struct PipelineCalls {
   std::function<units::Flow(int stage, std::int64_t micro, const task::Example& example,
                             units::Flow input)>
       forward;
-  // Adds to the gradients of everything behind `roots`. Without gradients the root is a loss.
+  // Adds to the gradients of everything behind `roots`, of which there may be none. Without
+  // gradients the root is a loss.
   std::function<void(const units::Flow& roots, const units::Flow& gradients)> backward;
   std::function<void()> before_last_backward;
 };
@@ -52,13 +53,16 @@ class Pipeline {
   ~Pipeline();
 
   const Stages& stages() const;
+  // Of the model's units those that this rank runs.
+  std::vector<bool> own_units() const;
   // Whether it has the last stage, and with it losses and outputs.
   bool is_last() const;
   // The places along the pipe axis whose stages use the tensor of this name, ascending; the first
   // counts it.
   std::vector<int> places_of(const std::string& name) const;
-  // Whether this rank's is one of them.
+  // Whether this rank's is one of them, and whether it is the first.
   bool has(const std::string& name) const;
+  bool counts(const std::string& name) const;
 
   void run(const PipelineCalls& calls);
   // Adds up the gradients of tensors that stages of several ranks use; `gradient_of` gives one by

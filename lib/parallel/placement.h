@@ -77,7 +77,8 @@ enum class ShardLevel { kOptimizer, kGradients, kParameters };
 struct Sharding {
   ShardLevel level = ShardLevel::kParameters;
   std::vector<std::vector<std::string>> units = {};  // the names of their tensors
-  std::vector<units::NamedParameter> frozen = {};    // parameters that are not trained
+  std::vector<bool> runs = {};  // by unit, whether this rank runs it; empty: it runs all
+  std::vector<units::NamedParameter> frozen = {};  // parameters that are not trained
 };
 
 // What gradients go through between replicas that each have all of the model.

@@ -154,6 +154,9 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
     block.plan = std::move(plan);
     block.gaps = gaps_of(block.plan, shards_.world_size());
     block.has_sum.resize(block.plan.slots.size(), false);
+    // What other stages of a pipeline use too lies there as here.
+    std::erase_if(block.plan.units,
+                  [&](std::size_t unit) { return !sharding.runs.empty() && !sharding.runs[unit]; });
     for (const std::size_t unit : block.plan.units) of_unit_[unit].push_back(&block);
     move_in(block, parameters);
     take_parts(block, parameters);
@@ -191,7 +194,6 @@ void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& 
     const at::Tensor tensor = block.own.narrow(0, begin, count).detach();
     NamedParameter& part = parts[slot.parameter];
     part = part_of_parameter(parameter, range, tensor);
-    part.counts = part.counts && mesh_.coordinate(core::Axis::kTensor) == 0;
     if (!block.plan.is_trained) continue;
     part.tensor.requires_grad_(true);
     if (count > 0) block.owned.push_back({.tensor = part.tensor, .begin = begin});
@@ -227,7 +229,7 @@ void Sharded::Impl::spread() {
 }
 
 void Sharded::Impl::fetch(std::size_t unit) {
-  if (is_there_[unit]) return;
+  if (is_there_[unit] || of_unit_[unit].empty()) return;
   const MemoryPhase phase(MemoryKind::kParameters);
   is_there_[unit] = true;
   for (Block* const block : of_unit_[unit]) {
@@ -265,8 +267,9 @@ void Sharded::Impl::enter(std::size_t unit, Pass pass) {
 
 void Sharded::Impl::leave(std::size_t unit, Pass pass) {
   const at::NoGradGuard no_grad;
-  // Backward begins with the last one.
-  const bool stays = pass == Pass::kForward && unit + 1 == of_unit_.size();
+  // Backward begins with the last one, where other micro-batches do not come in between.
+  const bool stays =
+      pass == Pass::kForward && unit + 1 == of_unit_.size() && mesh_.size(core::Axis::kPipe) == 1;
   if (cuts_parameters() && !stays) give_back(unit);
   if (pass != Pass::kBackward) return;
   for (Block* const block : of_unit_[unit]) {
@@ -341,7 +344,12 @@ void Sharded::Impl::finish_reduce() {
 
 void Sharded::Impl::end_backward() {
   const at::NoGradGuard no_grad;
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) reduce(**block);
+  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+    // Backward of a pipeline's stage says nothing of the rank's other stages.
+    const FlatPlan& plan = (*block)->plan;
+    const bool is_of_this = (*block)->units_to_come < plan.units.size();
+    if (is_of_this || synchronize_ || mesh_.size(core::Axis::kPipe) == 1) reduce(**block);
+  }
   finish_reduce();
   if (cuts_parameters()) {
     for (std::size_t unit = 0; unit < of_unit_.size(); ++unit) give_back(unit);

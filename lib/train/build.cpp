@@ -50,43 +50,19 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
   return group;
 }
 
-namespace {
-
-parallel::Sharding sharding_of(const recipe::Parallel& recipe, nn::Model& model) {
-  parallel::Sharding sharding;
-  if (recipe.shard_level == "optimizer") sharding.level = parallel::ShardLevel::kOptimizer;
-  if (recipe.shard_level == "gradients") sharding.level = parallel::ShardLevel::kGradients;
-  for (const units::Unit& unit : model.units()) sharding.units.push_back(unit.tensors);
-  for (const auto& item : model.named_parameters()) {
-    if (item.value().requires_grad()) continue;
-    sharding.frozen.push_back({.name = item.key(), .tensor = item.value()});
-  }
-  return sharding;
-}
-
-}  // namespace
-
 void place(Run& run) {
-  run.pipeline = make_pipeline(run);
-  if (run.pipeline) {
-    run.placement = make_stage_placement(run);
-  } else {
-    run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh,
-                                             sharding_of(run.recipe.parallel, *run.learner.model),
-                                             {.compress = run.recipe.compress,
-                                              .seed = run.recipe.seed,
-                                              .every_step = !run.recipe.sync.is_rare()});
-  }
+  std::vector<units::Unit> units =
+      units_of_part(run.recipe, *run.mesh, {run.learner.model, run.learner.parts}, *run.task);
+  run.pipeline = make_pipeline(run, units);
+  run.placement = make_placement(run, units);
   run.engine = std::make_unique<engine::Engine>(
-      engine::EngineParts{
-          .model = *run.learner.model,
-          .task = *run.task,
-          .precision = *run.learner.precision,
-          .placement = *run.placement,
-          .mesh = *run.mesh,
-          .pipeline = run.pipeline.get(),
-          .units = units_of_part(run.recipe, *run.mesh, {run.learner.model, run.learner.parts},
-                                 *run.task)},
+      engine::EngineParts{.model = *run.learner.model,
+                          .task = *run.task,
+                          .precision = *run.learner.precision,
+                          .placement = *run.placement,
+                          .mesh = *run.mesh,
+                          .pipeline = run.pipeline.get(),
+                          .units = std::move(units)},
       run.recipe.seed,
       engine::MemorySavings{.recompute = run.recipe.recompute,
                             .chunk = run.recipe.loss.chunk,
@@ -107,6 +83,7 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
 void fill(Run& run, const std::optional<std::filesystem::path>& resume, bool same_ranks) {
   const auto start = [&run, same_ranks] {
     run.placement->start(same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
+    drop_other_stages(run);
   };
   if (resume && is_cut(run)) {  // each rank reads what it has
     start();

@@ -8,10 +8,30 @@ std::vector<format::Piece> pieces_of(const units::NamedParameter& part) {
   return {format::range_piece(part.shape, part.begin, part.begin + part.tensor.numel())};
 }
 
+// What this rank has of a parameter that its placement does not cut.
+checkpoint::Part part_of_stage(const Run& run, const std::string& name, const at::Tensor& tensor) {
+  const auto cut = run.learner.parts.find(name);
+  const bool is_cut = cut != run.learner.parts.end();
+  checkpoint::Part part{.shape = is_cut ? cut->second.shape : tensor.sizes().vec(),
+                        .pieces = {},
+                        .writes = run.mesh->coordinate(core::Axis::kShard) == 0 &&
+                                  (is_cut || run.learner.counts_whole) &&
+                                  (!run.pipeline || run.pipeline->counts(name))};
+  if (tensor.numel() == 0 || (run.pipeline && !run.pipeline->has(name))) return part;
+  part.pieces =
+      is_cut ? cut->second.pieces() : std::vector<format::Piece>{format::whole_piece(part.shape)};
+  return part;
+}
+
 }  // namespace
 
 NamedTensors held_tensors(const Run& run) {
   NamedTensors result = run.learner.tensors();
+  if (run.pipeline) {
+    for (const auto& item : run.learner.model->named_parameters()) {
+      if (!run.pipeline->has(item.key())) result.erase(item.key());
+    }
+  }
   for (const units::NamedParameter& part : run.placement->parts()) {
     if (part.tensor.numel() > 0) {
       result.at(part.name) = part.tensor.detach();
@@ -22,7 +42,16 @@ NamedTensors held_tensors(const Run& run) {
   return result;
 }
 
-bool is_cut(const Run& run) { return run.placement && !run.placement->parts().empty(); }
+bool is_cut(const Run& run) {
+  using core::Axis;
+  if (run.mesh->size(Axis::kShard) > 1 || run.mesh->size(Axis::kPipe) > 1) return true;
+  return run.placement && !run.placement->parts().empty();
+}
+
+const units::TensorParts& gathered_parts(const Run& run) {
+  static const units::TensorParts none;
+  return is_cut(run) ? none : run.learner.parts;
+}
 
 std::optional<checkpoint::Cut> cut_of(const Run& run) {
   if (!is_cut(run)) return std::nullopt;
@@ -32,7 +61,11 @@ std::optional<checkpoint::Cut> cut_of(const Run& run) {
                       .places = model.world_size(),
                       .writes = run.mesh->plan().writes(run.mesh->world().rank())};
   for (const units::NamedParameter& part : run.placement->parts()) {
-    cut.parts[part.name] = {.shape = part.shape, .pieces = pieces_of(part)};
+    cut.parts[part.name] = {.shape = part.shape, .pieces = pieces_of(part), .writes = part.counts};
+  }
+  for (const auto& item : run.learner.model->named_parameters()) {
+    if (cut.parts.contains(item.key())) continue;
+    cut.parts[item.key()] = part_of_stage(run, item.key(), item.value());
   }
   return cut;
 }

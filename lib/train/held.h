@@ -15,6 +15,11 @@ NamedTensors held_tensors(const Run& run);
 
 // How they are cut; nullopt: they are not, and the tensors are the model's.
 std::optional<checkpoint::Cut> cut_of(const Run& run);
+// Ranks of a shard axis and the stages of a pipeline cut a model, each has something of it for a
+// checkpoint; tensor ranks alone do not, which gather what they have whole.
 bool is_cut(const Run& run);
+// What tensor ranks have, where they gather it for a file; {}: nothing, or each has its part of the
+// file.
+const units::TensorParts& gathered_parts(const Run& run);
 
 }  // namespace scaletrain::train

@@ -22,7 +22,6 @@
 #include "lib/train/ranking.h"
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
-#include "lib/train/stages.h"
 #include "lib/train/whole_tensors.h"
 
 namespace scaletrain::train {
@@ -137,7 +136,7 @@ bool restore_mean(Run& run, const optim::Mean& mean, const std::filesystem::path
     }
     return false;
   }
-  NamedTensors tensors = blank_wholes(run.learner.parts, mean.tensors());
+  NamedTensors tensors = blank_wholes(gathered_parts(run), mean.tensors());
   const auto progress = [&run] { run.beat.enter(core::Phase::kStarting); };
   if (const std::optional<checkpoint::Cut> cut = cut_of(run)) {
     checkpoint::load_cut_model(checkpoint, tensors, cut->parts, progress, name);
@@ -182,8 +181,8 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
         "use that one: how many samples each step has is a function of it");
   }
   checkpoint::Contents contents;
-  const units::TensorParts& parts = run.learner.parts;
-  NamedTensors model = held_tensors(run), optimizer = whole_optimizer_state(run);
+  const units::TensorParts& parts = gathered_parts(run);
+  NamedTensors model = held_tensors(run), optimizer = run.learner.optimizer->state();
   const bool has_outer = has_outer_state(run, checkpoint);
   if (has_outer) optimizer.merge(run.sync->state());
   contents.model = blank_wholes(parts, model);
@@ -199,7 +198,6 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
     replicate(*run.group, values(contents.optimizer), "optimizer state");
     take_parts(parts, contents.model, model);
     take_parts(parts, contents.optimizer, optimizer);
-    take_optimizer_state(run, contents.optimizer);
   }
   run.learner.optimizer->resume_at(run.state.step);
   if (has_outer) run.sync->resume();

@@ -24,7 +24,7 @@ constexpr std::int64_t kLeastBytes = 256 << 20;  // that are worth it, with "aut
 std::int64_t bytes_of_state(const Run& run) {
   std::int64_t bytes = 0;
   const auto add = [&](const NamedTensors& tensors) {
-    bytes += bytes_of_wholes(run.learner.parts, tensors);
+    bytes += bytes_of_wholes(gathered_parts(run), tensors);
   };
   add(run.learner.tensors());
   add(run.learner.optimizer->state());

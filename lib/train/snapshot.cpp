@@ -8,6 +8,7 @@
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
 #include "lib/train/evaluated_tensors.h"
+#include "lib/train/even_parts.h"
 #include "lib/train/held.h"
 #include "lib/train/mean_plan.h"
 #include "lib/train/number_types.h"
@@ -31,7 +32,10 @@ bool is_sound(const std::filesystem::path& best) {
   }
 }
 
-void make_whole(const Run& run, checkpoint::Contents& contents) {
+// What tensor ranks have parts of, as a checkpoint has it.
+void gather_parts(const Run& run, checkpoint::Contents& contents) {
+  if (run.learner.parts.empty()) return;
+  if (contents.cut) return divide_evenly(run.mesh->model(), contents);
   const auto gather = [&run](NamedTensors& tensors) {
     tensors = gather_wholes(run.mesh->group(core::Axis::kTensor), run.learner.parts, tensors);
   };
@@ -62,9 +66,9 @@ checkpoint::Contents snapshot(Run& run) {
     saved.buffers = gather_ranks(run.mesh->data(), own);
   }
   contents.optimizer = run.learner.optimizer->state();
-  share_stages(run, contents);
+  share_buffers(run, contents);
   if (run.sync) contents.optimizer.merge(run.sync->state());
-  make_whole(run, contents);
+  gather_parts(run, contents);
   contents.state = run.state;
   contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};
   contents.state.scaler = scaler_state(*run.learner.precision);
@@ -79,7 +83,7 @@ checkpoint::Contents snapshot(Run& run) {
 std::optional<format::TrainState> load_best_model(Run& run) {
   const NamedTensors own = held_tensors(run);
   run.learner.end_training(own);
-  NamedTensors tensors = blank_wholes(run.learner.parts, own);
+  NamedTensors tensors = blank_wholes(gathered_parts(run), own);
   const std::optional<checkpoint::Cut> cut = cut_of(run);
   const std::filesystem::path best =
       format::checkpoint_path(run.checkpoints(), run.state.best_step);
@@ -96,7 +100,7 @@ std::optional<format::TrainState> load_best_model(Run& run) {
     checkpoint::load_cut_model(best, tensors, cut->parts, progress, weights);
   } else if (is_there) {
     replicate(*run.group, values(tensors), "best model");
-    take_parts(run.learner.parts, tensors, own);
+    take_parts(gathered_parts(run), tensors, own);
   }
   run.engine->weights_changed();
   if (!is_there) return std::nullopt;

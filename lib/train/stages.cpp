@@ -17,6 +17,8 @@
 #include "lib/core/log.h"
 #include "lib/engine/deferred_weights.h"
 #include "lib/nn/layers/linear.h"
+#include "lib/parallel/data_parallel.h"
+#include "lib/parallel/flat_memory.h"
 #include "lib/parallel/stage_parallel.h"
 #include "lib/train/number_types.h"
 #include "lib/train/replicate.h"
@@ -27,14 +29,15 @@ namespace {
 using core::Axis;
 
 // Of the forward of each unit, rank 0's on all ranks: what backward takes is about in proportion.
-std::vector<double> measured_costs(Run& run) {
-  const std::unique_ptr<parallel::Placement> placement =
-      parallel::make_placement(run.learner.parameters(), *run.mesh);
+std::vector<double> measured_costs(Run& run, const std::vector<units::Unit>& units) {
+  parallel::DataParallel placement(run.learner.parameters(), *run.mesh);  // that is never started
   engine::Engine engine({.model = *run.learner.model,
                          .task = *run.task,
                          .precision = *run.learner.precision,
-                         .placement = *placement,
-                         .mesh = *run.mesh},
+                         .placement = placement,
+                         .mesh = *run.mesh,
+                         .pipeline = nullptr,
+                         .units = units},
                         run.recipe.seed);
   data::BatchStream& stream = *run.sets.train.stream;
   const data::Batch batch = *stream.next();  // training has no end
@@ -85,26 +88,6 @@ void add_described(const std::string& description, at::Device device, NamedTenso
   }
 }
 
-// All that any rank of the pipeline has, on each of them; of a name that several have, the first
-// one's values.
-void share(dist::Group& pipe, NamedTensors& tensors) {
-  const at::NoGradGuard no_grad;
-  const NamedTensors own = tensors;
-  std::map<std::string, bool> seen;
-  for (int place = 0; place < pipe.world_size(); ++place) {
-    const std::string text =
-        pipe.broadcast_text(place == pipe.rank() ? describe(own) : "", place, "what a stage has");
-    NamedTensors described;
-    add_described(text, pipe.device(), described);
-    std::vector<at::Tensor> sent;
-    for (auto& [name, room] : described) {
-      if (!seen.emplace(name, true).second) continue;
-      sent.push_back(tensors.try_emplace(name, room).first->second);
-    }
-    replicate(pipe, sent, "what a stage has", place);
-  }
-}
-
 // Of what all ranks have, and name as the model does, the values of the stage that uses it.
 void share_of_model(const engine::Pipeline& pipeline, dist::Group& pipe, NamedTensors& tensors) {
   const at::NoGradGuard no_grad;
@@ -115,6 +98,38 @@ void share_of_model(const engine::Pipeline& pipeline, dist::Group& pipe, NamedTe
   }
   for (int place = 0; place < pipe.world_size(); ++place) {
     replicate(pipe, of_places[static_cast<std::size_t>(place)], "tensors of a stage", place);
+  }
+}
+
+parallel::Sharding sharding_of(const Run& run, const std::vector<units::Unit>& units) {
+  const Learner& learner = run.learner;
+  parallel::Sharding sharding;
+  const std::string& level = run.recipe.parallel.shard_level;
+  if (level == "optimizer") sharding.level = parallel::ShardLevel::kOptimizer;
+  if (level == "gradients") sharding.level = parallel::ShardLevel::kGradients;
+  for (const units::Unit& unit : units) sharding.units.push_back(unit.tensors);
+  if (run.pipeline) sharding.runs = run.pipeline->own_units();
+  for (const auto& item : learner.model->named_parameters()) {
+    if (item.value().requires_grad()) continue;
+    sharding.frozen.push_back(
+        {.name = item.key(), .tensor = item.value(), .counts = learner.counts_whole});
+    const auto part = learner.parts.find(item.key());
+    if (part == learner.parts.end()) continue;
+    units::NamedParameter& cut = sharding.frozen.back();
+    cut.shape = part->second.shape;
+    cut.pieces = part->second.pieces();
+    cut.counts = true;
+  }
+  return sharding;
+}
+
+// Those of this rank's stages; what several stages use the first of them counts.
+void keep_own(const engine::Pipeline& pipeline, std::vector<units::NamedParameter>& parameters) {
+  std::erase_if(parameters, [&](const units::NamedParameter& parameter) {
+    return !pipeline.has(parameter.name);
+  });
+  for (units::NamedParameter& parameter : parameters) {
+    parameter.counts = parameter.counts && pipeline.counts(parameter.name);
   }
 }
 
@@ -133,14 +148,13 @@ void report(const engine::Stages& stages, const std::vector<units::Unit>& units,
 
 }  // namespace
 
-std::unique_ptr<engine::Pipeline> make_pipeline(Run& run) {
+std::unique_ptr<engine::Pipeline> make_pipeline(Run& run, const std::vector<units::Unit>& units) {
   const recipe::Parallel& asked = run.recipe.parallel;
   if (asked.pipeline == 1) return nullptr;
   nn::Model& model = *run.learner.model;
-  const std::vector<units::Unit> units = model.units();
   const core::PipelineShape shape = asked.pipeline_shape(1);
   const std::vector<double> costs =
-      asked.balance == "time" ? measured_costs(run) : engine::parameter_costs(units, model);
+      asked.balance == "time" ? measured_costs(run, units) : engine::parameter_costs(units, model);
   engine::PipelineParts parts{.kind = asked.pipeline_kind(),
                               .chunks = shape.chunks,
                               .stages = engine::Stages(units, costs, shape.stages())};
@@ -149,28 +163,46 @@ std::unique_ptr<engine::Pipeline> make_pipeline(Run& run) {
   return std::make_unique<engine::Pipeline>(*run.mesh, std::move(parts));
 }
 
-std::unique_ptr<parallel::Placement> make_stage_placement(Run& run) {
+std::unique_ptr<parallel::Placement> make_placement(Run& run,
+                                                    const std::vector<units::Unit>& units) {
   std::vector<units::NamedParameter> parameters = run.learner.parameters();
-  const int place = run.mesh->coordinate(Axis::kPipe);
-  std::erase_if(parameters, [&](const units::NamedParameter& parameter) {
-    return !run.pipeline->has(parameter.name);
-  });
-  for (units::NamedParameter& parameter : parameters) {
-    parameter.counts = run.pipeline->places_of(parameter.name).front() == place;
+  parallel::Sharding sharding = sharding_of(run, units);
+  if (run.pipeline) {
+    keep_own(*run.pipeline, parameters);
+    keep_own(*run.pipeline, sharding.frozen);
+    if (run.mesh->size(Axis::kShard) == 1) {
+      return std::make_unique<parallel::StageParallel>(std::move(parameters), *run.mesh);
+    }
   }
-  return std::make_unique<parallel::StageParallel>(std::move(parameters), *run.mesh);
+  return parallel::make_placement(std::move(parameters), *run.mesh, sharding,
+                                  {.compress = run.recipe.compress,
+                                   .seed = run.recipe.seed,
+                                   .every_step = !run.recipe.sync.is_rare()});
 }
 
-void share_stages(Run& run, checkpoint::Contents& contents) {
+void drop_other_stages(Run& run) {
+  if (!run.pipeline) return;
+  for (const auto& item : run.learner.model->named_parameters()) {
+    if (!run.pipeline->has(item.key())) parallel::give_memory_back(item.value());
+  }
+}
+
+void share_buffers(Run& run, checkpoint::Contents& contents) {
   if (!run.pipeline) return;
   dist::Group& pipe = run.mesh->group(Axis::kPipe);
-  share_of_model(*run.pipeline, pipe, contents.model);
-  share_of_model(*run.pipeline, pipe, contents.buffers);
-  for (auto& [name, mean] : contents.means) {
-    share_of_model(*run.pipeline, pipe, mean.tensors);
-    share_of_model(*run.pipeline, pipe, mean.buffers);
+  const auto share = [&](const NamedTensors& tensors) {
+    NamedTensors buffers;
+    for (const auto& [name, tensor] : tensors) {
+      if (!contents.cut->parts.contains(name)) buffers.emplace(name, tensor);
+    }
+    share_of_model(*run.pipeline, pipe, buffers);
+  };
+  share(contents.model);
+  share(contents.buffers);
+  for (const auto& [name, mean] : contents.means) {
+    share(mean.tensors);
+    share(mean.buffers);
   }
-  share(pipe, contents.optimizer);
 }
 
 at::Tensor of_last_stage(const Run& run, const at::Tensor& rows) {
@@ -184,17 +216,6 @@ at::Tensor of_last_stage(const Run& run, const at::Tensor& rows) {
   const at::Tensor all = pipe.rank() == last ? rows : room.at("rows");
   if (all.numel() > 0) replicate(pipe, {all}, "evaluation scores", last);
   return all;
-}
-
-NamedTensors whole_optimizer_state(Run& run) {
-  if (!run.pipeline) return run.learner.optimizer->state();
-  return make_optimizer(run.recipe, run.learner.parameters())->state();
-}
-
-void take_optimizer_state(Run& run, const NamedTensors& whole) {
-  if (!run.pipeline) return;
-  const at::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : run.learner.optimizer->state()) tensor.copy_(whole.at(name));
 }
 
 }  // namespace scaletrain::train

@@ -1,7 +1,7 @@
-// A run's pipeline: its stages, and what of the run only one of them has.
+// How a run's model lies on its ranks, and what of the run only one stage of a pipeline has.
 //
-// Every rank holds the whole model, and trains the tensors of its own stages; of the others it has
-// what they were when training began, or when everything was shared last.
+// Every rank is built with the whole model, as far as tensor ranks do not cut it; of a pipeline it
+// then trains and keeps the tensors of its own stages.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,23 +17,23 @@ namespace scaletrain::train {
 
 // The pipeline that the recipe asks for, null where it asks for none. Where stages shall take equal
 // time, each unit is measured with a batch that training then reads once more. Every rank calls it.
-std::unique_ptr<engine::Pipeline> make_pipeline(Run& run);
+// `units`: the model's as the layout runs them.
+std::unique_ptr<engine::Pipeline> make_pipeline(Run& run, const std::vector<units::Unit>& units);
 
-// Of the run's trained parameters those of the stages that this rank has in the run's pipeline.
-std::unique_ptr<parallel::Placement> make_stage_placement(Run& run);
+// Of the run's parameters, which `units` use, those that this rank has in the run's pipeline.
+std::unique_ptr<parallel::Placement> make_placement(Run& run,
+                                                    const std::vector<units::Unit>& units);
 
-// Gives `contents`, of which each rank of a pipeline has what its stages know, all of it on all of
-// them; nothing to do without a pipeline. Every rank calls it.
-void share_stages(Run& run, checkpoint::Contents& contents);
+// Gives the memory of the parameters of a pipeline's other stages back: nobody may look at them any
+// more.
+void drop_other_stages(Run& run);
+
+// Gives the buffers of `contents`, of which each rank of a pipeline has what its stages know, all
+// ranks as they should be; nothing to do without a pipeline. Every rank calls it.
+void share_buffers(Run& run, checkpoint::Contents& contents);
 
 // The last stage's `rows`, [rows, columns] on the host, on all ranks of its pipeline; theirs may be
 // empty. Without a pipeline `rows` itself.
 at::Tensor of_last_stage(const Run& run, const at::Tensor& rows);
-
-// State of the optimizer for the whole model, by name, to be filled from a checkpoint: the
-// optimizer's own tensors without a pipeline.
-NamedTensors whole_optimizer_state(Run& run);
-// Takes from that what this rank's optimizer has.
-void take_optimizer_state(Run& run, const NamedTensors& whole);
 
 }  // namespace scaletrain::train

@@ -90,6 +90,13 @@ TypePtr describe(Parallel& value) {
 void check(const Parallel& parallel, const Optimizer& optimizer, const std::optional<Clip>& clip,
            const Checkpoint& checkpoint, const Node& tree, Problems& problems) {
   const std::int64_t shard = parallel.shard;
+  if (checkpoint.writers == "rank_0" && (shard > 1 || parallel.pipeline > 1)) {
+    const bool is_shard = shard > 1;
+    problems.add(written_at(tree, {"checkpoint", "writers"}), "/checkpoint/writers",
+                 fmt::format("rank 0 has only its part of the model, of \"{}\": {}",
+                             is_shard ? "shard" : "pipeline", is_shard ? shard : parallel.pipeline),
+                 R"(use "auto": each rank writes its own part)");
+  }
   if (shard == 1) return;
   const auto refuse = [&](std::initializer_list<const char*> path, const std::string& pointer,
                           const std::string& what) {
@@ -105,11 +112,6 @@ void check(const Parallel& parallel, const Optimizer& optimizer, const std::opti
     refuse({"optimizer", "centralize_gradients"}, "/optimizer/centralize_gradients", "it");
   }
   if (clip && clip->adaptive) refuse({"clip", "adaptive"}, "/clip/adaptive", "it");
-  if (checkpoint.writers == "rank_0") {
-    problems.add(written_at(tree, {"checkpoint", "writers"}), "/checkpoint/writers",
-                 fmt::format("rank 0 has only its part of the model, of \"shard\": {}", shard),
-                 R"(use "auto": each rank writes its own part)");
-  }
 }
 
 void check(const Parallel& parallel, const Batch& batch, const Node& tree, Problems& problems) {
@@ -142,10 +144,12 @@ void check(const Parallel& parallel, const Model& model, const std::optional<Rec
                              model.name),
                  "leave it out");
   }
-  if (parallel.shard > 1 || parallel.tensor > 1) {
-    problems.add(written_at(tree, {"parallel", "pipeline"}), "/parallel/pipeline",
-                 R"(a stage is not divided by "shard" or "tensor" in this version)",
-                 "use one of them; ranks that are left are replicas of the pipeline");
+  if (parallel.shard > 1 && parallel.schedule == "zero_bubble") {
+    problems.add(
+        written_at(tree, {"parallel", "schedule"}), "/parallel/schedule",
+        R"(a zero_bubble schedule has gradients of weights apart from backward, with which )"
+        R"(the ranks of "shard" exchange them)",
+        R"(use "schedule": "1f1b", or "shard": 1)");
   }
   if (recompute && !recompute->is_none() && parallel.schedule == "zero_bubble") {
     problems.add(written_at(tree, {"recompute"}), "/recompute",

@@ -118,14 +118,13 @@ void check_parts_of_tensors(const Recipe& recipe, const Node& tree, Problems& pr
   if (recipe.clip && recipe.clip->adaptive) refuse({"clip", "adaptive"}, "/clip/adaptive", "it");
 }
 
-// Parts of layers that are cut once more, or whose exchange is another, do not exist yet.
+// Parts of layers whose exchange is another do not exist yet.
 void check_other_exchanges(const Recipe& recipe, const Node& tree, Problems& problems) {
   const auto refuse = [&](std::initializer_list<const char*> path, const char* pointer) {
     problems.add(written_at(tree, path), pointer,
                  fmt::format("does not go with \"tensor\": {} yet", recipe.parallel.tensor),
                  "use one of them");
   };
-  if (recipe.parallel.shard > 1) refuse({"parallel", "shard"}, "/parallel/shard");
   if (recipe.compress) refuse({"compress"}, "/compress");
   if (recipe.sync.is_rare()) refuse({"sync"}, "/sync");
 }

@@ -99,12 +99,18 @@ TEST_CASE("what a pipeline cannot have is refused") {
         "--set recompute: a zero_bubble schedule keeps what gradients of weights need, "
         "and this throws it away\n  leave it out, or use \"schedule\": \"1f1b\"");
   for (const auto& [change, found] :
-       {std::pair("parallel.shard=2", R"(a stage is not divided by "shard" or "tensor")"),
+       {std::pair("checkpoint.writers=rank_0",
+                  R"(has only its part of the model, of "pipeline": 2)"),
         {"compress=bf16", "a pipeline's stages exchange gradients as they are"},
         {R"(sync={"name": "periodic", "steps": 4})", "exchange gradients in every step"}}) {
     CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2", "batch.accumulate=2", change})
               .find(found) != std::string::npos);
   }
+  CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2", "parallel.shard=2",
+                                    "parallel.schedule=zero_bubble", "batch.accumulate=2"}) ==
+        "--set parallel.schedule: a zero_bubble schedule has gradients of weights apart from "
+        "backward, with which the ranks of \"shard\" exchange them\n"
+        "  use \"schedule\": \"1f1b\", or \"shard\": 1");
   const test::TemporaryFolder folder;
   std::ofstream(folder.file("m.pt")) << "x";
   CHECK(error_of(minimal_recipe(), {R"(model={"name": "torchscript", "num_classes": 3, "file": ")" +

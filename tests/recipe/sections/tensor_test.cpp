@@ -78,8 +78,8 @@ TEST_CASE("what looks at whole tensors does not go with parts of them") {
 }
 
 TEST_CASE("what else divides a model or its exchange does not go with it yet") {
-  CHECK(error_of(text({"parallel.tensor=2", "parallel.shard=2"})) ==
-        "--set parallel.shard: does not go with \"tensor\": 2 yet\n  use one of them");
+  CHECK(error_of(text({"parallel.tensor=2", "parallel.shard=2", "parallel.pipeline=2",
+                       "batch.accumulate=2"})) == "no error");
   CHECK(error_of(text({"parallel.tensor=2", "compress=bf16"}))
             .starts_with("--set compress: does not go with \"tensor\": 2 yet"));
   CHECK(error_of(text({"parallel.tensor=2", "sync=periodic"}))

@@ -1,0 +1,131 @@
+"""Meshes of several axes train as one process does; a run goes on from any mesh on any other, after a
+kill on the same one bit for bit, and ends at once where one of its ranks is lost."""
+
+import os
+import signal
+import time
+import unittest
+
+from end_to_end import support, text_test
+from end_to_end.killed_rank_test import rank_of
+
+CONTEXT = text_test.CONTEXT
+GPT2 = {**text_test.MODEL, "heads": 4, "depth": 3, "dropout": 0.0}
+STEPS = 8
+# Ranks and what they make of them: a new mesh is a line.
+MESHES = {
+    "one": (1, {}),
+    "shard x tensor": (4, {"shard": 2, "tensor": 2}),
+    "pipeline x tensor": (4, {"pipeline": 2, "tensor": 2, "sequence": True}),
+    "pipeline x shard": (4, {"pipeline": 2, "shard": 2}),
+    "pipeline x shard x tensor": (8, {"pipeline": 2, "shard": 2, "tensor": 2,
+                                      "shard_level": "gradients"}),
+}
+# Others that are trained on; checkpoints of theirs are read on all of the above.
+MORE = {
+    "pipeline": (2, {"pipeline": 2}),
+    "shard x sequence": (4, {"shard": 2, "tensor": 2, "sequence": True,
+                             "shard_level": "optimizer"}),
+    "replica x shard x tensor": (8, {"replica": 2, "shard": 2, "tensor": 2}),
+    "replica x pipeline x tensor": (8, {"pipeline": 2, "tensor": 2, "schedule": "zero_bubble"}),
+}
+COMBINED = [name for name in MESHES if name != "one"]
+
+
+def name_of(mesh):
+    return mesh.replace(" ", "")
+
+
+class MeshesTestCase(text_test.TextTestCase):
+    def setUp(self):
+        super().setUp()
+        self.data = self.tokenize()
+
+    def write(self, name, mesh, steps=STEPS, **changes):
+        ranks, parallel = {**MESHES, **MORE}[mesh]
+        keys = {"model": GPT2, "optimizer": text_test.ADAMW, "data": self.data, "threads": 1,
+                "batch": {"global": 16, "per_device": 4}, "clip": {"norm": 1.0},
+                "ema": {"decay": 0.9}, "steps": steps, "validate": {"every": {"steps": STEPS // 2}},
+                "checkpoint": {"every": {"steps": STEPS // 2}}, "parallel": parallel or None}
+        return ranks, self.recipe(name, **{**keys, **changes})
+
+    def launch(self, name, mesh, *flags, expect=0, env=None, **changes):
+        ranks, path = self.write(name, mesh, **changes)
+        return self.run_scaletrain("launch", "--nproc", ranks, *flags, path, expect=expect,
+                                   env=env).stderr
+
+    def assert_same_course(self, name, reference, first=1, most=1e-5):
+        """From step `first` on; what is evaluated is of the model and of its mean."""
+        for event, keys in (("train", ("loss", "grad_norm")), ("eval", ("loss",))):
+            expected = {(r.get("split"), r["step"]): r
+                        for r in support.records(self.folder / reference, event)}
+            found = [r for r in support.records(self.folder / name, event) if r["step"] >= first]
+            self.assertTrue(found)
+            for record in found:
+                other = expected[record.get("split"), record["step"]]
+                self.assertEqual(other.get("order_digest"), record.get("order_digest"))
+                for key in keys:
+                    self.assertAlmostEqual(1, record[key] / other[key], delta=most,
+                                           msg=f"{name}: {key} of step {record['step']}")
+
+
+class MeshesTest(MeshesTestCase):
+    def test_a_run_goes_on_from_any_mesh_on_any_other(self):
+        for mesh in {**MESHES, **MORE}:
+            self.launch(name_of(mesh), mesh)
+            self.assert_same_course(name_of(mesh), "one")
+        for mesh in {**MESHES, **MORE}:
+            folder = self.folder / name_of(mesh) / "checkpoints/step-00000004"
+            self.assertEqual(mesh == "one", (folder / "model.safetensors").exists())
+            for other in MESHES if mesh in MESHES else ("one", "pipeline x shard x tensor"):
+                with self.subTest(f"from {mesh} on {other}"):
+                    name = f"{name_of(mesh)}-to-{name_of(other)}"
+                    self.launch(name, other, "--resume", folder, "--allow", "parallel")
+                    self.assert_same_course(name, "one", first=5)
+
+    def test_losses_are_scaled_alike_on_each_mesh(self):
+        self.launch("one", "one", precision="fp16")
+        for mesh in COMBINED:
+            self.launch(name_of(mesh), mesh, precision="fp16")
+            self.assert_same_course(name_of(mesh), "one", most=1e-2)
+
+
+class KilledTest(MeshesTestCase):
+    def test_a_killed_run_goes_on_bit_for_bit_on_the_same_mesh(self):
+        for mesh in ("shard x tensor", "pipeline x shard", "pipeline x tensor"):
+            whole, killed = f"whole-{name_of(mesh)}", f"killed-{name_of(mesh)}"
+            self.launch(whole, mesh)
+            for step in (STEPS // 2 + 2, STEPS):
+                self.launch(killed, mesh, *(["--resume", "auto"] if step == STEPS else []),
+                            expect=137, env={"SCALETRAIN_FAULT": f"kill@{step}"})
+            said = self.launch(killed, mesh, "--resume", "auto")
+            self.assertNotIn("not bit for bit", said)
+            self.assertEqual(*(support.inspect(self.folder / run)["model_digest"]
+                               for run in (whole, killed)))
+            last = [{r["step"]: (r["loss"], r["grad_norm"])
+                     for r in support.records(self.folder / run, "train")}
+                    for run in (whole, killed)]
+            self.assertEqual(*last)
+
+    def test_a_lost_rank_ends_the_job_and_is_named(self):
+        for number, mesh in enumerate(COMBINED):
+            with self.subTest(mesh):
+                run = name_of(mesh)
+                ranks, path = self.write(run, mesh, steps=100000, validate=None)
+                process = self.start("launch", "--nproc", ranks, path)
+                metrics = self.folder / run / "metrics.jsonl"
+                support.wait_until(
+                    lambda: metrics.exists() and metrics.read_bytes().count(b"\n") >= 5, "steps")
+                pids = {rank_of(pid): pid for pid in support.pids_with(process.marker)}
+                rank = (3 * number + 1) % ranks
+                os.kill(pids[rank], signal.SIGKILL)
+                killed = time.monotonic()
+                _, err = process.communicate(timeout=support.TIMEOUT_S)
+                self.assertLess(time.monotonic() - killed, 10)
+                self.assertIn(f"rank {rank} failed first: killed by SIGKILL", err)
+                self.assertEqual(137, process.returncode, err)
+                self.assert_nothing_left(process)
+
+
+if __name__ == "__main__":
+    unittest.main()
