@@ -114,20 +114,20 @@ void DeferredWeights::attach(nn::Linear& linear) {
                       own = bias != nullptr ? *bias : Tensor()](
                          const Tensor& input, const Tensor& outputs_last, const Tensor& added) {
     // A layer that is cut by its inputs adds it later, and once.
-    const Tensor with = added.defined() ? own : Tensor();
-    const bool trains = weight.requires_grad() || (with.defined() && with.requires_grad());
+    const Tensor used = added.defined() ? own : Tensor();
+    const bool trains = weight.requires_grad() || (used.defined() && used.requires_grad());
     if (!trains || !at::GradMode::is_enabled()) return nn::dense(input, outputs_last, added);
     auto product = c10::make_intrusive<Product>();
     product->owner = owner;
     product->weight = weight;
-    product->bias = with;
+    product->bias = used;
     product->own_input = own_leaf(input);
     product->own_weight = own_leaf(weight);
-    product->own_bias = own_leaf(with);
+    product->own_bias = own_leaf(used);
     product->output =
         nn::dense(product->own_input, inputs_first ? product->own_weight.t() : product->own_weight,
                   product->own_bias);
-    return DeferredLinear::apply(input, weight, with.defined() ? std::optional(with) : std::nullopt,
+    return DeferredLinear::apply(input, weight, used.defined() ? std::optional(used) : std::nullopt,
                                  product);
   });
 }

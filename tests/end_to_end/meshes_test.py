@@ -1,6 +1,7 @@
 """Meshes of several axes train as one process does; a run goes on from any mesh on any other, after a
 kill on the same one bit for bit, and ends at once where one of its ranks is lost."""
 
+import json
 import os
 import signal
 import time
@@ -27,7 +28,8 @@ MORE = {
     "shard x sequence": (4, {"shard": 2, "tensor": 2, "sequence": True,
                              "shard_level": "optimizer"}),
     "replica x shard x tensor": (8, {"replica": 2, "shard": 2, "tensor": 2}),
-    "replica x pipeline x tensor": (8, {"pipeline": 2, "tensor": 2, "schedule": "zero_bubble"}),
+    "replica x pipeline x tensor": (8, {"pipeline": 2, "tensor": 2, "schedule": "zero_bubble",
+                                        "balance": "time"}),
 }
 COMBINED = [name for name in MESHES if name != "one"]
 
@@ -40,13 +42,15 @@ class MeshesTestCase(text_test.TextTestCase):
     def setUp(self):
         super().setUp()
         self.data = self.tokenize()
+        self.data["test"] = self.data["val"]  # of which the best checkpoint is tested
 
     def write(self, name, mesh, steps=STEPS, **changes):
         ranks, parallel = {**MESHES, **MORE}[mesh]
         keys = {"model": GPT2, "optimizer": text_test.ADAMW, "data": self.data, "threads": 1,
                 "batch": {"global": 16, "per_device": 4}, "clip": {"norm": 1.0},
                 "ema": {"decay": 0.9}, "steps": steps, "validate": {"every": {"steps": STEPS // 2}},
-                "checkpoint": {"every": {"steps": STEPS // 2}}, "parallel": parallel or None}
+                "checkpoint": {"every": {"steps": STEPS // 2}, "keep_best": 1},
+                "parallel": parallel or None}
         return ranks, self.recipe(name, **{**keys, **changes})
 
     def launch(self, name, mesh, *flags, expect=0, env=None, **changes):
@@ -77,11 +81,25 @@ class MeshesTest(MeshesTestCase):
         for mesh in {**MESHES, **MORE}:
             folder = self.folder / name_of(mesh) / "checkpoints/step-00000004"
             self.assertEqual(mesh == "one", (folder / "model.safetensors").exists())
+            self.run_scaletrain("checkpoint", "verify", folder)
             for other in MESHES if mesh in MESHES else ("one", "pipeline x shard x tensor"):
                 with self.subTest(f"from {mesh} on {other}"):
                     name = f"{name_of(mesh)}-to-{name_of(other)}"
                     self.launch(name, other, "--resume", folder, "--allow", "parallel")
                     self.assert_same_course(name, "one", first=5)
+
+    def test_what_looks_at_a_run_looks_at_one_of_any_mesh(self):
+        for mesh in COMBINED:
+            run = self.folder / name_of(mesh)
+            self.launch(name_of(mesh), mesh)
+            seen = next(r for r in support.records(run, "eval")
+                        if r["split"] == "ema/val" and r["step"] == STEPS)
+            found = json.loads(self.run_scaletrain("eval", run, "--on", "val", "--json").stdout)
+            self.assertAlmostEqual(seen["loss"], found["measures"]["loss"], delta=1e-5)
+            joined = self.folder / f"{name_of(mesh)}-joined"
+            self.run_scaletrain("checkpoint", "reshard", run, "--output", joined)
+            self.assertEqual(*(support.inspect(folder)["model_digest"]
+                               for folder in (run, joined)))
 
     def test_losses_are_scaled_alike_on_each_mesh(self):
         self.launch("one", "one", precision="fp16")

@@ -53,6 +53,49 @@ TEST_CASE("a rank holds the model, or the parts that its mesh gives it, each ele
   }
 }
 
+TEST_CASE("ranks that hold parts of stages hold and keep each element of the model once") {
+  const testing::TinyRun tiny;
+  constexpr const char* kVit =
+      R"(model={"name": "vit_tiny", "num_classes": 3, "patch_size": 4, "dim": 16, "depth": 4,
+                "heads": 2, "freeze": ["blocks.1.*"]})";
+  for (const std::string mesh : {"parallel.shard=2", "parallel.tensor=2", "parallel.replica=2"}) {
+    CAPTURE(mesh);
+    const recipe::Recipe recipe =
+        tiny.recipe({kVit, "parallel.pipeline=2", mesh, "batch.accumulate=2",
+                     "parallel.shard_level=gradients"});
+    std::int64_t all = 0, written = 0, kept = 0;
+    for (const auto& result :
+         testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
+           const auto run = build_run(recipe, env, std::nullopt, {});
+           const NamedTensors held = held_tensors(*run);
+           std::int64_t bytes = 0, elements = 0, model = 0;
+           for (const auto& item : run->learner.model->named_parameters()) {
+             const auto part = run->learner.parts.find(item.key());
+             model += part == run->learner.parts.end() ? item.value().numel()
+                                                       : format::element_count(part->second.shape);
+             const bool is_own = run->pipeline->has(item.key());
+             if (!is_own) bytes += static_cast<std::int64_t>(item.value().storage().nbytes());
+             if (!is_own && held.contains(item.key())) return item.key() + " is another stage's";
+           }
+           const auto cut = cut_of(*run);
+           for (const auto& [name, part] : cut->parts) {
+             if (!cut->writes || !part.writes) continue;
+             for (const format::Piece& piece : part.pieces) elements += piece.count();
+           }
+           return fmt::format("{} {} {}", model, elements, bytes);
+         })) {
+      std::istringstream words(result.text);
+      std::int64_t elements = 0, bytes = 0;
+      words >> all >> elements >> bytes;
+      CHECK_MESSAGE(all > 0, result.text);
+      written += elements;
+      kept += bytes;
+    }
+    CHECK(written == all);
+    CHECK(kept == 0);  // of other stages
+  }
+}
+
 TEST_CASE("where every rank has the model, what it holds is that") {
   const testing::TinyRun tiny;
   const auto said = testing::said_apart([&]() -> std::string {
