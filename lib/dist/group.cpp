@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <future>
-#include <numeric>
-#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -23,7 +21,6 @@
 #include "lib/dist/collective_watch.h"
 #include "lib/dist/cuda_library.h"
 #include "lib/dist/device.h"
-#include "lib/dist/fake/backend.h"
 #include "lib/dist/gloo_device.h"
 #include "lib/dist/lost_peer.h"
 #include "lib/dist/shm/backend.h"
@@ -195,22 +192,6 @@ Group::Group(const Group& parent, const std::vector<int>& ranks, const std::stri
   connect(name.c_str(), [&] { return gloo_devices(*parent.process_group_, device_); });
 }
 
-Group::Group(std::shared_ptr<FakeNetwork> network, at::Device device)
-    : rank_(network->job().rank),
-      world_size_(network->job().world_size),
-      job_rank_(rank_),
-      device_(device),
-      timeout_(0),
-      fake_(std::move(network)),
-      watch_(std::make_shared<CollectiveWatch>(
-          CollectiveWatch::Options{.rank = rank_, .leave = [](const std::exception_ptr&) {}},
-          beat_)) {
-  if (world_size_ == 1) return;
-  std::vector<int> ranks(static_cast<std::size_t>(world_size_));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  connect_fake(std::move(ranks), "job");
-}
-
 Group::~Group() {
   if (watch_) watch_->remove_abort(this);  // which holds the group
 }
@@ -230,16 +211,6 @@ void Group::connect(const char* name, const std::function<GlooDevices()>& open_d
   });
   watch_->end();
   watch_->add_abort(this, [group = process_group_] { group->abort(); });
-}
-
-void Group::connect_fake(std::vector<int> ranks, const std::string& name) {
-  exchange_ = "fake";
-  process_group_ =
-      c10::make_intrusive<ProcessGroup>(c10::make_intrusive<c10d::HashStore>(), rank_, world_size_);
-  process_group_->setGroupDesc(name);
-  process_group_->setDefaultBackend(ProcessGroup::BackendType::CUSTOM);
-  process_group_->setBackend(device_.type(), ProcessGroup::BackendType::CUSTOM,
-                             c10::make_intrusive<FakeBackend>(fake_, std::move(ranks), rank_));
 }
 
 c10::intrusive_ptr<c10d::Backend> Group::make_backend(

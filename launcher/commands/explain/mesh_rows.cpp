@@ -9,10 +9,8 @@
 namespace scaletrain::launcher {
 namespace {
 
-using core::Axis;
-
-constexpr std::array<Axis, core::kAxes> kOutermostFirst = {Axis::kPipe, Axis::kReplica,
-                                                           Axis::kShard, Axis::kTensor};
+constexpr std::array<core::Axis, core::kAxes> kOutermostFirst = {
+    core::Axis::kPipe, core::Axis::kReplica, core::Axis::kShard, core::Axis::kTensor};
 constexpr std::size_t kShown = 4;  // of a group's numbers
 
 // "0, 8, 16, ..., 1016"; "0-7" where they follow each other.
@@ -39,7 +37,7 @@ std::vector<int> nodes_of(const std::vector<int>& ranks, int ranks_per_node) {
 Explained node_row(const core::MeshPlan& mesh, int node, int ranks_per_node) {
   const int first = node * ranks_per_node, last = first + ranks_per_node - 1;
   std::string places;
-  for (const Axis axis : kOutermostFirst) {
+  for (const core::Axis axis : kOutermostFirst) {
     if (mesh.size(axis) == 1) continue;
     std::set<int> coordinates;
     for (int rank = first; rank <= last; ++rank) coordinates.insert(mesh.coordinate(rank, axis));
@@ -56,7 +54,7 @@ Explained node_row(const core::MeshPlan& mesh, int node, int ranks_per_node) {
 
 std::vector<Explained> mesh_rows(const core::MeshPlan& mesh, int ranks_per_node) {
   std::vector<Explained> rows;
-  for (const Axis axis : kOutermostFirst) {
+  for (const core::Axis axis : kOutermostFirst) {
     if (mesh.size(axis) == 1) continue;
     const std::vector<int> ranks = mesh.group(0, {axis});
     const std::vector<int> nodes = nodes_of(ranks, ranks_per_node);
@@ -75,15 +73,15 @@ std::vector<Explained> mesh_rows(const core::MeshPlan& mesh, int ranks_per_node)
 
 std::vector<std::string> mesh_notes(const core::MeshPlan& mesh, int ranks_per_node) {
   int apart = 0;
-  for (int rank = 0; rank < mesh.world_size(); rank += mesh.size(Axis::kTensor)) {
-    const int last = rank + mesh.size(Axis::kTensor) - 1;
+  for (int rank = 0; rank < mesh.world_size(); rank += mesh.size(core::Axis::kTensor)) {
+    const int last = rank + mesh.size(core::Axis::kTensor) - 1;
     if (rank / ranks_per_node != last / ranks_per_node) ++apart;
   }
   if (apart == 0) return {};
   return {
       fmt::format("{} of {} tensor groups have ranks on several nodes; let \"tensor\" divide "
                   "the {} ranks of a node",
-                  apart, mesh.world_size() / mesh.size(Axis::kTensor), ranks_per_node)};
+                  apart, mesh.world_size() / mesh.size(core::Axis::kTensor), ranks_per_node)};
 }
 
 }  // namespace scaletrain::launcher

@@ -30,7 +30,7 @@ struct Kind {
   std::vector<std::size_t> alike;  // it, and those behind it
 };
 
-// The shapes of its tensors, by which units are told apart.
+// The shapes of its tensors, which no other kind of units has.
 std::vector<std::int64_t> shape_of(const units::Unit& unit, nn::Model& model) {
   std::vector<std::int64_t> shape{unit.draws ? 1 : 0};
   const auto parameters = model.named_parameters();
@@ -71,28 +71,27 @@ struct Size {
 };
 
 // The sizes to measure at, so that what is linear in the samples and, in each of them, quadratic in
-// the tokens is known at any; `whole` alone where that is small.
+// the tokens is known at any; `whole` alone where that is small. With one sample kernels go ways of
+// their own, so that several stand for several.
 std::vector<Size> sizes_to_measure(const Size& whole, bool has_tokens, std::int64_t ranks) {
   const std::int64_t few = (kFewTokens + ranks - 1) / ranks * ranks;
-  if (!has_tokens) {
-    if (whole.samples <= 2 * kFewSamples) return {whole};
-    return {{kFewSamples, 1}, {2 * kFewSamples, 1}};
+  if (has_tokens && whole.tokens >= 3 * few) {
+    const std::int64_t samples = std::min(whole.samples, kFewSamples);
+    return {{samples, few}, {samples, 2 * few}, {samples, 3 * few}};
   }
-  if (whole.samples * whole.tokens <= 4 * few) return {whole};
-  if (whole.tokens < 2 * few) return {{1, whole.tokens}, {2, whole.tokens}};
-  return {{1, few}, {2, few}, {1, 2 * few}};
+  if (whole.samples <= 2 * kFewSamples) return {whole};
+  return {{kFewSamples, whole.tokens}, {2 * kFewSamples, whole.tokens}};
 }
 
 // `at[i]` was measured at `sizes[i]`; what it is at `whole`.
 double value_at(const Size& whole, const std::vector<Size>& sizes, const std::vector<double>& at) {
   if (sizes.size() == 1) return at[0];
-  const double of_samples = at[1] - at[0];  // of as many samples as the first size has
-  const double fixed = at[0] - of_samples;
   const double samples = static_cast<double>(whole.samples) / static_cast<double>(sizes[0].samples);
-  if (sizes.size() == 2) return fixed + samples * of_samples;
+  if (sizes.size() == 2) return at[0] + (samples - 1) * (at[1] - at[0]);
   const double tokens = static_cast<double>(whole.tokens) / static_cast<double>(sizes[0].tokens);
-  const double quadratic = (at[2] - fixed - 2 * of_samples) / 2;
-  const double linear = of_samples - quadratic;
+  const double quadratic = (at[2] - 2 * at[1] + at[0]) / 2;
+  const double linear = at[1] - at[0] - 3 * quadratic;
+  const double fixed = at[0] - linear - quadratic;
   return fixed + samples * (linear * tokens + quadratic * tokens * tokens);
 }
 
@@ -190,13 +189,16 @@ class Profiler {
                           recipe_.seed, {.chunk = recipe_.loss.chunk});
   }
 
+  // Tokens that are divided are joined behind the last unit but one.
+  std::size_t at_ends() const { return recipe_.parallel.sequence ? 2 : 1; }
+
   task::Example batch_of(const Size& size) const {
     return blank_batch(recipe_, *task_, size.samples, size.tokens);
   }
 
   void measure_kept(std::vector<UnitProfile>& profiles) {
     const std::vector<Kind> kinds =
-        kinds_of(units_, *learner_.model, std::vector<bool>(units_.size(), false), 1);
+        kinds_of(units_, *learner_.model, std::vector<bool>(units_.size(), false), at_ends());
     std::vector<units::Unit> ones;
     for (const Kind& kind : kinds) ones.push_back(units_[kind.unit]);
     engine::Engine engine = engine_of(std::move(ones));
@@ -231,8 +233,7 @@ class Profiler {
   }
 
   void measure_exchanges(std::vector<UnitProfile>& profiles, const std::vector<bool>& again) {
-    // A layout exchanges something of its own before the last unit, too.
-    const std::vector<Kind> kinds = kinds_of(units_, *learner_.model, again, 2);
+    const std::vector<Kind> kinds = kinds_of(units_, *learner_.model, again, at_ends());
     Attribution attribution(network_);
     std::vector<units::Unit> ones;
     std::vector<bool> ones_again;

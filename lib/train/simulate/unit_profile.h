@@ -1,6 +1,6 @@
 // What the units of a model cost a rank that has a part of them, found without the ranks beside it
 // and without their size: of the units that are alike one is run, on a few tokens or samples, and
-// what it keeps and exchanges grows with both in a way that two or three sizes tell.
+// what it keeps and exchanges grows with both in a way that two or three sizes determine.
 #pragma once
 
 #include <cstdint>

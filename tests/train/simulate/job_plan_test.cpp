@@ -93,13 +93,15 @@ std::vector<Case> cases() {
 
 recipe::Recipe recipe_of(const Case& one) {
   recipe::Recipe recipe = testing::recipe_of_model(one.model, one.options);
+  recipe::choose(recipe.optimizer, *recipe::optimizers().find("adamw"));
   recipe.seed = 1;
   recipe.data.context = 8;
   recipe.batch.per_device = one.samples;
   recipe.batch.accumulate = one.micro_steps;
   recipe.batch.global.reset();
   recipe.parallel = one.parallel;
-  if (one.recomputes) recipe.recompute = recipe::Recompute{.units = "all"};
+  if (one.recomputes)
+    recipe.recompute = recipe::Recompute{.units = "all", .every = {}, .match = {}};
   return recipe;
 }
 

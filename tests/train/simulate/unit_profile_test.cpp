@@ -99,7 +99,7 @@ TEST_CASE("units that share layers exchange activations in forward and in backwa
 
 TEST_CASE("a unit that runs again exchanges what its forward does twice") {
   recipe::Recipe recipe = gpt2(96);
-  recipe.recompute = recipe::Recompute{.units = {}, .every = 2};
+  recipe.recompute = recipe::Recompute{.units = {}, .every = 2, .match = {}};
   OnFakeMesh two(recipe, 2);
   const std::vector<UnitProfile> profiles =
       profile_units(two.recipe, two.learner, two.mesh, *two.network, 5);

@@ -23,11 +23,8 @@ TEST_CASE("what one rank waits for is a share of its exchanges") {
         "a step: 250 ms\n"
         "its exchanges: 100 ms, 35 of 12 MB together\n"
         "exposed: 12.5 ms, 12.5 % of the exchanges\n");
-  CHECK(exposed_text({{"step_s", 1.0},
-                      {"exchange_s", 0.0},
-                      {"exposed_s", 0.0},
-                      {"calls", 0},
-                      {"bytes", 0}})
+  CHECK(exposed_text(
+            {{"step_s", 1.0}, {"exchange_s", 0.0}, {"exposed_s", 0.0}, {"calls", 0}, {"bytes", 0}})
             .ends_with("0.0 % of the exchanges\n"));
 }
 
