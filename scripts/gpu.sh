@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows on a machine with one NVIDIA GPU what no other machine can show.
+# Shows on a machine with an NVIDIA GPU what no other machine can show; the part `layouts` needs several.
 #
 #   scripts/gpu.sh [PART...]      all parts, or these; each ends within ten minutes
 #   scripts/gpu.sh --list         the parts, one a line

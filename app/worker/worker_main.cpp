@@ -13,6 +13,7 @@
 #include "app/worker/eval_command.h"
 #include "app/worker/generate_command.h"
 #include "app/worker/import_command.h"
+#include "app/worker/layout_command.h"
 #include "app/worker/models.h"
 #include "app/worker/predict_command.h"
 #include "app/worker/registry_command.h"
@@ -31,7 +32,8 @@ constexpr std::string_view kUsage =
     "       scaletrain-worker eval CHECKPOINT [FLAG...]\n"
     "       scaletrain-worker predict CHECKPOINT INPUT... [FLAG...]\n"
     "       scaletrain-worker import SOURCE OUT [FLAG...]\n"
-    "       scaletrain-worker bench memory|speed --recipe PATH --out FILE [--steps N]\n"
+    "       scaletrain-worker bench memory|speed|exposed --recipe PATH --out FILE [FLAG...]\n"
+    "       scaletrain-worker layout --recipe PATH --ranks N --ranks-per-node N --out FILE\n"
     "       scaletrain-worker check\n"
     "       scaletrain-worker registry FILE\n"
     "       scaletrain-worker loopback cpu|cuda\n"
@@ -54,6 +56,7 @@ int dispatch(int argc, char** argv, const Additions& additions) {
   if (command == "predict") return run_predict(argc, argv, models_of(additions));
   if (command == "import") return run_import(argc, argv, models_of(additions));
   if (command == "bench") return run_bench(argc, argv, models_of(additions));
+  if (command == "layout") return run_layout(argc, argv, models_of(additions));
   if (command == "loopback") return run_loopback(argc, argv);
   if (command == "registry") return run_registry(argc, argv, *models_of(additions).catalog);
   core::log_line(kUsage);

@@ -181,8 +181,13 @@ Group::Group(const Group& parent, const std::vector<int>& ranks, const std::stri
       timeout_(parent.timeout_),
       beat_(parent.beat_),
       cpu_(parent.exchange_ == "shm" ? CpuExchange::kShm : parent.cpu_),
+      fake_(parent.fake_),
       watch_(parent.watch_) {
   if (world_size_ == 1) return;
+  if (fake_) {
+    connect_fake(ranks, name);
+    return;
+  }
   // Keys of its own: Gloo's groups that share them wait for each other.
   store_ = c10::make_intrusive<c10d::PrefixStore>(name, parent.store_);
   // The parent's devices, so that no further thread listens.
@@ -204,6 +209,7 @@ void Group::connect(const char* name, const std::function<GlooDevices()>& open_d
                                             : ProcessGroup::BackendType::CUSTOM;
     process_group_->setDefaultBackend(kind);
     process_group_->setBackend(device_.type(), kind, backend);
+    process_group_->setGroupDesc(name);
   });
   watch_->end();
   watch_->add_abort(this, [group = process_group_] { group->abort(); });

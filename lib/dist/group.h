@@ -28,6 +28,7 @@ class Device;
 namespace scaletrain::dist {
 
 class CollectiveWatch;
+class FakeNetwork;
 
 // What exchanges the tensors of CPUs: Gloo over the network, or memory that the ranks of one host
 // share. kAuto: memory where all ranks of the group are on one host.
@@ -68,6 +69,9 @@ class Group {
   // no other group of any of them. Each of them calls it at once. With one rank nothing is opened.
   // The parent must outlive it. Throws core::StoppedError when not all connect within its timeout.
   Group(const Group& parent, const std::vector<int>& ranks, const std::string& name);
+  // All ranks of a job of which only this one exists (lib/dist/fake/network.h); so are the groups
+  // that come of it. What waits for the others' word, such as agree(), does not.
+  Group(std::shared_ptr<FakeNetwork> network, at::Device device);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -75,7 +79,7 @@ class Group {
   int rank() const { return rank_; }
   int world_size() const { return world_size_; }
   at::Device device() const { return device_; }
-  // "gloo", "shm" or "nccl"; "" with one rank.
+  // "gloo", "shm", "nccl" or "fake"; "" with one rank.
   const std::string& exchange() const { return exchange_; }
 
   // Tensors of collectives are on device() and of the same shape on all ranks.
@@ -123,6 +127,7 @@ class Group {
  private:
   // Connects this rank to the others of its group; `open_devices` opens Gloo's.
   using GlooDevices = std::vector<std::shared_ptr<gloo::transport::Device>>;
+  void connect_fake(std::vector<int> ranks, const std::string& name);
   void connect(const char* name, const std::function<GlooDevices()>& open_devices);
   c10::intrusive_ptr<c10d::Backend> make_backend(const std::function<GlooDevices()>& open_devices);
 
@@ -133,6 +138,7 @@ class Group {
   core::Beat beat_;
   CpuExchange cpu_ = CpuExchange::kAuto;  // what is asked for
   std::string exchange_;
+  std::shared_ptr<FakeNetwork> fake_;  // null: the other ranks exist
   c10::intrusive_ptr<c10d::Store> store_;
   std::shared_ptr<CollectiveWatch> watch_;  // of all groups of this rank; null in a job of one
   c10::intrusive_ptr<c10d::ProcessGroup> process_group_;

@@ -44,6 +44,8 @@ Technique chunks(const Recipe& recipe) {
           {fmt::format("loss.chunk={}", (tokens + kChunks - 1) / kChunks)}};
 }
 
+Technique offload_optimizer() { return {"offload optimizer", {"offload.optimizer=true"}}; }
+
 // All ranks hold the model together.
 Technique shard(const char* level, int ranks) {
   return {fmt::format("shard {}", level),
@@ -83,9 +85,12 @@ std::vector<Technique> techniques(const Recipe& recipe, int ranks) {
   const bool has_tokens = reads_tokens(recipe.model) && !recipe.batch.is_automatic();
   if (has_tokens) all.push_back(chunks(recipe));
   all.push_back({"offload activations", {"offload.activations=true"}});
-  all.push_back({"offload optimizer", {"offload.optimizer=true"}});
+  all.push_back(offload_optimizer());
   for (const char* const level : {"optimizer", "gradients", "parameters"}) {
     if (ranks > 1) all.push_back(shard(level, ranks));
+  }
+  if (ranks > 1) {
+    all.push_back(together({shard("parameters", ranks), offload_optimizer()}));
   }
   all.push_back(together({bf16(), recompute_every(2, "2nd")}));
   std::vector<Technique> least{bf16(), recompute_all()};

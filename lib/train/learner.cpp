@@ -7,7 +7,6 @@
 #include "lib/train/freeze.h"
 #include "lib/train/number_types.h"
 #include "lib/train/parameter_rules.h"
-#include "lib/train/tensor_layout.h"
 
 namespace scaletrain::train {
 
@@ -62,9 +61,9 @@ std::vector<units::NamedParameter> Learner::parameters() const {
 
 Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
                       std::int64_t global_batch, const nn::Factories& models,
-                      const dist::Mesh* mesh) {
+                      const dist::Mesh* mesh, Values values) {
   Learner learner;
-  PartOfModel part = make_part(recipe, mesh, models);
+  PartOfModel part = make_part(recipe, mesh, models, values);
   learner.model = std::move(part.model);
   learner.parts = std::move(part.parts);
   learner.counts_whole = mesh == nullptr || mesh->coordinate(core::Axis::kTensor) == 0;
@@ -74,7 +73,7 @@ Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Len
   learner.groups = recipe.optimizer.groups;
   learner.precision =
       precision::make_precision(recipe.precision, {device, dist::compute_capability(device)});
-  convert_weights(*learner.model, *learner.precision);
+  convert_weights(*learner.model, *learner.precision, values == Values::kBlank);
   set_linear_products(*learner.model, *learner.precision, recipe.precision);
   learner.schedule = std::make_unique<optim::Schedule>(
       recipe.schedule, optim::scaled_lr(recipe.optimizer, global_batch),

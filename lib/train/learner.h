@@ -16,6 +16,7 @@
 #include "lib/recipe/recipe.h"
 #include "lib/train/buffers.h"
 #include "lib/train/length.h"
+#include "lib/train/tensor_layout.h"
 #include "lib/units/named_parameter.h"
 #include "lib/units/tensor_part.h"
 
@@ -52,7 +53,7 @@ struct Learner {
 Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
                       std::int64_t global_batch,
                       const nn::Factories& models = nn::built_in_factories(),
-                      const dist::Mesh* mesh = nullptr);
+                      const dist::Mesh* mesh = nullptr, Values values = Values::kInitial);
 
 // Warns of a warmup that does not end before the training does: a trial of a few steps is a fair
 // use of a recipe; the same by mistake trains nothing.

@@ -1,5 +1,6 @@
 #include "lib/train/number_types.h"
 
+#include <ATen/ops/empty_like.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -55,7 +56,7 @@ std::unique_ptr<optim::Optimizer> optimizer_of(const recipe::Recipe& recipe,
 
 }  // namespace
 
-void convert_weights(nn::Model& model, const precision::Precision& precision) {
+void convert_weights(nn::Model& model, const precision::Precision& precision, bool blank) {
   const at::ScalarType type = precision.weights();
   const at::NoGradGuard no_grad;
   for (const std::shared_ptr<torch::nn::Module>& module : model.modules()) {
@@ -65,7 +66,9 @@ void convert_weights(nn::Model& model, const precision::Precision& precision) {
     });
     if (stays) continue;
     for (at::Tensor& parameter : module->parameters(/*recurse=*/false)) {
-      parameter.set_data(parameter.detach().to(type));
+      const at::Tensor whole = parameter.detach();
+      parameter.set_data(blank ? at::empty_like(whole, whole.options().dtype(type))
+                               : whole.to(type));
     }
   }
 }

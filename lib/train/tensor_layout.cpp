@@ -1,5 +1,6 @@
 #include "lib/train/tensor_layout.h"
 
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -119,12 +120,12 @@ const units::TensorPart* part_of_classes(const PartOfModel& part, const Plan& pl
 }  // namespace
 
 PartOfModel make_part(const recipe::Recipe& recipe, const dist::Mesh* mesh,
-                      const nn::Factories& models) {
+                      const nn::Factories& models, Values values) {
   const int ranks = mesh == nullptr ? 1 : mesh->size(Axis::kTensor);
   PartOfModel part{.model = nn::make_blank_model(recipe.model, recipe.data.image_size, models),
                    .parts = {}};
   if (ranks == 1) {
-    nn::fill(*part.model, recipe.seed);
+    if (values == Values::kInitial) nn::fill(*part.model, recipe.seed);
     return part;
   }
   const Plan plan = part.model->tensor_plan();
@@ -140,10 +141,18 @@ PartOfModel make_part(const recipe::Recipe& recipe, const dist::Mesh* mesh,
     if (rule == nullptr) continue;
     part.parts.emplace(item.key(), part_of(*rule, item.key(), item.value().sizes().vec(), place));
   }
-  nn::fill(*part.model, recipe.seed, [&part](const std::string& name, const at::Tensor& logical) {
-    const auto found = part.parts.find(name);
-    return found == part.parts.end() ? logical : found->second.of(logical);
-  });
+  if (values == Values::kBlank) {
+    for (auto& item : part.model->named_parameters()) {
+      const auto found = part.parts.find(item.key());
+      if (found == part.parts.end()) continue;
+      item.value().set_data(at::empty(found->second.part_shape()));
+    }
+  } else {
+    nn::fill(*part.model, recipe.seed, [&part](const std::string& name, const at::Tensor& logical) {
+      const auto found = part.parts.find(name);
+      return found == part.parts.end() ? logical : found->second.of(logical);
+    });
+  }
   Exchanges(part, mesh->group(Axis::kTensor), recipe.parallel.sequence).put();
   return part;
 }

@@ -13,6 +13,11 @@
 
 namespace scaletrain::train {
 
+// Whether the parameters of a model get the values that training begins with. kBlank: their memory
+// is not used before something writes to it, so that a model which is larger than the machine can
+// be looked at.
+enum class Values { kInitial, kBlank };
+
 struct PartOfModel {
   std::shared_ptr<nn::Model> model;
   units::TensorParts parts;  // what it is of the whole one
@@ -23,7 +28,7 @@ struct PartOfModel {
 // or with a tensor axis of 1, it is the whole model. Throws core::RecipeError ("/parallel/tensor:
 // ...") where it cannot be cut in so many parts.
 PartOfModel make_part(const recipe::Recipe& recipe, const dist::Mesh* mesh,
-                      const nn::Factories& models);
+                      const nn::Factories& models, Values values = Values::kInitial);
 
 // The units of that model as the layout runs them, when all of `model` but its values is as it will
 // be: what is not trained by then gets no gradient. `task` gets the logits as the units give them.

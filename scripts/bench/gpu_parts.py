@@ -175,6 +175,48 @@ def stopped(machine):
     must("rank 1 " in said, said)
 
 
+def layout_recipes(ranks):
+    """name -> the recipe's `parallel` for so many ranks, a number that 2 divides."""
+    every = {"copies": {}}
+    for level in ("optimizer", "gradients", "parameters"):
+        every[f"shard-{level}"] = {"shard": ranks, "shard_level": level}
+    if ranks > 2:
+        every["shard-2"] = {"shard": 2}
+    every["tensor"] = {"tensor": 2}
+    every["sequence"] = {"tensor": ranks, "sequence": True}
+    for schedule in ("gpipe", "1f1b", "interleaved", "zero_bubble"):
+        every[f"pipeline-{schedule}"] = {"pipeline": ranks, "schedule": schedule}
+    return every
+
+
+@part
+def layouts(machine):
+    """Several GPUs: each layout over NCCL ends with the loss of copies, on the same samples."""
+    ranks = torch.cuda.device_count() // 2 * 2 if machine.gpu else 2
+    if ranks < 2:
+        machine.report("layouts", skipped="needs two GPUs or more")
+        return
+    text = machine.folder / "text.txt"
+    text.write_text("the quick brown fox jumps over the lazy dog\n" * 4000, encoding="utf-8")
+    machine.ours("scaletrain-data", "tokenize", text, "--tokenizer", "bytes", "--out",
+                 machine.folder / "tokens")
+    model = {"name": "llama", "vocab_size": 257, "positions": 64, "dim": 64, "depth": 2 * ranks,
+             "heads": 8, "kv_heads": 8, "hidden": 128, "tied": False}
+    found = {}
+    for name, parallel in layout_recipes(ranks).items():
+        run, _ = machine.train(
+            name, "--nproc", ranks, model=model, parallel=parallel,
+            data={"train": {"tokens": sorted(map(str, (machine.folder / "tokens").glob("*.bin")))},
+                  "context": 64},
+            batch={"global": 8 * ranks, "per_device": 2}, device="auto" if machine.gpu else "cpu")
+        found[name] = compare.train_lines(run)[-1]
+        machine.report("layouts", layout=name, ranks=ranks, loss=found[name]["loss"])
+    for name, line in found.items():
+        must(line["order_digest"] == found["copies"]["order_digest"], f"{name}: other samples")
+        off = abs(line["loss"] - found["copies"]["loss"])
+        must(off < 1e-3 * found["copies"]["loss"], f"{name}: the loss is {off} off")
+
+
 for model in gpu_models.MODELS:
     PARTS[model] = lambda machine, name=model: gpu_models.measure(machine, name)
 

@@ -1,4 +1,5 @@
-"""The peer of cpu_models.py: a training loop in PyTorch DDP as it is usually written for a CPU.
+"""The peer of cpu_models.py and zero3_step.py: a training loop in PyTorch DDP, or FSDP2, as it is
+usually written for a CPU.
 
     torchrun --nproc-per-node 2 scripts/bench/peer_cpu.py '{"name": "resnet18"}' --image-size 32
 
@@ -52,6 +53,19 @@ def make_batch(model, image_size, size):
     return images, torch.randint(10, (size,))
 
 
+def spread(model, sharded):
+    """The model over all ranks: as copies, or in parts of each block and of the rest."""
+    if not sharded:
+        return DistributedDataParallel(model, gradient_as_bucket_view=True)
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    inner = model.transformer.h if hasattr(model, "transformer") else model.model.layers
+    for block in inner:
+        fully_shard(block, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=json.loads, help="the model of a recipe")
@@ -61,13 +75,13 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--mode", choices=["default", "fused", "compile"], default="default")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--sharded", action="store_true", help="FSDP2 in place of DDP; text alone")
     options = parser.parse_args()
 
     dist.init_process_group("gloo")
     torch.set_num_threads(1)
     torch.manual_seed(1234)
-    model = DistributedDataParallel(make_model(options.model, options.image_size),
-                                    gradient_as_bucket_view=True)
+    model = spread(make_model(options.model, options.image_size), options.sharded)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3,
                                   fused=True if options.mode != "default" else None)
     run_model = torch.compile(model) if options.mode == "compile" else model

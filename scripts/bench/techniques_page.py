@@ -25,7 +25,7 @@ def cpu():
 
 
 def write_recipe(base, cost, ranks):
-    """Writes the recipe of a row, once for all numbers of ranks; its file."""
+    """Writes the recipe of a row, of what is measured with several numbers of ranks by the first; its file."""
     if not cost["set"]:
         return base
     changes = {"extends": f"../{base.name}"}
@@ -43,7 +43,7 @@ def write_recipe(base, cost, ranks):
     changes["output"] = f"runs/techniques/{base.stem}"
     name = re.sub(r"to \d+ MB", "to a budget", cost["technique"])
     file = base.with_suffix("") / (re.sub(r"[^a-z0-9]+", "-", name.lower()) + ".json")
-    if ranks > 1:
+    if ranks > 1 and file.exists():
         return file
     file.parent.mkdir(exist_ok=True)
     file.write_text(f"// The row \"{cost['technique']}\" of docs/techniques.md.\n"

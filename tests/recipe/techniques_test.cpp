@@ -42,7 +42,8 @@ TEST_CASE("a recipe has the techniques that change it, the global batch staying 
   CHECK(names_of(alone, 4) == std::vector<std::string>{"as it is", "recompute every 2nd",
                                                        "recompute every 3rd", "offload activations",
                                                        "offload optimizer", "shard optimizer",
-                                                       "shard gradients", "shard parameters"});
+                                                       "shard gradients", "shard parameters",
+                                                       "shard parameters + offload optimizer"});
   std::vector<std::string> with_lamb = alone;
   with_lamb.push_back("optimizer.name=lamb");
   CHECK(names_of(with_lamb, 4) == names_of(with_lamb, 1));

@@ -31,6 +31,9 @@ namespace fs = std::filesystem;
 
 struct BenchRequest {
   std::string what, nproc = "1";
+  // Of "exposed".
+  int nnodes = 1, rank = 0;
+  double latency_us = 10, inside_gbs = 100, between_gbs = 10;
   std::int64_t steps = 20;
   bool json = false;
   LaunchOptions recipe;  // path, --set, --worker
@@ -78,6 +81,49 @@ Cost measure(const BenchRequest& asked, const std::string& what, const std::stri
   return cost;
 }
 
+// One rank of a job whose others do not exist.
+int run_exposed(const BenchRequest& asked) {
+  recipe::Recipe recipe = recipe::load_recipe(asked.recipe.path, overrides_of(asked.recipe));
+  LaunchOptions node;
+  node.nproc = asked.nproc;
+  const int per_node = resolve_placement(node).nproc, ranks = per_node * asked.nnodes;
+  if (asked.rank >= ranks) {
+    throw core::UsageError("--rank", fmt::format("there are ranks 0 to {}", ranks - 1),
+                           "use one of them");
+  }
+  const Scratch scratch;
+  const fs::path input = scratch.file("recipe.json"), output = scratch.file("answer.json");
+  std::ofstream(input) << recipe::to_json(recipe);
+  const auto number = [](auto value) { return fmt::format("{}", value); };
+  const int status = run_worker_ranks(worker_of(recipe), "1",
+                                      {"bench",
+                                       "exposed",
+                                       "--recipe",
+                                       input.string(),
+                                       "--out",
+                                       output.string(),
+                                       "--steps",
+                                       number(asked.steps),
+                                       "--ranks",
+                                       number(ranks),
+                                       "--ranks-per-node",
+                                       number(per_node),
+                                       "--rank",
+                                       number(asked.rank),
+                                       "--latency-us",
+                                       number(asked.latency_us),
+                                       "--inside-gbs",
+                                       number(asked.inside_gbs),
+                                       "--between-gbs",
+                                       number(asked.between_gbs)});
+  if (status != 0) return status;
+  std::ifstream stream(output);
+  const auto answer = nlohmann::ordered_json::parse(stream);
+  const std::string text = asked.json ? answer.dump(2) + "\n" : exposed_text(answer);
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
 // Bytes of the recipe as it is, which were measured or are now; nullopt where that failed.
 std::optional<std::int64_t> activations(const nlohmann::ordered_json& answer) {
   if (!answer.is_object() || !answer.contains("peak_bytes")) return std::nullopt;
@@ -85,6 +131,7 @@ std::optional<std::int64_t> activations(const nlohmann::ordered_json& answer) {
 }
 
 int run_bench(const BenchRequest& asked) {
+  if (asked.what == "exposed") return run_exposed(asked);
   recipe::Recipe recipe = with_remote_shards(
       recipe::load_recipe(asked.recipe.path, overrides_of(asked.recipe)), asked.recipe.path);
   const std::string worker = worker_of(recipe);
@@ -124,14 +171,34 @@ void add_bench_command(CLI::App& app, int& exit_status) {
   const auto asked = std::make_shared<BenchRequest>();
   CLI::App* const command = app.add_subcommand(
       "bench", "Measure a recipe's memory or speed, as it is and with techniques that change it");
-  command->add_option("WHAT", asked->what, "memory: peak bytes by kind; speed: steps a second")
+  command
+      ->add_option("WHAT", asked->what,
+                   "memory: peak bytes by kind; speed: steps a second; exposed: how long one rank "
+                   "of a job whose others do not exist waits for exchanges")
       ->required()
-      ->check(CLI::IsMember({"memory", "speed"}));
+      ->check(CLI::IsMember({"memory", "speed", "exposed"}));
   command->add_option("RECIPE", asked->recipe.path, "a recipe")->required();
   command->add_option("--nproc", asked->nproc, "ranks on this machine; gpu: one a device")
       ->capture_default_str();
   command->add_option("--steps", asked->steps, "speed: steps that are timed, after three others")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}))
+      ->capture_default_str();
+  command->add_option("--nnodes", asked->nnodes, "exposed: nodes of --nproc ranks")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command->add_option("--rank", asked->rank, "exposed: the rank that runs")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--latency-us", asked->latency_us, "exposed: microseconds of an exchange")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--inside-gbs", asked->inside_gbs,
+                   "exposed: GB a second of a rank inside a node; 0: no limit")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--between-gbs", asked->between_gbs, "exposed: the same between nodes")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
       ->add_option("--set", asked->recipe.set,

@@ -90,4 +90,16 @@ std::string bench_json(const BenchReport& report) {
   return core::json_text(all, 2) + "\n";
 }
 
+std::string exposed_text(const Json& answer) {
+  constexpr double kMilli = 1e3, kMega = 1e6;
+  const auto exchange_s = answer.at("exchange_s").get<double>();
+  const auto exposed_s = answer.at("exposed_s").get<double>();
+  return fmt::format(
+      "a step: {:.4g} ms\nits exchanges: {:.4g} ms, {} of {:.4g} MB together\nexposed: {:.4g} ms, "
+      "{:.1f} % of the exchanges\n",
+      answer.at("step_s").get<double>() * kMilli, exchange_s * kMilli,
+      answer.at("calls").get<std::int64_t>(), answer.at("bytes").get<double>() / kMega,
+      exposed_s * kMilli, exchange_s > 0 ? 100 * exposed_s / exchange_s : 0);
+}
+
 }  // namespace scaletrain::launcher

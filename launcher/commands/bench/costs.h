@@ -32,4 +32,7 @@ std::string bench_text(const BenchReport& report);
 // failed "exit_code" alone.
 std::string bench_json(const BenchReport& report);
 
+// What one rank waits for, of a worker's {"step_s", "exchange_s", "exposed_s", "calls", "bytes"}.
+std::string exposed_text(const nlohmann::ordered_json& answer);
+
 }  // namespace scaletrain::launcher

@@ -7,12 +7,15 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/explain/explain_runs.h"
 #include "launcher/commands/explain/explanation.h"
 #include "launcher/commands/explain/flag_rows.h"
+#include "launcher/commands/explain/layout_rows.h"
+#include "launcher/commands/explain/mesh_rows.h"
 #include "launcher/commands/explain/pipeline_rows.h"
 #include "launcher/commands/explain/recipe_rows.h"
 #include "launcher/commands/launch_command.h"
@@ -144,6 +147,22 @@ void explain_recipe(const Subject& subject, const recipe::Recipe& recipe,
   }
 }
 
+// Where the ranks stand, and what the model costs each of them.
+void explain_ranks(const recipe::Recipe& recipe, const Placement& placement,
+                   Explanation& explanation) {
+  if (placement.world_size() == 1) return;
+  const core::MeshPlan mesh(placement.world_size(), recipe.parallel.mesh());
+  explanation.mesh = mesh_rows(mesh, placement.nproc);
+  explanation.notes = mesh_notes(mesh, placement.nproc);
+  try {
+    const auto layout = ask_layout(recipe, placement.world_size(), placement.nproc);
+    explanation.memory = memory_rows(layout);
+    explanation.traffic = traffic_rows(layout);
+  } catch (const core::UsageError& error) {
+    explanation.notes.push_back(fmt::format("memory and traffic are not known: {}", error.found()));
+  }
+}
+
 Explained program_threads(const Placement& placement) {
   const char* const set = std::getenv("OMP_NUM_THREADS");
   if (set != nullptr) return {"OMP_NUM_THREADS", set, "environment"};
@@ -200,6 +219,7 @@ Explanation explain(const Subject& subject) {
         recipe::load_recipe(subject.options.path, overrides_of(subject.options));
     check_allowed_keys(subject.options.allow, recipe);
     explain_recipe(subject, recipe, placement, explanation);
+    explain_ranks(recipe, placement, explanation);
     explanation.worker = worker_rows(subject, placement, &recipe);
   }
   return explanation;

@@ -46,6 +46,9 @@ nlohmann::ordered_json rows_as_json(const std::vector<Explained>& rows) {
 std::string to_text(const Explanation& explanation) {
   std::string text = table(explanation.title, explanation.launch);
   text += table("runs", explanation.runs) + table("recipe", explanation.recipe);
+  text += table("mesh, outermost axis first", explanation.mesh);
+  text += table("memory of a rank", explanation.memory);
+  text += table("what a rank exchanges in a step", explanation.traffic);
   text += table("variables of the first worker here", explanation.worker);
   for (const std::string& note : explanation.notes) text += fmt::format("note: {}\n", note);
   return text;
@@ -58,6 +61,11 @@ std::string to_json(const Explanation& explanation) {
     json["runs"] = rows_as_json(explanation.runs);
   } else {
     json["worker"] = rows_as_json(explanation.worker);
+  }
+  if (!explanation.mesh.empty()) {
+    json["mesh"] = rows_as_json(explanation.mesh);
+    json["memory"] = rows_as_json(explanation.memory);
+    json["traffic"] = rows_as_json(explanation.traffic);
   }
   json["notes"] = explanation.notes;
   return core::json_text(json, 2) + "\n";

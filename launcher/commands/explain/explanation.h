@@ -16,6 +16,9 @@ struct Explanation {
   std::vector<Explained> launch{};   // its flags and what follows from them
   std::vector<Explained> runs{};     // of a command that makes several: name, folder, recipe
   std::vector<Explained> recipe{};   // the keys; empty for a program, and for several recipes
+  std::vector<Explained> mesh{};     // of a recipe on several ranks: where they stand
+  std::vector<Explained> memory{};   // bytes of a rank by kind
+  std::vector<Explained> traffic{};  // what a rank gives to exchanges in a step
   std::vector<Explained> worker{};   // variables of this node's first worker
   std::vector<std::string> notes{};  // flags without effect
 };
@@ -23,7 +26,8 @@ struct Explanation {
 // Tables for a person; a value that is too long is cut.
 std::string to_text(const Explanation& explanation);
 // {"launch": [{"name", "value", "from"}, ...], "recipe": [...], "worker": [...], "notes": [...]};
-// another command has its own name in place of "launch", and "runs" in place of "worker".
+// another command has its own name in place of "launch", and "runs" in place of "worker". Where it
+// is on several ranks, "mesh", "memory" and "traffic" too.
 std::string to_json(const Explanation& explanation);
 
 }  // namespace scaletrain::launcher

@@ -14,6 +14,20 @@ Json memory(std::int64_t parameters, std::int64_t activations) {
             {"activations", activations}}}};
 }
 
+TEST_CASE("what one rank waits for is a share of its exchanges") {
+  CHECK(exposed_text({{"step_s", 0.25},
+                      {"exchange_s", 0.1},
+                      {"exposed_s", 0.0125},
+                      {"calls", 35},
+                      {"bytes", 12'000'000}}) ==
+        "a step: 250 ms\n"
+        "its exchanges: 100 ms, 35 of 12 MB together\n"
+        "exposed: 12.5 ms, 12.5 % of the exchanges\n");
+  CHECK(exposed_text(
+            {{"step_s", 1.0}, {"exchange_s", 0.0}, {"exposed_s", 0.0}, {"calls", 0}, {"bytes", 0}})
+            .ends_with("0.0 % of the exchanges\n"));
+}
+
 }  // namespace
 
 TEST_CASE("memory is shown by kind, and how many times less a technique needs") {

@@ -1,0 +1,113 @@
+#include "app/worker/layout_command.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "app/worker/torch_error.h"
+#include "lib/core/command_line.h"
+#include "lib/core/disk.h"
+#include "lib/core/log.h"
+#include "lib/recipe/load.h"
+#include "lib/train/simulate/job_plan.h"
+
+namespace scaletrain::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* kind_name(dist::FakeKind kind) {
+  switch (kind) {
+    case dist::FakeKind::kAllReduce:
+      return "all-reduce";
+    case dist::FakeKind::kAllGather:
+      return "all-gather";
+    case dist::FakeKind::kReduceScatter:
+      return "reduce-scatter";
+    case dist::FakeKind::kAllToAll:
+      return "all-to-all";
+    case dist::FakeKind::kBroadcast:
+      return "send";
+    case dist::FakeKind::kGather:
+      return "gather";
+  }
+  return "";
+}
+
+Json traffic_json(const train::Traffic& one, int ranks_per_node) {
+  std::set<int> nodes;
+  for (const int rank : one.ranks) nodes.insert(rank / ranks_per_node);
+  const auto ranks = static_cast<int>(one.ranks.size());
+  return {{"axis", one.axis},
+          {"what", one.what},
+          {"kind", kind_name(one.kind)},
+          {"ranks", ranks},
+          {"nodes", nodes.size()},
+          {"calls", one.calls},
+          {"bytes", one.bytes},
+          {"sent_bytes", std::llround(dist::sent_bytes(one.kind, one.bytes, ranks))}};
+}
+
+Json rank_json(const train::RankPlan& rank, int ranks_per_node) {
+  Json traffic = Json::array();
+  for (const train::Traffic& one : rank.traffic) {
+    traffic.push_back(traffic_json(one, ranks_per_node));
+  }
+  return {{"rank", rank.rank},
+          {"units", {rank.units.front(), rank.units.back(), rank.units.size()}},
+          {"held", rank.held},
+          {"bytes",
+           {{"parameters", rank.parameters},
+            {"gathered", rank.gathered},
+            {"gradients", rank.gradients},
+            {"optimizer", rank.optimizer},
+            {"activations", rank.activations}}},
+          {"traffic", traffic}};
+}
+
+Json job_json(const train::JobPlan& job, int ranks_per_node) {
+  using core::Axis;
+  Json json;
+  for (const Axis axis : {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kTensor}) {
+    json[core::axis_name(axis)] = job.mesh.size(axis);
+  }
+  json["per_device"] = job.batch.per_device;
+  json["micro_batches"] = job.batch.accumulate;
+  json["global_batch"] = job.batch.global;
+  json["idle_share"] = job.idle_share;
+  json["ranks"] = Json::array();
+  for (const train::RankPlan& rank : job.ranks) {
+    json["ranks"].push_back(rank_json(rank, ranks_per_node));
+  }
+  return json;
+}
+
+}  // namespace
+
+int run_layout(int argc, char** argv, const Models& models) {
+  CLI::App app("Lay a recipe out on ranks that need not exist.", "scaletrain-worker layout");
+  std::string recipe_path, out;
+  int ranks = 1, ranks_per_node = 1;
+  app.add_option("--recipe", recipe_path, "the resolved recipe")->required();
+  app.add_option("--ranks", ranks, "of the job")->required();
+  app.add_option("--ranks-per-node", ranks_per_node, "of each node")->required();
+  app.add_option("--out", out, "where the answer is written")->required();
+  if (!core::parse_command_line(app, {argv + 2, argv + argc})) return 0;
+  try {
+    const train::JobPlan job = train::plan_job(recipe::load_recipe(recipe_path, {}, models.catalog),
+                                               ranks, models.factories);
+    core::write_durably(core::system_disk(), out, job_json(job, ranks_per_node).dump() + "\n");
+  } catch (const core::Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    const auto ours = translate(error, 0);
+    core::log_line(ours->what());
+    return static_cast<int>(ours->exit_code());
+  }
+  return 0;
+}
+
+}  // namespace scaletrain::app

@@ -1,0 +1,17 @@
+// `scaletrain-worker layout`: what the ranks of a job would own, keep and exchange, for `scaletrain
+// explain`.
+#pragma once
+
+#include "app/worker/models.h"
+
+namespace scaletrain::app {
+
+// Writes one JSON object to --out:
+// {"pipeline", "replica", "shard", "tensor", "per_device", "micro_batches", "global_batch",
+//  "idle_share", "ranks": [{"rank", "units": [first, last, count], "held",
+//    "bytes": {"parameters", "gathered", "gradients", "optimizer", "activations"},
+//    "traffic": [{"axis", "what", "kind", "ranks", "nodes", "calls", "bytes", "sent_bytes"}]}]}
+// with a rank of each place of the pipeline; "nodes": over which the group's ranks are spread.
+int run_layout(int argc, char** argv, const Models& models);
+
+}  // namespace scaletrain::app

@@ -1,0 +1,124 @@
+#include "launcher/commands/explain/layout_rows.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "launcher/jobs/worker_program.h"
+#include "launcher/platform/captured.h"
+#include "lib/core/error.h"
+#include "lib/recipe/load.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::chrono::minutes kPatience{10};
+
+// "1.41 GB".
+std::string size_text(double bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"bytes", "kB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1000 && unit + 1 < kUnits.size(); ++unit) bytes /= 1000;
+  return unit == 0 ? fmt::format("{:.0f} bytes", bytes)
+                   : fmt::format("{:.3g} {}", bytes, kUnits.at(unit));
+}
+
+std::string size_text(const Json& bytes) { return size_text(bytes.get<double>()); }
+
+std::string prefix_of(const Json& layout, const Json& rank) {
+  return layout.at("ranks").size() == 1 ? std::string()
+                                        : fmt::format("rank {}: ", rank.at("rank").get<int>());
+}
+
+std::string note_of(const std::string& kind, const Json& layout, const Json& rank) {
+  if (kind == "parameters") {
+    const Json& units = rank.at("units");
+    return fmt::format("and buffers; it runs {} units, {} to {}", units[2].get<int>(),
+                       units[0].get<std::string>(), units[1].get<std::string>());
+  }
+  if (kind == "gathered") return "parameters of other ranks, two units at a time";
+  if (kind == "gradients") return "of what it updates";
+  if (kind == "optimizer") return "the optimizer's state of that";
+  return fmt::format("of {} micro-batch{} of {} under way", rank.at("held").get<int>(),
+                     rank.at("held").get<int>() == 1 ? "" : "es",
+                     layout.at("per_device").get<std::int64_t>());
+}
+
+}  // namespace
+
+Json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node) {
+  const fs::path folder =
+      fs::temp_directory_path() / fmt::format("scaletrain-explain-{}", ::getpid());
+  fs::create_directories(folder);
+  const fs::path input = folder / "recipe.json", output = folder / "layout.json";
+  std::ofstream(input) << recipe::to_json(recipe);
+  const Captured done =
+      run_captured({.arguments = {worker_of(recipe), "layout", "--recipe", input.string(),
+                                  "--ranks", std::to_string(ranks), "--ranks-per-node",
+                                  std::to_string(ranks_per_node), "--out", output.string()},
+                    .variables = {}},
+                   kPatience);
+  Json answer;
+  if (done.ok()) {
+    std::ifstream stream(output);
+    answer = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  }
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  if (!answer.is_object()) {
+    throw core::UsageError("memory and traffic", done.trouble(),
+                           "see what it is with a launch of this recipe");
+  }
+  return answer;
+}
+
+std::vector<Explained> memory_rows(const Json& layout) {
+  std::vector<Explained> rows;
+  for (const Json& rank : layout.at("ranks")) {
+    double all = 0;
+    std::vector<Explained> kinds;
+    for (const auto& [kind, bytes] : rank.at("bytes").items()) {
+      all += bytes.get<double>();
+      if (bytes == 0) continue;
+      kinds.push_back({.name = prefix_of(layout, rank) + kind,
+                       .value = size_text(bytes),
+                       .from = note_of(kind, layout, rank)});
+    }
+    rows.push_back({.name = prefix_of(layout, rank) + "all", .value = size_text(all), .from = ""});
+    rows.insert(rows.end(), kinds.begin(), kinds.end());
+  }
+  return rows;
+}
+
+std::vector<Explained> traffic_rows(const Json& layout) {
+  std::vector<Explained> rows;
+  for (const Json& rank : layout.at("ranks")) {
+    for (const Json& one : rank.at("traffic")) {
+      const auto nodes = one.at("nodes").get<int>();
+      const auto calls = one.at("calls").get<std::int64_t>();
+      const auto kind = one.at("kind").get<std::string>();
+      rows.push_back(
+          {.name =
+               fmt::format("{}{}, {}", prefix_of(layout, rank), one.at("axis").get<std::string>(),
+                           one.at("what").get<std::string>()),
+           .value = fmt::format("{} of {} {}{}", size_text(one.at("bytes")), calls, kind,
+                                calls == 1 ? "" : "s"),
+           .from = fmt::format("{} ranks {}, each sends {}", one.at("ranks").get<int>(),
+                               nodes == 1 ? "inside a node" : fmt::format("on {} nodes", nodes),
+                               size_text(one.at("sent_bytes")))});
+    }
+  }
+  return rows;
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,23 @@
+// What a recipe's layout costs the ranks of a job, as its worker finds it (app/worker/
+// layout_command.h).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "launcher/commands/explain/explanation.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::launcher {
+
+// Asks the worker of `recipe`, which is as a run of `ranks` ranks would get it. Throws
+// core::UsageError with the last line of what the worker said.
+nlohmann::ordered_json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node);
+
+// Of the worker's answer: the bytes of a rank of each place of the pipeline by kind, and what such
+// a rank gives to each exchange of a step.
+std::vector<Explained> memory_rows(const nlohmann::ordered_json& layout);
+std::vector<Explained> traffic_rows(const nlohmann::ordered_json& layout);
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,19 @@
+// Where the ranks of a recipe's mesh stand.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/commands/explain/explanation.h"
+#include "lib/core/mesh_plan.h"
+
+namespace scaletrain::launcher {
+
+// An axis that has several ranks, outermost first: how many, and which ranks and nodes rank 0's
+// group along it has; then the first nodes and the last, with their places on each axis.
+std::vector<Explained> mesh_rows(const core::MeshPlan& mesh, int ranks_per_node);
+
+// What a person should know of it: groups that exchange most and are not inside a node.
+std::vector<std::string> mesh_notes(const core::MeshPlan& mesh, int ranks_per_node);
+
+}  // namespace scaletrain::launcher

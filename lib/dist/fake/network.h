@@ -1,0 +1,71 @@
+// The links of a rank whose peers do not exist: what one rank of a large mesh runs on where there
+// is one machine. Nothing is delivered, and each exchange takes as long as its bytes would.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/core/clock.h"
+
+namespace scaletrain::dist {
+
+// What a message takes: latency_s + bytes / bytes_per_s.
+struct FakeLink {
+  double latency_s = 0;
+  double bytes_per_s = 0;  // 0: no time
+};
+
+// A rank's place, and the links to the others.
+struct FakeJob {
+  int rank = 0, world_size = 2;
+  int ranks_per_node = 1;
+  FakeLink inside = {}, between = {};  // nodes: the second where a group has ranks of several
+};
+
+// What a collective asks of each rank.
+enum class FakeKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kGather };
+
+// One that was asked for.
+struct FakeCall {
+  FakeKind kind = FakeKind::kAllReduce;
+  std::vector<int> ranks;  // of the job, that take part
+  int place = 0;           // this one's among them
+  int root = -1;           // of a broadcast or gather, its place
+  std::int64_t bytes = 0;  // of the whole tensor: all that is gathered, or that is scattered
+  double seconds = 0;      // that it takes
+  double waited_s = 0;     // of a thread that needed what it brings
+  core::SteadyTime asked{}, done{};
+};
+
+// Bytes that each of `ranks` ranks sends where the collective goes round in a ring, as NCCL and
+// Gloo do with large tensors (Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms, 2009).
+double sent_bytes(FakeKind kind, std::int64_t bytes, int ranks);
+
+// What all groups of one rank have asked for, in that order. Any thread may call it.
+class FakeNetwork {
+ public:
+  explicit FakeNetwork(FakeJob job) : job_(std::move(job)) {}
+
+  const FakeJob& job() const { return job_; }
+  bool is_inside_node(const std::vector<int>& ranks) const;
+
+  // Notes a call, all but its times, and returns its number. Those of one group follow each other;
+  // `free` is when the group's last one is done, and becomes when this one is.
+  std::size_t ask(FakeCall call, core::SteadyTime& free);
+  core::SteadyTime done(std::size_t call) const;
+  void add_wait(std::size_t call, double seconds);
+
+  std::size_t count() const;
+  std::vector<FakeCall> calls() const;
+  void forget();  // the calls so far, of which none is under way
+
+ private:
+  const FakeJob job_;
+  mutable std::mutex mutex_;
+  std::vector<FakeCall> calls_;
+};
+
+}  // namespace scaletrain::dist

@@ -1,0 +1,120 @@
+#include "lib/train/simulate/fake_run.h"
+
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "lib/core/clock.h"
+#include "lib/core/error.h"
+#include "lib/train/build.h"
+#include "lib/train/number_types.h"
+#include "lib/train/simulate/blank_batch.h"
+
+namespace scaletrain::train {
+namespace {
+
+using core::Axis;
+
+class BlankBatches : public engine::MicroBatches {
+ public:
+  explicit BlankBatches(const Run& run) : run_(run) {}
+  std::int64_t count() const override { return run_.batch.accumulate; }
+  task::Example next() override {
+    return blank_batch(run_.recipe, *run_.task, run_.batch.per_device, run_.recipe.data.context);
+  }
+
+ private:
+  const Run& run_;
+};
+
+void check_place(const Run& run) {
+  const bool is_first = run.mesh->coordinate(Axis::kPipe) == 0;
+  const bool has_one = run.recipe.parallel.pipeline_shape(1).chunks == 1;
+  if (is_first && has_one) return;
+  throw core::RecipeError("/parallel/pipeline",
+                          "what a stage is sent has shapes that only the stage before knows",
+                          "take a rank of the first stage, and no chunks");
+}
+
+std::unique_ptr<Run> build(recipe::Recipe recipe, std::shared_ptr<dist::FakeNetwork> network,
+                           const nn::Factories& models) {
+  auto run = std::make_unique<Run>();
+  run->recipe = std::move(recipe);
+  run->recipe.parallel.balance = "parameters";
+  const core::MeshPlan plan(network->job().world_size, run->recipe.parallel.mesh());
+  run->group = std::make_unique<dist::Group>(std::move(network), at::kCPU);
+  run->mesh = std::make_unique<dist::Mesh>(*run->group, plan);
+  check_place(*run);
+  run->batch = recipe::plan_batch(run->recipe.batch, plan.readers());
+  recipe::check_micro_batches(run->recipe.parallel, run->batch);
+  run->task = task::make_task(run->recipe, at::kCPU);
+  run->learner =
+      build_learner(run->recipe, at::kCPU, {.steps_per_epoch = 1000, .total_steps = 1000000},
+                    run->batch.global, models, run->mesh.get(), Values::kBlank);
+  run->learner.model->train();
+  place(*run);
+  run->learner.optimizer = make_optimizer(run->recipe, run->engine->owned());
+  run->placement->start({});
+  return run;
+}
+
+void take_step(Run& run, std::int64_t number) {
+  BlankBatches batches(run);
+  run.engine->run(number, batches, at::full({}, 1.0), [](const at::Tensor&) {});
+  run.engine->squared_norm();
+  run.learner.optimizer->step(run.lr());
+  run.engine->weights_changed();
+}
+
+}  // namespace
+
+double exposed_seconds(const std::vector<dist::FakeCall>& calls) {
+  struct OfGroup {
+    double waited = 0;
+    const dist::FakeCall* last = nullptr;
+  };
+  std::map<std::vector<int>, OfGroup> groups;
+  for (const dist::FakeCall& call : calls) {
+    OfGroup& group = groups[call.ranks];
+    group.waited += call.waited_s;
+    group.last = &call;
+  }
+  double seconds = 0;
+  for (const auto& [ranks, group] : groups) {
+    const auto rest = std::chrono::duration<double>(group.last->done - group.last->asked);
+    seconds += group.waited > 0 ? group.waited : rest.count();
+  }
+  return seconds;
+}
+
+FakeStep measure_fake(recipe::Recipe recipe, const dist::FakeJob& job, std::int64_t steps,
+                      const nn::Factories& models) {
+  const auto network = std::make_shared<dist::FakeNetwork>(job);
+  const std::unique_ptr<Run> run = build(std::move(recipe), network, models);
+  take_step(*run, 0);
+  std::vector<FakeStep> all;
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    network->forget();
+    const core::SteadyTime start = core::now();
+    take_step(*run, step);
+    FakeStep& one = all.emplace_back();
+    one.seconds = core::seconds_since(start);
+    const std::vector<dist::FakeCall> calls = network->calls();
+    for (const dist::FakeCall& call : calls) {
+      one.exchange_s += call.seconds;
+      one.bytes += call.bytes;
+      ++one.calls;
+    }
+    one.exposed_s = exposed_seconds(calls);
+  }
+  run->mesh->end("the measurement");
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end(),
+                   [](const FakeStep& a, const FakeStep& b) { return a.seconds < b.seconds; });
+  return *middle;
+}
+
+}  // namespace scaletrain::train

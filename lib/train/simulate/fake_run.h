@@ -1,0 +1,32 @@
+// Steps of one rank of a mesh whose other ranks do not exist: that its shapes fit, and which part
+// of its exchanges is not hidden behind what it computes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lib/dist/fake/network.h"
+#include "lib/nn/factory.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::train {
+
+// Of one step.
+struct FakeStep {
+  double seconds = 0;
+  double exchange_s = 0;  // that its exchanges take, one behind the other
+  double exposed_s = 0;   // of that, while the rank waits
+  std::int64_t calls = 0, bytes = 0;
+};
+
+// The step of `steps`, after a first one, whose seconds are the median. Weights and batches are
+// blank. Throws core::RecipeError for a rank that is not the first of a pipeline, since only the
+// rank before knows the shapes of what it is sent, and what laying out the recipe throws.
+FakeStep measure_fake(recipe::Recipe recipe, const dist::FakeJob& job, std::int64_t steps,
+                      const nn::Factories& models);
+
+// Of the calls of a step, how long this rank had to wait: as counted where it waited for a call,
+// and of a group that c10d's Reducer waits for, from the last bucket's start to its end.
+double exposed_seconds(const std::vector<dist::FakeCall>& calls);
+
+}  // namespace scaletrain::train

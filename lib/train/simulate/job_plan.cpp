@@ -1,0 +1,391 @@
+#include "lib/train/simulate/job_plan.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "lib/core/error.h"
+#include "lib/core/schedule_proof.h"
+#include "lib/engine/recompute_budget.h"
+#include "lib/engine/stages.h"
+#include "lib/parallel/layout.h"
+#include "lib/parallel/unit_flats.h"
+#include "lib/train/number_types.h"
+#include "lib/train/simulate/unit_profile.h"
+
+namespace scaletrain::train {
+namespace {
+
+using core::Axis;
+using dist::FakeKind;
+using units::NamedParameter;
+
+std::int64_t bytes_of(const at::Tensor& tensor) {
+  return static_cast<std::int64_t>(tensor.nbytes());
+}
+
+// `parameter` with so many elements and no memory.
+NamedParameter without_memory(const NamedParameter& parameter, at::IntArrayRef shape) {
+  NamedParameter result = parameter;
+  result.tensor = at::empty(shape, parameter.tensor.options().device(at::kMeta));
+  result.tensor.requires_grad_(parameter.tensor.requires_grad());
+  return result;
+}
+
+// Gathers of each block within a step's micro-batch, as lib/parallel/sharded.h takes and gives back
+// the blocks of units: the next one's beforehand, the last one's kept from forward to backward.
+class GatherCount {
+ public:
+  GatherCount(const std::vector<parallel::FlatPlan>& blocks, std::size_t units)
+      : of_unit_(units),
+        users_(blocks.size(), 0),
+        is_there_(units, false),
+        count(blocks.size(), 0) {
+    for (std::size_t block = 0; block < blocks.size(); ++block) {
+      for (const std::size_t unit : blocks[block].units) of_unit_[unit].push_back(block);
+    }
+  }
+
+ private:
+  std::vector<std::vector<std::size_t>> of_unit_;
+  std::vector<int> users_;
+  std::vector<bool> is_there_;
+
+ public:
+  std::vector<std::int64_t> count;  // by block
+
+  void pass() {
+    const std::size_t units = of_unit_.size();
+    for (std::size_t unit = 0; unit < units; ++unit) {
+      fetch(unit);
+      if (unit + 1 < units) fetch(unit + 1);
+      if (unit + 1 < units) give_back(unit);
+    }
+    for (std::size_t unit = units; unit-- > 0;) {
+      fetch(unit);
+      if (unit > 0) fetch(unit - 1);
+      give_back(unit);
+    }
+  }
+
+ private:
+  void fetch(std::size_t unit) {
+    if (is_there_[unit]) return;
+    is_there_[unit] = true;
+    for (const std::size_t block : of_unit_[unit]) {
+      if (users_[block]++ == 0) ++count[block];
+    }
+  }
+  void give_back(std::size_t unit) {
+    is_there_[unit] = false;
+    for (const std::size_t block : of_unit_[unit]) --users_[block];
+  }
+};
+
+using Profiles = std::map<int, std::vector<UnitProfile>>;  // by the place in the tensor group
+
+// The plan of one rank.
+class Planner {
+ public:
+  Planner(const recipe::Recipe& recipe, const JobPlan& job, int rank, const nn::Factories& models,
+          Profiles& known)
+      : recipe_(recipe),
+        job_(job),
+        network_(std::make_shared<dist::FakeNetwork>(
+            dist::FakeJob{.rank = rank, .world_size = job.mesh.world_size()})),
+        world_(network_, at::kCPU),
+        mesh_(world_, job.mesh),
+        learner_(build_learner(recipe, at::kCPU, {.steps_per_epoch = 1000, .total_steps = 1000000},
+                               job.batch.global, models, &mesh_, Values::kBlank)),
+        units_(learner_.model->units()),
+        micros_(job.batch.accumulate),
+        profiles_(profiles(known)) {
+    plan_.rank = rank;
+  }
+
+  RankPlan plan() {
+    choose_units();
+    own();
+    activations();
+    if (has(Axis::kTensor)) add_tensor();
+    return std::move(plan_);
+  }
+
+  double idle_share = 0;
+
+ private:
+  const std::vector<UnitProfile>& profiles(Profiles& known) {
+    learner_.model->train();
+    const auto [found, is_new] = known.try_emplace(mesh_.coordinate(Axis::kTensor));
+    if (is_new) {
+      found->second = profile_units(recipe_, learner_, mesh_, *network_, job_.batch.per_device);
+    }
+    return found->second;
+  }
+
+  bool has(Axis axis) const { return mesh_.size(axis) > 1; }
+  std::vector<int> ranks_along(std::initializer_list<Axis> axes) const {
+    return job_.mesh.group(plan_.rank, axes);
+  }
+
+  // The stages of this rank, or the whole model as one; and the parameters that it trains.
+  void choose_units() {
+    const core::PipelineShape shape = recipe_.parallel.pipeline_shape(micros_);
+    const engine::Stages stages(units_, engine::parameter_costs(units_, *learner_.model),
+                                shape.stages());
+    std::set<std::string> names;
+    for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+      const int stage = shape.stage(mesh_.coordinate(Axis::kPipe), chunk);
+      stages_.push_back({stages.begin(stage), stages.end(stage)});
+      for (std::size_t unit = stages.begin(stage); unit < stages.end(stage); ++unit) {
+        plan_.units.push_back(units_[unit].name);
+        names.insert(units_[unit].tensors.begin(), units_[unit].tensors.end());
+      }
+    }
+    for (const NamedParameter& parameter : learner_.parameters()) {
+      if (!has(Axis::kPipe) || names.contains(parameter.name)) trained_.push_back(parameter);
+    }
+    for (const auto& [name, users] : stages.tensors()) {
+      std::set<int> places;
+      for (const int stage : users) places.insert(stage % shape.ranks);
+      if (places.size() > 1 && places.contains(mesh_.coordinate(Axis::kPipe))) tied_[name] = places;
+    }
+    if (!has(Axis::kPipe)) return;
+    const core::ScheduleProof proof =
+        core::prove(core::make_schedule(recipe_.parallel.pipeline_kind(), shape), shape);
+    idle_share = proof.idle_share;
+    plan_.held = proof.held[static_cast<std::size_t>(mesh_.coordinate(Axis::kPipe))];
+  }
+
+  void own() {
+    for (const auto& item : learner_.model->named_parameters()) {
+      plan_.parameters += bytes_of(item.value());
+    }
+    for (const auto& item : learner_.model->named_buffers()) {
+      plan_.parameters += bytes_of(item.value());
+    }
+    std::vector<NamedParameter> owned;
+    if (has(Axis::kShard)) {
+      owned = own_parts();
+    } else {
+      for (const NamedParameter& one : trained_) {
+        owned.push_back(without_memory(one, one.tensor.sizes()));
+      }
+      if (has(Axis::kReplica)) add_replicas();
+    }
+    for (const NamedParameter& one : owned) plan_.gradients += bytes_of(one.tensor);
+    for (const auto& [name, tensor] : make_optimizer(recipe_, std::move(owned))->state()) {
+      plan_.optimizer += bytes_of(tensor);
+    }
+    add_tied();
+  }
+
+  // Gradients of whole parameters, in buckets.
+  void add_replicas() {
+    if (recipe_.sync.is_rare()) return;
+    std::vector<at::Tensor> tensors;
+    std::int64_t bytes = 0;
+    for (const NamedParameter& one : trained_) {
+      tensors.push_back(one.tensor);
+      bytes += bytes_of(one.tensor);
+    }
+    const auto buckets = static_cast<std::int64_t>(parallel::make_layout(tensors).size());
+    add("replica", "gradients", FakeKind::kAllReduce, ranks_along(core::kDataAxes), buckets, bytes);
+  }
+
+  void add_tied() {
+    const std::vector<int> pipe = ranks_along({Axis::kPipe});
+    for (const NamedParameter& one : trained_) {
+      const auto tied = tied_.find(one.name);
+      if (tied == tied_.end()) continue;
+      std::vector<int> ranks;
+      for (const int place : tied->second) ranks.push_back(pipe[static_cast<std::size_t>(place)]);
+      add("pipeline", "tied gradients", FakeKind::kAllReduce, ranks, 1, bytes_of(one.tensor));
+    }
+  }
+
+  // Parts of blocks, and their exchanges.
+  std::vector<NamedParameter> own_parts() {
+    const int ranks = mesh_.size(Axis::kShard);
+    const bool cuts_parameters = recipe_.parallel.shard_level == "parameters";
+    const bool once = recipe_.parallel.shard_level == "optimizer";
+    std::vector<NamedParameter> parameters = trained_;
+    if (cuts_parameters) {
+      for (const auto& item : learner_.model->named_parameters()) {
+        if (item.value().requires_grad()) continue;
+        parameters.push_back({.name = item.key(), .tensor = item.value()});
+      }
+    }
+    std::vector<std::vector<std::string>> names;
+    for (const units::Unit& unit : units_) names.push_back(unit.tensors);
+    const std::vector<parallel::FlatPlan> blocks = parallel::plan_flats(parameters, names, ranks);
+    GatherCount gathers(blocks, units_.size());
+    gathers.pass();
+
+    std::vector<NamedParameter> owned;
+    std::int64_t gathered = 0, gathers_of_step = 0, scattered = 0, scatters = 0, parts = 0,
+                 trained_blocks = 0;
+    std::vector<std::int64_t> there(units_.size(), 0);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const parallel::FlatPlan& block = blocks[i];
+      const auto item = static_cast<std::int64_t>(c10::elementSize(block.type));
+      const std::int64_t part = block.part * item, whole = part * ranks;
+      if (cuts_parameters) {
+        gathers_of_step += gathers.count[i] * micros_;
+        gathered += gathers.count[i] * micros_ * whole;
+        for (const std::size_t unit : block.units) there[unit] += whole;
+      } else {
+        ++gathers_of_step;
+        gathered += whole;
+      }
+      own_bytes_ += part;
+      for (const parallel::FlatSlot& slot : block.slots) {
+        const parallel::FlatRange range =
+            parallel::part_of(slot, block.part, mesh_.coordinate(Axis::kShard));
+        if (!block.is_trained || range.last == range.first) continue;
+        owned.push_back(without_memory(parameters[slot.parameter], {range.last - range.first}));
+      }
+      if (!block.is_trained) continue;
+      ++trained_blocks;
+      parts += part;
+      scatters += once ? 1 : micros_;
+      scattered += (once ? 1 : micros_) * whole;
+    }
+    if (cuts_parameters) {
+      for (const NamedParameter& one : parameters) plan_.parameters -= bytes_of(one.tensor);
+      plan_.parameters += own_bytes_;
+      for (std::size_t unit = 0; unit < there.size(); ++unit) {
+        const std::int64_t next = unit + 1 < there.size() ? there[unit + 1] : 0;
+        plan_.gathered = std::max(plan_.gathered, there[unit] + next);
+      }
+    }
+    const std::vector<int> shard = ranks_along({Axis::kShard});
+    add("shard", "parameters", FakeKind::kAllGather, shard, gathers_of_step, gathered);
+    add("shard", "gradients", FakeKind::kReduceScatter, shard, scatters, scattered);
+    if (has(Axis::kReplica)) {
+      add("replica", "gradients", FakeKind::kAllReduce, ranks_along({Axis::kReplica}),
+          trained_blocks, parts);
+    }
+    return owned;
+  }
+
+  void activations() {
+    std::vector<engine::UnitCost> costs;
+    std::vector<bool> again;
+    std::int64_t of_one = 0;  // micro-batch, of all stages of this rank
+    for (const auto& [begin, end] : stages_) {
+      for (std::size_t unit = begin; unit < end; ++unit) {
+        const UnitProfile& one = profiles_[unit];
+        costs.push_back({one.name, one.saved_bytes, one.input_bytes, 0});
+        again.push_back(one.runs_again);
+        of_one += one.runs_again ? one.input_bytes : one.saved_bytes;
+      }
+    }
+    // Each of the held micro-batches is of one stage; one of them is at its peak.
+    const auto stages = static_cast<std::int64_t>(stages_.size());
+    plan_.activations = engine::peak_bytes(costs, again) + of_one * plan_.held / stages - of_one;
+    if (stages > 1) plan_.activations = std::max(plan_.activations, of_one * plan_.held / stages);
+    if (has(Axis::kPipe)) add_links();
+  }
+
+  // What it sends to the next stage and, of the same bytes, back to the one before.
+  void add_links() {
+    const std::vector<int> pipe = ranks_along({Axis::kPipe});
+    const auto place = static_cast<std::size_t>(mesh_.coordinate(Axis::kPipe));
+    const int next = pipe[(place + 1) % pipe.size()];
+    const int before = pipe[(place + pipe.size() - 1) % pipe.size()];
+    std::int64_t sent = 0, sent_bytes = 0, back = 0, back_bytes = 0;
+    for (const auto& [begin, end] : stages_) {
+      if (end < units_.size()) {
+        sent += micros_;
+        sent_bytes += micros_ * profiles_[end].input_bytes;
+      }
+      if (begin > 0) {
+        back += micros_;
+        back_bytes += micros_ * profiles_[begin].input_bytes;
+      }
+    }
+    add("pipeline", "activations", FakeKind::kBroadcast, {plan_.rank, next}, sent, sent_bytes);
+    add("pipeline", "their gradients", FakeKind::kBroadcast, {plan_.rank, before}, back,
+        back_bytes);
+  }
+
+  void add_tensor() {
+    std::map<FakeKind, UnitExchange> all;
+    for (const auto& [begin, end] : stages_) {
+      for (std::size_t unit = begin; unit < end; ++unit) {
+        for (const UnitExchange& one : profiles_[unit].exchanges) {
+          all[one.kind].calls += one.calls;
+          all[one.kind].bytes += one.bytes;
+        }
+      }
+    }
+    const auto micros = static_cast<double>(micros_);
+    for (const auto& [kind, one] : all) {
+      add("tensor", "activations", kind, ranks_along({Axis::kTensor}),
+          std::llround(one.calls * micros), std::llround(one.bytes * micros));
+    }
+  }
+
+  void add(const char* axis, const char* what, FakeKind kind, std::vector<int> ranks,
+           std::int64_t calls, std::int64_t bytes) {
+    if (calls == 0) return;
+    plan_.traffic.push_back({.axis = axis,
+                             .what = what,
+                             .kind = kind,
+                             .ranks = std::move(ranks),
+                             .calls = calls,
+                             .bytes = bytes});
+  }
+
+  const recipe::Recipe& recipe_;
+  const JobPlan& job_;
+  std::shared_ptr<dist::FakeNetwork> network_;
+  dist::Group world_;
+  dist::Mesh mesh_;
+  Learner learner_;
+  std::vector<units::Unit> units_;
+  std::int64_t micros_;
+  const std::vector<UnitProfile>& profiles_;
+
+  RankPlan plan_;
+  std::vector<std::pair<std::size_t, std::size_t>> stages_;  // their units
+  std::vector<NamedParameter> trained_;
+  std::map<std::string, std::set<int>> tied_;  // places that use a tensor
+  std::int64_t own_bytes_ = 0;
+};
+
+// Places of a pipeline differ, ranks along the other axes hardly.
+std::vector<int> first_of_each_place(const core::MeshPlan& mesh) {
+  return mesh.group(0, {Axis::kPipe});
+}
+
+}  // namespace
+
+JobPlan plan_job(recipe::Recipe recipe, int world_size, const nn::Factories& models,
+                 std::vector<int> ranks) {
+  recipe.parallel.balance = "parameters";  // the other one needs a run
+  if (recipe.batch.is_automatic()) {
+    throw core::RecipeError("/batch/per_device", R"("auto" is found when training begins)",
+                            "use a number: --set batch.per_device=N");
+  }
+  const core::MeshPlan mesh(world_size, recipe.parallel.mesh());
+  JobPlan job{.mesh = mesh, .batch = recipe::plan_batch(recipe.batch, mesh.readers())};
+  recipe::check_micro_batches(recipe.parallel, job.batch);
+  if (ranks.empty()) ranks = first_of_each_place(mesh);
+  Profiles profiles;
+  for (const int rank : ranks) {
+    Planner planner(recipe, job, rank, models, profiles);
+    job.ranks.push_back(planner.plan());
+    job.idle_share = planner.idle_share;
+  }
+  return job;
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,297 @@
+#include "lib/train/simulate/unit_profile.h"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "lib/engine/engine.h"
+#include "lib/engine/recompute.h"
+#include "lib/parallel/data_parallel.h"
+#include "lib/train/simulate/blank_batch.h"
+#include "lib/train/tensor_layout.h"
+
+namespace scaletrain::train {
+namespace {
+
+using core::Axis;
+
+constexpr std::int64_t kFewTokens = 8;
+constexpr std::int64_t kFewSamples = 2;  // BatchNorm needs two values of a channel
+
+// A unit that stands for those behind it which are like it; numbers in the model.
+struct Kind {
+  std::size_t unit = 0;
+  std::vector<std::size_t> alike;  // it, and those behind it
+};
+
+// The shapes of its tensors, which no other kind of units has.
+std::vector<std::int64_t> shape_of(const units::Unit& unit, nn::Model& model) {
+  std::vector<std::int64_t> shape{unit.draws ? 1 : 0};
+  const auto parameters = model.named_parameters();
+  const auto buffers = model.named_buffers();
+  for (const std::string& name : unit.tensors) {
+    const at::Tensor* tensor = parameters.find(name);
+    if (tensor == nullptr) tensor = buffers.find(name);
+    if (tensor == nullptr) continue;
+    shape.push_back(tensor->dim());
+    shape.push_back(tensor->requires_grad() ? 1 : 0);
+    shape.insert(shape.end(), tensor->sizes().begin(), tensor->sizes().end());
+  }
+  return shape;
+}
+
+// Units one behind the other are alike that have the same shapes, and all run again or none does.
+// So many at each end stand for themselves.
+std::vector<Kind> kinds_of(const std::vector<units::Unit>& units, nn::Model& model,
+                           const std::vector<bool>& again, std::size_t at_ends) {
+  std::vector<Kind> kinds;
+  std::vector<std::int64_t> last;
+  std::map<bool, std::size_t> known;  // of the units of these shapes, by whether they run again
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    std::vector<std::int64_t> shape = shape_of(units[unit], model);
+    const bool is_end = unit <= at_ends || unit + at_ends >= units.size();
+    if (is_end || shape != last) known.clear();
+    const auto [kind, is_new] = known.emplace(again[unit], kinds.size());
+    if (is_new) kinds.push_back({.unit = unit, .alike = {}});
+    kinds[kind->second].alike.push_back(unit);
+    last = std::move(shape);
+  }
+  return kinds;
+}
+
+// How large a micro-batch is.
+struct Size {
+  std::int64_t samples = 1, tokens = 1;
+};
+
+// The sizes to measure at, so that what is linear in the samples and, in each of them, quadratic in
+// the tokens is known at any; `whole` alone where that is small. With one sample kernels go ways of
+// their own, so that several stand for several.
+std::vector<Size> sizes_to_measure(const Size& whole, bool has_tokens, std::int64_t ranks) {
+  const std::int64_t few = (kFewTokens + ranks - 1) / ranks * ranks;
+  if (has_tokens && whole.tokens >= 3 * few) {
+    const std::int64_t samples = std::min(whole.samples, kFewSamples);
+    return {{samples, few}, {samples, 2 * few}, {samples, 3 * few}};
+  }
+  if (whole.samples <= 2 * kFewSamples) return {whole};
+  return {{kFewSamples, whole.tokens}, {2 * kFewSamples, whole.tokens}};
+}
+
+// `at[i]` was measured at `sizes[i]`; what it is at `whole`.
+double value_at(const Size& whole, const std::vector<Size>& sizes, const std::vector<double>& at) {
+  if (sizes.size() == 1) return at[0];
+  const double samples = static_cast<double>(whole.samples) / static_cast<double>(sizes[0].samples);
+  if (sizes.size() == 2) return at[0] + (samples - 1) * (at[1] - at[0]);
+  const double tokens = static_cast<double>(whole.tokens) / static_cast<double>(sizes[0].tokens);
+  const double quadratic = (at[2] - 2 * at[1] + at[0]) / 2;
+  const double linear = at[1] - at[0] - 3 * quadratic;
+  const double fixed = at[0] - linear - quadratic;
+  return fixed + samples * (linear * tokens + quadratic * tokens * tokens);
+}
+
+class OneBatch : public engine::MicroBatches {
+ public:
+  explicit OneBatch(task::Example example) : example_(std::move(example)) {}
+  std::int64_t count() const override { return 1; }
+  task::Example next() override { return example_; }
+
+ private:
+  task::Example example_;
+};
+
+// Which unit asks for what: the one that runs, and in backward the one whose output's gradient came
+// last.
+class Attribution {
+ public:
+  explicit Attribution(dist::FakeNetwork& network) : network_(network) {}
+
+  // `unit` that says so when it runs.
+  units::Unit of(units::Unit unit, std::size_t number) {
+    unit.run = [this, number, run = std::move(unit.run)](units::Flow input,
+                                                         const units::Context& context) {
+      begin(number);
+      units::Flow output = run(std::move(input), context);
+      for (const at::Tensor& tensor : output) {
+        if (!tensor.requires_grad()) continue;
+        tensor.register_hook([this, number](const at::Tensor& gradient) {
+          begin(number);
+          return gradient;
+        });
+      }
+      return output;
+    };
+    return unit;
+  }
+
+  // By unit, what was asked of the group of `ranks`.
+  std::map<std::size_t, std::vector<dist::FakeCall>> take(const std::vector<int>& ranks) {
+    std::map<std::size_t, std::vector<dist::FakeCall>> result;
+    const std::vector<dist::FakeCall> calls = network_.calls();
+    for (std::size_t i = 0; i < begun_.size(); ++i) {
+      const std::size_t end = i + 1 < begun_.size() ? begun_[i + 1].first : calls.size();
+      for (std::size_t call = begun_[i].first; call < end; ++call) {
+        if (calls[call].ranks == ranks) result[begun_[i].second].push_back(calls[call]);
+      }
+    }
+    begun_.clear();
+    network_.forget();
+    return result;
+  }
+
+ private:
+  void begin(std::size_t number) { begun_.emplace_back(network_.count(), number); }
+
+  dist::FakeNetwork& network_;
+  std::vector<std::pair<std::size_t, std::size_t>> begun_;  // number of the first call, unit
+};
+
+// Measures units of each kind.
+class Profiler {
+ public:
+  Profiler(const recipe::Recipe& recipe, Learner& learner, const dist::Mesh& mesh,
+           dist::FakeNetwork& network, std::int64_t samples)
+      : recipe_(recipe),
+        learner_(learner),
+        mesh_(mesh),
+        network_(network),
+        task_(task::make_task(recipe, at::kCPU)),
+        units_(units_of_part(recipe, mesh, {learner.model, learner.parts}, *task_)),
+        has_tokens_(recipe::reads_tokens(recipe.model)),
+        whole_{.samples = samples, .tokens = has_tokens_ ? recipe.data.context : 1},
+        sizes_(sizes_to_measure(whole_, has_tokens_, mesh.size(Axis::kTensor))),
+        placement_(learner.parameters(), mesh, {}) {}
+
+  std::vector<UnitProfile> run() {
+    std::vector<UnitProfile> profiles(units_.size());
+    measure_kept(profiles);
+    std::vector<bool> again = choose_again(profiles);
+    for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+      profiles[unit].runs_again = again[unit];
+    }
+    if (mesh_.size(Axis::kTensor) > 1) measure_exchanges(profiles, again);
+    return profiles;
+  }
+
+ private:
+  engine::Engine engine_of(std::vector<units::Unit> units) {
+    return engine::Engine({.model = *learner_.model,
+                           .task = *task_,
+                           .precision = *learner_.precision,
+                           .placement = placement_,
+                           .mesh = mesh_,
+                           .units = std::move(units)},
+                          recipe_.seed, {.chunk = recipe_.loss.chunk});
+  }
+
+  // Tokens that are divided are joined behind the last unit but one.
+  std::size_t at_ends() const { return recipe_.parallel.sequence ? 2 : 1; }
+
+  task::Example batch_of(const Size& size) const {
+    return blank_batch(recipe_, *task_, size.samples, size.tokens);
+  }
+
+  void measure_kept(std::vector<UnitProfile>& profiles) {
+    const std::vector<Kind> kinds =
+        kinds_of(units_, *learner_.model, std::vector<bool>(units_.size(), false), at_ends());
+    std::vector<units::Unit> ones;
+    for (const Kind& kind : kinds) ones.push_back(units_[kind.unit]);
+    engine::Engine engine = engine_of(std::move(ones));
+    std::vector<std::vector<engine::UnitCost>> costs;
+    for (const Size& size : sizes_) costs.push_back(engine.measure_units(batch_of(size)));
+    network_.forget();
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      std::vector<double> saved, input;
+      for (const auto& at_size : costs) {
+        saved.push_back(static_cast<double>(at_size[i].saved_bytes));
+        input.push_back(static_cast<double>(at_size[i].input_bytes));
+      }
+      for (const std::size_t unit : kinds[i].alike) {
+        profiles[unit].name = units_[unit].name;
+        profiles[unit].saved_bytes = std::llround(value_at(whole_, sizes_, saved));
+        profiles[unit].input_bytes = std::llround(value_at(whole_, sizes_, input));
+      }
+    }
+  }
+
+  // As a run chooses (lib/train/recompute_choice.h).
+  std::vector<bool> choose_again(const std::vector<UnitProfile>& profiles) const {
+    if (!recipe_.recompute || !recipe_.recompute->budget_mb) {
+      return engine::recomputed_units(recipe_.recompute, units_);
+    }
+    std::vector<engine::UnitCost> costs;
+    for (const UnitProfile& one : profiles) {
+      costs.push_back({one.name, one.saved_bytes, one.input_bytes, 1});
+    }
+    constexpr std::int64_t kMegabyte = 1'000'000;
+    return engine::within_budget(costs, *recipe_.recompute->budget_mb * kMegabyte);
+  }
+
+  void measure_exchanges(std::vector<UnitProfile>& profiles, const std::vector<bool>& again) {
+    const std::vector<Kind> kinds = kinds_of(units_, *learner_.model, again, at_ends());
+    Attribution attribution(network_);
+    std::vector<units::Unit> ones;
+    std::vector<bool> ones_again;
+    for (const Kind& kind : kinds) {
+      ones.push_back(attribution.of(units_[kind.unit], ones.size()));
+      ones_again.push_back(again[kind.unit]);
+    }
+    engine::Engine engine = engine_of(std::move(ones));
+    engine.set_recomputed(ones_again);
+    const std::vector<int> ranks = mesh_.plan().group(mesh_.world().rank(), {Axis::kTensor});
+    // By unit and kind of exchange, at each size.
+    std::map<std::pair<std::size_t, dist::FakeKind>, std::vector<UnitExchange>> found;
+    for (std::size_t size = 0; size < sizes_.size(); ++size) {
+      OneBatch batch(batch_of(sizes_[size]));
+      engine.run(0, batch, at::full({}, 1.0), [](const at::Tensor&) {});
+      placement_.zero_grad();
+      for (const auto& [unit, calls] : attribution.take(ranks)) {
+        for (const dist::FakeCall& call : calls) {
+          auto& at_sizes = found[{unit, call.kind}];
+          at_sizes.resize(sizes_.size());
+          at_sizes[size].calls += 1;
+          at_sizes[size].bytes += static_cast<double>(call.bytes);
+        }
+      }
+    }
+    for (const auto& [key, at_sizes] : found) {
+      std::vector<double> calls, bytes;
+      for (const UnitExchange& one : at_sizes) {
+        calls.push_back(one.calls);
+        bytes.push_back(one.bytes);
+      }
+      const UnitExchange whole{.kind = key.second,
+                               .calls = value_at(whole_, sizes_, calls),
+                               .bytes = value_at(whole_, sizes_, bytes)};
+      for (const std::size_t unit : kinds[key.first].alike) {
+        profiles[unit].exchanges.push_back(whole);
+      }
+    }
+  }
+
+  const recipe::Recipe& recipe_;
+  Learner& learner_;
+  const dist::Mesh& mesh_;
+  dist::FakeNetwork& network_;
+  std::unique_ptr<task::Task> task_;
+  std::vector<units::Unit> units_;
+  bool has_tokens_;
+  Size whole_;
+  std::vector<Size> sizes_;
+  parallel::DataParallel placement_;  // never started: nothing of it is exchanged
+};
+
+}  // namespace
+
+std::vector<UnitProfile> profile_units(const recipe::Recipe& recipe, Learner& learner,
+                                       const dist::Mesh& mesh, dist::FakeNetwork& network,
+                                       std::int64_t samples) {
+  return Profiler(recipe, learner, mesh, network, samples).run();
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,87 @@
+"""explain launch and bench exposed: what a layout costs on devices that are not there."""
+
+import json
+import unittest
+
+from end_to_end import support
+
+GB = 1e9
+
+
+class LayoutTest(support.RunTestCase):
+    def explain(self, *arguments):
+        done = self.run_scaletrain("explain", "launch", "--json", *arguments)
+        return json.loads(done.stdout)
+
+    def rows(self, table):
+        return {row["name"]: (row["value"], row["from"]) for row in table}
+
+    def test_a_model_of_seventy_billion_on_1024_devices(self):
+        found = self.explain("--nproc", 8, "--nnodes", 128, support.ROOT / "recipes/llama_70b.json")
+        self.assertEqual([], found["notes"])
+        mesh = self.rows(found["mesh"])
+        self.assertEqual("8", mesh["replica"][0])
+        self.assertEqual(
+            ("128", "rank 0's group: ranks 0-127, between nodes 0-15"), mesh["shard"])
+        self.assertEqual("ranks 1016-1023", mesh["node 127"][0])
+        memory = self.rows(found["memory"])
+        # Llama 2 70B's 68.98 billion parameters, 4 bytes each, in 128 parts; AdamW has two of them.
+        part = 68_976_648_192 * 4 / 128 / GB
+        for kind, times in (("parameters", 1), ("gradients", 1), ("optimizer", 2)):
+            size, unit = memory[kind][0].split()
+            self.assertEqual("GB", unit)
+            self.assertAlmostEqual(times * part, float(size), delta=0.01 * times * part)
+        # 80 blocks keep their input, 4096 x 8192 numbers of 2 or 4 bytes.
+        self.assertGreater(float(memory["activations"][0].split()[0]), 80 * 4096 * 8192 * 2 / GB)
+        traffic = self.rows(found["traffic"])
+        # Forward and backward, but for the last unit once: 82 + 81.
+        self.assertIn("of 163 all-gathers", traffic["shard, parameters"][0])
+        self.assertIn("of 82 reduce-scatters", traffic["shard, gradients"][0])
+        self.assertIn("8 ranks on 8 nodes", traffic["replica, gradients"][1])
+
+    def test_the_stages_of_a_pipeline_have_rows_of_their_own(self):
+        recipe = self.recipe(model={"name": "mlp", "num_classes": 10, "layers": 6},
+                             parallel={"pipeline": 2}, batch={"per_device": 4, "accumulate": 4})
+        found = self.explain("--nproc", 2, "--nnodes", 2, recipe)
+        memory = self.rows(found["memory"])
+        self.assertIn("rank 0: gradients", memory)
+        self.assertIn("of 2 micro-batches of 4 under way", memory["rank 0: activations"][1])
+        self.assertIn("of 1 micro-batch of 4 under way", memory["rank 2: activations"][1])
+        traffic = self.rows(found["traffic"])
+        self.assertIn("4 sends", traffic["rank 0: pipeline, activations"][0])
+        self.assertIn("2 ranks on 2 nodes", traffic["rank 0: pipeline, activations"][1])
+        self.assertIn("inside a node", traffic["rank 0: replica, gradients"][1])
+
+    def test_what_is_not_known_is_a_note(self):
+        recipe = self.recipe(batch={"per_device": "auto", "global": 64, "memory_mb": 1000})
+        found = self.explain("--nproc", 2, recipe)
+        self.assertEqual([], found["memory"])
+        self.assertIn("memory and traffic are not known", found["notes"][0])
+
+    def test_one_rank_of_a_mesh_that_is_not_there(self):
+        recipe = self.recipe(parallel={"shard": 8})
+        flags = ("bench", "exposed", recipe, "--nproc", 4, "--nnodes", 4, "--steps", 1, "--json")
+        done = json.loads(self.run_scaletrain(*flags, "--latency-us", 0, "--inside-gbs", 0,
+                                              "--between-gbs", 0).stdout)
+        self.assertEqual(0, done["exchange_s"])
+        self.assertGreater(done["calls"], 0)
+        slow = json.loads(self.run_scaletrain(*flags, "--latency-us", 2000, "--rank", 15).stdout)
+        self.assertGreaterEqual(slow["exchange_s"], slow["calls"] * 0.002)
+        self.assertGreater(slow["exposed_s"], 0)
+        self.assertGreater(slow["step_s"], slow["exposed_s"])
+        text = self.run_scaletrain("bench", "exposed", recipe, "--nproc", 8, "--steps", 1).stdout
+        self.assertRegex(text, r"(?m)^exposed: .* % of the exchanges$")
+        refused = self.run_scaletrain("bench", "exposed", recipe, "--nproc", 8, "--rank", 8, expect=2)
+        self.assertIn("there are ranks 0 to 7", refused.stderr)
+
+    def test_a_stage_that_is_sent_shapes_is_refused(self):
+        recipe = self.recipe(model={"name": "mlp", "num_classes": 10, "layers": 6},
+                             parallel={"pipeline": 2}, batch={"per_device": 4, "accumulate": 4})
+        flags = ("bench", "exposed", recipe, "--nproc", 2, "--steps", 1)
+        self.run_scaletrain(*flags)
+        refused = self.run_scaletrain(*flags, "--rank", 1, expect=2)
+        self.assertIn("only the stage before knows", refused.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

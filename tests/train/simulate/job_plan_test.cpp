@@ -1,0 +1,301 @@
+// What is planned of a job without its ranks, against ranks that run it: what each owns, what it
+// gives to exchanges, and that all ranks of a group ask for the same in the same order. A layout is
+// a line.
+#include "lib/train/simulate/job_plan.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "lib/train/build.h"
+#include "lib/train/number_types.h"
+#include "lib/train/simulate/blank_batch.h"
+#include "tests/dist/ranks.h"
+#include "tests/engine/one_rank.h"
+#include "tests/train/simulate/recorded.h"
+
+namespace scaletrain::train {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+using Options = std::map<std::string, recipe::Component::Value>;
+using Integer = std::int64_t;
+
+constexpr int kRanks = 4;
+
+// 11 tokens are no multiple of 2 or 4; GPT-2's first and last unit share a tensor.
+const Options kGpt2{{"vocab_size", Integer{11}}, {"positions", Integer{8}}, {"dim", Integer{16}},
+                    {"depth", Integer{6}},       {"heads", Integer{4}},     {"dropout", 0.1}};
+const Options kLlama{{"vocab_size", Integer{11}}, {"positions", Integer{8}},
+                     {"dim", Integer{32}},        {"depth", Integer{6}},
+                     {"heads", Integer{8}},       {"kv_heads", Integer{4}},
+                     {"hidden", Integer{24}}};
+const Options kVit{
+    {"patch_size", Integer{8}}, {"dim", Integer{16}}, {"depth", Integer{6}}, {"heads", Integer{4}}};
+
+struct Case {
+  const char* name;
+  const char* model;
+  Options options;
+  recipe::Parallel parallel = {};
+  std::int64_t micro_steps = 1;
+  bool recomputes = false;
+  std::int64_t samples = 2;
+};
+
+recipe::Parallel shards(int shard, const char* level) {
+  recipe::Parallel parallel;
+  parallel.shard = shard;
+  parallel.shard_level = level;
+  return parallel;
+}
+
+recipe::Parallel tensors(int tensor, bool sequence) {
+  recipe::Parallel parallel;
+  parallel.tensor = tensor;
+  parallel.sequence = sequence;
+  return parallel;
+}
+
+recipe::Parallel stages(int pipeline, const char* schedule) {
+  recipe::Parallel parallel;
+  parallel.pipeline = pipeline;
+  parallel.schedule = schedule;
+  return parallel;
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> result{{"copies", "gpt2", kGpt2},
+                           {"copies, accumulated", "vit_tiny", kVit, {}, 3},
+                           {"copies of a ResNet", "resnet18", {}}};
+  for (const char* const level : {"optimizer", "gradients", "parameters"}) {
+    result.push_back({"shards", "gpt2", kGpt2, shards(4, level), 2});
+    result.push_back({"shards of copies", "llama", kLlama, shards(2, level), 2});
+  }
+  result.push_back({"recomputed shards", "gpt2", kGpt2, shards(4, "parameters"), 1, true});
+  for (const bool sequence : {false, true}) {
+    result.push_back({"tensor", "gpt2", kGpt2, tensors(4, sequence)});
+    result.push_back({"tensor of copies", "llama", kLlama, tensors(2, sequence), 2});
+    result.push_back({"tensor, recomputed", "llama", kLlama, tensors(4, sequence), 1, true});
+  }
+  result.push_back({"tensor", "vit_tiny", kVit, tensors(2, false)});
+  for (const char* const schedule : {"gpipe", "1f1b", "interleaved", "zero_bubble"}) {
+    result.push_back({"stages", "llama", kLlama, stages(4, schedule), 8});
+    result.push_back({"stages of copies", "gpt2", kGpt2, stages(2, schedule), 4});
+  }
+  return result;
+}
+
+recipe::Recipe recipe_of(const Case& one) {
+  recipe::Recipe recipe = testing::recipe_of_model(one.model, one.options);
+  recipe::choose(recipe.optimizer, *recipe::optimizers().find("adamw"));
+  recipe.seed = 1;
+  recipe.data.context = 8;
+  recipe.batch.per_device = one.samples;
+  recipe.batch.accumulate = one.micro_steps;
+  recipe.batch.global.reset();
+  recipe.parallel = one.parallel;
+  if (one.recomputes)
+    recipe.recompute = recipe::Recompute{.units = "all", .every = {}, .match = {}};
+  return recipe;
+}
+
+class BlankBatches : public engine::MicroBatches {
+ public:
+  explicit BlankBatches(const Run& run) : run_(run) {}
+  std::int64_t count() const override { return run_.batch.accumulate; }
+  task::Example next() override {
+    return blank_batch(run_.recipe, *run_.task, run_.batch.per_device, run_.recipe.data.context);
+  }
+
+ private:
+  const Run& run_;
+};
+
+void step(Run& run, std::int64_t number) {
+  BlankBatches batches(run);
+  run.engine->run(number, batches, at::full({}, 1.0), [](const at::Tensor&) {});
+  run.engine->weights_changed();
+}
+
+std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
+  std::int64_t bytes = 0;
+  for (const at::Tensor& tensor : tensors) bytes += static_cast<std::int64_t>(tensor.nbytes());
+  return bytes;
+}
+
+// The memory that the tensors lie in, each block once.
+std::int64_t memory_of(const std::vector<at::Tensor>& tensors) {
+  std::map<const void*, std::int64_t> blocks;
+  for (const at::Tensor& tensor : tensors) {
+    blocks[tensor.storage().unsafeGetStorageImpl()] =
+        static_cast<std::int64_t>(tensor.storage().nbytes());
+  }
+  std::int64_t bytes = 0;
+  for (const auto& [block, size] : blocks) bytes += size;
+  return bytes;
+}
+
+// What a rank has, and what it asks its groups for in the second step: the first one tells stages
+// the shapes of activations.
+std::string run_rank(const Case& one, const core::WorkerEnv& env) {
+  at::set_num_threads(1);
+  Run run;
+  run.recipe = recipe_of(one);
+  run.group = std::make_unique<dist::Group>(env, at::kCPU, 60s, core::Beat(),
+                                            std::vector<dist::Claim>(), dist::CpuExchange::kGloo);
+  const core::MeshPlan plan(env.world_size, run.recipe.parallel.mesh());
+  run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
+  run.task = task::make_task(run.recipe, at::kCPU);
+  run.batch = recipe::plan_batch(run.recipe.batch, plan.readers());
+  run.learner = build_learner(run.recipe, at::kCPU, {.steps_per_epoch = 1, .total_steps = 1},
+                              run.batch.global, nn::built_in_factories(), run.mesh.get());
+  run.learner.model->train();
+  place(run);
+  run.learner.optimizer = make_optimizer(run.recipe, run.engine->owned());
+  run.placement->start({});
+
+  step(run, 0);
+  const std::int64_t exchanged = run.placement->exchanged_bytes();
+  testing::Recorder recorder;
+  step(run, 1);
+  Json result{{"exchanged", run.placement->exchanged_bytes() - exchanged}};
+  for (const auto& [group, calls] : recorder.take()) {
+    Json list = Json::array();
+    for (const auto& call : calls) list.push_back({call.kind, call.bytes, call.elements});
+    result["calls"][group] = list;
+  }
+  std::vector<at::Tensor> held = run.learner.model->buffers(), parts, state;
+  for (const units::NamedParameter& part : run.placement->parts()) parts.push_back(part.tensor);
+  if (one.parallel.shard_level != "parameters" || one.parallel.shard == 1) {
+    const std::vector<at::Tensor> parameters = run.learner.model->parameters();
+    held.insert(held.end(), parameters.begin(), parameters.end());
+    parts.clear();
+  }
+  for (const auto& [name, tensor] : run.learner.optimizer->state()) state.push_back(tensor);
+  result["parameters"] = bytes_of(held) + memory_of(parts);
+  result["gradients"] = bytes_of(run.engine->gradients());
+  result["optimizer"] = bytes_of(state);
+  run.mesh->end("the test");
+  return result.dump();
+}
+
+// c10d's names of what is planned.
+std::string op_of(dist::FakeKind kind) {
+  switch (kind) {
+    case dist::FakeKind::kAllReduce:
+      return "allreduce_";
+    case dist::FakeKind::kAllGather:
+      return "_allgather_base_";
+    case dist::FakeKind::kReduceScatter:
+      return "_reduce_scatter_base_";
+    case dist::FakeKind::kAllToAll:
+      return "alltoall_base_";
+    case dist::FakeKind::kBroadcast:
+      return "broadcast_";
+    case dist::FakeKind::kGather:
+      return "gather_";
+  }
+  return "";
+}
+
+// The names that groups have which carry what is planned for an axis (lib/dist/mesh.cpp and
+// pipe_links.cpp); "connect" is the whole job's.
+std::string axis_of(const std::string& group, const core::MeshPlan& mesh) {
+  if (group.starts_with("activations from") || group.starts_with("gradients from") ||
+      group.starts_with("tied")) {
+    return "pipeline";
+  }
+  if (group.starts_with("data of") || group.starts_with("replica of")) return "replica";
+  if (group.starts_with("shard of")) return "shard";
+  if (group.starts_with("tensor of")) return "tensor";
+  if (mesh.size(core::Axis::kShard) == mesh.world_size()) return "shard";
+  return mesh.size(core::Axis::kTensor) == mesh.world_size() ? "tensor" : "replica";
+}
+
+using Sums = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;  // calls, bytes
+
+std::string text_of(const Sums& sums) {
+  std::string text;
+  for (const auto& [what, sum] : sums) {
+    text += fmt::format("{}: {} of {} bytes\n", what, sum.first, sum.second);
+  }
+  return text;
+}
+
+Sums planned(const RankPlan& rank) {
+  Sums sums;
+  for (const Traffic& one : rank.traffic) {
+    auto& sum = sums[one.axis + " " + op_of(one.kind)];
+    sum.first += one.calls;
+    sum.second += one.bytes;
+  }
+  return sums;
+}
+
+// Of a link a rank's own sends count.
+Sums seen(const Json& result, int rank, const core::MeshPlan& mesh) {
+  Sums sums;
+  for (const auto& [group, calls] : result.at("calls").items()) {
+    const bool is_link = group.find("from rank") != std::string::npos;
+    if (is_link && group.find(fmt::format("from rank {} to", rank)) == std::string::npos) continue;
+    for (const Json& call : calls) {
+      auto& sum = sums[axis_of(group, mesh) + " " + call[0].get<std::string>()];
+      sum.first += 1;
+      sum.second += call[1].get<std::int64_t>();
+    }
+  }
+  return sums;
+}
+
+TEST_CASE("what is planned is what ranks own and exchange, and groups ask in one order") {
+  for (const Case& one : cases()) {
+    CAPTURE(fmt::format("{} {} {} {}", one.name, one.model, one.parallel.shard_level,
+                        one.parallel.schedule));
+    CAPTURE(one.parallel.sequence);
+    const auto ranks =
+        testing::run_ranks({.world_size = kRanks, .limit_s = 300},
+                           [&one](const core::WorkerEnv& env) { return run_rank(one, env); });
+    // In a process of its own: this one must not start threads.
+    const auto plans = testing::run_ranks({.world_size = 1, .limit_s = 300}, [&](const auto&) {
+      at::set_num_threads(1);
+      const JobPlan job = plan_job(recipe_of(one), kRanks, nn::built_in_factories(), {0, 1, 2, 3});
+      Json all = Json::array();
+      for (const RankPlan& rank : job.ranks) {
+        all.push_back({{"parameters", rank.parameters},
+                       {"gradients", rank.gradients},
+                       {"optimizer", rank.optimizer},
+                       {"traffic", text_of(planned(rank))}});
+      }
+      return all.dump();
+    });
+    REQUIRE_MESSAGE(plans[0].status == 0, plans[0].text);
+    const Json plan = Json::parse(plans[0].text);
+    const core::MeshPlan mesh(kRanks, one.parallel.mesh());
+    std::map<std::string, std::string> order;  // of each group, as its first rank has it
+    for (int rank = 0; rank < kRanks; ++rank) {
+      CAPTURE(rank);
+      const auto& done = ranks[static_cast<std::size_t>(rank)];
+      REQUIRE_MESSAGE(done.status == 0, done.text);
+      const Json result = Json::parse(done.text);
+      const Json& expected = plan[static_cast<std::size_t>(rank)];
+      for (const char* const kind : {"parameters", "gradients", "optimizer"}) {
+        CAPTURE(kind);
+        CHECK(result.at(kind) == expected.at(kind));
+      }
+      CHECK(text_of(seen(result, rank, mesh)) == expected.at("traffic").get<std::string>());
+      for (const auto& [group, calls] : result.at("calls").items()) {
+        const auto [first, is_new] = order.emplace(group, calls.dump());
+        if (!is_new) CHECK(first->second == calls.dump());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace scaletrain::train
