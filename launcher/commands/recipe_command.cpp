@@ -45,7 +45,7 @@ void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
 int ranks_for(const RecipeArguments& arguments, const recipe::Recipe& recipe) {
   if (arguments.nproc > 0) return arguments.nproc;
   const core::MeshSizes mesh = recipe.parallel.mesh();
-  return mesh.pipe * mesh.replica.value_or(1) * mesh.shard * mesh.tensor;
+  return mesh.pipe * mesh.replica.value_or(1) * mesh.shard * mesh.context * mesh.tensor;
 }
 
 void check(const RecipeArguments& arguments) {

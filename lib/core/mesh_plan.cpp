@@ -11,7 +11,7 @@ namespace scaletrain::core {
 namespace {
 
 constexpr std::array<Axis, kAxes> kAllAxes = {Axis::kPipe, Axis::kReplica, Axis::kShard,
-                                              Axis::kTensor};
+                                              Axis::kContext, Axis::kTensor};
 
 struct Asked {
   std::int64_t ranks = 1;  // of what was named
@@ -21,7 +21,7 @@ struct Asked {
 Asked multiply(const MeshSizes& sizes) {
   Asked asked;
   const std::array<int, kAxes> each = {sizes.pipe, sizes.replica.value_or(1), sizes.shard,
-                                       sizes.tensor};
+                                       sizes.context, sizes.tensor};
   for (const Axis axis : kAllAxes) {
     const int size = each[static_cast<std::size_t>(axis)];
     if (size == 1 && !(axis == Axis::kReplica && sizes.replica)) continue;
@@ -62,6 +62,8 @@ const char* axis_name(Axis axis) {
       return "replica";
     case Axis::kShard:
       return "shard";
+    case Axis::kContext:
+      return "context";
     case Axis::kTensor:
       return "tensor";
   }
@@ -70,8 +72,8 @@ const char* axis_name(Axis axis) {
 
 MeshPlan::MeshPlan(int world_size, const MeshSizes& asked) : world_size_(world_size), sizes_() {
   check_fit(world_size, asked);
-  sizes_ = {asked.pipe, world_size / (asked.pipe * asked.shard * asked.tensor), asked.shard,
-            asked.tensor};
+  const int copy = asked.pipe * asked.shard * asked.context * asked.tensor;
+  sizes_ = {asked.pipe, world_size / copy, asked.shard, asked.context, asked.tensor};
 }
 
 int MeshPlan::size(std::initializer_list<Axis> axes) const {

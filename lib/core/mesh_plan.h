@@ -1,8 +1,10 @@
-// How the ranks of a job are laid out: four axes, outermost first, so that ranks that exchange most
-// stand closest together. Rank = ((pipe x replicas + replica) x shards + shard) x tensors + tensor.
+// How the ranks of a job are laid out: five axes, outermost first, so that ranks that exchange most
+// stand closest together.
+// Rank = (((pipe x replicas + replica) x shards + shard) x contexts + context) x tensors + tensor.
 //
 // A data coordinate is a place along replica and shard together: ranks with the same one train on
-// the same samples, each with another part of the model. Numbers only: the launcher plans with it.
+// the same samples, each with another part of the model, or along context with other tokens of
+// them. Numbers only: the launcher plans with it.
 #pragma once
 
 #include <array>
@@ -13,14 +15,19 @@
 
 namespace scaletrain::core {
 
-enum class Axis { kPipe, kReplica, kShard, kTensor };
-inline constexpr std::size_t kAxes = 4;
+enum class Axis { kPipe, kReplica, kShard, kContext, kTensor };
+inline constexpr std::size_t kAxes = 5;
 
-// As a recipe names it: "pipeline", "replica", "shard", "tensor".
+// As a recipe names it: "pipeline", "replica", "shard", "context", "tensor".
 const char* axis_name(Axis axis);
 
 // The axes of the data coordinate.
 inline constexpr std::initializer_list<Axis> kDataAxes = {Axis::kReplica, Axis::kShard};
+// The axes along which ranks have the same part of the model and train it on other tokens.
+inline constexpr std::initializer_list<Axis> kGradientAxes = {Axis::kReplica, Axis::kShard,
+                                                              Axis::kContext};
+// The axes along which ranks own the same elements of the model.
+inline constexpr std::initializer_list<Axis> kCopyAxes = {Axis::kReplica, Axis::kContext};
 // The axes of one replica, whose ranks hold the model together.
 inline constexpr std::initializer_list<Axis> kModelAxes = {Axis::kPipe, Axis::kShard,
                                                            Axis::kTensor};
@@ -31,6 +38,7 @@ struct MeshSizes {
   int pipe = 1;
   std::optional<int> replica;
   int shard = 1;
+  int context = 1;
   int tensor = 1;
 };
 
@@ -56,18 +64,23 @@ class MeshPlan {
   // order.
   std::vector<int> group(int rank, std::initializer_list<Axis> axes) const;
 
-  // Whether `rank` opens the data: the first of a tensor group does, and sends its batches to the
-  // others. In a pipeline each stage reads for itself.
-  bool reads(int rank) const { return coordinate(rank, Axis::kTensor) == 0; }
+  // Whether `rank` stands for the ranks that have the same samples: the first of a context and a
+  // tensor group does. In a pipeline each stage has one.
+  bool reads(int rank) const {
+    return coordinate(rank, Axis::kContext) == 0 && coordinate(rank, Axis::kTensor) == 0;
+  }
   // Whether `rank` is the one that counts the samples of its data coordinate.
   bool counts(int rank) const { return reads(rank) && coordinate(rank, Axis::kPipe) == 0; }
-  // Whether `rank` is the one that counts the losses of its data coordinate: in a pipeline the last
-  // stage has them.
+  // Whether `rank` is one that counts the losses of its data coordinate: in a pipeline the last
+  // stage has them, and each rank of a context group those of its own tokens.
   bool counts_losses(int rank) const {
-    return reads(rank) && coordinate(rank, Axis::kPipe) == size(Axis::kPipe) - 1;
+    return coordinate(rank, Axis::kTensor) == 0 &&
+           coordinate(rank, Axis::kPipe) == size(Axis::kPipe) - 1;
   }
   // Whether `rank` writes what it owns of a checkpoint: the first of those that own the same.
-  bool writes(int rank) const { return coordinate(rank, Axis::kReplica) == 0; }
+  bool writes(int rank) const {
+    return coordinate(rank, Axis::kReplica) == 0 && coordinate(rank, Axis::kContext) == 0;
+  }
 
  private:
   int stride(Axis axis) const;  // between neighbours along the axis

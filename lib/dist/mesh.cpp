@@ -14,10 +14,13 @@ Mesh::Mesh(Group& world, const core::MeshPlan& plan) : world_(world), plan_(plan
     throw core::InternalError("mesh", fmt::format("a plan of {} ranks for a job of {}",
                                                   plan.world_size(), world.world_size()));
   }
-  for (const Axis axis : {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kTensor}) {
+  for (const Axis axis :
+       {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kContext, Axis::kTensor}) {
     open_axes({axis}, core::axis_name(axis));
   }
   open_axes(core::kDataAxes, "data");
+  open_axes(core::kGradientAxes, "gradients");
+  open_axes(core::kCopyAxes, "copies");
   open_axes(core::kModelAxes, "model");
 }
 

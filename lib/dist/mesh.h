@@ -24,7 +24,8 @@ class Mesh {
   const core::MeshPlan& plan() const { return plan_; }
   int size(core::Axis axis) const { return plan_.size(axis); }
   int coordinate(core::Axis axis) const { return plan_.coordinate(world_.rank(), axis); }
-  // This rank's data coordinate, and whether it is the one that counts the samples of that.
+  // This rank's data coordinate, whether it is the one that counts the samples of that, and
+  // whether it counts losses (core::MeshPlan).
   int reader() const { return plan_.reader(world_.rank()); }
   bool counts() const { return plan_.counts(world_.rank()); }
   bool counts_losses() const { return plan_.counts_losses(world_.rank()); }
@@ -32,6 +33,11 @@ class Mesh {
   Group& world() const { return world_; }
   // The ranks that have the same part of the model and other samples.
   Group& data() const { return group(core::kDataAxes); }
+  // The ranks whose gradients are added up: those of data(), and those that have other tokens of
+  // the same samples.
+  Group& gradients() const { return group(core::kGradientAxes); }
+  // The ranks that own the same elements of the model.
+  Group& copies() const { return group(core::kCopyAxes); }
   // The ranks of this rank's replica: together they hold the model, some elements more than once.
   Group& model() const { return group(core::kModelAxes); }
   Group& group(core::Axis axis) const { return group({axis}); }

@@ -71,7 +71,8 @@ struct TrainState {
   std::vector<std::vector<std::int64_t>> bucket_layout;
   // What "bit for bit" needs to be the same.
   int world_size = 1;
-  std::vector<std::int64_t> mesh = {};  // pipeline, replica, shard, tensor; {}: all are replicas
+  // Pipeline, replica, shard, tensor, and context where that is above 1; {}: all are replicas.
+  std::vector<std::int64_t> mesh = {};
   int threads = 1;
   std::string cpu_capability;  // ATen's
   std::string torch_version;

@@ -6,15 +6,21 @@
 
 namespace scaletrain::input {
 
-units::Context apart(const at::Tensor& tokens, std::int64_t end_of_text) {
+Documents documents_of(const at::Tensor& tokens, std::int64_t end_of_text) {
   const at::Tensor ends = tokens.eq(end_of_text).to(at::kLong);
-  const at::Tensor document = ends.cumsum(1) - ends;  // an end belongs to what it ends
   const at::Tensor places = at::arange(tokens.size(1), tokens.options());
   const at::Tensor begins =
       at::zeros_like(tokens);  // where a document does: its place, otherwise 0
   begins.slice(1, 1).copy_(ends.slice(1, 0, -1) * places.slice(0, 1));
-  return {.positions = places - std::get<0>(begins.cummax(1)),
-          .sees = document.unsqueeze(2).eq(document.unsqueeze(1)).tril().unsqueeze(1)};
+  return {.numbers = ends.cumsum(1) - ends,  // an end belongs to what it ends
+          .positions = places - std::get<0>(begins.cummax(1))};
+}
+
+units::Context apart(const at::Tensor& tokens, std::int64_t end_of_text) {
+  const Documents documents = documents_of(tokens, end_of_text);
+  const at::Tensor& numbers = documents.numbers;
+  return {.positions = documents.positions,
+          .sees = numbers.unsqueeze(2).eq(numbers.unsqueeze(1)).tril().unsqueeze(1)};
 }
 
 }  // namespace scaletrain::input

@@ -102,7 +102,7 @@ DataParallel::~DataParallel() = default;
 const std::vector<units::NamedParameter>& DataParallel::owned() const { return impl_->parameters; }
 
 void DataParallel::start(const BucketLayout& saved) {
-  dist::Group& group = impl_->mesh.data();
+  dist::Group& group = impl_->mesh.gradients();
   if (group.world_size() == 1 || !impl_->exchange.every_step) return;
   std::vector<at::Tensor> tensors;
   tensors.reserve(impl_->parameters.size());

@@ -110,7 +110,7 @@ class Sharded::Impl {
 
   const dist::Mesh& mesh_;
   dist::Group& shards_;
-  dist::Group& replicas_;
+  dist::Group& replicas_;  // that own the same elements
   ShardLevel level_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<std::vector<Block*>> of_unit_;
@@ -140,7 +140,7 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
                     const Sharding& sharding)
     : mesh_(mesh),
       shards_(mesh.group(core::Axis::kShard)),
-      replicas_(mesh.group(core::Axis::kReplica)),
+      replicas_(mesh.copies()),
       level_(sharding.level),
       of_unit_(std::max<std::size_t>(1, sharding.units.size())),
       is_there_(of_unit_.size(), false) {
@@ -362,7 +362,7 @@ void Sharded::Impl::give_gradients() {
   copies_.clear();
   for (const auto& block : blocks_) {
     if (!block->plan.is_trained) continue;
-    block->gradient.mul_(1.0 / mesh_.plan().readers());
+    block->gradient.mul_(1.0 / mesh_.gradients().world_size());
     for (const Owned& one : block->owned) {
       one.tensor.mutable_grad() = block->gradient.narrow(0, one.begin, one.tensor.numel());
     }

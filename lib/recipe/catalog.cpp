@@ -75,6 +75,7 @@ std::string fault_of(const Rule& rule, const Row& row) {
     case Rule::Kind::kBatchNorm:
     case Rule::Kind::kOneUnit:
     case Rule::Kind::kFixedImageSize:
+    case Rule::Kind::kContextRanksShare:
       return "";
     case Rule::Kind::kCoversImageSize:
     case Rule::Kind::kFirst:

@@ -31,7 +31,7 @@ struct Option {
 // kIsMean: the optimizer evaluates and saves a mean of the weights itself; kFixedImageSize: the
 // model has weights for images of one size; kTensorRanksShare: the ranks of /parallel/tensor share
 // as many things as `key`, or as `key` times `other`, evenly, and a model without such a rule
-// cannot be cut.
+// cannot be cut; kContextRanksShare: the ranks of /parallel/context can share its sequences.
 struct Rule {
   enum class Kind {
     kDivides,
@@ -45,7 +45,8 @@ struct Rule {
     kOneUnit,
     kIsMean,
     kFixedImageSize,
-    kTensorRanksShare
+    kTensorRanksShare,
+    kContextRanksShare
   };
   Kind kind = Kind::kDivides;
   std::string key = {}, other = {};

@@ -26,7 +26,7 @@ constexpr std::int64_t kMaxBytes = 16 << 20;
 constexpr const char* kRemedy =
     "build the worker again: scaletrain_add_worker() writes it beside the program";
 
-constexpr std::array<std::pair<Rule::Kind, std::string_view>, 9> kRules{{
+constexpr std::array<std::pair<Rule::Kind, std::string_view>, 10> kRules{{
     {Rule::Kind::kDivides, "divides"},
     {Rule::Kind::kDividesImageSize, "divides_image_size"},
     {Rule::Kind::kFitsImageSize, "fits_image_size"},
@@ -36,6 +36,7 @@ constexpr std::array<std::pair<Rule::Kind, std::string_view>, 9> kRules{{
     {Rule::Kind::kOneUnit, "one_unit"},
     {Rule::Kind::kFixedImageSize, "fixed_image_size"},
     {Rule::Kind::kTensorRanksShare, "tensor_ranks_share"},
+    {Rule::Kind::kContextRanksShare, "context_ranks_share"},
 }};
 
 struct TypeName {

@@ -9,7 +9,7 @@
 // A type is integer, number, flag, choice ("allowed": its texts) or file. A range says
 // "above_least" and "below_most" where the limits themselves are not allowed; without "most" there
 // is none. A rule is divides, divides_image_size, at_most, needs_above_zero, batch_norm,
-// one_unit or fixed_image_size.
+// one_unit, fixed_image_size, tensor_ranks_share or context_ranks_share.
 #pragma once
 
 #include <filesystem>

@@ -36,6 +36,8 @@
   Rule { Rule::Kind::kTensorRanksShare, #key, "" }
 #define TENSOR_RANKS_SHARE_TIMES(key, factor) \
   Rule { Rule::Kind::kTensorRanksShare, #key, #factor }
+#define CONTEXT_RANKS_SHARE \
+  Rule { Rule::Kind::kContextRanksShare }
 #define IS_MEAN_OF_WEIGHTS \
   Rule { Rule::Kind::kIsMean }
 #define PUBLISHED(source, parameters, top1, weights) \

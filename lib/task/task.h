@@ -19,6 +19,7 @@
 #include "lib/recipe/task.h"
 #include "lib/storage/stores.h"
 #include "lib/units/layer_cut.h"
+#include "lib/units/token_cut.h"
 #include "lib/units/unit.h"
 
 namespace scaletrain::task {
@@ -113,6 +114,9 @@ class Task {
   // From here on the model gives the logits of some of the classes. Throws core::RecipeError for a
   // task or a loss that needs all of them.
   virtual void cut_by(const units::ClassCut& cut);
+  // From here on prepare() gives the tokens of a batch that are this rank's, and a context in which
+  // all of them attend. Throws core::RecipeError for a task whose samples are no sequences.
+  virtual void share_sequences(const units::TokenCut& cut);
 
  private:
   const recipe::TaskRow& row_;

@@ -19,6 +19,12 @@ void Task::cut_by(const units::ClassCut& /*cut*/) {
       "leave out /parallel/tensor");
 }
 
+void Task::share_sequences(const units::TokenCut& /*cut*/) {
+  throw core::RecipeError(
+      "/task", fmt::format("{} has no sequences of tokens that ranks could share", row().name),
+      "leave out /parallel/context");
+}
+
 namespace {
 
 using Factory = std::unique_ptr<Task> (*)(const recipe::TaskRow&, const recipe::Recipe&,

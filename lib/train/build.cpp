@@ -10,6 +10,7 @@
 #include "lib/core/mesh_plan.h"
 #include "lib/dist/device.h"
 #include "lib/train/agreement.h"
+#include "lib/train/context_layout.h"
 #include "lib/train/early_stopping.h"
 #include "lib/train/held.h"
 #include "lib/train/initial_weights.h"
@@ -94,7 +95,7 @@ void fill(Run& run, const std::optional<std::filesystem::path>& resume, bool sam
   } else {
     take_weights(run);
   }
-  replicate(run.learner.parts.empty() ? *run.group : run.mesh->data(),
+  replicate(run.learner.parts.empty() ? *run.group : run.mesh->gradients(),
             values(run.learner.tensors()), "initial model");
   start();
 }
@@ -134,6 +135,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
       build_learner(run.recipe, device, run.length, run.batch.global, models, run.mesh.get());
   compare_with_others(run, std::move(claims));
 
+  share_sequences(*run.mesh, *run.task);
   place(run);
   run.learner.optimizer = make_optimizer(run.recipe, run.engine->owned());
   if (run.recipe.sync.is_rare()) {

@@ -92,9 +92,10 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
   data::BatchStream& stream = *run.sets.stream(split);
   stream.seek({});
   StopCheck stops(run.mesh->world());
-  // Ranks that share a model exchange in forward, and stop before the same batch.
+  // Ranks that share a model or a sequence exchange in forward, and stop before the same batch.
+  dist::Group& contexts = run.mesh->group(core::Axis::kContext);
   dist::Group& tensors = run.mesh->group(core::Axis::kTensor);
-  const auto stop = [&] { return heard_by_any(tensors, stops()); };
+  const auto stop = [&] { return heard_by_any(contexts, heard_by_any(tensors, stops())); };
   const bool counts = run.mesh->counts(), has_values = run.mesh->counts_losses();
   const Turns turns(run);
   for (;;) {

@@ -161,7 +161,7 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
       .model = named(run_, result.statistics),
       .samples_per_s = static_cast<double>(window_samples_) / window_s_,
       .exchanged_bytes =
-          run_.mesh->data().world_size() > 1 ? std::optional(window_exchanged_) : std::nullopt,
+          run_.mesh->gradients().world_size() > 1 ? std::optional(window_exchanged_) : std::nullopt,
       .order_digest = state.order_digest,
       .skipped_samples = state.skipped_samples};
 }

@@ -6,6 +6,7 @@
 #include <torch/version.h>
 
 #include <algorithm>
+#include <array>
 
 #include "lib/core/philox.h"
 #include "lib/data/order/order.h"
@@ -15,12 +16,17 @@ namespace scaletrain::train {
 
 namespace {
 
+// The axes in the order of their numbers in state.json; context is there where it is above 1.
+constexpr std::array<core::Axis, core::kAxes> kSaved = {core::Axis::kPipe, core::Axis::kReplica,
+                                                        core::Axis::kShard, core::Axis::kTensor,
+                                                        core::Axis::kContext};
+
 std::string mesh_text(const std::vector<std::int64_t>& numbers) {
   std::string text;
-  for (std::size_t axis = 0; axis < std::min(numbers.size(), core::kAxes); ++axis) {
-    if (numbers[axis] == 1) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : " x ",
-                        core::axis_name(static_cast<core::Axis>(axis)), numbers[axis]);
+  for (std::size_t place = 0; place < std::min(numbers.size(), core::kAxes); ++place) {
+    if (numbers[place] == 1) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : " x ", core::axis_name(kSaved[place]),
+                        numbers[place]);
   }
   return text.empty() ? "replicas" : text;
 }
@@ -30,9 +36,8 @@ std::string mesh_text(const std::vector<std::int64_t>& numbers) {
 std::vector<std::int64_t> mesh_numbers(const core::MeshPlan& plan) {
   if (plan.size(core::Axis::kReplica) == plan.world_size()) return {};
   std::vector<std::int64_t> numbers;
-  for (std::size_t axis = 0; axis < core::kAxes; ++axis) {
-    numbers.push_back(plan.size(static_cast<core::Axis>(axis)));
-  }
+  for (const core::Axis axis : kSaved) numbers.push_back(plan.size(axis));
+  if (plan.size(core::Axis::kContext) == 1) numbers.pop_back();
   return numbers;
 }
 

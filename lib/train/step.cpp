@@ -137,19 +137,19 @@ StepRunner::StepRunner(StepParts parts, bool late)
 }
 
 at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
-  dist::Group& data = parts_.mesh.data();
+  const double ranks = parts_.mesh.gradients().world_size();
   const std::int64_t fixed = parts_.task.fixed_targets(samples);
   if (fixed > 0) {
     if (std::exchange(weighed_, samples) == samples) return fixed_weight_;
-    fixed_weight_ =
-        weight_on(parts_.mesh.world().device(), data.world_size() / static_cast<double>(fixed));
+    fixed_weight_ = weight_on(parts_.mesh.world().device(), ranks / static_cast<double>(fixed));
     return fixed_weight_;
   }
+  dist::Group& data = parts_.mesh.data();
   at::Tensor targets =
       at::full({}, batches.read_all(), at::TensorOptions(at::kDouble).device(data.device()));
   data.all_reduce_sum(targets, "targets").wait();
   // Of a batch without any target the sum of losses is 0, and stays it.
-  return (data.world_size() / targets.masked_fill(targets.eq(0), 1)).to(at::kFloat);
+  return (ranks / targets.masked_fill(targets.eq(0), 1)).to(at::kFloat);
 }
 
 void StepRunner::run(std::int64_t step, double lr, double trained_s,

@@ -89,8 +89,8 @@ class StepRunner {
  private:
   class Batches;
   // What each loss is multiplied by: divided by the targets of the global batch of so many samples,
-  // and multiplied by the data coordinates to undo the mean over them, the gradients are those of
-  // the global mean.
+  // and multiplied by the ranks of mesh.gradients() to undo the mean over them, the gradients are
+  // those of the global mean.
   at::Tensor weight(Batches& batches, std::int64_t samples);
   // Replaces the gradients by those of the worst weights nearby (lib/optim/sam.h); 0, or what is
   // not finite where the gradients were not.

@@ -21,6 +21,12 @@ using Flow = std::vector<at::Tensor>;
 
 class Cache;
 
+// Attention among all tokens of sequences that several ranks share: queries [batch, heads, tokens
+// here, head_dim], keys and values alike or with fewer heads -> as the queries. A token sees itself
+// and those before it. All of those ranks call it alike.
+using SharedAttention = std::function<at::Tensor(const at::Tensor& queries, const at::Tensor& keys,
+                                                 const at::Tensor& values)>;
+
 // How a unit is run; the same for all units of one pass. What is undefined or null is not there.
 struct Context {
   bool again =
@@ -34,6 +40,10 @@ struct Context {
   // [batch, 1, tokens, tokens] bool: which tokens (last) each token sees, in place of all before
   // it.
   at::Tensor sees = {};
+  // Of sequences that several ranks share: [tokens here] int64, which of a sequence's tokens are
+  // here, and what stands for attention among these.
+  at::Tensor places = {};
+  SharedAttention attend = {};
   // The tokens before these; without gradients.
   Cache* cache = nullptr;
 };

@@ -7,13 +7,15 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "lib/core/error.h"
 
 namespace scaletrain::core {
 namespace {
 
-constexpr std::array<Axis, kAxes> kAll = {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kTensor};
+constexpr std::array<Axis, kAxes> kAll = {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kContext,
+                                          Axis::kTensor};
 
 std::string refusal(int world_size, const MeshSizes& asked) {
   try {
@@ -30,13 +32,20 @@ void for_each_mesh(const Check& check) {
   for (const int pipe : {1, 2, 3}) {
     for (const int replica : {1, 2, 3}) {
       for (const int shard : {1, 2, 4}) {
-        for (const int tensor : {1, 2, 3}) {
-          const int world = pipe * replica * shard * tensor;
-          CAPTURE(pipe);
-          CAPTURE(replica);
-          CAPTURE(shard);
-          CAPTURE(tensor);
-          check(MeshPlan(world, {.pipe = pipe, .replica = {}, .shard = shard, .tensor = tensor}));
+        for (const int context : {1, 2}) {
+          for (const int tensor : {1, 2, 3}) {
+            const int world = pipe * replica * shard * context * tensor;
+            CAPTURE(pipe);
+            CAPTURE(replica);
+            CAPTURE(shard);
+            CAPTURE(context);
+            CAPTURE(tensor);
+            check(MeshPlan(world, {.pipe = pipe,
+                                   .replica = {},
+                                   .shard = shard,
+                                   .context = context,
+                                   .tensor = tensor}));
+          }
         }
       }
     }
@@ -45,17 +54,22 @@ void for_each_mesh(const Check& check) {
 
 }  // namespace
 
-TEST_CASE("the first stage of a pipeline counts samples, the last one their losses") {
+TEST_CASE(
+    "the first stage of a pipeline counts samples, the last one their losses, each context rank "
+    "its "
+    "own") {
   for_each_mesh([](const MeshPlan& plan) {
-    std::set<int> counts, losses;  // data coordinates
+    std::set<int> counts;                  // data coordinates
+    std::set<std::pair<int, int>> losses;  // with places along context
     for (int rank = 0; rank < plan.world_size(); ++rank) {
       const int stage = plan.coordinate(rank, Axis::kPipe);
       if (plan.counts(rank)) CHECK((stage == 0 && counts.insert(plan.reader(rank)).second));
       if (!plan.counts_losses(rank)) continue;
-      CHECK((stage == plan.size(Axis::kPipe) - 1 && losses.insert(plan.reader(rank)).second));
+      const std::pair<int, int> own{plan.reader(rank), plan.coordinate(rank, Axis::kContext)};
+      CHECK((stage == plan.size(Axis::kPipe) - 1 && losses.insert(own).second));
     }
     CHECK(static_cast<int>(counts.size()) == plan.readers());
-    CHECK(static_cast<int>(losses.size()) == plan.readers());
+    CHECK(static_cast<int>(losses.size()) == plan.readers() * plan.size(Axis::kContext));
   });
 }
 
@@ -78,15 +92,16 @@ TEST_CASE("the tensor axis is innermost, the pipeline outermost") {
   const MeshPlan plan(16, {.pipe = 2, .replica = {}, .shard = 2, .tensor = 2});
   struct Row {
     int rank;
-    std::array<int, kAxes> place;  // pipe, replica, shard, tensor
+    std::array<int, kAxes> place;  // pipe, replica, shard, context, tensor
     int reader;
     bool reads, counts, writes;
   };
   for (const Row& row :
-       {Row{0, {0, 0, 0, 0}, 0, true, true, true}, Row{1, {0, 0, 0, 1}, 0, false, false, true},
-        Row{2, {0, 0, 1, 0}, 1, true, true, true}, Row{6, {0, 1, 1, 0}, 3, true, true, false},
-        Row{8, {1, 0, 0, 0}, 0, true, false, true},
-        Row{15, {1, 1, 1, 1}, 3, false, false, false}}) {
+       {Row{0, {0, 0, 0, 0, 0}, 0, true, true, true},
+        Row{1, {0, 0, 0, 0, 1}, 0, false, false, true},
+        Row{2, {0, 0, 1, 0, 0}, 1, true, true, true}, Row{6, {0, 1, 1, 0, 0}, 3, true, true, false},
+        Row{8, {1, 0, 0, 0, 0}, 0, true, false, true},
+        Row{15, {1, 1, 1, 0, 1}, 3, false, false, false}}) {
     CAPTURE(row.rank);
     for (const Axis axis : kAll) {
       CHECK(plan.coordinate(row.rank, axis) == row.place[static_cast<std::size_t>(axis)]);
@@ -105,6 +120,21 @@ TEST_CASE("the tensor axis is innermost, the pipeline outermost") {
   CHECK(plan.group(6, {}) == std::vector<int>{6});
 }
 
+TEST_CASE("context stands between shard and tensor: those along it have the same samples") {
+  const MeshPlan plan(16, {.pipe = 1, .replica = {}, .shard = 2, .context = 2, .tensor = 2});
+  CHECK(plan.readers() == 4);
+  CHECK(plan.group(5, {Axis::kContext}) == std::vector<int>{5, 7});
+  CHECK(plan.group(5, {Axis::kShard}) == std::vector<int>{1, 5});
+  CHECK(plan.group(5, kGradientAxes) == std::vector<int>{1, 3, 5, 7, 9, 11, 13, 15});
+  CHECK(plan.group(5, kCopyAxes) == std::vector<int>{5, 7, 13, 15});
+  CHECK(plan.group(5, kModelAxes) == std::vector<int>{0, 1, 4, 5});
+  CHECK(plan.reader(2) == plan.reader(0));
+  CHECK_FALSE(plan.counts(2));
+  CHECK_FALSE(plan.writes(2));
+  CHECK(plan.counts_losses(2));
+  CHECK_FALSE(plan.counts_losses(3));
+}
+
 TEST_CASE("the groups of any axes divide the world, and two that share no axis meet once") {
   for_each_mesh([](const MeshPlan& plan) {
     for (const std::initializer_list<Axis> axes :
@@ -114,8 +144,10 @@ TEST_CASE("the groups of any axes divide the world, and two that share no axis m
           {Axis::kShard},
           {Axis::kTensor},
           kDataAxes,
+          kGradientAxes,
+          kCopyAxes,
           {Axis::kShard, Axis::kTensor},
-          {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kTensor}}) {
+          {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kContext, Axis::kTensor}}) {
       std::map<std::vector<int>, int> members;
       for (int rank = 0; rank < plan.world_size(); ++rank) {
         const std::vector<int> group = plan.group(rank, axes);
@@ -186,7 +218,7 @@ TEST_CASE("sizes that do not divide the ranks are refused with what would fit") 
 TEST_CASE("axes are named as in a recipe") {
   std::string names;
   for (const Axis axis : kAll) names += std::string(axis_name(axis)) + " ";
-  CHECK(names == "pipeline replica shard tensor ");
+  CHECK(names == "pipeline replica shard context tensor ");
 }
 
 }  // namespace scaletrain::core

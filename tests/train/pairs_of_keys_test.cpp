@@ -120,6 +120,7 @@ const std::map<std::string, const char*>& reasons() {
       {"parallel.balance", "with the same bits: tests/end_to_end/pipeline_test.py"},
       {"parallel.tensor", "of several ranks: tests/train/tensor_layout_test.cpp"},
       {"parallel.sequence", "of several ranks: tests/train/tensor_layout_test.cpp"},
+      {"parallel.context", "of several ranks: tests/train/context_layout_test.cpp"},
       {"worker", "another program: tests/launcher/own_worker_test.py"},
       {"output", "where a run lies"},
   };

@@ -65,3 +65,20 @@ TEST_CASE("the same process continues bit for bit; whatever differs is named wit
   CHECK(differences(was, now) ==
         std::vector<std::string>{"samples of the training set 1398, was 1400"});
 }
+
+TEST_CASE(
+    "a mesh is kept by its sizes, that of context behind the others where ranks share sequences") {
+  using scaletrain::core::MeshPlan;
+  using scaletrain::train::mesh_numbers;
+  using Numbers = std::vector<std::int64_t>;
+  CHECK(mesh_numbers(MeshPlan(4)) == Numbers{});
+  CHECK(mesh_numbers(MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2})) ==
+        Numbers{1, 2, 1, 2});
+  CHECK(mesh_numbers(MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 1, .context = 2})) ==
+        Numbers{1, 2, 1, 1, 2});
+  TrainState was, now;
+  was.mesh = {1, 2, 1, 1, 2};
+  now.mesh = {1, 2, 1, 2};
+  CHECK(differences(was, now) ==
+        std::vector<std::string>{"mesh replica 2 x tensor 2, was replica 2 x context 2"});
+}

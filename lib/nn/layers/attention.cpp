@@ -19,7 +19,7 @@ at::Tensor repeat_heads(const at::Tensor& tensor, std::int64_t heads) {
 }  // namespace
 
 bool Attention::is_plain(const units::Context& context) const {
-  return context.cache == nullptr && !context.sees.defined() &&
+  return context.cache == nullptr && !context.sees.defined() && !context.attend &&
          (options_.dropout == 0 || !is_training());
 }
 
@@ -35,6 +35,7 @@ at::Tensor Attention::forward(const at::Tensor& qkv, const units::Context& conte
 
 at::Tensor Attention::forward(const at::Tensor& queries, const at::Tensor& keys,
                               const at::Tensor& values, const units::Context& context) const {
+  if (context.attend) return context.attend(queries, keys, values).transpose(1, 2).flatten(2);
   if (is_plain(context) && fused_attention_takes(queries, keys, values)) {
     return fused_attention(queries, keys, values, options_.causal).flatten(2);
   }

@@ -26,7 +26,8 @@ class Attention : public Drawing {
   // Queries [batch, heads, tokens, head_dim], keys and values alike or with fewer heads, each of
   // which serves as many neighbouring queries (Ainslie et al., GQA, 2023)
   //   -> [batch, tokens, heads * head_dim]. Where the context has a cache, what it holds of this
-  // layer stands before them; where it says what each token sees, that is it.
+  // layer stands before them; where it says what each token sees, that is it; where it says how the
+  // tokens of several ranks attend, that does it.
   at::Tensor forward(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                      const units::Context& context = {}) const;
 

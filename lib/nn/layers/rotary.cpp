@@ -23,6 +23,13 @@ at::Tensor frequencies(const Rotary::Options& options) {
   return (1 - fast_share) * slow + fast_share * plain;
 }
 
+// By the angles of each token, [tokens, head_dim / 2].
+at::Tensor turn(const at::Tensor& input, const at::Tensor& cosines, const at::Tensor& sines) {
+  const auto halves = input.chunk(2, -1);
+  return at::cat({halves[0] * cosines - halves[1] * sines, halves[1] * cosines + halves[0] * sines},
+                 -1);
+}
+
 }  // namespace
 
 Rotary::Rotary(const Options& options) {
@@ -32,18 +39,26 @@ Rotary::Rotary(const Options& options) {
   sines_ = angles.sin();
 }
 
+void Rotary::move_to(at::Device device) {
+  if (cosines_.device() == device) return;
+  cosines_ = cosines_.to(device);
+  sines_ = sines_.to(device);
+}
+
 at::Tensor Rotary::forward(const at::Tensor& input, std::int64_t first) {
-  if (cosines_.device() != input.device()) {
-    cosines_ = cosines_.to(input.device());
-    sines_ = sines_.to(input.device());
-  }
+  move_to(input.device());
   const auto rows = [&](const at::Tensor& table) {
     return table.narrow(0, first, input.size(2)).to(input.scalar_type());
   };
-  const at::Tensor cosines = rows(cosines_), sines = rows(sines_);
-  const auto halves = input.chunk(2, -1);
-  return at::cat({halves[0] * cosines - halves[1] * sines, halves[1] * cosines + halves[0] * sines},
-                 -1);
+  return turn(input, rows(cosines_), rows(sines_));
+}
+
+at::Tensor Rotary::forward(const at::Tensor& input, const at::Tensor& places) {
+  move_to(input.device());
+  const auto rows = [&](const at::Tensor& table) {
+    return table.index_select(0, places).to(input.scalar_type());
+  };
+  return turn(input, rows(cosines_), rows(sines_));
 }
 
 }  // namespace scaletrain::nn

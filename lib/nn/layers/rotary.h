@@ -39,8 +39,12 @@ class Rotary {
   // [batch, heads, tokens, head_dim], the first token at position `first` -> the same, in its type;
   // first + tokens is `positions` at most.
   at::Tensor forward(const at::Tensor& input, std::int64_t first = 0);
+  // The tokens stand at `places` [tokens] int64.
+  at::Tensor forward(const at::Tensor& input, const at::Tensor& places);
 
  private:
+  void move_to(at::Device device);
+
   at::Tensor cosines_, sines_;  // [positions, head_dim / 2] fp32, on the device of the last input
 };
 

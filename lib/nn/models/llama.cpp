@@ -43,13 +43,17 @@ class LlamaAttention : public torch::nn::Module {
   // [batch, tokens, dim] -> the same.
   Tensor forward(const Tensor& input, const Context& context) {
     // Products depend on distances alone: a document need not begin at position 0.
-    const std::int64_t first = context.cache ? context.cache->length() : 0;
-    const Tensor queries = rotary_->forward(heads_of(q_->forward(input)), first);
-    const Tensor keys = rotary_->forward(heads_of(k_->forward(input)), first);
+    const Tensor queries = turn(heads_of(q_->forward(input)), context);
+    const Tensor keys = turn(heads_of(k_->forward(input)), context);
     return o_->forward(mix_->forward(queries, keys, heads_of(v_->forward(input)), context));
   }
 
  private:
+  Tensor turn(const Tensor& heads, const Context& context) {
+    if (context.places.defined()) return rotary_->forward(heads, context.places);
+    return rotary_->forward(heads, context.cache ? context.cache->length() : 0);
+  }
+
   // [batch, tokens, heads * head_dim] -> [batch, heads, tokens, head_dim].
   Tensor heads_of(const Tensor& flat) const {
     return flat.unflatten(-1, {-1, head_dim_}).transpose(1, 2);

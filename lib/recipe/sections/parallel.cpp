@@ -14,7 +14,8 @@
 namespace scaletrain::recipe {
 namespace {
 
-constexpr double kMostRanks = 65536, kMostChunks = 64, kMostTensorRanks = 1024;
+constexpr double kMostRanks = 65536, kMostChunks = 64, kMostTensorRanks = 1024,
+                 kMostContextRanks = 1024;
 
 // Optimizers that look at whole tensors, or at blocks of them.
 constexpr std::array<std::string_view, 7> kOfWholeTensors{"adafactor", "adamw_8bit", "lamb", "lars",
@@ -46,7 +47,9 @@ Unfit unfit(const Parallel& parallel, std::int64_t micro_batches) {
 
 core::MeshSizes Parallel::mesh() const {
   core::MeshSizes sizes{.pipe = static_cast<int>(pipeline),
+                        .replica = {},
                         .shard = static_cast<int>(shard),
+                        .context = static_cast<int>(context),
                         .tensor = static_cast<int>(tensor)};
   if (replica) sizes.replica = static_cast<int>(*replica);
   return sizes;
@@ -70,6 +73,10 @@ TypePtr describe(Parallel& value) {
       .add("shard_level", choice(value.shard_level, {"optimizer", "gradients", "parameters"}),
            "what a rank has a part of: the optimizer's state; the gradients too; the parameters "
            "too, all of which are there while their unit runs: ZeRO-1, -2, -3")
+      .add(
+          "context", integer(value.context, from(1).to(kMostContextRanks)),
+          "ranks that share each sequence, and have all of the model: each has some of the tokens, "
+          "and keys and values go around")
       .add("tensor", integer(value.tensor, from(1).to(kMostTensorRanks)),
            "ranks that share each layer of a model, and train on the same samples")
       .add("sequence", flag(value.sequence),

@@ -57,6 +57,7 @@ class LanguageModelling : public Task {
 
   Example prepare(const data::Batch& batch, bool /*training*/) const override {
     input::TokenTensors tensors = input_.prepare(batch);
+    if (cut_) return own_part(tensors);
     units::Context context;
     if (end_of_text_) context = input::apart(tensors.tokens, *end_of_text_);
     return {.input = std::move(tensors.tokens),
@@ -76,6 +77,8 @@ class LanguageModelling : public Task {
     loss_->cut_by(cut);
     plain_loss_->cut_by(cut);
   }
+
+  void share_sequences(const units::TokenCut& cut) override { cut_ = cut; }
 
   std::int64_t sum_count() const override { return kTargets + 1; }
 
@@ -97,6 +100,20 @@ class LanguageModelling : public Task {
   }
 
  private:
+  // Of sequences that ranks share.
+  Example own_part(const input::TokenTensors& whole) const {
+    const at::Tensor places = cut_->places(whole.tokens.size(1));
+    const auto own = [&](const at::Tensor& all) { return all.index_select(1, places); };
+    input::Documents documents;
+    if (end_of_text_) documents = input::documents_of(whole.tokens, *end_of_text_);
+    const at::Tensor positions = end_of_text_ ? own(documents.positions) : places.unsqueeze(0);
+    return {.input = own(whole.tokens),
+            .target = own(whole.targets),
+            .context = {.positions = positions,
+                        .places = places,
+                        .attend = cut_->attention(documents.numbers)}};
+  }
+
   void keep_end_of_text(const data::TokenSet& set, const std::string& file) {
     if (end_of_text_ && end_of_text_ != set.end_of_text()) {
       throw core::DataError(
@@ -113,6 +130,7 @@ class LanguageModelling : public Task {
   std::uint64_t seed_;
   input::TokenInput input_;
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
+  std::optional<units::TokenCut> cut_;
   bool masked_ = false;
   std::optional<std::int64_t> end_of_text_;  // documents are kept apart
   std::map<Split, double> bytes_per_token_;  // of the text of each open set, where it is known
