@@ -34,7 +34,9 @@ class ShareFile {
       const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
       const Part* const part = find_part(cut_.parts, name);
       share_.all_bytes += part != nullptr ? bytes * cut_.places : bytes;
-      if (part != nullptr && cut_.writes) add(name, tensor, part->shape, part->pieces, to);
+      if (part != nullptr && part->writes && cut_.writes) {
+        add(name, tensor, part->shape, part->pieces, to);
+      }
       if (part != nullptr || !is_first_) continue;
       const std::vector<std::int64_t> shape = tensor.sizes().vec();
       add(name, tensor, shape, {format::whole_piece(shape)}, to);

@@ -3,6 +3,9 @@
 //
 // A data coordinate is a place along replica and shard together: ranks with the same one train on
 // the same samples, each with another part of the model. Numbers only: the launcher plans with it.
+//
+// Experts take no ranks of their own: neighbouring data coordinates, so many of them, hold the
+// experts of a mixture together, and each such block of coordinates is a copy of the model.
 #pragma once
 
 #include <array>
@@ -32,6 +35,7 @@ struct MeshSizes {
   std::optional<int> replica;
   int shard = 1;
   int tensor = 1;
+  int expert = 1;  // data coordinates that hold the experts together
 };
 
 class MeshPlan {
@@ -46,6 +50,8 @@ class MeshPlan {
   int size(std::initializer_list<Axis> axes) const;
   // Data coordinates: how many different batches make a micro-step.
   int readers() const { return size(kDataAxes); }
+  // Those that hold the experts together: a multiple of those along kShard, or 1.
+  int experts() const { return experts_; }
 
   // Place of `rank` along an axis, from 0.
   int coordinate(int rank, Axis axis) const;
@@ -55,6 +61,13 @@ class MeshPlan {
   // The ranks that differ from `rank` along these axes alone, itself among them, in ascending
   // order.
   std::vector<int> group(int rank, std::initializer_list<Axis> axes) const;
+
+  // The ranks that hold the whole model together, `rank` among them, in ascending order: of a
+  // replica, or of those that share the experts.
+  std::vector<int> model_group(int rank) const;
+  // The ranks that hold the experts together with `rank`, and those that hold the same ones.
+  std::vector<int> expert_group(int rank) const;
+  std::vector<int> same_experts(int rank) const;
 
   // Whether `rank` opens the data: the first of a tensor group does, and sends its batches to the
   // others. In a pipeline each stage reads for itself.
@@ -67,13 +80,16 @@ class MeshPlan {
     return reads(rank) && coordinate(rank, Axis::kPipe) == size(Axis::kPipe) - 1;
   }
   // Whether `rank` writes what it owns of a checkpoint: the first of those that own the same.
-  bool writes(int rank) const { return coordinate(rank, Axis::kReplica) == 0; }
+  bool writes(int rank) const {
+    return experts_ > 1 ? reader(rank) < experts_ : coordinate(rank, Axis::kReplica) == 0;
+  }
 
  private:
   int stride(Axis axis) const;  // between neighbours along the axis
 
   int world_size_;
   std::array<int, kAxes> sizes_;
+  int experts_ = 1;
 };
 
 }  // namespace scaletrain::core

@@ -286,6 +286,20 @@ Pending Group::reduce_scatter_sum(at::Tensor part, at::Tensor whole, const char*
       talk(job_rank_, name, [&] { return process_group_->_reduce_scatter_base(part, whole); })));
 }
 
+// The numbers of rows are copies: Gloo moves out of them.
+Pending Group::all_to_all(at::Tensor received, at::Tensor sent, std::vector<std::int64_t> receive,
+                          std::vector<std::int64_t> send, const char* name) {
+  if (!process_group_) {
+    received.copy_(sent);
+    return Pending();
+  }
+  beat_.name_next(name);
+  return Pending(std::make_shared<Pending::Impl>(
+      job_rank_, name, beat_, watch_, talk(job_rank_, name, [&] {
+        return process_group_->alltoall_base(received, sent, receive, send);
+      })));
+}
+
 std::vector<at::Tensor> Group::gather(at::Tensor tensor, int root, const char* name) {
   if (!process_group_) return {std::move(tensor)};
   beat_.name_next(name);

@@ -86,6 +86,10 @@ class Group {
   Pending all_gather(at::Tensor whole, at::Tensor part, const char* name);
   // This rank's place of the sum of all ranks' `whole` into `part`. With one rank `part` is that.
   Pending reduce_scatter_sum(at::Tensor part, at::Tensor whole, const char* name);
+  // Rows of `sent` go to the ranks in their order, `send[i]` of them to rank i, and `received`
+  // becomes what comes from each, `receive[i]` rows of rank i; any of them may be 0.
+  Pending all_to_all(at::Tensor received, at::Tensor sent, std::vector<std::int64_t> receive,
+                     std::vector<std::int64_t> send, const char* name);
   // `tensor` of each rank in their order on `root`, nothing on the others.
   std::vector<at::Tensor> gather(at::Tensor tensor, int root, const char* name);
   // `text` of `root` on every rank.

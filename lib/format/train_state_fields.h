@@ -72,6 +72,7 @@ struct TrainState {
   // What "bit for bit" needs to be the same.
   int world_size = 1;
   std::vector<std::int64_t> mesh = {};  // pipeline, replica, shard, tensor; {}: all are replicas
+  int expert = 1;                       // ranks that hold the experts of a mixture together
   int threads = 1;
   std::string cpu_capability;  // ATen's
   std::string torch_version;
@@ -142,6 +143,7 @@ void visit_fields(State& state, const Visit& visit) {
   visit("bucket_layout", state.bucket_layout, kAlways);
   visit("world_size", state.world_size, FieldRule{.lowest = 1});
   visit("mesh", state.mesh, FieldRule{.lowest = 1, .later = true});
+  visit("expert", state.expert, FieldRule{.lowest = 1, .later = true});
   visit("threads", state.threads, FieldRule{.lowest = 1});
   visit("cpu_capability", state.cpu_capability, kAlways);
   visit("torch_version", state.torch_version, kAlways);

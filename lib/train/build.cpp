@@ -11,6 +11,7 @@
 #include "lib/dist/device.h"
 #include "lib/train/agreement.h"
 #include "lib/train/early_stopping.h"
+#include "lib/train/expert_layout.h"
 #include "lib/train/held.h"
 #include "lib/train/initial_weights.h"
 #include "lib/train/mean_plan.h"
@@ -67,9 +68,15 @@ parallel::Sharding sharding_of(const recipe::Parallel& recipe, nn::Model& model)
 }  // namespace
 
 void place(Run& run) {
+  at::Tensor idle_input;
   run.pipeline = make_pipeline(run);
   if (run.pipeline) {
     run.placement = make_stage_placement(run);
+  } else if (run.mesh->plan().experts() > 1) {
+    run.placement = std::make_unique<parallel::ExpertParallel>(
+        run.learner.parameters(), *run.mesh, divide_experts(*run.learner.model, *run.mesh),
+        sharding_of(run.recipe.parallel, *run.learner.model));
+    idle_input = idle_tokens(*run.mesh);
   } else {
     run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh,
                                              sharding_of(run.recipe.parallel, *run.learner.model),
@@ -78,15 +85,15 @@ void place(Run& run) {
                                               .every_step = !run.recipe.sync.is_rare()});
   }
   run.engine = std::make_unique<engine::Engine>(
-      engine::EngineParts{
-          .model = *run.learner.model,
-          .task = *run.task,
-          .precision = *run.learner.precision,
-          .placement = *run.placement,
-          .mesh = *run.mesh,
-          .pipeline = run.pipeline.get(),
-          .units = units_of_part(run.recipe, *run.mesh, {run.learner.model, run.learner.parts},
-                                 *run.task)},
+      engine::EngineParts{.model = *run.learner.model,
+                          .task = *run.task,
+                          .precision = *run.learner.precision,
+                          .placement = *run.placement,
+                          .mesh = *run.mesh,
+                          .pipeline = run.pipeline.get(),
+                          .units = units_of_part(run.recipe, *run.mesh,
+                                                 {run.learner.model, run.learner.parts}, *run.task),
+                          .idle_input = idle_input},
       run.recipe.seed,
       engine::MemorySavings{.recompute = run.recipe.recompute,
                             .chunk = run.recipe.loss.chunk,
@@ -106,7 +113,9 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
 // The model's values, from `resume` or fresh ones, which then lie where the placement has them.
 void fill(Run& run, const std::optional<std::filesystem::path>& resume, bool same_ranks) {
   const auto start = [&run, same_ranks] {
-    run.placement->start(same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
+    // Where experts lie elsewhere, others' gradients travel together.
+    const bool same_layout = same_ranks && run.state.expert == run.mesh->plan().experts();
+    run.placement->start(same_layout ? run.state.bucket_layout : parallel::BucketLayout{});
   };
   if (resume && is_cut(run)) {  // each rank reads what it has
     start();
@@ -179,6 +188,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   const format::TrainState was = run.state;
   describe_process(run.state, *run.group);
   run.state.mesh = mesh_numbers(plan);
+  run.state.expert = plan.experts();
   run.sets.training_set.describe(run.state);
   run.state.global_batch = run.batch.global;
   run.state.batch_ramp = numbers_of(run.batch.ramp);

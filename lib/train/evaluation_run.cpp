@@ -57,6 +57,7 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
   // Each rank has the whole model: what trained it may have been any number of ranks.
   run.recipe.parallel.pipeline = 1;
   run.recipe.parallel.shard = 1;
+  run.recipe.parallel.expert = 1;
   run.recipe.parallel.replica.reset();
   // But for tensor ranks, where there are as many.
   if (env.world_size % run.recipe.parallel.tensor != 0) run.recipe.parallel = {};

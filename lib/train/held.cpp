@@ -32,7 +32,7 @@ std::optional<checkpoint::Cut> cut_of(const Run& run) {
                       .places = model.world_size(),
                       .writes = run.mesh->plan().writes(run.mesh->world().rank())};
   for (const units::NamedParameter& part : run.placement->parts()) {
-    cut.parts[part.name] = {.shape = part.shape, .pieces = pieces_of(part)};
+    cut.parts[part.name] = {.shape = part.shape, .pieces = pieces_of(part), .writes = part.counts};
   }
   return cut;
 }

@@ -6,6 +6,7 @@
 
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/problems.h"
+#include "lib/recipe/sections/expert.h"
 #include "lib/recipe/sections/tensor.h"
 
 namespace scaletrain::recipe {
@@ -182,6 +183,10 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
       problems.none_under("/parallel") && problems.none_under("/optimizer") &&
       problems.none_under("/clip")) {
     check_tensor(recipe, tree, problems);
+  }
+  if (problems.none_under("/model") && problems.none_under("/parallel") &&
+      problems.none_under("/sync") && problems.none_under("/compress")) {
+    check_experts(recipe, tree, problems);
   }
   if (problems.none_under("/model") && problems.none_under("/data")) {
     check_kind(recipe, tree, problems);

@@ -46,8 +46,10 @@ Unfit unfit(const Parallel& parallel, std::int64_t micro_batches) {
 
 core::MeshSizes Parallel::mesh() const {
   core::MeshSizes sizes{.pipe = static_cast<int>(pipeline),
+                        .replica = {},
                         .shard = static_cast<int>(shard),
-                        .tensor = static_cast<int>(tensor)};
+                        .tensor = static_cast<int>(tensor),
+                        .expert = static_cast<int>(expert)};
   if (replica) sizes.replica = static_cast<int>(*replica);
   return sizes;
 }
@@ -70,6 +72,10 @@ TypePtr describe(Parallel& value) {
       .add("shard_level", choice(value.shard_level, {"optimizer", "gradients", "parameters"}),
            "what a rank has a part of: the optimizer's state; the gradients too; the parameters "
            "too, all of which are there while their unit runs: ZeRO-1, -2, -3")
+      .add("expert", integer(value.expert, from(1).to(kMostRanks)),
+           "of the ranks that train on other samples those that hold the experts of a mixture "
+           "together, each some of them; a multiple of shard that divides their number and that "
+           "of the experts")
       .add("tensor", integer(value.tensor, from(1).to(kMostTensorRanks)),
            "ranks that share each layer of a model, and train on the same samples")
       .add("sequence", flag(value.sequence),
