@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -45,7 +46,9 @@ void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
 int ranks_for(const RecipeArguments& arguments, const recipe::Recipe& recipe) {
   if (arguments.nproc > 0) return arguments.nproc;
   const core::MeshSizes mesh = recipe.parallel.mesh();
-  return mesh.pipe * mesh.replica.value_or(1) * mesh.shard * mesh.context * mesh.tensor;
+  // Experts lie on several copies of all else.
+  const int replicas = mesh.replica.value_or(std::max(1, mesh.expert / mesh.shard));
+  return mesh.pipe * replicas * mesh.shard * mesh.context * mesh.tensor;
 }
 
 void check(const RecipeArguments& arguments) {

@@ -21,7 +21,7 @@ using format::TrainState;
 struct Part {
   std::vector<std::int64_t> shape;  // the whole parameter's
   std::vector<format::Piece> pieces = {};
-  bool writes = true;  // no other rank that holds the model together writes the same
+  bool writes = true;  // of the ranks that hold the model together and have the same it is the one
 };
 using Parts = std::map<std::string, Part>;  // by the parameter's name
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -52,6 +53,26 @@ void check_fit(int world_size, const MeshSizes& sizes) {
                  : fmt::format("start {} or {} ranks, or change one of these", below, above));
 }
 
+// Numbers of data coordinates that can hold experts together: of all of them equal blocks, each
+// with whole replicas.
+std::string numbers_that_fit(int readers, int shards) {
+  std::string text = "1";
+  for (int number = std::max(2, shards); number <= readers; ++number) {
+    if (number % shards == 0 && readers % number == 0) text += fmt::format(", {}", number);
+  }
+  return text;
+}
+
+void check_experts(int experts, int readers, int shards) {
+  if (experts == 1 || (readers % experts == 0 && experts % shards == 0)) return;
+  throw RecipeError(
+      "/parallel/expert",
+      fmt::format("{} ranks cannot hold the experts together, of {} that train on other samples{}",
+                  experts, readers,
+                  shards > 1 ? fmt::format(" in replicas of \"shard\": {}", shards) : ""),
+      fmt::format("use one of: {}", numbers_that_fit(readers, shards)));
+}
+
 }  // namespace
 
 const char* axis_name(Axis axis) {
@@ -74,6 +95,8 @@ MeshPlan::MeshPlan(int world_size, const MeshSizes& asked) : world_size_(world_s
   check_fit(world_size, asked);
   const int copy = asked.pipe * asked.shard * asked.context * asked.tensor;
   sizes_ = {asked.pipe, world_size / copy, asked.shard, asked.context, asked.tensor};
+  check_experts(asked.expert, readers(), size(Axis::kShard));
+  experts_ = asked.expert;
 }
 
 int MeshPlan::size(std::initializer_list<Axis> axes) const {
@@ -114,6 +137,29 @@ std::vector<int> MeshPlan::group(int rank, std::initializer_list<Axis> axes) con
     }
     ranks = std::move(wider);
   }
+  return ranks;
+}
+
+std::vector<int> MeshPlan::model_group(int rank) const {
+  if (experts_ == 1) return group(rank, kModelAxes);
+  std::vector<int> ranks;
+  for (int other = 0; other < world_size_; ++other) {
+    if (reader(other) / experts_ == reader(rank) / experts_) ranks.push_back(other);
+  }
+  return ranks;
+}
+
+std::vector<int> MeshPlan::expert_group(int rank) const {
+  std::vector<int> ranks = group(rank, kDataAxes);
+  std::erase_if(ranks,
+                [&](int other) { return reader(other) / experts_ != reader(rank) / experts_; });
+  return ranks;
+}
+
+std::vector<int> MeshPlan::same_experts(int rank) const {
+  std::vector<int> ranks = group(rank, kDataAxes);
+  std::erase_if(ranks,
+                [&](int other) { return reader(other) % experts_ != reader(rank) % experts_; });
   return ranks;
 }
 

@@ -5,6 +5,9 @@
 // A data coordinate is a place along replica and shard together: ranks with the same one train on
 // the same samples, each with another part of the model, or along context with other tokens of
 // them. Numbers only: the launcher plans with it.
+//
+// Experts take no ranks of their own: neighbouring data coordinates, so many of them, hold the
+// experts of a mixture together, and each such block of coordinates is a copy of the model.
 #pragma once
 
 #include <array>
@@ -40,6 +43,7 @@ struct MeshSizes {
   int shard = 1;
   int context = 1;
   int tensor = 1;
+  int expert = 1;  // data coordinates that hold the experts together
 };
 
 class MeshPlan {
@@ -54,6 +58,8 @@ class MeshPlan {
   int size(std::initializer_list<Axis> axes) const;
   // Data coordinates: how many different batches make a micro-step.
   int readers() const { return size(kDataAxes); }
+  // Those that hold the experts together: a multiple of those along kShard, or 1.
+  int experts() const { return experts_; }
 
   // Place of `rank` along an axis, from 0.
   int coordinate(int rank, Axis axis) const;
@@ -63,6 +69,13 @@ class MeshPlan {
   // The ranks that differ from `rank` along these axes alone, itself among them, in ascending
   // order.
   std::vector<int> group(int rank, std::initializer_list<Axis> axes) const;
+
+  // The ranks that hold the whole model together, `rank` among them, in ascending order: of a
+  // replica, or of those that share the experts.
+  std::vector<int> model_group(int rank) const;
+  // The ranks that hold the experts together with `rank`, and those that hold the same ones.
+  std::vector<int> expert_group(int rank) const;
+  std::vector<int> same_experts(int rank) const;
 
   // Whether `rank` stands for the ranks that have the same samples: the first of a context and a
   // tensor group does. In a pipeline each stage has one.
@@ -79,6 +92,7 @@ class MeshPlan {
   }
   // Whether `rank` writes what it owns of a checkpoint: the first of those that own the same.
   bool writes(int rank) const {
+    if (experts_ > 1) return reader(rank) < experts_;
     return coordinate(rank, Axis::kReplica) == 0 && coordinate(rank, Axis::kContext) == 0;
   }
 
@@ -87,6 +101,7 @@ class MeshPlan {
 
   int world_size_;
   std::array<int, kAxes> sizes_;
+  int experts_ = 1;
 };
 
 }  // namespace scaletrain::core

@@ -16,16 +16,20 @@ Mesh::Mesh(Group& world, const core::MeshPlan& plan) : world_(world), plan_(plan
   }
   for (const Axis axis :
        {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kContext, Axis::kTensor}) {
-    open_axes({axis}, core::axis_name(axis));
+    open_once(plan_.group(world_.rank(), {axis}), core::axis_name(axis));
   }
-  open_axes(core::kDataAxes, "data");
-  open_axes(core::kGradientAxes, "gradients");
-  open_axes(core::kCopyAxes, "copies");
-  open_axes(core::kModelAxes, "model");
+  open_once(plan_.group(world_.rank(), core::kDataAxes), "data");
+  open_once(plan_.group(world_.rank(), core::kGradientAxes), "gradients");
+  open_once(plan_.group(world_.rank(), core::kCopyAxes), "copies");
+  open_once(plan_.model_group(world_.rank()), "model");
+  if (plan.experts() == 1) return;
+  const std::vector<int> together = plan_.expert_group(world_.rank());
+  const std::vector<int> same = plan_.same_experts(world_.rank());
+  experts_ = &open(together, fmt::format("experts of rank {}", together.front()));
+  same_experts_ = &open(same, fmt::format("same experts of rank {}", same.front()));
 }
 
-void Mesh::open_axes(std::initializer_list<Axis> axes, const char* name) {
-  std::vector<int> ranks = plan_.group(world_.rank(), axes);
+void Mesh::open_once(std::vector<int> ranks, const char* name) {
   const bool is_world = static_cast<int>(ranks.size()) == world_.world_size();
   if (is_world || groups_.contains(ranks)) return;
   auto group =
@@ -34,7 +38,11 @@ void Mesh::open_axes(std::initializer_list<Axis> axes, const char* name) {
 }
 
 Group& Mesh::group(std::initializer_list<Axis> axes) const {
-  const auto found = groups_.find(plan_.group(world_.rank(), axes));
+  return find(plan_.group(world_.rank(), axes));
+}
+
+Group& Mesh::find(const std::vector<int>& ranks) const {
+  const auto found = groups_.find(ranks);
   return found == groups_.end() ? world_ : *found->second;
 }
 

@@ -38,8 +38,13 @@ class Mesh {
   Group& gradients() const { return group(core::kGradientAxes); }
   // The ranks that own the same elements of the model.
   Group& copies() const { return group(core::kCopyAxes); }
-  // The ranks of this rank's replica: together they hold the model, some elements more than once.
-  Group& model() const { return group(core::kModelAxes); }
+  // The ranks that together hold the model with this one, some elements more than once: those of
+  // its replica, or those that share the experts with it.
+  Group& model() const { return find(plan_.model_group(world_.rank())); }
+  // The ranks that hold the experts together with this one, and those that hold the same: groups of
+  // their own, so that rows of tokens do not wait behind gradients. Of a plan with experts.
+  Group& experts() const { return *experts_; }
+  Group& same_experts() const { return *same_experts_; }
   Group& group(core::Axis axis) const { return group({axis}); }
 
   // One more group, of these ranks of the job, this one among them, in this order, that end() shuts
@@ -53,12 +58,14 @@ class Mesh {
 
  private:
   Group& group(std::initializer_list<core::Axis> axes) const;
-  void open_axes(std::initializer_list<core::Axis> axes, const char* name);
+  Group& find(const std::vector<int>& ranks) const;
+  void open_once(std::vector<int> ranks, const char* name);
 
   Group& world_;
   core::MeshPlan plan_;
   std::map<std::vector<int>, std::unique_ptr<Group>> groups_;  // by their ranks; not the world's
   std::vector<std::unique_ptr<Group>> more_;                   // by open()
+  Group *experts_ = nullptr, *same_experts_ = nullptr;         // of those
 };
 
 }  // namespace scaletrain::dist

@@ -384,6 +384,10 @@ at::Tensor Engine::predict(const task::Example& example) {
 }
 
 void Engine::accompany() {
+  if (parts_.idle_input.defined()) {
+    predict({.input = parts_.idle_input, .target = {}, .context = {}});
+    return;
+  }
   for (std::size_t unit = 0; unit < units_.size(); ++unit) {
     walk_.run(unit, parallel::Pass::kEvaluation, [] { return units::Flow(); });
   }

@@ -43,6 +43,9 @@ struct EngineParts {
   const dist::Mesh& mesh;
   Pipeline* pipeline = nullptr;         // null: each rank runs all units
   std::vector<units::Unit> units = {};  // as a layout runs the model's; empty: as they are
+  // What the units exchange something on, in evaluation too, where this rank has no batch;
+  // undefined: they exchange nothing that the placement does not.
+  at::Tensor idle_input = {};
 };
 
 // How a step needs less memory.

@@ -73,6 +73,7 @@ struct TrainState {
   int world_size = 1;
   // Pipeline, replica, shard, tensor, and context where that is above 1; {}: all are replicas.
   std::vector<std::int64_t> mesh = {};
+  int expert = 1;  // ranks that hold the experts of a mixture together
   int threads = 1;
   std::string cpu_capability;  // ATen's
   std::string torch_version;
@@ -143,6 +144,7 @@ void visit_fields(State& state, const Visit& visit) {
   visit("bucket_layout", state.bucket_layout, kAlways);
   visit("world_size", state.world_size, FieldRule{.lowest = 1});
   visit("mesh", state.mesh, FieldRule{.lowest = 1, .later = true});
+  visit("expert", state.expert, FieldRule{.lowest = 1, .later = true});
   visit("threads", state.threads, FieldRule{.lowest = 1});
   visit("cpu_capability", state.cpu_capability, kAlways);
   visit("torch_version", state.torch_version, kAlways);

@@ -12,6 +12,7 @@
 #include "lib/train/agreement.h"
 #include "lib/train/context_layout.h"
 #include "lib/train/early_stopping.h"
+#include "lib/train/expert_layout.h"
 #include "lib/train/held.h"
 #include "lib/train/initial_weights.h"
 #include "lib/train/mean_plan.h"
@@ -56,6 +57,8 @@ void place(Run& run) {
       units_of_part(run.recipe, *run.mesh, {run.learner.model, run.learner.parts}, *run.task);
   run.pipeline = make_pipeline(run, units);
   run.placement = make_placement(run, units);
+  at::Tensor idle_input;
+  if (run.mesh->plan().experts() > 1) idle_input = idle_tokens(*run.mesh);
   run.engine = std::make_unique<engine::Engine>(
       engine::EngineParts{.model = *run.learner.model,
                           .task = *run.task,
@@ -63,7 +66,8 @@ void place(Run& run) {
                           .placement = *run.placement,
                           .mesh = *run.mesh,
                           .pipeline = run.pipeline.get(),
-                          .units = std::move(units)},
+                          .units = std::move(units),
+                          .idle_input = idle_input},
       run.recipe.seed,
       engine::MemorySavings{.recompute = run.recipe.recompute,
                             .chunk = run.recipe.loss.chunk,
@@ -83,7 +87,9 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
 // The model's values, from `resume` or fresh ones, which then lie where the placement has them.
 void fill(Run& run, const std::optional<std::filesystem::path>& resume, bool same_ranks) {
   const auto start = [&run, same_ranks] {
-    run.placement->start(same_ranks ? run.state.bucket_layout : parallel::BucketLayout{});
+    // Where experts lie elsewhere, others' gradients travel together.
+    const bool same_layout = same_ranks && run.state.expert == run.mesh->plan().experts();
+    run.placement->start(same_layout ? run.state.bucket_layout : parallel::BucketLayout{});
     drop_other_stages(run);
   };
   if (resume && is_cut(run)) {  // each rank reads what it has
@@ -158,6 +164,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   const format::TrainState was = run.state;
   describe_process(run.state, *run.group);
   run.state.mesh = mesh_numbers(plan);
+  run.state.expert = plan.experts();
   run.sets.training_set.describe(run.state);
   run.state.global_batch = run.batch.global;
   run.state.batch_ramp = numbers_of(run.batch.ramp);

@@ -58,6 +58,7 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
   run.recipe.parallel.pipeline = 1;
   run.recipe.parallel.shard = 1;
   run.recipe.parallel.context = 1;
+  run.recipe.parallel.expert = 1;
   run.recipe.parallel.replica.reset();
   // But for tensor ranks, where there are as many.
   if (env.world_size % run.recipe.parallel.tensor != 0) run.recipe.parallel = {};

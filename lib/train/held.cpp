@@ -8,13 +8,20 @@ std::vector<format::Piece> pieces_of(const units::NamedParameter& part) {
   return {format::range_piece(part.shape, part.begin, part.begin + part.tensor.numel())};
 }
 
+// Whether no other of the ranks that hold the model together stands before this one among those
+// that have all of what is neither cut nor another stage's.
+bool is_first_copy(const dist::Mesh& mesh) {
+  if (mesh.plan().experts() > 1) return mesh.experts().rank() == 0;
+  return mesh.coordinate(core::Axis::kShard) == 0;
+}
+
 // What this rank has of a parameter that its placement does not cut.
 checkpoint::Part part_of_stage(const Run& run, const std::string& name, const at::Tensor& tensor) {
   const auto cut = run.learner.parts.find(name);
   const bool is_cut = cut != run.learner.parts.end();
   checkpoint::Part part{.shape = is_cut ? cut->second.shape : tensor.sizes().vec(),
                         .pieces = {},
-                        .writes = run.mesh->coordinate(core::Axis::kShard) == 0 &&
+                        .writes = is_first_copy(*run.mesh) &&
                                   (is_cut || run.learner.counts_whole) &&
                                   (!run.pipeline || run.pipeline->counts(name))};
   if (tensor.numel() == 0 || (run.pipeline && !run.pipeline->has(name))) return part;

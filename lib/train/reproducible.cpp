@@ -61,6 +61,7 @@ std::vector<std::string> differences(const checkpoint::TrainState& was,
   compare("device", was.device, now.device);
   compare("ranks", was.world_size, now.world_size);
   compare("mesh", mesh_text(was.mesh), mesh_text(now.mesh));
+  compare("ranks that share experts", was.expert, now.expert);
   compare("threads per rank", was.threads, now.threads);
   compare("CPU capability", was.cpu_capability, now.cpu_capability);
   compare("LibTorch", was.torch_version, now.torch_version);

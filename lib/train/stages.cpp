@@ -18,8 +18,10 @@
 #include "lib/engine/deferred_weights.h"
 #include "lib/nn/layers/linear.h"
 #include "lib/parallel/data_parallel.h"
+#include "lib/parallel/expert_parallel.h"
 #include "lib/parallel/flat_memory.h"
 #include "lib/parallel/stage_parallel.h"
+#include "lib/train/expert_layout.h"
 #include "lib/train/number_types.h"
 #include "lib/train/replicate.h"
 
@@ -167,6 +169,10 @@ std::unique_ptr<parallel::Placement> make_placement(Run& run,
                                                     const std::vector<units::Unit>& units) {
   std::vector<units::NamedParameter> parameters = run.learner.parameters();
   parallel::Sharding sharding = sharding_of(run, units);
+  if (run.mesh->plan().experts() > 1) {
+    return std::make_unique<parallel::ExpertParallel>(
+        std::move(parameters), *run.mesh, divide_experts(*run.learner.model, *run.mesh), sharding);
+  }
   if (run.pipeline) {
     keep_own(*run.pipeline, parameters);
     keep_own(*run.pipeline, sharding.frozen);

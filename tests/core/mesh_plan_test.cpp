@@ -221,4 +221,37 @@ TEST_CASE("axes are named as in a recipe") {
   CHECK(names == "pipeline replica shard context tensor ");
 }
 
+TEST_CASE("experts lie on neighbouring data coordinates, and a copy of the model on those") {
+  // rank = replica * 2 + shard
+  const MeshPlan plan(8, {.pipe = 1, .replica = {}, .shard = 2, .tensor = 1, .expert = 4});
+  CHECK(plan.experts() == 4);
+  CHECK(plan.expert_group(5) == std::vector<int>{4, 5, 6, 7});
+  CHECK(plan.same_experts(5) == std::vector<int>{1, 5});
+  CHECK(plan.model_group(5) == std::vector<int>{4, 5, 6, 7});
+  CHECK(plan.writes(3));
+  CHECK_FALSE(plan.writes(4));
+  // Others of the axes lie within: rank = data coordinate * 2 + tensor.
+  const MeshPlan cut(8, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2, .expert = 2});
+  CHECK(cut.expert_group(5) == std::vector<int>{5, 7});
+  CHECK(cut.same_experts(5) == std::vector<int>{1, 5});
+  CHECK(cut.model_group(5) == std::vector<int>{4, 5, 6, 7});
+  // Without experts a copy is a replica.
+  for_each_mesh([](const MeshPlan& mesh) {
+    CHECK(mesh.experts() == 1);
+    for (int rank = 0; rank < mesh.world_size(); ++rank) {
+      CHECK(mesh.model_group(rank) == mesh.group(rank, kModelAxes));
+    }
+  });
+}
+
+TEST_CASE("ranks that cannot hold the experts together are refused with numbers that can") {
+  CHECK(refusal(6, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 1, .expert = 4}) ==
+        "/parallel/expert: 4 ranks cannot hold the experts together, of 6 that train on other "
+        "samples\n  use one of: 1, 2, 3, 6");
+  CHECK(refusal(8, {.pipe = 1, .replica = {}, .shard = 4, .tensor = 1, .expert = 2}) ==
+        "/parallel/expert: 2 ranks cannot hold the experts together, of 8 that train on other "
+        "samples in replicas of \"shard\": 4\n  use one of: 1, 4, 8");
+  CHECK(refusal(8, {.pipe = 1, .replica = {}, .shard = 4, .tensor = 1, .expert = 8}).empty());
+}
+
 }  // namespace scaletrain::core

@@ -175,6 +175,35 @@ TEST_CASE("a port that another program has is a mistake of the command") {
   CHECK(results[0].text.find("\n  choose a free port with --master-port") != std::string::npos);
 }
 
+TEST_CASE("rows go from each rank to each, as many as it says, and none where it has none") {
+  for (const dist::CpuExchange exchange : {dist::CpuExchange::kShm, dist::CpuExchange::kGloo}) {
+    CAPTURE(static_cast<int>(exchange));
+    const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
+      dist::Group group(env, at::kCPU, kTimeout, core::Beat(), {}, exchange);
+      // Rank r sends r rows to rank 0, of its number, none to rank 1 and one to rank 2.
+      const at::Tensor sent = at::full({env.rank + 1, 2}, static_cast<float>(env.rank));
+      const std::vector<std::int64_t> send{env.rank, 0, 1};
+      const std::vector<std::vector<std::int64_t>> receive{{0, 1, 2}, {0, 0, 0}, {1, 1, 1}};
+      const std::vector<std::vector<float>> expected{{1, 2, 2}, {}, {0, 1, 2}};
+      const auto own = static_cast<std::size_t>(env.rank);
+      std::string text;
+      for (int turn = 0; turn < 2; ++turn) {
+        const at::Tensor received = at::empty({static_cast<std::int64_t>(expected[own].size()), 2});
+        group.all_to_all(received, sent, receive[own], send, "rows").wait();
+        const at::Tensor rows = at::tensor(expected[own]).unsqueeze(1).expand({-1, 2});
+        text += at::equal(received, rows) ? "right " : "wrong ";
+      }
+      group.end("end");
+      return text;
+    });
+    check_all_said(results, "right right ");
+  }
+  dist::Group alone({}, at::kCPU, kTimeout);
+  const at::Tensor received = at::zeros({2});
+  alone.all_to_all(received, at::ones({2}), {2}, {2}, "rows").wait();
+  CHECK(received.sum().item<float>() == 2);
+}
+
 TEST_CASE("a killed peer ends a collective on all others within seconds, by name") {
   for (const Case& one : kCases) {
     const auto results =

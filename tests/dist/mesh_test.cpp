@@ -113,6 +113,24 @@ TEST_CASE("the data view is the replicas' group where nothing is sharded") {
   }
 }
 
+TEST_CASE("ranks that hold experts together, and those that hold the same, have groups") {
+  const auto results = run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    dist::Mesh mesh(
+        world, core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 1, .expert = 2}));
+    std::string text;
+    for (dist::Group* const view : {&mesh.experts(), &mesh.same_experts(), &mesh.model()}) {
+      text += fmt::format("{}/{} {} ", view->rank(), view->world_size(), members(mesh, *view));
+    }
+    mesh.end("end");
+    return text;
+  });
+  CHECK(results[0].text == "0/2 11 0/2 101 0/2 11 ");
+  CHECK(results[1].text == "1/2 11 0/2 1010 1/2 11 ");
+  CHECK(results[2].text == "0/2 1100 1/2 101 0/2 1100 ");
+  CHECK(results[3].text == "1/2 1100 1/2 1010 1/2 1100 ");
+}
+
 TEST_CASE("one rank opens nothing") {
   const core::WorkerEnv env;  // no port: a store could not be reached
   dist::Group world(env, at::kCPU, 30s);

@@ -72,6 +72,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"recompute=all", "recompute=none", "recompute.every=2", R"(recompute.match=["h.*", "stem"])",
        "recompute.budget_mb=100", "recompute=null"},
       {"offload.activations=true", R"(offload={"optimizer": true, "activations": false})"},
+      {R"(model={"name": "mixtral"})", "parallel.expert=4"},
       {"parallel.replica=4", R"(parallel={"shard": 1, "replica": 3, "shard_level": "gradients"})"},
       {"dist.cpu=shm"},
       {"parallel.schedule=interleaved", "parallel.chunks=3", "parallel.balance=time"},

@@ -94,6 +94,7 @@ const std::map<std::string, const char*>& reasons() {
       {"offload.optimizer", "for memory, with the same bits: tests/train/memory_options_test.cpp"},
       {"parallel.replica", "of several ranks: tests/engine/sharded_test.cpp"},
       {"parallel.shard", "of several ranks: tests/engine/sharded_test.cpp"},
+      {"parallel.expert", "of several ranks: tests/train/expert_layout_test.cpp"},
       {"parallel.shard_level", "of several ranks: tests/engine/sharded_test.cpp"},
       {"batch.memory_mb", "which micro-batch fits: tests/train/batch_search_test.cpp"},
       {"storage.endpoint", "of remote shards"},

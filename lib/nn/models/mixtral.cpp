@@ -12,10 +12,12 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lib/nn/experts/divided_experts.h"
 #include "lib/nn/experts/routing.h"
 #include "lib/nn/layers/activations.h"
 #include "lib/nn/models/llama.h"
@@ -52,7 +54,7 @@ class Expert : public torch::nn::Module {
 // What MixtralExperts counts, behind the tokens that chose each expert.
 enum Counted : std::int64_t { kDropped, kBalanceLoss, kBatches, kCounted };
 
-class MixtralExperts : public FeedForward {
+class MixtralExperts : public FeedForward, public ExpertLayer {
  public:
   MixtralExperts(const ExpertsConfig& config, bool is_last)
       : config_(config),
@@ -85,6 +87,9 @@ class MixtralExperts : public FeedForward {
     return flow;
   }
 
+  std::int64_t experts() const override { return config_.experts; }
+  void divide(units::ExpertCut cut) override { cut_ = std::move(cut); }
+
   // Of the batches since the last call, [experts + kCounted] doubles.
   Tensor take() {
     const Tensor counted = std::exchange(counted_, {});
@@ -100,6 +105,11 @@ class MixtralExperts : public FeedForward {
 
  private:
   Tensor answers(const Tensor& rows, const Routing& routing) {
+    if (cut_) {
+      return answers_of_ranks(rows, routing.rows, *cut_, [this](std::size_t i, const Tensor& own) {
+        return experts_[i]->forward(own);
+      });
+    }
     const std::vector<Tensor> parts = rows.split_with_sizes(routing.rows);
     std::vector<Tensor> answers;
     answers.reserve(parts.size());
@@ -136,8 +146,9 @@ class MixtralExperts : public FeedForward {
   bool is_last_;
   std::shared_ptr<Linear> gate_;
   std::vector<std::shared_ptr<Expert>> experts_;
-  Tensor bias_;     // undefined: the probabilities alone choose
-  Tensor counted_;  // see take(); undefined: nothing yet
+  std::optional<units::ExpertCut> cut_;  // nullopt: all of them are here
+  Tensor bias_;                          // undefined: the probabilities alone choose
+  Tensor counted_;                       // see take(); undefined: nothing yet
 };
 
 using Blocks = std::vector<std::shared_ptr<MixtralExperts>>;

@@ -7,6 +7,7 @@
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/problems.h"
 #include "lib/recipe/sections/context.h"
+#include "lib/recipe/sections/expert.h"
 #include "lib/recipe/sections/tensor.h"
 
 namespace scaletrain::recipe {
@@ -184,6 +185,10 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
       problems.none_under("/clip")) {
     check_tensor(recipe, tree, problems);
     check_shared_sequences(recipe, tree, problems);
+  }
+  if (problems.none_under("/model") && problems.none_under("/parallel") &&
+      problems.none_under("/sync") && problems.none_under("/compress")) {
+    check_experts(recipe, tree, problems);
   }
   if (problems.none_under("/model") && problems.none_under("/data")) {
     check_kind(recipe, tree, problems);

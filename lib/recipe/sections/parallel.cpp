@@ -50,7 +50,8 @@ core::MeshSizes Parallel::mesh() const {
                         .replica = {},
                         .shard = static_cast<int>(shard),
                         .context = static_cast<int>(context),
-                        .tensor = static_cast<int>(tensor)};
+                        .tensor = static_cast<int>(tensor),
+                        .expert = static_cast<int>(expert)};
   if (replica) sizes.replica = static_cast<int>(*replica);
   return sizes;
 }
@@ -77,6 +78,10 @@ TypePtr describe(Parallel& value) {
           "context", integer(value.context, from(1).to(kMostContextRanks)),
           "ranks that share each sequence, and have all of the model: each has some of the tokens, "
           "and keys and values go around")
+      .add("expert", integer(value.expert, from(1).to(kMostRanks)),
+           "of the ranks that train on other samples those that hold the experts of a mixture "
+           "together, each some of them; a multiple of shard that divides their number and that "
+           "of the experts")
       .add("tensor", integer(value.tensor, from(1).to(kMostTensorRanks)),
            "ranks that share each layer of a model, and train on the same samples")
       .add("sequence", flag(value.sequence),

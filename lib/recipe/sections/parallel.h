@@ -24,6 +24,7 @@ struct Parallel {
   std::int64_t shard = 1;
   std::string shard_level = "parameters";  // "optimizer", "gradients", "parameters": ZeRO-1, -2, -3
   std::int64_t context = 1;                // ranks that share each sequence
+  std::int64_t expert = 1;  // ranks with other samples that hold a mixture's experts together
   std::int64_t tensor = 1;
   bool sequence = false;  // with tensor: what lies between the cut layers is cut along the tokens
   std::int64_t pipeline = 1;

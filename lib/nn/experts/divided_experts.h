@@ -1,0 +1,33 @@
+// A mixture of experts of which each rank has some.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "lib/units/expert_cut.h"
+
+namespace scaletrain::nn {
+
+// A layer with experts, its modules "experts.0", "experts.1", ...: a module too.
+class ExpertLayer {
+ public:
+  virtual ~ExpertLayer() = default;
+  virtual std::int64_t experts() const = 0;
+  // From here on it runs the experts of this rank alone, a divisor of their number on each.
+  virtual void divide(units::ExpertCut cut) = 0;
+};
+
+// What an expert, by its number, answers to rows [rows, dim].
+using Answer = std::function<at::Tensor(std::size_t expert, const at::Tensor& rows)>;
+
+// The answers to `rows`, which are sorted by expert, `counts` of each: those of this rank's experts
+// to the rows of all ranks, and back. `answer` is called for each expert of this rank, with no rows
+// too, so that its weights have gradients on all ranks alike. Waits for the device.
+at::Tensor answers_of_ranks(const at::Tensor& rows, const std::vector<std::int64_t>& counts,
+                            const units::ExpertCut& cut, const Answer& answer);
+
+}  // namespace scaletrain::nn

@@ -1,0 +1,14 @@
+// What ranks that share the experts of a mixture (/parallel/expert) ask of the rest of a recipe.
+#pragma once
+
+#include "lib/recipe/sections/section.h"
+
+namespace scaletrain::recipe {
+
+struct Recipe;
+
+// Adds a problem where the model has no experts, or a number that so many ranks cannot share,
+// naming numbers that can, and for what does not go with it.
+void check_experts(const Recipe& recipe, const Node& tree, Problems& problems);
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,18 @@
+// A model whose experts lie on several ranks: built so, and run so.
+#pragma once
+
+#include "lib/dist/mesh.h"
+#include "lib/nn/model.h"
+#include "lib/parallel/expert_parallel.h"
+
+namespace scaletrain::train {
+
+// Lets each layer of the model that has experts run this rank's alone, and returns where the
+// parameters of each lie. The mesh has experts, and outlives the model. Throws core::RecipeError
+// ("/parallel/expert: ...") where the model has none, or a number that its ranks cannot share.
+parallel::ExpertPlaces divide_experts(nn::Model& model, const dist::Mesh& mesh);
+
+// What such a model runs on where a rank has no batch while others have: one token, whatever it is.
+at::Tensor idle_tokens(const dist::Mesh& mesh);
+
+}  // namespace scaletrain::train

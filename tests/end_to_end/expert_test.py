@@ -1,0 +1,113 @@
+"""Ranks that share the experts of a mixture train as one rank does, and their checkpoints are gone on
+from in any layout."""
+
+import json
+import unittest
+
+from end_to_end import support, text_test
+
+MIXTRAL = {"name": "mixtral", "vocab_size": 257, "positions": text_test.CONTEXT, "dim": 32, "depth": 2,
+           "heads": 4, "kv_heads": 2, "hidden": 48, "experts": 4, "capacity_factor": 1.25,
+           "router_bias_rate": 0.01}
+STEPS = 8
+LAYOUTS = {
+    "one": (1, None),
+    "expert2": (2, {"expert": 2}),
+    "expert4": (4, {"expert": 4}),
+    "copies": (4, {"expert": 2}),
+    "shards": (4, {"expert": 2, "shard": 2}),
+}
+
+
+class ExpertTest(text_test.TextTestCase):
+    def setUp(self):
+        super().setUp()
+        self.data = self.tokenize()
+
+    def launch(self, name, layout, *flags, expect=0, env=None, steps=STEPS, model=MIXTRAL, **changes):
+        ranks, parallel = LAYOUTS[layout] if isinstance(layout, str) else layout
+        path = self.recipe(name, model=model, optimizer=text_test.ADAMW, data=self.data,
+                           batch={"global": 8, "per_device": 2}, clip={"norm": 1.0},
+                           ema={"decay": 0.9}, steps=steps, parallel=parallel,
+                           validate={"every": {"steps": STEPS // 2}},
+                           checkpoint={"every": {"steps": STEPS // 2}}, **changes)
+        return self.run_scaletrain("launch", "--nproc", ranks, *flags, path, expect=expect,
+                                   env=env).stderr
+
+    def assert_same_training(self, name, reference, first=1):
+        """What `name` says of steps from `first` on, `reference` says too."""
+        for event in ("train", "eval"):
+            expected = {(r.get("split"), r["step"]): r
+                        for r in support.records(self.folder / reference, event)}
+            found = [r for r in support.records(self.folder / name, event) if r["step"] >= first]
+            self.assertTrue(found)
+            for ours in found:
+                theirs = expected[ours.get("split"), ours["step"]]
+                self.assertEqual(theirs.get("order_digest"), ours.get("order_digest"))
+                pairs = [(ours[key], theirs[key]) for key in ("loss", "grad_norm") if key in ours]
+                numbers = ours.get("model", {})
+                self.assertEqual(theirs.get("model", {}).keys(), numbers.keys())
+                pairs += [(value, theirs["model"][key]) for key, value in numbers.items()]
+                for one, other in pairs:
+                    self.assertAlmostEqual(one, other, delta=1e-5 * abs(other), msg=str(ours))
+
+    def test_layouts_train_as_one_rank_does_and_go_on_from_each_other(self):
+        self.launch("one", "one")
+        self.assertIn("dropped_share.1", support.records(self.folder / "one", "train")[0]["model"])
+        for layout in LAYOUTS:
+            if layout != "one":
+                self.launch(layout, layout)
+                self.assert_same_training(layout, "one")
+        for layout, other in (("expert4", "one"), ("one", "expert2"), ("expert2", "expert4"),
+                              ("expert4", "shards"), ("shards", "copies"), ("copies", "expert4")):
+            with self.subTest(f"{layout} to {other}"):
+                name = f"{layout}-to-{other}"
+                self.launch(name, other, "--resume",
+                            self.folder / layout / "checkpoints" / f"step-{STEPS // 2:08}",
+                            "--allow", "parallel")
+                self.assert_same_training(name, "one", first=STEPS // 2 + 1)
+
+    def test_each_rank_writes_its_experts_and_whoever_reads_finds_all(self):
+        self.launch("run", "shards")
+        folder = self.folder / "run/checkpoints" / f"step-{STEPS:08}"
+        self.assertEqual(["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"],
+                         sorted(path.name for path in folder.glob("model-*")))
+        self.assertEqual(2, json.loads((folder / "state.json").read_text())["expert"])
+        self.run_scaletrain("checkpoint", "verify", self.folder / "run")
+        joined = self.folder / "joined"
+        self.run_scaletrain("checkpoint", "reshard", self.folder / "run", "--output", joined)
+        self.assertEqual(support.inspect(self.folder / "run")["model_digest"],
+                         support.inspect(joined)["model_digest"])
+        seen = support.records(self.folder / "run", "eval")[-1]["loss"]
+        for ranks in (1, 2):
+            found = json.loads(self.run_scaletrain("eval", self.folder / "run", "--json", "--nproc",
+                                                   ranks).stdout)["measures"]["loss"]
+            self.assertAlmostEqual(seen, found, delta=1e-5 * seen)
+
+    def test_a_killed_run_ends_with_the_bits_of_one_left_alone(self):
+        for layout in ("copies", "shards"):
+            self.launch(f"whole-{layout}", layout)
+            kill = {"SCALETRAIN_FAULT": f"kill@{STEPS // 2 + 2},1"}
+            said = self.launch(f"killed-{layout}", layout, expect=137, env=kill)
+            self.assertIn("rank 1", said)
+            said = self.launch(f"killed-{layout}", layout, "--resume", "auto")
+            self.assertNotIn("not bit for bit", said)
+            self.assertEqual(*(support.inspect(self.folder / f"{run}-{layout}")["model_digest"]
+                               for run in ("whole", "killed")))
+        said = self.launch("other", "expert4", "--resume", self.folder / "whole-copies", "--allow",
+                           "parallel", "--allow", "steps", steps=STEPS + 2)
+        self.assertIn("ranks that share experts 4, was 2", said)
+
+    def test_what_cannot_be_is_refused_before_anything_starts(self):
+        for layout, message in (
+                ((3, {"expert": 2}), "2 ranks cannot hold the experts together, of 3 that train on "
+                                     "other samples\n  use one of: 1, 3"),
+                ((3, {"expert": 3}), "3 ranks cannot share 4 experts evenly\n"
+                                     "  use one of: 1, 2, 4")):
+            said = self.launch("refused", layout, expect=2)
+            self.assertIn(message, said)
+        self.assertFalse((self.folder / "refused").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

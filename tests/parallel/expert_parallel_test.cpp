@@ -1,0 +1,96 @@
+#include "lib/parallel/expert_parallel.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+
+#include "tests/dist/ranks.h"
+
+namespace scaletrain::parallel {
+namespace {
+
+using namespace std::chrono_literals;
+
+const ExpertPlaces kPlaces{{"expert.0", 0}, {"expert.1", 1}};
+
+std::vector<units::NamedParameter> parameters() {
+  std::vector<units::NamedParameter> result;
+  for (const char* const name : {"gate", "expert.0", "expert.1", "head"}) {
+    result.push_back({.name = name, .tensor = at::zeros({2, 3}).requires_grad_()});
+  }
+  return result;
+}
+
+std::string describe(const std::vector<units::NamedParameter>& list) {
+  std::string text;
+  for (const units::NamedParameter& one : list) {
+    text += fmt::format("{} {}{} ", one.name, one.tensor.numel(), one.counts ? "" : " elsewhere");
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a rank owns its experts and all else, and one of a copy of the model counts that") {
+  const auto results = testing::run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    dist::Mesh mesh(world, core::MeshPlan(4, {.replica = {}, .expert = 2}));
+    const auto model = parameters();
+    ExpertParallel placement(model, mesh, kPlaces, {});
+    const std::string text = describe(placement.owned()) + "| " + describe(placement.parts());
+    placement.start({});
+    std::string memory;
+    for (const auto& one : model) memory += fmt::format(" {}", one.tensor.storage().nbytes());
+    mesh.end("end");
+    return text + "|" + memory;
+  });
+  for (const int rank : {0, 2}) {
+    CHECK(results[rank].text == "gate 6 expert.0 6 head 6 | expert.0 6 expert.1 0 | 24 24 0 24");
+  }
+  for (const int rank : {1, 3}) {
+    CHECK(results[rank].text ==
+          "gate 6 elsewhere expert.1 6 head 6 elsewhere | expert.0 0 expert.1 6 | 24 0 24 24");
+  }
+}
+
+TEST_CASE(
+    "gradients of experts are summed over the ranks that have the same, for the mean of all") {
+  const auto results = testing::run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    dist::Mesh mesh(world, core::MeshPlan(4, {.replica = {}, .expert = 2}));
+    ExpertParallel placement(parameters(), mesh, kPlaces, {});
+    placement.start({});
+    std::string text;
+    for (int step = 0; step < 2; ++step) {
+      placement.begin_step(step);
+      placement.zero_grad();
+      for (const bool last : {false, true}) {
+        placement.begin_micro_step(last);
+        at::Tensor loss = at::zeros({});
+        for (const units::NamedParameter& one : placement.owned()) {
+          // In the second step nobody asks the experts of ranks 1 and 3.
+          const bool is_expert = one.name.starts_with("expert");
+          if (is_expert && step == 1 && env.rank % 2 == 1) continue;
+          loss = loss + one.tensor.sum() * (env.rank + 1.0) * (is_expert ? 10.0 : 1.0);
+        }
+        placement.prepare_backward(loss);
+        loss.backward();
+        placement.end_backward();
+      }
+      placement.exchange_rest();
+      for (const units::NamedParameter& one : placement.owned()) {
+        const at::Tensor gradient = one.tensor.grad();
+        text += fmt::format("{} ", gradient.mean().item<float>());
+      }
+    }
+    mesh.end("end");
+    return text;
+  });
+  // Of two micro-steps: 2 x the mean of rank + 1; 2 x 10 x (1 + 3) / 4, and (2 + 4) / 4.
+  for (const int rank : {0, 2}) CHECK(results[rank].text == "5 20 5 5 20 5 ");
+  for (const int rank : {1, 3}) CHECK(results[rank].text == "5 30 5 5 0 5 ");
+}
+
+}  // namespace scaletrain::parallel
