@@ -272,6 +272,7 @@ void Leader::form(int nodes, SteadyTime now) {
   board_.failed = false;
   board_.plan.clear();
   board_.candidates.clear();
+  board_.replicas.clear();
   options_.last = {};
   arrivals_ = 0;
   enough_since_ = {};
@@ -284,6 +285,7 @@ void Leader::form(int nodes, SteadyTime now) {
     if (board_.candidates.size() < kCandidates) {
       board_.candidates.push_back(peer->join.candidate);
     }
+    if (!peer->join.replicas.empty()) board_.replicas.push_back(peer->join.replicas);
   }
   journal_.write("round", {{"round", board_.round}, {"nodes", nodes}});
   show();

@@ -42,6 +42,7 @@ static void each_field(Is<Join> auto& join, const auto& field) {
   field("node", join.node);
   field("nproc", join.nproc);
   field("network", join.network);
+  field("replicas", join.replicas);
   field("last", join.last);
   field("recipe", join.recipe);
 }
@@ -109,6 +110,7 @@ static void each_field(Is<Board> auto& board, const auto& field) {
   field("reason", board.reason);
   field("failed", board.failed);
   field("candidates", board.candidates);
+  field("replicas", board.replicas);
 }
 
 static void each_field(Is<Place> auto& place, const auto& field) {

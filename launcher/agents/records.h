@@ -52,7 +52,8 @@ struct Join {
   std::string proof, nnodes;  // --nnodes as all must give it
   int node = -1;              // the rank that it must have; -1: any
   int nproc = 1;
-  std::string network{};  // launchers with the same one reach each other by loopback
+  std::string network{};   // launchers with the same one reach each other by loopback
+  std::string replicas{};  // where it keeps pieces of checkpoints (lib/replica/address.h); "": not
   LastRound last;
   recipe::AgreedValues recipe{};  // empty for a program
 };
@@ -98,13 +99,14 @@ struct Board {
   int nodes = 0;
   int verdicts = 0;  // how many there are
   int restart = 0;
-  std::string store_host;             // "": where the leader's store was found
-  int store_port = 0;                 // of the workers' store, from kRunning on
-  std::string plan;                   // launcher/jobs/job.h, from kRunning on
-  bool one_host = false;              // all nodes of the round are launchers of one host
-  std::string reason{};               // from kStopping on; kJoining: what is awaited
-  bool failed = false;                // kStopping: workers of a node have failed or are lost
-  std::vector<Candidate> candidates;  // the first agents of the round, by rank
+  std::string store_host;               // "": where the leader's store was found
+  int store_port = 0;                   // of the workers' store, from kRunning on
+  std::string plan;                     // launcher/jobs/job.h, from kRunning on
+  bool one_host = false;                // all nodes of the round are launchers of one host
+  std::string reason{};                 // from kStopping on; kJoining: what is awaited
+  bool failed = false;                  // kStopping: workers of a node have failed or are lost
+  std::vector<Candidate> candidates;    // the first agents of the round, by rank
+  std::vector<std::string> replicas{};  // Join::replicas of all of them, by rank; empty: none have
 };
 
 struct Place {

@@ -22,11 +22,12 @@ struct Attempt {
   Placement placement;  // where they meet in it
   int restart = 0;
   int max_restarts = 0;
-  bool first = true;                   // nothing of this job ran before
-  std::string plan{};                  // what make_plan returned on the node that hosts the store
-  int launchers_here = 1;              // of this job on this machine, as far as is known
-  bool one_host = false;               // several nodes, which are launchers of one host
-  SilenceExchange exchange_silence{};  // with the other nodes; null: there are none
+  bool first = true;                    // nothing of this job ran before
+  std::string plan{};                   // what make_plan returned on the node that hosts the store
+  int launchers_here = 1;               // of this job on this machine, as far as is known
+  bool one_host = false;                // several nodes, which are launchers of one host
+  SilenceExchange exchange_silence{};   // with the other nodes; null: there are none
+  std::vector<std::string> replicas{};  // what memory() returned on each node, by rank
 };
 
 // The workers of one attempt, and how their group is run, less its grace period and keeper.
@@ -49,6 +50,12 @@ class AttemptMaker {
  public:
   virtual ~AttemptMaker() = default;
 
+  // On each of several nodes, which others reach at `addresses`, before it joins them; threads may
+  // start. Returns where the node keeps pieces of checkpoints for others; "": nowhere.
+  virtual std::string memory(const std::vector<std::string>& addresses) {
+    (void)addresses;
+    return "";
+  }
   // On the node that hosts the store, before plan_attempt: what all nodes must agree on.
   virtual std::string make_plan(const Attempt&) { return ""; }
   // `store` is fresh, and listens on the node that hosts it; it and this outlive the attempt.

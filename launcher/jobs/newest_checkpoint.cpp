@@ -5,6 +5,7 @@
 #include <string>
 
 #include "launcher/jobs/mirror_copies.h"
+#include "launcher/jobs/node_memory.h"
 #include "launcher/jobs/run_folder.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -71,8 +72,12 @@ std::optional<fs::path> fetch_newer(const RunRequest& request, const Own& own) {
 
 }  // namespace
 
-std::optional<fs::path> newest_checkpoint(const RunRequest& request) {
-  const Own own = find_own(request.recipe.output);
+std::optional<fs::path> newest_checkpoint(const RunRequest& request,
+                                          const std::vector<std::string>& replicas) {
+  Own own = find_own(request.recipe.output);
+  if (auto held = fetch_from_memory(request.recipe, replicas, own.step)) {
+    own = {.checkpoint = held, .step = format::read_manifest(*held).step, .damage = {}};
+  }
   if (!request.recipe.checkpoint.mirror.empty()) {
     try {
       if (auto newer = fetch_newer(request, own)) return newer;

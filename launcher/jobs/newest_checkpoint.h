@@ -1,18 +1,23 @@
-// The newest checkpoint of a run, in its own folder or in its second place (/checkpoint/mirror).
+// The newest checkpoint of a run: in its own folder, in the memory of its nodes
+// (/checkpoint/replicate) or in its second place (/checkpoint/mirror).
 #pragma once
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "launcher/jobs/run_request.h"
 
 namespace scaletrain::launcher {
 
-// The run's own, verified; where the second place has a newer one, that, copied into the run's
-// folder. nullopt: there is none. Warns of damaged ones, and of a second place that does not answer
-// where the run has one of its own. Throws core::Error as format::find_checkpoint and
-// fetch_from_mirror; core::UsageError for a copy of a run that was another one.
-std::optional<std::filesystem::path> newest_checkpoint(const RunRequest& request);
+// The run's own, verified; where the nodes that keep it in memory at `replicas` or the second place
+// have a newer one, that, copied into the run's folder. nullopt: there is none. Warns of damaged
+// ones, and of a second place that does not answer where the run has one of its own. Throws
+// core::Error as format::find_checkpoint and fetch_from_mirror; core::UsageError for a copy of a
+// run that was another one.
+std::optional<std::filesystem::path> newest_checkpoint(const RunRequest& request,
+                                                       const std::vector<std::string>& replicas);
 
 // For a run that begins. Throws core::UsageError where its second place holds checkpoints: two runs
 // would remove each other's.

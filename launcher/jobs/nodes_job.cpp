@@ -100,6 +100,7 @@ class NodesJob {
                     .node = placement_.fixed_ranks ? placement_.node_rank : -1,
                     .nproc = placement_.nproc,
                     .network = own_network(),
+                    .replicas = job_.attempts.memory(meeting_.addresses()),
                     .last = last_};
     std::optional<Leader::Options> leader;
     if (met.server) leader = leader_options(met.generation);
@@ -182,9 +183,9 @@ class NodesJob {
                     .first = view.board.round == 1,
                     .plan = view.board.plan,
                     .one_host = view.board.one_host};
-    attempt.launchers_here = static_cast<int>(
-        std::count_if(view.board.candidates.begin(), view.board.candidates.end(),
-                      [](const Candidate& candidate) { return candidate.host == host_name(); }));
+    attempt.replicas = view.board.replicas;
+    attempt.launchers_here =
+        static_cast<int>(std::ranges::count(view.board.candidates, host_name(), &Candidate::host));
     attempt.placement.nnodes = view.board.nodes;
     attempt.placement.node_rank = *view.rank;
     attempt.placement.master_addr =
@@ -312,8 +313,7 @@ class NodesJob {
     // One that stopped by itself has logged why.
     const bool leaves = end.stop_signal != 0 || !end.trouble.empty();
     if (!text.empty() && (!leaves || verdict.failure)) core::log("{}", text);
-    if (leaves && verdict.again) return stop_status_;
-    if (verdict.again) return std::nullopt;
+    if (verdict.again) return leaves ? std::optional(stop_status_) : std::nullopt;
     return verdict.code == 0 ? job_.ending.succeeded() : verdict.code;
   }
 

@@ -99,6 +99,7 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOption
               [this](int nodes) { return batch_fits(request_.recipe, nodes * placement_.nproc); }},
       busy_threads_(busy_threads_now()) {
   check_batch(request_.recipe, placement_);
+  check_replicate(request_.recipe, placement_);
   recipe::check_sources(request_.recipe);
   if (request_.start != RunRequest::Start::kCheckpoint && !holds_run(output_)) {
     recipe::check_weights(request_.recipe);
@@ -210,14 +211,20 @@ fs::path RecipeJob::named_checkpoint() const {
                               "name a run's folder, one of its checkpoints, or latest");
 }
 
-std::optional<fs::path> RecipeJob::checkpoint_to_load(bool first) const {
-  if (!first || request_.start == RunRequest::Start::kNewest) {
-    if (auto newest = newest_checkpoint(request_)) return newest;
+std::optional<fs::path> RecipeJob::checkpoint_to_load(const Attempt& attempt) const {
+  if (!attempt.first || request_.start == RunRequest::Start::kNewest) {
+    if (auto newest = newest_checkpoint(request_, attempt.replicas)) return newest;
     if (request_.start != RunRequest::Start::kCheckpoint) return std::nullopt;
   }
   if (!holds_run(output_)) refuse_copies_of_another(request_.recipe);
   if (request_.start == RunRequest::Start::kFresh) return std::nullopt;
   return named_checkpoint();
+}
+
+std::string RecipeJob::memory(const std::vector<std::string>& addresses) {
+  const auto& asked = request_.recipe.checkpoint.replicate;
+  if (asked && !memory_) memory_ = std::make_unique<NodeMemory>(addresses, asked->nodes);
+  return memory_ ? memory_->address() : "";
 }
 
 // Which attempt this is and where it starts from: the nodes might see the folder differently.
@@ -227,13 +234,14 @@ std::string RecipeJob::make_plan(const Attempt& attempt) {
   if (attempt.placement.nnodes > 1) core::local_address(env_of(attempt, 0));
   if (!lease_) own_run_folder(attempt.first);
   format::settle_links(core::system_disk(), output_ / "checkpoints");
-  const std::optional<fs::path> checkpoint = checkpoint_to_load(attempt.first);
+  const std::optional<fs::path> checkpoint = checkpoint_to_load(attempt);
   if (checkpoint) {
     refuse_untrained(*checkpoint);
     refuse_past_end(*checkpoint, request_.recipe);
   }
   return nlohmann::json{{"attempt", next_attempt(output_, 0)},
-                        {"checkpoint", checkpoint.value_or("").string()}}
+                        {"checkpoint", checkpoint.value_or("").string()},
+                        {"step", checkpoint ? format::read_manifest(*checkpoint).step : -1}}
       .dump();
 }
 
@@ -245,6 +253,10 @@ AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& s
   const nlohmann::json plan = nlohmann::json::parse(attempt.plan);
   attempt_ = plan.at("attempt");
   const std::string checkpoint = plan.at("checkpoint");
+  if (memory_) {
+    replicas_ = memory_->go_on(plan.at("step"), attempt.replicas, placement_.node_rank);
+    if (placement_.node_rank == 0) warn_of_memory(attempt.replicas, attempt.one_host);
+  }
   logs_.clear();
   verdicts_.clear();
   watch_.emplace(placement_.nproc, HangWatch::Workers::kOurs, hang_timeout_,
@@ -277,6 +289,7 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const Sto
   env.attempt = attempt_;
   env.grace_s = std::chrono::duration<double>(grace_).count();
   env.resume_command = resume_command_;
+  env.replicas = replicas_;
   env.error_file = logs / "error.json";
   env.lifeline_fd = lifeline_.read.get();
   env.beat_fd = watch_->fd(local_rank);

@@ -8,6 +8,7 @@
 
 #include "launcher/jobs/job.h"
 #include "launcher/jobs/nccl_recorder.h"
+#include "launcher/jobs/node_memory.h"
 #include "launcher/jobs/node_status.h"
 #include "launcher/jobs/run_request.h"
 #include "lib/core/lease.h"
@@ -30,6 +31,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   // Its parts, which are valid as long as this.
   Job job() { return {.facts = facts_, .rules = rules_, .attempts = *this, .ending = *this}; }
 
+  std::string memory(const std::vector<std::string>& addresses) override;
   std::string make_plan(const Attempt& attempt) override;
   AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) override;
   void attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) override;
@@ -45,7 +47,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   std::filesystem::path attempt_folder() const;
   std::optional<Hang> watch(const std::vector<RunningWorker>& running);
   std::filesystem::path named_checkpoint() const;
-  std::optional<std::filesystem::path> checkpoint_to_load(bool first) const;
+  std::optional<std::filesystem::path> checkpoint_to_load(const Attempt& attempt) const;
   void own_run_folder(bool first);
   // `local_rank` counts this launcher's workers; a task of Slurm's has one, whatever its variables
   // say.
@@ -67,9 +69,11 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   int attempt_ = 0;
   int launchers_here_ = 1;
   std::unique_ptr<core::Lease> lease_;
+  std::unique_ptr<NodeMemory> memory_;  // where the recipe asks for it
   core::Descriptor recipe_, console_, nothing_;
   core::Pipe lifeline_;
   // Of the attempt under way.
+  std::string replicas_;  // where its workers send their checkpoints
   std::vector<core::Descriptor> logs_, verdicts_;
   std::optional<HangWatch> watch_;
   std::optional<NodeStatus> status_;

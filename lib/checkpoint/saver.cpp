@@ -127,7 +127,9 @@ void Saver::follow(const Contents& share) {
 
 void Saver::write(Write& one) {
   if (options_.writers && options_.writers->rank() != 0) {
-    return follow(one.contents != nullptr ? *one.contents : one.copies.contents());
+    const Contents& share = one.contents != nullptr ? *one.contents : one.copies.contents();
+    follow(share);
+    return options_.published({.path = {}, .step = share.state.step});
   }
   Saved saved;
   const auto attempt = [this](const std::function<void()>& body) {
@@ -154,7 +156,8 @@ void Saver::write(Write& one) {
   saved.write_s = core::seconds_since(one.begun);
   saved.stall_s = one.stall_s + (one.contents != nullptr ? saved.write_s : 0);
   const std::int64_t step = saved.step;
-  add({.saved = std::move(saved), .error = nullptr});
+  add({.saved = saved, .error = nullptr});
+  attempt([&] { options_.published(saved); });
   attempt([&] { settle(disk_, options_.run, step, options_.retention); });
 }
 

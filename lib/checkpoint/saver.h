@@ -41,6 +41,9 @@ struct SaverOptions {
   bool beside = true;  // false: save() returns when the checkpoint is durable
   std::shared_ptr<Writers> writers = nullptr;  // of the ranks that write together
   bool incremental = false;  // tensors that did not change are linked (lib/checkpoint/kept_files.h)
+  // Called behind each that has become durable, and on other ranks than 0 behind each share (of
+  // these the step alone is said), on the thread that writes.
+  std::function<void(const Saved&)> published = [](const Saved&) {};
 };
 
 // Of the rank that writes, or of each of those that write together, whose calls of save() are the

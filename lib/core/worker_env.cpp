@@ -93,6 +93,7 @@ WorkerEnv read_worker_env() {
   env.beat_fd = descriptor("SCALETRAIN_BEAT_FD");
   env.verdict_fd = descriptor("SCALETRAIN_VERDICT_FD");
   env.one_host = variable("SCALETRAIN_ONE_HOST") == "1";
+  env.replicas = variable("SCALETRAIN_REPLICAS").value_or("");
   env.grace_s = integer("SCALETRAIN_GRACE", 0, kMaxInt, 0);
   env.resume_command = variable("SCALETRAIN_RESUME").value_or("");
   env.attempt = integer("SCALETRAIN_ATTEMPT", 0, kMaxInt, 0);
@@ -124,6 +125,7 @@ std::map<std::string, std::string> worker_variables(const WorkerEnv& env) {
       {"SCALETRAIN_ATTEMPT", text(env.attempt)},
   };
   if (env.one_host) result["SCALETRAIN_ONE_HOST"] = "1";
+  if (!env.replicas.empty()) result["SCALETRAIN_REPLICAS"] = env.replicas;
   if (env.grace_s > 0) result["SCALETRAIN_GRACE"] = fmt::format("{:.0f}", env.grace_s);
   if (!env.resume_command.empty()) result["SCALETRAIN_RESUME"] = env.resume_command;
   if (env.store_fd) result["SCALETRAIN_STORE_FD"] = text(*env.store_fd);

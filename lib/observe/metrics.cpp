@@ -93,6 +93,13 @@ std::string to_json_line(const MirrorRecord& record, double time) {
       .dump();
 }
 
+std::string to_json_line(const ReplicaRecord& record, double time) {
+  return nlohmann::ordered_json{{"event", "replica"},    {"attempt", record.attempt},
+                                {"step", record.step},   {"bytes", record.bytes},
+                                {"nodes", record.nodes}, {"time", time}}
+      .dump();
+}
+
 MetricsWriter::MetricsWriter(std::filesystem::path file) : file_(std::move(file)) { open_file(); }
 
 void MetricsWriter::open_file() {
@@ -134,6 +141,10 @@ void MetricsWriter::write(const SaveRecord& record) {
 }
 
 void MetricsWriter::write(const MirrorRecord& record) {
+  append(to_json_line(record, core::unix_time()));
+}
+
+void MetricsWriter::write(const ReplicaRecord& record) {
   append(to_json_line(record, core::unix_time()));
 }
 

@@ -80,12 +80,21 @@ struct MirrorRecord {
   std::int64_t behind = 0;  // checkpoints that became durable meanwhile
 };
 
+// {"event":"replica", ...}: one is in the memory of nodes
+struct ReplicaRecord {
+  int attempt = 0;
+  std::int64_t step = 0;
+  std::int64_t bytes = 0;  // in all of them together
+  int nodes = 0;
+};
+
 // The line of a record, without its newline; `time` in Unix seconds.
 std::string to_json_line(const TrainRecord& record, double time);
 std::string to_json_line(const EvalRecord& record, double time);
 std::string to_json_line(const StragglerRecord& record, double time);
 std::string to_json_line(const SaveRecord& record, double time);
 std::string to_json_line(const MirrorRecord& record, double time);
+std::string to_json_line(const ReplicaRecord& record, double time);
 
 // Appends to RUN/metrics.jsonl, one write(2) a line; a torn last line of a killed run is ended with
 // a newline first. A file that cannot be opened or written is reported once and never stops the
@@ -100,6 +109,7 @@ class MetricsWriter {
   void write(const StragglerRecord& record);
   void write(const SaveRecord& record);
   void write(const MirrorRecord& record);
+  void write(const ReplicaRecord& record);
 
  private:
   void append(std::string line);

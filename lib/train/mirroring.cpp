@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "lib/core/disk.h"
@@ -38,7 +39,18 @@ Mirroring::Mirroring(Run& run, Reporter& reporter, const format::Retention& rete
 
 std::string Mirroring::place() const { return core::shown_path(run_.recipe.checkpoint.mirror); }
 
+std::string Mirroring::what() const {
+  std::uintmax_t bytes = 0;
+  std::error_code gone;
+  for (const auto& file : std::filesystem::directory_iterator(newest_, gone)) {
+    const std::uintmax_t size = file.file_size(gone);
+    if (!gone) bytes += size;
+  }
+  return fmt::format("a checkpoint of {} bytes", bytes);
+}
+
 void Mirroring::add(const std::filesystem::path& checkpoint, std::int64_t step) {
+  newest_ = checkpoint;
   if (mirror_) mirror_->add(checkpoint, step);
 }
 
@@ -71,14 +83,14 @@ void Mirroring::warn_of_failure(const core::Error& error) {
   if (run_.recipe.checkpoint.on_failure != "continue") {
     throw core::Error(
         error.exit_code(), error.place(),
-        fmt::format("{}, while a checkpoint was copied there", error.found()),
+        fmt::format("{}, while {} was copied there", error.found(), what()),
         fmt::format("{}{}\"on_failure\": \"continue\" in /checkpoint lets a run go on "
                     "without copies",
                     error.remedy(), error.remedy().empty() ? "" : "; "));
   }
   if (std::exchange(has_warned_, true)) return;
-  core::warn("{}: {}; training goes on without a copy in {}, which is tried again", error.place(),
-             error.found(), place());
+  core::warn("{}: {}; training goes on without a copy of {} in {}, which is tried again",
+             error.place(), error.found(), what(), place());
 }
 
 void Mirroring::finish(std::optional<double> limit_s) {
@@ -89,11 +101,10 @@ void Mirroring::finish(std::optional<double> limit_s) {
   look();
   if (is_done && !has_warned_) return;
   if (!is_done && !limit_s && run_.recipe.checkpoint.on_failure != "continue") {
-    throw core::StorageError(
-        place(),
-        fmt::format("has not answered for {:.0f} s, while a checkpoint was copied there",
-                    kStill.count()),
-        "check it; the run's own folder has the checkpoint");
+    throw core::StorageError(place(),
+                             fmt::format("has not answered for {:.0f} s, while {} was copied there",
+                                         kStill.count(), what()),
+                             "check it; the run's own folder has the checkpoint");
   }
   core::warn(
       "{}: has no copy of the last checkpoint{}, which {} has; the run copies it when it "

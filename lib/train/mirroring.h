@@ -35,10 +35,12 @@ class Mirroring {
 
  private:
   std::string place() const;
+  std::string what() const;  // that is to be copied
   void warn_of_failure(const core::Error& error);
 
   Run& run_;
   Reporter& reporter_;
+  std::filesystem::path newest_;            // that was added
   bool has_warned_ = false;                 // of a place that fails, until it works again
   bool lags_ = false;                       // which was said
   std::unique_ptr<mirror::Mirror> mirror_;  // nullptr: no copies

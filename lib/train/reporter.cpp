@@ -233,6 +233,14 @@ void Reporter::mirrored(const mirror::Copied& copied) {
                                         .behind = copied.behind});
 }
 
+void Reporter::replicated(std::int64_t step, const replica::Replicated& copies) {
+  if (!speaks()) return;
+  progress_->note(
+      fmt::format("the checkpoint of step {} is in the memory of {} nodes", step, copies.nodes));
+  metrics_->write(observe::ReplicaRecord{
+      .attempt = attempt_, .step = step, .bytes = copies.bytes, .nodes = copies.nodes});
+}
+
 void Reporter::note(const std::string& text) {
   if (speaks()) progress_->note(text);
 }

@@ -15,6 +15,7 @@
 #include "lib/observe/progress.h"
 #include "lib/observe/stragglers.h"
 #include "lib/observe/summary.h"
+#include "lib/replica/finish.h"
 #include "lib/train/evaluate.h"
 #include "lib/train/outcomes.h"
 #include "lib/train/run.h"
@@ -43,6 +44,7 @@ class Reporter {
   void eval(const std::string& split, const EvalResult& result, const format::TrainState& model);
   void saved(const checkpoint::Saved& saved);
   void mirrored(const mirror::Copied& copied);
+  void replicated(std::int64_t step, const replica::Replicated& copies);
   void note(const std::string& text);  // a line for a person
   void skipped(const StepResult& result);
   void slow(const SlowRanks& slow);

@@ -21,17 +21,6 @@ namespace {
 
 constexpr std::int64_t kLeastBytes = 256 << 20;  // that are worth it, with "auto"
 
-std::int64_t bytes_of_state(const Run& run) {
-  std::int64_t bytes = 0;
-  const auto add = [&](const NamedTensors& tensors) {
-    bytes += bytes_of_wholes(gathered_parts(run), tensors);
-  };
-  add(run.learner.tensors());
-  add(run.learner.optimizer->state());
-  for (const auto& mean : run.means) add(mean->tensors());
-  return bytes;
-}
-
 // What no other run has.
 std::string new_token() {
   return fmt::format("{}.{}", std::chrono::system_clock::now().time_since_epoch().count(),
@@ -75,6 +64,17 @@ std::int64_t rank_that_sees_nothing(Run& run, const std::string& token) {
 }
 
 }  // namespace
+
+std::int64_t bytes_of_state(const Run& run) {
+  std::int64_t bytes = 0;
+  const auto add = [&](const NamedTensors& tensors) {
+    bytes += bytes_of_wholes(gathered_parts(run), tensors);
+  };
+  add(run.learner.tensors());
+  add(run.learner.optimizer->state());
+  for (const auto& mean : run.means) add(mean->tensors());
+  return bytes;
+}
 
 std::shared_ptr<checkpoint::Writers> make_writers(Run& run) {
   const std::string& asked = run.recipe.checkpoint.writers;

@@ -1,12 +1,16 @@
 // Which ranks write a run's checkpoints.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "lib/checkpoint/writers.h"
 #include "lib/train/run.h"
 
 namespace scaletrain::train {
+
+// Of the whole model, the optimizer and the means, as a checkpoint has them.
+std::int64_t bytes_of_state(const Run& run);
 
 // How this rank writes a share of each checkpoint; null where rank 0 writes all of it: as
 // /checkpoint/writers says, and with "auto" where there is little to write, or a rank does not see

@@ -30,28 +30,35 @@ format::Retention retention(const recipe::Checkpoint& asked) {
           .hours = asked.keep_hours};
 }
 
-std::unique_ptr<checkpoint::Saver> make_saver(Run& run) {
-  const std::shared_ptr<checkpoint::Writers> writers = make_writers(run);
+std::unique_ptr<checkpoint::Saver> make_saver(Run& run,
+                                              const std::shared_ptr<checkpoint::Writers>& writers,
+                                              NodeCopies* copies) {
   if (run.group->rank() != 0 && !writers) return nullptr;
   const recipe::Checkpoint& asked = run.recipe.checkpoint;
+  const auto published = [copies](const checkpoint::Saved& saved) {
+    if (copies != nullptr) copies->published(saved);
+  };
   return std::make_unique<checkpoint::Saver>(
-      core::system_disk(),
+      copies != nullptr ? copies->disk() : core::system_disk(),
       checkpoint::SaverOptions{.run = run.recipe.output,
                                .retention = retention(asked),
                                .beside = asked.async,
                                .writers = writers,
-                               .incremental = asked.incremental},
+                               .incremental = asked.incremental,
+                               .published = published},
       [beat = run.beat]() mutable { beat.enter(core::Phase::kSaving); });
 }
 
 }  // namespace
 
-Saves::Saves(Run& run, Reporter& reporter)
+Saves::Saves(Run& run, Reporter& reporter, const core::WorkerEnv& env)
     : run_(run),
       reporter_(reporter),
       every_(run.recipe.checkpoint.every, run.length),
       mirroring_(run, reporter, retention(run.recipe.checkpoint)),
-      saver_(make_saver(run)),
+      writers_(make_writers(run)),
+      copies_(make_node_copies(run, reporter, env, writers_ != nullptr)),
+      saver_(make_saver(run, writers_, copies_.get())),
       saved_step_(run.is_saved ? run.state.step : -1),
       begun_(core::now()),
       looked_(begun_),
@@ -90,6 +97,7 @@ void Saves::save() {
 void Saves::look() {
   if (!saver_) return;
   report();
+  if (copies_) copies_->look();
   mirroring_.look();
   if (saver_->stands_still_s() < kStandsStill) {
     has_warned_ = false;
@@ -106,6 +114,7 @@ void Saves::finish(std::optional<double> copy_limit_s) {
   const core::SteadyTime since = core::now();
   saver_->finish();
   report();
+  if (copies_) copies_->look();
   if (lost_) std::rethrow_exception(lost_);
   if (copy_limit_s) *copy_limit_s -= core::seconds_since(since);
   mirroring_.finish(copy_limit_s);
@@ -113,6 +122,7 @@ void Saves::finish(std::optional<double> copy_limit_s) {
 
 void Saves::finish_after_failure() {
   if (!saver_) return;
+  if (copies_) copies_->give_up();
   saver_->finish_after_failure();
   for (bool is_done = false; !is_done;) {
     try {

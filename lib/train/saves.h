@@ -8,8 +8,10 @@
 
 #include "lib/checkpoint/saver.h"
 #include "lib/core/clock.h"
+#include "lib/core/worker_env.h"
 #include "lib/train/cadence.h"
 #include "lib/train/mirroring.h"
+#include "lib/train/node_copies.h"
 #include "lib/train/reporter.h"
 #include "lib/train/run.h"
 
@@ -17,7 +19,7 @@ namespace scaletrain::train {
 
 class Saves {
  public:
-  Saves(Run& run, Reporter& reporter);
+  Saves(Run& run, Reporter& reporter, const core::WorkerEnv& env = {});
 
   // Before a step, whether rank 0 asks all ranks for a checkpoint behind it: a person has asked
   // rank 0 (`scaletrain checkpoint now`), or "every": "auto" finds it time. Others never ask.
@@ -51,13 +53,15 @@ class Saves {
   Reporter& reporter_;
   const Cadence every_;
   Mirroring mirroring_;
-  const std::unique_ptr<checkpoint::Saver> saver_;  // of a rank that writes
-  std::int64_t saved_step_;                         // whose checkpoint was begun or is there
-  bool has_warned_ = false;                         // of a write that stands still
-  bool has_asked_ = false;                          // since the last one
-  core::SteadyTime begun_, looked_;                 // the last one; a look for a person's request
-  double interval_s_;                               // of "auto"
-  std::exception_ptr lost_;  // why the newest was not written, where the run has gone on
+  const std::shared_ptr<checkpoint::Writers> writers_;  // null: rank 0 writes all
+  const std::unique_ptr<NodeCopies> copies_;            // of a rank that writes, where asked for
+  const std::unique_ptr<checkpoint::Saver> saver_;      // of a rank that writes
+  std::int64_t saved_step_;                             // whose checkpoint was begun or is there
+  bool has_warned_ = false;                             // of a write that stands still
+  bool has_asked_ = false;                              // since the last one
+  core::SteadyTime begun_, looked_;  // the last one; a look for a person's request
+  double interval_s_;                // of "auto"
+  std::exception_ptr lost_;          // why the newest was not written, where the run has gone on
 };
 
 }  // namespace scaletrain::train

@@ -50,7 +50,7 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       stragglers_(*run_->group, run_->beat, late_),
       log_every_(run_->recipe.log_every, run_->length),
       validate_every_(run_->recipe.validate_every, run_->length),
-      saves_(*run_, reporter_),
+      saves_(*run_, reporter_, env),
       seconds_(run_->state.seen_s) {
   if (env.rank != 0) return;
   warn_of_warmup(run_->recipe, run_->length);

@@ -2,6 +2,8 @@
 
     python scripts/bench/checkpoint_save.py [--bytes 1e9] [--tensors 161] [--rounds 3] [--folder F]
 
+of many small ones with --tensors 65536.
+
 Ours: until it is durable (copied, hashed, synced, published), that of it training waits, and until one
 is loaded, of what the disk has and of what is in memory; kept_rate is the rate at which a thread computes beside a write.
 Peers: torch.save and safetensors' save_file, each followed by fsync, safetensors' load_file with
@@ -55,6 +57,9 @@ def main():
     for key, how in ("cold_load_s", "loaded from the disk"), ("load_s", "loaded from memory"):
         load, peer_load = median("ours", key), median("peer", key)
         compare.report(f"{what}, {how}", ours=load, peer=peer_load, ratio=peer_load / load)
+    peak, peer_peak = median("ours", "peak_bytes"), median("peer", "peak_bytes")
+    compare.report(f"{what}, most memory in MB", ours=peak / 1e6, peer=peer_peak / 1e6,
+                   ratio=peer_peak / peak)
 
 
 if __name__ == "__main__":

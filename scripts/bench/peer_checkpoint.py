@@ -3,11 +3,13 @@
     python scripts/bench/peer_checkpoint.py FOLDER BYTES TENSORS ROUNDS
 
 torch.save followed by fsync, safetensors.torch.save_file followed by fsync, and load_file with copies
-of its tensors, which are mapped, to those of a model: of what the disk has, and of what is in memory.
+of its tensors, which are mapped, to those of a model: of what the disk has, and of what is in memory;
+and the most memory that the process had.
 """
 import json
 import os
 import pathlib
+import resource
 import statistics
 import sys
 import time
@@ -58,7 +60,9 @@ def main():
         times["cold_load_s"].append(seconds(load))
         times["load_s"].append(seconds(load))
         path.unlink()
-    print(json.dumps({name: statistics.median(values[1:]) for name, values in times.items()}))
+    medians = {name: statistics.median(values[1:]) for name, values in times.items()}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps({**medians, "peak_bytes": peak}))
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@
 // durable (save_s), that of it training waits (stall_s), that the one before takes to be removed
 // (remove_s), that a plain writer of one file with fsync takes for the same bytes (raw_s), and that
 // this one's reader takes of what the disk has (cold_load_s) and of what is in memory (load_s).
-// kept_rate is that of a thread that computes beside a write, as a share of its rate without one.
+// peak_bytes is the most memory that the process had. kept_rate is that of a thread that computes
+// beside a write, as a share of its rate without one.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -120,6 +122,9 @@ void measure(const fs::path& folder, std::int64_t bytes, std::int64_t tensors, i
     values.erase(values.begin());  // memory and files are touched for the first time
     medians[name] = median(values);
   }
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  medians["peak_bytes"] = used.ru_maxrss * 1024;
   fmt::print("{}\n", medians.dump());
 }
 

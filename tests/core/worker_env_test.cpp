@@ -69,12 +69,14 @@ TEST_CASE("what worker_variables writes, read_worker_env reads") {
   written.attempt = 2;
   written.one_host = true;
   written.grace_s = 30;
+  written.replicas = "word@4711@10.0.0.1 word@4712@10.0.0.2,fd99::2";
   written.resume_command = "scaletrain resume run --nproc 2";
   const Environment environment(worker_variables(written));
   const WorkerEnv read = read_worker_env();
   CHECK(worker_variables(read) == worker_variables(written));
   CHECK(read.lifeline_fd == 7);
   CHECK(read.grace_s == 30);
+  CHECK(read.replicas == written.replicas);
   CHECK(!read.console_fd);
 }
 

@@ -44,8 +44,8 @@ class FaultProxy(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, port, tls=None):
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, port, tls=None, own_port=0):
+        super().__init__(("127.0.0.1", own_port), Handler)
         self.server_port = port
         self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.server_address[1]}"
         if tls:

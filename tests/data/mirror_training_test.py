@@ -240,6 +240,47 @@ class MirrorTrainingTest(support.RunTestCase):
         error = self.scaletrain("resume", f"{FOLDER}/nothing", expect=65).stderr
         self.assertIn("there is no checkpoint in it", error)
 
+    def test_a_store_that_is_down_for_a_while_has_the_newest_when_it_is_back(self):
+        """Nothing listens at its port for some saves; the run goes on, and says how much waits."""
+        front = fault_proxy.FaultProxy(swift.port)
+        port = front.server_address[1]
+        run = self.folder / "run"
+        path = self.mirrored("run", steps=80, give_up_after_s=0.5,
+                             checkpoint={"on_failure": "continue"})
+        process = self.start("launch", "--nproc", 1, path, env={
+            **swift_server.environment(front.url), "SCALETRAIN_FAULT": "slows@1"})
+        support.wait_until(lambda: (run / "metrics.jsonl").exists() and
+                           support.records(run, "mirror"), "the first copy")
+        front.stop()
+        before = support.newest_saved(run)
+        support.wait_until(lambda: support.newest_saved(run) >= before + 20, "four more saves")
+        self.assertEqual([], [one for one in support.records(run, "mirror")
+                              if one["step"] > before + 5])
+        front = fault_proxy.FaultProxy(swift.port, own_port=port)
+        self.addCleanup(front.stop)
+        _, err = process.communicate(timeout=support.TIMEOUT_S)
+        self.assertEqual(0, process.returncode, err)
+        self.assertRegex(err, "goes on without a copy of a checkpoint of [0-9]+ bytes in "
+                              f"{self.place}, which is tried again")
+        self.assertEqual(80, self.copies()[0])
+        self.check_copy(run, 80)
+
+    def test_a_store_that_is_down_stops_a_run_that_shall_have_copies(self):
+        front = fault_proxy.FaultProxy(swift.port)
+        run = self.folder / "run"
+        path = self.mirrored("run", steps=2000, give_up_after_s=0.5)
+        process = self.start("launch", "--nproc", 1, path, env={
+            **swift_server.environment(front.url), "SCALETRAIN_FAULT": "slows@1"})
+        support.wait_until(lambda: (run / "metrics.jsonl").exists() and
+                           support.records(run, "mirror"), "the first copy")
+        front.stop()
+        _, err = process.communicate(timeout=support.TIMEOUT_S)
+        self.assertEqual(74, process.returncode, err)
+        self.assertRegex(err, "while a checkpoint of [0-9]+ bytes was copied there")
+        self.run_scaletrain("checkpoint", "verify", run)
+        self.assertGreaterEqual(self.copies()[0], 5)
+
+
 
 if __name__ == "__main__":
     unittest.main()

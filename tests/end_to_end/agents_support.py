@@ -42,10 +42,12 @@ class AgentsTestCase(LaunchTestCase):
         words = words or ("--", "sh", "-c", WORKER)
         command = [SCALETRAIN, "launch", "--nnodes", self.NNODES, "--rdzv-endpoint", self.endpoints,
                    "--rdzv-backend", "c10d", *self.FLAGS, *flags, *map(str, words)]
+        return self.popen(self.hosts.command(host, *command) if self.HOSTS else command)
+
+    def popen(self, command):
         process = subprocess.Popen(
-            self.hosts.command(host, *command) if self.HOSTS else command,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            cwd=self.folder, env=self.environment({"OUT": str(self.folder / "out"), **self.ENV}))
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, cwd=self.folder, env=self.environment({"OUT": str(self.folder / "out"), **self.ENV}))
         self.addCleanup(process.communicate, timeout=RECOVERY_S)
         self.addCleanup(process.kill)
         return process

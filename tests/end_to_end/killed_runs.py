@@ -43,6 +43,9 @@ class KilledRunTestCase(support.RunTestCase):
 
         self.assertEqual(support.inspect(self.folder / "alone")["model_digest"],
                          support.inspect(self.folder / "killed")["model_digest"])
+        alone, killed = ({name: value for name, value in support.state(self.folder / run).items()
+                          if name not in ("trained_s", "seen_s")} for run in ("alone", "killed"))
+        self.assertEqual(alone, killed)
         for field in ("loss", "grad_norm", "lr", "order_digest", "samples"):
             self.assertEqual(self.chain("alone", field), self.chain("killed", field), field)
         attempts = {record["attempt"] for record in support.records(self.folder / "killed", "train")}

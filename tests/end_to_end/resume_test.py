@@ -1,5 +1,6 @@
 """A run killed with SIGKILL and resumed, again and again, ends as the run that was left alone."""
 
+import json
 import unittest
 
 from end_to_end import killed_runs, support
@@ -15,6 +16,14 @@ TRANSFORMER = {
     "optimizer": {"name": "adamw", "lr": 0.002},
     "validate": {"every": {"steps": 20}},
 }
+# A loss scale that grows, and falls again with the steps that it costs.
+HALF = {
+    "model": {"name": "vit_tiny", "num_classes": 10, "dim": 24, "depth": 1, "dropout": 0.1},
+    "optimizer": {"name": "adamw", "lr": 0.002},
+    "precision": {"name": "fp16", "init_scale": 1e7, "growth_interval": 3},
+    "ema": {"decay": 0.9},
+    "validate": {"every": {"steps": 10}},
+}
 
 
 class ResumeTest(killed_runs.KilledRunTestCase):
@@ -26,6 +35,12 @@ class ResumeTest(killed_runs.KilledRunTestCase):
 
     def test_four_ranks_of_a_transformer(self):
         self.check_killed_run(4, 60, TRANSFORMER)
+
+    def test_two_ranks_in_fp16_with_a_loss_scale(self):
+        self.check_killed_run(2, 24, HALF, ["rank", "all", "all while saving"])
+        scales = {json.loads((path / "state.json").read_text())["scaler"]["scale"]
+                  for path in (self.folder / "killed/checkpoints").glob("step-*")}
+        self.assertNotEqual({1e7}, scales)
 
     @unittest.skipUnless(support.LONG, "four ranks of a ResNet: the long form")
     def test_four_ranks_of_a_convolutional_network(self):

@@ -156,6 +156,11 @@ def inspect(path):
     return json.loads(result.stdout)
 
 
+def state(run):
+    """state.json of the run's newest checkpoint."""
+    return json.loads((pathlib.Path(run) / "checkpoints/latest/state.json").read_text())
+
+
 def seal(checkpoint):
     """Writes the manifest of a checkpoint anew, so that changed files have the right checksums."""
     path = checkpoint / "manifest.json"

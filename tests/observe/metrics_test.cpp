@@ -118,6 +118,12 @@ TEST_CASE("a copy's record is one line with every field of docs/metrics.md, in i
         R"("time":1.5})");
 }
 
+TEST_CASE("a record of copies in memory is one line with every field of docs/metrics.md") {
+  const ReplicaRecord record{.attempt = 1, .step = 30, .bytes = 2000, .nodes = 2};
+  CHECK(to_json_line(record, 1.5) ==
+        R"({"event":"replica","attempt":1,"step":30,"bytes":2000,"nodes":2,"time":1.5})");
+}
+
 TEST_CASE("a loss reads back to the same bits") {
   for (const double loss :
        {0.1 + 0.2, 1.0 / 3, 2.302585092994046, 5e-324, 2.2250738585072014e-308, 1e22, 1e23, -0.0,

@@ -86,6 +86,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"checkpoint.keep_every.steps=5", "checkpoint.keep_every={\"epochs\": 0.5}",
        "checkpoint.keep_hours=2.5"},
       {"checkpoint.mirror=/m/../copies/", "checkpoint.mirror=s3://bucket/runs/a/"},
+      {"checkpoint.replicate={}", "checkpoint.replicate.nodes=2", "checkpoint.replicate=null"},
       {"checkpoint.keep_last=1"},
       {"checkpoint.keep_best=0"},
       {"log.every.minutes=2"},

@@ -6,13 +6,13 @@ import unittest
 
 import tracked
 
-ORDER = ["core", "recipe", "format", "exchange", "storage", "mirror", "data", "observe", "dist",
+ORDER = ["core", "recipe", "format", "exchange", "replica", "storage", "mirror", "data", "observe", "dist",
          "units", "input", "nn", "precision", "optim", "parallel", "checkpoint", "generate", "task", "engine",
          "train", "report"]
 TORCH_FREE = ORDER[:ORDER.index("dist")]
 # What one of these needs from another arrives as a value from train.
 STRANGERS = ["input", "nn", "precision", "optim", "parallel", "checkpoint"]
-LAUNCHER_MAY_USE = ["core", "recipe", "format", "exchange", "observe"]
+LAUNCHER_MAY_USE = ["core", "recipe", "format", "exchange", "replica", "observe"]
 # The launcher's folders; "": cli and main, which know all. Commands that have a folder know the
 # common ones in commands/, and no other command but where the order of these says so; explain knows
 # those that it explains.
@@ -259,7 +259,7 @@ class TheCheckItself(unittest.TestCase):
                  "c10/util/Exception.h: this part is built without LibTorch"),
                 ("launcher/a.cpp", '#include "lib/data/loader/image_stream.h"',
                  "lib/data/loader/image_stream.h: launcher may use core, recipe, format, exchange, "
-                 "observe of lib only"),
+                 "replica, observe of lib only"),
                 ("lib/train/a.cpp", '#include "launcher/cli.h"',
                  "launcher/cli.h: lib does not know launcher"),
                 ("lib/cuda/a.cpp", '#include "lib/nn/model.h"',
@@ -283,8 +283,8 @@ class TheCheckItself(unittest.TestCase):
                 ("app/data/a.cpp", "#include <ATen/ATen.h>",
                  "ATen/ATen.h: this part is built without LibTorch"),
                 ("app/data/a.cpp", '#include "lib/train/loop.h"',
-                 "lib/train/loop.h: app may use core, recipe, format, exchange, storage, mirror, "
-                 "data, observe of lib only"),
+                 "lib/train/loop.h: app may use core, recipe, format, exchange, replica, storage, "
+                 "mirror, data, observe of lib only"),
                 ("lib/data/a.cpp", '#include "loader.h"',
                  "loader.h: own headers are included by their path from the root"),
                 ("lib/data/a.cpp", '#include "lib/utils/a.h"',

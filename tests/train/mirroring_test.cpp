@@ -63,11 +63,13 @@ std::string ended_mirrored(const std::vector<std::string>& changes, bool is_bloc
       end = testing::ended(recipe);
     } catch (const core::Error& error) {
       end = fmt::format("error {}", static_cast<int>(error.exit_code()));
-      const bool says_what = error.found().ends_with(", while a checkpoint was copied there");
+      const bool says_what = error.found().find(" bytes was copied there") != std::string::npos &&
+                             error.found().find("checkpoint of 0 bytes") == std::string::npos;
       end += says_what ? "" : fmt::format(": {}", error.found());
     }
     core::set_warning_listener({});
-    const bool goes_on = warnings.find("training goes on without a copy in") != std::string::npos;
+    const bool goes_on =
+        warnings.find("training goes on without a copy of a checkpoint of ") != std::string::npos;
     const bool lacks = warnings.find("has no copy of the last checkpoint") != std::string::npos;
     return fmt::format("{}{}{}; {}; {}", end, goes_on ? ", goes on" : "", lacks ? ", lacks" : "",
                        steps_below(recipe.output),

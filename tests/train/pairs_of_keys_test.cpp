@@ -57,6 +57,8 @@ const std::map<std::string, const char*>& reasons() {
       {"checkpoint.incremental", "the same tensors: tests/end_to_end/incremental_test.py"},
       {"checkpoint.on_failure", "of a disk that fails: tests/train/saves_test.cpp"},
       {"checkpoint.mirror", "the same files in a second place: tests/train/mirroring_test.cpp"},
+      {"checkpoint.replicate.nodes",
+       "the same files in memory: tests/end_to_end/replicate_test.py"},
       {"model.weights.allow_other", "lets a mistake pass: tests/exchange/weights_model_test.cpp"},
       {"model.weights.allow_unused", "lets a mistake pass: tests/checkpoint/weights_test.cpp"},
       {"data.train.folder", "another form of a set: tests/data/set/folder_test.cpp"},

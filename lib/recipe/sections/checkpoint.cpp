@@ -62,6 +62,16 @@ TypePtr describe_best(Best& value) {
   return keys;
 }
 
+TypePtr describe_replicate(std::optional<Replicate>& value) {
+  constexpr std::int64_t kMostNodes = 16;
+  return optional(value, [](Replicate& inner) {
+    auto keys = std::make_unique<Object>();
+    keys->add("nodes", integer(inner.nodes, from(1).to(kMostNodes)),
+              "on so many nodes behind the one that writes, in a ring");
+    return keys;
+  });
+}
+
 }  // namespace
 
 TypePtr describe(Checkpoint& value) {
@@ -96,7 +106,10 @@ TypePtr describe(Checkpoint& value) {
            "those that are younger are kept")
       .add("best", describe_best(value.best), "what makes one the best")
       .add("mirror", folder_or_bucket(value.mirror),
-           "each is copied there too while training goes on, and a resume looks there too");
+           "each is copied there too while training goes on, and a resume looks there too")
+      .add("replicate", describe_replicate(value.replicate),
+           "each is in the memory of its own and of other nodes too, where a restart finds what a "
+           "lost node had");
   return keys;
 }
 

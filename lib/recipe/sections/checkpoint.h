@@ -19,6 +19,11 @@ struct Best {
   std::string weights;
 };
 
+// Of each checkpoint's copies in the memory of other nodes.
+struct Replicate {
+  std::int64_t nodes = 1;  // so many behind the one that writes, in a ring
+};
+
 struct Checkpoint {
   Duration every{Duration::Unit::kEpochs, 1};
   bool automatic = false;  // "every": "auto", by what a save costs and how often a run fails
@@ -32,6 +37,7 @@ struct Checkpoint {
   std::optional<double> keep_hours = {};    // those that are younger
   std::string mirror = {};   // a second place: a folder or s3://BUCKET/PREFIX; "": none
   bool incremental = false;  // files whose tensors did not change are those of the one before
+  std::optional<Replicate> replicate = {};
   Best best;
 
   // Of keep_every; nullopt where that is of the other unit, or absent.

@@ -16,6 +16,7 @@ TEST_CASE("a join comes back as it was written") {
       .nnodes = "2:4",
       .node = 3,
       .nproc = 8,
+      .replicas = "word@5@10.0.0.1",
       .last = {.generation = 1, .round = 2, .rank = 3, .nodes = 4},
       .recipe = {{"optimizer.lr", "0.1"}}};
   const Join read =
@@ -27,6 +28,7 @@ TEST_CASE("a join comes back as it was written") {
   CHECK(read.nnodes == "2:4");
   CHECK(read.node == 3);
   CHECK(read.nproc == 8);
+  CHECK(read.replicas == join.replicas);
   CHECK(read.last.same_round(join.last));
   CHECK(read.last.rank == 3);
   CHECK(read.recipe == join.recipe);

@@ -1,0 +1,108 @@
+#include "launcher/jobs/node_memory.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/format/checkpoint_folder_names.h"
+#include "lib/replica/address.h"
+#include "lib/replica/fetch.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+// That programs could still take without swapping; 0 where the system does not say.
+std::int64_t available_bytes() {
+  constexpr std::int64_t kKibibyte = 1024;
+  std::ifstream info("/proc/meminfo");
+  for (std::string name; info >> name; info.ignore(kKibibyte, '\n')) {
+    std::int64_t kibibytes = 0;
+    if (name == "MemAvailable:" && info >> kibibytes) return kibibytes * kKibibyte;
+  }
+  return 0;
+}
+
+std::vector<replica::Address> addresses_of(const std::vector<std::string>& texts) {
+  std::vector<replica::Address> addresses;
+  for (const std::string& text : texts) {
+    for (replica::Address& one : replica::parse_addresses(text)) {
+      addresses.push_back(std::move(one));
+    }
+  }
+  return addresses;
+}
+
+std::string address_text(std::vector<std::string> hosts, int port, std::string word) {
+  if (hosts.empty()) hosts.emplace_back("127.0.0.1");
+  return replica::to_text(
+      replica::Address{.hosts = std::move(hosts), .port = port, .word = std::move(word)});
+}
+
+}  // namespace
+
+NodeMemory::NodeMemory(std::vector<std::string> addresses, std::int64_t more)
+    : more_(more),
+      shelf_(available_bytes() / 4 * 3),
+      server_(shelf_, replica::new_word()),
+      address_(address_text(std::move(addresses), server_.port(), server_.word())) {}
+
+std::string NodeMemory::go_on(std::int64_t step, const std::vector<std::string>& all, int node) {
+  shelf_.forget_beyond(step);
+  const auto count = static_cast<std::int64_t>(all.size());
+  if (count < 2) return "";
+  std::vector<std::string> own;
+  for (std::int64_t i = 0; i <= std::min(more_, count - 1); ++i) {
+    own.push_back(all[static_cast<std::size_t>((node + i) % count)]);
+  }
+  return fmt::format("{}", fmt::join(own, " "));
+}
+
+void check_replicate(const recipe::Recipe& recipe, const Placement& placement) {
+  if (!recipe.checkpoint.replicate) return;
+  const std::int64_t others = placement.nnodes - 1;
+  const std::int64_t asked = recipe.checkpoint.replicate->nodes;
+  if (others >= asked) return;
+  throw core::RecipeError(
+      "/checkpoint/replicate",
+      others == 0
+          ? "the job has one node, and no other one's memory"
+          : fmt::format("asks for the memory of {} other nodes, and the job has {}", asked, others),
+      others == 0 ? "start it on several (--nnodes), or: --set checkpoint.replicate=null"
+                  : "start it on more (--nnodes), or ask for fewer");
+}
+
+void warn_of_memory(const std::vector<std::string>& all, bool one_host) {
+  if (all.size() < 2) {
+    core::warn(
+        "/checkpoint/replicate: the job goes on with one node, so its checkpoints are in no "
+        "other one's memory");
+  } else if (one_host) {
+    core::warn(
+        "/checkpoint/replicate: all nodes of the job are launchers of one host: their memory is "
+        "lost with it");
+  }
+}
+
+std::optional<fs::path> fetch_from_memory(const recipe::Recipe& recipe,
+                                          const std::vector<std::string>& replicas,
+                                          std::int64_t beyond) {
+  const std::optional<replica::Fetched> fetched = replica::fetch_newest(
+      core::system_disk(), addresses_of(replicas), fs::path(recipe.output) / "checkpoints", beyond,
+      [](const std::string& text) { core::warn("{}", text); });
+  if (!fetched) return std::nullopt;
+  core::log("{}: {}, so {} was copied from {}", recipe.output,
+            beyond < 0 ? "it has no whole checkpoint"
+                       : fmt::format("its newest checkpoint is of step {}", beyond),
+            format::checkpoint_name(fetched->step), fmt::join(fetched->nodes, " and "));
+  return fetched->checkpoint;
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,61 @@
+#include "lib/replica/address.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <random>
+#include <sstream>
+
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/text.h"
+
+namespace scaletrain::replica {
+namespace {
+
+constexpr int kMostPort = 65535;
+
+Address parse(const std::string& text) {
+  std::istringstream parts(text);
+  Address address;
+  std::string port, hosts;
+  std::getline(parts, address.word, '@');
+  std::getline(parts, port, '@');
+  std::getline(parts, hosts);
+  const auto number = core::parse_number<int>(port);
+  if (address.word.empty() || !number || *number <= 0 || *number > kMostPort || hosts.empty()) {
+    throw core::InternalError("the memory of a node",
+                              fmt::format("has no address \"{}\"", core::escape_control(text)),
+                              "give every node the same version of scaletrain");
+  }
+  address.port = *number;
+  std::istringstream list(hosts);
+  for (std::string host; std::getline(list, host, ',');) address.hosts.push_back(host);
+  return address;
+}
+
+}  // namespace
+
+std::string to_text(const Address& address) {
+  return fmt::format("{}@{}@{}", address.word, address.port, fmt::join(address.hosts, ","));
+}
+
+std::string to_text(const std::vector<Address>& addresses) {
+  std::string text;
+  for (const Address& one : addresses) text += (text.empty() ? "" : " ") + to_text(one);
+  return text;
+}
+
+std::vector<Address> parse_addresses(const std::string& text) {
+  std::istringstream words(text);
+  std::vector<Address> addresses;
+  for (std::string word; words >> word;) addresses.push_back(parse(word));
+  return addresses;
+}
+
+std::string new_word() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
+}  // namespace scaletrain::replica

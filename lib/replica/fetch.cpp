@@ -1,0 +1,128 @@
+#include "lib/replica/fetch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <utility>
+
+#include "lib/core/error.h"
+#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_manifest.h"
+#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint_folder_remove.h"
+
+namespace scaletrain::replica {
+namespace {
+
+namespace fs = std::filesystem;
+using Report = std::function<void(const std::string&)>;
+
+// One save, and who has something of it.
+struct Whole {
+  format::Manifest manifest;
+  std::map<Peer*, HeldSave> holders;
+};
+
+std::string text_of(const core::Error& error) {
+  return fmt::format("{}: {}", error.place(), error.found());
+}
+
+// Newest first. Whole is what one node knows to be whole; any may have its files.
+std::vector<Whole> saves_of(std::vector<Peer>& nodes, std::int64_t beyond, const Report& report) {
+  using Key = std::pair<std::int64_t, std::string>;  // step and name
+  std::map<Key, std::map<Peer*, HeldSave>> found;
+  for (Peer& node : nodes) {
+    try {
+      for (HeldSave& save : node.list().saves) {
+        if (save.step <= beyond) continue;
+        const Key key(save.step, save.name);
+        found[key][&node] = std::move(save);
+      }
+    } catch (const core::Error& error) {
+      report(text_of(error));
+    }
+  }
+  std::vector<Whole> saves;
+  for (auto one = found.rbegin(); one != found.rend(); ++one) {
+    for (const auto& [node, held] : one->second) {
+      if (held.manifest.empty()) continue;
+      try {
+        saves.push_back(
+            {format::parse_manifest(held.manifest, node->place() + "/manifest.json"), one->second});
+        break;
+      } catch (const core::CheckpointError& error) {
+        report(text_of(error));
+      }
+    }
+  }
+  return saves;
+}
+
+// From the first node whose copy is what the manifest says. Throws core::CheckpointError where none
+// has one.
+void fetch_file(core::Disk& disk, const Whole& save, const std::string& name, const fs::path& to,
+                Fetched& fetched, const Report& report) {
+  const format::FileEntry& listed = save.manifest.files.at(name);
+  for (const auto& [node, held] : save.holders) {
+    if (!held.files.contains(name)) continue;
+    try {
+      format::HashedFile file(disk, to, listed.bytes, listed.kind);
+      node->get(held.name, name, [&](std::span<const std::byte> piece) { file.write(piece); });
+      format::require_sum(fmt::format("{}, step {}, {}", node->place(), save.manifest.step, name),
+                          file.finish(), listed);
+      const bool is_known = std::ranges::find(fetched.nodes, node->place()) != fetched.nodes.end();
+      if (!is_known) fetched.nodes.push_back(node->place());
+      return;
+    } catch (const core::CheckpointError& error) {
+      report(text_of(error));
+    } catch (const core::StoppedError& error) {
+      report(text_of(error));
+    }
+  }
+  throw core::CheckpointError(fmt::format("the checkpoint of step {}", save.manifest.step),
+                              fmt::format("no node has a whole {} of it in memory", name));
+}
+
+Fetched fetch(core::Disk& disk, const Whole& save, const fs::path& checkpoints,
+              const Report& report) {
+  Fetched fetched{.checkpoint = {}, .step = save.manifest.step, .nodes = {}};
+  std::int64_t bytes = 0;
+  for (const auto& [name, entry] : save.manifest.files) bytes += entry.bytes;
+  fetched.checkpoint = format::publish_checkpoint(
+      disk, checkpoints, save.manifest, bytes, [&](const fs::path& folder) {
+        for (const auto& [name, entry] : save.manifest.files) {
+          fetch_file(disk, save, name, folder / name, fetched, report);
+        }
+        return format::FolderFiles(save.manifest.files, save.manifest.tensors);
+      });
+  try {
+    format::check_checkpoint(fetched.checkpoint);
+  } catch (const core::CheckpointError&) {
+    format::remove_folder(disk, fetched.checkpoint);
+    throw;
+  }
+  return fetched;
+}
+
+}  // namespace
+
+std::optional<Fetched> fetch_newest(core::Disk& disk, const std::vector<Address>& nodes,
+                                    const fs::path& checkpoints, std::int64_t beyond,
+                                    const Report& report, Patience patience) {
+  const std::atomic<bool> gives_up = false;
+  std::vector<Peer> peers;
+  peers.reserve(nodes.size());
+  for (const Address& node : nodes) peers.emplace_back(node, gives_up, patience);
+  for (const Whole& save : saves_of(peers, beyond, report)) {
+    try {
+      return fetch(disk, save, checkpoints, report);
+    } catch (const core::CheckpointError& error) {
+      report(text_of(error));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace scaletrain::replica

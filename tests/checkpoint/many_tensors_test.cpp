@@ -1,0 +1,77 @@
+// A checkpoint of 65,536 small tensors, as a model of experts has.
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/checkpoint/share.h"
+#include "lib/core/clock.h"
+#include "lib/core/disk.h"
+#include "lib/core/error.h"
+#include "lib/format/checkpoint_folder.h"
+#include "tests/temporary_folder.h"
+
+namespace scaletrain::checkpoint {
+namespace {
+
+constexpr int kTensors = 65'536;
+constexpr double kEnough = 60;  // seconds, of which it takes one or two
+
+std::string name_of(int i) { return fmt::format("experts.{:05}.weight", i); }
+
+// Of a tensor a float of its own in each of its four elements.
+Contents many(double sign) {
+  const at::Tensor values = at::arange(4 * kTensors, at::kFloat).mul(sign).view({kTensors, 2, 2});
+  Contents contents;
+  for (int i = 0; i < kTensors; ++i) contents.model[name_of(i)] = values[i].clone();
+  contents.optimizer["step"] = at::full({}, sign);
+  contents.state.step = 3;
+  contents.recipe = "{}";
+  return contents;
+}
+
+bool are_equal(const Tensors& one, const Tensors& other) {
+  return one.size() == other.size() && std::ranges::all_of(one, [&](const auto& item) {
+           return at::equal(item.second, other.at(item.first));
+         });
+}
+
+}  // namespace
+
+TEST_CASE("65,536 tensors are saved, verified and loaded within a minute, whole and in pieces") {
+  const Contents saved = many(1);
+  for (const bool in_pieces : {false, true}) {
+    CAPTURE(in_pieces);
+    const test::TemporaryFolder run;
+    const core::SteadyTime begin = core::now();
+    const Contents share = in_pieces ? share_of(saved, 0, 1) : saved;
+    const auto path = write(core::system_disk(), run.path, share).path;
+    CHECK(format::verify_checkpoint(path).step == 3);
+    Contents loaded = many(-1);
+    REQUIRE(!are_equal(saved.model, loaded.model));
+    load(path, loaded);
+    CHECK(core::seconds_since(begin) < kEnough);
+    const bool is_same = are_equal(saved.model, loaded.model);
+    CHECK(is_same);
+    CHECK(loaded.optimizer.at("step").item<float>() == 1);
+  }
+}
+
+TEST_CASE("of 65,536 tensors the one that is missing is named") {
+  const test::TemporaryFolder run;
+  Contents saved = many(1);
+  saved.model.erase(name_of(40'000));
+  const auto path = write(core::system_disk(), run.path, saved).path;
+  Contents loaded = many(-1);
+  std::string said;
+  try {
+    load(path, loaded);
+  } catch (const core::CheckpointError& error) {
+    said = error.what();
+  }
+  CHECK(said.find(name_of(40'000)) != std::string::npos);
+}
+
+}  // namespace scaletrain::checkpoint

@@ -1,0 +1,203 @@
+"""Checkpoints in the memory of other nodes: hosts in network namespaces, each with a disk of its own
+for the run's folder, and what a job goes on from where one is lost or its disk is empty."""
+
+import json
+import os
+import pathlib
+import shutil
+import unittest
+
+from end_to_end import support
+from end_to_end.agents_support import RECOVERY_S, AgentsTestCase
+from end_to_end.hosts import skip_unless_available
+
+STEPS, EVERY = 40, 5
+
+
+def lines_of(folder, event):
+    try:
+        text = (folder / "metrics.jsonl").read_text()
+    except FileNotFoundError:
+        return []
+    lines = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+    return [line for line in lines if line["event"] == event]
+
+
+def memory_files(pid):
+    """The files that a launcher holds for other nodes, the oldest first."""
+    found = []
+    for link in sorted(pathlib.Path(f"/proc/{pid}/fd").iterdir(), key=lambda link: int(link.name)):
+        try:
+            if os.readlink(link).startswith("/memfd:scaletrain-replica"):
+                found.append(link)
+        except FileNotFoundError:
+            pass  # closed meanwhile
+    return found
+
+
+class ReplicateTestCase(AgentsTestCase, support.RunTestCase):
+    NNODES = "3"
+    ENV = {"SCALETRAIN_FAULT": "slows@1"}  # 50 ms a step
+
+    def setUp(self):
+        super().setUp()
+        self.run_folder = self.folder / "apart"
+        self.run_folder.mkdir()
+        self.shared_memory = sorted(os.listdir("/dev/shm"))
+
+    def tearDown(self):
+        self.assert_nothing_left()
+        self.assertEqual(self.shared_memory, sorted(os.listdir("/dev/shm")))
+        super().tearDown()
+
+    def disk(self, host):
+        return self.folder / f"disk{host}"
+
+    def on_host(self, host, *words):
+        """Starts `scaletrain WORDS` where the run's folder is a disk of this host's own."""
+        self.disk(host).mkdir(exist_ok=True)
+        mount = f'mount --bind {self.disk(host)} {self.run_folder} && exec "$@"'
+        return self.popen(self.hosts.command(host, "unshare", "-m", "sh", "-c", mount, "sh",
+                                             support.SCALETRAIN, *words))
+
+    def agent_on(self, host, recipe):
+        return self.on_host(host, "launch", "--nnodes", self.NNODES, "--rdzv-endpoint",
+                            self.endpoints, "--rdzv-backend", "c10d", *self.FLAGS, "--resume",
+                            "auto", recipe)
+
+    def recipes(self, **changes):
+        """Of a run that is left alone, and of the one on hosts. They exchange by the same means."""
+        changes = {"steps": STEPS, "threads": 1, "dist": {"cpu": "gloo"}, "data": {
+            "train": {"shards": str(support.DIGITS / "train-{000000..000003}.tar")},
+            "image_size": 16, "index_cache": str(self.folder / "index")}, **changes}
+        every = {"every": {"steps": EVERY}}
+        return (self.recipe("alone", checkpoint=every, **changes),
+                self.recipe("apart", checkpoint={**every, "replicate": {"nodes": 1},
+                                                 **changes.pop("checkpoint", {})}, **changes))
+
+    def leader(self, hosts):
+        """The host whose disk has the checkpoints of the run."""
+        return next((host for host in hosts if lines_of(self.disk(host), "replica")), None)
+
+    def check_as_alone(self, folder, first):
+        """Bit for bit from step `first` on, which is where the run went on."""
+        alone = {line["step"]: line for line in support.records(self.folder / "alone", "train")}
+        for line in support.records(folder, "train"):
+            if line["step"] < first:
+                continue
+            other = alone[line["step"]]
+            for key in ("loss", "grad_norm", "lr", "order_digest"):
+                self.assertEqual(other[key], line[key], (key, line["step"]))
+        self.assertEqual(support.inspect(self.folder / "alone")["model_digest"],
+                         support.inspect(folder)["model_digest"])
+
+
+@skip_unless_available()
+class LostHost(ReplicateTestCase):
+    def test_the_state_of_a_lost_host_comes_from_its_partners_memory(self):
+        alone, apart = self.recipes()
+        self.run_launcher("launch", "--nproc", 3, alone)
+        agents = {host: self.agent_on(host, apart) for host in range(3)}
+        self.wait_for(lambda: self.leader(agents) is not None, "a checkpoint in memory")
+        lost = self.leader(agents)
+        agents.pop(lost).kill()
+        step = max(line["step"] for line in lines_of(self.disk(lost), "replica"))
+        shutil.rmtree(self.disk(lost))
+        agents[3] = self.agent_on(3, apart)  # a new machine in its place
+        outs = {host: agent.communicate(timeout=RECOVERY_S * 2)[0] for host, agent in agents.items()}
+        for host, agent in agents.items():
+            self.assertEqual(0, agent.returncode, outs[host])
+        leader = self.leader(agents)
+        text = outs[leader]
+        self.assertRegex(text, rf"{self.run_folder}: it has no whole checkpoint, so "
+                               r"step-\d+ was copied from the memory of node 10\.99\.78\.")
+        self.assertRegex(text, r"checkpoints are copied to the memory of 2 nodes: at most [\d.]+ MB")
+        first = lines_of(self.disk(leader), "train")[0]["step"]
+        self.assertGreaterEqual(first, step + 1)
+        self.assertEqual(1, first % EVERY)
+        self.check_as_alone(self.disk(leader), first)
+
+
+@skip_unless_available()
+class EmptyDisk(ReplicateTestCase):
+    HOSTS = 2
+    NNODES = "2"
+    FLAGS = [*ReplicateTestCase.FLAGS, "--max-restarts", "1"]
+
+    def kill_with_empty_disks(self, agents, disks, at_least=2):
+        """Kills a worker when `at_least` checkpoints are in memory and all on disk are gone."""
+        self.wait_for(lambda: any(len(lines_of(disk, "replica")) >= at_least for disk in disks),
+                      "checkpoints in memory")
+        worker = next(pid for pid in support.pids_with(self.marker)
+                      if b"scaletrain-worker\0train" in support.command_line(pid))
+        agents[0].send_signal(0)
+        held = max(line["step"] for disk in disks for line in lines_of(disk, "replica"))
+        os.kill(worker, 9)
+        for disk in disks:
+            for path in disk.glob("checkpoints/*"):
+                shutil.rmtree(path, ignore_errors=True)
+        return held
+
+    def finish_all(self, agents):
+        outs = [agent.communicate(timeout=RECOVERY_S * 2)[0] for agent in agents]
+        for agent, out in zip(agents, outs):
+            self.assertEqual(0, agent.returncode, out)
+        return "".join(outs)
+
+    def test_each_ranks_share_is_found_where_storage_is_empty(self):
+        alone, apart = self.recipes(checkpoint={"writers": "all"})
+        self.run_launcher("launch", "--nproc", 2, alone)
+        agents = [self.agent(host, "--resume", "auto", apart) for host in range(2)]  # one disk
+        self.kill_with_empty_disks(agents, [self.run_folder])
+        out = self.finish_all(agents)
+        self.assertRegex(out, r"so step-\d+ was copied from the memory of node \S+")
+        first = min(line["step"] for line in lines_of(self.run_folder, "train")
+                    if line["attempt"] == 1)
+        self.assertGreater(first, EVERY)
+        self.check_as_alone(self.run_folder, first)
+
+    def test_a_damaged_copy_is_named_and_another_is_taken(self):
+        alone, apart = self.recipes()
+        self.run_launcher("launch", "--nproc", 2, alone)
+        agents = [self.agent_on(host, apart) for host in range(2)]
+        disks = [self.disk(host) for host in range(2)]
+        self.wait_for(lambda: self.leader(range(2)) is not None, "a checkpoint in memory")
+        # Each file of the leader's own memory, from now on too: its workers stand still.
+        leader = self.leader(range(2))
+        workers = [pid for pid in support.pids_with(self.marker)
+                   if b"scaletrain-worker\0train" in support.command_line(pid)]
+        for pid in workers:
+            os.kill(pid, 19)
+        for link in memory_files(agents[leader].pid):
+            with open(link, "r+b") as file:
+                first = file.read(1)
+                file.seek(0)
+                file.write(bytes([first[0] ^ 1]) if first else b"")
+        for path in self.disk(leader).glob("checkpoints/*"):
+            shutil.rmtree(path, ignore_errors=True)
+        os.kill(workers[0], 9)
+        for pid in workers[1:]:
+            os.kill(pid, 18)
+        out = self.finish_all(agents)
+        self.assertRegex(out, r"warning: the memory of node \S+, step \d+, \S+: ")
+        self.assertRegex(out, r"so step-\d+ was copied from the memory of node \S+\n")
+        first = min(line["step"] for disk in disks for line in lines_of(disk, "train")
+                    if line["attempt"] > 0)
+        self.check_as_alone(self.disk(leader), first)
+
+
+class OneNode(support.RunTestCase):
+    def test_a_job_of_one_node_is_refused(self):
+        recipe = self.recipe(checkpoint={"replicate": {"nodes": 1}})
+        error = self.run_scaletrain("launch", "--nproc", 2, recipe, expect=2).stderr
+        self.assertIn("/checkpoint/replicate: the job has one node, and no other one's memory\n  "
+                      "start it on several (--nnodes), or: --set checkpoint.replicate=null", error)
+        recipe = self.recipe(checkpoint={"replicate": {"nodes": 2}})
+        error = self.run_scaletrain("launch", "--nnodes", 2, "--node-rank", 0, "--master-addr",
+                                    "127.0.0.1", recipe, expect=2).stderr
+        self.assertIn("/checkpoint/replicate: asks for the memory of 2 other nodes, and the job has "
+                      "1", error)
+
+
+if __name__ == "__main__":
+    unittest.main()

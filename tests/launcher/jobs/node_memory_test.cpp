@@ -1,0 +1,90 @@
+#include "launcher/jobs/node_memory.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/core/error.h"
+#include "lib/recipe/load.h"
+#include "tests/format/checkpoint_support.h"
+#include "tests/replica/node_support.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+recipe::Recipe recipe_in(const std::filesystem::path& folder, const std::string& nodes) {
+  return recipe::parse_recipe(
+      R"({"name": "r", "model": {"name": "mlp", "num_classes": 10}, "steps": 1,
+          "data": {"train": {"shards": "a.tar"}, "image_size": 8}, "batch": {"per_device": 1},
+          "optimizer": {"name": "sgd", "lr": 0.1}})",
+      "r.json", {"output=" + folder.string(), "checkpoint.replicate={\"nodes\": " + nodes + "}"});
+}
+
+}  // namespace
+
+TEST_CASE("a job needs as many other nodes as it asks for") {
+  const auto refused = [](const std::string& nodes, int nnodes) {
+    Placement placement;
+    placement.nnodes = nnodes;
+    return test::message_of<core::RecipeError>(
+        [&] { check_replicate(recipe_in("/r", nodes), placement); });
+  };
+  CHECK(refused("1", 2) == "nothing was thrown");
+  CHECK(refused("2", 3) == "nothing was thrown");
+  CHECK(refused("1", 1) ==
+        "/checkpoint/replicate: the job has one node, and no other one's memory\n"
+        "  start it on several (--nnodes), or: --set checkpoint.replicate=null");
+  CHECK(refused("2", 2) ==
+        "/checkpoint/replicate: asks for the memory of 2 other nodes, and the job has 1\n"
+        "  start it on more (--nnodes), or ask for fewer");
+}
+
+TEST_CASE("a node sends to itself and to the next ones, in a ring") {
+  const auto sends = [](const std::vector<std::string>& all, int node, std::int64_t more) {
+    return NodeMemory({"h"}, more).go_on(-1, all, node);
+  };
+  const std::vector<std::string> all{"a", "b", "c"};
+  CHECK(sends(all, 0, 1) == "a b");
+  CHECK(sends(all, 2, 1) == "c a");
+  CHECK(sends(all, 1, 2) == "b c a");
+  CHECK(sends(all, 1, 5) == "b c a");
+  CHECK(sends({"a"}, 0, 1).empty());
+  CHECK(sends({}, 0, 1).empty());
+}
+
+TEST_CASE("nodes that are of no use to each other are warned of") {
+  CHECK(test::warnings_of([] { warn_of_memory({"a", "b"}, false); }).empty());
+  CHECK(test::warnings_of([] { warn_of_memory({"a"}, false); }) ==
+        "/checkpoint/replicate: the job goes on with one node, so its checkpoints are in no other "
+        "one's memory; ");
+  CHECK(test::warnings_of([] {
+          warn_of_memory({"a", "b"}, true);
+        }) ==
+        "/checkpoint/replicate: all nodes of the job are launchers of one host: their memory is "
+        "lost with it; ");
+}
+
+TEST_CASE("a node's memory is found by its address, and what it has comes into the run's folder") {
+  const test::TemporaryFolder run, other;
+  NodeMemory own({"127.0.0.1"}, 1), next({}, 1);  // one without an address of its own
+  core::Disk& disk = core::system_disk();
+  const auto addresses = replica::parse_addresses(own.address() + " " + next.address());
+  REQUIRE(addresses.size() == 2);
+  replica::SendingDisk sending(disk, addresses);
+  const auto checkpoint = test::publish_on(sending, run.path, 5);
+  const std::atomic<bool> never = false;
+  std::vector<replica::Peer> peers;
+  for (const replica::Address& address : addresses) peers.emplace_back(address, never);
+  CHECK(peers[0].list().most_bytes > 1'000'000);
+  CHECK(replica::finish_save(peers, sending.save(), format::read_manifest(checkpoint)).nodes == 2);
+
+  const recipe::Recipe recipe = recipe_in(other.path, "1");
+  CHECK(!fetch_from_memory(recipe, {}, -1));
+  CHECK(!fetch_from_memory(recipe, {own.address()}, 5));
+  CHECK(own.go_on(4, {"a"}, 0).empty());  // step 5 is of another history
+  CHECK(!fetch_from_memory(recipe, {own.address()}, -1));
+  const auto found = fetch_from_memory(recipe, {own.address(), next.address()}, -1);
+  REQUIRE(found.has_value());
+  CHECK(*found == other.path / "checkpoints/step-00000005");
+  CHECK(format::check_checkpoint(*found).step == 5);
+}
+
+}  // namespace scaletrain::launcher
