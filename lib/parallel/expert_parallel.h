@@ -9,9 +9,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lib/parallel/late_mean.h"
 #include "lib/parallel/placement.h"
 
 namespace scaletrain::parallel {
@@ -46,12 +48,10 @@ class ExpertParallel : public Placement, public UnitHooks {
   bool exchanges() const override { return true; }
 
  private:
-  const dist::Mesh& mesh_;
-  std::vector<units::NamedParameter> experts_, elsewhere_;  // this rank's, and the others'
-  std::unique_ptr<Placement> others_;                       // of what is no expert's
+  std::vector<units::NamedParameter> elsewhere_;  // experts of other ranks
+  std::unique_ptr<Placement> others_;             // of what is no expert's
   std::vector<units::NamedParameter> owned_, parts_;
-  BucketLayout buckets_;  // of experts_
-  std::int64_t exchanged_bytes_ = 0;
+  std::optional<LateMean> mean_;  // of this rank's experts
 };
 
 }  // namespace scaletrain::parallel

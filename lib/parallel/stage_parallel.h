@@ -3,8 +3,11 @@
 // before waits for has left: the first stages still compute then.
 #pragma once
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "lib/parallel/late_mean.h"
 #include "lib/parallel/placement.h"
 
 namespace scaletrain::parallel {
@@ -12,21 +15,22 @@ namespace scaletrain::parallel {
 class StageParallel : public Placement {
  public:
   // `parameters`: those of this rank's stages, with `counts` as it shall be.
-  StageParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh);
+  StageParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh)
+      : mean_(std::move(parameters), mesh.data(), mesh.data().world_size(),
+              "gradients of a stage") {}
 
-  const std::vector<units::NamedParameter>& owned() const override { return parameters_; }
-  void start(const BucketLayout& saved) override;
-  void zero_grad() override;
+  const std::vector<units::NamedParameter>& owned() const override { return mean_.parameters(); }
+  void start(const BucketLayout& /*saved*/) override {}
+  void zero_grad() override { mean_.zero_grad(); }
   void begin_micro_step(bool /*synchronize*/) override {}
   void prepare_backward(const at::Tensor& /*loss*/) override {}
-  void exchange_rest() override;
+  void exchange_rest() override { mean_.exchange(); }
+  std::int64_t exchanged_bytes() const override { return mean_.exchanged_bytes(); }
   // Each stage has another one, a function of its parameters: a checkpoint keeps none.
   BucketLayout layout() const override { return {}; }
 
  private:
-  const dist::Mesh& mesh_;
-  std::vector<units::NamedParameter> parameters_;
-  BucketLayout buckets_;
+  LateMean mean_;
 };
 
 }  // namespace scaletrain::parallel

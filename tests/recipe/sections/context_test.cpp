@@ -12,40 +12,42 @@ constexpr const char* kLlama = R"(model={"name": "llama", "vocab_size": 11, "pos
                                          "dim": 32, "heads": 8, "kv_heads": 2})";
 
 // A small model of windows of 24 tokens, with these changes more.
-std::vector<std::string> text(const std::vector<std::string>& more,
-                              const std::string& model = kLlama) {
+std::vector<std::string> context_changes(const std::vector<std::string>& more,
+                                         const std::string& model = kLlama) {
   std::vector<std::string> changes{R"(data={"train": {"tokens": "a.bin"}, "context": 24})", model};
   changes.insert(changes.end(), more.begin(), more.end());
   return changes;
 }
 
-std::string error_of(const std::vector<std::string>& changes) {
+std::string context_error(const std::vector<std::string>& changes) {
   return recipe::error_of(minimal_recipe(), changes);
 }
 
 TEST_CASE("ranks share sequences where that is asked") {
   CHECK(parse_recipe(minimal_recipe(), "r.json").parallel.context == 1);
-  const Recipe shared = parse_recipe(minimal_recipe(), "r.json", text({"parallel.context=3"}));
+  const Recipe shared =
+      parse_recipe(minimal_recipe(), "r.json", context_changes({"parallel.context=3"}));
   CHECK(shared.parallel.context == 3);
   CHECK(shared.parallel.mesh().context == 3);
   CHECK(parse_recipe(to_json(shared), "r.json").parallel.context == 3);
 }
 
 TEST_CASE("a sequence that twice as many ranks do not divide is refused with numbers that fit") {
-  CHECK(error_of(text({"parallel.context=5"})) ==
+  CHECK(context_error(context_changes({"parallel.context=5"})) ==
         "--set parallel.context: 5 ranks share a sequence in 10 chunks, and /data/context is 24\n"
         "  use one of: 1, 2, 3, 4, 6, 12; or a context that is a multiple of 10");
-  CHECK(error_of(text({"parallel.context=8"})) ==
+  CHECK(context_error(context_changes({"parallel.context=8"})) ==
         "--set parallel.context: 8 ranks share a sequence in 16 chunks, and /data/context is 24\n"
         "  use one of: 1, 2, 3, 4, 6, 12; or a context that is a multiple of 16");
-  CHECK(error_of(text({"parallel.context=12"})) == "no error");
+  CHECK(context_error(context_changes({"parallel.context=12"})) == "no error");
 }
 
 TEST_CASE("a model without sequences of tokens, or whose positions are its own, is refused") {
-  CHECK(error_of({"model.name=resnet18", "parallel.context=2"}) ==
+  CHECK(context_error({"model.name=resnet18", "parallel.context=2"}) ==
         "--set parallel.context: resnet18 has no sequences of tokens that ranks could share\n"
         "  use 1, or one of: gpt2, llama");
-  CHECK(error_of(text({"parallel.context=2"}, R"(model={"name": "mixtral", "vocab_size": 11,
+  CHECK(context_error(
+            context_changes({"parallel.context=2"}, R"(model={"name": "mixtral", "vocab_size": 11,
             "positions": 64, "dim": 32, "heads": 8, "kv_heads": 2})")) ==
         "--set parallel.context: mixtral has no sequences of tokens that ranks could share\n"
         "  use 1, or one of: gpt2, llama");
@@ -56,19 +58,20 @@ TEST_CASE("dropped attention weights are refused") {
     return R"(model={"name": "gpt2", "vocab_size": 11, "positions": 24, "dim": 24, "heads": 6)" +
            dropout + "}";
   };
-  CHECK(error_of(text({"parallel.context=2"}, gpt2(R"(, "dropout": 0.2)"))) ==
+  CHECK(context_error(context_changes({"parallel.context=2"}, gpt2(R"(, "dropout": 0.2)"))) ==
         "--set model: /model/dropout: drops attention weights, of which \"context\": 2 ranks each "
         "see a part\n"
         "  use 0");
-  CHECK(error_of(text({"parallel.context=2"}, gpt2(""))).find("/model/dropout") !=
+  CHECK(context_error(context_changes({"parallel.context=2"}, gpt2(""))).find("/model/dropout") !=
         std::string::npos);
-  CHECK(error_of(text({"parallel.context=2"}, gpt2(R"(, "dropout": 0)"))) == "no error");
-  CHECK(error_of(text({}, gpt2(R"(, "dropout": 0.2)"))) == "no error");
+  CHECK(context_error(context_changes({"parallel.context=2"}, gpt2(R"(, "dropout": 0)"))) ==
+        "no error");
+  CHECK(context_error(context_changes({}, gpt2(R"(, "dropout": 0.2)"))) == "no error");
 }
 
 TEST_CASE("what does not go together is refused, what does is not") {
   const auto error = [](const std::string& change) {
-    return error_of(text({"parallel.context=2", change}));
+    return context_error(context_changes({"parallel.context=2", change}));
   };
   CHECK(error("parallel.pipeline=2")
             .find("does not go together with \"context\": 2 in this "

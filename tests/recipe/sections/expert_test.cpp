@@ -9,7 +9,7 @@ namespace scaletrain::recipe {
 namespace {
 
 // A small mixture of six experts with these changes more.
-std::vector<std::string> text(const std::vector<std::string>& more) {
+std::vector<std::string> experts_changes(const std::vector<std::string>& more) {
   std::vector<std::string> changes{
       R"(data={"train": {"tokens": "a.bin"}, "context": 8})",
       R"(model={"name": "mixtral", "vocab_size": 11, "positions": 8, "dim": 24, "heads": 6,
@@ -18,7 +18,7 @@ std::vector<std::string> text(const std::vector<std::string>& more) {
   return changes;
 }
 
-std::string error_of(const std::vector<std::string>& changes) {
+std::string experts_error(const std::vector<std::string>& changes) {
   return recipe::error_of(minimal_recipe(), changes);
 }
 
@@ -26,32 +26,33 @@ std::string error_of(const std::vector<std::string>& changes) {
 
 TEST_CASE("every rank has all experts unless ranks share them") {
   CHECK(parse_recipe(minimal_recipe(), "r.json").parallel.expert == 1);
-  const Recipe recipe = parse_recipe(minimal_recipe(), "r.json", text({"parallel.expert=3"}));
+  const Recipe recipe =
+      parse_recipe(minimal_recipe(), "r.json", experts_changes({"parallel.expert=3"}));
   CHECK(recipe.parallel.mesh().expert == 3);
   CHECK(parse_recipe(to_json(recipe), "r.json").parallel.expert == 3);
-  CHECK(error_of(text({"parallel.expert=4", "parallel.shard=2"})).find("experts") !=
+  CHECK(experts_error(experts_changes({"parallel.expert=4", "parallel.shard=2"})).find("experts") !=
         std::string::npos);
 }
 
 TEST_CASE("numbers of ranks that cannot share the experts are reported with those that can") {
-  CHECK(error_of(text({"parallel.expert=4"})) ==
+  CHECK(experts_error(experts_changes({"parallel.expert=4"})) ==
         "--set parallel.expert: 4 ranks cannot share 6 experts evenly\n"
         "  use one of: 1, 2, 3, 6");
-  CHECK(error_of(text({"parallel.expert=3", "parallel.shard=2"})) ==
+  CHECK(experts_error(experts_changes({"parallel.expert=3", "parallel.shard=2"})) ==
         "--set parallel.expert: 3 ranks are not whole replicas of \"shard\": 2\n"
         "  use one of: 1, 2, 6");
-  CHECK(error_of(text({"parallel.expert=6", "parallel.shard=2"})) == "no error");
+  CHECK(experts_error(experts_changes({"parallel.expert=6", "parallel.shard=2"})) == "no error");
 }
 
 TEST_CASE("a model without experts is refused") {
-  CHECK(error_of({"model.name=resnet18", "parallel.expert=2"}) ==
+  CHECK(experts_error({"model.name=resnet18", "parallel.expert=2"}) ==
         "--set parallel.expert: resnet18 has no experts\n"
         "  leave it out, or use one of: mixtral");
 }
 
 TEST_CASE("what else divides a model or its exchange does not go with it yet") {
   const auto error = [](const std::string& change) {
-    return error_of(text({"parallel.expert=2", change}));
+    return experts_error(experts_changes({"parallel.expert=2", change}));
   };
   CHECK(error("compress=bf16") ==
         "--set compress: does not go with \"expert\": 2 yet\n  use one of them");

@@ -1,4 +1,4 @@
-#include "lib/parallel/stage_parallel.h"
+#include "lib/parallel/late_mean.h"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros_like.h>
@@ -16,25 +16,29 @@ struct Bucket {
   dist::Pending pending;
 };
 
-}  // namespace
-
-StageParallel::StageParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh)
-    : mesh_(mesh), parameters_(std::move(parameters)) {}
-
-void StageParallel::start(const BucketLayout& /*saved*/) {
+BucketLayout layout_of(const std::vector<units::NamedParameter>& parameters) {
   std::vector<at::Tensor> tensors;
-  tensors.reserve(parameters_.size());
-  for (const units::NamedParameter& parameter : parameters_) tensors.push_back(parameter.tensor);
-  buckets_ = make_layout(tensors);
+  tensors.reserve(parameters.size());
+  for (const units::NamedParameter& parameter : parameters) tensors.push_back(parameter.tensor);
+  return make_layout(tensors);
 }
 
-void StageParallel::zero_grad() {
+}  // namespace
+
+LateMean::LateMean(std::vector<units::NamedParameter> parameters, dist::Group& group, int count,
+                   const char* name)
+    : parameters_(std::move(parameters)),
+      group_(group),
+      count_(count),
+      name_(name),
+      buckets_(layout_of(parameters_)) {}
+
+void LateMean::zero_grad() {
   for (units::NamedParameter& parameter : parameters_) parameter.tensor.mutable_grad().reset();
 }
 
-void StageParallel::exchange_rest() {
-  dist::Group& group = mesh_.data();
-  if (group.world_size() == 1) return;
+void LateMean::exchange() {
+  if (group_.world_size() == 1 && count_ == 1) return;
   const at::NoGradGuard no_grad;
   std::vector<Bucket> buckets;
   buckets.reserve(buckets_.size());
@@ -46,12 +50,16 @@ void StageParallel::exchange_rest() {
       // On another rank it may have one.
       if (!parameter.grad().defined()) parameter.mutable_grad() = at::zeros_like(parameter);
       bucket.gradients.push_back(parameter.grad());
+      bucket.gradients.back().div_(count_);
       parts.push_back(parameter.grad().reshape({-1}));
     }
-    bucket.flat = at::cat(parts).div_(group.world_size());
-    bucket.pending = group.all_reduce_sum(bucket.flat, "gradients of a stage");
+    if (group_.world_size() == 1) continue;
+    bucket.flat = at::cat(parts);
+    exchanged_bytes_ += static_cast<std::int64_t>(bucket.flat.nbytes());
+    bucket.pending = group_.all_reduce_sum(bucket.flat, name_);
   }
   for (Bucket& bucket : buckets) {
+    if (!bucket.flat.defined()) continue;
     bucket.pending.wait();
     std::int64_t begin = 0;
     for (const at::Tensor& gradient : bucket.gradients) {

@@ -1,0 +1,37 @@
+// Gradients that are not exchanged during backward: their mean over a group's ranks, bucket by
+// bucket, behind a step's last backward.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lib/dist/group.h"
+#include "lib/parallel/layout.h"
+#include "lib/units/named_parameter.h"
+
+namespace scaletrain::parallel {
+
+class LateMean {
+ public:
+  // Of `parameters`: the sum over `group`, which outlives it, divided by `count`. `name`, of its
+  // collectives, is a literal.
+  LateMean(std::vector<units::NamedParameter> parameters, dist::Group& group, int count,
+           const char* name);
+
+  const std::vector<units::NamedParameter>& parameters() const { return parameters_; }
+  void zero_grad();
+  // Every rank of the group calls it. What has no gradient here has one of zeros then.
+  void exchange();
+  // Bytes of gradients that this rank has given to exchanges so far.
+  std::int64_t exchanged_bytes() const { return exchanged_bytes_; }
+
+ private:
+  std::vector<units::NamedParameter> parameters_;
+  dist::Group& group_;
+  int count_;
+  const char* name_;
+  BucketLayout buckets_;
+  std::int64_t exchanged_bytes_ = 0;
+};
+
+}  // namespace scaletrain::parallel
