@@ -145,5 +145,32 @@ class KilledTest(MeshesTestCase):
                 self.assert_nothing_left(process)
 
 
+class StatisticsTest(support.RunTestCase):
+    def launch(self, name, ranks, *flags, expect=0, env=None, **changes):
+        path = self.recipe(name, model={"name": "resnet18", "num_classes": 10}, steps=4, threads=1,
+                           batch={"global": 32, "per_device": 8}, validate={"every": {"steps": 2}},
+                           optimizer={"name": "sgd", "lr": 0.001},
+                           checkpoint={"every": {"steps": 2}}, **changes)
+        return self.run_scaletrain("launch", "--nproc", ranks, *flags, path, expect=expect,
+                                   env=env).stderr
+
+    def test_stages_that_ranks_hold_together_keep_each_ranks_running_statistics(self):
+        parallel = {"pipeline": 2, "shard": 2}
+        self.launch("copies", 2)
+        self.launch("whole", 4, parallel=parallel)
+        self.launch("killed", 4, parallel=parallel, expect=137,
+                    env={"SCALETRAIN_FAULT": "kill@4"})
+        said = self.launch("killed", 4, "--resume", "auto", parallel=parallel)
+        self.assertNotIn("not bit for bit", said)
+        self.assertEqual(*(support.inspect(self.folder / run)["model_digest"]
+                           for run in ("whole", "killed")))
+        # Later on normalising has made much of the last bits of fp32.
+        for event in ("train", "eval"):
+            a, b = ([r for r in support.records(self.folder / run, event) if r["step"] == 2]
+                    for run in ("copies", "whole"))
+            self.assertAlmostEqual(1, b[0]["loss"] / a[0]["loss"], delta=1e-4)
+            self.assertEqual(a[0].get("order_digest"), b[0].get("order_digest"))
+
+
 if __name__ == "__main__":
     unittest.main()
