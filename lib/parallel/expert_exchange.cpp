@@ -56,9 +56,9 @@ class MoveRows : public torch::autograd::Function<MoveRows> {
 units::ExpertCut expert_cut(dist::Group& experts) {
   return {.rank = experts.rank(),
           .ranks = experts.world_size(),
-          .tell =
-              [&experts](const Tensor& told) {
-                const Tensor own = told.to(experts.device()), others = at::empty_like(own);
+          .exchange_counts =
+              [&experts](const Tensor& counts) {
+                const Tensor own = counts.to(experts.device()), others = at::empty_like(own);
                 const Counts ones(static_cast<std::size_t>(experts.world_size()), 1);
                 experts.all_to_all(others, own, ones, ones, "how many tokens experts get").wait();
                 return experts.to_host(others);

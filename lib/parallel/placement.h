@@ -1,6 +1,7 @@
 // How a model lies on the ranks of a mesh: what each rank owns, and what the ranks exchange while
-// they train. Data parallelism (lib/parallel/data_parallel.h) and parts for each rank of the shard
-// axis (lib/parallel/sharded.h) are those that there are.
+// they train. Data parallelism (lib/parallel/data_parallel.h), parts for each rank of the shard
+// axis (lib/parallel/sharded.h), stages of a pipeline (stage_parallel.h) and experts over ranks
+// (expert_parallel.h) are those that there are.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -14,8 +14,8 @@ namespace scaletrain::units {
 // both functions alike, also those that have no rows.
 struct ExpertCut {
   int rank = 0, ranks = 1;
-  // [ranks, ...] int64 on the host: what this rank tells each rank becomes what each has told it.
-  std::function<at::Tensor(const at::Tensor& told)> tell;
+  // [ranks, ...] int64 on the host: the row for each rank becomes the one that each has for this.
+  std::function<at::Tensor(const at::Tensor& counts)> exchange_counts;
   // The rows that each rank has for this one, `receive[i]` of rank i, one behind the other; of
   // `rows` `send[i]` go to rank i. Their gradients go the way back.
   using Counts = std::vector<std::int64_t>;

@@ -23,8 +23,8 @@ TEST_CASE("rows go to their ranks and gradients the way back, over memory and ov
       const units::ExpertCut cut = expert_cut(group);
       // Rank r has i rows for rank i, all of them r; rank 0 gets none.
       const Counts send{0, 1, 2}, receive(3, env.rank);
-      const at::Tensor told = cut.tell(at::tensor(send).view({3, 1}));
-      std::string text = at::equal(told, at::full({3, 1}, env.rank, at::kLong)) ? "" : "told ";
+      const at::Tensor counts = cut.exchange_counts(at::tensor(send).view({3, 1}));
+      std::string text = at::equal(counts, at::full({3, 1}, env.rank, at::kLong)) ? "" : "counts ";
       const at::Tensor rows = at::full({3, 2}, static_cast<float>(env.rank)).requires_grad_();
       const at::Tensor moved = cut.move(rows, send, receive);
       const at::Tensor expected = at::arange(3).repeat_interleave(env.rank).to(at::kFloat);

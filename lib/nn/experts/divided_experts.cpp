@@ -17,10 +17,12 @@ Counts sums_by_rank(const Counts& counts, std::size_t ranks) {
   return sums;
 }
 
-Counts told_to_this_rank(const Counts& counts, const units::ExpertCut& cut) {
-  const Tensor told = cut.tell(at::tensor(counts, at::kLong).view({cut.ranks, -1})).contiguous();
-  const auto* const values = told.const_data_ptr<std::int64_t>();
-  return {values, values + told.numel()};
+// How many rows this rank's experts get, of each rank.
+Counts counts_for_this_rank(const Counts& counts, const units::ExpertCut& cut) {
+  const Tensor here =
+      cut.exchange_counts(at::tensor(counts, at::kLong).view({cut.ranks, -1})).contiguous();
+  const auto* const values = here.const_data_ptr<std::int64_t>();
+  return {values, values + here.numel()};
 }
 
 }  // namespace
@@ -29,7 +31,7 @@ Tensor answers_of_ranks(const Tensor& rows, const Counts& counts, const units::E
                         const Answer& answer) {
   const auto ranks = static_cast<std::size_t>(cut.ranks);
   const std::size_t experts = counts.size() / ranks;  // of this rank
-  const Counts here = told_to_this_rank(counts, cut);
+  const Counts here = counts_for_this_rank(counts, cut);
   const Counts send = sums_by_rank(counts, ranks), receive = sums_by_rank(here, ranks);
 
   // By rank and there by expert, as they came; an expert takes those of all ranks at once.

@@ -32,9 +32,9 @@ TEST_CASE("experts take the rows of all ranks at once, and the answers go back b
   const units::ExpertCut cut{
       .rank = 1,
       .ranks = 2,
-      .tell =
-          [](const Tensor& told) {
-            CHECK(at::equal(told, at::tensor({1, 2, 0, 3}, at::kLong).view({2, 2})));
+      .exchange_counts =
+          [](const Tensor& counts) {
+            CHECK(at::equal(counts, at::tensor({1, 2, 0, 3}, at::kLong).view({2, 2})));
             return at::tensor({2, 0, 0, 3}, at::kLong).view({2, 2});
           },
       .move =
@@ -59,8 +59,8 @@ TEST_CASE("an expert that nobody chooses is asked too, so that its weights have 
   const Tensor weight = at::ones({1}).requires_grad_();
   const units::ExpertCut cut{.rank = 0,
                              .ranks = 2,
-                             .tell =
-                                 [](const Tensor& /*told*/) {
+                             .exchange_counts =
+                                 [](const Tensor& /*counts*/) {
                                    return at::zeros({2, 1}, at::kLong);
                                  },
                              .move = [](const Tensor& rows, const Counts& /*send*/,
