@@ -160,7 +160,7 @@ TEST_CASE("a rank that is lost while keys go around is missed in seconds") {
     CAPTURE(results[rank].text);
     CHECK(results[rank].status == 75);
     CHECK(results[rank].text.find("keys and values") != std::string::npos);
-    CHECK(results[rank].seconds < 10);
+    CHECK(results[rank].seconds - results[1].seconds < 10);
   }
 }
 
