@@ -87,7 +87,6 @@ void go_around(dist::Ring& ring, Tensor both, const Body& body) {
     ring.from_before.receive(next, kKeys);
     both = std::move(next);
   }
-  ring.to_next.flush();
 }
 
 Mixed forward_around(const Sequences& sequences, const Tensor& queries, const Tensor& both) {
@@ -98,6 +97,7 @@ Mixed forward_around(const Sequences& sequences, const Tensor& queries, const Te
     attend(queries.narrow(2, pairs.first_query, pairs.queries), first_keys(theirs, pairs.keys),
            pairs.visible, mixed.rows(pairs.first_query, pairs.queries));
   });
+  sequences.ring->to_next.flush();
   return mixed;
 }
 
@@ -130,6 +130,7 @@ Gradients backward_around(const Sequences& sequences, const Tensor& queries, con
     ring.to_next.send(own, kGradients);
   });
   result.both = receive(both);
+  ring.to_next.flush();  // not before: the next rank takes its own when it has gone around
   return result;
 }
 

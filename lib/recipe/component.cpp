@@ -179,10 +179,10 @@ class ComponentType : public Type {
       case Rule::Kind::kFitsImageSize:
       case Rule::Kind::kCoversImageSize:
       case Rule::Kind::kBatchNorm:
-      case Rule::Kind::kFirst:             // Components
-      case Rule::Kind::kOneUnit:           // lib/recipe/sections/recompute.cpp
-      case Rule::Kind::kFixedImageSize:    // lib/recipe/sections/resize_ramp.cpp
-      case Rule::Kind::kTensorRanksShare:  // lib/recipe/sections/tensor.cpp
+      case Rule::Kind::kFirst:              // Components
+      case Rule::Kind::kOneUnit:            // lib/recipe/sections/recompute.cpp
+      case Rule::Kind::kFixedImageSize:     // lib/recipe/sections/resize_ramp.cpp
+      case Rule::Kind::kTensorRanksShare:   // lib/recipe/sections/tensor.cpp
       case Rule::Kind::kContextRanksShare:  // lib/recipe/sections/context.cpp
       case Rule::Kind::kIsMean:             // lib/recipe/sections/ema.cpp, swa.cpp
         return "";

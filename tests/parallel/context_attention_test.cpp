@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using at::Tensor;
 using testing::run_ranks;
 
-constexpr double kMostOff = 1e-5;
+constexpr double kMostOff = 1e-5;  // of the largest number
 
 std::vector<std::int64_t> numbers(const Tensor& tensor) {
   return {tensor.const_data_ptr<std::int64_t>(),
@@ -107,7 +107,8 @@ std::string compare(const Case& one, const units::TokenCut& cut) {
   const Tensor places = cut.places(one.tokens);
   std::string wrong;
   const auto look = [&](const char* what, const Tensor& own, const Tensor& all) {
-    const double distance = (own - all.index_select(2, places)).abs().max().item<double>();
+    const double distance = (own - all.index_select(2, places)).abs().max().item<double>() /
+                            all.abs().max().item<double>();
     if (distance < kMostOff) return;
     wrong += fmt::format("{}: {} is off by {:.1e}; ", one.name, what, distance);
   };
@@ -160,7 +161,7 @@ TEST_CASE("a rank that is lost while keys go around is missed in seconds") {
     CAPTURE(results[rank].text);
     CHECK(results[rank].status == 75);
     CHECK(results[rank].text.find("keys and values") != std::string::npos);
-    CHECK(results[rank].seconds < 10);
+    CHECK(results[rank].seconds - results[1].seconds < 10);
   }
 }
 

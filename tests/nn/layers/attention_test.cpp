@@ -136,4 +136,17 @@ TEST_CASE("attention drops weights in training only, and draws them from the gen
   CHECK(at::allclose(layer.forward(qkv), written_out(qkv, 4, true), 1e-5, 1e-6));
 }
 
+TEST_CASE("what the context has for tokens of several ranks stands for attention") {
+  torch::manual_seed(6);
+  const Attention attention({.head_dim = 4, .causal = true});
+  const at::Tensor qkv = torch::randn({2, 5, 24});
+  units::Context context;
+  context.attend = [](const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values) {
+    CHECK(queries.sizes() == at::IntArrayRef({2, 2, 5, 4}));
+    return queries + 2 * keys + 3 * values;
+  };
+  const auto parts = qkv.chunk(3, 2);
+  CHECK(attention.forward(qkv, context).equal(parts[0] + 2 * parts[1] + 3 * parts[2]));
+}
+
 }  // namespace scaletrain::nn

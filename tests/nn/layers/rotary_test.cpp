@@ -76,4 +76,13 @@ TEST_CASE("Llama 3's scaling leaves fast pairs, slows down slow ones, and blends
   CHECK(angle(rotary, 6, 1, 2) == doctest::Approx(2.0 / 10 * (fast + (1 - fast) / 8)));
 }
 
+TEST_CASE("tokens of any places are turned as among all tokens") {
+  torch::manual_seed(3);
+  Rotary rotary({.head_dim = 4, .positions = 8});
+  const at::Tensor input = torch::randn({2, 3, 6, 4});
+  const at::Tensor places = at::tensor({0, 2, 5}, at::kLong);
+  CHECK(rotary.forward(input.index_select(2, places), places)
+            .equal(rotary.forward(input).index_select(2, places)));
+}
+
 }  // namespace scaletrain::nn

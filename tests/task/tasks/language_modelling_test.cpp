@@ -151,4 +151,38 @@ TEST_CASE("a token that the model does not have is refused") {
   CHECK_THROWS_AS((void)texts.windows(*task, Split::kVal), core::DataError);
 }
 
+TEST_CASE("of sequences that ranks share, the tokens, targets and positions that are here") {
+  Texts texts;
+  texts.add_card("train", 41);
+  texts.add_card("val", 17);
+  for (const bool apart : {false, true}) {
+    texts.recipe.data.document_attention = apart;
+    const auto task = make_task(texts.recipe, at::kCPU);
+    at::Tensor seen;
+    const at::Tensor places = at::tensor({1, 2}, at::kLong);
+    task->share_sequences({.places =
+                               [&](std::int64_t tokens) {
+                                 CHECK(tokens == kContext);
+                                 return places;
+                               },
+                           .attention = [&](const at::Tensor& documents) -> units::SharedAttention {
+                             seen = documents;
+                             return [](const at::Tensor& queries, const at::Tensor&,
+                                       const at::Tensor&) { return queries; };
+                           }});
+    const Reader reader{.slice = {.per_device = 4}, .stores = std::make_shared<storage::Stores>()};
+    const auto batch = task->open(Split::kVal, reader, *texts.pool).stream->next();
+    const Example example = task->prepare(*batch, /*training=*/false);
+    // The third window is 9, 1, 2, 3 and 4 behind it.
+    CHECK(at::equal(example.input[2], at::tensor({1, 2}, at::kLong)));
+    CHECK(at::equal(example.target[2], at::tensor({2, 3}, at::kLong)));
+    CHECK(at::equal(example.context.places, places));
+    CHECK(static_cast<bool>(example.context.attend));
+    const at::Tensor positions = example.context.positions.expand({4, 2})[2];
+    CHECK(at::equal(positions, at::tensor({apart ? 0 : 1, apart ? 1 : 2}, at::kLong)));
+    CHECK(seen.defined() == apart);
+    if (apart) CHECK(at::equal(seen[2], at::tensor({0, 1, 1, 1}, at::kLong)));
+  }
+}
+
 }  // namespace scaletrain::task
