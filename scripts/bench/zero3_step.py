@@ -1,7 +1,7 @@
 """Training tokens a second of a language model that ranks hold together: ours (shard_level
 "parameters") against PyTorch's FSDP2 (fully_shard) over Gloo, and a job of copies against DDP.
 
-    python scripts/bench/zero3_step.py [MODEL...] [--ranks 2,4] [--rounds 3]
+    python scripts/bench/zero3_step.py [MODEL...] [--ranks 2,4] [--rounds 3] [--steps 40]
 
 Models, batches and the peer are those of cpu_models.py: AdamW, a thread a rank. Both sides exchange
 by Gloo; `ratio_shm` is ours in shared memory, as it runs when nothing is said.
@@ -17,8 +17,8 @@ import cpu_models
 TEXTS = ("gpt2", "llama")
 
 
-def ours(name, folder, ranks, shard, exchange):
-    model, _, batch, steps = cpu_models.MODELS[name]
+def ours(name, folder, ranks, shard, exchange, steps):
+    model, _, batch, _ = cpu_models.MODELS[name]
     run = pathlib.Path(tempfile.mkdtemp(dir=folder))
     recipe = run / "recipe.json"
     recipe.write_text(json.dumps({
@@ -32,8 +32,8 @@ def ours(name, folder, ranks, shard, exchange):
     return ranks * batch * steps / (lines[-1]["time"] - lines[0]["time"])
 
 
-def peer(name, ranks, sharded):
-    model, _, batch, steps = cpu_models.MODELS[name]
+def peer(name, ranks, sharded, steps):
+    model, _, batch, _ = cpu_models.MODELS[name]
     found = json.loads(compare.run(
         [compare.TORCHRUN, "--nproc-per-node", ranks, "scripts/bench/peer_cpu.py", json.dumps(model),
          "--batch", batch, "--warmup", cpu_models.WARMUP, "--steps", steps, "--mode", "fused",
@@ -46,6 +46,7 @@ def main():
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(TEXTS))
     parser.add_argument("--ranks", default="2,4")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=40)
     options = parser.parse_args()
     unknown = set(options.models) - set(TEXTS)
     if unknown:
@@ -56,9 +57,9 @@ def main():
                 with tempfile.TemporaryDirectory() as made:
                     folder = pathlib.Path(made)
                     median = compare.in_turn({
-                        "ours": lambda: ours(name, folder, ranks, shard, "gloo"),
-                        "shm": lambda: ours(name, folder, ranks, shard, "shm"),
-                        "peer": lambda: peer(name, ranks, shard > 1),
+                        "ours": lambda: ours(name, folder, ranks, shard, "gloo", options.steps),
+                        "shm": lambda: ours(name, folder, ranks, shard, "shm", options.steps),
+                        "peer": lambda: peer(name, ranks, shard > 1, options.steps),
                     }, options.rounds)
                 compare.report(f"{kind}_step {name} {ranks}_ranks", ours=median["ours"],
                                peer=median["peer"], ratio=median["ours"] / median["peer"],

@@ -82,6 +82,14 @@ class Explain(RecipeTestCase):
         self.assertEqual(("8 = 4 x 1 x 2 ranks", "batch, nproc, nnodes"), keys["global batch"])
         self.assertFalse(self.run_folder.exists())
 
+    def test_nodes_that_are_not_there_need_no_address(self):
+        launch = self.explain("--nnodes", "3", "--", "true")["launch"]
+        self.assertEqual(("3", "--nnodes"), launch["nnodes"])
+        self.assertEqual(("ADDRESS", "default"), launch["master-addr"])
+        done = self.run_launcher("explain", "launch", "--nnodes", "3", "--", "true")
+        self.assertIn("note: a launch needs --master-addr, the address of node 0", done.stdout)
+        self.assertIn("--rdzv-endpoint", self.explain("--nnodes", "2:3", "--", "true", expect=2))
+
     def test_the_tables_for_a_person_hide_secrets(self):
         done = self.run_launcher("explain", "launch", "--monitor-interval", "5", "--", "x",
                                  "API_TOKEN=secret-1")

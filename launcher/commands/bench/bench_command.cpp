@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,7 @@
 #include "launcher/jobs/remote_sets.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/place/placement.h"
+#include "launcher/platform/captured.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/recipe/load.h"
@@ -95,28 +97,32 @@ int run_exposed(const BenchRequest& asked) {
   const fs::path input = scratch.file("recipe.json"), output = scratch.file("answer.json");
   std::ofstream(input) << recipe::to_json(recipe);
   const auto number = [](auto value) { return fmt::format("{}", value); };
-  const int status = run_worker_ranks(worker_of(recipe), "1",
-                                      {"bench",
-                                       "exposed",
-                                       "--recipe",
-                                       input.string(),
-                                       "--out",
-                                       output.string(),
-                                       "--steps",
-                                       number(asked.steps),
-                                       "--ranks",
-                                       number(ranks),
-                                       "--ranks-per-node",
-                                       number(per_node),
-                                       "--rank",
-                                       number(asked.rank),
-                                       "--latency-us",
-                                       number(asked.latency_us),
-                                       "--inside-gbs",
-                                       number(asked.inside_gbs),
-                                       "--between-gbs",
-                                       number(asked.between_gbs)});
-  if (status != 0) return status;
+  constexpr std::chrono::hours kPatience{24};
+  const Captured done = run_captured({.arguments = {worker_of(recipe),
+                                                    "bench",
+                                                    "exposed",
+                                                    "--recipe",
+                                                    input.string(),
+                                                    "--out",
+                                                    output.string(),
+                                                    "--steps",
+                                                    number(asked.steps),
+                                                    "--ranks",
+                                                    number(ranks),
+                                                    "--ranks-per-node",
+                                                    number(per_node),
+                                                    "--rank",
+                                                    number(asked.rank),
+                                                    "--latency-us",
+                                                    number(asked.latency_us),
+                                                    "--inside-gbs",
+                                                    number(asked.inside_gbs),
+                                                    "--between-gbs",
+                                                    number(asked.between_gbs)},
+                                      .variables = {}},
+                                     kPatience);
+  std::fputs(done.error.c_str(), stderr);
+  if (!done.ok()) return done.status.shell_code();
   std::ifstream stream(output);
   const auto answer = nlohmann::ordered_json::parse(stream);
   const std::string text = asked.json ? answer.dump(2) + "\n" : exposed_text(answer);

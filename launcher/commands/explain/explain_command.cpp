@@ -38,6 +38,19 @@
 namespace scaletrain::launcher {
 namespace {
 
+constexpr const char* kOpenAddress = "ADDRESS";
+
+// Nodes that are not there yet have no address: of a fixed number of them it stays open.
+LaunchOptions with_open_address(LaunchOptions options) {
+  const bool is_fixed =
+      options.rdzv_backend == "static" && options.nnodes.find(':') == std::string::npos;
+  const bool is_given =
+      !options.master_addr.empty() || !options.rdzv_endpoint.empty() || options.standalone;
+  const bool is_one = options.nnodes.empty() || options.nnodes == "1";
+  if (is_fixed && !is_given && !is_one) options.master_addr = kOpenAddress;
+  return options;
+}
+
 struct Subject {
   const CLI::App& launch;
   const Words& words;
@@ -222,6 +235,9 @@ Explanation explain(const Subject& subject) {
     explain_ranks(recipe, placement, explanation);
     explanation.worker = worker_rows(subject, placement, &recipe);
   }
+  if (subject.options.master_addr == kOpenAddress) {
+    explanation.notes.emplace_back("a launch needs --master-addr, the address of node 0");
+  }
   return explanation;
 }
 
@@ -241,6 +257,7 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
   launch->add_flag("--json", *as_json, "as JSON");
   launch->callback([launch, &words, &program, options, as_json, &exit_status] {
     if (program) options->program = *program;
+    *options = with_open_address(std::move(*options));
     const Explanation explanation =
         explain({.launch = *launch, .words = words, .program = program, .options = *options});
     std::fputs((*as_json ? to_json(explanation) : to_text(explanation)).c_str(), stdout);

@@ -31,7 +31,7 @@ TEST_CASE("one node and one rank of a node have a row each") {
   CHECK(text_of(core::MeshPlan(2), 2) ==
         "replica | 2 | rank 0's group: ranks 0-1, inside node 0\n"
         "node 0 | ranks 0-1 | replica 0-1\n");
-  CHECK(text_of(core::MeshPlan(2, {.pipe = 2}), 1) ==
+  CHECK(text_of(core::MeshPlan(2, {.pipe = 2, .replica = {}, .shard = 1, .tensor = 1}), 1) ==
         "pipeline | 2 | rank 0's group: ranks 0-1, between nodes 0-1\n"
         "node 0 | rank 0 | pipeline 0\n"
         "node 1 | rank 1 | pipeline 1\n");
