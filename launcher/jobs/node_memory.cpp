@@ -67,6 +67,13 @@ std::string NodeMemory::go_on(std::int64_t step, const std::vector<std::string>&
 
 void check_replicate(const recipe::Recipe& recipe, const Placement& placement) {
   if (!recipe.checkpoint.replicate) return;
+  if (placement.task) {
+    throw core::RecipeError(
+        "/checkpoint/replicate",
+        "each task of this step has a launcher of its own, and the next one may be on the same "
+        "node",
+        "start one launcher on each node: srun --ntasks-per-node=1 scaletrain launch");
+  }
   const std::int64_t others = placement.nnodes - 1;
   const std::int64_t asked = recipe.checkpoint.replicate->nodes;
   if (others >= asked) return;

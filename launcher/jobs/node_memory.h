@@ -35,7 +35,8 @@ class NodeMemory {
   std::string address_;
 };
 
-// Throws core::RecipeError where the job has not as many other nodes.
+// Throws core::RecipeError where the job has not as many other nodes, and where launchers are tasks
+// of Slurm's, which are no nodes.
 void check_replicate(const recipe::Recipe& recipe, const Placement& placement);
 
 // Where the nodes `all` of a job are of no use to each other.

@@ -1,10 +1,12 @@
 """Checkpoints in the memory of other nodes: hosts in network namespaces, each with a disk of its own
 for the run's folder, and what a job goes on from where one is lost or its disk is empty."""
 
+import contextlib
 import json
 import os
 import pathlib
 import shutil
+import signal
 import unittest
 
 from end_to_end import support
@@ -43,37 +45,36 @@ class ReplicateTestCase(AgentsTestCase, support.RunTestCase):
         super().setUp()
         self.run_folder = self.folder / "apart"
         self.run_folder.mkdir()
-        self.shared_memory = sorted(os.listdir("/dev/shm"))
+        self.shared_memory = self.folder / "shm"  # /dev/shm of all hosts
+        self.shared_memory.mkdir()
 
     def tearDown(self):
         self.assert_nothing_left()
-        self.assertEqual(self.shared_memory, sorted(os.listdir("/dev/shm")))
+        self.assertEqual([], list(self.shared_memory.iterdir()))
         super().tearDown()
 
     def disk(self, host):
         return self.folder / f"disk{host}"
 
-    def on_host(self, host, *words):
-        """Starts `scaletrain WORDS` where the run's folder is a disk of this host's own."""
-        self.disk(host).mkdir(exist_ok=True)
-        mount = f'mount --bind {self.disk(host)} {self.run_folder} && exec "$@"'
-        return self.popen(self.hosts.command(host, "unshare", "-m", "sh", "-c", mount, "sh",
-                                             support.SCALETRAIN, *words))
-
-    def agent_on(self, host, recipe):
-        return self.on_host(host, "launch", "--nnodes", self.NNODES, "--rdzv-endpoint",
-                            self.endpoints, "--rdzv-backend", "c10d", *self.FLAGS, "--resume",
-                            "auto", recipe)
+    def agent_on(self, host, recipe, disk=None):
+        """An agent on a host whose run's folder is a disk of its own."""
+        disk = disk or self.disk(host)
+        disk.mkdir(exist_ok=True)
+        mount = (f"mount --bind {disk} {self.run_folder} && "
+                 f'mount --bind {self.shared_memory} /dev/shm && exec "$@"')
+        return self.popen(self.hosts.command(
+            host, "unshare", "-m", "sh", "-c", mount, "sh", support.SCALETRAIN, "launch",
+            "--nnodes", self.NNODES, "--rdzv-endpoint", self.endpoints, "--rdzv-backend", "c10d",
+            *self.FLAGS, "--resume", "auto", recipe))
 
     def recipes(self, **changes):
         """Of a run that is left alone, and of the one on hosts. They exchange by the same means."""
         changes = {"steps": STEPS, "threads": 1, "dist": {"cpu": "gloo"}, "data": {
             "train": {"shards": str(support.DIGITS / "train-{000000..000003}.tar")},
             "image_size": 16, "index_cache": str(self.folder / "index")}, **changes}
-        every = {"every": {"steps": EVERY}}
+        every = {"every": {"steps": EVERY}, **changes.pop("checkpoint", {})}
         return (self.recipe("alone", checkpoint=every, **changes),
-                self.recipe("apart", checkpoint={**every, "replicate": {"nodes": 1},
-                                                 **changes.pop("checkpoint", {})}, **changes))
+                self.recipe("apart", checkpoint={**every, "replicate": {"nodes": 1}}, **changes))
 
     def leader(self, hosts):
         """The host whose disk has the checkpoints of the run."""
@@ -124,19 +125,21 @@ class EmptyDisk(ReplicateTestCase):
     NNODES = "2"
     FLAGS = [*ReplicateTestCase.FLAGS, "--max-restarts", "1"]
 
-    def kill_with_empty_disks(self, agents, disks, at_least=2):
-        """Kills a worker when `at_least` checkpoints are in memory and all on disk are gone."""
-        self.wait_for(lambda: any(len(lines_of(disk, "replica")) >= at_least for disk in disks),
+    @contextlib.contextmanager
+    def killed_workers(self, disks):
+        """All workers stand still, and are killed at the end, when two checkpoints are in memory."""
+        self.wait_for(lambda: any(len(lines_of(disk, "replica")) > 1 for disk in disks),
                       "checkpoints in memory")
-        worker = next(pid for pid in support.pids_with(self.marker)
-                      if b"scaletrain-worker\0train" in support.command_line(pid))
-        agents[0].send_signal(0)
-        held = max(line["step"] for disk in disks for line in lines_of(disk, "replica"))
-        os.kill(worker, 9)
+        workers = [pid for pid in support.pids_with(self.marker)
+                   if b"scaletrain-worker\0train" in support.command_line(pid)]
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        yield
         for disk in disks:
             for path in disk.glob("checkpoints/*"):
                 shutil.rmtree(path, ignore_errors=True)
-        return held
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
 
     def finish_all(self, agents):
         outs = [agent.communicate(timeout=RECOVERY_S * 2)[0] for agent in agents]
@@ -147,43 +150,34 @@ class EmptyDisk(ReplicateTestCase):
     def test_each_ranks_share_is_found_where_storage_is_empty(self):
         alone, apart = self.recipes(checkpoint={"writers": "all"})
         self.run_launcher("launch", "--nproc", 2, alone)
-        agents = [self.agent(host, "--resume", "auto", apart) for host in range(2)]  # one disk
-        self.kill_with_empty_disks(agents, [self.run_folder])
+        disk = self.folder / "shared"
+        agents = [self.agent_on(host, apart, disk) for host in range(2)]
+        with self.killed_workers([disk]):
+            pass
         out = self.finish_all(agents)
         self.assertRegex(out, r"so step-\d+ was copied from the memory of node \S+")
-        first = min(line["step"] for line in lines_of(self.run_folder, "train")
-                    if line["attempt"] == 1)
+        first = min(line["step"] for line in lines_of(disk, "train") if line["attempt"] == 1)
         self.assertGreater(first, EVERY)
-        self.check_as_alone(self.run_folder, first)
+        self.check_as_alone(disk, first)
 
     def test_a_damaged_copy_is_named_and_another_is_taken(self):
         alone, apart = self.recipes()
         self.run_launcher("launch", "--nproc", 2, alone)
         agents = [self.agent_on(host, apart) for host in range(2)]
         disks = [self.disk(host) for host in range(2)]
-        self.wait_for(lambda: self.leader(range(2)) is not None, "a checkpoint in memory")
-        # Each file of the leader's own memory, from now on too: its workers stand still.
-        leader = self.leader(range(2))
-        workers = [pid for pid in support.pids_with(self.marker)
-                   if b"scaletrain-worker\0train" in support.command_line(pid)]
-        for pid in workers:
-            os.kill(pid, 19)
-        for link in memory_files(agents[leader].pid):
-            with open(link, "r+b") as file:
-                first = file.read(1)
-                file.seek(0)
-                file.write(bytes([first[0] ^ 1]) if first else b"")
-        for path in self.disk(leader).glob("checkpoints/*"):
-            shutil.rmtree(path, ignore_errors=True)
-        os.kill(workers[0], 9)
-        for pid in workers[1:]:
-            os.kill(pid, 18)
+        with self.killed_workers(disks):
+            leader = self.leader(range(2))
+            for link in memory_files(agents[leader].pid):
+                with open(link, "r+b") as file:
+                    first = file.read(1)
+                    file.seek(0)
+                    file.write(bytes([first[0] ^ 1]) if first else b"")
         out = self.finish_all(agents)
         self.assertRegex(out, r"warning: the memory of node \S+, step \d+, \S+: ")
         self.assertRegex(out, r"so step-\d+ was copied from the memory of node \S+\n")
-        first = min(line["step"] for disk in disks for line in lines_of(disk, "train")
-                    if line["attempt"] > 0)
-        self.check_as_alone(self.disk(leader), first)
+        folder = self.disk(self.leader(range(2)))
+        first = min(line["step"] for line in lines_of(folder, "train") if line["attempt"] > 0)
+        self.check_as_alone(folder, first)
 
 
 class OneNode(support.RunTestCase):

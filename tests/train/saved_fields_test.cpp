@@ -206,7 +206,8 @@ std::set<std::string> changing_fields(const Runs& runs) {
   };
   const Json first = state_of(1);
   for (int step = 2; step <= kSteps; ++step) {
-    for (const auto& [name, value] : state_of(step).items()) {
+    const Json state = state_of(step);
+    for (const auto& [name, value] : state.items()) {
       if (value != first.at(name)) changing.insert(name);
     }
   }

@@ -21,8 +21,10 @@ recipe::Recipe recipe_in(const std::filesystem::path& folder, const std::string&
 }  // namespace
 
 TEST_CASE("a job needs as many other nodes as it asks for") {
-  const auto refused = [](const std::string& nodes, int nnodes) {
+  const auto refused = [](const std::string& nodes, int nnodes,
+                          std::optional<TaskPlace> task = std::nullopt) {
     Placement placement;
+    placement.task = task;
     placement.nnodes = nnodes;
     return test::message_of<core::RecipeError>(
         [&] { check_replicate(recipe_in("/r", nodes), placement); });
@@ -35,6 +37,10 @@ TEST_CASE("a job needs as many other nodes as it asks for") {
   CHECK(refused("2", 2) ==
         "/checkpoint/replicate: asks for the memory of 2 other nodes, and the job has 1\n"
         "  start it on more (--nnodes), or ask for fewer");
+  CHECK(refused("1", 4, TaskPlace{}) ==
+        "/checkpoint/replicate: each task of this step has a launcher of its own, and the next one "
+        "may be on the same node\n"
+        "  start one launcher on each node: srun --ntasks-per-node=1 scaletrain launch");
 }
 
 TEST_CASE("a node sends to itself and to the next ones, in a ring") {
