@@ -21,6 +21,7 @@ using format::TrainState;
 struct Part {
   std::vector<std::int64_t> shape;  // the whole parameter's
   std::vector<format::Piece> pieces = {};
+  bool has_owner = false;  // the optimizer's tensors of it are whole, of any shape, on one rank
 };
 using Parts = std::map<std::string, Part>;  // by the parameter's name
 

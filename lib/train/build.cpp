@@ -22,6 +22,8 @@
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
 #include "lib/train/resume.h"
+#include "lib/train/shard_types.h"
+#include "lib/train/sharded_optimizer.h"
 #include "lib/train/stages.h"
 #include "lib/train/tensor_layout.h"
 
@@ -52,15 +54,16 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
 
 namespace {
 
-parallel::Sharding sharding_of(const recipe::Parallel& recipe, nn::Model& model) {
+parallel::Sharding sharding_of(const recipe::Recipe& recipe, nn::Model& model) {
   parallel::Sharding sharding;
-  if (recipe.shard_level == "optimizer") sharding.level = parallel::ShardLevel::kOptimizer;
-  if (recipe.shard_level == "gradients") sharding.level = parallel::ShardLevel::kGradients;
+  if (recipe.parallel.shard_level == "optimizer") sharding.level = parallel::ShardLevel::kOptimizer;
+  if (recipe.parallel.shard_level == "gradients") sharding.level = parallel::ShardLevel::kGradients;
   for (const units::Unit& unit : model.units()) sharding.units.push_back(unit.tensors);
   for (const auto& item : model.named_parameters()) {
     if (item.value().requires_grad()) continue;
     sharding.frozen.push_back({.name = item.key(), .tensor = item.value()});
   }
+  take_types(recipe, model, sharding);
   return sharding;
 }
 
@@ -72,7 +75,7 @@ void place(Run& run) {
     run.placement = make_stage_placement(run);
   } else {
     run.placement = parallel::make_placement(run.learner.parameters(), *run.mesh,
-                                             sharding_of(run.recipe.parallel, *run.learner.model),
+                                             sharding_of(run.recipe, *run.learner.model),
                                              {.compress = run.recipe.compress,
                                               .seed = run.recipe.seed,
                                               .every_step = !run.recipe.sync.is_rare()});
@@ -158,7 +161,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   compare_with_others(run, std::move(claims));
 
   place(run);
-  run.learner.optimizer = make_optimizer(run.recipe, run.engine->owned());
+  run.learner.optimizer = make_optimizer(run);
   if (run.recipe.sync.is_rare()) {
     run.sync = std::make_unique<parallel::ReplicaSync>(run.recipe.sync, run.engine->owned(),
                                                        run.mesh->data(), run.length.total_steps);
@@ -203,6 +206,7 @@ StepParts step_parts(Run& run) {
           .buffers = run.learner.model->buffers(),
           .batch = run.batch,
           .clip = run.recipe.clip,
+          .shards = shards_of(run),
           .sam = run.recipe.sam,
           .means = std::move(means),
           .sync = run.sync.get()};

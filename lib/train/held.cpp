@@ -34,6 +34,10 @@ std::optional<checkpoint::Cut> cut_of(const Run& run) {
   for (const units::NamedParameter& part : run.placement->parts()) {
     cut.parts[part.name] = {.shape = part.shape, .pieces = pieces_of(part)};
   }
+  if (!run.learner.optimizer) return cut;
+  for (const std::string& name : run.learner.optimizer->with_owner()) {
+    cut.parts.at(name).has_owner = true;
+  }
   return cut;
 }
 
