@@ -22,6 +22,7 @@ struct Part {
   std::vector<std::int64_t> shape;  // the whole parameter's
   std::vector<format::Piece> pieces = {};
   bool writes = true;  // of the ranks that hold the model together and have the same it is the one
+  bool has_owner = false;  // the optimizer's tensors of it are whole, of any shape, on one rank
 };
 using Parts = std::map<std::string, Part>;  // by the parameter's name
 

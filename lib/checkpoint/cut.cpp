@@ -18,6 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Whether a tensor is the optimizer's of a parameter whose state one rank has.
+bool has_owner(const Part* part, const std::string& name) {
+  return part != nullptr && part->has_owner && name.find('/') != std::string::npos;
+}
+
 // Adds tensors of one file to a share.
 class ShareFile {
  public:
@@ -33,17 +38,26 @@ class ShareFile {
     for (const auto& [name, tensor] : tensors) {
       const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
       const Part* const part = find_part(cut_.parts, name);
+      if (has_owner(part, name)) {
+        share_.all_bytes += bytes * cut_.places;
+        if (cut_.writes) add_whole(name, tensor, to);
+        continue;
+      }
       share_.all_bytes += part != nullptr ? bytes * cut_.places : bytes;
       if (part != nullptr && part->writes && cut_.writes) {
         add(name, tensor, part->shape, part->pieces, to);
       }
       if (part != nullptr || !is_first_) continue;
-      const std::vector<std::int64_t> shape = tensor.sizes().vec();
-      add(name, tensor, shape, {format::whole_piece(shape)}, to);
+      add_whole(name, tensor, to);
     }
   }
 
  private:
+  void add_whole(const std::string& name, const at::Tensor& tensor, Tensors& to) {
+    const std::vector<std::int64_t> shape = tensor.sizes().vec();
+    add(name, tensor, shape, {format::whole_piece(shape)}, to);
+  }
+
   void add(const std::string& name, const at::Tensor& tensor,
            const std::vector<std::int64_t>& shape, const std::vector<format::Piece>& pieces,
            Tensors& to) {
@@ -94,12 +108,14 @@ PartSource::PartSource(const fs::path& path, const Tensors& wanted, const Parts&
     const Part* const part = find_part(parts, info.name);
     const auto found = wanted.find(info.name);
     if (found == wanted.end()) {
-      if (part == nullptr || count_of(*part) > 0) left_over.add(info.name);
+      const bool is_others = has_owner(part, info.name);
+      if (!is_others && (part == nullptr || count_of(*part) > 0)) left_over.add(info.name);
       continue;
     }
     absent.erase(info.name);
     const at::Tensor& tensor = found->second;
-    const at::IntArrayRef shape = part != nullptr ? at::IntArrayRef(part->shape) : tensor.sizes();
+    const bool is_whole = part == nullptr || has_owner(part, info.name);
+    const at::IntArrayRef shape = is_whole ? tensor.sizes() : at::IntArrayRef(part->shape);
     const std::optional<at::ScalarType> type = type_of(info.dtype);
     const bool fits =
         type == tensor.scalar_type() || (types == Types::kAnyFloating && type &&
@@ -134,7 +150,7 @@ void PartSource::copy(const format::TensorInfo& info, const at::Tensor& target) 
     file_.read(info, piece, left.first(bytes));
     left = left.subspan(bytes);
   };
-  if (part == nullptr) {
+  if (part == nullptr || has_owner(part, info.name)) {
     read(format::whole_piece(info.shape));
   } else {
     for (const format::Piece& piece : part->pieces) read(piece);

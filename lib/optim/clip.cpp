@@ -6,10 +6,14 @@
 #include <ATen/ops/_foreach_clamp_min.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/add.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/reciprocal.h>
+#include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace scaletrain::optim {
@@ -23,6 +27,34 @@ at::Tensor unit_norms(const at::Tensor& tensor) {
   std::vector<std::int64_t> inside(static_cast<std::size_t>(tensor.dim() - 1));
   std::iota(inside.begin(), inside.end(), 1);
   return at::linalg_vector_norm(tensor, 2, inside, /*keepdim=*/true);
+}
+
+// The units of a part of a parameter, numbered from `first` on among those of all parameters.
+struct UnitRange {
+  const units::NamedParameter* part;
+  std::int64_t first, units, unit_elements;
+
+  // Of the part's elements.
+  at::Tensor numbers(at::Device device) const {
+    const std::int64_t begin = part->begin, end = begin + part->tensor.numel();
+    return at::arange(begin, end, at::TensorOptions(at::kLong).device(device))
+        .div_(unit_elements, "floor")
+        .add_(first);
+  }
+};
+
+UnitRange range_of(const units::NamedParameter& part, std::int64_t first) {
+  const std::int64_t elements =
+      std::accumulate(part.shape.begin(), part.shape.end(), std::int64_t{1}, std::multiplies<>());
+  const std::int64_t units = part.shape.size() <= 1 ? 1 : part.shape.front();
+  return {.part = &part,
+          .first = first,
+          .units = units,
+          .unit_elements = std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, units))};
+}
+
+void add_squares(const UnitRange& range, const at::Tensor& values, const at::Tensor& sums) {
+  sums.index_add_(0, range.numbers(values.device()), values.to(at::kDouble).square_());
 }
 
 }  // namespace
@@ -62,11 +94,46 @@ void clip_grad_adaptive(const std::vector<units::NamedParameter>& parameters, do
   }
 }
 
+void clip_grad_adaptive(const Shards& shards, double factor) {
+  const at::NoGradGuard no_grad;
+  std::vector<UnitRange> ranges;
+  std::int64_t units = 0;
+  for (const units::NamedParameter& part : shards.parts) {
+    if (part.is_head) continue;
+    ranges.push_back(range_of(part, units));
+    units += ranges.back().units;
+  }
+  if (units == 0) return;
+  const at::Device device = shards.parts.front().tensor.device();
+  const at::Tensor squares = at::zeros({2, units}, at::TensorOptions(at::kDouble).device(device));
+  for (const UnitRange& range : ranges) {
+    if (range.part->tensor.numel() == 0) continue;
+    add_squares(range, range.part->tensor.detach(), squares[0]);
+    add_squares(range, range.part->tensor.grad(), squares[1]);
+  }
+  shards.sum(squares);
+  const at::Tensor norms = squares.sqrt();
+  const at::Tensor most = norms[0].clamp_min(kLeastWeightNorm).mul(factor);
+  const at::Tensor factors = (most / norms[1].clamp_min(kLeastGradientNorm))
+                                 .masked_fill(norms[1].lt(most), 1)
+                                 .to(at::kFloat);
+  for (const UnitRange& range : ranges) {
+    if (range.part->tensor.numel() == 0) continue;
+    at::Tensor gradient = range.part->tensor.grad();
+    gradient.mul_(factors.index_select(0, range.numbers(device)));
+  }
+}
+
 void clip(const recipe::Clip& limits, const std::vector<units::NamedParameter>& parameters,
-          const std::vector<at::Tensor>& gradients, const at::Tensor& norm) {
+          const std::vector<at::Tensor>& gradients, const at::Tensor& norm, const Shards& shards) {
   if (limits.norm) clip_grad_norm(gradients, norm, *limits.norm);
   if (limits.value) clip_grad_value(gradients, *limits.value);
-  if (limits.adaptive) clip_grad_adaptive(parameters, *limits.adaptive);
+  if (!limits.adaptive) return;
+  if (shards.parts.empty()) {
+    clip_grad_adaptive(parameters, *limits.adaptive);
+  } else {
+    clip_grad_adaptive(shards, *limits.adaptive);
+  }
 }
 
 at::Tensor not_finite(const std::vector<at::Tensor>& values) {

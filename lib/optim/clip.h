@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <vector>
 
 #include "lib/recipe/sections/clip.h"
@@ -24,9 +25,20 @@ void clip_grad_value(const std::vector<at::Tensor>& gradients, double limit);
 // Normalization, 2021, equation 3; timm's adaptive_clip_grad). The head stays as it is.
 void clip_grad_adaptive(const std::vector<units::NamedParameter>& parameters, double factor);
 
-// What the recipe asks for. `norm` is that of all gradients of the model as one vector.
+// What this rank has of parameters that are cut over ranks, ranges of their elements, in the same
+// order on all these ranks.
+struct Shards {
+  std::vector<units::NamedParameter> parts = {};
+  std::function<void(const at::Tensor&)> sum = {};  // adds up a tensor over these ranks, in place
+};
+// The same of parts: the squares of each unit are added up over the ranks, once for all of them.
+void clip_grad_adaptive(const Shards& shards, double factor);
+
+// What the recipe asks for. `norm` is that of all gradients of the model as one vector; `shards`
+// stand for `parameters` where there are any.
 void clip(const recipe::Clip& limits, const std::vector<units::NamedParameter>& parameters,
-          const std::vector<at::Tensor>& gradients, const at::Tensor& norm);
+          const std::vector<at::Tensor>& gradients, const at::Tensor& norm,
+          const Shards& shards = {});
 
 // 1 where any of these 0-dim tensors is not finite, otherwise 0: a 0-dim float on their device, as
 // Optimizer::step takes it. At least one.

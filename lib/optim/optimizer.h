@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,12 +43,20 @@ class Optimizer {
   // were left out among them.
   virtual void resume_at(std::int64_t /*step*/) {}
 
+  // Parameters whose state one of the ranks that have parts of them has whole, and the others
+  // nothing of: the same on all these ranks.
+  virtual std::set<std::string> with_owner() const { return {}; }
+
   // By name, as new tensors, what parameters are evaluated and saved with in place of what they are
   // trained with; nothing of those for which both are the same.
   virtual std::map<std::string, at::Tensor> evaluation_weights() { return {}; }
 };
 
-// Throws core::RecipeError where the optimizer finds nothing that it is for.
+// Throws core::RecipeError where the optimizer finds nothing that it is for among a model's
+// parameters.
+void check_optimizer(const recipe::Optimizer& config,
+                     const std::vector<NamedParameter>& parameters);
+
 std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
                                           std::vector<NamedParameter> parameters);
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,8 @@ class Placement {
   // queues work.
   virtual void end_step(const at::Tensor& /*found_inf*/) {}
 
-  // Bytes of gradients that this rank has given to exchanges so far.
+  // Bytes of gradients, and of parameters that are gathered, that this rank has given to exchanges
+  // so far.
   virtual std::int64_t exchanged_bytes() const { return 0; }
   // What this rank alone has, by name: the placement's own tensors, so that copying into them
   // restores it. Complete after start().
@@ -80,6 +82,10 @@ struct Sharding {
   std::vector<std::vector<std::string>> units = {};  // the names of their tensors
   std::vector<bool> runs = {};  // by unit, whether this rank runs it; empty: it runs all
   std::vector<units::NamedParameter> frozen = {};  // parameters that are not trained
+  // Parameters that are gathered as bf16 from fp32 parts, at kParameters; from start() on the
+  // model's are bf16. And whether gradients are added up as bf16.
+  std::set<std::string> gathered_as_bf16 = {};
+  bool reduces_as_bf16 = false;
 };
 
 // What gradients go through between replicas that each have all of the model.

@@ -69,6 +69,7 @@ class Sharded::Impl {
 
   std::vector<NamedParameter> owned, parts;
   std::size_t most_units = 0;
+  std::int64_t exchanged_bytes = 0;
 
  private:
   // A part of a parameter that this rank updates, and where it lies in its block's part.
@@ -79,8 +80,9 @@ class Sharded::Impl {
   struct Block {
     FlatPlan plan;
     std::vector<FlatRange> gaps;
-    at::Tensor whole;  // [part * ranks]; without memory while it is not there
-    at::Tensor own;    // [part], what lies here; of `whole` where that stays
+    std::vector<at::Tensor> parameters;  // by slot: the model's, views of `whole`
+    at::Tensor whole;                    // [part * ranks]; without memory while it is not there
+    at::Tensor own;                      // [part], what lies here; of `whole` where that stays
     std::vector<Owned> owned;
     std::size_t users = 0;    // units that are there and use it
     dist::Pending gathering;  // the last one
@@ -101,6 +103,8 @@ class Sharded::Impl {
   void move_in(Block& block, const std::vector<NamedParameter>& parameters);
   void take_parts(Block& block, const std::vector<NamedParameter>& parameters);
   at::Tensor place_of(const Block& block) const;
+  void narrow(Block& block) const;
+  dist::Pending gather(const Block& block);
   void fetch(std::size_t unit);
   void give_back(std::size_t unit);
   void arrive(Block& block, std::size_t slot, const at::Tensor& parameter);
@@ -112,6 +116,7 @@ class Sharded::Impl {
   dist::Group& shards_;
   dist::Group& replicas_;  // that own the same elements
   ShardLevel level_;
+  bool reduces_as_bf16_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<std::vector<Block*>> of_unit_;
   std::vector<bool> is_there_;  // by unit, where parameters are cut
@@ -142,6 +147,7 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
       shards_(mesh.group(core::Axis::kShard)),
       replicas_(mesh.copies()),
       level_(sharding.level),
+      reduces_as_bf16_(sharding.reduces_as_bf16),
       of_unit_(std::max<std::size_t>(1, sharding.units.size())),
       is_there_(of_unit_.size(), false) {
   const at::NoGradGuard no_grad;
@@ -149,7 +155,8 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
     parameters.insert(parameters.end(), sharding.frozen.begin(), sharding.frozen.end());
   }
   parts.resize(parameters.size());
-  for (FlatPlan& plan : plan_flats(parameters, sharding.units, shards_.world_size())) {
+  for (FlatPlan& plan :
+       plan_flats(parameters, sharding.units, shards_.world_size(), sharding.gathered_as_bf16)) {
     Block& block = *blocks_.emplace_back(std::make_unique<Block>());
     block.plan = std::move(plan);
     block.gaps = gaps_of(block.plan, shards_.world_size());
@@ -177,6 +184,7 @@ void Sharded::Impl::move_in(Block& block, const std::vector<NamedParameter>& par
     const at::Tensor place = block.whole.narrow(0, slot.begin, slot.count).view(parameter.sizes());
     place.copy_(parameter.detach());
     parameter.set_data(place);
+    block.parameters.push_back(parameter);
   }
 }
 
@@ -211,8 +219,27 @@ void Sharded::Impl::start() {
   const at::NoGradGuard no_grad;
   for (const auto& block : blocks_) {
     block->own.copy_(place_of(*block));
+    if (block->plan.is_bf16_when_gathered) narrow(*block);
     give_memory_back(block->whole);
   }
+}
+
+// From now on the parameters are bf16, in the same memory as before.
+void Sharded::Impl::narrow(Block& block) const {
+  const at::Tensor whole = at::empty({0}, block.whole.options().dtype(at::kBFloat16));
+  whole.set_(block.whole.storage(), 0, block.whole.sizes(), block.whole.strides());
+  block.whole = whole;
+  for (std::size_t i = 0; i < block.parameters.size(); ++i) {
+    const FlatSlot& slot = block.plan.slots[i];
+    at::Tensor& parameter = block.parameters[i];
+    parameter.set_data(whole.narrow(0, slot.begin, slot.count).view(parameter.sizes()));
+  }
+}
+
+dist::Pending Sharded::Impl::gather(const Block& block) {
+  const at::Tensor sent = block.own.to(block.whole.scalar_type());
+  exchanged_bytes += static_cast<std::int64_t>(sent.nbytes());
+  return shards_.all_gather(block.whole, sent, "parameters");
 }
 
 void Sharded::Impl::spread() {
@@ -222,8 +249,7 @@ void Sharded::Impl::spread() {
   // meet it under way.
   dist::Pending before;
   for (const auto& block : blocks_) {
-    dist::Pending own = shards_.all_gather(block->whole, block->own, "parameters");
-    std::exchange(before, std::move(own)).wait();
+    std::exchange(before, gather(*block)).wait();
   }
   before.wait();
 }
@@ -235,7 +261,7 @@ void Sharded::Impl::fetch(std::size_t unit) {
   for (Block* const block : of_unit_[unit]) {
     if (block->users++ > 0) continue;
     take_memory(block->whole);
-    block->gathering = shards_.all_gather(block->whole, block->own, "parameters");
+    block->gathering = gather(*block);
   }
   most_units = std::max<std::size_t>(
       most_units, static_cast<std::size_t>(std::count(is_there_.begin(), is_there_.end(), true)));
@@ -292,7 +318,7 @@ void Sharded::Impl::arrive(Block& block, std::size_t slot, const at::Tensor& par
   const at::NoGradGuard no_grad;
   const MemoryPhase phase(MemoryKind::kGradients);
   if (!block.sums.defined()) {
-    block.sums = at::empty(block.whole.sizes(), block.whole.options());
+    block.sums = at::empty(block.whole.sizes(), block.own.options());
     for (const FlatRange& gap : block.gaps) block.sums.slice(0, gap.first, gap.last).zero_();
   }
   const FlatSlot& place = block.plan.slots[slot];
@@ -312,13 +338,15 @@ void Sharded::Impl::reduce(Block& block) {
   if (level_ == ShardLevel::kOptimizer && !synchronize_) return;  // with the next micro-step's
   finish_reduce();
   const MemoryPhase phase(MemoryKind::kGradients);
-  if (!block.sums.defined()) block.sums = at::zeros(block.whole.sizes(), block.whole.options());
+  if (!block.sums.defined()) block.sums = at::zeros(block.whole.sizes(), block.own.options());
   for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
     const FlatSlot& slot = block.plan.slots[i];
     if (!block.has_sum[i]) block.sums.narrow(0, slot.begin, slot.count).zero_();
   }
+  if (reduces_as_bf16_) block.sums = block.sums.to(at::kBFloat16);
+  exchanged_bytes += static_cast<std::int64_t>(block.sums.nbytes());
   reducing_.emplace(Reducing{.block = &block,
-                             .part = at::empty(block.own.sizes(), block.own.options()),
+                             .part = at::empty(block.own.sizes(), block.sums.options()),
                              .pending = dist::Pending()});
   reducing_->pending = shards_.reduce_scatter_sum(reducing_->part, block.sums, "gradients");
 }
@@ -334,10 +362,11 @@ void Sharded::Impl::finish_reduce() {
   if (block.gradient.defined()) {
     block.gradient.add_(reducing_->part);
   } else {
-    block.gradient = reducing_->part;
+    block.gradient = reducing_->part.to(block.own.scalar_type());
   }
   reducing_.reset();
   if (synchronize_ && replicas_.world_size() > 1) {
+    exchanged_bytes += static_cast<std::int64_t>(block.gradient.nbytes());
     copies_.push_back(replicas_.all_reduce_sum(block.gradient, "gradients of the replicas"));
   }
 }
@@ -395,6 +424,7 @@ void Sharded::enter(std::size_t unit, Pass pass) { impl_->enter(unit, pass); }
 void Sharded::leave(std::size_t unit, Pass pass) { impl_->leave(unit, pass); }
 void Sharded::end_backward() { impl_->end_backward(); }
 bool Sharded::exchanges() const { return impl_->cuts_parameters(); }
+std::int64_t Sharded::exchanged_bytes() const { return impl_->exchanged_bytes; }
 std::size_t Sharded::most_units() const { return impl_->most_units; }
 
 }  // namespace scaletrain::parallel

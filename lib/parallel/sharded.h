@@ -10,7 +10,8 @@
 // At kParameters a block's memory is given back after its unit and taken again before it, while
 // the next unit's is on its way: two units are there at most, and tied tensors with each unit that
 // uses them. Parameters are views of their blocks for ever; only the memory comes and goes, so that
-// what autograd has saved of them is whole again when backward needs it.
+// what autograd has saved of them is whole again when backward needs it. Some may be gathered as
+// bf16 from fp32 parts, in place of the copies that autocast makes and keeps.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -39,6 +40,7 @@ class Sharded : public Placement, public UnitHooks {
   void zero_grad() override;
   void begin_micro_step(bool synchronize) override;
   void prepare_backward(const at::Tensor& loss) override;
+  std::int64_t exchanged_bytes() const override;
   BucketLayout layout() const override { return {}; }
 
   void enter(std::size_t unit, Pass pass) override;

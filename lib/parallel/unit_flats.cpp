@@ -17,20 +17,23 @@ std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
 }  // namespace
 
 std::vector<FlatPlan> plan_flats(const std::vector<units::NamedParameter>& parameters,
-                                 const std::vector<std::vector<std::string>>& units, int ranks) {
+                                 const std::vector<std::vector<std::string>>& units, int ranks,
+                                 const std::set<std::string>& gathered_as_bf16) {
   std::map<std::string, std::vector<std::size_t>> users;
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
     for (const std::string& name : units[unit]) users[name].push_back(unit);
   }
-  std::map<std::tuple<std::vector<std::size_t>, at::ScalarType, bool>, FlatPlan> plans;
+  std::map<std::tuple<std::vector<std::size_t>, at::ScalarType, bool, bool>, FlatPlan> plans;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const at::Tensor& tensor = parameters[i].tensor;
     std::vector<std::size_t> its = users[parameters[i].name];
     if (its.empty()) its.push_back(units.empty() ? 0 : units.size() - 1);
-    FlatPlan& plan = plans[{its, tensor.scalar_type(), tensor.requires_grad()}];
+    const bool narrow = gathered_as_bf16.contains(parameters[i].name);
+    FlatPlan& plan = plans[{its, tensor.scalar_type(), tensor.requires_grad(), narrow}];
     plan.units = its;
     plan.type = tensor.scalar_type();
     plan.is_trained = tensor.requires_grad();
+    plan.is_bf16_when_gathered = narrow;
     const std::int64_t begin =
         plan.slots.empty()
             ? 0

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct FlatPlan {
   std::vector<FlatSlot> slots;     // ascending, with gaps
   at::ScalarType type = at::kFloat;
   bool is_trained = true;
+  bool is_bf16_when_gathered = false;
   std::int64_t part = 0;  // elements of each rank, of which the last ranks' may be gaps
 };
 
@@ -32,11 +34,12 @@ struct FlatRange {
   std::int64_t first = 0, last = 0;
 };
 
-// The blocks for `ranks` ranks, in the order of their first unit and there of the parameters. A
-// parameter that no unit names belongs to the last. Tensors that several units name have blocks of
-// their own, one for each set of units.
+// The blocks for `ranks` ranks, those of `gathered_as_bf16` apart, in the order of their first unit
+// and there of the parameters. A parameter that no unit names belongs to the last. Tensors that
+// several units name have blocks of their own, one for each set of units.
 std::vector<FlatPlan> plan_flats(const std::vector<units::NamedParameter>& parameters,
-                                 const std::vector<std::vector<std::string>>& units, int ranks);
+                                 const std::vector<std::vector<std::string>>& units, int ranks,
+                                 const std::set<std::string>& gathered_as_bf16 = {});
 
 // What no parameter fills of `ranks` parts.
 std::vector<FlatRange> gaps_of(const FlatPlan& plan, int ranks);

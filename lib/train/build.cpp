@@ -24,6 +24,7 @@
 #include "lib/train/replicate.h"
 #include "lib/train/reproducible.h"
 #include "lib/train/resume.h"
+#include "lib/train/sharded_optimizer.h"
 #include "lib/train/stages.h"
 #include "lib/train/tensor_layout.h"
 
@@ -143,7 +144,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
 
   share_sequences(*run.mesh, *run.task);
   place(run);
-  run.learner.optimizer = make_optimizer(run.recipe, run.engine->owned());
+  run.learner.optimizer = make_optimizer(run);
   if (run.recipe.sync.is_rare()) {
     run.sync = std::make_unique<parallel::ReplicaSync>(run.recipe.sync, run.engine->owned(),
                                                        run.mesh->data(), run.length.total_steps);
@@ -189,6 +190,7 @@ StepParts step_parts(Run& run) {
           .buffers = run.learner.model->buffers(),
           .batch = run.batch,
           .clip = run.recipe.clip,
+          .shards = shards_of(run),
           .sam = run.recipe.sam,
           .means = std::move(means),
           .sync = run.sync.get()};

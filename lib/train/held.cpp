@@ -74,6 +74,10 @@ std::optional<checkpoint::Cut> cut_of(const Run& run) {
     if (cut.parts.contains(item.key())) continue;
     cut.parts[item.key()] = part_of_stage(run, item.key(), item.value());
   }
+  if (!run.learner.optimizer) return cut;
+  for (const std::string& name : run.learner.optimizer->with_owner()) {
+    cut.parts.at(name).has_owner = true;
+  }
   return cut;
 }
 

@@ -24,6 +24,7 @@
 #include "lib/train/expert_layout.h"
 #include "lib/train/number_types.h"
 #include "lib/train/replicate.h"
+#include "lib/train/shard_types.h"
 
 namespace scaletrain::train {
 namespace {
@@ -122,6 +123,7 @@ parallel::Sharding sharding_of(const Run& run, const std::vector<units::Unit>& u
     cut.pieces = part->second.pieces();
     cut.counts = true;
   }
+  take_types(run.recipe, *learner.model, sharding);
   return sharding;
 }
 

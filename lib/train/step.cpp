@@ -11,7 +11,6 @@
 #include <span>
 #include <utility>
 
-#include "lib/optim/clip.h"
 #include "lib/train/vote.h"
 #include "lib/units/memory_meter.h"
 
@@ -209,7 +208,9 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
       parts_.sync != nullptr ? norm_over_replicas(parts_.mesh, squares) : norm;
   parts_.mesh.world().check();  // what an aborted collective has left is no gradient
   const at::Tensor found_inf = optim::not_finite({loss_among(votes), all_norm});
-  if (parts_.clip) optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm);
+  if (parts_.clip) {
+    optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm, parts_.shards);
+  }
   if (facts.weight_decay) parts_.optimizer.set_weight_decay(*facts.weight_decay);
   parts_.optimizer.step(facts.lr, found_inf);
   parts_.engine.weights_changed();

@@ -10,6 +10,7 @@
 #include "lib/data/loader/batch_stream.h"
 #include "lib/dist/mesh.h"
 #include "lib/engine/engine.h"
+#include "lib/optim/clip.h"
 #include "lib/optim/mean.h"
 #include "lib/optim/optimizer.h"
 #include "lib/optim/sam.h"
@@ -64,6 +65,7 @@ struct StepParts {
   std::vector<at::Tensor> buffers;  // the model's
   recipe::BatchPlan batch;
   std::optional<recipe::Clip> clip;
+  optim::Shards shards = {};  // where parameters are cut over ranks
   std::optional<recipe::Sam> sam = std::nullopt;
   std::vector<optim::Mean*> means = {};
   parallel::ReplicaSync* sync = nullptr;  // of replicas that train alone between exchanges

@@ -24,7 +24,8 @@ at::Tensor numbers_of(const char* name) {
 }
 
 // What place `place` of `places` has: elements from 35 * place / places on of "a.weight" and its
-// state, nothing of "b.weight" but the last place, and all of a buffer; as of `step`.
+// state, nothing of "b.weight" but the last place, whose state the first has, of any shape, and all
+// of a buffer; as of `step`.
 Contents cut_contents(int place, int places, std::int64_t step, bool writes = true) {
   const std::int64_t first = 35 * place / places, last = 35 * (place + 1) / places;
   const auto part = [&](const char* name) {
@@ -34,7 +35,7 @@ Contents cut_contents(int place, int places, std::int64_t step, bool writes = tr
   contents.cut = Cut{.parts = {}, .place = place, .places = places, .writes = writes};
   contents.cut->parts["a.weight"] = {.shape = kCutShape,
                                      .pieces = {format::range_piece(kCutShape, first, last)}};
-  contents.cut->parts["b.weight"] = {.shape = kCutShape};
+  contents.cut->parts["b.weight"] = {.shape = kCutShape, .pieces = {}, .has_owner = true};
   contents.model = {{"a.weight", part("a")}, {"norm.mean", at::full({3}, 2.5)}};
   contents.means["ema"].tensors = {{"a.weight", part("m")}, {"norm.mean", at::full({3}, 3.5)}};
   contents.optimizer = {{"exp_avg/a.weight", part("o")}, {"step", at::full({}, 7, at::kDouble)}};
@@ -42,7 +43,11 @@ Contents cut_contents(int place, int places, std::int64_t step, bool writes = tr
     contents.cut->parts["b.weight"].pieces = {format::whole_piece(kCutShape)};
     contents.model["b.weight"] = numbers_of("b").view({-1}).clone();
     contents.means["ema"].tensors["b.weight"] = numbers_of("n").view({-1}).clone();
-    contents.optimizer["exp_avg/b.weight"] = numbers_of("p").view({-1}).clone();
+  }
+  if (place == 0) {
+    contents.optimizer["exp_avg/b.weight"] = numbers_of("p");
+    contents.optimizer["gram/b.weight"] = at::full({5, 5}, 0.5);
+    contents.optimizer["basis/b.weight"] = at::zeros({0, 0});
   }
   if (place == 0 && writes) {
     contents.classes = {"zero"};
@@ -116,10 +121,13 @@ TEST_CASE("what ranks hold together is written once, and read by any number of o
                  {"norm.mean", at::zeros({3})}};
     all.optimizer = {{"exp_avg/a.weight", at::zeros(kCutShape)},
                      {"exp_avg/b.weight", at::zeros(kCutShape)},
+                     {"gram/b.weight", at::zeros({5, 5})},
+                     {"basis/b.weight", at::zeros({0, 0})},
                      {"step", at::zeros({}, at::kDouble)}};
     load(path, all);
     CHECK(at::equal(all.model.at("a.weight"), numbers_of("a")));
     CHECK(at::equal(all.optimizer.at("exp_avg/b.weight"), numbers_of("p")));
+    CHECK(at::equal(all.optimizer.at("gram/b.weight"), at::full({5, 5}, 0.5)));
     CHECK(all.classes == std::vector<std::string>{"zero"});
   }
 }
@@ -132,6 +140,8 @@ TEST_CASE("a rank that holds a part reads what one rank wrote whole") {
                {"norm.mean", at::full({3}, 2.5)}};
   all.optimizer = {{"exp_avg/a.weight", numbers_of("o")},
                    {"exp_avg/b.weight", numbers_of("p")},
+                   {"gram/b.weight", at::full({5, 5}, 0.5)},
+                   {"basis/b.weight", at::zeros({0, 0})},
                    {"step", at::full({}, 7, at::kDouble)}};
   all.state.step = 7;
   all.recipe = "{}";

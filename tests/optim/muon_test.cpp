@@ -69,7 +69,7 @@ TEST_CASE("a tall matrix goes the way of its transpose") {
 TEST_CASE("a model without a hidden matrix is refused") {
   NamedParameter matrix = named("head.weight", {2, 2});
   matrix.hidden = false;
-  CHECK_THROWS_WITH_AS(optim::make_optimizer(chosen("muon"), {matrix}),
+  CHECK_THROWS_WITH_AS(optim::check_optimizer(chosen("muon"), {matrix}),
                        "/optimizer/name: no hidden layer has a matrix for muon to train\n"
                        "  use adamw, or a model with more layers",
                        core::RecipeError);

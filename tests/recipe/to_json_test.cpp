@@ -74,6 +74,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"offload.activations=true", R"(offload={"optimizer": true, "activations": false})"},
       {R"(model={"name": "mixtral"})", "parallel.expert=4"},
       {"parallel.replica=4", R"(parallel={"shard": 1, "replica": 3, "shard_level": "gradients"})"},
+      {"parallel.types.reduce=bf16", R"(parallel.types={"parameters": "fp32"})"},
       {"dist.cpu=shm"},
       {"parallel.schedule=interleaved", "parallel.chunks=3", "parallel.balance=time"},
       {"compress=bf16", R"(compress={"name": "fp16", "rank": 2, "warmup": 9})"},

@@ -98,6 +98,8 @@ const std::map<std::string, const char*>& reasons() {
       {"parallel.shard", "of several ranks: tests/engine/sharded_test.cpp"},
       {"parallel.expert", "of several ranks: tests/train/expert_layout_test.cpp"},
       {"parallel.shard_level", "of several ranks: tests/engine/sharded_test.cpp"},
+      {"parallel.types.parameters", "of several ranks: tests/engine/shard_types_test.cpp"},
+      {"parallel.types.reduce", "of several ranks: tests/engine/shard_types_test.cpp"},
       {"batch.memory_mb", "which micro-batch fits: tests/train/batch_search_test.cpp"},
       {"storage.endpoint", "of remote shards"},
       {"storage.region", "of remote shards"},

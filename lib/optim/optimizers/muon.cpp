@@ -21,6 +21,13 @@ namespace {
 // Jordan's quintic polynomial a x + b x^3 + c x^5, and what a norm is at least.
 constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315, kLeastNorm = 1e-7;
 
+bool is_matrix(const NamedParameter& parameter) {
+  return parameter.decays && parameter.dimensions() > 1;
+}
+bool is_hidden_matrix(const NamedParameter& parameter) {
+  return parameter.hidden && is_matrix(parameter);
+}
+
 // About the nearest matrix with singular values of 1, those of the result being 0.5 to 1.5; bf16.
 at::Tensor orthogonal(const at::Tensor& matrix, std::int64_t steps) {
   const bool is_tall = matrix.size(0) > matrix.size(1);
@@ -112,20 +119,19 @@ class Muon : public Optimizer {
 
 }  // namespace
 
+void check_optimizer(const recipe::Optimizer& config,
+                     const std::vector<NamedParameter>& parameters) {
+  const bool has_matrices = std::any_of(parameters.begin(), parameters.end(), is_matrix);
+  if (config.name != "muon" || !has_matrices) return;
+  if (std::any_of(parameters.begin(), parameters.end(), is_hidden_matrix)) return;
+  throw core::RecipeError("/optimizer/name", "no hidden layer has a matrix for muon to train",
+                          "use adamw, or a model with more layers");
+}
+
 std::unique_ptr<Optimizer> make_muon(const recipe::Optimizer& config,
                                      std::vector<NamedParameter> parameters) {
   require_whole("/optimizer/name", parameters);
-  const auto is_matrix = [](const NamedParameter& parameter) {
-    return parameter.decays && parameter.dimensions() > 1;
-  };
-  const bool has_matrices = std::any_of(parameters.begin(), parameters.end(), is_matrix);
-  const auto others = std::stable_partition(
-      parameters.begin(), parameters.end(),
-      [&](const NamedParameter& parameter) { return parameter.hidden && is_matrix(parameter); });
-  if (has_matrices && others == parameters.begin()) {
-    throw core::RecipeError("/optimizer/name", "no hidden layer has a matrix for muon to train",
-                            "use adamw, or a model with more layers");
-  }
+  const auto others = std::stable_partition(parameters.begin(), parameters.end(), is_hidden_matrix);
   const std::vector<NamedParameter> matrices(parameters.begin(), others);
   return std::make_unique<Muon>(config, matrices,
                                 std::vector<NamedParameter>(others, parameters.end()));

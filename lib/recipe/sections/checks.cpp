@@ -140,7 +140,10 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     check(recipe.swa, recipe.ema.has_value(), recipe.optimizer, tree, problems);
   }
   if (problems.none_under("/parallel") && problems.none_under("/optimizer")) {
-    check(recipe.parallel, recipe.optimizer, recipe.clip, recipe.checkpoint, tree, problems);
+    check(recipe.parallel, recipe.optimizer, recipe.checkpoint, tree, problems);
+  }
+  if (problems.none_under("/parallel") && problems.none_under("/precision")) {
+    check(recipe.parallel, recipe.precision, tree, problems);
   }
   if (problems.none_under("/compress") && problems.none_under("/sync")) {
     check_exchanges(recipe, tree, problems);

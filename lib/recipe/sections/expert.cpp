@@ -9,6 +9,7 @@
 #include "lib/recipe/recipe.h"
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/problems.h"
+#include "lib/recipe/sections/whole_tensors.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -65,6 +66,14 @@ void check_experts(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (recipe.parallel.tensor > 1) refuse({"parallel", "tensor"}, "/parallel/tensor");
   if (recipe.parallel.context > 1) refuse({"parallel", "context"}, "/parallel/context");
   if (recipe.parallel.pipeline > 1) refuse({"parallel", "pipeline"}, "/parallel/pipeline");
+  if (recipe.parallel.shard > 1 && needs_whole_tensors(recipe.optimizer)) {
+    problems.add(written_at(tree, {"optimizer"}), "/optimizer",
+                 R"(looks at whole tensors, and not together with both "expert" and "shard")",
+                 "use one of them, or what takes each element by itself");
+  }
+  if (recipe.parallel.shard > 1 && recipe.clip && recipe.clip->adaptive) {
+    refuse({"clip", "adaptive"}, "/clip/adaptive");
+  }
   if (recipe.compress) refuse({"compress"}, "/compress");
   if (recipe.sync.is_rare()) refuse({"sync"}, "/sync");
   if (recipe.checkpoint.writers == "rank_0") {

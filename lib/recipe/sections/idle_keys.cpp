@@ -61,7 +61,7 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 53> kIdleRules{{
+constexpr std::array<IdleRule, 54> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/resize_ramp", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
@@ -152,6 +152,8 @@ constexpr std::array<IdleRule, 53> kIdleRules{{
        return has_no_pipeline(recipe) || recipe.parallel.schedule != "interleaved";
      }},
     {"/parallel/shard_level", "does nothing: no model is cut over ranks",
+     [](const Recipe& recipe) { return recipe.parallel.shard == 1; }},
+    {"/parallel/types", "does nothing: no model is cut over ranks",
      [](const Recipe& recipe) { return recipe.parallel.shard == 1; }},
     {"/dist/cpu", "does nothing: the ranks exchange tensors of GPUs",
      [](const Recipe& recipe) { return recipe.device == "cuda"; }},

@@ -2,24 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <string_view>
-
 #include "lib/core/error.h"
 #include "lib/recipe/schema/object.h"
 #include "lib/recipe/sections/checkpoint.h"
-#include "lib/recipe/sections/clip.h"
 #include "lib/recipe/sections/optimizer.h"
+#include "lib/recipe/sections/precision.h"
 
 namespace scaletrain::recipe {
 namespace {
 
 constexpr double kMostRanks = 65536, kMostChunks = 64, kMostTensorRanks = 1024,
                  kMostContextRanks = 1024;
-
-// Optimizers that look at whole tensors, or at blocks of them.
-constexpr std::array<std::string_view, 7> kOfWholeTensors{"adafactor", "adamw_8bit", "lamb", "lars",
-                                                          "lion_8bit", "muon",       "soap"};
 
 // What is wrong with so many micro-batches of a step, and what to use instead; "": nothing.
 struct Unfit {
@@ -41,6 +34,18 @@ Unfit unfit(const Parallel& parallel, std::int64_t micro_batches) {
                   "pipeline",
                   micro_batches, ranks),
       fmt::format("use {} or {}, or another schedule", below, below + ranks)};
+}
+
+TypePtr types_of(std::optional<ShardTypes>& value) {
+  return optional(value, [](ShardTypes& inner) {
+    auto keys = std::make_unique<Object>();
+    keys->add("parameters", choice(inner.parameters, {"bf16", "fp32"}),
+              "of linear layers and convolutions, as they are gathered before their unit; a rank's "
+              "parts stay fp32")
+        .add("reduce", choice(inner.reduce, {"bf16", "fp32"}), "gradients, as they are added up")
+        .at_least_one({"parameters", "reduce"});
+    return keys;
+  });
 }
 
 }  // namespace
@@ -74,14 +79,15 @@ TypePtr describe(Parallel& value) {
       .add("shard_level", choice(value.shard_level, {"optimizer", "gradients", "parameters"}),
            "what a rank has a part of: the optimizer's state; the gradients too; the parameters "
            "too, all of which are there while their unit runs: ZeRO-1, -2, -3")
-      .add(
-          "context", integer(value.context, from(1).to(kMostContextRanks)),
-          "ranks that share each sequence, and have all of the model: each has some of the tokens, "
-          "and keys and values go around")
+      .add("types", types_of(value.types), "the numbers that these ranks exchange")
       .add("expert", integer(value.expert, from(1).to(kMostRanks)),
            "of the ranks that train on other samples those that hold the experts of a mixture "
            "together, each some of them; a multiple of shard that divides their number and that "
            "of the experts")
+      .add(
+          "context", integer(value.context, from(1).to(kMostContextRanks)),
+          "ranks that share each sequence, and have all of the model: each has some of the tokens, "
+          "and keys and values go around")
       .add("tensor", integer(value.tensor, from(1).to(kMostTensorRanks)),
            "ranks that share each layer of a model, and train on the same samples")
       .add("sequence", flag(value.sequence),
@@ -99,8 +105,26 @@ TypePtr describe(Parallel& value) {
   return keys;
 }
 
-void check(const Parallel& parallel, const Optimizer& optimizer, const std::optional<Clip>& clip,
-           const Checkpoint& checkpoint, const Node& tree, Problems& problems) {
+void check(const Parallel& parallel, const Precision& precision, const Node& tree,
+           Problems& problems) {
+  if (parallel.shard == 1 || !parallel.types || parallel.types->parameters == "fp32") return;
+  const auto refuse = [&](const std::string& found, const std::string& remedy) {
+    problems.add(written_at(tree, {"parallel", "types", "parameters"}),
+                 "/parallel/types/parameters", found, remedy);
+  };
+  if (parallel.shard_level != "parameters") {
+    refuse(fmt::format("\"shard_level\": \"{}\" gathers the weights themselves, not a copy",
+                       parallel.shard_level),
+           R"(use "shard_level": "parameters", or "fp32")");
+  }
+  if (precision.name != "bf16") {
+    refuse(fmt::format("layers of \"precision\": \"{}\" take other weights", precision.name),
+           R"(use "precision": "bf16", or "fp32")");
+  }
+}
+
+void check(const Parallel& parallel, const Optimizer& optimizer, const Checkpoint& checkpoint,
+           const Node& tree, Problems& problems) {
   const std::int64_t shard = parallel.shard;
   if (checkpoint.writers == "rank_0" && (shard > 1 || parallel.pipeline > 1)) {
     const bool is_shard = shard > 1;
@@ -110,20 +134,14 @@ void check(const Parallel& parallel, const Optimizer& optimizer, const std::opti
                  R"(use "auto": each rank writes its own part)");
   }
   if (shard == 1) return;
-  const auto refuse = [&](std::initializer_list<const char*> path, const std::string& pointer,
-                          const std::string& what) {
-    problems.add(written_at(tree, path), pointer,
-                 fmt::format("{} looks at whole tensors, and of \"shard\": {} ranks each has parts",
-                             what, shard),
-                 R"(use "shard": 1, or what takes each element by itself)");
-  };
-  for (const std::string_view name : kOfWholeTensors) {
-    if (optimizer.name == name) refuse({"optimizer"}, "/optimizer/name", optimizer.name);
+  if (optimizer.centralize_gradients && optimizer.name == "schedule_free_adamw") {
+    problems.add(
+        written_at(tree, {"optimizer", "centralize_gradients"}), "/optimizer/centralize_gradients",
+        fmt::format("looks at whole tensors, whose weights for evaluation {} has by parts, "
+                    "of \"shard\": {}",
+                    optimizer.name, shard),
+        R"(leave it out, or use "shard": 1)");
   }
-  if (optimizer.centralize_gradients) {
-    refuse({"optimizer", "centralize_gradients"}, "/optimizer/centralize_gradients", "it");
-  }
-  if (clip && clip->adaptive) refuse({"clip", "adaptive"}, "/clip/adaptive", "it");
 }
 
 void check(const Parallel& parallel, const Batch& batch, const Node& tree, Problems& problems) {

@@ -16,15 +16,22 @@
 namespace scaletrain::recipe {
 
 struct Optimizer;
-struct Clip;
 struct Checkpoint;
+struct Precision;
+
+// The numbers that ranks which hold a model together exchange: "fp32" or "bf16".
+struct ShardTypes {
+  std::string parameters = "fp32";  // of linear layers and convolutions, gathered before a unit
+  std::string reduce = "fp32";      // gradients, as they are added up
+};
 
 struct Parallel {
   std::optional<std::int64_t> replica;  // without it the ranks that are left
   std::int64_t shard = 1;
   std::string shard_level = "parameters";  // "optimizer", "gradients", "parameters": ZeRO-1, -2, -3
-  std::int64_t context = 1;                // ranks that share each sequence
-  std::int64_t expert = 1;  // ranks with other samples that hold a mixture's experts together
+  std::optional<ShardTypes> types = {};
+  std::int64_t expert = 1;   // ranks with other samples that hold a mixture's experts together
+  std::int64_t context = 1;  // ranks that share each sequence
   std::int64_t tensor = 1;
   bool sequence = false;  // with tensor: what lies between the cut layers is cut along the tokens
   std::int64_t pipeline = 1;
@@ -48,8 +55,11 @@ void check(const Parallel& parallel, const Model& model, const std::optional<Rec
 // batch that grows, are not what the pipeline's schedule takes, naming numbers that are.
 void check_micro_batches(const Parallel& parallel, const BatchPlan& batch);
 
-// What looks at whole tensors does not go with ranks that have parts of them.
-void check(const Parallel& parallel, const Optimizer& optimizer, const std::optional<Clip>& clip,
-           const Checkpoint& checkpoint, const Node& tree, Problems& problems);
+// What does not go with ranks that have parts of tensors.
+void check(const Parallel& parallel, const Optimizer& optimizer, const Checkpoint& checkpoint,
+           const Node& tree, Problems& problems);
+// What the types of exchanges need.
+void check(const Parallel& parallel, const Precision& precision, const Node& tree,
+           Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -4,23 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/recipe/recipe.h"
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/problems.h"
+#include "lib/recipe/sections/whole_tensors.h"
 
 namespace scaletrain::recipe {
 namespace {
 
 constexpr std::int64_t kMostTensorRanks = 1024;  // of /parallel/tensor
-
-// Optimizers that look at whole tensors, or at blocks of them.
-constexpr std::array<std::string_view, 7> kOptimizersOfWholes{
-    "adafactor", "adamw_8bit", "lamb", "lars", "lion_8bit", "muon", "soap"};
 
 bool is_share(const Rule& rule) { return rule.kind == Rule::Kind::kTensorRanksShare; }
 
@@ -107,13 +102,10 @@ void check_parts_of_tensors(const Recipe& recipe, const Node& tree, Problems& pr
                     recipe.parallel.tensor),
         R"(use "tensor": 1, or what takes each element by itself)");
   };
-  const std::string& optimizer = recipe.optimizer.name;
-  if (std::find(kOptimizersOfWholes.begin(), kOptimizersOfWholes.end(), optimizer) !=
-      kOptimizersOfWholes.end()) {
-    refuse({"optimizer"}, "/optimizer/name", optimizer);
-  }
   if (recipe.optimizer.centralize_gradients) {
     refuse({"optimizer", "centralize_gradients"}, "/optimizer/centralize_gradients", "it");
+  } else if (needs_whole_tensors(recipe.optimizer)) {
+    refuse({"optimizer"}, "/optimizer/name", recipe.optimizer.name);
   }
   if (recipe.clip && recipe.clip->adaptive) refuse({"clip", "adaptive"}, "/clip/adaptive", "it");
 }

@@ -55,6 +55,8 @@ TEST_CASE("each rule is told where it holds, once, and not where it does not") {
       {{"offload.optimizer=true"}, ""},
       {{"parallel.shard_level=gradients"}, "/parallel/shard_level"},
       {{"parallel.shard_level=gradients", "parallel.shard=2"}, ""},
+      {{"parallel.types.reduce=bf16"}, "/parallel/types"},
+      {{"parallel.types.reduce=bf16", "parallel.shard=2"}, ""},
       {{"dist.cpu=shm", "device=cuda"}, "/dist/cpu"},
       {{"dist.cpu=shm"}, ""},
       {{"parallel.schedule=gpipe"}, "/parallel/schedule"},

@@ -6,6 +6,7 @@
 #include "lib/core/error.h"
 #include "lib/core/mesh_plan.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/sections/whole_tensors.h"
 #include "tests/recipe/recipe_support.h"
 
 namespace scaletrain::recipe {
@@ -50,21 +51,27 @@ TEST_CASE("ranks that do not fit are refused with numbers that do") {
         "  start 4 ranks, or leave out \"replica\", which then takes all ranks that are left");
 }
 
-TEST_CASE("what looks at whole tensors is refused where a rank has parts of them") {
-  const auto refused = [](const std::string& change, const std::string& what) {
-    CAPTURE(change);
-    const std::string error = error_of(minimal_recipe(), {"parallel.shard=2", change});
-    CHECK(error.find(fmt::format(
-              "{} looks at whole tensors, and of \"shard\": 2 ranks each has parts", what)) !=
-          std::string::npos);
-    CHECK_NOTHROW(parse_recipe(minimal_recipe(), "r.json", {change}));
-  };
+TEST_CASE(
+    "every optimizer goes with ranks that have parts of tensors, but for what is saved by parts") {
   for (const std::string name :
        {"adafactor", "adamw_8bit", "lamb", "lars", "lion_8bit", "muon", "soap"}) {
-    refused(R"(optimizer={"name": ")" + name + R"(", "lr": 0.1})", "/optimizer/name: " + name);
+    const std::string optimizer = R"(optimizer={"name": ")" + name + R"(", "lr": 0.1})";
+    const Recipe recipe = parse_recipe(minimal_recipe(), "r.json", {"parallel.shard=2", optimizer});
+    CHECK(needs_whole_tensors(recipe.optimizer));
   }
-  refused("optimizer.centralize_gradients=true", "it");
-  refused("clip.adaptive=0.1", "it");
+  const Recipe plain = parse_recipe(minimal_recipe(), "r.json", {"parallel.shard=2"});
+  CHECK_FALSE(needs_whole_tensors(plain.optimizer));
+  const Recipe central = parse_recipe(minimal_recipe(), "r.json",
+                                      {"parallel.shard=2", "optimizer.centralize_gradients=true"});
+  CHECK(needs_whole_tensors(central.optimizer));
+  CHECK_NOTHROW(
+      parse_recipe(minimal_recipe(), "r.json", {"parallel.shard=2", "clip.adaptive=0.1"}));
+  CHECK(error_of(minimal_recipe(),
+                 {"parallel.shard=2", R"(optimizer={"name": "schedule_free_adamw", "lr": 0.1, )"
+                                      R"("centralize_gradients": true})"})
+            .find("/optimizer/centralize_gradients: looks at whole tensors, whose weights for "
+                  "evaluation schedule_free_adamw has by parts, of \"shard\": 2\n"
+                  "  leave it out, or use \"shard\": 1") != std::string::npos);
   CHECK(error_of(minimal_recipe(), {"parallel.shard=2", "checkpoint.writers=rank_0"})
             .find("rank 0 has only its part of the model") != std::string::npos);
   for (const std::string name : {"adamw", "sgd", "lion", "nadam", "schedule_free_adamw"}) {
@@ -72,6 +79,38 @@ TEST_CASE("what looks at whole tensors is refused where a rank has parts of them
         parse_recipe(minimal_recipe(), "r.json",
                      {"parallel.shard=2", R"(optimizer={"name": ")" + name + R"(", "lr": 0.1})"}));
   }
+}
+
+TEST_CASE("weights are gathered as bf16 where parts are gathered, for layers that take bf16") {
+  const auto error_with = [](std::vector<std::string> changes) {
+    changes.insert(changes.end(), {"parallel.shard=2", "parallel.types.parameters=bf16"});
+    return error_of(minimal_recipe(), changes);
+  };
+  CHECK(error_with({"precision=bf16"}).empty());
+  CHECK(error_with({"precision=fp32"})
+            .find("/parallel/types/parameters: layers of \"precision\": \"fp32\" take other "
+                  "weights\n  use \"precision\": \"bf16\", or \"fp32\"") != std::string::npos);
+  CHECK(error_with({"precision=bf16", "parallel.shard_level=gradients"})
+            .find("/parallel/types/parameters: \"shard_level\": \"gradients\" gathers the weights "
+                  "themselves, not a copy\n"
+                  "  use \"shard_level\": \"parameters\", or \"fp32\"") != std::string::npos);
+  CHECK(error_of(minimal_recipe(), {"parallel.shard=2", "parallel.types.reduce=bf16"}).empty());
+}
+
+TEST_CASE("weights are gathered as bf16 where parts are gathered, for layers that take bf16") {
+  const auto error_with = [](std::vector<std::string> changes) {
+    changes.insert(changes.end(), {"parallel.shard=2", "parallel.types.parameters=bf16"});
+    return error_of(minimal_recipe(), changes);
+  };
+  CHECK(error_with({"precision=bf16"}).empty());
+  CHECK(error_with({"precision=fp32"})
+            .find("/parallel/types/parameters: layers of \"precision\": \"fp32\" take other "
+                  "weights\n  use \"precision\": \"bf16\", or \"fp32\"") != std::string::npos);
+  CHECK(error_with({"precision=bf16", "parallel.shard_level=gradients"})
+            .find("/parallel/types/parameters: \"shard_level\": \"gradients\" gathers the weights "
+                  "themselves, not a copy\n"
+                  "  use \"shard_level\": \"parameters\", or \"fp32\"") != std::string::npos);
+  CHECK(error_of(minimal_recipe(), {"parallel.shard=2", "parallel.types.reduce=bf16"}).empty());
 }
 
 }  // namespace scaletrain::recipe

@@ -1,0 +1,257 @@
+#include "lib/engine/tensor_owners.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "lib/core/error.h"
+#include "lib/parallel/flat_memory.h"
+
+namespace scaletrain::engine {
+namespace {
+
+using units::NamedParameter;
+
+constexpr std::int64_t kPortion = 8 << 20;  // elements of all ranks that travel at a time
+
+// A parameter of which each rank has a part.
+struct SharedTensor {
+  NamedParameter part;
+  std::vector<std::int64_t> counts;  // elements of each rank
+  int owner = 0;
+  at::Tensor whole;  // the owner's; without memory between steps
+};
+
+std::int64_t sum_of(const std::vector<std::int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+// Largest first, each to the rank that has least.
+void choose_owners(std::vector<SharedTensor>& tensors, int ranks) {
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return sum_of(tensors[a].counts) > sum_of(tensors[b].counts);
+  });
+  std::vector<std::int64_t> owned(static_cast<std::size_t>(ranks));
+  for (const std::size_t i : order) {
+    const auto least = std::min_element(owned.begin(), owned.end());
+    tensors[i].owner = static_cast<int>(least - owned.begin());
+    *least += sum_of(tensors[i].counts);
+  }
+}
+
+class TensorOwners : public optim::Optimizer {
+ public:
+  TensorOwners(const optim::MakeOptimizer& make, const std::vector<NamedParameter>& parts,
+               dist::Group& ranks)
+      : ranks_(ranks), tensors_(share(parts, ranks)) {
+    std::vector<NamedParameter> owned;
+    for (SharedTensor& one : tensors_) {
+      names_.insert(one.part.name);
+      if (one.owner != ranks_.rank()) continue;
+      one.whole = at::empty(one.part.shape, one.part.tensor.options().requires_grad(false));
+      owned.push_back(one.part);
+      owned.back().tensor = one.whole;
+      owned.back().begin = 0;
+    }
+    inner_ = make(std::move(owned));
+    for (const SharedTensor& one : tensors_) {
+      if (one.whole.defined()) parallel::give_memory_back(one.whole);
+    }
+  }
+
+  using Optimizer::step;
+  void step(double lr, const std::optional<at::Tensor>& found_inf) override {
+    const at::NoGradGuard no_grad;
+    for (const SharedTensor& one : tensors_) {
+      if (!one.whole.defined()) continue;
+      parallel::take_memory(one.whole);
+      one.whole.mutable_grad() = at::empty(one.part.shape, one.whole.options());
+    }
+    const auto weights = [](const SharedTensor& one) { return one.part.tensor.detach(); };
+    const auto whole_weights = [](const SharedTensor& one) { return one.whole; };
+    in_portions([&](std::size_t begin, std::size_t end) {
+      bring(begin, end, weights, whole_weights);
+      bring(begin, end, gradient_of_part, [](const SharedTensor& one) { return one.whole.grad(); });
+    });
+    inner_->step(lr, found_inf);
+    for (const SharedTensor& one : tensors_) {
+      if (one.whole.defined()) one.whole.mutable_grad().reset();
+    }
+    in_portions(
+        [&](std::size_t begin, std::size_t end) { give_out(begin, end, whole_weights, weights); });
+    for (const SharedTensor& one : tensors_) {
+      if (one.whole.defined()) parallel::give_memory_back(one.whole);
+    }
+  }
+
+  void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
+  std::map<std::string, at::Tensor> state() override { return inner_->state(); }
+  std::set<std::string> with_owner() const override { return names_; }
+  void resume_at(std::int64_t step) override { inner_->resume_at(step); }
+
+ private:
+  static std::vector<SharedTensor> share(const std::vector<NamedParameter>& parts,
+                                         dist::Group& ranks) {
+    std::vector<SharedTensor> tensors;
+    for (const NamedParameter& part : parts) {
+      if (!part.pieces.empty()) {
+        throw core::InternalError("an owner for each tensor",
+                                  fmt::format("{} is cut in another way too", part.name));
+      }
+      if (part.tensor.requires_grad()) tensors.push_back({.part = part, .counts = {}, .whole = {}});
+    }
+    const auto count = static_cast<std::int64_t>(tensors.size());
+    at::Tensor all =
+        at::zeros({ranks.world_size(), count}, at::TensorOptions(at::kLong).device(ranks.device()));
+    for (std::int64_t i = 0; i < count; ++i) {
+      all[ranks.rank()][i].fill_(tensors[static_cast<std::size_t>(i)].part.tensor.numel());
+    }
+    ranks.all_reduce_sum(all, "parts of the parameters").wait();
+    all = ranks.to_host(all);
+    for (std::int64_t i = 0; i < count; ++i) {
+      SharedTensor& one = tensors[static_cast<std::size_t>(i)];
+      for (std::int64_t rank = 0; rank < ranks.world_size(); ++rank) {
+        one.counts.push_back(all.const_data_ptr<std::int64_t>()[rank * count + i]);
+      }
+    }
+    choose_owners(tensors, ranks.world_size());
+    return tensors;
+  }
+
+  static at::Tensor gradient_of_part(const SharedTensor& one) {
+    const at::Tensor gradient = one.part.tensor.grad();
+    if (gradient.defined() || one.part.tensor.numel() == 0) return gradient;
+    throw core::InternalError(one.part.name, "has no gradient");
+  }
+
+  // Tensors one behind the other, of one type, that travel together.
+  template <class Body>
+  void in_portions(const Body& body) const {
+    std::size_t begin = 0;
+    std::int64_t elements = 0;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const bool is_other =
+          tensors_[i].part.tensor.scalar_type() != tensors_[begin].part.tensor.scalar_type();
+      if (i > begin && (elements >= kPortion || is_other)) {
+        body(begin, i);
+        begin = i;
+        elements = 0;
+      }
+      elements += sum_of(tensors_[i].counts);
+    }
+    if (begin < tensors_.size()) body(begin, tensors_.size());
+  }
+
+  // Calls `body` with what this rank gives to `rank`, its owner, in the order of the message.
+  template <class Body>
+  void for_each_owned_by(int rank, std::size_t begin, std::size_t end, const Body& body) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (tensors_[i].owner == rank) body(tensors_[i]);
+    }
+  }
+
+  // Elements of a portion by rank: this rank's parts of what each owns, and each one's parts of
+  // what this rank owns.
+  struct Counts {
+    std::vector<std::int64_t> of_parts, of_wholes;
+  };
+  Counts count(std::size_t begin, std::size_t end) const {
+    const auto ranks = static_cast<std::size_t>(ranks_.world_size());
+    const auto own = static_cast<std::size_t>(ranks_.rank());
+    Counts counts{std::vector<std::int64_t>(ranks), std::vector<std::int64_t>(ranks)};
+    for (std::size_t i = begin; i < end; ++i) {
+      const SharedTensor& one = tensors_[i];
+      counts.of_parts[static_cast<std::size_t>(one.owner)] += one.counts[own];
+      if (one.owner != ranks_.rank()) continue;
+      for (std::size_t rank = 0; rank < ranks; ++rank) counts.of_wholes[rank] += one.counts[rank];
+    }
+    return counts;
+  }
+
+  at::Tensor message(std::size_t begin, const std::vector<std::int64_t>& counts) const {
+    return at::empty({sum_of(counts)}, tensors_[begin].part.tensor.options().requires_grad(false));
+  }
+
+  // Calls `body` with each part that this rank has, and its place in `sent`.
+  template <class Part, class Body>
+  void for_each_part(std::size_t begin, std::size_t end, const at::Tensor& sent, const Part& part,
+                     const Body& body) const {
+    std::int64_t at = 0;
+    for (int rank = 0; rank < ranks_.world_size(); ++rank) {
+      for_each_owned_by(rank, begin, end, [&](const SharedTensor& one) {
+        const std::int64_t count = one.counts[static_cast<std::size_t>(ranks_.rank())];
+        if (count > 0) body(part(one).view({-1}), sent.narrow(0, at, count));
+        at += count;
+      });
+    }
+  }
+
+  // Calls `body` with each rank's part of the wholes that this one owns, and its place in
+  // `received`.
+  template <class Whole, class Body>
+  void for_each_piece(std::size_t begin, std::size_t end, const at::Tensor& received,
+                      const Whole& whole, const Body& body) const {
+    std::int64_t at = 0;
+    for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks_.world_size()); ++rank) {
+      for_each_owned_by(ranks_.rank(), begin, end, [&](const SharedTensor& one) {
+        const std::int64_t first = std::accumulate(
+            one.counts.begin(), one.counts.begin() + static_cast<std::ptrdiff_t>(rank),
+            std::int64_t{0});
+        const std::int64_t count = one.counts[rank];
+        if (count > 0) {
+          body(whole(one).view({-1}).narrow(0, first, count), received.narrow(0, at, count));
+        }
+        at += count;
+      });
+    }
+  }
+
+  template <class Part, class Whole>
+  void bring(std::size_t begin, std::size_t end, const Part& part, const Whole& whole) const {
+    const Counts counts = count(begin, end);
+    const at::Tensor sent = message(begin, counts.of_parts);
+    const at::Tensor received = message(begin, counts.of_wholes);
+    for_each_part(begin, end, sent, part,
+                  [](const at::Tensor& own, const at::Tensor& place) { place.copy_(own); });
+    ranks_.all_to_all(received, sent, counts.of_wholes, counts.of_parts, "tensors to their owners")
+        .wait();
+    for_each_piece(begin, end, received, whole,
+                   [](const at::Tensor& own, const at::Tensor& place) { own.copy_(place); });
+  }
+
+  template <class Whole, class Part>
+  void give_out(std::size_t begin, std::size_t end, const Whole& whole, const Part& part) const {
+    const Counts counts = count(begin, end);
+    const at::Tensor sent = message(begin, counts.of_wholes);
+    const at::Tensor received = message(begin, counts.of_parts);
+    for_each_piece(begin, end, sent, whole,
+                   [](const at::Tensor& own, const at::Tensor& place) { place.copy_(own); });
+    ranks_.all_to_all(received, sent, counts.of_parts, counts.of_wholes, "tensors of their owners")
+        .wait();
+    for_each_part(begin, end, received, part,
+                  [](const at::Tensor& own, const at::Tensor& place) { own.copy_(place); });
+  }
+
+  dist::Group& ranks_;
+  std::vector<SharedTensor> tensors_;
+  std::set<std::string> names_;
+  std::unique_ptr<Optimizer> inner_;
+};
+
+}  // namespace
+
+std::unique_ptr<optim::Optimizer> with_owners(const optim::MakeOptimizer& make,
+                                              const std::vector<units::NamedParameter>& parts,
+                                              dist::Group& ranks) {
+  return std::make_unique<TensorOwners>(make, parts, ranks);
+}
+
+}  // namespace scaletrain::engine

@@ -1,0 +1,217 @@
+// Optimizers of whole tensors on ranks that have parts of them, against one process that is given
+// the same gradients: the same bits.
+#include "lib/engine/tensor_owners.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/optim/clip.h"
+#include "lib/parallel/sharded.h"
+#include "lib/recipe/describe.h"
+#include "lib/recipe/lists.h"
+#include "tests/dist/ranks.h"
+
+namespace scaletrain::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kOwnerSteps = 5;
+
+// 3 ranks cut these within rows, and the last two have nothing of the smallest.
+const std::map<std::string, std::vector<std::int64_t>>& owned_shapes() {
+  static const std::map<std::string, std::vector<std::int64_t>> shapes{{"a.weight", {24, 17}},
+                                                                       {"a.bias", {24}},
+                                                                       {"b.weight", {9, 40}},
+                                                                       {"c.kernel", {6, 5, 3, 3}},
+                                                                       {"d.norm", {7}}};
+  return shapes;
+}
+
+std::vector<units::NamedParameter> owned_parameters(at::ScalarType type) {
+  at::manual_seed(5);
+  std::vector<units::NamedParameter> result;
+  for (const auto& [name, shape] : owned_shapes()) {
+    result.push_back({.name = name,
+                      .tensor = at::randn(shape).to(type).requires_grad_(true),
+                      .decays = shape.size() > 1});
+  }
+  return result;
+}
+
+at::Tensor owned_gradient(const std::string& name, int step) {
+  at::manual_seed(100 * static_cast<std::uint64_t>(step) + name[0]);
+  return at::randn(owned_shapes().at(name)) * 0.1;
+}
+
+recipe::Optimizer owned_config(const std::string& name) {
+  recipe::Optimizer config;
+  recipe::choose(config, *recipe::optimizers().find(name));
+  config.weight_decay = 0.1;
+  if (name.find("8bit") != std::string::npos) config.options.at("min_8bit_size") = std::int64_t{64};
+  if (name == "soap") config.options.at("frequency") = std::int64_t{2};
+  config.centralize_gradients = name == "nadam";  // as any other
+  return config;
+}
+
+// Step 3 is left out.
+at::Tensor left_out(int step) { return at::full({}, step == 3 ? 1.F : 0.F); }
+
+struct Outcome {
+  std::map<std::string, at::Tensor> weights, state;
+};
+
+Outcome alone(const recipe::Optimizer& config) {
+  const std::vector<units::NamedParameter> parameters = owned_parameters(at::kFloat);
+  const auto optimizer = optim::make_optimizer(config, parameters);
+  for (int step = 0; step < kOwnerSteps; ++step) {
+    for (const units::NamedParameter& one : parameters) {
+      one.tensor.mutable_grad() = owned_gradient(one.name, step);
+    }
+    optimizer->step(0.01, left_out(step));
+  }
+  Outcome outcome{.weights = {}, .state = optimizer->state()};
+  for (const units::NamedParameter& one : parameters) outcome.weights[one.name] = one.tensor;
+  return outcome;
+}
+
+std::vector<units::NamedParameter> trained(const parallel::Placement& placement) {
+  std::vector<units::NamedParameter> result;
+  for (const units::NamedParameter& part : placement.parts()) {
+    if (part.tensor.requires_grad()) result.push_back(part);
+  }
+  return result;
+}
+
+at::Tensor part_of_whole(const at::Tensor& whole, const units::NamedParameter& part) {
+  return whole.detach().reshape({-1}).narrow(0, part.begin, part.tensor.numel());
+}
+
+void give_gradients(const std::vector<units::NamedParameter>& parts, int step) {
+  for (const units::NamedParameter& part : parts) {
+    if (part.tensor.numel() == 0) continue;
+    part.tensor.mutable_grad() = part_of_whole(owned_gradient(part.name, step), part).clone();
+  }
+}
+
+// "": as alone.
+std::string differences_from_one(const recipe::Optimizer& config, const dist::Mesh& mesh,
+                                 parallel::ShardLevel level) {
+  const auto placement = parallel::make_placement(owned_parameters(at::kFloat), mesh,
+                                                  {.level = level, .units = {}, .frozen = {}});
+  placement->start({});
+  const std::vector<units::NamedParameter> parts = trained(*placement);
+  const auto optimizer = with_owners(
+      [&](std::vector<units::NamedParameter> owned) {
+        return optim::make_optimizer(config, std::move(owned));
+      },
+      parts, mesh.group(core::Axis::kShard));
+  for (int step = 0; step < kOwnerSteps; ++step) {
+    give_gradients(parts, step);
+    optimizer->step(0.01, left_out(step));
+  }
+  const Outcome expected = alone(config);
+  std::string differs;
+  for (const units::NamedParameter& part : parts) {
+    const at::Tensor other = part_of_whole(expected.weights.at(part.name), part);
+    if (!at::equal(part.tensor.detach(), other)) differs += " " + part.name;
+  }
+  // Each tensor of the state is somewhere, once.
+  at::Tensor found = at::zeros({static_cast<std::int64_t>(expected.state.size())}, at::kLong);
+  const auto state = optimizer->state();
+  for (std::int64_t i = 0; const auto& [name, tensor] : expected.state) {
+    const auto own = state.find(name);
+    if (own != state.end() && !at::equal(own->second, tensor)) differs += " " + name;
+    if (own != state.end() || name.find('/') == std::string::npos) found[i].add_(1);
+    ++i;
+  }
+  mesh.group(core::Axis::kShard).all_reduce_sum(found, "found").wait();
+  for (std::int64_t i = 0; const auto& [name, tensor] : expected.state) {
+    const bool is_of_all = name.find('/') == std::string::npos;
+    const int most = is_of_all ? mesh.size(core::Axis::kShard) : 1;
+    if (found[i].item<std::int64_t>() != most) differs += " lost " + name;
+    ++i;
+  }
+  if (optimizer->with_owner().size() != owned_shapes().size()) differs += " with_owner()";
+  return differs;
+}
+
+// What `body` says on each of `ranks` that hold a model together.
+void check_on_ranks(int ranks, int shard,
+                    const std::function<std::string(const dist::Mesh&)>& body) {
+  const auto results = testing::run_ranks(
+      {.world_size = ranks, .limit_s = 100}, [&](const core::WorkerEnv& env) -> std::string {
+        at::set_num_threads(1);
+        dist::Group world(env, at::kCPU, 60s);
+        core::MeshSizes sizes;
+        sizes.shard = shard;
+        const dist::Mesh mesh(world, core::MeshPlan(ranks, sizes));
+        return body(mesh);
+      });
+  for (const auto& result : results) CHECK(result.text == "");
+}
+
+TEST_CASE("optimizers of whole tensors have the bits of one process where ranks have parts") {
+  const std::vector<std::string> names{"adafactor", "adamw_8bit", "lamb", "lars",
+                                       "lion_8bit", "muon",       "soap", "nadam"};
+  for (const int ranks : {3, 4}) {
+    check_on_ranks(ranks, ranks == 4 ? 2 : 3, [&](const dist::Mesh& mesh) {
+      std::string differs;
+      for (const std::string& name : names) {
+        for (const auto level :
+             {parallel::ShardLevel::kOptimizer, parallel::ShardLevel::kParameters}) {
+          const std::string one = differences_from_one(owned_config(name), mesh, level);
+          if (!one.empty()) differs += fmt::format("{} of {} ranks:{}; ", name, ranks, one);
+        }
+      }
+      return differs;
+    });
+  }
+}
+
+TEST_CASE("adaptive clipping adds up each unit's squares over the ranks that have parts of it") {
+  check_on_ranks(3, 3, [](const dist::Mesh& mesh) {
+    const auto placement = parallel::make_placement(owned_parameters(at::kFloat), mesh, {});
+    placement->start({});
+    const std::vector<units::NamedParameter> parts = trained(*placement);
+    give_gradients(parts, 0);
+    const std::vector<units::NamedParameter> whole = owned_parameters(at::kFloat);
+    for (const units::NamedParameter& one : whole) {
+      one.tensor.mutable_grad() = owned_gradient(one.name, 0);
+    }
+    constexpr double kFactor = 0.1;  // some units are below
+    optim::clip_grad_adaptive(whole, kFactor);
+    optim::clip_grad_adaptive(
+        optim::Shards{.parts = parts,
+                      .sum =
+                          [&](const at::Tensor& values) {
+                            mesh.group(core::Axis::kShard).all_reduce_sum(values, "units").wait();
+                          }},
+        kFactor);
+    std::string differs;
+    bool has_clipped = false, has_left = false;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].tensor.numel() == 0) continue;
+      const at::Tensor expected = part_of_whole(whole[i].tensor.grad(), parts[i]);
+      const at::Tensor before = part_of_whole(owned_gradient(parts[i].name, 0), parts[i]);
+      has_clipped = has_clipped || !at::equal(before, expected);
+      has_left = has_left || before.eq(expected).any().item<bool>();
+      if (!at::allclose(parts[i].tensor.grad(), expected, 1e-6, 1e-9)) {
+        differs += " " + parts[i].name;
+      }
+    }
+    if (!has_clipped) differs += " nothing was clipped";
+    if (mesh.world().rank() == 0 && !has_left) differs += " everything was clipped";
+    return differs;
+  });
+}
+
+}  // namespace
+}  // namespace scaletrain::engine
