@@ -71,7 +71,8 @@ std::optional<checkpoint::Cut> cut_of(const Run& run) {
     cut.parts[part.name] = {.shape = part.shape, .pieces = pieces_of(part), .writes = part.counts};
   }
   for (const auto& item : run.learner.model->named_parameters()) {
-    if (cut.parts.contains(item.key())) continue;
+    const bool all_have_it = !run.pipeline && !run.learner.parts.contains(item.key());
+    if (all_have_it || cut.parts.contains(item.key())) continue;
     cut.parts[item.key()] = part_of_stage(run, item.key(), item.value());
   }
   if (!run.learner.optimizer) return cut;
