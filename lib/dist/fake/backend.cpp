@@ -5,6 +5,7 @@
 #include <c10/core/GradMode.h>
 #include <pthread.h>
 
+#include <chrono>
 #include <utility>
 
 namespace scaletrain::dist {
@@ -29,9 +30,10 @@ class FakeBackend::FakeWork : public c10d::Work {
   }
 
   bool wait(std::chrono::milliseconds /*timeout*/) override {
-    const core::SteadyTime start = core::now();
+    // Not how long the system takes to wake a thread.
+    const std::chrono::duration<double> left = done_ - core::now();
+    if (left.count() > 0) network_->add_wait(call_, left.count());
     future_->wait();
-    network_->add_wait(call_, core::seconds_since(start));
     return true;
   }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
