@@ -125,7 +125,8 @@ void CollectiveWatch::look(core::SteadyTime now) {
   if (leaves_with) options_.leave(leaves_with);
 }
 
-void CollectiveWatch::forget(const c10d::Work& work) {
+void CollectiveWatch::settle(const c10d::Work& work) {
+  check();
   std::vector<UnderWay> completed;  // ends without the lock
   const std::lock_guard lock(mutex_);
   completed = take(

@@ -62,8 +62,9 @@ class CollectiveWatch : public CollectiveListener {
   void look(core::SteadyTime now);
 
   // Who asked for `work` has waited for it: lets go of it and of what else is complete, so that
-  // their tensors are the caller's again at once; on a device it may still be under way.
-  void forget(const c10d::Work& work);
+  // their tensors are the caller's again at once; on a device it may still be under way. Throws
+  // what check() does.
+  void settle(const c10d::Work& work);
 
   // Throws what the first collective failed with: core::StoppedError or core::OutOfMemoryError.
   void check();

@@ -125,8 +125,7 @@ class Pending::Impl {
       watch_->check();  // where it was aborted, the watch knows why
       throw;
     }
-    watch_->check();
-    watch_->forget(*work_);
+    watch_->settle(*work_);
     beat_.leave_collective();
   }
 
@@ -264,8 +263,7 @@ Pending Group::all_reduce_max(at::Tensor tensor, const char* name) {
 Pending Group::broadcast(at::Tensor tensor, int root, const char* name) {
   if (!process_group_) return Pending();
   beat_.name_next(name);
-  c10d::BroadcastOptions options;
-  options.rootRank = root;
+  const c10d::BroadcastOptions options{.rootRank = root};
   std::vector<at::Tensor> tensors{std::move(tensor)};
   return Pending(std::make_shared<Pending::Impl>(
       job_rank_, name, beat_, watch_,

@@ -22,35 +22,6 @@ using units::MemoryKind;
 using units::MemoryPhase;
 using units::NamedParameter;
 
-// What lies from `first` on, so many elements, of pieces one behind the other.
-std::vector<format::Piece> cut(const std::vector<format::Piece>& pieces, std::int64_t first,
-                               std::int64_t count) {
-  std::vector<format::Piece> result;
-  for (format::Piece piece : pieces) {
-    const std::int64_t has = piece.count();
-    const std::int64_t from = std::clamp(first, std::int64_t{0}, has);
-    const std::int64_t to = std::clamp(first + count, from, has);
-    if (to > from) {
-      piece.last = piece.first + to;
-      piece.first += from;
-      result.push_back(std::move(piece));
-    }
-    first -= has;
-  }
-  return result;
-}
-
-// What a rank has of `parameter`, whose elements from `range.first` on are `tensor`.
-NamedParameter part_of_parameter(const NamedParameter& parameter, FlatRange range,
-                                 at::Tensor tensor) {
-  NamedParameter part = parameter;
-  if (part.shape.empty()) part.shape = parameter.tensor.sizes().vec();
-  part.begin += range.first;
-  part.pieces = cut(parameter.pieces, range.first, range.last - range.first);
-  part.tensor = std::move(tensor);
-  return part;
-}
-
 }  // namespace
 
 class Sharded::Impl {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace scaletrain::parallel {
 namespace {
@@ -12,6 +13,24 @@ constexpr std::int64_t kAlignment = 16;
 
 std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
   return (count + multiple - 1) / multiple * multiple;
+}
+
+// What lies from `first` on, so many elements, of pieces one behind the other.
+std::vector<format::Piece> cut(const std::vector<format::Piece>& pieces, std::int64_t first,
+                               std::int64_t count) {
+  std::vector<format::Piece> result;
+  for (format::Piece piece : pieces) {
+    const std::int64_t has = piece.count();
+    const std::int64_t from = std::clamp(first, std::int64_t{0}, has);
+    const std::int64_t to = std::clamp(first + count, from, has);
+    if (to > from) {
+      piece.last = piece.first + to;
+      piece.first += from;
+      result.push_back(std::move(piece));
+    }
+    first -= has;
+  }
+  return result;
 }
 
 }  // namespace
@@ -68,6 +87,16 @@ FlatRange part_of(const FlatSlot& slot, std::int64_t part, int rank) {
   const std::int64_t first = std::clamp(part * rank - slot.begin, std::int64_t{0}, slot.count);
   const std::int64_t last = std::clamp(part * (rank + 1) - slot.begin, first, slot.count);
   return {first, last};
+}
+
+units::NamedParameter part_of_parameter(const units::NamedParameter& parameter, FlatRange range,
+                                        at::Tensor tensor) {
+  units::NamedParameter part = parameter;
+  if (part.shape.empty()) part.shape = parameter.tensor.sizes().vec();
+  part.begin += range.first;
+  part.pieces = cut(parameter.pieces, range.first, range.last - range.first);
+  part.tensor = std::move(tensor);
+  return part;
 }
 
 }  // namespace scaletrain::parallel

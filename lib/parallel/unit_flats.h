@@ -47,4 +47,8 @@ std::vector<FlatRange> gaps_of(const FlatPlan& plan, int ranks);
 // What `rank` has of a slot, counted from the slot's beginning; empty: first is last.
 FlatRange part_of(const FlatSlot& slot, std::int64_t part, int rank);
 
+// What a rank has of `parameter`, whose elements from `range.first` on are `tensor`.
+units::NamedParameter part_of_parameter(const units::NamedParameter& parameter, FlatRange range,
+                                        at::Tensor tensor);
+
 }  // namespace scaletrain::parallel

@@ -89,16 +89,16 @@ TEST_CASE("a rank is in a collective until its work completes, whatever the trai
 TEST_CASE("a work whose caller has waited for it is let go at once, not with the next look") {
   Watching w;
   const auto first = w.start(), second = w.start();
-  w.watch.forget(*first);  // on a device it may still be under way
+  w.watch.settle(*first);  // on a device it may still be under way
   CHECK(first.use_count() == 2);
   first->complete();
-  w.watch.forget(*first);
+  w.watch.settle(*first);
   CHECK(first.use_count() == 1);
   CHECK(second.use_count() == 2);
   CHECK(w.phase() == core::Phase::kCollective);
   Watching on_host(0s, /*on_host=*/true);  // as a reduce-scatter of Gloo, which never completes
   const auto silent = on_host.start();
-  on_host.watch.forget(*silent);
+  on_host.watch.settle(*silent);
   CHECK(silent.use_count() == 1);
   CHECK(on_host.phase() != core::Phase::kCollective);
 }

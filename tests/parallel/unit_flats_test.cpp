@@ -75,5 +75,27 @@ TEST_CASE("each element of a parameter is one rank's, and the gaps are all else"
   CHECK(gaps[1].last == 64);
 }
 
+TEST_CASE("what is gathered as bf16 has a block of its own") {
+  const std::vector<units::NamedParameter> parameters{
+      parameter("a.weight", {3, 2}), parameter("a.norm", {3}), parameter("a.bias", {2})};
+  const auto plans =
+      plan_flats(parameters, {{"a.weight", "a.norm", "a.bias"}}, 2, {"a.weight", "a.bias"});
+  REQUIRE(plans.size() == 2);
+  CHECK(text_of(plans[0], parameters) == "units 0: a.norm 0+3; part 16");
+  CHECK_FALSE(plans[0].is_bf16_when_gathered);
+  CHECK(text_of(plans[1], parameters) == "units 0: a.weight 0+6, a.bias 16+2; part 16");
+  CHECK(plans[1].is_bf16_when_gathered);
+  CHECK((plans[1].type == at::kFloat));  // of what lies here
+}
+
+TEST_CASE("a part knows where it lies in the whole parameter") {
+  const units::NamedParameter whole = parameter("a.weight", {3, 2});
+  const units::NamedParameter part = part_of_parameter(whole, {2, 5}, at::zeros({3}));
+  CHECK(part.name == "a.weight");
+  CHECK(part.shape == std::vector<std::int64_t>{3, 2});
+  CHECK(part.begin == 2);
+  CHECK(part.tensor.numel() == 3);
+}
+
 }  // namespace
 }  // namespace scaletrain::parallel
