@@ -44,7 +44,7 @@ TEST_CASE("numbers of ranks that cannot share the experts are reported with thos
 }
 
 TEST_CASE("a model without experts is refused") {
-  CHECK(error_of({"model.name=resnet18", "parallel.expert=2"}) ==
+  CHECK(error_of(std::vector<std::string>{"model.name=resnet18", "parallel.expert=2"}) ==
         "--set parallel.expert: resnet18 has no experts\n"
         "  leave it out, or use one of: mixtral");
 }
