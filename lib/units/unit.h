@@ -34,8 +34,8 @@ struct Context {
   // Adds up `values`, in place, over the ranks that train on other samples at the same time; all of
   // them call it equally often and in the same order. Empty where this rank has all samples.
   std::function<void(const at::Tensor& values)> sum_over_ranks = {};
-  // [batch or 1, tokens] int64: at which place of its text each token stands; otherwise they stand one
-  // behind the other.
+  // [batch or 1, tokens] int64: at which place of its text each token stands; otherwise they stand
+  // one behind the other.
   at::Tensor positions = {};
   // [batch, 1, tokens, tokens] bool: which tokens (last) each token sees, in place of all before
   // it.
