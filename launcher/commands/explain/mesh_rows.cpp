@@ -9,8 +9,8 @@
 namespace scaletrain::launcher {
 namespace {
 
-constexpr std::array<core::Axis, core::kAxes> kOutermostFirst = {
-    core::Axis::kPipe, core::Axis::kReplica, core::Axis::kShard, core::Axis::kTensor};
+constexpr std::array kOutermostFirst = {core::Axis::kPipe, core::Axis::kReplica, core::Axis::kShard,
+                                        core::Axis::kTensor};
 constexpr std::size_t kShown = 4;  // of a group's numbers
 
 // "0, 8, 16, ..., 1016"; "0-7" where they follow each other.
