@@ -10,7 +10,7 @@ namespace scaletrain::launcher {
 namespace {
 
 constexpr std::array kOutermostFirst = {core::Axis::kPipe, core::Axis::kReplica, core::Axis::kShard,
-                                        core::Axis::kTensor};
+                                        core::Axis::kContext, core::Axis::kTensor};
 constexpr std::size_t kShown = 4;  // of a group's numbers
 
 // "0, 8, 16, ..., 1016"; "0-7" where they follow each other.

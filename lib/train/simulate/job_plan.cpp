@@ -1,6 +1,7 @@
 #include "lib/train/simulate/job_plan.h"
 
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -139,17 +140,16 @@ class Planner {
     const core::PipelineShape shape = recipe_.parallel.pipeline_shape(micros_);
     const engine::Stages stages(units_, engine::parameter_costs(units_, *learner_.model),
                                 shape.stages());
-    std::set<std::string> names;
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
       const int stage = shape.stage(mesh_.coordinate(Axis::kPipe), chunk);
       stages_.push_back({stages.begin(stage), stages.end(stage)});
       for (std::size_t unit = stages.begin(stage); unit < stages.end(stage); ++unit) {
         plan_.units.push_back(units_[unit].name);
-        names.insert(units_[unit].tensors.begin(), units_[unit].tensors.end());
+        runs_.insert(units_[unit].tensors.begin(), units_[unit].tensors.end());
       }
     }
     for (const NamedParameter& parameter : learner_.parameters()) {
-      if (!has(Axis::kPipe) || names.contains(parameter.name)) trained_.push_back(parameter);
+      if (runs_.contains(parameter.name)) trained_.push_back(parameter);
     }
     for (const auto& [name, users] : stages.tensors()) {
       std::set<int> places;
@@ -165,7 +165,7 @@ class Planner {
 
   void own() {
     for (const auto& item : learner_.model->named_parameters()) {
-      plan_.parameters += bytes_of(item.value());
+      if (runs_.contains(item.key())) plan_.parameters += bytes_of(item.value());
     }
     for (const auto& item : learner_.model->named_buffers()) {
       plan_.parameters += bytes_of(item.value());
@@ -356,6 +356,7 @@ class Planner {
 
   RankPlan plan_;
   std::vector<std::pair<std::size_t, std::size_t>> stages_;  // their units
+  std::set<std::string> runs_;                               // names of the tensors that these use
   std::vector<NamedParameter> trained_;
   std::map<std::string, std::set<int>> tied_;  // places that use a tensor
   std::int64_t own_bytes_ = 0;
@@ -366,10 +367,23 @@ std::vector<int> first_of_each_place(const core::MeshPlan& mesh) {
   return mesh.group(0, {Axis::kPipe});
 }
 
+void check_is_laid_out(const recipe::Parallel& parallel) {
+  const char* const missing = parallel.context > 1  ? "sequences that ranks share (context)"
+                              : parallel.expert > 1 ? "experts that ranks share (expert)"
+                              : parallel.types      ? "other types of exchange (types)"
+                              : parallel.pipeline > 1 && parallel.shard > 1
+                                  ? "a pipeline's stages in parts (shard)"
+                                  : nullptr;
+  if (missing == nullptr) return;
+  throw core::RecipeError("/parallel", fmt::format("{} are not laid out in this version", missing),
+                          "leave it out to see the others");
+}
+
 }  // namespace
 
 JobPlan plan_job(recipe::Recipe recipe, int world_size, const nn::Factories& models,
                  std::vector<int> ranks) {
+  check_is_laid_out(recipe.parallel);
   recipe.parallel.balance = "parameters";  // the other one needs a run
   if (recipe.batch.is_automatic()) {
     throw core::RecipeError("/batch/per_device", R"("auto" is found when training begins)",
