@@ -72,7 +72,6 @@ const std::vector<std::vector<std::string>>& choices() {
       {"recompute=all", "recompute=none", "recompute.every=2", R"(recompute.match=["h.*", "stem"])",
        "recompute.budget_mb=100", "recompute=null"},
       {"offload.activations=true", R"(offload={"optimizer": true, "activations": false})"},
-      {R"(model={"name": "mixtral"})", "parallel.expert=4"},
       {"parallel.replica=4", R"(parallel={"shard": 1, "replica": 3, "shard_level": "gradients"})"},
       {"parallel.types.reduce=bf16", R"(parallel.types={"parameters": "fp32"})"},
       {"dist.cpu=shm"},

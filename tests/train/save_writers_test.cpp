@@ -20,6 +20,7 @@ std::string writers_of_two(const std::string& asked, const std::string& folder,
          run.recipe.checkpoint.writers = asked;
          run.recipe.output = env.rank == 1 ? folder_of_1 : folder;
          run.group = std::make_unique<dist::Group>(env, at::kCPU, std::chrono::milliseconds(20000));
+         run.mesh = std::make_unique<dist::Mesh>(*run.group, core::MeshPlan(2));
          const auto writers = make_writers(run);
          run.group->end("the end");
          return writers ? fmt::format("{} of {}", writers->rank(), writers->count())

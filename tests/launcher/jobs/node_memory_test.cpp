@@ -59,12 +59,14 @@ TEST_CASE("a node sends to itself and to the next ones, in a ring") {
 TEST_CASE("nodes that are of no use to each other are warned of") {
   CHECK(test::warnings_of([] { warn_of_memory({"a", "b"}, false); }).empty());
   CHECK(test::warnings_of([] { warn_of_memory({"a"}, false); }) ==
-        "/checkpoint/replicate: the job goes on with one node, so its checkpoints are in no other "
+        "warning: /checkpoint/replicate: the job goes on with one node, so its checkpoints are in "
+        "no other "
         "one's memory; ");
   CHECK(test::warnings_of([] {
           warn_of_memory({"a", "b"}, true);
         }) ==
-        "/checkpoint/replicate: all nodes of the job are launchers of one host: their memory is "
+        "warning: /checkpoint/replicate: all nodes of the job are launchers of one host: their "
+        "memory is "
         "lost with it; ");
 }
 

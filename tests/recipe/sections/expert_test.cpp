@@ -12,7 +12,7 @@ namespace {
 std::vector<std::string> experts_changes(const std::vector<std::string>& more) {
   std::vector<std::string> changes{
       R"(data={"train": {"tokens": "a.bin"}, "context": 8})",
-      R"(model={"name": "mixtral", "vocab_size": 11, "positions": 8, "dim": 24, "heads": 6,
+      R"(model={"name": "mixtral", "vocab_size": 11, "positions": 8, "dim": 24, "heads": 4,
                 "experts": 6})"};
   changes.insert(changes.end(), more.begin(), more.end());
   return changes;

@@ -14,6 +14,7 @@
 #include "lib/train/build.h"
 #include "lib/train/number_types.h"
 #include "lib/train/simulate/blank_batch.h"
+#include "lib/train/stages.h"
 #include "tests/dist/ranks.h"
 #include "tests/engine/one_rank.h"
 #include "tests/train/simulate/recorded.h"
@@ -159,6 +160,7 @@ std::string run_rank(const Case& one, const core::WorkerEnv& env) {
   place(run);
   run.learner.optimizer = make_optimizer(run.recipe, run.engine->owned());
   run.placement->start({});
+  drop_other_stages(run);
 
   step(run, 0);
   const std::int64_t exchanged = run.placement->exchanged_bytes();
@@ -178,7 +180,7 @@ std::string run_rank(const Case& one, const core::WorkerEnv& env) {
     parts.clear();
   }
   for (const auto& [name, tensor] : run.learner.optimizer->state()) state.push_back(tensor);
-  result["parameters"] = bytes_of(held) + memory_of(parts);
+  result["parameters"] = memory_of(held) + memory_of(parts);
   result["gradients"] = bytes_of(run.engine->gradients());
   result["optimizer"] = bytes_of(state);
   run.mesh->end("the test");
