@@ -130,6 +130,15 @@ std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
   return bytes;
 }
 
+// Of the tensors that have memory.
+std::int64_t kept_bytes(const std::vector<at::Tensor>& tensors) {
+  std::int64_t bytes = 0;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.storage().nbytes() > 0) bytes += static_cast<std::int64_t>(tensor.nbytes());
+  }
+  return bytes;
+}
+
 // The memory that the tensors lie in, each block once.
 std::int64_t memory_of(const std::vector<at::Tensor>& tensors) {
   std::map<const void*, std::int64_t> blocks;
@@ -180,7 +189,7 @@ std::string run_rank(const Case& one, const core::WorkerEnv& env) {
     parts.clear();
   }
   for (const auto& [name, tensor] : run.learner.optimizer->state()) state.push_back(tensor);
-  result["parameters"] = memory_of(held) + memory_of(parts);
+  result["parameters"] = kept_bytes(held) + memory_of(parts);
   result["gradients"] = bytes_of(run.engine->gradients());
   result["optimizer"] = bytes_of(state);
   run.mesh->end("the test");
