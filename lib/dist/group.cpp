@@ -235,17 +235,22 @@ c10::intrusive_ptr<c10d::Backend> Group::make_backend(
 
 namespace {
 
+// Calls `body`, which asks the process group for a collective.
+template <class Body>
+Pending ask(int rank, core::Beat& beat, const std::shared_ptr<CollectiveWatch>& watch,
+            const char* name, const Body& body) {
+  beat.name_next(name);
+  return Pending(std::make_shared<Pending::Impl>(rank, name, beat, watch, talk(rank, name, body)));
+}
+
 Pending all_reduce(ProcessGroup* group, int rank, core::Beat& beat,
                    const std::shared_ptr<CollectiveWatch>& watch, at::Tensor tensor,
                    const char* name, c10d::ReduceOp::RedOpType operation) {
   if (group == nullptr) return Pending();
-  beat.name_next(name);
   c10d::AllreduceOptions options;
   options.reduceOp = operation;
   std::vector<at::Tensor> tensors{std::move(tensor)};
-  return Pending(std::make_shared<Pending::Impl>(rank, name, beat, watch, talk(rank, name, [&] {
-                                                   return group->allreduce(tensors, options);
-                                                 })));
+  return ask(rank, beat, watch, name, [&] { return group->allreduce(tensors, options); });
 }
 
 }  // namespace
@@ -262,12 +267,10 @@ Pending Group::all_reduce_max(at::Tensor tensor, const char* name) {
 
 Pending Group::broadcast(at::Tensor tensor, int root, const char* name) {
   if (!process_group_) return Pending();
-  beat_.name_next(name);
   const c10d::BroadcastOptions options{.rootRank = root};
   std::vector<at::Tensor> tensors{std::move(tensor)};
-  return Pending(std::make_shared<Pending::Impl>(
-      job_rank_, name, beat_, watch_,
-      talk(job_rank_, name, [&] { return process_group_->broadcast(tensors, options); })));
+  return ask(job_rank_, beat_, watch_, name,
+             [&] { return process_group_->broadcast(tensors, options); });
 }
 
 Pending Group::all_gather(at::Tensor whole, at::Tensor part, const char* name) {
@@ -275,10 +278,8 @@ Pending Group::all_gather(at::Tensor whole, at::Tensor part, const char* name) {
     if (!whole.is_alias_of(part)) whole.copy_(part);
     return Pending();
   }
-  beat_.name_next(name);
-  return Pending(std::make_shared<Pending::Impl>(
-      job_rank_, name, beat_, watch_,
-      talk(job_rank_, name, [&] { return process_group_->_allgather_base(whole, part); })));
+  return ask(job_rank_, beat_, watch_, name,
+             [&] { return process_group_->_allgather_base(whole, part); });
 }
 
 Pending Group::reduce_scatter_sum(at::Tensor part, at::Tensor whole, const char* name) {
@@ -286,10 +287,8 @@ Pending Group::reduce_scatter_sum(at::Tensor part, at::Tensor whole, const char*
     part.copy_(whole);
     return Pending();
   }
-  beat_.name_next(name);
-  return Pending(std::make_shared<Pending::Impl>(
-      job_rank_, name, beat_, watch_,
-      talk(job_rank_, name, [&] { return process_group_->_reduce_scatter_base(part, whole); })));
+  return ask(job_rank_, beat_, watch_, name,
+             [&] { return process_group_->_reduce_scatter_base(part, whole); });
 }
 
 // The numbers of rows are copies: Gloo moves out of them.
@@ -299,16 +298,12 @@ Pending Group::all_to_all(at::Tensor received, at::Tensor sent, std::vector<std:
     received.copy_(sent);
     return Pending();
   }
-  beat_.name_next(name);
-  return Pending(std::make_shared<Pending::Impl>(
-      job_rank_, name, beat_, watch_, talk(job_rank_, name, [&] {
-        return process_group_->alltoall_base(received, sent, receive, send);
-      })));
+  return ask(job_rank_, beat_, watch_, name,
+             [&] { return process_group_->alltoall_base(received, sent, receive, send); });
 }
 
 std::vector<at::Tensor> Group::gather(at::Tensor tensor, int root, const char* name) {
   if (!process_group_) return {std::move(tensor)};
-  beat_.name_next(name);
   c10d::GatherOptions options;
   options.rootRank = root;
   std::vector<std::vector<at::Tensor>> gathered;
@@ -317,11 +312,9 @@ std::vector<at::Tensor> Group::gather(at::Tensor tensor, int root, const char* n
     for (int i = 0; i < world_size_; ++i) gathered.front().push_back(at::empty_like(tensor));
   }
   std::vector<at::Tensor> tensors{std::move(tensor)};
-  Pending(std::make_shared<Pending::Impl>(
-              job_rank_, name, beat_, watch_,
-              talk(job_rank_, name,
-                   [&] { return process_group_->gather(gathered, tensors, options); })))
-      .wait();
+  ask(job_rank_, beat_, watch_, name, [&] {
+    return process_group_->gather(gathered, tensors, options);
+  }).wait();
   return gathered.empty() ? std::vector<at::Tensor>() : std::move(gathered.front());
 }
 

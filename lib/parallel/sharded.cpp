@@ -16,13 +16,10 @@
 #include "lib/units/memory_meter.h"
 
 namespace scaletrain::parallel {
-namespace {
 
 using units::MemoryKind;
 using units::MemoryPhase;
 using units::NamedParameter;
-
-}  // namespace
 
 class Sharded::Impl {
  public:

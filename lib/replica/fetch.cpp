@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "lib/core/error.h"
@@ -45,12 +46,12 @@ std::vector<Whole> saves_of(std::vector<Peer>& nodes, std::int64_t beyond, const
     }
   }
   std::vector<Whole> saves;
-  for (auto one = found.rbegin(); one != found.rend(); ++one) {
-    for (const auto& [node, held] : one->second) {
+  for (const auto& [key, by_node] : std::views::reverse(found)) {
+    for (const auto& [node, held] : by_node) {
       if (held.manifest.empty()) continue;
       try {
         saves.push_back(
-            {format::parse_manifest(held.manifest, node->place() + "/manifest.json"), one->second});
+            {format::parse_manifest(held.manifest, node->place() + "/manifest.json"), by_node});
         break;
       } catch (const core::CheckpointError& error) {
         report(text_of(error));

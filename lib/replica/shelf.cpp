@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ranges>
 #include <utility>
 
 #include "lib/core/error.h"
@@ -97,10 +98,10 @@ std::vector<HeldSave> Shelf::list() const {
 std::shared_ptr<const HeldFile> Shelf::find(const std::string& save,
                                             const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  for (auto one = saves_.rbegin(); one != saves_.rend(); ++one) {
-    if (one->known.name != save) continue;
-    const auto file = one->files.find(name);
-    return file == one->files.end() ? nullptr : file->second;
+  for (const Save& one : std::views::reverse(saves_)) {
+    if (one.known.name != save) continue;
+    const auto file = one.files.find(name);
+    return file == one.files.end() ? nullptr : file->second;
   }
   return nullptr;
 }

@@ -78,7 +78,8 @@ class ExpertTest(text_test.TextTestCase):
         self.run_scaletrain("checkpoint", "reshard", self.folder / "run", "--output", joined)
         self.assertEqual(support.inspect(self.folder / "run")["model_digest"],
                          support.inspect(joined)["model_digest"])
-        seen = support.records(self.folder / "run", "eval")[-1]["loss"]
+        seen = next(record["loss"] for record in support.records(self.folder / "run", "eval")
+                    if record["split"] == "ema/val" and record["step"] == STEPS)
         for ranks in (1, 2):
             found = json.loads(self.run_scaletrain("eval", self.folder / "run", "--json", "--nproc",
                                                    ranks).stdout)["measures"]["loss"]

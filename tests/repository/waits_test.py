@@ -11,8 +11,11 @@ FOLDERS = ["units", "input", "nn", "precision", "optim", "parallel", "task", "en
 FILES = [f"lib/train/{name}.*"
          for name in ["buffers", "reporter", "step", "straggler_watch", "trainer", "vote"]]
 OUTCOMES = ["lib/train/outcomes.cpp"]
-# How many rows each expert takes are shapes, which the host must know.
-SHAPES = {"lib/nn/experts/routing.cpp": "const Tensor host = chosen.cpu();"}
+# How many rows each expert takes are shapes, which the host must know; and how many elements each
+# rank has, once before the first step.
+SHAPES = {"lib/nn/experts/routing.cpp": "const Tensor host = chosen.cpu();",
+          "lib/parallel/expert_exchange.cpp": "return experts.to_host(others);",
+          "lib/engine/tensor_owners.cpp": "all = ranks.to_host(all);"}
 
 READS = re.compile(r"\.item\s*[<(]|\.cpu\s*\(|\.to\s*\(\s*(?:at|torch|c10)::kCPU|\bto_host\s*\(|"
                    r"\bis_nonzero\s*\(|\b_local_scalar_dense\b")

@@ -113,12 +113,12 @@ void check(const Parallel& parallel, const Precision& precision, const Node& tre
                  "/parallel/types/parameters", found, remedy);
   };
   if (parallel.shard_level != "parameters") {
-    refuse(fmt::format("\"shard_level\": \"{}\" gathers the weights themselves, not a copy",
+    refuse(fmt::format(R"("shard_level": "{}" gathers the weights themselves, not a copy)",
                        parallel.shard_level),
            R"(use "shard_level": "parameters", or "fp32")");
   }
   if (precision.name != "bf16") {
-    refuse(fmt::format("layers of \"precision\": \"{}\" take other weights", precision.name),
+    refuse(fmt::format(R"(layers of "precision": "{}" take other weights)", precision.name),
            R"(use "precision": "bf16", or "fp32")");
   }
 }

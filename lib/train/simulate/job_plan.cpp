@@ -18,6 +18,7 @@
 #include "lib/parallel/layout.h"
 #include "lib/parallel/unit_flats.h"
 #include "lib/train/number_types.h"
+#include "lib/train/simulate/gather_count.h"
 #include "lib/train/simulate/unit_profile.h"
 
 namespace scaletrain::train {
@@ -38,56 +39,6 @@ NamedParameter without_memory(const NamedParameter& parameter, at::IntArrayRef s
   result.tensor.requires_grad_(parameter.tensor.requires_grad());
   return result;
 }
-
-// Gathers of each block within a step's micro-batch, as lib/parallel/sharded.h takes and gives back
-// the blocks of units: the next one's beforehand, the last one's kept from forward to backward.
-class GatherCount {
- public:
-  GatherCount(const std::vector<parallel::FlatPlan>& blocks, std::size_t units)
-      : of_unit_(units),
-        users_(blocks.size(), 0),
-        is_there_(units, false),
-        count(blocks.size(), 0) {
-    for (std::size_t block = 0; block < blocks.size(); ++block) {
-      for (const std::size_t unit : blocks[block].units) of_unit_[unit].push_back(block);
-    }
-  }
-
- private:
-  std::vector<std::vector<std::size_t>> of_unit_;
-  std::vector<int> users_;
-  std::vector<bool> is_there_;
-
- public:
-  std::vector<std::int64_t> count;  // by block
-
-  void pass() {
-    const std::size_t units = of_unit_.size();
-    for (std::size_t unit = 0; unit < units; ++unit) {
-      fetch(unit);
-      if (unit + 1 < units) fetch(unit + 1);
-      if (unit + 1 < units) give_back(unit);
-    }
-    for (std::size_t unit = units; unit-- > 0;) {
-      fetch(unit);
-      if (unit > 0) fetch(unit - 1);
-      give_back(unit);
-    }
-  }
-
- private:
-  void fetch(std::size_t unit) {
-    if (is_there_[unit]) return;
-    is_there_[unit] = true;
-    for (const std::size_t block : of_unit_[unit]) {
-      if (users_[block]++ == 0) ++count[block];
-    }
-  }
-  void give_back(std::size_t unit) {
-    is_there_[unit] = false;
-    for (const std::size_t block : of_unit_[unit]) --users_[block];
-  }
-};
 
 using Profiles = std::map<int, std::vector<UnitProfile>>;  // by the place in the tensor group
 
