@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
-#include <ranges>
 #include <utility>
 
 #include "lib/core/error.h"
@@ -32,8 +32,8 @@ std::string text_of(const core::Error& error) {
 
 // Newest first. Whole is what one node knows to be whole; any may have its files.
 std::vector<Whole> saves_of(std::vector<Peer>& nodes, std::int64_t beyond, const Report& report) {
-  using Key = std::pair<std::int64_t, std::string>;  // step and name
-  std::map<Key, std::map<Peer*, HeldSave>> found;
+  using Key = std::pair<std::int64_t, std::string>;                // step and name
+  std::map<Key, std::map<Peer*, HeldSave>, std::greater<>> found;  // the newest first
   for (Peer& node : nodes) {
     try {
       for (HeldSave& save : node.list().saves) {
@@ -46,7 +46,7 @@ std::vector<Whole> saves_of(std::vector<Peer>& nodes, std::int64_t beyond, const
     }
   }
   std::vector<Whole> saves;
-  for (const auto& [key, by_node] : std::views::reverse(found)) {
+  for (const auto& [key, by_node] : found) {
     for (const auto& [node, held] : by_node) {
       if (held.manifest.empty()) continue;
       try {

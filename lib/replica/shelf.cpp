@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ranges>
 #include <utility>
 
 #include "lib/core/error.h"
@@ -98,12 +97,11 @@ std::vector<HeldSave> Shelf::list() const {
 std::shared_ptr<const HeldFile> Shelf::find(const std::string& save,
                                             const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  for (const Save& one : std::views::reverse(saves_)) {
-    if (one.known.name != save) continue;
-    const auto file = one.files.find(name);
-    return file == one.files.end() ? nullptr : file->second;
-  }
-  return nullptr;
+  const auto newest = std::find_if(saves_.rbegin(), saves_.rend(),
+                                   [&](const Save& one) { return one.known.name == save; });
+  if (newest == saves_.rend()) return nullptr;
+  const auto file = newest->files.find(name);
+  return file == newest->files.end() ? nullptr : file->second;
 }
 
 void Shelf::forget_beyond(std::int64_t step) {

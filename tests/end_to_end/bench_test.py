@@ -31,9 +31,11 @@ class BenchTest(support.RunTestCase):
         self.assertAlmostEqual(4 * weights / whole["parameters"], 1, delta=0.01)
         # AdamW's two moments; and beside them what a step needs for a moment.
         self.assertGreaterEqual(whole["optimizer"], 2 * 4 * weights)
+        # Of all kinds together the peak depends on when an exchange's memory is given back.
         for name in ("recompute all", "accumulate x4"):
-            self.assertLess(costs[name]["peak_bytes"]["total"], whole["total"], name)
-            self.assertGreater(costs[name]["times"], 1, name)
+            peak = costs[name]["peak_bytes"]
+            self.assertLess(peak["activations"], whole["activations"], name)
+            self.assertAlmostEqual(whole["total"] / peak["total"], costs[name]["times"], places=3)
         half = whole["activations"] // 2_000_000
         budgets = {name: cost for name, cost in costs.items() if name.startswith("recompute to ")}
         self.assertEqual([f"recompute to {half} MB"] if half > 0 else [], list(budgets))
