@@ -7,7 +7,6 @@
 
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/share.h"
-#include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/format/checkpoint_folder.h"
@@ -17,7 +16,6 @@ namespace scaletrain::checkpoint {
 namespace {
 
 constexpr int kTensors = 65'536;
-constexpr double kEnough = 60;  // seconds, of which it takes one or two
 
 std::string name_of(int i) { return fmt::format("experts.{:05}.weight", i); }
 
@@ -40,19 +38,17 @@ bool are_equal(const Tensors& one, const Tensors& other) {
 
 }  // namespace
 
-TEST_CASE("65,536 tensors are saved, verified and loaded within a minute, whole and in pieces") {
+TEST_CASE("65,536 tensors are saved, verified and loaded, whole and in pieces") {
   const Contents saved = many(1);
   for (const bool in_pieces : {false, true}) {
     CAPTURE(in_pieces);
     const test::TemporaryFolder run;
-    const core::SteadyTime begin = core::now();
     const Contents share = in_pieces ? share_of(saved, 0, 1) : saved;
     const auto path = write(core::system_disk(), run.path, share).path;
     CHECK(format::verify_checkpoint(path).step == 3);
     Contents loaded = many(-1);
     REQUIRE(!are_equal(saved.model, loaded.model));
     load(path, loaded);
-    CHECK(core::seconds_since(begin) < kEnough);
     const bool is_same = are_equal(saved.model, loaded.model);
     CHECK(is_same);
     CHECK(loaded.optimizer.at("step").item<float>() == 1);

@@ -75,6 +75,7 @@ const std::vector<Layout>& layouts() {
       {"replica x shard x sequence", mesh_of(1, 2, 2, "parameters", "1f1b", kSequence), 8},
       {"replica x pipeline x tensor", mesh_of(2, 1, 2, "", "zero_bubble"), 8},
       {"replica x pipeline x shard", mesh_of(2, 2, 1, "gradients"), 8},
+      {"replica x pipeline x shard, interleaved", mesh_of(2, 2, 1, "parameters", "interleaved"), 8},
       {"pipeline x shard x tensor, optimizer", mesh_of(2, 2, 2, "optimizer"), 8},
       {"pipeline x shard x tensor, gradients", mesh_of(2, 2, 2, "gradients"), 8},
       {"pipeline x shard x sequence, interleaved",

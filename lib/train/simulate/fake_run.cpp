@@ -18,18 +18,6 @@ namespace {
 
 using core::Axis;
 
-class BlankBatches : public engine::MicroBatches {
- public:
-  explicit BlankBatches(const Run& run) : run_(run) {}
-  std::int64_t count() const override { return run_.batch.accumulate; }
-  task::Example next() override {
-    return blank_batch(run_.recipe, *run_.task, run_.batch.per_device, run_.recipe.data.context);
-  }
-
- private:
-  const Run& run_;
-};
-
 void check_place(const Run& run) {
   const bool is_first = run.mesh->coordinate(Axis::kPipe) == 0;
   const bool has_one = run.recipe.parallel.pipeline_shape(1).chunks == 1;

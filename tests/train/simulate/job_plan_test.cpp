@@ -106,18 +106,6 @@ recipe::Recipe recipe_of(const Case& one) {
   return recipe;
 }
 
-class BlankBatches : public engine::MicroBatches {
- public:
-  explicit BlankBatches(const Run& run) : run_(run) {}
-  std::int64_t count() const override { return run_.batch.accumulate; }
-  task::Example next() override {
-    return blank_batch(run_.recipe, *run_.task, run_.batch.per_device, run_.recipe.data.context);
-  }
-
- private:
-  const Run& run_;
-};
-
 void step(Run& run, std::int64_t number) {
   BlankBatches batches(run);
   run.engine->run(number, batches, at::full({}, 1.0), [](const at::Tensor&) {});
