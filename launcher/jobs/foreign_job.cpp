@@ -221,6 +221,7 @@ void ForeignJob::choose_stream(WorkerPlan& plan, int descriptor, const StreamCho
   }
   StreamPlan& stream = is_error ? plan.standard_error : plan.standard_output;
   stream.relayed = is_error || choice.to_file;  // the report shows the last lines of errors
+  stream.unseen = !stream.relayed;
   if (choice.prefixed) stream.prefix = line_prefix(role_, plan.rank, plan.local_rank);
   if (choice.to_file) stream.copy = file;
   stream.wanted = is_error ? error_filters_ : output_filters_;

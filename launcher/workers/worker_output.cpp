@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/core/line_start.h"
+
 namespace scaletrain::launcher {
 
 std::vector<core::Descriptor> WorkerOutput::attach(const WorkerPlan& plan,
@@ -13,6 +15,7 @@ std::vector<core::Descriptor> WorkerOutput::attach(const WorkerPlan& plan,
   std::vector<core::Descriptor> child_ends;
   if (plan.standard_output.relayed) add(plan, /*is_error=*/false, request, child_ends);
   if (plan.standard_error.relayed) add(plan, /*is_error=*/true, request, child_ends);
+  shares_error_stream_ |= plan.standard_output.unseen && output_.console.is_error_stream();
   return child_ends;
 }
 
@@ -79,6 +82,7 @@ bool WorkerOutput::is_awaited(const core::Console& console) const {
 
 void WorkerOutput::finish() {
   for (Relay& one : relays_) one.relay.finish();
+  if (shares_error_stream_) core::suspect_error_stream();
 }
 
 std::vector<std::string> WorkerOutput::last_lines(int local_rank) const {

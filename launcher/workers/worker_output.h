@@ -73,6 +73,7 @@ class WorkerOutput {
 
   Shared output_, error_;
   std::vector<Relay> relays_;
+  bool shares_error_stream_ = false;  // with a worker that writes there past the launcher
   std::optional<core::SteadyTime> next_look_;
 };
 

@@ -12,9 +12,10 @@ namespace scaletrain::launcher {
 
 // What happens with one output stream of a worker.
 struct StreamPlan {
-  bool relayed = false;    // through the launcher to its own stream; otherwise as the request says
-  std::string prefix{};    // of every line that is relayed
-  std::string copy{};      // a file for a copy of what is relayed; "": none
+  bool relayed = false;  // through the launcher to its own stream; otherwise as the request says
+  bool unseen = false;   // a user's program writes to the launcher's own stream, past the launcher
+  std::string prefix{};  // of every line that is relayed
+  std::string copy{};    // a file for a copy of what is relayed; "": none
   std::string filtered{};  // a file for its lines that have one of `wanted`; "": none
   std::vector<std::string> wanted{};
 };

@@ -8,18 +8,14 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
+
+#include "lib/core/line_start.h"
 
 namespace scaletrain::core {
 namespace {
 
-std::atomic<bool>& open_line() {
-  static std::atomic<bool> open{false};
-  return open;
-}
-
-bool is_error_stream(const struct stat& status) {
+bool leads_to_error_stream(const struct stat& status) {
   struct stat error {};
   return fstat(STDERR_FILENO, &error) == 0 && error.st_dev == status.st_dev &&
          error.st_ino == status.st_ino;
@@ -32,13 +28,11 @@ bool never_waits(const struct stat& status) {
 
 }  // namespace
 
-bool take_open_line() { return open_line().exchange(false); }
-
 Console::Console(int fd) : fd_(fd) {
   struct stat status {};
   if (fstat(fd, &status) != 0) return;
   is_socket_ = S_ISSOCK(status.st_mode);
-  is_error_stream_ = is_error_stream(status);
+  is_error_stream_ = leads_to_error_stream(status);
   never_waits_ = never_waits(status);
   // A file has a place in it to write at, which another opening would not share.
   if (!S_ISFIFO(status.st_mode) && isatty(fd) != 1) return;
@@ -55,7 +49,7 @@ std::size_t Console::write_some(std::string_view text) {
   if (count < 0 && errno != EINTR && errno != EAGAIN) give_up();
   if (count <= 0) return 0;
   taken_ += static_cast<std::size_t>(count);
-  if (is_error_stream_) open_line() = text[static_cast<std::size_t>(count) - 1] != '\n';
+  if (is_error_stream_) note_error_stream(text[static_cast<std::size_t>(count) - 1]);
   return static_cast<std::size_t>(count);
 }
 

@@ -10,16 +10,15 @@
 
 namespace scaletrain::core {
 
-// Whether what a Console wrote last to where standard error goes left its line without an end;
-// false from then on, until the next such piece. The log starts on a new line after it.
-bool take_open_line();
-
 class Console {
  public:
   // Writes to `fd`, which stays the caller's. A pipe or a terminal is opened once more, to be
   // non-blocking: set on `fd` itself, all that share it would see the flag. What cannot be opened
   // again is asked for room before each write.
   explicit Console(int fd);
+
+  // Whether it leads to where standard error of this process leads.
+  bool is_error_stream() const { return is_error_stream_; }
 
   int fd() const { return again_ ? again_.get() : fd_; }  // to poll for room; -1 when gone
   bool gone() const { return fd_ < 0; }
@@ -35,8 +34,8 @@ class Console {
   int fd_;
   Descriptor again_;
   bool is_socket_ = false;
-  bool never_waits_ = false;      // a file or /dev/null: there is always room
-  bool is_error_stream_ = false;  // what standard error is
+  bool never_waits_ = false;  // a file or /dev/null: there is always room
+  bool is_error_stream_ = false;
   std::size_t taken_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/core/console.h"
+#include "lib/core/line_start.h"
 
 namespace scaletrain::core {
 namespace {
@@ -78,8 +79,8 @@ void limit_log_wait(std::chrono::milliseconds limit) {
 }
 
 void log_line(std::string_view text) {
-  const char* const begin = take_open_line() ? "\n" : "";
-  const std::string line = fmt::format("{}{}{}\n", begin, log_prefix(), escape(text, true));
+  const std::string line =
+      fmt::format("{}{}{}\n", to_line_start(), log_prefix(), escape(text, true));
   if (limited_console()) return write_limited(*limited_console(), line);
   std::string_view rest = line;
   while (!rest.empty()) {

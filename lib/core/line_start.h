@@ -1,0 +1,19 @@
+// Whether the next text on standard error begins a line: a report that follows an unfinished line
+// of a worker begins on a new one. What this process wrote is known; what others wrote can be asked
+// of a file, brought to a known place on a terminal, and only be assumed of a pipe.
+#pragma once
+
+#include <string>
+
+namespace scaletrain::core {
+
+// This process passed a text on to standard error that ended with `last`.
+void note_error_stream(char last);
+// A child that shares standard error with this process may have written there.
+void suspect_error_stream();
+
+// What brings the next text to the beginning of a line; "" where it stands there as far as one
+// knows. The caller writes it: the next call returns "" until somebody else has written.
+std::string to_line_start();
+
+}  // namespace scaletrain::core
