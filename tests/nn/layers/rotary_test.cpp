@@ -50,6 +50,11 @@ TEST_CASE("tokens stand at neighbouring positions, and keep their type") {
   CHECK((rotary.forward(input.to(at::kBFloat16)).scalar_type() == at::kBFloat16));
 }
 
+TEST_CASE("the angles go where the tokens are") {
+  Rotary rotary({.head_dim = 4, .positions = 8});
+  CHECK(rotary.forward(torch::randn({1, 1, 2, 4}).to(at::kMeta), 2).is_meta());
+}
+
 TEST_CASE("linear scaling turns by a factor less") {
   Rotary rotary({.head_dim = 4,
                  .positions = 8,
