@@ -1,6 +1,9 @@
-"""The test measure of a recipe over several seeds, and its median: no speed, so no peer.
+"""A measure of a recipe over several seeds, and its median: no speed, so no peer.
 
     python scripts/bench/accuracy.py recipes/digits_resnet18.json [--seeds 3] [--set epochs=20]
+    python scripts/bench/accuracy.py recipes/text_gpt.json --measure loss --set sync=periodic
+
+Of the test set where the recipe has one, of the validation set at the end otherwise.
 """
 import argparse
 import json
@@ -12,8 +15,8 @@ import tempfile
 import compare
 
 
-def test_line(recipe, seed, nproc, settings):
-    """The "eval" line of the test set that ends a run."""
+def last_evaluation(recipe, seed, nproc, settings):
+    """The "eval" line that ends a run."""
     with tempfile.TemporaryDirectory() as folder:
         run = pathlib.Path(folder) / "run"
         changes = [f"seed={seed}", f"output={run}", *settings]
@@ -21,7 +24,7 @@ def test_line(recipe, seed, nproc, settings):
                      *(part for change in changes for part in ("--set", change))])
         with open(run / "metrics.jsonl", encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
-    return [line for line in lines if line.get("split") == "test"][-1]
+    return [line for line in lines if line["event"] == "eval"][-1]
 
 
 def main():
@@ -34,7 +37,7 @@ def main():
     options = parser.parse_args()
     values = []
     for seed in range(1, options.seeds + 1):
-        line = test_line(options.recipe, seed, options.nproc, options.set)
+        line = last_evaluation(options.recipe, seed, options.nproc, options.set)
         values.append(line[options.measure])
         print(f"seed {seed}: {values[-1]:.4f} of {line['count']}", file=sys.stderr)
     print(json.dumps({"recipe": options.recipe, "measure": options.measure, "values": values,

@@ -103,7 +103,7 @@ def judge(program, work, mutants, options):
     for _ in range(options.jobs):
         servers.put(Server(program, work))
     server = servers.get()
-    cases = record(server)
+    cases = [case for case in record(server) if case.seconds <= options.longest]
     servers.put(server)
     reached = set().union(*(case.reached for case in cases))
     rebuild.say(f"{len(cases)} test cases, {sum(case.seconds for case in cases):.0f} s; they reach "
@@ -163,6 +163,8 @@ def main():
     parser.add_argument("--only", type=int, help="the number of one mutant")
     parser.add_argument("--jobs", type=int, default=2, help="test programs at the same time")
     parser.add_argument("--minutes", type=float, help="no run starts later; default 20 a file")
+    parser.add_argument("--longest", type=float, default=float("inf"), metavar="SECONDS",
+                        help="test cases that take longer are left out: more mutants survive")
     parser.add_argument("--program", help="the tests, default bin/test_MODULE")
     parser.add_argument("--build", type=pathlib.Path, default="build/release")
     options = parser.parse_args()

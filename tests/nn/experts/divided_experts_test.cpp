@@ -25,8 +25,8 @@ Counts numbers_of(const Tensor& rows) {
 }  // namespace
 
 TEST_CASE("experts take the rows of all ranks at once, and the answers go back by rank") {
-  // The second of two ranks with two experts each. It has a row for expert 0, two for 1 and three
-  // for 3; the other rank has two for expert 2.
+  // The second of two ranks with two experts each. It has a row for expert 0, two for 1, two for 2
+  // and one for 3; the other rank has two for expert 2.
   std::string said;
   int moves = 0;
   const units::ExpertCut cut{
@@ -34,8 +34,8 @@ TEST_CASE("experts take the rows of all ranks at once, and the answers go back b
       .ranks = 2,
       .exchange_counts =
           [](const Tensor& counts) {
-            CHECK(at::equal(counts, at::tensor({1, 2, 0, 3}, at::kLong).view({2, 2})));
-            return at::tensor({2, 0, 0, 3}, at::kLong).view({2, 2});
+            CHECK(at::equal(counts, at::tensor({1, 2, 2, 1}, at::kLong).view({2, 2})));
+            return at::tensor({2, 0, 2, 1}, at::kLong).view({2, 2});
           },
       .move =
           [&](const Tensor& rows, const Counts& send, const Counts& receive) {
@@ -43,15 +43,15 @@ TEST_CASE("experts take the rows of all ranks at once, and the answers go back b
             return moves++ == 0 ? rows_of({10, 11, 3, 4, 5}) : rows_of({100, 101, 102, 6, 8, 10});
           }};
   const Tensor answers = answers_of_ranks(
-      rows_of({0, 1, 2, 3, 4, 5}), {1, 2, 0, 3}, cut, [&](std::size_t expert, const Tensor& rows) {
+      rows_of({0, 1, 2, 3, 4, 5}), {1, 2, 2, 1}, cut, [&](std::size_t expert, const Tensor& rows) {
         said += fmt::format("expert {} takes {}\n", expert, numbers_of(rows));
         return rows * static_cast<double>(expert);
       });
   CHECK(said ==
         "move [0, 1, 2, 3, 4, 5] send [3, 3] receive [2, 3]\n"
-        "expert 2 takes [10, 11]\n"
-        "expert 3 takes [3, 4, 5]\n"
-        "move [20, 22, 9, 12, 15] send [2, 3] receive [3, 3]\n");
+        "expert 2 takes [10, 11, 3, 4]\n"
+        "expert 3 takes [5]\n"
+        "move [20, 22, 6, 8, 15] send [2, 3] receive [3, 3]\n");
   CHECK(numbers_of(answers) == Counts{100, 101, 102, 6, 8, 10});
 }
 
