@@ -24,18 +24,16 @@ struct Product : torch::CustomClassHolder {
 
   // The gradients of those of `leaves` that require one, one after the other, by the same graph.
   variable_list gradients(const Tensor& gradient, const variable_list& leaves) const {
-    return torch::autograd::grad({output}, leaves, {gradient}, /*retain_graph=*/true,
-                                 /*create_graph=*/false, /*allow_unused=*/true);
+    return torch::autograd::grad({output}, leaves, {gradient}, /*retain_graph=*/true);
   }
 };
 
 void add_to_gradient(const Tensor& parameter, const Tensor& gradient) {
-  if (!gradient.defined()) return;
   Tensor& sum = parameter.mutable_grad();
   if (sum.defined()) {
     sum.add_(gradient);
   } else {
-    sum = gradient.is_contiguous() ? gradient : gradient.contiguous();
+    sum = gradient.contiguous();
   }
 }
 
@@ -72,7 +70,6 @@ class DeferredLinear : public torch::autograd::Function<DeferredLinear> {
         parameters.push_back(product->bias);
         leaves.push_back(product->own_bias);
       }
-      if (leaves.empty()) return;
       const variable_list found = product->gradients(gradient, leaves);
       const at::NoGradGuard no_grad;
       for (std::size_t i = 0; i < leaves.size(); ++i) add_to_gradient(parameters[i], found[i]);

@@ -48,21 +48,41 @@ TEST_CASE("both halves of a backward have the bits of one in one piece") {
     auto deferred = std::make_shared<DeferredWeights>();
     deferred->attach(*halves);
     DeferredWeights::Work work;
+    std::vector<at::Tensor> outputs;
+    const std::size_t users = same.storage().use_count();
     for (int micro = 0; micro < 2; ++micro) {  // the second adds
       const at::Tensor want = whole->forward(input), got = halves->forward(same);
       CHECK(at::equal(want, got));
       (want * want).sum().backward();
       const DeferredWeights::Scope scope(*deferred, work);
       (got * got).sum().backward();
+      outputs.push_back(got);
     }
     CHECK(at::equal(input.grad(), same.grad()));
     for (const at::Tensor& parameter : halves->parameters()) CHECK(!parameter.grad().defined());
     work.run();
-    work.run();  // nothing is left
+    work.run();                                  // nothing is left
+    CHECK(same.storage().use_count() == users);  // an output keeps nothing of what it came from
     for (std::size_t i = 0; i < whole->parameters().size(); ++i) {
       CHECK(at::equal(whole->parameters()[i].grad(), halves->parameters()[i].grad()));
     }
   }
+}
+
+TEST_CASE("behind a scope the weights' gradients come at once again") {
+  const Options options{.in = 3, .out = 4, .bias = false};
+  const auto linear = layer_of(options);
+  const auto deferred = std::make_shared<DeferredWeights>();
+  deferred->attach(*linear);
+  const at::Tensor weight = linear->named_parameters()["weight"];
+  DeferredWeights::Work work;
+  {
+    const DeferredWeights::Scope scope(*deferred, work);
+    linear->forward(input_of(options, 2)).sum().backward();
+  }
+  CHECK(!weight.grad().defined());
+  linear->forward(input_of(options, 2)).sum().backward();
+  CHECK(weight.grad().defined());
 }
 
 TEST_CASE("without a scope the weights' gradients come at once, and frozen ones never") {
@@ -77,7 +97,9 @@ TEST_CASE("without a scope the weights' gradients come at once, and frozen ones 
   CHECK(!weight.grad().defined());
   CHECK(at::equal(bias.grad(), at::full({4}, 4.0)));  // 2 x 2 rows
   bias.requires_grad_(false);
-  CHECK(!linear->forward(input_of(options, 2).detach()).requires_grad());
+  const at::Tensor frozen = linear->forward(input_of(options, 2).detach());
+  CHECK(!frozen.requires_grad());
+  CHECK(at::equal(frozen, layer_of(options)->forward(input_of(options, 2))));
   const at::NoGradGuard no_grad;
   CHECK(!linear->forward(input_of(options, 2)).requires_grad());
 }

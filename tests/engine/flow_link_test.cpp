@@ -24,7 +24,8 @@ std::string text_of(const units::Flow& flow) {
   std::string text;
   for (const at::Tensor& tensor : flow) {
     text += fmt::format(
-        "{} {}{}{} ", c10::toString(tensor.scalar_type()), tensor.mean(at::kFloat).item<float>(),
+        "{} {}{}{}{} ", c10::toString(tensor.scalar_type()), tensor.mean(at::kFloat).item<float>(),
+        tensor.dim() == 4 ? fmt::format(" {}", tensor[0][0][0][1].item<float>()) : "",
         tensor.requires_grad() ? " wants" : "",
         tensor.dim() == 4 && tensor.is_contiguous(at::MemoryFormat::ChannelsLast) ? " channels last"
                                                                                   : "");
@@ -45,7 +46,8 @@ TEST_CASE("a flow arrives as it was, and its gradients go back") {
       out.send("train", flow_of(1));
       const FlowShape& shape = out.send("train", flow_of(2));
       // Another stride than the first one's is copied.
-      out.send("train", {flow_of(3)[0].contiguous(), flow_of(3)[1], flow_of(3)[2]});
+      const at::Tensor numbers = at::arange(96, at::kFloat).view({2, 3, 4, 4}).requires_grad_();
+      out.send("train", {numbers, flow_of(3)[1], flow_of(3)[2]});
       const units::Flow gradients = receive_gradients(links.gradients_in, shape);
       text = fmt::format("{} gradients: {}", gradients.size(), text_of(gradients));
       out.link().flush();
@@ -61,11 +63,11 @@ TEST_CASE("a flow arrives as it was, and its gradients go back") {
     mesh.end("end");
     return text;
   });
-  CHECK(results[0].text == "1 gradients: Float 5 channels last ");
+  CHECK(results[0].text == "1 gradients: Float 5 5 channels last ");
   CHECK(results[1].text ==
-        "Float 1 wants channels last Long 1 BFloat16 1 "
-        "Float 2 wants channels last Long 2 BFloat16 2 "
-        "Float 3 wants channels last Long 3 BFloat16 3 ");
+        "Float 1 1 wants channels last Long 1 BFloat16 1 "
+        "Float 2 2 wants channels last Long 2 BFloat16 2 "
+        "Float 47.5 1 wants channels last Long 3 BFloat16 3 ");
 }
 
 TEST_CASE("a flow of another shape under the same name is refused") {

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using core::Axis;
 using core::PipelineKind;
 
-recipe::Recipe small_gpt(std::int64_t dim = 16, std::int64_t positions = 16) {
+recipe::Recipe piped_gpt(std::int64_t dim = 16, std::int64_t positions = 16) {
   return testing::recipe_of_model("gpt2", {{"vocab_size", std::int64_t{11}},
                                            {"positions", positions},
                                            {"dim", dim},
@@ -32,7 +32,7 @@ recipe::Recipe small_gpt(std::int64_t dim = 16, std::int64_t positions = 16) {
                                            {"dropout", 0.2}});
 }
 
-recipe::Recipe small_llama() {
+recipe::Recipe piped_llama() {
   return testing::recipe_of_model("llama", {{"vocab_size", std::int64_t{11}},
                                             {"positions", std::int64_t{16}},
                                             {"dim", std::int64_t{16}},
@@ -41,7 +41,7 @@ recipe::Recipe small_llama() {
                                             {"kv_heads", std::int64_t{1}}});
 }
 
-recipe::Recipe small_vit() {
+recipe::Recipe piped_vit() {
   return testing::recipe_of_model("vit_tiny", {{"patch_size", std::int64_t{8}},
                                                {"dim", std::int64_t{16}},
                                                {"depth", std::int64_t{6}},
@@ -199,11 +199,11 @@ const std::vector<Layout>& layouts() {
 }  // namespace
 
 TEST_CASE("a pipeline of a decoder without tied tensors has one process's gradients, bit for bit") {
-  for (const Layout& layout : layouts()) check_all(small_llama(), layout);
+  for (const Layout& layout : layouts()) check_all(piped_llama(), layout);
 }
 
 TEST_CASE("a pipeline of a vision transformer has one process's gradients, dropout included") {
-  for (const Layout& layout : layouts()) check_all(small_vit(), layout);
+  for (const Layout& layout : layouts()) check_all(piped_vit(), layout);
 }
 
 TEST_CASE("a pipeline of a residual network has one process's gradients and running statistics") {
@@ -211,39 +211,39 @@ TEST_CASE("a pipeline of a residual network has one process's gradients and runn
 }
 
 TEST_CASE("a pipeline with a tied embedding has one process's gradients within 1e-5") {
-  for (const Layout& layout : layouts()) check_all(small_gpt(), layout, 1e-5);
+  for (const Layout& layout : layouts()) check_all(piped_gpt(), layout, 1e-5);
 }
 
 TEST_CASE("products that oneDNN computes keep their bits in two halves") {
-  recipe::Recipe wide = small_llama();
+  recipe::Recipe wide = piped_llama();
   wide.model.options["dim"] = std::int64_t{128};
   wide.model.options["positions"] = std::int64_t{64};
   check_all(wide, {.pipe = 2, .kind = PipelineKind::kZeroBubble});
 }
 
 TEST_CASE("a pipeline computes in bf16, recomputes and takes its loss in chunks as one process") {
-  recipe::Recipe recipe = small_llama();
+  recipe::Recipe recipe = piped_llama();
   recipe::choose(recipe.precision, *recipe::precisions().find("bf16"));
   for (const PipelineKind kind : {PipelineKind::kOneForward, PipelineKind::kZeroBubble}) {
     check_all(recipe, {.pipe = 2, .kind = kind});
   }
-  recipe = small_vit();
+  recipe = piped_vit();
   recipe.recompute = recipe::Recompute{.units = "all", .every = {}, .match = {}};
   check_all(recipe, {.pipe = 2, .kind = PipelineKind::kOneForward});
-  recipe = small_llama();
+  recipe = piped_llama();
   recipe.loss.chunk = 5;
   check_all(recipe, {.pipe = 2, .kind = PipelineKind::kOneForward});
 }
 
 TEST_CASE("two replicas of a pipeline have the mean of their gradients") {
   for (const PipelineKind kind : {PipelineKind::kOneForward, PipelineKind::kZeroBubble}) {
-    check_all(small_llama(), {.pipe = 2, .replica = 2, .kind = kind}, 1e-5);
-    check_all(small_gpt(), {.pipe = 2, .replica = 2, .kind = kind}, 1e-5);
+    check_all(piped_llama(), {.pipe = 2, .replica = 2, .kind = kind}, 1e-5);
+    check_all(piped_gpt(), {.pipe = 2, .replica = 2, .kind = kind}, 1e-5);
   }
 }
 
 TEST_CASE("a batch that is evaluated passes through all stages, of any number of samples") {
-  const recipe::Recipe recipe = small_vit();
+  const recipe::Recipe recipe = piped_vit();
   for (const Layout& layout :
        {Layout{.pipe = 2}, Layout{.pipe = 2, .kind = PipelineKind::kInterleaved, .chunks = 2}}) {
     const auto results = testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
@@ -275,7 +275,7 @@ TEST_CASE("a batch that is evaluated passes through all stages, of any number of
 
 TEST_CASE("a rank that is lost ends the others' wait with its name") {
   const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
-    const recipe::Recipe recipe = small_vit();
+    const recipe::Recipe recipe = piped_vit();
     PipelineRank rank(env, recipe, {.pipe = 2});
     if (env.rank == 1) _exit(9);
     std::vector<task::Example> own(2, testing::example_of(recipe, 4, 1));

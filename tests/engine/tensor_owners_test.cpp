@@ -176,6 +176,81 @@ TEST_CASE("optimizers of whole tensors have the bits of one process where ranks 
   }
 }
 
+// Takes the gradient away, and shows what it was given.
+class Recorded : public optim::Optimizer {
+ public:
+  explicit Recorded(std::vector<units::NamedParameter> owned) : owned_(std::move(owned)) {}
+  using Optimizer::step;
+  void step(double lr, const std::optional<at::Tensor>& /*found_inf*/) override {
+    for (const units::NamedParameter& one : owned_) one.tensor.sub_(one.tensor.grad() * lr);
+  }
+  void set_weight_decay(double weight_decay) override { said += fmt::format("{} ", weight_decay); }
+  std::map<std::string, at::Tensor> state() override { return {}; }
+  void resume_at(std::int64_t step) override { said += fmt::format("from {} ", step); }
+
+  // Bytes of the tensors' memory, and how many gradients there are.
+  std::string memory() const {
+    std::size_t bytes = 0;
+    int gradients = 0;
+    for (const units::NamedParameter& one : owned_) {
+      bytes += one.tensor.storage().nbytes();
+      gradients += one.tensor.grad().defined() ? 1 : 0;
+    }
+    return fmt::format("{} {}", bytes, gradients);
+  }
+
+  std::string said;
+  std::vector<units::NamedParameter> owned_;
+};
+
+TEST_CASE("each rank owns about as much, has it in memory for a step alone, and types do not mix") {
+  const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    std::vector<units::NamedParameter> parts, whole;
+    for (const at::ScalarType type : {at::kBFloat16, at::kFloat}) {
+      for (units::NamedParameter& one : owned_parameters(type)) {
+        one.name += type == at::kFloat ? "" : "16";
+        units::NamedParameter part = one;
+        const std::int64_t all = one.tensor.numel(), half = all / 2;
+        part.shape = one.tensor.sizes().vec();
+        part.begin = env.rank == 0 ? 0 : half;
+        part.tensor =
+            part_of_whole(one.tensor, {.name = "",
+                                       .tensor = at::empty(env.rank == 0 ? half : all - half),
+                                       .begin = part.begin})
+                .clone()
+                .requires_grad_(true);
+        part.tensor.mutable_grad() = at::ones_like(part.tensor);
+        parts.push_back(std::move(part));
+        whole.push_back(std::move(one));
+      }
+    }
+    Recorded* inner = nullptr;
+    const auto owners = with_owners(
+        [&](std::vector<units::NamedParameter> owned) {
+          auto made = std::make_unique<Recorded>(std::move(owned));
+          inner = made.get();
+          return made;
+        },
+        parts, world);
+    std::string text;
+    for (const units::NamedParameter& one : inner->owned_) text += one.name + " ";
+    text += inner->memory();
+    owners->step(0.5, {});
+    text += " " + inner->memory();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const at::Tensor expected = part_of_whole(whole[i].tensor - 0.5, parts[i]);
+      if (!at::equal(parts[i].tensor.detach(), expected)) text += " " + parts[i].name + " differs";
+    }
+    owners->set_weight_decay(0.25);
+    owners->resume_at(7);
+    return text + " " + inner->said;
+  });
+  CHECK(results[0].text ==
+        "a.bias16 a.weight16 b.weight16 c.kernel16 d.norm16 0 0 0 0 0.25 from 7 ");
+  CHECK(results[1].text == "a.bias a.weight b.weight c.kernel d.norm 0 0 0 0 0.25 from 7 ");
+}
+
 TEST_CASE("adaptive clipping adds up each unit's squares over the ranks that have parts of it") {
   check_on_ranks(3, 3, [](const dist::Mesh& mesh) {
     const auto placement = parallel::make_placement(owned_parameters(at::kFloat), mesh, {});
