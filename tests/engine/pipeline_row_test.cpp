@@ -92,10 +92,11 @@ std::string most_kept(dist::Mesh& mesh, PipelineParts parts) {
                 .forward =
                     [&](int /*stage*/, std::int64_t /*micro*/, const task::Example& /*example*/,
                         units::Flow input) {
-                      units::Flow output{parameter * 2};
+                      units::Flow output{parameter * 2,
+                                         at::zeros({1}, at::kLong)};  // the second has no gradient
                       if (!reads) {
                         flows.add(input[0]);
-                        output[0] = (output[0] + input[0]).sum();
+                        output = {(output[0] + input[0]).sum()};
                       }
                       flows.add(output[0]);
                       ++under_way;

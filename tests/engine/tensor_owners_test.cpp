@@ -251,6 +251,27 @@ TEST_CASE("each rank owns about as much, has it in memory for a step alone, and 
   CHECK(results[1].text == "a.bias a.weight b.weight c.kernel d.norm 0 0 0 0 0.25 from 7 ");
 }
 
+TEST_CASE(
+    "a tensor that is cut in another way too, and one without a gradient, are errors of ours") {
+  dist::Group alone({}, at::kCPU, 1s);
+  const auto message = [&](const units::NamedParameter& part) -> std::string {
+    const auto make = [](std::vector<units::NamedParameter> owned) {
+      return std::make_unique<Recorded>(std::move(owned));
+    };
+    try {
+      with_owners(make, {part}, alone)->step(0.5, {});
+    } catch (const core::InternalError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  units::NamedParameter part{
+      .name = "w", .tensor = at::zeros({4}).requires_grad_(true), .shape = {4}};
+  CHECK(message(part) == "w: has no gradient");
+  part.pieces = {{}};
+  CHECK(message(part) == "an owner for each tensor: w is cut in another way too");
+}
+
 TEST_CASE("adaptive clipping adds up each unit's squares over the ranks that have parts of it") {
   check_on_ranks(3, 3, [](const dist::Mesh& mesh) {
     const auto placement = parallel::make_placement(owned_parameters(at::kFloat), mesh, {});

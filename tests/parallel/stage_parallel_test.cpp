@@ -1,6 +1,7 @@
 #include "lib/parallel/stage_parallel.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -26,6 +27,7 @@ TEST_CASE("gradients are averaged behind the last backward, over the data group 
   // Rank = pipe x 2 + replica: ranks 0 and 1 have a stage, 2 and 3 the other.
   const auto results = testing::run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, 30s);
+    at::set_num_threads(1);  // a fork has no threads of the pool
     dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 2, .replica = {}}));
     StageParallel stage(parameters(), mesh);
     stage.start({{7}});  // a layout of another run says nothing
