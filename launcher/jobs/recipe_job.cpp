@@ -25,6 +25,7 @@
 #include "launcher/platform/gpus.h"
 #include "launcher/platform/machine_load.h"
 #include "launcher/platform/numa.h"
+#include "launcher/workers/error_file.h"
 #include "launcher/workers/failure_file.h"
 #include "lib/core/clock.h"
 #include "lib/core/cores.h"
@@ -259,6 +260,7 @@ AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& s
   }
   logs_.clear();
   verdicts_.clear();
+  lost_.clear();
   watch_.emplace(placement_.nproc, HangWatch::Workers::kOurs, hang_timeout_,
                  placement_.world_size(), attempt.exchange_silence);
   status_.emplace(output_, placement_.node_rank, attempt_, attempt.restart);
@@ -279,7 +281,8 @@ AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& s
   for (int local_rank = 0; local_rank < placement_.nproc; ++local_rank) {
     plans.push_back(plan_worker(env_of(attempt, local_rank), local_rank, store, arguments));
   }
-  return {.workers = std::move(plans), .options = group_options()};
+  GroupOptions options = group_options(plans);
+  return {.workers = std::move(plans), .options = std::move(options)};
 }
 
 WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const StoreSocket& store,
@@ -336,7 +339,19 @@ void RecipeJob::choose_threads(WorkerPlan& plan, int local_world_size) const {
   }
 }
 
-GroupOptions RecipeJob::group_options() {
+// Of replicas that outlive each other, once they train: before, all wait for all. Rank 0's is where
+// they meet, and one that has lost it only follows. The launchers of other nodes do not hear of a
+// loss in this version.
+bool RecipeJob::may_be_lost(const WorkerEnd& end) const {
+  if (!request_.recipe.sync.outlives_replicas() || placement_.nnodes > 1 || end.rank == 0) {
+    return false;
+  }
+  if (watch_->step_of(end.local_rank) == 0) return false;
+  const auto verdict = read_verdict(verdicts_[static_cast<std::size_t>(end.local_rank)].get());
+  return !verdict || end.status.code != static_cast<int>(ExitCode::kTemporary);
+}
+
+GroupOptions RecipeJob::group_options(const std::vector<WorkerPlan>& plans) {
   GroupOptions options;
   // Workers know some signals (lib/core/signals.h); any other means the same as SIGTERM.
   options.forwarded = [](int signal) { return is_known_to_workers(signal) ? signal : SIGTERM; };
@@ -349,6 +364,10 @@ GroupOptions RecipeJob::group_options() {
           output_.string());
     };
   }
+  options.may_be_lost = [this](const WorkerEnd& end) { return may_be_lost(end); };
+  options.outlived = [this, plans](const WorkerEnd& end, const std::optional<Hang>& hang) {
+    lost_.add(end, plans, hang, watch_->step_of(end.local_rank));
+  };
   options.peer_lost = [this] { watch_->announce_lost_peer(); };
   options.watch_every = watch_->every();
   options.watch = [this](const std::vector<RunningWorker>& running) { return watch(running); };
@@ -375,10 +394,21 @@ std::optional<Hang> RecipeJob::watch(const std::vector<RunningWorker>& running) 
   return hang;
 }
 
+int RecipeJob::succeeded() {
+  if (lost_.empty()) return 0;
+  core::log("the job is done with {} of {} replicas; lost: {}",
+            placement_.world_size() - static_cast<int>(lost_.count()), placement_.world_size(),
+            lost_.text());
+  return kFewerReplicas;
+}
+
 int RecipeJob::stopped(const GroupEnd& end) {
-  const auto succeeded = std::count_if(end.workers.begin(), end.workers.end(),
-                                       [](const WorkerEnd& worker) { return worker.status.ok(); });
-  if (succeeded == placement_.nproc) return 0;  // the last step was under way
+  const auto succeeded = std::count_if(
+      end.workers.begin(), end.workers.end(),
+      [](const WorkerEnd& worker) { return worker.status.ok() || worker.was_outlived; });
+  // The last step was under way.
+  if (succeeded == placement_.nproc) return RecipeJob::succeeded();
+  if (!lost_.empty()) core::log("lost before: {}", lost_.text());
   const auto killed =
       std::count_if(end.workers.begin(), end.workers.end(),
                     [](const WorkerEnd& worker) { return worker.status.signal == SIGKILL; });
@@ -390,9 +420,10 @@ int RecipeJob::stopped(const GroupEnd& end) {
 
 std::string RecipeJob::give_up(const Failure& failure) {
   if (lease_) write_failure(output_, failure, attempt_);
-  return fmt::format("\n  all logs: {}\n  {}continue with: {}", attempt_folder().string(),
-                     rules_.worth_restart(failure) ? "" : "when that is put right, ",
-                     resume_command_);
+  const std::string lost = lost_.empty() ? "" : "\n  lost before: " + lost_.text();
+  return lost + fmt::format("\n  all logs: {}\n  {}continue with: {}", attempt_folder().string(),
+                            rules_.worth_restart(failure) ? "" : "when that is put right, ",
+                            resume_command_);
 }
 
 }  // namespace scaletrain::launcher

@@ -349,6 +349,17 @@ void Group::check() {
   if (watch_) watch_->check();
 }
 
+void Group::go_alone(const char* name) {
+  if (world_size_ == 1) return;
+  barrier(name);
+  shut_down();
+  if (watch_) watch_->remove_abort(this);
+  process_group_.reset();
+  store_.reset();
+  world_size_ = 1;
+  exchange_.clear();
+}
+
 void Group::end(const char* name) {
   barrier(name);
   shut_down();
