@@ -98,7 +98,7 @@ class Replicas(support.RunTestCase):
     def test_a_slow_replica_holds_up_the_others_only_where_staleness_ends(self):
         path = self.recipe("run", steps=60, sync=async_sync(steps=4, staleness=3))
         # Two exchanges, then it stands still.
-        process = self.start("launch", "--nproc", RANKS, "--hang-timeout", "0", path,
+        process = self.start("launch", "--nproc", RANKS, path,
                              env={"SCALETRAIN_FAULT": "stop@9,1"})
         run = self.folder / "run"
         # Rank 0 may be 3 exchanges ahead of 2: it waits in its sixth, at the end of step 24.
@@ -113,7 +113,7 @@ class Replicas(support.RunTestCase):
 
     def test_a_replica_that_hangs_is_killed_and_lost(self):
         path = self.recipe("run", steps=60, sync=async_sync(staleness=1))
-        err = self.launch("--hang-timeout", "3", path, fault="stop@9,1",
+        err = self.launch("--hang-timeout", "3s", path, fault="stop@9,1",
                           expect=DONE_WITH_FEWER).stderr
         self.assertIn("rank 1 is lost, the others go on: hangs: ", err)
         self.assertIn("lost: rank 1 (hung, step 9)", err)

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <mutex>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "lib/core/error.h"
 #include "lib/dist/group.h"
@@ -20,35 +22,33 @@ using dist::HubLink;
 using dist::HubMessage;
 using testing::run_ranks;
 
-// Answers with the numbers of all bytes it has heard of; kind 2 waits until a rank is lost.
+// Gives back what it is given; kind 2 waits until a rank is lost, kind 3 until two are.
 class EchoRules : public dist::HubRules {
  public:
   void received(int rank, HubMessage message, const Send& send) override {
-    heard_ += message.body.size();
-    if (message.kind == 2) {
-      waiting_.insert(rank);
+    if (message.kind == 1) {
+      send(rank, {.kind = 1, .number = rank, .body = std::move(message.body)});
     } else {
-      send(rank, {.kind = 1,
-                  .number = rank,
-                  .step = static_cast<std::int64_t>(heard_),
-                  .body = std::move(message.body)});
+      waiting_.insert({rank, static_cast<std::size_t>(message.kind - 1)});
     }
     answer(send);
   }
   void lost(int rank, const Send& send) override {
-    lost_ = rank;
+    lost_.push_back(rank);
     answer(send);
   }
 
  private:
   void answer(const Send& send) {
-    if (lost_ < 0) return;
-    for (const int rank : waiting_) send(rank, {.kind = 2, .number = lost_});
-    waiting_.clear();
+    std::erase_if(waiting_, [&](const auto& one) {
+      const auto [rank, losses] = one;
+      if (lost_.size() < losses) return false;
+      send(rank, {.kind = 2, .number = lost_.front()});
+      return true;
+    });
   }
-  std::size_t heard_ = 0;
-  int lost_ = -1;
-  std::set<int> waiting_;
+  std::vector<int> lost_;
+  std::set<std::pair<int, std::size_t>> waiting_;  // with how many losses each waits for
 };
 
 std::string address_of(dist::Group& group, const std::unique_ptr<Hub>& hub) {
@@ -71,10 +71,10 @@ TEST_CASE("ranks talk to the hub, one is killed, and the others hear of it") {
     if (env.rank == 2) std::raise(SIGKILL);
     link.send({.kind = 2});
     const HubMessage news = link.receive();
-    if (env.rank == 1) link.send({.kind = 1});
-    if (env.rank == 1) link.receive();
-    link.send({.kind = 2});  // the hub stays until the other has heard, too
-    link.receive();
+    if (env.rank == 0) {  // the hub stays until the other has heard, too
+      link.send({.kind = 3});
+      link.receive();
+    }
     return fmt::format("{} {} is lost", same ? "same" : "other", news.number);
   });
   CHECK(results[0].text == "same 2 is lost");

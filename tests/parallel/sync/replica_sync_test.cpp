@@ -216,11 +216,11 @@ TEST_CASE("async replicas that wait for each other at each exchange have the mea
       for (std::size_t i = 0; meets && i < job.all.size(); ++i) reference.exchange(i);
       largest = std::max(largest, reference.largest_difference(job.all, env.rank));
     }
-    return fmt::format("{} {} {}", largest < 1e-6, job.exchange.differs(),
-                       job.exchange.exchanged_bytes());
+    if (!(largest < 1e-5)) return fmt::format("{} apart", largest);
+    return fmt::format("{} {}", job.exchange.differs(), job.exchange.exchanged_bytes());
   });
   for (const auto& result : results) {
-    CHECK(result.text == fmt::format("true false {}", 3 * 4 * kReplicaElements));
+    CHECK(result.text == fmt::format("false {}", 3 * 4 * kReplicaElements));
   }
 }
 
