@@ -9,10 +9,17 @@
 #include "lib/parallel/sync/hub_words.h"
 
 namespace scaletrain::parallel {
+namespace {
+
+// Waits for a device, as an exchange waits for the network.
+at::Tensor on_host(const at::Tensor& weights) { return weights.cpu(); }
+
+}  // namespace
 
 Fellows::Fellows(const recipe::Sync& sync, std::vector<at::Tensor> parts, std::int64_t steps,
                  dist::Group& group, const std::string& host)
     : roll_(std::make_shared<ReplicaRoll>(group.world_size(), steps)), bases_(std::move(parts)) {
+  for (at::Tensor& base : bases_) base = on_host(base);
   std::string address;
   if (group.rank() == 0) {
     hub_ = std::make_unique<dist::Hub>(group.world_size(),
@@ -31,7 +38,7 @@ std::vector<at::Tensor> Fellows::exchange(const std::map<std::int64_t, at::Tenso
     link_->send({.kind = kPart,
                  .number = static_cast<std::int32_t>(number),
                  .step = steps,
-                 .body = as_bytes(weights.cpu() - bases_[static_cast<std::size_t>(number)])});
+                 .body = as_bytes(on_host(weights) - bases_[static_cast<std::size_t>(number)])});
   }
   link_->send({.kind = kMeet, .step = steps});
   std::vector<at::Tensor> result;

@@ -86,7 +86,7 @@ void ReplicaSync::go_apart(std::int64_t steps, const std::string& host) {
   if (group_.world_size() == 1) return;
   std::vector<at::Tensor> weights;
   weights.reserve(parts_.size());
-  for (const Part& part : parts_) weights.push_back(flat(part.parameters).cpu());
+  for (const Part& part : parts_) weights.push_back(flat(part.parameters));
   fellows_ = std::make_unique<Fellows>(sync_, std::move(weights), steps, group_, host);
 }
 

@@ -81,7 +81,7 @@ TEST_CASE("replicas that meet nobody between exchanges exclude what one of them 
                "batch={\"global\": 32, \"per_device\": 4, \"ramp\": {\"start\": 8, "
                "\"increment\": 8, \"samples\": 960}}"}) ==
         at + "replicas that are not at the same step would have batches of other sizes");
-  CHECK(found({"sync=periodic", "early_stopping={}"}).empty());
+  CHECK_NOTHROW(parse_recipe(minimal_recipe(), "r.json", {"sync=periodic", "early_stopping={}"}));
 }
 
 }  // namespace scaletrain::recipe
