@@ -47,7 +47,7 @@ bool is_known_to_workers(int signal);
 std::optional<Failure> failure_of(const OutcomeRules& rules, const GroupEnd& end,
                                   const std::vector<WorkerPlan>& plans);
 
-// Whether all of `workers` workers succeeded and nobody stopped them.
+// Whether all of `workers` workers succeeded or were outlived, and nobody stopped them.
 bool all_succeeded(const GroupEnd& end, std::size_t workers);
 
 }  // namespace scaletrain::launcher

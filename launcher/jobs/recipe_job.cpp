@@ -25,7 +25,6 @@
 #include "launcher/platform/gpus.h"
 #include "launcher/platform/machine_load.h"
 #include "launcher/platform/numa.h"
-#include "launcher/workers/failure_file.h"
 #include "lib/core/clock.h"
 #include "lib/core/cores.h"
 #include "lib/core/disk.h"
@@ -259,6 +258,7 @@ AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& s
   }
   logs_.clear();
   verdicts_.clear();
+  lost_.clear();
   watch_.emplace(placement_.nproc, HangWatch::Workers::kOurs, hang_timeout_,
                  placement_.world_size(), attempt.exchange_silence);
   status_.emplace(output_, placement_.node_rank, attempt_, attempt.restart);
@@ -279,7 +279,8 @@ AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& s
   for (int local_rank = 0; local_rank < placement_.nproc; ++local_rank) {
     plans.push_back(plan_worker(env_of(attempt, local_rank), local_rank, store, arguments));
   }
-  return {.workers = std::move(plans), .options = group_options()};
+  GroupOptions options = group_options(plans);
+  return {.workers = std::move(plans), .options = std::move(options)};
 }
 
 WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const StoreSocket& store,
@@ -336,7 +337,7 @@ void RecipeJob::choose_threads(WorkerPlan& plan, int local_world_size) const {
   }
 }
 
-GroupOptions RecipeJob::group_options() {
+GroupOptions RecipeJob::group_options(const std::vector<WorkerPlan>& plans) {
   GroupOptions options;
   // Workers know some signals (lib/core/signals.h); any other means the same as SIGTERM.
   options.forwarded = [](int signal) { return is_known_to_workers(signal) ? signal : SIGTERM; };
@@ -349,6 +350,10 @@ GroupOptions RecipeJob::group_options() {
           output_.string());
     };
   }
+  options.may_be_lost = [this](const WorkerEnd& end) { return may_be_lost(end); };
+  options.outlived = [this, plans](const WorkerEnd& end, const std::optional<Hang>& hang) {
+    lost_.add(end, plans, hang, watch_->step_of(end.local_rank));
+  };
   options.peer_lost = [this] { watch_->announce_lost_peer(); };
   options.watch_every = watch_->every();
   options.watch = [this](const std::vector<RunningWorker>& running) { return watch(running); };
@@ -373,26 +378,6 @@ std::optional<Hang> RecipeJob::watch(const std::vector<RunningWorker>& running) 
   if (recorder_) recorder_->record();
   hang->lines.push_back("all stacks: " + file.string());
   return hang;
-}
-
-int RecipeJob::stopped(const GroupEnd& end) {
-  const auto succeeded = std::count_if(end.workers.begin(), end.workers.end(),
-                                       [](const WorkerEnd& worker) { return worker.status.ok(); });
-  if (succeeded == placement_.nproc) return 0;  // the last step was under way
-  const auto killed =
-      std::count_if(end.workers.begin(), end.workers.end(),
-                    [](const WorkerEnd& worker) { return worker.status.signal == SIGKILL; });
-  if (killed > 0) core::log("{} workers were killed before they had finished", killed);
-  core::log("stopped; continue with: {}", resume_command_);
-  return static_cast<int>(end.stop_signal == SIGINT ? ExitCode::kInterrupted
-                                                    : ExitCode::kTemporary);
-}
-
-std::string RecipeJob::give_up(const Failure& failure) {
-  if (lease_) write_failure(output_, failure, attempt_);
-  return fmt::format("\n  all logs: {}\n  {}continue with: {}", attempt_folder().string(),
-                     rules_.worth_restart(failure) ? "" : "when that is put right, ",
-                     resume_command_);
 }
 
 }  // namespace scaletrain::launcher

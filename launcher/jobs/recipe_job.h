@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launcher/jobs/job.h"
+#include "launcher/jobs/lost_replicas.h"
 #include "launcher/jobs/nccl_recorder.h"
 #include "launcher/jobs/node_memory.h"
 #include "launcher/jobs/node_status.h"
@@ -36,13 +37,14 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) override;
   void attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) override;
 
-  int succeeded() override { return 0; }
+  int succeeded() override;
   int stopped(const GroupEnd& end) override;
   std::string give_up(const Failure& failure) override;
 
  private:
   bool check_run_folder() const;
-  GroupOptions group_options();
+  GroupOptions group_options(const std::vector<WorkerPlan>& plans);
+  bool may_be_lost(const WorkerEnd& end) const;
   void check_same_batch() const;
   std::filesystem::path attempt_folder() const;
   std::optional<Hang> watch(const std::vector<RunningWorker>& running);
@@ -76,6 +78,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   std::string replicas_;  // where its workers send their checkpoints
   std::vector<core::Descriptor> logs_, verdicts_;
   std::optional<HangWatch> watch_;
+  LostReplicas lost_;
   std::optional<NodeStatus> status_;
   std::optional<NcclRecorder> recorder_;  // on GPUs
 };

@@ -60,7 +60,7 @@ struct FailedRank {
 double first_seen(const std::vector<WorkerEnd>& ends) {
   double result = 0;
   for (const WorkerEnd& end : ends) {
-    if (end.status.ok() || ended_by_us(end)) continue;
+    if (end.status.ok() || end.was_outlived || ended_by_us(end)) continue;
     if (result == 0 || end.time < result) result = end.time;
   }
   return result;
@@ -97,15 +97,20 @@ std::string place_of(const Failure& failure) {
                           : fmt::format("node {}, host {}", failure.node, failure.host);
 }
 
+// "killed by SIGKILL (host a, local rank 2, pid 17, step 40)".
+std::string end_of(const Failure& failure) {
+  return fmt::format("{} ({}, local rank {}, pid {}{}{})", core::to_text(failure.status),
+                     place_of(failure), failure.local_rank, failure.pid,
+                     failure.device.empty() ? "" : ", " + failure.device,
+                     failure.step >= 0 ? fmt::format(", step {}", failure.step) : "");
+}
+
 // What happened and to whom, the first line of the report.
 std::string headline(const Failure& failure) {
   if (!failure.hang.empty()) {
     return fmt::format("{} (local rank {}, pid {})", failure.hang, failure.local_rank, failure.pid);
   }
-  return fmt::format("rank {} failed first: {} ({}, local rank {}, pid {}{}{})", failure.rank,
-                     core::to_text(failure.status), place_of(failure), failure.local_rank,
-                     failure.pid, failure.device.empty() ? "" : ", " + failure.device,
-                     failure.step >= 0 ? fmt::format(", step {}", failure.step) : "");
+  return fmt::format("rank {} failed first: {}", failure.rank, end_of(failure));
 }
 
 std::string hint(const Failure& failure) {
@@ -127,7 +132,7 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
   std::vector<FailedRank> failed;
   const double seen = first_seen(end.workers);
   for (const WorkerEnd& worker : end.workers) {
-    if (worker.status.ok()) continue;
+    if (worker.status.ok() || worker.was_outlived) continue;
     const WorkerPlan* const plan = plan_of(worker, plans);
     std::optional<ErrorFile> file;
     if (plan->verdict_fd >= 0) file = read_verdict(plan->verdict_fd);
@@ -179,9 +184,11 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
   return result;
 }
 
-std::string render(const Failure& failure) {
-  if (failure.rank < 0) return render_node(failure);
-  std::string text = headline(failure) + hint(failure);
+namespace {
+
+// What follows the first line.
+std::string details(const Failure& failure) {
+  std::string text = hint(failure);
   for (const std::string& line : failure.hang_lines) text += "\n  " + line;
   if (!failure.cause.empty()) {
     text += "\n  cause: ";
@@ -199,6 +206,25 @@ std::string render(const Failure& failure) {
   }
   if (!failure.log.empty()) text += "\n  its log: " + failure.log;
   return text;
+}
+
+}  // namespace
+
+std::string render(const Failure& failure) {
+  if (failure.rank < 0) return render_node(failure);
+  return headline(failure) + details(failure);
+}
+
+std::string render_lost(const Failure& failure) {
+  const std::string why = failure.hang.empty() ? end_of(failure) : "hangs: " + failure.hang;
+  return fmt::format("rank {} is lost, the others go on: {}{}", failure.rank, why,
+                     details(failure));
+}
+
+std::string short_text(const Failure& failure) {
+  return fmt::format("rank {} ({}{})", failure.rank,
+                     failure.hang.empty() ? core::to_text(failure.status) : "hung",
+                     failure.step >= 0 ? fmt::format(", step {}", failure.step) : "");
 }
 
 }  // namespace scaletrain::launcher

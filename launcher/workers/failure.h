@@ -30,16 +30,20 @@ struct Failure {
   std::vector<std::string> hang_lines{};  // what is known of the hang
 };
 
-// The first failure among the ended workers, nullopt where all succeeded. The order is the time in
-// the error file, else the time at which the launcher saw the end. A worker that ended after the
-// launcher had stopped it comes after those that were not, unless its error file is older than the
-// first end that was seen; one that only followed (exit code 75 of our own or
-// launcher/workers/lost_peer.h: lost a peer; or ended by the launcher's signal itself) comes after
-// all others. A hang that ended the group is the failure, with exit code 75, of the worker that
-// held up the others.
+// The first failure among the ended workers, nullopt where all succeeded or were outlived. The
+// order is the time in the error file, else the time at which the launcher saw the end. A worker
+// that ended after the launcher had stopped it comes after those that were not, unless its error
+// file is older than the first end that was seen; one that only followed (exit code 75 of our own
+// or launcher/workers/lost_peer.h: lost a peer; or ended by the launcher's signal itself) comes
+// after all others. A hang that ended the group is the failure, with exit code 75, of the worker
+// that held up the others.
 std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<WorkerPlan>& plans);
 
 // The report, several lines, without a newline at the end.
 std::string render(const Failure& failure);
+// Of one without which the others go on.
+std::string render_lost(const Failure& failure);
+// "rank 2 (killed by SIGKILL, step 40)"
+std::string short_text(const Failure& failure);
 
 }  // namespace scaletrain::launcher

@@ -77,6 +77,11 @@ void HangWatch::announce_lost_peer() const {
   }
 }
 
+std::int64_t HangWatch::step_of(int local_rank) const {
+  const Watched& worker = workers_[static_cast<std::size_t>(local_rank)];
+  return worker.reader ? worker.reader->state().step : 0;
+}
+
 milliseconds HangWatch::every() const {
   if (timeout_ == milliseconds(0)) return kSeldom;
   return std::clamp(timeout_ / 10, kOften, kSeldom);

@@ -41,6 +41,9 @@ class HangWatch {
   // come.
   void announce_lost_peer() const;
 
+  // The step that one of ours is in, or was when it ended; 0: it has begun none.
+  std::int64_t step_of(int local_rank) const;
+
   // What each of the workers that run reported last; sends the other nodes how long none has. Logs
   // once that no program has beaten for the time-out, so that none is watched.
   std::vector<RankView> look(const std::vector<RunningWorker>& running);

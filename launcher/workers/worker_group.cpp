@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -125,12 +126,24 @@ class Group {
   void see_ends() {
     bool failed = false;
     for (WorkerEnd& end : workers_.take_ends()) {
-      failed = failed || !end.status.ok();
+      end.was_outlived = !end.status.ok() && may_be_lost(end);
+      failed = failed || (!end.status.ok() && !end.was_outlived);
+      if (end.was_outlived) report_outlived(end);
       result_.workers.push_back(std::move(end));
     }
     if (!failed) return;
     options_.peer_lost();
     if (!ladder_.stopping()) stop(SIGTERM);
+  }
+
+  bool may_be_lost(const WorkerEnd& end) const {
+    return options_.may_be_lost && !ladder_.stopping() && options_.may_be_lost(end);
+  }
+
+  void report_outlived(WorkerEnd& end) {
+    end.last_lines = output_.last_lines(end.local_rank);
+    const auto hang = hangs_.find(end.rank);
+    options_.outlived(end, hang == hangs_.end() ? std::nullopt : std::optional(hang->second));
   }
 
   void hear_nodes() {
@@ -163,8 +176,19 @@ class Group {
 
   void watch() {
     if (ladder_.stopping()) return;
-    result_.hang = options_.watch(workers_.views());
-    if (result_.hang) kill();
+    std::optional<Hang> hang = options_.watch(workers_.views());
+    if (!hang) return;
+    const WorkerEnd killed{.rank = hang->rank,
+                           .local_rank = hang->local_rank,
+                           .pid = hang->pid,
+                           .status = {.signal = SIGKILL}};
+    if (may_be_lost(killed)) {
+      workers_.kill_one(hang->rank);
+      hangs_.insert_or_assign(hang->rank, *std::move(hang));
+    } else {
+      result_.hang = std::move(hang);
+      kill();
+    }
   }
 
   void stop(int signal) {
@@ -198,6 +222,7 @@ class Group {
   StopLadder ladder_;
   Periodic beat_, watch_, reap_;
   bool nodes_changed_ = false;
+  std::map<int, Hang> hangs_;  // by rank, of workers that the others outlive
   GroupEnd result_;
 };
 

@@ -1,7 +1,8 @@
 // The workers of this node for one attempt: started together, watched, stopped together.
 //
-// The first failure stops the rest: SIGTERM to each worker's process group, the grace period,
-// SIGKILL. When run_group returns, every worker has ended and so has all of its process group.
+// The first failure that the others do not outlive stops the rest: SIGTERM to each worker's process
+// group, the grace period, SIGKILL. When run_group returns, every worker has ended and so has all
+// of its process group.
 #pragma once
 
 #include <chrono>
@@ -32,6 +33,11 @@ struct GroupOptions {
   std::chrono::milliseconds beat_every{0};
   // Called when a worker has failed, before the launcher stops the others.
   std::function<void()> peer_lost = [] {};
+  // Whether the others go on where this one has failed; null: they never do. One that hangs is
+  // asked about as if it had been killed, which it is then.
+  std::function<bool(const WorkerEnd&)> may_be_lost{};
+  // Called for each one without which they go on; `hang`: why it was killed, where it was for that.
+  std::function<void(const WorkerEnd&, const std::optional<Hang>& hang)> outlived{};
   // Several nodes: looked at when `nodes_fd` is readable; true: the workers shall be stopped.
   int nodes_fd = -1;
   std::function<bool()> nodes_stop;

@@ -47,6 +47,7 @@ struct WorkerEnd {
   double time = 0;                        // Unix seconds at which the launcher saw it
   bool was_stopped = false;               // the launcher had sent it a signal before
   bool was_killed = false;                // that was SIGKILL, or SIGKILL after another
+  bool was_outlived = false;              // it failed, and the others went on without it
   std::vector<std::string> last_lines{};  // of standard error, where it was relayed
 };
 

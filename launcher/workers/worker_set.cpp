@@ -83,6 +83,14 @@ void WorkerSet::signal(int signal) {
   }
 }
 
+void WorkerSet::kill_one(int rank) {
+  for (Worker& worker : workers_) {
+    if (worker.ended || worker.plan->rank != rank) continue;
+    worker.was_killed = true;
+    worker.process.signal_group(SIGKILL);
+  }
+}
+
 void WorkerSet::end_groups(core::SteadyTime end) {
   for (const Worker& worker : workers_) worker.process.signal_group(SIGKILL);
   for (Worker& worker : workers_) {

@@ -35,6 +35,8 @@ class WorkerSet {
   // To all that run, with their process groups; from then on they count as stopped, and as killed
   // where it is SIGKILL.
   void signal(int signal);
+  // SIGKILL to this one, with its process group; it counts as killed.
+  void kill_one(int rank);
 
   // Ends what workers have left behind in their process groups: it holds memory, ports and devices
   // that a restart needs. Waits for it until `end`.

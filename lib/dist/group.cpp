@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <future>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -35,7 +34,6 @@ namespace {
 using c10d::ProcessGroup;
 
 constexpr std::chrono::milliseconds kLookEvery{50};
-constexpr std::chrono::seconds kShutDownLimit{30};
 
 using GlooDevices = std::vector<std::shared_ptr<gloo::transport::Device>>;
 
@@ -347,24 +345,6 @@ at::Tensor Group::to_host(const at::Tensor& tensor) {
 
 void Group::check() {
   if (watch_) watch_->check();
-}
-
-void Group::end(const char* name) {
-  barrier(name);
-  shut_down();
-}
-
-void Group::shut_down() {
-  if (!process_group_) return;
-  std::packaged_task<void()> task([group = process_group_] { group->shutdown(); });
-  const std::future<void> done = task.get_future();
-  std::thread thread(std::move(task));
-  if (done.wait_for(kShutDownLimit) == std::future_status::ready) {
-    thread.join();
-  } else {
-    core::warn("the communicator was not shut down within {} s", kShutDownLimit.count());
-    thread.detach();  // the process ends with it
-  }
 }
 
 void Group::agree(const char* name, const std::vector<Claim>& claims) {

@@ -108,6 +108,11 @@ class Group {
   at::Tensor to_host(const at::Tensor& tensor);
   void check();  // the same for what was read otherwise
 
+  // From here on this rank is a job of its own, of one rank whose number stays: collectives give
+  // back what they are given and nobody waits for anybody. Every rank calls it at once, with no
+  // collective under way, and no other group was made of this one.
+  void go_alone(const char* name);
+
   // A barrier after which no collective follows; then the communicator is shut down.
   void end(const char* name);
   void shut_down();  // the communicator, where a barrier was

@@ -52,8 +52,12 @@ struct TrainState {
   std::int64_t ema_updates = 0;        // of the weights' running mean so far
   std::int64_t swa_updates = 0;        // of their equal mean so far
   int skipped_steps = 0;               // steps left out as not finite
-  std::int64_t skipped_samples = 0;    // left out as bad, all ranks
-  std::int64_t set_samples = 0;        // of the training set; 0: not counted (streamed order)
+  // Positions before this step whose samples are in no weights, as replicas were lost or late: for
+  // each run of steps epoch, begin, end, period, first, count, that is of each `period` positions
+  // from `begin` to `end` the `count` from `first` on.
+  std::vector<std::vector<std::int64_t>> lost_positions;
+  std::int64_t skipped_samples = 0;  // left out as bad, all ranks
+  std::int64_t set_samples = 0;      // of the training set; 0: not counted (streamed order)
   std::string index_digest,
       set_digest;                    // lib/data/set/set_digest.h; "": the set is not looked into
   std::int64_t per_device = 0;       // samples of a micro-step, where the order depends on it
@@ -129,6 +133,7 @@ void visit_fields(State& state, const Visit& visit) {
   visit("swa_updates", state.swa_updates, kLater);
   visit("skipped_steps", state.skipped_steps, kAlways);
   visit("skipped_samples", state.skipped_samples, kLater);
+  visit("lost_positions", state.lost_positions, kLater);
   visit("set_samples", state.set_samples, kLater);
   visit("index_digest", state.index_digest, kLater);
   visit("set_digest", state.set_digest, kLater);

@@ -48,6 +48,7 @@ std::string to_json_line(const TrainRecord& record, double time) {
   line["memory_bytes"] = record.memory_bytes;
   line["order_digest"] = fmt::format("{:016x}", record.order_digest);
   line["skipped_samples"] = record.skipped_samples;
+  if (record.replica) line["replica"] = *record.replica;
   line["time"] = time;
   return line.dump();
 }
@@ -59,6 +60,7 @@ std::string to_json_line(const EvalRecord& record, double time) {
                               {"step", record.step},
                               {"epoch", record.epoch}};
   for (const recipe::Measured& one : record.measures) line[one.measure->name] = one.value;
+  if (!record.weights.empty()) line["weights"] = record.weights;
   line["count"] = record.count;
   line["skipped"] = record.skipped;
   line["time"] = time;
@@ -73,6 +75,17 @@ std::string to_json_line(const StragglerRecord& record, double time) {
                                 {"phase", record.slow.phase},
                                 {"own_time", record.slow.seconds},
                                 {"median_time", record.slow.median},
+                                {"time", time}}
+      .dump();
+}
+
+std::string to_json_line(const LostReplicaRecord& record, double time) {
+  return nlohmann::ordered_json{{"event", "lost_replica"},
+                                {"attempt", record.attempt},
+                                {"step", record.step},
+                                {"replica", record.replica},
+                                {"kept_step", record.kept_step},
+                                {"left", record.left},
                                 {"time", time}}
       .dump();
 }
@@ -133,6 +146,10 @@ void MetricsWriter::write(const EvalRecord& record) {
 }
 
 void MetricsWriter::write(const StragglerRecord& record) {
+  append(to_json_line(record, core::unix_time()));
+}
+
+void MetricsWriter::write(const LostReplicaRecord& record) {
   append(to_json_line(record, core::unix_time()));
 }
 

@@ -42,6 +42,8 @@ struct TrainRecord {
   std::int64_t memory_bytes = 0;  // highest rank's peak
   std::uint64_t order_digest = 0;
   std::int64_t skipped_samples = 0;  // cumulative, all ranks
+  // Whose weights and samples loss, grad_norm and times are of; nullopt: those of all ranks.
+  std::optional<int> replica = {};
 };
 
 // {"event":"eval", ...}
@@ -53,6 +55,7 @@ struct EvalRecord {
   std::int64_t count = 0;                  // targets, over all ranks
   std::string counted;                     // what they are, for a person: "samples"
   std::int64_t skipped = 0;                // bad samples that are not in count
+  std::string weights = {};  // whose they are where replicas have their own: "mean"; "": no need
 };
 
 // {"event":"straggler", ...}: once an attempt for each rank
@@ -60,6 +63,15 @@ struct StragglerRecord {
   int attempt = 0;
   std::int64_t step = 0;
   Straggler slow;
+};
+
+// {"event":"lost_replica", ...}: the others go on without it
+struct LostReplicaRecord {
+  int attempt = 0;
+  std::int64_t step = 0;  // of rank 0
+  int replica = 0;
+  std::int64_t kept_step = 0;  // what it learned up to there is in the weights
+  std::int64_t left = 0;       // replicas that go on
 };
 
 // {"event":"checkpoint", ...}: one has become durable
@@ -92,6 +104,7 @@ struct ReplicaRecord {
 std::string to_json_line(const TrainRecord& record, double time);
 std::string to_json_line(const EvalRecord& record, double time);
 std::string to_json_line(const StragglerRecord& record, double time);
+std::string to_json_line(const LostReplicaRecord& record, double time);
 std::string to_json_line(const SaveRecord& record, double time);
 std::string to_json_line(const MirrorRecord& record, double time);
 std::string to_json_line(const ReplicaRecord& record, double time);
@@ -107,6 +120,7 @@ class MetricsWriter {
   void write(const TrainRecord& record);  // adds "time"
   void write(const EvalRecord& record);
   void write(const StragglerRecord& record);
+  void write(const LostReplicaRecord& record);
   void write(const SaveRecord& record);
   void write(const MirrorRecord& record);
   void write(const ReplicaRecord& record);

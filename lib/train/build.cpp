@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
+#include "lib/core/local_address.h"
 #include "lib/core/mesh_plan.h"
 #include "lib/dist/device.h"
 #include "lib/train/agreement.h"
@@ -173,6 +174,9 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   keep_plateau_of(run.recipe, run.state);
   run.state.best_by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);
   if (resume && run.group->rank() == 0) warn_of_differences(run, was);
+  if (run.recipe.sync.outlives_replicas() && run.group->world_size() > 1) {
+    run.sync->go_apart(run.state.step, core::local_address(env));
+  }
   return built;
 }
 

@@ -19,6 +19,7 @@ NamedTensors own_state(Run& run) {
     result.emplace("exchange/" + name, tensor);
   }
   if (!run.sync || run.mesh->data().world_size() == 1) return result;
+  if (run.recipe.sync.name == "async") return result;  // a resume gives all of them rank 0's
   for (const auto& [name, tensor] : run.learner.optimizer->state()) {
     result.emplace("optimizer/" + name, tensor);
   }

@@ -41,6 +41,12 @@ std::vector<std::pair<std::string, double>> named(const Run& run,
   return result;
 }
 
+// What replicas that train alone are looked at by.
+std::string weights_of_replicas(const recipe::Sync& sync) {
+  if (!sync.is_rare()) return "";
+  return sync.name == "diloco" ? "outer" : "mean";
+}
+
 // Of the last step before `state`.
 std::int64_t last_epoch(const format::TrainState& state) {
   return state.step_in_epoch > 0 ? state.epoch : state.epoch - 1;
@@ -146,6 +152,8 @@ std::optional<std::int64_t> Reporter::image_size_of(std::int64_t step) const {
 observe::TrainRecord Reporter::record(const StepResult& result) const {
   const format::TrainState& state = run_.state;
   const std::int64_t step = result.facts.step + 1;
+  const bool is_apart = run_.sync && run_.sync->fellows() != nullptr;
+  const bool exchanges = is_apart || run_.mesh->gradients().world_size() > 1;
   return {
       .attempt = attempt_,
       .step = step,
@@ -160,10 +168,10 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
       .loss_scale = result.loss_scale,
       .model = named(run_, result.statistics),
       .samples_per_s = static_cast<double>(window_samples_) / window_s_,
-      .exchanged_bytes =
-          run_.mesh->gradients().world_size() > 1 ? std::optional(window_exchanged_) : std::nullopt,
+      .exchanged_bytes = exchanges ? std::optional(window_exchanged_) : std::nullopt,
       .order_digest = state.order_digest,
-      .skipped_samples = state.skipped_samples};
+      .skipped_samples = state.skipped_samples,
+      .replica = is_apart ? std::optional(0) : std::nullopt};
 }
 
 // Somebody may have removed them, or the whole folder.
@@ -193,7 +201,8 @@ void Reporter::eval(const std::string& split, const EvalResult& result,
                                    .measures = result.measures,
                                    .count = result.count,
                                    .counted = run_.task->row().counted,
-                                   .skipped = result.skipped};
+                                   .skipped = result.skipped,
+                                   .weights = weights_of_replicas(run_.recipe.sync)};
   metrics_->write(record);
   progress_->eval(record);
   if (split == "test") {
@@ -268,6 +277,19 @@ void Reporter::slow(const SlowRanks& slow) {
         rank.rank, rank.phase, rank.seconds, rank.median));
     metrics_->write(observe::StragglerRecord{.attempt = attempt_, .step = slow.step, .slow = rank});
   }
+}
+
+void Reporter::lost_replica(int replica, std::int64_t step, std::int64_t left) {
+  if (!speaks()) return;
+  progress_->note(
+      fmt::format("warning: replica {} is lost, with what it learned after step {}; {} go on: the "
+                  "rest of its samples is not trained on",
+                  replica, step, left));
+  metrics_->write(observe::LostReplicaRecord{.attempt = attempt_,
+                                             .step = run_.state.step,
+                                             .replica = replica,
+                                             .kept_step = step,
+                                             .left = left});
 }
 
 void Reporter::finished() {

@@ -48,6 +48,8 @@ class Reporter {
   void note(const std::string& text);  // a line for a person
   void skipped(const StepResult& result);
   void slow(const SlowRanks& slow);
+  // Of a replica what it learned up to step `step` is in the weights; so many are left.
+  void lost_replica(int replica, std::int64_t step, std::int64_t left);
   // RUN/finished.json: this run is done, and a resume has nothing left to do.
   void finished();
   // The last lines; `stopped` says why it ended early, empty where it did not.

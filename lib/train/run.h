@@ -44,6 +44,9 @@ struct Run {
 
   // Whether the replicas' weights may differ.
   bool has_own_weights() const { return sync && sync->differs(); }
+  // Whether this rank only trains, as a replica that is apart from rank 0's, which validates, saves
+  // and reports for all.
+  bool only_trains() const { return sync && sync->fellows() != nullptr && group->rank() != 0; }
   double lr() const;                           // of the next step
   std::optional<double> weight_decay() const;  // the same; nullopt: it does not change
   // The parameters that are trained, by name.

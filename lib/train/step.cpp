@@ -218,9 +218,17 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
   buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
   for (optim::Mean* const mean : parts_.means) mean->update(facts.step, found_inf);
   parts_.precision.update(found_inf);
-  if (parts_.sync != nullptr) parts_.sync->after_step(facts.step);
+  if (parts_.sync != nullptr) exchange_weights(facts.step);
   norm = all_norm.to(at::kDouble).view({1});
   return statistics.defined() ? at::cat({norm, statistics}) : norm;
+}
+
+void StepRunner::exchange_weights(std::int64_t step) {
+  // Where replicas are apart no collective shows what this one waits for.
+  const bool waits = parts_.sync->fellows() != nullptr && parts_.sync->is_exchanged_after(step + 1);
+  if (waits) parts_.beat.enter(core::Phase::kWaiting);
+  parts_.sync->after_step(step);
+  if (waits) parts_.beat.enter(core::Phase::kCompute);
 }
 
 std::int64_t StepRunner::exchanged_bytes() const {

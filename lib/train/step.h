@@ -100,6 +100,7 @@ class StepRunner {
   // Clips and updates where everything is finite, `votes` and `nearby` among it; the gradients'
   // norm and the model's statistics, one dimension of doubles.
   at::Tensor update(const StepFacts& facts, const at::Tensor& votes, const at::Tensor& nearby);
+  void exchange_weights(std::int64_t step);
   // Of gradients and weights, so far.
   std::int64_t exchanged_bytes() const;
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "lib/train/batch_search.h"
 #include "lib/train/build.h"
 #include "lib/train/early_stopping.h"
+#include "lib/train/lost_positions.h"
 #include "lib/train/mean_in_place.h"
 #include "lib/train/mean_plan.h"
 #include "lib/train/means.h"
@@ -26,7 +29,13 @@ namespace {
 
 constexpr int kMaxSkippedInARow = 10;  // then training has diverged
 constexpr double kUsualGraceS = 30;
-constexpr double kOfGrace = 0.8;  // for the last copy; the rest is for the end of all ranks
+constexpr double kOfGrace = 0.8;      // for the last copy; the rest is for the end of all ranks
+constexpr double kForReplicas = 0.3;  // of it: for their last exchange
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::duration<double>(seconds));
+}
 
 }  // namespace
 
@@ -51,9 +60,15 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       log_every_(run_->recipe.log_every, run_->length),
       validate_every_(run_->recipe.validate_every, run_->length),
       saves_(*run_, reporter_, env),
+      lost_before_(run_->state.lost_positions),
       seconds_(run_->state.seen_s) {
   if (env.rank != 0) return;
   warn_of_warmup(run_->recipe, run_->length);
+  if (run_->recipe.sync.name == "async" && run_->sync->fellows() != nullptr) {
+    reporter_.note(
+        "async: replicas exchange weights when each of them can: neither the bits nor the order of "
+        "samples are those of another run; loss and gradients shown are replica 0's");
+  }
   const std::string advice = recipe::batch_norm_advice(run_->recipe.model, run_->batch);
   if (!advice.empty()) core::warn("{}", advice);
 }
@@ -81,7 +96,7 @@ core::ExitCode Trainer::run() {
 
 core::ExitCode Trainer::train() {
   const format::TrainState& state = run_->state;
-  if (state.validation_due && validate_saved()) saves_.save();
+  if (state.validation_due && !run_->only_trains() && validate_saved()) saves_.save();
   while (state.step < run_->length.total_steps && stop_ == core::StopReason::kNone &&
          early_end(run_->recipe, state).empty()) {
     const double before = seconds_;
@@ -94,6 +109,8 @@ core::ExitCode Trainer::train() {
       saves_.look();
       continue;
     }
+    if (run_->only_trains()) continue;
+    look_at_replicas();
     const bool validates = std::exchange(validates_, false);
     const bool saves = std::exchange(saves_now_, false);
     if (validates || saves) drain();
@@ -106,6 +123,24 @@ core::ExitCode Trainer::train() {
   }
   drain();
   return stop_ == core::StopReason::kNone ? finish() : stop();
+}
+
+// What replicas that are apart have come to.
+void Trainer::look_at_replicas() {
+  if (!run_->sync || run_->sync->fellows() == nullptr) return;
+  const std::vector<parallel::ReplicaPlace> places = run_->sync->fellows()->places();
+  run_->state.lost_positions = lost_before_;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const int replica = static_cast<int>(i);
+    append_lost_positions({.replica = replica,
+                           .replicas = static_cast<int>(places.size()),
+                           .from = places[i].steps,
+                           .to = run_->state.step},
+                          run_->length, run_->batch, run_->state.lost_positions);
+    if (!places[i].is_lost || !lost_replicas_.insert(replica).second) continue;
+    reporter_.lost_replica(replica, places[i].steps,
+                           std::ranges::count(places, false, &parallel::ReplicaPlace::is_lost));
+  }
 }
 
 void Trainer::train_step() {
@@ -158,6 +193,8 @@ void Trainer::collect(const StepResult& result) {
   state.trained_s += seconds;
   state.skipped_samples += result.skipped;
   if (result.stop != core::StopReason::kNone) stop_ = result.stop;
+  const bool is_asked = run_->sync && run_->sync->shall_stop();
+  if (is_asked && stop_ == core::StopReason::kNone) stop_ = core::StopReason::kTerminate;
   save_asked_ = save_asked_ || result.save;
   bad_samples_.record(result.facts.bad_samples);
   if (result.skipped > 0) bad_samples_.check("train", state.skipped_samples, state.samples);
@@ -275,6 +312,7 @@ bool Trainer::test() {
 // Validates and saves what training ended with, then tests once: the best checkpoint, where
 // validation chose one, otherwise the last; of an swa its mean.
 core::ExitCode Trainer::finish() {
+  if (run_->only_trains()) return core::ExitCode::kOk;
   validate_saved();
   if (stop_ != core::StopReason::kNone) return stop();
   saves_.save();
@@ -289,11 +327,19 @@ core::ExitCode Trainer::finish() {
 
 core::ExitCode Trainer::stop() {
   const core::SteadyTime since = core::now();
-  if (run_->sync) run_->sync->exchange_all();
-  const double for_copy_s = kOfGrace * (grace_s_ > 0 ? grace_s_ : kUsualGraceS);
+  const double grace_s = grace_s_ > 0 ? grace_s_ : kUsualGraceS;
+  const bool interrupted = stop_ == core::StopReason::kInterrupt;
+  if (run_->sync) {
+    run_->beat.enter(core::Phase::kWaiting);
+    run_->sync->exchange_all(milliseconds_of(kForReplicas * grace_s));
+  }
+  if (run_->only_trains()) {
+    return interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary;
+  }
+  look_at_replicas();
+  const double for_copy_s = kOfGrace * grace_s;
   saves_.save();
   saves_.finish(for_copy_s - core::seconds_since(since));
-  const bool interrupted = stop_ == core::StopReason::kInterrupt;
   reporter_.summary(interrupted ? "SIGINT" : "SIGTERM, SIGUSR1 or SIGUSR2");
   run_->beat.enter(core::Phase::kWaiting);
   run_->mesh->end("the stop");

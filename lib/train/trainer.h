@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "lib/core/worker_env.h"
 #include "lib/recipe/recipe.h"
@@ -45,6 +47,7 @@ class Trainer {
   core::ExitCode train();
   // The first one is measured, for the advice where memory runs out.
   void train_step();
+  void look_at_replicas();
   void take_step();                        // queues a step, and counts what has come of others
   void collect(const StepResult& result);  // counts a step whose result is known
   void drain();                            // the same of all that were queued
@@ -78,7 +81,9 @@ class Trainer {
   std::int64_t validated_step_ = -1;
   bool validates_ = false, saves_now_ = false;  // when the replicas have exchanged
   bool save_asked_ = false;                     // by rank 0, since the last checkpoint
-  int skipped_in_a_row_ = 0;                    // without those of a loss scale that was too high
+  const std::vector<std::vector<std::int64_t>> lost_before_;  // positions, before this process
+  std::set<int> lost_replicas_;                               // of this process, reported
+  int skipped_in_a_row_ = 0;  // without those of a loss scale that was too high
   core::StopReason stop_ = core::StopReason::kNone;  // on which all ranks have agreed
   bool first_ = true;
   double seconds_ = 0;  // training time by rank 0's clock, of the newest step whose result is known

@@ -41,6 +41,7 @@ TrainState make_state() {
           .ema_updates = 1198,
           .swa_updates = 12,
           .skipped_steps = 2,
+          .lost_positions = {{1, 640, 1280, 64, 16, 16}, {2, 0, 512, 64, 16, 16}},
           .skipped_samples = 31,
           .set_samples = 1400,
           .index_digest = "0f0f",
@@ -86,6 +87,7 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.bucket_layout == state.bucket_layout);
   CHECK(read.random_version == 2);
   CHECK(read.skipped_samples == 31);
+  CHECK(read.lost_positions == make_state().lost_positions);
   CHECK(read.best_by == "top5");
   CHECK(read.validation_due);
   CHECK(read.stopping_by == "ema/top1");
@@ -189,7 +191,9 @@ TEST_CASE("the state of a writer that knew less is read") {
   std::string text = test::replaced(render_state(make_state()), "\"seen_s\":0.25,", "");
   text = test::replaced(text, "\"random_version\":2,", "");
   text = test::replaced(text,
-                        "\"skipped_samples\":31,\"set_samples\":1400,\"index_digest\":\"0f0f\","
+                        "\"skipped_samples\":31,"
+                        "\"lost_positions\":[[1,640,1280,64,16,16],[2,0,512,64,16,16]],"
+                        "\"set_samples\":1400,\"index_digest\":\"0f0f\","
                         "\"set_digest\":\"00ff\","
                         "\"per_device\":16,\"auto_per_device\":8,\"recompute_budget_mb\":512,"
                         "\"recomputed_units\":[\"h.0\",\"h.2\"],"

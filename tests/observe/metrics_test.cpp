@@ -69,6 +69,24 @@ TEST_CASE("a train record is one line with every field of docs/metrics.md, in it
         R"("order_digest":"00000000000000ab","skipped_samples":3,"time":1700000000.25})");
 }
 
+TEST_CASE("a train record says whose it is where replicas train alone, an eval record of what") {
+  TrainRecord record = a_train_record();
+  record.replica = 0;
+  CHECK(to_json_line(record, 1).ends_with(R"("skipped_samples":3,"replica":0,"time":1.0})"));
+  EvalRecord eval = kEval;
+  eval.weights = "mean";
+  CHECK(to_json_line(eval, 1).ends_with(
+      R"("loss":0.5,"weights":"mean","count":200,"skipped":2,"time":1.0})"));
+}
+
+TEST_CASE("a lost replica's record is one line with every field of docs/metrics.md, in its order") {
+  const LostReplicaRecord record{
+      .attempt = 1, .step = 30, .replica = 2, .kept_step = 24, .left = 3};
+  CHECK(to_json_line(record, 1.5) ==
+        R"({"event":"lost_replica","attempt":1,"step":30,"replica":2,"kept_step":24,"left":3,)"
+        R"("time":1.5})");
+}
+
 TEST_CASE("a train record has the loss scale where losses are scaled") {
   TrainRecord record = a_train_record();
   record.loss_scale = 65536;

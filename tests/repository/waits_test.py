@@ -12,10 +12,12 @@ FILES = [f"lib/train/{name}.*"
          for name in ["buffers", "reporter", "step", "straggler_watch", "trainer", "vote"]]
 OUTCOMES = ["lib/train/outcomes.cpp"]
 # How many rows each expert takes are shapes, which the host must know; and how many elements each
-# rank has, once before the first step.
+# rank has, once before the first step. Weights go to replicas that are apart from the host.
 SHAPES = {"lib/nn/experts/routing.cpp": "const Tensor host = chosen.cpu();",
           "lib/parallel/expert_exchange.cpp": "return experts.to_host(others);",
-          "lib/engine/tensor_owners.cpp": "all = ranks.to_host(all);"}
+          "lib/engine/tensor_owners.cpp": "all = ranks.to_host(all);",
+          "lib/parallel/sync/fellows.cpp":
+              "at::Tensor on_host(const at::Tensor& weights) { return weights.cpu(); }"}
 
 READS = re.compile(r"\.item\s*[<(]|\.cpu\s*\(|\.to\s*\(\s*(?:at|torch|c10)::kCPU|\bto_host\s*\(|"
                    r"\bis_nonzero\s*\(|\b_local_scalar_dense\b")

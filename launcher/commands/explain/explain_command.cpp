@@ -18,6 +18,7 @@
 #include "launcher/commands/explain/mesh_rows.h"
 #include "launcher/commands/explain/pipeline_rows.h"
 #include "launcher/commands/explain/recipe_rows.h"
+#include "launcher/commands/explain/sync_notes.h"
 #include "launcher/commands/launch_command.h"
 #include "launcher/flags/launch_options.h"
 #include "launcher/jobs/run_request.h"
@@ -167,6 +168,9 @@ void explain_ranks(const recipe::Recipe& recipe, const Placement& placement,
   const core::MeshPlan mesh(placement.world_size(), recipe.parallel.mesh());
   explanation.mesh = mesh_rows(mesh, placement.nproc);
   explanation.notes = mesh_notes(mesh, placement.nproc);
+  for (std::string& note : sync_notes(recipe.sync, mesh.size(core::Axis::kReplica))) {
+    explanation.notes.push_back(std::move(note));
+  }
   try {
     const auto layout = ask_layout(recipe, placement.world_size(), placement.nproc);
     explanation.memory = memory_rows(layout);

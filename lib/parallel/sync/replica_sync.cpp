@@ -5,6 +5,9 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "lib/core/log.h"
 
 namespace scaletrain::parallel {
 namespace {
@@ -30,6 +33,14 @@ void visit_parts(const std::vector<units::NamedParameter>& parameters, const at:
     visit(parameter, values.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
     begin += tensor.numel();
   }
+}
+
+void take(const std::vector<units::NamedParameter>& parameters, const at::Tensor& values) {
+  const at::NoGradGuard no_grad;
+  visit_parts(parameters, values,
+              [](const units::NamedParameter& parameter, const at::Tensor& value) {
+                parameter.tensor.detach().copy_(value);
+              });
 }
 
 }  // namespace
@@ -70,6 +81,15 @@ void ReplicaSync::start() {
   }
 }
 
+void ReplicaSync::go_apart(std::int64_t steps, const std::string& host) {
+  steps_ = steps;
+  if (group_.world_size() == 1) return;
+  std::vector<at::Tensor> weights;
+  weights.reserve(parts_.size());
+  for (const Part& part : parts_) weights.push_back(flat(part.parameters));
+  fellows_ = std::make_unique<Fellows>(sync_, std::move(weights), steps, group_, host);
+}
+
 // The last fragment's is 0, so that of one fragment every exchange is after a multiple of the
 // steps.
 std::int64_t ReplicaSync::offset_of(std::int64_t fragment) const {
@@ -92,40 +112,74 @@ void ReplicaSync::resume() {
 }
 
 void ReplicaSync::after_step(std::int64_t step) {
-  const std::int64_t steps = step + 1;
+  steps_ = step + 1;
+  std::vector<Part*> due;
   for (Part& part : parts_) {
     part.differs = true;
-    const bool is_due = steps % sync_.steps == offset_of(part.fragment);
-    if (is_due || steps == total_steps_) exchange(part);
+    const bool is_due = steps_ % sync_.steps == offset_of(part.fragment);
+    if (is_due || steps_ == total_steps_) due.push_back(&part);
   }
+  exchange(due);
+  if (fellows_ && steps_ == total_steps_) leave(std::nullopt);
 }
 
-void ReplicaSync::exchange_all() {
+void ReplicaSync::exchange_all(std::chrono::milliseconds limit) {
+  if (fellows_ && steps_ == total_steps_) return;  // it has left
+  if (fellows_ && fellows_->hosts()) fellows_->stop_all();
+  std::vector<Part*> due;
   for (Part& part : parts_) {
-    if (part.differs) exchange(part);
+    if (part.differs) due.push_back(&part);
+  }
+  exchange(due);
+  if (fellows_) leave(limit);
+}
+
+// Rank 0 goes on with what all have made of the weights.
+void ReplicaSync::leave(std::optional<std::chrono::milliseconds> limit) {
+  fellows_->leave(steps_ == total_steps_);
+  if (!fellows_->hosts()) return;
+  if (!fellows_->await_all(limit)) {
+    core::warn("some replicas were not heard of within {:g} s: what they learned last is not there",
+               std::chrono::duration<double>(*limit).count());
+  }
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    take(parts_[i].parameters, fellows_->fetch(static_cast<std::int64_t>(i)));
   }
 }
 
-void ReplicaSync::exchange(Part& part) {
-  part.differs = false;
-  if (group_.world_size() == 1 && !part.outer.defined()) return;
+void ReplicaSync::exchange(const std::vector<Part*>& due) {
+  if (due.empty()) return;
   const at::NoGradGuard no_grad;
-  at::Tensor mean = flat(part.parameters);
-  if (group_.world_size() > 1) {
-    exchanged_bytes_ += static_cast<std::int64_t>(mean.nbytes());
-    group_.all_reduce_sum(mean, "weights of the replicas").wait();
-    mean.div_(group_.world_size());
+  if (!fellows_) {
+    for (Part* const part : due) go_on_from(*part, mean_of(*part));
+    return;
   }
+  std::map<std::int64_t, at::Tensor> weights;
+  for (Part* const part : due) {
+    const auto [given, is_new] = weights.emplace(part - parts_.data(), flat(part->parameters));
+    exchanged_bytes_ += static_cast<std::int64_t>(given->second.nbytes());
+  }
+  const std::vector<at::Tensor> means = fellows_->exchange(weights, steps_);
+  for (std::size_t i = 0; i < due.size(); ++i) go_on_from(*due[i], means[i]);
+}
+
+at::Tensor ReplicaSync::mean_of(const Part& part) {
+  at::Tensor mean = flat(part.parameters);
+  if (group_.world_size() == 1) return mean;
+  exchanged_bytes_ += static_cast<std::int64_t>(mean.nbytes());
+  group_.all_reduce_sum(mean, "weights of the replicas").wait();
+  return mean.div_(group_.world_size());
+}
+
+void ReplicaSync::go_on_from(Part& part, at::Tensor mean) {
+  part.differs = false;
   if (part.outer.defined()) {
-    const at::Tensor delta = part.outer - mean;
+    const at::Tensor delta = part.outer - mean.to(part.outer.device());
     part.momentum.mul_(sync_.outer.momentum).add_(delta);
     part.outer.sub_(delta.add_(part.momentum, sync_.outer.momentum), sync_.outer.lr);
     mean = part.outer;
   }
-  visit_parts(part.parameters, mean,
-              [](const units::NamedParameter& parameter, const at::Tensor& value) {
-                parameter.tensor.detach().copy_(value);
-              });
+  take(part.parameters, mean);
 }
 
 std::map<std::string, at::Tensor> ReplicaSync::state() const {

@@ -111,7 +111,11 @@ void check_exchanges(const Recipe& recipe, const Node& tree, Problems& problems)
          .ema = recipe.ema,
          .swa = recipe.swa,
          .offload = recipe.offload,
-         .writers = recipe.checkpoint.writers},
+         .writers = recipe.checkpoint.writers,
+         .batch = recipe.batch,
+         .schedule = recipe.schedule,
+         .early_stopping = recipe.early_stopping,
+         .order = recipe.data.order},
         tree, problems);
 }
 

@@ -7,12 +7,12 @@
 namespace scaletrain::recipe {
 namespace {
 
-constexpr std::int64_t kPeriodicSteps = 8, kDilocoSteps = 100;
+constexpr std::int64_t kUsualSteps = 8, kDilocoSteps = 100;
 
 std::int64_t steps_of(const Sync& sync) {
   if (sync.steps > 0) return sync.steps;
   if (!sync.is_rare()) return 1;
-  return sync.name == "periodic" ? kPeriodicSteps : kDilocoSteps;
+  return sync.name == "diloco" ? kDilocoSteps : kUsualSteps;
 }
 
 TypePtr describe(OuterOptimizer& value) {
@@ -24,19 +24,44 @@ TypePtr describe(OuterOptimizer& value) {
   return keys;
 }
 
+// What one replica would decide for all, who do not meet in each step.
+void check_apart(const SyncedWith& with, const auto& refuse) {
+  if (with.batch.ramp) {
+    refuse("replicas that are not at the same step would have batches of other sizes",
+           "leave batch.ramp out, or use every_step");
+  }
+  if (with.schedule.plateau) {
+    refuse("a plateau would lower the learning rate of rank 0 alone, which validates",
+           "leave schedule.plateau out, or use every_step");
+  }
+  if (with.early_stopping) {
+    refuse("early_stopping would end rank 0 alone, which validates",
+           "leave early_stopping out, or use every_step");
+  }
+  if (with.order == "streamed") {
+    refuse("replicas count the samples of streamed shards together, and these do not meet",
+           R"(use another data.order, or every_step)");
+  }
+}
+
 }  // namespace
+
+bool Sync::outlives_replicas() const { return name == "async"; }
 
 TypePtr describe(Sync& value) {
   auto keys = std::make_unique<Object>();
-  keys->add("name", choice(value.name, {"every_step", "periodic", "diloco"}),
+  keys->add("name", choice(value.name, {"every_step", "periodic", "diloco", "async"}),
             "every_step: gradients, in each step; periodic: the mean of the weights, now and then; "
-            "diloco: the same as one step of an outer optimizer")
+            "diloco: the same as one step of an outer optimizer; async: the mean, to which each "
+            "replica comes when it can")
       .add("steps", integer(value.steps, from(0).to(kMostCount)),
-           "that each replica makes alone from one exchange to the next; 0: 8 of periodic, 100 of "
-           "diloco")
+           "that each replica makes alone from one exchange to the next; 0: 8 of periodic and "
+           "async, 100 of diloco")
       .add("outer", describe(value.outer), "of diloco: its outer optimizer")
       .add("fragments", integer(value.fragments, from(1).to(4096)),
            "of diloco: parts of the model, each exchanged at steps of its own")
+      .add("staleness", integer(value.staleness, from(0).to(kMostCount)),
+           "of async: exchanges that a replica may be ahead of the slowest one; there it waits")
       .set_short_for("name");
   return keys;
 }
@@ -79,6 +104,7 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
     refuse("sam looks nearby for the gradients of all replicas, and each has its own",
            "leave sam out, or use every_step");
   }
+  if (sync.outlives_replicas()) check_apart(with, refuse);
   if (with.ema || with.swa) {
     refuse(fmt::format("{} would be the mean of one replica's weights", with.ema ? "ema" : "swa"),
            "leave it out, or use every_step");

@@ -5,12 +5,15 @@
 #include <optional>
 #include <string>
 
+#include "lib/recipe/sections/batch.h"
+#include "lib/recipe/sections/early_stopping.h"
 #include "lib/recipe/sections/ema.h"
 #include "lib/recipe/sections/offload.h"
 #include "lib/recipe/sections/optimizer.h"
 #include "lib/recipe/sections/parallel.h"
 #include "lib/recipe/sections/precision.h"
 #include "lib/recipe/sections/sam.h"
+#include "lib/recipe/sections/schedule.h"
 #include "lib/recipe/sections/section.h"
 #include "lib/recipe/sections/swa.h"
 
@@ -23,12 +26,16 @@ struct OuterOptimizer {
 };
 
 struct Sync {
-  std::string name = "every_step";  // "every_step", "periodic", "diloco"
+  std::string name = "every_step";  // "every_step", "periodic", "diloco", "async"
   std::int64_t steps = 0;           // between two exchanges; 0 until complete()
   OuterOptimizer outer = {};        // diloco's
   std::int64_t fragments = 1;       // diloco's: parts of the model that are exchanged in turn
+  std::int64_t staleness = 4;       // async's: exchanges that a replica may be ahead of the slowest
 
   bool is_rare() const { return name != "every_step"; }
+  // Whether replicas wait for nobody between exchanges, so that the others outlive one that is
+  // lost.
+  bool outlives_replicas() const;
 };
 
 TypePtr describe(Sync& value);
@@ -43,6 +50,10 @@ struct SyncedWith {
   const std::optional<Swa>& swa;
   const std::optional<Offload>& offload;
   const std::string& writers;  // of checkpoints
+  const Batch& batch;
+  const Schedule& schedule;
+  const std::optional<EarlyStopping>& early_stopping;
+  const std::string& order;  // of data
 };
 void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems& problems);
 

@@ -48,6 +48,39 @@ TEST_CASE("the first failure is the one that was seen first") {
   CHECK(failure.others == std::vector<std::string>{"rank 0: exit code 3"});
 }
 
+TEST_CASE("a rank that the others outlived is no failure") {
+  GroupEnd end;
+  end.workers = {ended(1, {.signal = SIGKILL}, 10.0), ended(0, {}, 11.0)};
+  end.workers[0].was_outlived = true;
+  CHECK_FALSE(first_failure(end, plans(2)).has_value());
+  end.workers[1].status = {.code = 3};
+  const Failure failure = first_failure(end, plans(2)).value();
+  CHECK(failure.rank == 0);
+  CHECK(failure.others.empty());
+}
+
+TEST_CASE("the report of a lost rank says who, how and where") {
+  const Failure failure{.host = "a",
+                        .rank = 2,
+                        .local_rank = 2,
+                        .pid = 17,
+                        .status = {.code = 1},
+                        .cause = "no room",
+                        .step = 40,
+                        .log = "stderr.log"};
+  CHECK(render_lost(failure) ==
+        "rank 2 is lost, the others go on: exit code 1 (host a, local rank 2, pid 17, step 40)\n"
+        "  cause: no room\n"
+        "  its log: stderr.log");
+  CHECK(short_text(failure) == "rank 2 (exit code 1, step 40)");
+  Failure hung = failure;
+  hung.hang = "rank 2 on host a stands still";
+  hung.cause = hung.log = "";
+  CHECK(render_lost(hung) ==
+        "rank 2 is lost, the others go on: hangs: rank 2 on host a stands still");
+  CHECK(short_text(hung) == "rank 2 (hung, step 40)");
+}
+
 TEST_CASE("a rank that lost its peer only followed, whatever was seen first") {
   GroupEnd end;
   end.workers = {ended(0, {.code = 75}, 10.0), ended(1, {.signal = SIGKILL}, 10.1)};

@@ -4,7 +4,9 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <csignal>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +54,64 @@ TEST_CASE("the workers are told that a peer is gone when one has failed, not whe
     run_group(plan_of_one({"/bin/sh", "-c", fails ? "exit 3" : "exit 0"}), options, signals);
     CHECK(told == (fails ? 1 : 0));
   }
+}
+
+TEST_CASE("the others go on without a worker that may be lost") {
+  std::vector<WorkerPlan> plans(2);
+  for (int rank = 0; rank < 2; ++rank) plans[static_cast<std::size_t>(rank)].rank = rank;
+  plans[1].local_rank = 1;
+  const core::Descriptor goes_on(eventfd(0, EFD_CLOEXEC));
+  plans[0].process.arguments = {"/bin/dd", "bs=8", "count=1", "of=/dev/null", "status=none"};
+  plans[0].process.descriptors = {{goes_on.get(), 0}};
+  plans[1].process.arguments = {"/bin/sh", "-c", "exit 3"};
+  int told = 0, lost = -1;
+  GroupOptions options;
+  options.peer_lost = [&] { ++told; };
+  options.may_be_lost = [](const WorkerEnd& end) { return end.rank == 1; };
+  options.outlived = [&](const WorkerEnd& end, const std::optional<Hang>& hang) {
+    lost = hang ? -2 : end.rank;
+    REQUIRE(eventfd_write(goes_on.get(), 1) == 0);  // the other ends only now
+  };
+  StopSignals signals({});
+  const GroupEnd end = run_group(plans, options, signals);
+  REQUIRE(end.workers.size() == 2);
+  CHECK(lost == 1);
+  CHECK(told == 0);
+  CHECK(end.workers[0].was_outlived);
+  CHECK(end.workers[1].status.ok());
+  CHECK_FALSE(end.workers[1].was_stopped);
+}
+
+TEST_CASE("of two that hang the one that may be lost is killed alone") {
+  std::vector<WorkerPlan> plans(2);
+  for (int rank = 0; rank < 2; ++rank) plans[static_cast<std::size_t>(rank)].rank = rank;
+  plans[1].local_rank = 1;
+  const core::Descriptor goes_on(eventfd(0, EFD_CLOEXEC));
+  plans[0].process.arguments = {"/bin/dd", "bs=8", "count=1", "of=/dev/null", "status=none"};
+  plans[0].process.descriptors = {{goes_on.get(), 0}};
+  plans[1].process.arguments = {"/bin/sleep", "600"};
+  std::string why;
+  GroupOptions options;
+  options.may_be_lost = [](const WorkerEnd& end) { return end.rank == 1; };
+  options.outlived = [&](const WorkerEnd&, const std::optional<Hang>& hang) {
+    why = hang ? hang->what : "";
+    REQUIRE(eventfd_write(goes_on.get(), 1) == 0);
+  };
+  options.watch_every = std::chrono::milliseconds(10);
+  options.watch = [](const std::vector<RunningWorker>& running) -> std::optional<Hang> {
+    for (const RunningWorker& one : running) {
+      if (one.rank == 1) return Hang{.rank = 1, .local_rank = 1, .pid = one.pid, .what = "stands"};
+    }
+    return std::nullopt;
+  };
+  StopSignals signals({});
+  const GroupEnd end = run_group(plans, options, signals);
+  CHECK(why == "stands");
+  CHECK_FALSE(end.hang);
+  REQUIRE(end.workers.size() == 2);
+  CHECK(end.workers[0].status.signal == SIGKILL);
+  CHECK(end.workers[0].was_outlived);
+  CHECK(end.workers[1].status.ok());
 }
 
 TEST_CASE("of ends that are seen at once the first was the first, whatever its rank") {

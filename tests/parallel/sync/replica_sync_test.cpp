@@ -8,6 +8,7 @@
 #include <torch/optim/sgd.h>
 
 #include <cmath>
+#include <csignal>
 
 #include "tests/dist/ranks.h"
 
@@ -198,6 +199,73 @@ TEST_CASE("replicas have the same bits after an exchange, for the bytes of the w
       CHECK(result.text == fmt::format("0 bytes, {} bytes", 2 * 4 * kReplicaElements));
     }
   }
+}
+
+TEST_CASE("async replicas that wait for each other at each exchange have the mean") {
+  const recipe::Sync sync{.name = "async", .steps = 4, .staleness = 0};
+  const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
+    ReplicaJob job(env, sync, 10);
+    job.exchange.go_apart(0, "127.0.0.1");
+    SyncReference reference(3, sync);
+    double largest = 0;
+    for (int step = 0; step < 10; ++step) {
+      learn(job.all, env.rank, step);
+      reference.step(step);
+      job.exchange.after_step(step);
+      const bool meets = step == 3 || step == 7 || step == 9;
+      for (std::size_t i = 0; meets && i < job.all.size(); ++i) reference.exchange(i);
+      largest = std::max(largest, reference.largest_difference(job.all, env.rank));
+    }
+    if (!(largest < 1e-5)) return fmt::format("{} apart", largest);
+    return fmt::format("{} {}", job.exchange.differs(), job.exchange.exchanged_bytes());
+  });
+  for (const auto& result : results) {
+    CHECK(result.text == fmt::format("false {}", 3 * 4 * kReplicaElements));
+  }
+}
+
+TEST_CASE("async replicas go on without one that is killed") {
+  const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
+    ReplicaJob job(env, {.name = "async", .steps = 2, .staleness = 1}, 20);
+    job.exchange.go_apart(0, "127.0.0.1");
+    for (int step = 0; step < 20; ++step) {
+      learn(job.all, env.rank, step);
+      if (env.rank == 2 && step == 5) std::raise(SIGKILL);
+      job.exchange.after_step(step);
+    }
+    std::string said = "trained";
+    if (env.rank != 0) return said;
+    for (const auto& place : job.exchange.fellows()->places()) {
+      said += fmt::format(", {} {} {}", place.steps, place.is_done, place.is_lost);
+    }
+    return said;
+  });
+  CHECK(results[0].text == "trained, 20 true false, 20 true false, 4 false true");
+  CHECK(results[1].text == "trained");
+  CHECK(results[2].status == 128 + SIGKILL);
+}
+
+TEST_CASE("where rank 0 stops, async replicas give what they have and hear that they shall stop") {
+  const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
+    ReplicaJob job(env, {.name = "async", .steps = 4, .staleness = 1}, 1000);
+    job.exchange.go_apart(0, "127.0.0.1");
+    int step = 0;
+    for (; step < 1000 && !job.exchange.shall_stop(); ++step) {
+      if (env.rank == 0 && step == 6) break;
+      learn(job.all, env.rank, step);
+      job.exchange.after_step(step);
+    }
+    job.exchange.exchange_all();
+    if (env.rank != 0) return fmt::format("{}", step < 1000 && step % 4 == 0);
+    std::string said;
+    for (const auto& place : job.exchange.fellows()->places()) {
+      said += fmt::format("{} {} ", place.steps > 0, place.is_done);
+    }
+    return said;
+  });
+  CHECK(results[0].text == "true true true true true true ");
+  CHECK(results[1].text == "true");
+  CHECK(results[2].text == "true");
 }
 
 TEST_CASE("a stop exchanges once what differs") {

@@ -73,6 +73,8 @@ TEST_CASE("each rule is told where it holds, once, and not where it does not") {
       {{R"(sync={"name": "periodic", "fragments": 2})"}, "/sync/fragments"},
       {{R"(sync={"name": "periodic", "outer": {"lr": 1}})"}, "/sync/outer"},
       {{R"(sync={"name": "diloco", "fragments": 2, "outer": {"lr": 1}})"}, ""},
+      {{R"(sync={"name": "diloco", "staleness": 2})"}, "/sync/staleness"},
+      {{R"(sync={"name": "async", "staleness": 2})"}, ""},
       {{"early_stopping.patience=3"}, "/early_stopping"},
       {{"early_stopping.patience=3", val}, ""},
       {{"schedule.plateau.patience=3"}, "/schedule/plateau"},

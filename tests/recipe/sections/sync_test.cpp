@@ -24,14 +24,17 @@ TEST_CASE("sync is a name; the steps follow from it") {
   CHECK(keyed.fragments == 4);
   CHECK(keyed.outer.lr == 0.5);
   CHECK(keyed.outer.momentum == 0.8);
-  for (const std::string name : {"every_step", "periodic", "diloco"}) {
+  CHECK(sync("sync=async").steps == 8);
+  CHECK(sync("sync=async").staleness == 4);
+  CHECK(sync(R"(sync={"name": "async", "steps": 3, "staleness": 0})").staleness == 0);
+  for (const std::string name : {"every_step", "periodic", "diloco", "async"}) {
     const Recipe one = parse_recipe(minimal_recipe(), "r.json", {"sync=" + name});
     const Recipe again = parse_recipe(to_json(one), "r.json");
     CHECK(differing_keys(one, again).empty());
   }
-  CHECK(error_of(minimal_recipe(), {"sync=async"}) ==
-        "--set sync: /sync/name: \"async\" is not a choice here\n"
-        "  use one of: \"every_step\", \"periodic\", \"diloco\"");
+  CHECK(error_of(minimal_recipe(), {"sync=seldom"}) ==
+        "--set sync: /sync/name: \"seldom\" is not a choice here\n"
+        "  use one of: \"every_step\", \"periodic\", \"diloco\", \"async\"");
 }
 
 TEST_CASE("replicas that train alone exclude what has one state for all of them") {
@@ -60,6 +63,25 @@ TEST_CASE("replicas that train alone exclude what has one state for all of them"
             "4 fragments are exchanged at steps of their own, and there are 3 from one exchange to "
             "the next\n"
             "  use more steps, or fewer fragments");
+}
+
+TEST_CASE("replicas that meet nobody between exchanges exclude what one of them decides for all") {
+  const auto found = [&](const std::vector<std::string>& changes) {
+    const std::string text = error_of(minimal_recipe(), changes);
+    return text.substr(0, text.find('\n'));
+  };
+  const std::string at = "--set sync: ";
+  CHECK(found({"sync=async", "early_stopping={}"}) ==
+        at + "early_stopping would end rank 0 alone, which validates");
+  CHECK(found({"sync=async", "schedule.plateau={}"}) ==
+        at + "a plateau would lower the learning rate of rank 0 alone, which validates");
+  CHECK(found({"sync=async", "data.order=streamed"}) ==
+        at + "replicas count the samples of streamed shards together, and these do not meet");
+  CHECK(found({"sync=async",
+               "batch={\"global\": 32, \"per_device\": 4, \"ramp\": {\"start\": 8, "
+               "\"increment\": 8, \"samples\": 960}}"}) ==
+        at + "replicas that are not at the same step would have batches of other sizes");
+  CHECK_NOTHROW(parse_recipe(minimal_recipe(), "r.json", {"sync=periodic", "early_stopping={}"}));
 }
 
 }  // namespace scaletrain::recipe

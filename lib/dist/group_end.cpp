@@ -1,0 +1,46 @@
+// How a group's communicator ends.
+#include <future>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <utility>
+
+#include "lib/core/log.h"
+#include "lib/dist/collective_watch.h"
+#include "lib/dist/group.h"
+
+namespace scaletrain::dist {
+namespace {
+
+constexpr std::chrono::seconds kShutDownLimit{30};
+
+}  // namespace
+
+void Group::go_alone(const char* name) {
+  if (world_size_ == 1) return;
+  barrier(name);
+  shut_down();
+  if (watch_) watch_->remove_abort(this);
+  process_group_.reset();
+  store_.reset();
+  world_size_ = 1;
+  exchange_.clear();
+}
+
+void Group::end(const char* name) {
+  barrier(name);
+  shut_down();
+}
+
+void Group::shut_down() {
+  if (!process_group_) return;
+  std::packaged_task<void()> task([group = process_group_] { group->shutdown(); });
+  const std::future<void> done = task.get_future();
+  std::thread thread(std::move(task));
+  if (done.wait_for(kShutDownLimit) == std::future_status::ready) {
+    thread.join();
+  } else {
+    core::warn("the communicator was not shut down within {} s", kShutDownLimit.count());
+    thread.detach();  // the process ends with it
+  }
+}
+
+}  // namespace scaletrain::dist

@@ -1,0 +1,24 @@
+// What goes between a hub and its ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace scaletrain::dist {
+
+struct HubMessage {
+  std::int32_t kind = 0;  // its meaning, and that of the numbers, is the rules' (hub.h)
+  std::int32_t number = 0;
+  std::int64_t step = 0;
+  std::vector<std::byte> body = {};
+};
+
+// How it goes over a connection: this, then the body. Of one kind of machine.
+struct HubHeader {
+  std::int32_t kind = 0, number = 0;
+  std::int64_t step = 0;
+  std::uint64_t bytes = 0;  // of the body
+};
+
+}  // namespace scaletrain::dist

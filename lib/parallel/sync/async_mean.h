@@ -1,0 +1,58 @@
+// The common weights of replicas that come to them when they can: a hub's rules.
+//
+// A replica that took common weights b when there were n replicas and has trained to w adds
+// (w - b) / n to the common weights and goes on from these. So where all n come once from the same
+// b, the common weights are the mean of theirs; where they come at other times, each one's part
+// is added to what the others have made of them meanwhile. A replica that is lost takes with it
+// what it had not added.
+//
+// Staleness is bounded as in a stale synchronous parameter server (Ho et al., "More effective
+// distributed ML via a stale synchronous parallel parameter server", NeurIPS 2013, section 3): who
+// has exchanged more than `staleness` times more often than the slowest replica that is there gets
+// no answer until that one has come. With 0 all wait for each other at each exchange.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lib/dist/hub/hub.h"
+#include "lib/parallel/sync/replica_roll.h"
+
+namespace scaletrain::parallel {
+
+class AsyncMean : public dist::HubRules {
+ public:
+  // `parts`: the weights that all replicas begin with, flat, of fp32 on the host.
+  AsyncMean(const std::vector<at::Tensor>& parts, std::int64_t staleness,
+            std::shared_ptr<ReplicaRoll> roll);
+
+  void received(int rank, dist::HubMessage message, const Send& send) override;
+  void lost(int rank, const Send& send) override;
+
+ private:
+  struct Replica {
+    std::int64_t exchanges = 0;
+    double share = 1;                      // 1 / n
+    bool is_there = true;                  // trains and comes again
+    bool is_gone = false;                  // before training was over
+    std::vector<std::int32_t> given = {};  // parts, since its last exchange
+    bool waits = false;                    // for the answers to them
+    bool waits_for_all = false;
+  };
+  double share() const;
+  void add(const Replica& replica, std::int32_t part, const std::vector<std::byte>& learned);
+  void answer(int rank, std::int32_t kind, std::int32_t part, const Send& send) const;
+  void answer_waiting(const Send& send);
+  bool is_too_far_ahead(const Replica& replica) const;
+
+  std::vector<at::Tensor> parts_;
+  std::int64_t staleness_;
+  std::shared_ptr<ReplicaRoll> roll_;
+  std::vector<Replica> replicas_;
+  bool stops_ = false;
+};
+
+}  // namespace scaletrain::parallel

@@ -1,0 +1,81 @@
+#include "lib/parallel/sync/fellows.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <utility>
+
+#include "lib/parallel/sync/async_mean.h"
+#include "lib/parallel/sync/flat_bytes.h"
+#include "lib/parallel/sync/hub_words.h"
+
+namespace scaletrain::parallel {
+namespace {
+
+// Waits for a device, as an exchange waits for the network.
+at::Tensor on_host(const at::Tensor& weights) { return weights.cpu(); }
+
+}  // namespace
+
+Fellows::Fellows(const recipe::Sync& sync, std::vector<at::Tensor> parts, std::int64_t steps,
+                 dist::Group& group, const std::string& host)
+    : roll_(std::make_shared<ReplicaRoll>(group.world_size(), steps)), bases_(std::move(parts)) {
+  for (at::Tensor& base : bases_) base = on_host(base);
+  std::string address;
+  if (group.rank() == 0) {
+    hub_ = std::make_unique<dist::Hub>(group.world_size(),
+                                       std::make_unique<AsyncMean>(bases_, sync.staleness, roll_));
+    address = hub_->address(host);
+  }
+  address = group.broadcast_text(address, 0, "where the replicas meet");
+  link_ = std::make_unique<dist::HubLink>(address, group.rank());
+  group.go_alone("the replicas part");
+}
+
+std::vector<at::Tensor> Fellows::exchange(const std::map<std::int64_t, at::Tensor>& parts,
+                                          std::int64_t steps) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [number, weights] : parts) {
+    link_->send({.kind = kPart,
+                 .number = static_cast<std::int32_t>(number),
+                 .step = steps,
+                 .body = as_bytes(on_host(weights) - bases_[static_cast<std::size_t>(number)])});
+  }
+  link_->send({.kind = kMeet, .step = steps});
+  std::vector<at::Tensor> result;
+  for (const auto& [number, weights] : parts) {
+    const dist::HubMessage answer = answer_to(kPart);
+    bases_[static_cast<std::size_t>(number)] = as_floats(answer.body).clone();
+    result.push_back(bases_[static_cast<std::size_t>(number)]);
+  }
+  return result;
+}
+
+void Fellows::leave(bool is_over) {
+  link_->send({.kind = kLeave, .number = is_over ? kIsOver : 0});
+  answer_to(kLeave);
+}
+
+void Fellows::stop_all() { link_->send({.kind = kStop}); }
+
+bool Fellows::await_all(std::optional<std::chrono::milliseconds> limit) {
+  link_->send({.kind = kAwaitAll});
+  if (limit) return link_->receive_within(*limit).has_value();
+  answer_to(kAwaitAll);
+  return true;
+}
+
+at::Tensor Fellows::fetch(std::int64_t part) {
+  link_->send({.kind = kFetch, .number = static_cast<std::int32_t>(part)});
+  return as_floats(answer_to(kFetch).body).clone();
+}
+
+// One that comes late, after this replica has given up to wait for it, is passed over.
+dist::HubMessage Fellows::answer_to(std::int32_t kind) {
+  for (;;) {
+    dist::HubMessage answer = link_->receive();
+    shall_stop_ = shall_stop_ || (answer.number & kShallStop) != 0;
+    if (answer.kind == kind) return answer;
+  }
+}
+
+}  // namespace scaletrain::parallel

@@ -1,0 +1,27 @@
+// Flat weights of fp32 as the bytes of a message, and back.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
+
+#include <cstddef>
+#include <vector>
+
+namespace scaletrain::parallel {
+
+// `flat`: on the host.
+inline std::vector<std::byte> as_bytes(const at::Tensor& flat) {
+  const at::Tensor whole = flat.contiguous();
+  const auto* const begin = static_cast<const std::byte*>(whole.const_data_ptr());
+  return {begin, begin + whole.nbytes()};
+}
+
+// As long as `bytes` stay as they are.
+inline at::Tensor as_floats(const std::vector<std::byte>& bytes) {
+  // from_blob knows no constant memory.
+  auto* const begin = const_cast<std::byte*>(bytes.data());
+  return at::from_blob(begin, {static_cast<std::int64_t>(bytes.size() / sizeof(float))},
+                       at::TensorOptions(at::kFloat));
+}
+
+}  // namespace scaletrain::parallel

@@ -1,0 +1,148 @@
+"""Replicas that outlive each other: one is killed, hangs or is slow, and the others go on."""
+
+import json
+import os
+import signal
+import time
+import unittest
+
+from end_to_end import support
+
+RANKS = 3
+BATCH = 16  # of each
+DONE_WITH_FEWER = 77
+
+
+def async_sync(steps=4, staleness=2):
+    return {"name": "async", "steps": steps, "staleness": staleness}
+
+
+def lost_samples(state, replica):
+    """How many positions of `replica` state.json names as lost."""
+    count = 0
+    for _, begin, end, period, first, samples in state["lost_positions"]:
+        assert period == RANKS * BATCH and samples == BATCH and end > begin
+        if first == replica * BATCH:
+            count += (end - begin) // period * samples
+    return count
+
+
+def last_step(run):
+    try:
+        return max((record["step"] for record in support.records(run, "train")), default=0)
+    except FileNotFoundError:
+        return 0
+
+
+class Replicas(support.RunTestCase):
+    def launch(self, *arguments, fault="", expect=0):
+        env = {"SCALETRAIN_FAULT": fault} if fault else None
+        return self.run_scaletrain("launch", "--nproc", RANKS, *arguments, env=env, expect=expect)
+
+    def stop(self, process, number=signal.SIGTERM):
+        process.send_signal(number)
+        _, err = process.communicate(timeout=support.TIMEOUT_S)
+        self.assertEqual(process.returncode, 75, err)
+        return err
+
+    def test_a_killed_replica_ends_nothing_but_itself(self):
+        path = self.recipe("run", steps=60, sync=async_sync())
+        err = self.launch(path, fault="kill@30,2", expect=DONE_WITH_FEWER).stderr
+        self.assertIn("rank 2 is lost, the others go on: killed by SIGKILL", err)
+        self.assertIn("the job is done with 2 of 3 replicas; lost: rank 2 (killed by SIGKILL, "
+                      "step 30)", err)
+        run = self.folder / "run"
+        (lost,) = support.records(run, "lost_replica")
+        self.assertEqual((lost["replica"], lost["kept_step"], lost["left"]), (2, 28, 2))
+        state = support.state(run)
+        self.assertEqual(state["step"], 60)
+        # Of the steps behind its last exchange, step 28.
+        self.assertEqual(lost_samples(state, 2), (60 - 28) * BATCH)
+        self.assertEqual(lost_samples(state, 1), 0)
+        self.assertEqual([record["replica"] for record in support.records(run, "train")], [0] * 60)
+        test = [r for r in support.records(run, "eval") if r["split"] == "test"]
+        self.assertEqual(test[0]["weights"], "mean")
+        self.assertTrue((run / "finished.json").exists())
+
+    def test_a_resume_goes_on_with_all_and_keeps_what_was_lost(self):
+        path = self.recipe("run", steps=100000, sync=async_sync(),
+                           checkpoint={"every": {"steps": 8}})
+        process = self.start("launch", "--nproc", RANKS, path,
+                             env={"SCALETRAIN_FAULT": "kill@14,1"})
+        run = self.folder / "run"
+        support.wait_until(lambda: last_step(run) >= 40, "steps")
+        err = self.stop(process)
+        self.assertIn("lost before: rank 1 (killed by SIGKILL, step 14)", err)
+        before = support.state(run)
+        self.assertEqual(lost_samples(before, 1), (before["step"] - 12) * BATCH)
+        steps = before["step"] + 20
+        self.run_scaletrain("resume", run, "--nproc", RANKS, "--set", f"steps={steps}",
+                            "--allow", "steps")
+        after = support.state(run)
+        self.assertEqual(after["step"], steps)
+        self.assertEqual(after["lost_positions"], before["lost_positions"])
+
+    def test_a_stop_forces_an_exchange_before_the_save(self):
+        path = self.recipe("run", steps=100000, sync=async_sync(steps=10000))
+        process = self.start("launch", "--nproc", RANKS, path)
+        run = self.folder / "run"
+        support.wait_until(lambda: last_step(run) >= 20, "steps")
+        self.stop(process)
+        state = support.state(run)
+        self.assertGreater(state["step"], 0)
+        self.assertLess(state["step"], 10000)
+        # What the others have made of their steps is there: only what rank 0 was ahead is not.
+        for replica in (1, 2):
+            self.assertLess(lost_samples(state, replica), state["step"] * BATCH)
+
+    def test_a_slow_replica_holds_up_the_others_only_where_staleness_ends(self):
+        path = self.recipe("run", steps=60, sync=async_sync(steps=4, staleness=3))
+        # Two exchanges, then it stands still.
+        process = self.start("launch", "--nproc", RANKS, path,
+                             env={"SCALETRAIN_FAULT": "stop@9,1"})
+        run = self.folder / "run"
+        # Rank 0 may be 3 exchanges ahead of 2: it waits in its sixth, at the end of step 24.
+        support.wait_until(lambda: last_step(run) >= 23, "the bound")
+        time.sleep(1)  # and waits there
+        self.assertEqual(last_step(run), 23)
+        for pid in support.pids_with(process.marker):
+            os.kill(pid, signal.SIGCONT)
+        _, err = process.communicate(timeout=support.TIMEOUT_S)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(support.state(run)["lost_positions"], [])
+
+    def test_a_replica_that_hangs_is_killed_and_lost(self):
+        path = self.recipe("run", steps=60, sync=async_sync(staleness=1))
+        err = self.launch("--hang-timeout", "3s", path, fault="stop@9,1",
+                          expect=DONE_WITH_FEWER).stderr
+        self.assertIn("rank 1 is lost, the others go on: hangs: ", err)
+        self.assertIn("lost: rank 1 (hung, step 9)", err)
+        self.assertEqual(lost_samples(support.state(self.folder / "run"), 1), (60 - 8) * BATCH)
+
+    def test_all_but_rank_0_may_be_lost(self):
+        path = self.recipe("run", steps=100000, sync=async_sync())
+        process = self.start("launch", "--nproc", RANKS, path)
+        run = self.folder / "run"
+        support.wait_until(lambda: last_step(run) >= 10, "steps")
+        ranks = {}
+        for pid in support.pids_with(process.marker):
+            with open(f"/proc/{pid}/environ", "rb") as environ:
+                for variable in environ.read().split(b"\0"):
+                    if variable.startswith(b"RANK="):
+                        ranks[int(variable[5:])] = pid
+        os.kill(ranks[1], signal.SIGKILL)
+        os.kill(ranks[2], signal.SIGTERM)  # it leaves in good order
+        seen = last_step(run)
+        support.wait_until(lambda: last_step(run) >= seen + 40, "steps of rank 0 alone")
+        os.kill(ranks[0], signal.SIGKILL)  # where the replicas meet
+        _, err = process.communicate(timeout=support.TIMEOUT_S)
+        self.assertEqual(process.returncode, 137, err)
+        self.assertIn("rank 0 failed first: killed by SIGKILL", err)
+        self.assertIn("rank 1 (killed by SIGKILL", err)
+        self.assertIn("rank 2 (exit code 75", err)
+        failure = json.loads((run / "failure.json").read_text())
+        self.assertEqual(failure["rank"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

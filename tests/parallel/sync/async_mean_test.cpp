@@ -1,0 +1,157 @@
+#include "lib/parallel/sync/async_mean.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "lib/parallel/sync/flat_bytes.h"
+#include "lib/parallel/sync/hub_words.h"
+
+namespace {
+
+using namespace scaletrain;
+using dist::HubMessage;
+using parallel::as_floats;
+using parallel::AsyncMean;
+using parallel::ReplicaRoll;
+
+// A hub without connections: what is sent is kept until it is taken.
+class HubOnPaper {
+ public:
+  HubOnPaper(int replicas, std::int64_t staleness, std::vector<at::Tensor> parts)
+      : roll_(std::make_shared<ReplicaRoll>(replicas, 0)), rules_(parts, staleness, roll_) {}
+
+  void hear(int rank, HubMessage message) { rules_.received(rank, std::move(message), send_); }
+  void lose(int rank) { rules_.lost(rank, send_); }
+  // An exchange of one part that has learned as much.
+  void learn(int rank, std::int64_t step, double learned) {
+    give(rank, 0, learned);
+    hear(rank, {.kind = parallel::kMeet, .step = step});
+  }
+  void give(int rank, std::int32_t part, double learned) {
+    hear(rank, {.kind = parallel::kPart,
+                .number = part,
+                .body = parallel::as_bytes(at::full({2}, learned))});
+  }
+
+  bool has_answer(int rank) const { return !sent_.at(rank).empty(); }
+  HubMessage take(int rank) {
+    REQUIRE(has_answer(rank));
+    HubMessage message = std::move(sent_[rank].front());
+    sent_[rank].erase(sent_[rank].begin());
+    return message;
+  }
+  double weight(int rank) { return as_floats(take(rank).body)[1].item<double>(); }
+  const ReplicaRoll& roll() const { return *roll_; }
+
+ private:
+  std::map<int, std::vector<HubMessage>> sent_ = {{0, {}}, {1, {}}, {2, {}}, {3, {}}};
+  dist::HubRules::Send send_ = [this](int rank, HubMessage message) {
+    sent_[rank].push_back(std::move(message));
+  };
+  std::shared_ptr<ReplicaRoll> roll_;
+  AsyncMean rules_;
+};
+
+HubOnPaper hub_of(int replicas, std::int64_t staleness) {
+  return {replicas, staleness, {at::ones({2})}};
+}
+
+TEST_CASE("with staleness 0 all wait for all, and go on from the mean") {
+  HubOnPaper hub = hub_of(4, 0);
+  for (int rank = 0; rank < 4; ++rank) {
+    CHECK_FALSE(hub.has_answer(0));
+    hub.learn(rank, 8, rank);
+  }
+  // 1 + (0 + 1 + 2 + 3) / 4
+  for (int rank = 0; rank < 4; ++rank) CHECK(hub.weight(rank) == 2.5);
+}
+
+TEST_CASE("a replica waits where it is more exchanges ahead of the slowest than allowed") {
+  HubOnPaper hub = hub_of(2, 2);
+  hub.learn(0, 8, 1);
+  CHECK(hub.weight(0) == 1.5);  // its half, without the other's
+  hub.learn(0, 16, 1);
+  CHECK(hub.weight(0) == 2);
+  hub.learn(0, 24, 1);
+  CHECK_FALSE(hub.has_answer(0));  // 3 ahead
+  hub.learn(1, 8, -1);
+  CHECK(hub.weight(1) == 2);  // 2.5 - 0.5
+  CHECK(hub.weight(0) == 2);  // what is there when it is answered
+  CHECK(hub.roll().places()[0].steps == 24);
+  CHECK(hub.roll().places()[1].steps == 8);
+}
+
+TEST_CASE("who waits for a replica goes on when that is lost, leaves, or all shall stop") {
+  for (const std::string how : {"lost", "leaves", "stop"}) {
+    CAPTURE(how);
+    HubOnPaper hub = hub_of(2, 0);
+    hub.learn(0, 8, 1);
+    CHECK_FALSE(hub.has_answer(0));
+    if (how == "lost") hub.lose(1);
+    if (how == "leaves") hub.hear(1, {.kind = parallel::kLeave});
+    if (how == "stop") hub.hear(1, {.kind = parallel::kStop});
+    const HubMessage answer = hub.take(0);
+    CHECK(as_floats(answer.body)[0].item<double>() == 1.5);
+    CHECK(answer.number == (how == "stop" ? parallel::kShallStop : 0));
+    CHECK(hub.roll().places()[1].is_lost == (how == "lost"));
+    CHECK(hub.roll().places()[1].is_done == (how == "leaves"));
+  }
+}
+
+TEST_CASE("what a replica learns counts by how many there were when it took its weights") {
+  HubOnPaper hub = hub_of(3, 10);
+  hub.lose(2);
+  hub.learn(0, 8, 3);  // of weights from when there were three
+  CHECK(hub.weight(0) == 2);
+  hub.learn(0, 16, 3);  // of two
+  CHECK(hub.weight(0) == 3.5);
+  // One that leaves as training is over still counts, one that leaves before does not.
+  hub.hear(1, {.kind = parallel::kLeave, .number = parallel::kIsOver});
+  hub.learn(0, 24, 3);
+  CHECK(hub.weight(0) == 5);
+  hub.learn(0, 32, 3);
+  CHECK(hub.weight(0) == 6.5);
+}
+
+TEST_CASE("one that has left is not lost when its connection ends") {
+  HubOnPaper hub = hub_of(2, 0);
+  hub.hear(1, {.kind = parallel::kLeave, .number = parallel::kIsOver});
+  CHECK(hub.take(1).kind == parallel::kLeave);
+  hub.lose(1);
+  CHECK_FALSE(hub.roll().places()[1].is_lost);
+}
+
+TEST_CASE("rank 0 hears when all others have left or are lost, and takes what they have made") {
+  HubOnPaper hub = hub_of(3, 4);
+  hub.hear(0, {.kind = parallel::kLeave, .number = parallel::kIsOver});
+  hub.take(0);
+  hub.hear(0, {.kind = parallel::kAwaitAll});
+  hub.learn(1, 8, 3);
+  hub.hear(1, {.kind = parallel::kLeave, .number = parallel::kIsOver});
+  CHECK_FALSE(hub.has_answer(0));
+  hub.lose(2);
+  CHECK(hub.take(0).kind == parallel::kAwaitAll);
+  hub.hear(0, {.kind = parallel::kFetch, .number = 0});
+  CHECK(hub.weight(0) == 2);
+}
+
+TEST_CASE("an exchange is of all parts that were given, answered together") {
+  HubOnPaper hub(2, 0, {at::ones({2}), at::zeros({2}), at::ones({2})});
+  for (const int rank : {0, 1}) {
+    hub.give(rank, 0, 1);
+    hub.give(rank, 1, 2);
+    CHECK_FALSE(hub.has_answer(0));
+    hub.hear(rank, {.kind = parallel::kMeet, .step = 8});
+  }
+  for (const int rank : {0, 1}) {
+    CHECK(hub.weight(rank) == 2);
+    CHECK(hub.weight(rank) == 2);
+    CHECK_FALSE(hub.has_answer(rank));
+  }
+}
+
+}  // namespace
