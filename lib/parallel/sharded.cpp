@@ -2,7 +2,10 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/Event.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -13,6 +16,7 @@
 #include "lib/core/error.h"
 #include "lib/parallel/flat_memory.h"
 #include "lib/parallel/unit_flats.h"
+#include "lib/units/host_update.h"
 #include "lib/units/memory_meter.h"
 
 namespace scaletrain::parallel {
@@ -51,9 +55,11 @@ class Sharded::Impl {
     std::vector<at::Tensor> parameters;  // by slot: the model's, views of `whole`
     at::Tensor whole;                    // [part * ranks]; without memory while it is not there
     at::Tensor own;                      // [part], what lies here; of `whole` where that stays
+    at::TensorOptions gradients;         // of its parameters, on the device
     std::vector<Owned> owned;
-    std::size_t users = 0;    // units that are there and use it
-    dist::Pending gathering;  // the last one
+    std::shared_ptr<units::HostUpdate> update;  // of `own`; null where it does not lie on the host
+    std::size_t users = 0;                      // units that are there and use it
+    dist::Pending gathering;                    // the last one
 
     at::Tensor sums;                // of gradients, like `whole`; undefined: none has come
     std::vector<bool> has_sum;      // by slot
@@ -72,7 +78,9 @@ class Sharded::Impl {
   void take_parts(Block& block, const std::vector<NamedParameter>& parameters);
   at::Tensor place_of(const Block& block) const;
   void narrow(Block& block) const;
+  at::Tensor room_for_part(const Block& block) const;
   dist::Pending gather(const Block& block);
+  dist::Pending gather_from_host(const Block& block);
   void fetch(std::size_t unit);
   void give_back(std::size_t unit);
   void arrive(Block& block, std::size_t slot, const at::Tensor& parameter);
@@ -85,11 +93,13 @@ class Sharded::Impl {
   dist::Group& replicas_;  // that own the same elements
   ShardLevel level_;
   bool reduces_as_bf16_;
+  bool parts_on_host_;
+  std::optional<c10::Stream> copies_;  // of a device, from the host's memory
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<std::vector<Block*>> of_unit_;
   std::vector<bool> is_there_;  // by unit, where parameters are cut
   std::optional<Reducing> reducing_;
-  std::vector<dist::Pending> copies_;  // sums over replicas that are under way
+  std::vector<dist::Pending> replica_sums_;  // that are under way
   bool synchronize_ = true;
 };
 
@@ -116,9 +126,14 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
       replicas_(mesh.copies()),
       level_(sharding.level),
       reduces_as_bf16_(sharding.reduces_as_bf16),
+      parts_on_host_(sharding.parts_on_host && cuts_parameters()),
       of_unit_(std::max<std::size_t>(1, sharding.units.size())),
       is_there_(of_unit_.size(), false) {
   const at::NoGradGuard no_grad;
+  if (parts_on_host_ && !shards_.device().is_cpu()) {
+    const c10::impl::VirtualGuardImpl device(shards_.device().type());
+    copies_ = device.getStreamFromGlobalPool(shards_.device());
+  }
   if (cuts_parameters()) {
     parameters.insert(parameters.end(), sharding.frozen.begin(), sharding.frozen.end());
   }
@@ -159,7 +174,10 @@ void Sharded::Impl::move_in(Block& block, const std::vector<NamedParameter>& par
 // What this rank has of them.
 void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& parameters) {
   const MemoryPhase phase(MemoryKind::kParameters);
-  block.own = cuts_parameters() ? place_of(block).clone() : place_of(block);
+  block.gradients = block.whole.options();
+  if (parts_on_host_) block.update = std::make_shared<units::HostUpdate>();
+  block.own = place_of(block);
+  if (cuts_parameters()) block.own = room_for_part(block).copy_(block.own);
   const std::int64_t first_here = block.plan.part * shards_.rank();
   for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
     const FlatSlot& slot = block.plan.slots[i];
@@ -170,6 +188,7 @@ void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& 
     const at::Tensor tensor = block.own.narrow(0, begin, count).detach();
     NamedParameter& part = parts[slot.parameter];
     part = part_of_parameter(parameter, range, tensor);
+    part.on_host = block.update;
     if (!block.plan.is_trained) continue;
     part.tensor.requires_grad_(true);
     if (count > 0) block.owned.push_back({.tensor = part.tensor, .begin = begin});
@@ -180,6 +199,13 @@ void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& 
 
 at::Tensor Sharded::Impl::place_of(const Block& block) const {
   return block.whole.narrow(0, block.plan.part * shards_.rank(), block.plan.part);
+}
+
+// Pinned where it lies in the memory of a device's host, so that copies need no detour.
+at::Tensor Sharded::Impl::room_for_part(const Block& block) const {
+  at::TensorOptions options = block.gradients;
+  if (parts_on_host_) options = options.device(at::kCPU).pinned_memory(copies_.has_value());
+  return at::empty({block.plan.part}, options);
 }
 
 void Sharded::Impl::start() {
@@ -204,7 +230,27 @@ void Sharded::Impl::narrow(Block& block) const {
   }
 }
 
+// Through a copy of the part on the device, beside what is computed. Who changes the part next has
+// waited for the gradients, behind which all of it is over.
+dist::Pending Sharded::Impl::gather_from_host(const Block& block) {
+  block.update->wait();
+  std::optional<c10::StreamGuard> guard;
+  if (copies_) {
+    c10::Event computed(copies_->device_type());  // what used the block's memory before
+    computed.record(
+        c10::impl::VirtualGuardImpl(copies_->device_type()).getStream(copies_->device()));
+    computed.block(*copies_);
+    guard.emplace(*copies_);
+  }
+  const at::Tensor staged = at::empty(block.own.sizes(), block.gradients);
+  staged.copy_(block.own, /*non_blocking=*/true);
+  const at::Tensor sent = staged.to(block.whole.scalar_type());
+  exchanged_bytes += static_cast<std::int64_t>(sent.nbytes());
+  return shards_.all_gather(block.whole, sent, "parameters");
+}
+
 dist::Pending Sharded::Impl::gather(const Block& block) {
+  if (parts_on_host_) return gather_from_host(block);
   const at::Tensor sent = block.own.to(block.whole.scalar_type());
   exchanged_bytes += static_cast<std::int64_t>(sent.nbytes());
   return shards_.all_gather(block.whole, sent, "parameters");
@@ -286,7 +332,7 @@ void Sharded::Impl::arrive(Block& block, std::size_t slot, const at::Tensor& par
   const at::NoGradGuard no_grad;
   const MemoryPhase phase(MemoryKind::kGradients);
   if (!block.sums.defined()) {
-    block.sums = at::empty(block.whole.sizes(), block.own.options());
+    block.sums = at::empty(block.whole.sizes(), block.gradients);
     for (const FlatRange& gap : block.gaps) block.sums.slice(0, gap.first, gap.last).zero_();
   }
   const FlatSlot& place = block.plan.slots[slot];
@@ -306,7 +352,7 @@ void Sharded::Impl::reduce(Block& block) {
   if (level_ == ShardLevel::kOptimizer && !synchronize_) return;  // with the next micro-step's
   finish_reduce();
   const MemoryPhase phase(MemoryKind::kGradients);
-  if (!block.sums.defined()) block.sums = at::zeros(block.whole.sizes(), block.own.options());
+  if (!block.sums.defined()) block.sums = at::zeros(block.whole.sizes(), block.gradients);
   for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
     const FlatSlot& slot = block.plan.slots[i];
     if (!block.has_sum[i]) block.sums.narrow(0, slot.begin, slot.count).zero_();
@@ -335,7 +381,7 @@ void Sharded::Impl::finish_reduce() {
   reducing_.reset();
   if (synchronize_ && replicas_.world_size() > 1) {
     exchanged_bytes += static_cast<std::int64_t>(block.gradient.nbytes());
-    copies_.push_back(replicas_.all_reduce_sum(block.gradient, "gradients of the replicas"));
+    replica_sums_.push_back(replicas_.all_reduce_sum(block.gradient, "gradients of the replicas"));
   }
 }
 
@@ -355,8 +401,8 @@ void Sharded::Impl::end_backward() {
 }
 
 void Sharded::Impl::give_gradients() {
-  for (dist::Pending& one : copies_) one.wait();
-  copies_.clear();
+  for (dist::Pending& one : replica_sums_) one.wait();
+  replica_sums_.clear();
   for (const auto& block : blocks_) {
     if (!block->plan.is_trained) continue;
     block->gradient.mul_(1.0 / mesh_.gradients().world_size());
