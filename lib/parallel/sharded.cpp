@@ -2,12 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
-#include <c10/core/Event.h>
 #include <c10/core/GradMode.h>
-#include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
-#include <torch/csrc/autograd/function_hook.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <optional>
@@ -15,8 +10,9 @@
 
 #include "lib/core/error.h"
 #include "lib/parallel/flat_memory.h"
+#include "lib/parallel/gradient_hook.h"
+#include "lib/parallel/part_gather.h"
 #include "lib/parallel/unit_flats.h"
-#include "lib/units/host_update.h"
 #include "lib/units/memory_meter.h"
 
 namespace scaletrain::parallel {
@@ -38,10 +34,10 @@ class Sharded::Impl {
   void leave(std::size_t unit, Pass pass);
   void end_backward();
   bool cuts_parameters() const { return level_ == ShardLevel::kParameters; }
+  std::int64_t all_exchanged_bytes() const { return exchanged_bytes_ + parts_gather_.sent_bytes(); }
 
   std::vector<NamedParameter> owned, parts;
   std::size_t most_units = 0;
-  std::int64_t exchanged_bytes = 0;
 
  private:
   // A part of a parameter that this rank updates, and where it lies in its block's part.
@@ -72,15 +68,14 @@ class Sharded::Impl {
     at::Tensor part;
     dist::Pending pending;
   };
-  class Arrival;
 
   void move_in(Block& block, const std::vector<NamedParameter>& parameters);
   void take_parts(Block& block, const std::vector<NamedParameter>& parameters);
   at::Tensor place_of(const Block& block) const;
   void narrow(Block& block) const;
-  at::Tensor room_for_part(const Block& block) const;
-  dist::Pending gather(const Block& block);
-  dist::Pending gather_from_host(const Block& block);
+  dist::Pending gather(const Block& block) {
+    return parts_gather_.gather(block.whole, block.own, block.update.get());
+  }
   void fetch(std::size_t unit);
   void give_back(std::size_t unit);
   void arrive(Block& block, std::size_t slot, const at::Tensor& parameter);
@@ -94,29 +89,14 @@ class Sharded::Impl {
   ShardLevel level_;
   bool reduces_as_bf16_;
   bool parts_on_host_;
-  std::optional<c10::Stream> copies_;  // of a device, from the host's memory
+  PartGather parts_gather_;
+  std::int64_t exchanged_bytes_ = 0;  // of gradients
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<std::vector<Block*>> of_unit_;
   std::vector<bool> is_there_;  // by unit, where parameters are cut
   std::optional<Reducing> reducing_;
   std::vector<dist::Pending> replica_sums_;  // that are under way
   bool synchronize_ = true;
-};
-
-// Takes a gradient when autograd has it.
-class Sharded::Impl::Arrival : public torch::autograd::PostAccumulateGradHook {
- public:
-  Arrival(Impl& placement, Block& block, std::size_t slot)
-      : placement_(placement), block_(block), slot_(slot) {}
-
-  void operator()(const torch::autograd::Variable& parameter) override {
-    placement_.arrive(block_, slot_, parameter);
-  }
-
- private:
-  Impl& placement_;
-  Block& block_;
-  std::size_t slot_;
 };
 
 Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
@@ -127,13 +107,10 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
       level_(sharding.level),
       reduces_as_bf16_(sharding.reduces_as_bf16),
       parts_on_host_(sharding.parts_on_host && cuts_parameters()),
+      parts_gather_(shards_, parts_on_host_),
       of_unit_(std::max<std::size_t>(1, sharding.units.size())),
       is_there_(of_unit_.size(), false) {
   const at::NoGradGuard no_grad;
-  if (parts_on_host_ && !shards_.device().is_cpu()) {
-    const c10::impl::VirtualGuardImpl device(shards_.device().type());
-    copies_ = device.getStreamFromGlobalPool(shards_.device());
-  }
   if (cuts_parameters()) {
     parameters.insert(parameters.end(), sharding.frozen.begin(), sharding.frozen.end());
   }
@@ -177,7 +154,7 @@ void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& 
   block.gradients = block.whole.options();
   if (parts_on_host_) block.update = std::make_shared<units::HostUpdate>();
   block.own = place_of(block);
-  if (cuts_parameters()) block.own = room_for_part(block).copy_(block.own);
+  if (cuts_parameters()) block.own = parts_gather_.copy_of(block.own);
   const std::int64_t first_here = block.plan.part * shards_.rank();
   for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
     const FlatSlot& slot = block.plan.slots[i];
@@ -192,20 +169,13 @@ void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& 
     if (!block.plan.is_trained) continue;
     part.tensor.requires_grad_(true);
     if (count > 0) block.owned.push_back({.tensor = part.tensor, .begin = begin});
-    torch::autograd::impl::set_post_acc_grad_hooks(parameter.tensor,
-                                                   std::make_unique<Arrival>(*this, block, i));
+    on_gradient(parameter.tensor,
+                [this, &block, i](const at::Tensor& whole) { arrive(block, i, whole); });
   }
 }
 
 at::Tensor Sharded::Impl::place_of(const Block& block) const {
   return block.whole.narrow(0, block.plan.part * shards_.rank(), block.plan.part);
-}
-
-// Pinned where it lies in the memory of a device's host, so that copies need no detour.
-at::Tensor Sharded::Impl::room_for_part(const Block& block) const {
-  at::TensorOptions options = block.gradients;
-  if (parts_on_host_) options = options.device(at::kCPU).pinned_memory(copies_.has_value());
-  return at::empty({block.plan.part}, options);
 }
 
 void Sharded::Impl::start() {
@@ -220,40 +190,12 @@ void Sharded::Impl::start() {
 
 // From now on the parameters are bf16, in the same memory as before.
 void Sharded::Impl::narrow(Block& block) const {
-  const at::Tensor whole = at::empty({0}, block.whole.options().dtype(at::kBFloat16));
-  whole.set_(block.whole.storage(), 0, block.whole.sizes(), block.whole.strides());
-  block.whole = whole;
+  block.whole = same_memory_as(block.whole, at::kBFloat16);
   for (std::size_t i = 0; i < block.parameters.size(); ++i) {
     const FlatSlot& slot = block.plan.slots[i];
     at::Tensor& parameter = block.parameters[i];
-    parameter.set_data(whole.narrow(0, slot.begin, slot.count).view(parameter.sizes()));
+    parameter.set_data(block.whole.narrow(0, slot.begin, slot.count).view(parameter.sizes()));
   }
-}
-
-// Through a copy of the part on the device, beside what is computed. Who changes the part next has
-// waited for the gradients, behind which all of it is over.
-dist::Pending Sharded::Impl::gather_from_host(const Block& block) {
-  block.update->wait();
-  std::optional<c10::StreamGuard> guard;
-  if (copies_) {
-    c10::Event computed(copies_->device_type());  // what used the block's memory before
-    computed.record(
-        c10::impl::VirtualGuardImpl(copies_->device_type()).getStream(copies_->device()));
-    computed.block(*copies_);
-    guard.emplace(*copies_);
-  }
-  const at::Tensor staged = at::empty(block.own.sizes(), block.gradients);
-  staged.copy_(block.own, /*non_blocking=*/true);
-  const at::Tensor sent = staged.to(block.whole.scalar_type());
-  exchanged_bytes += static_cast<std::int64_t>(sent.nbytes());
-  return shards_.all_gather(block.whole, sent, "parameters");
-}
-
-dist::Pending Sharded::Impl::gather(const Block& block) {
-  if (parts_on_host_) return gather_from_host(block);
-  const at::Tensor sent = block.own.to(block.whole.scalar_type());
-  exchanged_bytes += static_cast<std::int64_t>(sent.nbytes());
-  return shards_.all_gather(block.whole, sent, "parameters");
 }
 
 void Sharded::Impl::spread() {
@@ -358,7 +300,7 @@ void Sharded::Impl::reduce(Block& block) {
     if (!block.has_sum[i]) block.sums.narrow(0, slot.begin, slot.count).zero_();
   }
   if (reduces_as_bf16_) block.sums = block.sums.to(at::kBFloat16);
-  exchanged_bytes += static_cast<std::int64_t>(block.sums.nbytes());
+  exchanged_bytes_ += static_cast<std::int64_t>(block.sums.nbytes());
   reducing_.emplace(Reducing{.block = &block,
                              .part = at::empty(block.own.sizes(), block.sums.options()),
                              .pending = dist::Pending()});
@@ -380,7 +322,7 @@ void Sharded::Impl::finish_reduce() {
   }
   reducing_.reset();
   if (synchronize_ && replicas_.world_size() > 1) {
-    exchanged_bytes += static_cast<std::int64_t>(block.gradient.nbytes());
+    exchanged_bytes_ += static_cast<std::int64_t>(block.gradient.nbytes());
     replica_sums_.push_back(replicas_.all_reduce_sum(block.gradient, "gradients of the replicas"));
   }
 }
@@ -438,7 +380,7 @@ void Sharded::enter(std::size_t unit, Pass pass) { impl_->enter(unit, pass); }
 void Sharded::leave(std::size_t unit, Pass pass) { impl_->leave(unit, pass); }
 void Sharded::end_backward() { impl_->end_backward(); }
 bool Sharded::exchanges() const { return impl_->cuts_parameters(); }
-std::int64_t Sharded::exchanged_bytes() const { return impl_->exchanged_bytes; }
+std::int64_t Sharded::exchanged_bytes() const { return impl_->all_exchanged_bytes(); }
 std::size_t Sharded::most_units() const { return impl_->most_units; }
 
 }  // namespace scaletrain::parallel
