@@ -2,18 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <memory>
+
+#include "lib/core/error.h"
+#include "lib/core/tcp.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -69,45 +67,13 @@ int poll_for(int fd, short events, milliseconds time, const std::vector<int>& in
   }
 }
 
-// A connected socket, or none with the reason in `why`.
-core::Descriptor connect_to(const addrinfo& address, milliseconds time, std::string& why) {
-  core::Descriptor fd(
-      socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol));
-  int error = fd ? 0 : errno;
-  if (fd && connect(fd.get(), address.ai_addr, address.ai_addrlen) != 0) {
-    error = errno;
-    if (error == EINPROGRESS) {
-      socklen_t bytes = sizeof error;
-      error = poll_for(fd.get(), POLLOUT, time) == 1 ? 0 : ETIMEDOUT;
-      if (error == 0) getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &bytes);
-    }
-  }
-  if (error == 0) {
-    const int on = 1;
-    setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    return fd;
-  }
-  why = core::errno_text(error);
-  return {};
-}
-
 }  // namespace
 
 StoreClient::StoreClient(const Endpoint& endpoint, milliseconds connect, milliseconds patience,
                          std::vector<int> interrupts)
     : endpoint_(endpoint), patience_(patience), interrupts_(std::move(interrupts)) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
-  if (error != 0) lose(fmt::format("its name does not resolve: {}", gai_strerror(error)));
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
-  std::string why = "it has no address";
-  for (const addrinfo* one = found; one != nullptr && !fd_; one = one->ai_next) {
-    fd_ = connect_to(*one, connect, why);
-  }
+  std::string why;
+  fd_ = core::connect_to(endpoint.host, endpoint.port, connect, why);
   if (!fd_) lose(why);
   greet();
 }
@@ -149,33 +115,20 @@ std::int64_t StoreClient::add(const std::string& key, std::int64_t delta) {
 }
 
 void StoreClient::send(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    } else if (errno == EAGAIN) {
-      if (poll_for(fd_.get(), POLLOUT, patience_) != 1) lose("it takes nothing more");
-    } else if (errno != EINTR) {
-      lose(core::errno_text(errno));
-    }
-  }
+  const std::string lost =
+      core::send_all(fd_.get(), std::as_bytes(std::span(bytes)), [this](short events) {
+        if (poll_for(fd_.get(), events, patience_) != 1) lose("it takes nothing more");
+      });
+  if (!lost.empty()) lose(lost);
 }
 
 void StoreClient::receive(std::span<char> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = recv(fd_.get(), bytes.data(), bytes.size(), 0);
-    if (count > 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(count));
-    } else if (count == 0) {
-      lose("it closed the connection");
-    } else if (errno == EAGAIN) {
-      if (poll_for(fd_.get(), POLLIN, patience_, interrupts_) != 1) {
+  const std::string lost =
+      core::receive_all(fd_.get(), std::as_writable_bytes(bytes), [this](short events) {
+        if (poll_for(fd_.get(), events, patience_, interrupts_) == 1) return;
         lose(fmt::format("no answer for {:g} s", std::chrono::duration<double>(patience_).count()));
-      }
-    } else if (errno != EINTR) {
-      lose(core::errno_text(errno));
-    }
-  }
+      });
+  if (!lost.empty()) lose(lost);
 }
 
 template <class Number>

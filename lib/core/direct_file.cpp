@@ -218,6 +218,7 @@ struct DirectFile::Impl {
 };
 
 bool begin_direct(int fd) { return set_direct(fd, true); }
+bool end_direct(int fd) { return set_direct(fd, false); }
 
 DirectFile::DirectFile(std::filesystem::path path, Descriptor fd)
     : impl_(std::make_unique<Impl>(std::move(path), std::move(fd))) {}

@@ -82,6 +82,7 @@ class TensorOwners : public optim::Optimizer {
       bring(begin, end, gradient_of_part, [](const SharedTensor& one) { return one.whole.grad(); });
     });
     inner_->step(lr, found_inf);
+    inner_->settle();
     for (const SharedTensor& one : tensors_) {
       if (one.whole.defined()) one.whole.mutable_grad().reset();
     }
@@ -177,7 +178,8 @@ class TensorOwners : public optim::Optimizer {
   }
 
   at::Tensor message(std::size_t begin, const std::vector<std::int64_t>& counts) const {
-    return at::empty({sum_of(counts)}, tensors_[begin].part.tensor.options().requires_grad(false));
+    const at::TensorOptions type(tensors_[begin].part.tensor.scalar_type());
+    return at::empty({sum_of(counts)}, type.device(ranks_.device()));
   }
 
   // Calls `body` with each part that this rank has, and its place in `sent`.

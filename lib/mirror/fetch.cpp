@@ -8,9 +8,9 @@
 #include "lib/core/error.h"
 #include "lib/core/url.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_copy.h"
 #include "lib/format/checkpoint_folder_manifest.h"
 #include "lib/format/checkpoint_folder_names.h"
-#include "lib/format/checkpoint_folder_remove.h"
 #include "lib/mirror/place.h"
 
 namespace scaletrain::mirror {
@@ -72,19 +72,10 @@ Fetched fetch(core::Disk& disk, const storage::Storage& storage, const Copy& cop
   const format::Manifest manifest = manifest_of(disk, storage, copy, checkpoints);
   Fetched fetched{.step = copy.step};
   for (const auto& [name, entry] : manifest.files) fetched.bytes += entry.bytes;
-  fetched.checkpoint = format::publish_checkpoint(
-      disk, checkpoints, manifest, fetched.bytes, [&](const fs::path& folder) {
-        for (const auto& [name, entry] : manifest.files) {
-          fetch_file(disk, storage, file_of(copy, name), folder / name, entry);
-        }
-        return format::FolderFiles(manifest.files, manifest.tensors);
+  fetched.checkpoint = format::publish_copy(
+      disk, checkpoints, manifest, [&](const std::string& name, const fs::path& to) {
+        fetch_file(disk, storage, file_of(copy, name), to, manifest.files.at(name));
       });
-  try {
-    format::check_checkpoint(fetched.checkpoint);
-  } catch (const core::CheckpointError&) {
-    format::remove_folder(disk, fetched.checkpoint);
-    throw;
-  }
   return fetched;
 }
 

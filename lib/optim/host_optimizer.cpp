@@ -3,10 +3,18 @@
 #include <c10/core/GradMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "lib/optim/optimizer.h"
 #include "lib/optim/parameter_group.h"
+#include "lib/optim/state_file.h"
+#include "lib/units/host_update.h"
 
 namespace scaletrain::optim {
 namespace {
@@ -17,102 +25,295 @@ at::Tensor twin_of(const at::Tensor& tensor) {
   return at::empty_like(tensor.detach(), tensor.options().device(at::kCPU).pinned_memory(pinned));
 }
 
-class HostOptimizer : public Optimizer {
- public:
-  HostOptimizer(const MakeOptimizer& make, std::vector<NamedParameter> parameters)
-      : device_(device_of(parameters)), parameters_(std::move(parameters)), twins_(parameters_) {
-    for (NamedParameter& twin : twins_) twin.tensor = twin_of(twin.tensor);
-    inner_ = make(twins_);
+// Behind all that is queued on `device` so far; none where nothing is queued.
+std::optional<c10::Event> event_on(at::Device device) {
+  if (device.is_cpu()) return std::nullopt;
+  c10::Event event(device.type());
+  event.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+  return event;
+}
+
+void wait_for(const std::optional<c10::Event>& event) {
+  if (event) event->synchronize();
+}
+
+// Parameters that are updated at a time.
+struct Portion {
+  std::vector<NamedParameter> parameters, twins;  // of the model, and in the host's memory
+  std::unique_ptr<Optimizer> optimizer;           // of the twins
+  std::optional<c10::Event> arrived;              // its gradients in this step
+
+  void take_weights() const {
+    for (std::size_t i = 0; i < twins.size(); ++i) {
+      if (!parameters[i].on_host) twins[i].tensor.copy_(parameters[i].tensor.detach(), true);
+    }
+  }
+  void give_weights() const {
+    for (std::size_t i = 0; i < twins.size(); ++i) {
+      if (!parameters[i].on_host) parameters[i].tensor.detach().copy_(twins[i].tensor, true);
+    }
   }
 
-  using Optimizer::step;
-  void step(double lr, const std::optional<at::Tensor>& found_inf) override {
-    const at::NoGradGuard no_grad;
-    take_weights();
-    for (std::size_t i = 0; i < twins_.size(); ++i) {
-      const at::Tensor gradient = parameters_[i].tensor.grad();
-      at::Tensor& copy = twins_[i].tensor.mutable_grad();
+  void take_gradients() {
+    at::Device device = at::kCPU;
+    for (std::size_t i = 0; i < twins.size(); ++i) {
+      const at::Tensor gradient = parameters[i].tensor.grad();
+      at::Tensor& copy = twins[i].tensor.mutable_grad();
       if (!gradient.defined()) {
         copy.reset();
         continue;
       }
       if (!copy.defined() || copy.strides() != gradient.strides()) copy = twin_of(gradient);
       copy.copy_(gradient, /*non_blocking=*/true);
+      device = gradient.device();
     }
-    std::optional<at::Tensor> left_out;
-    if (found_inf) {
-      left_out = twin_of(*found_inf);
-      left_out->copy_(*found_inf, /*non_blocking=*/true);
-    }
-    settle();
-    inner_->step(lr, left_out);
-    copy_weights(twins_, parameters_);
+    arrived = event_on(device);
   }
 
-  void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
+  void begin_updates() const {
+    for (const NamedParameter& parameter : parameters) parameter.on_host->begin();
+  }
+  void end_updates(const std::exception_ptr& error) const {
+    for (const NamedParameter& parameter : parameters) parameter.on_host->end(error);
+  }
 
   // What is the parameters' own in it is those of the model, which are filled from a checkpoint.
-  std::map<std::string, at::Tensor> state() override {
-    std::map<std::string, at::Tensor> named = inner_->state();
+  std::map<std::string, at::Tensor> state() const {
+    std::map<std::string, at::Tensor> named = optimizer->state();
     for (auto& [name, tensor] : named) {
-      for (std::size_t i = 0; i < twins_.size(); ++i) {
-        if (tensor.is_alias_of(twins_[i].tensor)) tensor = parameters_[i].tensor.detach();
-      }
+      if (const auto i = twin_under(tensor)) tensor = parameters[*i].tensor.detach();
     }
     return named;
   }
 
-  void resume_at(std::int64_t step) override { inner_->resume_at(step); }
-
-  std::map<std::string, at::Tensor> evaluation_weights() override {
-    take_weights();
-    return inner_->evaluation_weights();
+  // Of the state what is neither the parameters' own nor a number of the whole optimizer.
+  std::vector<at::Tensor> state_for_file() const {
+    std::vector<at::Tensor> tensors;
+    for (const auto& [name, tensor] : optimizer->state()) {
+      if (!twin_under(tensor)) tensors.push_back(tensor);
+    }
+    return tensors;
   }
 
  private:
-  static void copy_weights(const std::vector<NamedParameter>& from,
-                           const std::vector<NamedParameter>& to) {
+  std::optional<std::size_t> twin_under(const at::Tensor& tensor) const {
+    const auto found = std::find_if(twins.begin(), twins.end(), [&](const NamedParameter& twin) {
+      return tensor.is_alias_of(twin.tensor);
+    });
+    if (found == twins.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - twins.begin());
+  }
+};
+
+std::vector<Portion> divide(const std::vector<NamedParameter>& parameters, std::int64_t elements) {
+  std::vector<Portion> portions(1);  // of nothing, too
+  std::int64_t count = 0;
+  for (const NamedParameter& parameter : parameters) {
+    const std::int64_t own = parameter.tensor.numel();
+    if (count > 0 && count + own > elements) {
+      portions.emplace_back();
+      count = 0;
+    }
+    count += own;
+    portions.back().parameters.push_back(parameter);
+    NamedParameter twin = parameter;
+    twin.tensor = parameter.on_host ? parameter.tensor.detach() : twin_of(parameter.tensor);
+    portions.back().twins.push_back(std::move(twin));
+  }
+  return portions;
+}
+
+// A thread that does one thing at a time for who owns it.
+class Beside {
+ public:
+  Beside() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
+  ~Beside() { wait(); }
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+
+  void begin(std::function<void()> task) {
+    {
+      const std::lock_guard lock(mutex_);
+      task_ = std::move(task);
+    }
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !task_; });
+  }
+
+ private:
+  void run(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (changed_.wait(lock, stop, [this] { return task_ != nullptr; })) {
+      lock.unlock();
+      task_();
+      lock.lock();
+      task_ = nullptr;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::function<void()> task_;  // empty: there is nothing to do
+  std::jthread thread_;         // the last: it is joined first
+};
+
+class HostOptimizer : public Optimizer {
+ public:
+  HostOptimizer(const MakeOptimizer& make, const std::vector<NamedParameter>& parameters,
+                const HostOptions& options)
+      : portions_(divide(parameters, options.portion)) {
+    if (!options.folder.empty()) file_ = std::make_unique<StateFile>(options.folder);
+    for (Portion& portion : portions_) {
+      portion.optimizer = make(portion.twins);
+      link_numbers(portion);
+      if (file_) file_->add(portion.state_for_file());
+    }
+    const bool are_on_host = std::ranges::all_of(
+        parameters, [](const NamedParameter& one) { return one.on_host != nullptr; });
+    if (are_on_host && !parameters.empty()) beside_ = std::make_unique<Beside>();
+  }
+
+  ~HostOptimizer() override {
+    beside_.reset();
+    portions_.clear();  // the file's memory is under their tensors
+  }
+
+  using Optimizer::step;
+  void step(double lr, const std::optional<at::Tensor>& found_inf) override {
     const at::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      to[i].tensor.detach().copy_(from[i].tensor.detach(), /*non_blocking=*/true);
+    settle();
+    for (const auto& [leader, follower] : numbers_) follower.copy_(leader);
+    if (file_) file_->fetch(0);
+    take_weights();
+    std::optional<at::Tensor> left_out;
+    std::optional<c10::Event> known;
+    if (found_inf) {
+      left_out = twin_of(*found_inf);
+      left_out->copy_(*found_inf, /*non_blocking=*/true);
+      known = event_on(found_inf->device());
+    }
+    for (Portion& portion : portions_) portion.take_gradients();
+    if (!beside_) {
+      wait_for(known);
+      for (std::size_t i = 0; i < portions_.size(); ++i) update(i, lr, left_out);
+      return;
+    }
+    for (const Portion& portion : portions_) portion.begin_updates();
+    auto known_later = std::make_shared<std::optional<c10::Event>>(std::move(known));
+    beside_->begin(
+        [this, lr, left_out, known_later] { update_beside(lr, left_out, *known_later); });
+  }
+
+  void settle() override {
+    if (!beside_) return;
+    beside_->wait();
+    if (error_) std::rethrow_exception(error_);
+  }
+
+  void set_weight_decay(double weight_decay) override {
+    settle();
+    for (const Portion& portion : portions_) portion.optimizer->set_weight_decay(weight_decay);
+  }
+
+  std::map<std::string, at::Tensor> state() override {
+    settle();
+    if (file_) file_->finish();
+    std::map<std::string, at::Tensor> named;
+    for (const Portion& portion : portions_) named.merge(portion.state());
+    return named;
+  }
+
+  void resume_at(std::int64_t step) override {
+    settle();
+    for (const Portion& portion : portions_) portion.optimizer->resume_at(step);
+  }
+
+  std::map<std::string, at::Tensor> evaluation_weights() override {
+    settle();
+    take_weights();
+    if (file_) file_->finish();
+    std::map<std::string, at::Tensor> named;
+    for (const Portion& portion : portions_) named.merge(portion.optimizer->evaluation_weights());
+    return named;
+  }
+
+ private:
+  // The numbers of the whole optimizer are the first portion's that has them: a state that is
+  // filled in fills these, and the others follow.
+  void link_numbers(const Portion& portion) {
+    for (const auto& [name, tensor] : portion.optimizer->state()) {
+      if (name.find('/') != std::string::npos) continue;
+      const auto [leader, is_first] = leaders_.emplace(name, tensor);
+      if (!is_first) numbers_.emplace_back(leader->second, tensor);
+    }
+  }
+
+  void update(std::size_t number, double lr, const std::optional<at::Tensor>& left_out) {
+    Portion& portion = portions_[number];
+    wait_for(portion.arrived);
+    if (file_) {
+      file_->enter(number);
+      if (number + 1 < portions_.size()) file_->fetch(number + 1);
+    }
+    portion.optimizer->step(lr, left_out);
+    if (file_) file_->leave(number);
+    portion.give_weights();
+  }
+
+  // What fails is said to all that wait for parameters, and to who asks next.
+  void update_beside(double lr, const std::optional<at::Tensor>& left_out,
+                     const std::optional<c10::Event>& known) {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < portions_.size(); ++i) {
+      try {
+        if (i == 0) wait_for(known);
+        if (!error_) update(i, lr, left_out);
+      } catch (...) {
+        error_ = std::current_exception();
+      }
+      portions_[i].end_updates(error_);
     }
   }
 
   // Once: from then on the weights are changed here alone.
   void take_weights() {
     if (std::exchange(has_weights_, true)) return;
-    copy_weights(parameters_, twins_);
-    settle();
+    for (const Portion& portion : portions_) portion.take_weights();
+    for (const Portion& portion : portions_) {
+      if (portion.parameters.empty()) continue;
+      wait_for(event_on(portion.parameters.front().tensor.device()));
+    }
   }
 
-  // Waits until all copies from the device have arrived.
-  void settle() const {
-    if (device_.is_cpu()) return;
-    c10::Event copied(device_.type());
-    copied.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
-    copied.synchronize();
-  }
-
-  at::Device device_;
-  std::vector<NamedParameter> parameters_, twins_;  // of the model, and in the host's memory
-  std::unique_ptr<Optimizer> inner_;
+  std::unique_ptr<StateFile> file_;  // null: the state is in memory
+  std::vector<Portion> portions_;
+  std::map<std::string, at::Tensor> leaders_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> numbers_;  // and what follows each
   bool has_weights_ = false;
+  std::exception_ptr error_;  // of an update beside the training
+  std::unique_ptr<Beside> beside_;
 };
 
 }  // namespace
 
 std::unique_ptr<Optimizer> make_host_optimizer(const recipe::Optimizer& config,
-                                               const std::vector<NamedParameter>& parameters) {
+                                               const std::vector<NamedParameter>& parameters,
+                                               const HostOptions& options) {
   return make_host_optimizer(
       [&config](std::vector<NamedParameter> twins) {
         return make_optimizer(config, std::move(twins));
       },
-      parameters);
+      parameters, options);
 }
 
 std::unique_ptr<Optimizer> make_host_optimizer(const MakeOptimizer& make,
-                                               const std::vector<NamedParameter>& parameters) {
-  return std::make_unique<HostOptimizer>(make, parameters);
+                                               const std::vector<NamedParameter>& parameters,
+                                               const HostOptions& options) {
+  return std::make_unique<HostOptimizer>(make, parameters, options);
 }
 
 }  // namespace scaletrain::optim

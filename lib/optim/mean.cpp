@@ -21,8 +21,9 @@ Mean::Mean(MeanPlan plan, const std::map<std::string, at::Tensor>& model) : plan
     const at::Tensor& mean = means_.emplace(name, copy).first->second;
     device = live.device();
     if (!live.is_floating_point()) continue;
-    moving_.push_back(live);
-    moving_means_.push_back(mean);
+    Moving& moving = moving_[device.type()];
+    moving.model.push_back(live);
+    moving.means.push_back(mean);
   }
   updates_ = at::zeros({}, at::TensorOptions(at::kDouble).device(device));
 }
@@ -45,16 +46,18 @@ at::Tensor Mean::share() const {
 void Mean::update(std::int64_t step, const at::Tensor& found_inf) {
   if (!is_due(step)) return;
   const at::NoGradGuard no_grad;
-  const at::Tensor taken = 1 - found_inf.to(at::kDouble);
-  if (!moving_.empty()) {
-    // A share of 1 takes the model's bits, one of 0 leaves the mean's.
-    const at::Tensor weight = (share() * taken).to(moving_means_.front().scalar_type());
+  const at::Tensor taken = 1 - found_inf.to(updates_.device(), at::kDouble);
+  // A share of 1 takes the model's bits, one of 0 leaves the mean's.
+  const at::Tensor weight = share() * taken;
+  for (const auto& [device, moving] : moving_) {
+    const at::Tensor& first = moving.means.front();
     std::vector<at::Tensor> values;
-    values.reserve(moving_.size());
-    for (std::size_t i = 0; i < moving_.size(); ++i) {
-      values.push_back(moving_[i].to(moving_means_[i].scalar_type()));
+    values.reserve(moving.model.size());
+    for (std::size_t i = 0; i < moving.model.size(); ++i) {
+      values.push_back(moving.model[i].to(moving.means[i].scalar_type()));
     }
-    at::_foreach_lerp_(moving_means_, values, std::vector<at::Tensor>(values.size(), weight));
+    const at::Tensor here = weight.to(first.device(), first.scalar_type());
+    at::_foreach_lerp_(moving.means, values, std::vector<at::Tensor>(values.size(), here));
   }
   for (const auto& [name, mean] : means_) {
     if (!mean.is_floating_point()) mean.copy_(model_.at(name));

@@ -35,7 +35,8 @@ class Mean {
   Mean(MeanPlan plan, const std::map<std::string, at::Tensor>& model);
 
   // After step number `step` (from 0), where one is due. `found_inf` as Optimizer::step takes it:
-  // nothing changes where it is 1. Only queues work.
+  // nothing changes where it is 1. Only queues work, but for tensors in the memory of a device's
+  // host, for which it waits.
   void update(std::int64_t step, const at::Tensor& found_inf);
   // Whether update() does anything after that step.
   bool is_due(std::int64_t step) const;
@@ -52,8 +53,12 @@ class Mean {
 
   MeanPlan plan_;
   std::map<std::string, at::Tensor> model_, means_;
-  std::vector<at::Tensor> moving_, moving_means_;  // floating ones
-  at::Tensor updates_;                             // so far: a 0-dim double on their device
+  // Floating ones, of the device and of its host's memory.
+  struct Moving {
+    std::vector<at::Tensor> model, means;
+  };
+  std::map<at::DeviceType, Moving> moving_;
+  at::Tensor updates_;  // so far: a 0-dim double, on the last one's device
 };
 
 }  // namespace scaletrain::optim

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,6 +31,11 @@ class Optimizer {
   // without a gradient.
   virtual void step(double lr, const std::optional<at::Tensor>& found_inf) = 0;
   void step(double lr) { step(lr, std::nullopt); }
+
+  // Waits for what a step has left to be done beside the training. Before parameters in the host's
+  // memory are read, other than through their `on_host`; what is called here of the optimizer waits
+  // itself.
+  virtual void settle() {}
 
   // From the next step on the weight decay of all parameters that have the recipe's, where that has
   // a weight_decay_end.
@@ -60,16 +66,28 @@ void check_optimizer(const recipe::Optimizer& config,
 std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
                                           std::vector<NamedParameter> parameters);
 
+struct HostOptions {
+  // Of a file that has the state in place of memory (lib/optim/state_file.h); "": memory has it.
+  std::filesystem::path folder = {};
+  // Parameters are updated in portions of about so many elements: of a device's, gradients of the
+  // next portion and weights of the last are under way meanwhile, and so is state in a file.
+  std::int64_t portion = std::int64_t{16} << 20;
+};
+
 // The same of copies of the parameters in the host's memory, where its state and the update of the
 // weights are; on a device a step waits for the gradients to arrive there. Parameters that are
-// changed otherwise before the first step are copied then.
+// changed otherwise before the first step are copied then. Of those that lie there for good
+// (`on_host`) no copy is made, and where all do a step only begins: a thread waits for the
+// gradients and updates, while who called goes on.
 std::unique_ptr<Optimizer> make_host_optimizer(const recipe::Optimizer& config,
-                                               const std::vector<NamedParameter>& parameters);
+                                               const std::vector<NamedParameter>& parameters,
+                                               const HostOptions& options = {});
 // The same with the optimizer that `make` makes of the copies.
 using MakeOptimizer =
     std::function<std::unique_ptr<Optimizer>(std::vector<NamedParameter> parameters)>;
 std::unique_ptr<Optimizer> make_host_optimizer(const MakeOptimizer& make,
-                                               const std::vector<NamedParameter>& parameters);
+                                               const std::vector<NamedParameter>& parameters,
+                                               const HostOptions& options = {});
 
 // `inner`, made of `parameters`, behind gradients of two dimensions or more from which the mean
 // over all but the first is taken away, in place. Throws core::RecipeError where a parameter is a

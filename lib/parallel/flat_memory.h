@@ -10,4 +10,7 @@ namespace scaletrain::parallel {
 void give_memory_back(const at::Tensor& whole);
 void take_memory(const at::Tensor& whole);
 
+// The memory of `whole`, whose elements are shorter ones of another type from here on.
+at::Tensor same_memory_as(const at::Tensor& whole, at::ScalarType type);
+
 }  // namespace scaletrain::parallel

@@ -86,6 +86,8 @@ struct Sharding {
   // model's are bf16. And whether gradients are added up as bf16.
   std::set<std::string> gathered_as_bf16 = {};
   bool reduces_as_bf16 = false;
+  // Whether the parts of parameters lie in the host's memory, at kParameters.
+  bool parts_on_host = false;
 };
 
 // What gradients go through between replicas that each have all of the model.

@@ -3,8 +3,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/function_hook.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,6 +10,8 @@
 
 #include "lib/core/error.h"
 #include "lib/parallel/flat_memory.h"
+#include "lib/parallel/gradient_hook.h"
+#include "lib/parallel/part_gather.h"
 #include "lib/parallel/unit_flats.h"
 #include "lib/units/memory_meter.h"
 
@@ -34,10 +34,10 @@ class Sharded::Impl {
   void leave(std::size_t unit, Pass pass);
   void end_backward();
   bool cuts_parameters() const { return level_ == ShardLevel::kParameters; }
+  std::int64_t all_exchanged_bytes() const { return exchanged_bytes_ + parts_gather_.sent_bytes(); }
 
   std::vector<NamedParameter> owned, parts;
   std::size_t most_units = 0;
-  std::int64_t exchanged_bytes = 0;
 
  private:
   // A part of a parameter that this rank updates, and where it lies in its block's part.
@@ -51,9 +51,11 @@ class Sharded::Impl {
     std::vector<at::Tensor> parameters;  // by slot: the model's, views of `whole`
     at::Tensor whole;                    // [part * ranks]; without memory while it is not there
     at::Tensor own;                      // [part], what lies here; of `whole` where that stays
+    at::TensorOptions gradients;         // of its parameters, on the device
     std::vector<Owned> owned;
-    std::size_t users = 0;    // units that are there and use it
-    dist::Pending gathering;  // the last one
+    std::shared_ptr<units::HostUpdate> update;  // of `own`; null where it does not lie on the host
+    std::size_t users = 0;                      // units that are there and use it
+    dist::Pending gathering;                    // the last one
 
     at::Tensor sums;                // of gradients, like `whole`; undefined: none has come
     std::vector<bool> has_sum;      // by slot
@@ -66,13 +68,14 @@ class Sharded::Impl {
     at::Tensor part;
     dist::Pending pending;
   };
-  class Arrival;
 
   void move_in(Block& block, const std::vector<NamedParameter>& parameters);
   void take_parts(Block& block, const std::vector<NamedParameter>& parameters);
   at::Tensor place_of(const Block& block) const;
   void narrow(Block& block) const;
-  dist::Pending gather(const Block& block);
+  dist::Pending gather(const Block& block) {
+    return parts_gather_.gather(block.whole, block.own, block.update.get());
+  }
   void fetch(std::size_t unit);
   void give_back(std::size_t unit);
   void arrive(Block& block, std::size_t slot, const at::Tensor& parameter);
@@ -85,28 +88,15 @@ class Sharded::Impl {
   dist::Group& replicas_;  // that own the same elements
   ShardLevel level_;
   bool reduces_as_bf16_;
+  bool parts_on_host_;
+  PartGather parts_gather_;
+  std::int64_t exchanged_bytes_ = 0;  // of gradients
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<std::vector<Block*>> of_unit_;
   std::vector<bool> is_there_;  // by unit, where parameters are cut
   std::optional<Reducing> reducing_;
-  std::vector<dist::Pending> copies_;  // sums over replicas that are under way
+  std::vector<dist::Pending> replica_sums_;  // that are under way
   bool synchronize_ = true;
-};
-
-// Takes a gradient when autograd has it.
-class Sharded::Impl::Arrival : public torch::autograd::PostAccumulateGradHook {
- public:
-  Arrival(Impl& placement, Block& block, std::size_t slot)
-      : placement_(placement), block_(block), slot_(slot) {}
-
-  void operator()(const torch::autograd::Variable& parameter) override {
-    placement_.arrive(block_, slot_, parameter);
-  }
-
- private:
-  Impl& placement_;
-  Block& block_;
-  std::size_t slot_;
 };
 
 Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
@@ -116,6 +106,8 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
       replicas_(mesh.copies()),
       level_(sharding.level),
       reduces_as_bf16_(sharding.reduces_as_bf16),
+      parts_on_host_(sharding.parts_on_host && cuts_parameters()),
+      parts_gather_(shards_, parts_on_host_),
       of_unit_(std::max<std::size_t>(1, sharding.units.size())),
       is_there_(of_unit_.size(), false) {
   const at::NoGradGuard no_grad;
@@ -159,7 +151,10 @@ void Sharded::Impl::move_in(Block& block, const std::vector<NamedParameter>& par
 // What this rank has of them.
 void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& parameters) {
   const MemoryPhase phase(MemoryKind::kParameters);
-  block.own = cuts_parameters() ? place_of(block).clone() : place_of(block);
+  block.gradients = block.whole.options();
+  if (parts_on_host_) block.update = std::make_shared<units::HostUpdate>();
+  block.own = place_of(block);
+  if (cuts_parameters()) block.own = parts_gather_.copy_of(block.own);
   const std::int64_t first_here = block.plan.part * shards_.rank();
   for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
     const FlatSlot& slot = block.plan.slots[i];
@@ -170,11 +165,12 @@ void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& 
     const at::Tensor tensor = block.own.narrow(0, begin, count).detach();
     NamedParameter& part = parts[slot.parameter];
     part = part_of_parameter(parameter, range, tensor);
+    part.on_host = block.update;
     if (!block.plan.is_trained) continue;
     part.tensor.requires_grad_(true);
     if (count > 0) block.owned.push_back({.tensor = part.tensor, .begin = begin});
-    torch::autograd::impl::set_post_acc_grad_hooks(parameter.tensor,
-                                                   std::make_unique<Arrival>(*this, block, i));
+    on_gradient(parameter.tensor,
+                [this, &block, i](const at::Tensor& whole) { arrive(block, i, whole); });
   }
 }
 
@@ -194,20 +190,12 @@ void Sharded::Impl::start() {
 
 // From now on the parameters are bf16, in the same memory as before.
 void Sharded::Impl::narrow(Block& block) const {
-  const at::Tensor whole = at::empty({0}, block.whole.options().dtype(at::kBFloat16));
-  whole.set_(block.whole.storage(), 0, block.whole.sizes(), block.whole.strides());
-  block.whole = whole;
+  block.whole = same_memory_as(block.whole, at::kBFloat16);
   for (std::size_t i = 0; i < block.parameters.size(); ++i) {
     const FlatSlot& slot = block.plan.slots[i];
     at::Tensor& parameter = block.parameters[i];
-    parameter.set_data(whole.narrow(0, slot.begin, slot.count).view(parameter.sizes()));
+    parameter.set_data(block.whole.narrow(0, slot.begin, slot.count).view(parameter.sizes()));
   }
-}
-
-dist::Pending Sharded::Impl::gather(const Block& block) {
-  const at::Tensor sent = block.own.to(block.whole.scalar_type());
-  exchanged_bytes += static_cast<std::int64_t>(sent.nbytes());
-  return shards_.all_gather(block.whole, sent, "parameters");
 }
 
 void Sharded::Impl::spread() {
@@ -286,7 +274,7 @@ void Sharded::Impl::arrive(Block& block, std::size_t slot, const at::Tensor& par
   const at::NoGradGuard no_grad;
   const MemoryPhase phase(MemoryKind::kGradients);
   if (!block.sums.defined()) {
-    block.sums = at::empty(block.whole.sizes(), block.own.options());
+    block.sums = at::empty(block.whole.sizes(), block.gradients);
     for (const FlatRange& gap : block.gaps) block.sums.slice(0, gap.first, gap.last).zero_();
   }
   const FlatSlot& place = block.plan.slots[slot];
@@ -306,13 +294,13 @@ void Sharded::Impl::reduce(Block& block) {
   if (level_ == ShardLevel::kOptimizer && !synchronize_) return;  // with the next micro-step's
   finish_reduce();
   const MemoryPhase phase(MemoryKind::kGradients);
-  if (!block.sums.defined()) block.sums = at::zeros(block.whole.sizes(), block.own.options());
+  if (!block.sums.defined()) block.sums = at::zeros(block.whole.sizes(), block.gradients);
   for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
     const FlatSlot& slot = block.plan.slots[i];
     if (!block.has_sum[i]) block.sums.narrow(0, slot.begin, slot.count).zero_();
   }
   if (reduces_as_bf16_) block.sums = block.sums.to(at::kBFloat16);
-  exchanged_bytes += static_cast<std::int64_t>(block.sums.nbytes());
+  exchanged_bytes_ += static_cast<std::int64_t>(block.sums.nbytes());
   reducing_.emplace(Reducing{.block = &block,
                              .part = at::empty(block.own.sizes(), block.sums.options()),
                              .pending = dist::Pending()});
@@ -334,8 +322,8 @@ void Sharded::Impl::finish_reduce() {
   }
   reducing_.reset();
   if (synchronize_ && replicas_.world_size() > 1) {
-    exchanged_bytes += static_cast<std::int64_t>(block.gradient.nbytes());
-    copies_.push_back(replicas_.all_reduce_sum(block.gradient, "gradients of the replicas"));
+    exchanged_bytes_ += static_cast<std::int64_t>(block.gradient.nbytes());
+    replica_sums_.push_back(replicas_.all_reduce_sum(block.gradient, "gradients of the replicas"));
   }
 }
 
@@ -355,8 +343,8 @@ void Sharded::Impl::end_backward() {
 }
 
 void Sharded::Impl::give_gradients() {
-  for (dist::Pending& one : copies_) one.wait();
-  copies_.clear();
+  for (dist::Pending& one : replica_sums_) one.wait();
+  replica_sums_.clear();
   for (const auto& block : blocks_) {
     if (!block->plan.is_trained) continue;
     block->gradient.mul_(1.0 / mesh_.gradients().world_size());
@@ -392,7 +380,7 @@ void Sharded::enter(std::size_t unit, Pass pass) { impl_->enter(unit, pass); }
 void Sharded::leave(std::size_t unit, Pass pass) { impl_->leave(unit, pass); }
 void Sharded::end_backward() { impl_->end_backward(); }
 bool Sharded::exchanges() const { return impl_->cuts_parameters(); }
-std::int64_t Sharded::exchanged_bytes() const { return impl_->exchanged_bytes; }
+std::int64_t Sharded::exchanged_bytes() const { return impl_->all_exchanged_bytes(); }
 std::size_t Sharded::most_units() const { return impl_->most_units; }
 
 }  // namespace scaletrain::parallel

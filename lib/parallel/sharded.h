@@ -11,7 +11,9 @@
 // the next unit's is on its way: two units are there at most, and tied tensors with each unit that
 // uses them. Parameters are views of their blocks for ever; only the memory comes and goes, so that
 // what autograd has saved of them is whole again when backward needs it. Some may be gathered as
-// bf16 from fp32 parts, in place of the copies that autocast makes and keeps.
+// bf16 from fp32 parts, in place of the copies that autocast makes and keeps. The parts may lie in
+// the host's memory: each goes to the device on a stream of its own before its block is gathered,
+// and gradients stay on the device until the update takes them (lib/optim/host_optimizer.cpp).
 #pragma once
 
 #include <ATen/core/Tensor.h>

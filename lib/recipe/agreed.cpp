@@ -33,6 +33,7 @@ Recipe common_part(Recipe recipe) {
   recipe.data.index_cache = any.index_cache;
   recipe.data.cache = any.cache;
   recipe.storage = Storage();
+  if (recipe.offload) recipe.offload->optimizer_folder.clear();
   recipe.threads = 0;
   recipe.worker.clear();
   recipe.output.clear();

@@ -91,6 +91,9 @@ std::vector<Technique> techniques(const Recipe& recipe, int ranks) {
   }
   if (ranks > 1) {
     all.push_back(together({shard("parameters", ranks), offload_optimizer()}));
+    all.push_back(
+        together({shard("parameters", ranks),
+                  {"offload parameters", {"offload.optimizer=true", "offload.parameters=true"}}}));
   }
   all.push_back(together({bf16(), recompute_every(2, "2nd")}));
   std::vector<Technique> least{bf16(), recompute_all()};

@@ -10,9 +10,9 @@
 
 #include "lib/core/error.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint_folder_copy.h"
 #include "lib/format/checkpoint_folder_manifest.h"
 #include "lib/format/checkpoint_folder_names.h"
-#include "lib/format/checkpoint_folder_remove.h"
 
 namespace scaletrain::replica {
 namespace {
@@ -89,21 +89,10 @@ void fetch_file(core::Disk& disk, const Whole& save, const std::string& name, co
 Fetched fetch(core::Disk& disk, const Whole& save, const fs::path& checkpoints,
               const Report& report) {
   Fetched fetched{.checkpoint = {}, .step = save.manifest.step, .nodes = {}};
-  std::int64_t bytes = 0;
-  for (const auto& [name, entry] : save.manifest.files) bytes += entry.bytes;
-  fetched.checkpoint = format::publish_checkpoint(
-      disk, checkpoints, save.manifest, bytes, [&](const fs::path& folder) {
-        for (const auto& [name, entry] : save.manifest.files) {
-          fetch_file(disk, save, name, folder / name, fetched, report);
-        }
-        return format::FolderFiles(save.manifest.files, save.manifest.tensors);
-      });
-  try {
-    format::check_checkpoint(fetched.checkpoint);
-  } catch (const core::CheckpointError&) {
-    format::remove_folder(disk, fetched.checkpoint);
-    throw;
-  }
+  fetched.checkpoint = format::publish_copy(disk, checkpoints, save.manifest,
+                                            [&](const std::string& name, const fs::path& to) {
+                                              fetch_file(disk, save, name, to, fetched, report);
+                                            });
   return fetched;
 }
 

@@ -1,63 +1,20 @@
 #include "lib/replica/peer.h"
 
 #include <fmt/format.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
-#include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/tcp.h"
 
 namespace scaletrain::replica {
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr std::size_t kMostListBytes = 1 << 30;
-
-// A connected socket, or none with the reason in `why`.
-core::Descriptor connect_to(const std::string& host, int port, milliseconds time,
-                            std::string& why) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found)) {
-    why = gai_strerror(error);
-    return {};
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> address(found, &freeaddrinfo);
-  core::Descriptor fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  int error = fd ? 0 : errno;
-  if (fd && connect(fd.get(), found->ai_addr, found->ai_addrlen) != 0) {
-    error = errno;
-    if (error == EINPROGRESS) {
-      pollfd ready{.fd = fd.get(), .events = POLLOUT, .revents = 0};
-      socklen_t bytes = sizeof error;
-      error = ETIMEDOUT;
-      if (::poll(&ready, 1, static_cast<int>(time.count())) == 1) {
-        getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &bytes);
-      }
-    }
-  }
-  if (error == 0) {
-    const int on = 1;
-    setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    return fd;
-  }
-  why = core::errno_text(error);
-  return {};
-}
 
 }  // namespace
 
@@ -71,7 +28,7 @@ Wire& Peer::connected() {
   if (wire_) return *wire_;
   std::string why;
   for (const std::string& host : address_.hosts) {
-    core::Descriptor fd = connect_to(host, address_.port, patience_.connect, why);
+    core::Descriptor fd = core::connect_to(host, address_.port, patience_.connect, why);
     if (fd) return wire_.emplace(std::move(fd), place_, patience_.answer, gives_up_);
   }
   throw core::StoppedError(place_, "cannot be reached: " + why,

@@ -12,6 +12,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
+#include "lib/core/tcp.h"
 
 namespace scaletrain::replica {
 namespace {
@@ -40,16 +41,10 @@ bool Wire::poll(short events, milliseconds time) {
 }
 
 void Wire::send(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent > 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(sent));
-    } else if (errno == EAGAIN) {
-      if (!poll(POLLOUT, patience_)) lose("it takes nothing more");
-    } else if (errno != EINTR) {
-      lose(core::errno_text(errno));
-    }
-  }
+  const std::string lost = core::send_all(fd_.get(), bytes, [this](short events) {
+    if (!poll(events, patience_)) lose("it takes nothing more");
+  });
+  if (!lost.empty()) lose(lost);
 }
 
 void Wire::send(std::string_view text) { send(std::as_bytes(std::span(text))); }
@@ -57,18 +52,10 @@ void Wire::send(std::string_view text) { send(std::as_bytes(std::span(text))); }
 void Wire::send_size(std::uint32_t size) { send(std::as_bytes(std::span(&size, 1))); }
 
 void Wire::receive(std::span<std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = recv(fd_.get(), bytes.data(), bytes.size(), 0);
-    if (count > 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(count));
-    } else if (count == 0) {
-      lose("it closed the connection");
-    } else if (errno == EAGAIN) {
-      if (!poll(POLLIN, patience_)) lose("it does not answer");
-    } else if (errno != EINTR) {
-      lose(core::errno_text(errno));
-    }
-  }
+  const std::string lost = core::receive_all(fd_.get(), bytes, [this](short events) {
+    if (!poll(events, patience_)) lose("it does not answer");
+  });
+  if (!lost.empty()) lose(lost);
 }
 
 std::string Wire::receive_text(std::size_t bytes) {

@@ -137,7 +137,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const recipe::Recipe& recipe,
       [&recipe](std::vector<units::NamedParameter> twins) {
         return optimizer_of(recipe, std::move(twins));
       },
-      owned);
+      owned, {.folder = recipe.offload->optimizer_folder});
 }
 
 }  // namespace scaletrain::train

@@ -123,6 +123,7 @@ parallel::Sharding sharding_of(const Run& run, const std::vector<units::Unit>& u
     cut.pieces = part->second.pieces();
     cut.counts = true;
   }
+  sharding.parts_on_host = run.recipe.offload && run.recipe.offload->parameters;
   take_types(run.recipe, *learner.model, sharding);
   return sharding;
 }

@@ -216,7 +216,10 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
   parts_.engine.weights_changed();
   const at::Tensor statistics = parts_.engine.end_step(found_inf);
   buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
-  for (optim::Mean* const mean : parts_.means) mean->update(facts.step, found_inf);
+  for (optim::Mean* const mean : parts_.means) {
+    if (mean->is_due(facts.step)) parts_.optimizer.settle();
+    mean->update(facts.step, found_inf);
+  }
   parts_.precision.update(found_inf);
   if (parts_.sync != nullptr) exchange_weights(facts.step);
   norm = all_norm.to(at::kDouble).view({1});

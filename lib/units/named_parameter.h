@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "lib/format/piece.h"
 
 namespace scaletrain::units {
+
+class HostUpdate;
 
 struct NamedParameter {
   std::string name;   // of the logical tensor: the model's
@@ -35,6 +38,9 @@ struct NamedParameter {
   // Whether this rank counts it in sums over the whole model: one of the ranks of a replica that
   // own the same elements does.
   bool counts = true;
+  // Where `tensor` lies in the host's memory for good, and its gradient comes on the device: who
+  // reads it, other than who updates it, waits here (lib/units/host_update.h). Null: it does not.
+  std::shared_ptr<HostUpdate> on_host = {};
 
   // Dimensions of the logical tensor.
   std::int64_t dimensions() const {

@@ -178,3 +178,11 @@ TEST_CASE("tensors that do not fit are named before any is changed") {
           load_cut(path, less);
         }).find("1 left over (exp_avg/a.weight)") != std::string::npos);
 }
+
+TEST_CASE("several pieces of a tensor in one file are refused: a file of pieces has one of each") {
+  Contents contents = cut_contents(0, 2, 4);
+  contents.cut->parts.at("a.weight").pieces = {format::range_piece(kCutShape, 0, 10),
+                                               format::range_piece(kCutShape, 20, 27)};
+  const std::string said = test::message_of<core::InternalError>([&] { share_of(contents, 0, 2); });
+  CHECK(said.find("a.weight has 2 pieces in one file") != std::string::npos);
+}

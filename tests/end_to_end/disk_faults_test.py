@@ -71,6 +71,19 @@ class DiskFaultsTest(support.RunTestCase):
         self.launch(path, FAULTY_WRITE="1")
         self.check_goes_on("short", path, digest)
 
+    def test_a_disk_without_room_for_the_optimizers_state_ends_the_run_before_it_trains(self):
+        disk = self.folder / "state-disk"
+        path = self.recipe("run", steps=2, test=None, batch={"global": 16, "per_device": 8},
+                           model={"name": "mlp", "num_classes": 10, "hidden": 600, "layers": 1},
+                           optimizer={"name": "adamw", "lr": 0.001},
+                           offload={"optimizer": True, "optimizer_folder": str(disk)})
+        said = self.launch(path, 74, FAULTY_SAVE=f"fallocate {errno.ENOSPC} state-disk {ALWAYS}")
+        self.assertRegex(said, r"cannot reserve \d+ bytes behind 0 of the optimizer's state: .*"
+                               r"ENOSPC.*\n.*free space on this disk")
+        self.assertEqual([], support.records(self.folder / "run", "train"))
+        self.assertEqual([], list(disk.iterdir()))
+        self.launch(path)
+
     def test_what_cannot_be_linked_is_written(self):
         digest = self.alone()
         for error in (errno.EMLINK, errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP):

@@ -61,6 +61,55 @@ class IncrementalTest(support.RunTestCase):
             self.run_scaletrain("checkpoint", "reshard", run, "--output", whole)
             self.assertEqual(digests[True][0], support.inspect(whole)["model_digest"])
 
+    def test_ranks_that_hold_a_model_together_link_what_is_frozen(self):
+        layouts = {
+            "shard": (2, {"shard": 2}),
+            "gradients": (2, {"shard": 2, "shard_level": "gradients"}),
+            "replicas": (4, {"shard": 2, "replica": 2}),
+            "pipeline": (2, {"pipeline": 2}),
+            "tensor": (2, {"tensor": 2}),
+            "tensor-shard": (4, {"tensor": 2, "shard": 2}),
+            "pipeline-shard": (4, {"pipeline": 2, "shard": 2}),
+        }
+        for name, (ranks, parallel) in layouts.items():
+            with self.subTest(name):
+                readers = ranks // parallel.get("pipeline", 1) // parallel.get("tensor", 1)
+                changes = {"parallel": parallel,
+                           "model": {"name": "vit_tiny", "num_classes": 10, "depth": 2, "dim": 64,
+                                     "heads": 4, "patch_size": 4, "linear_probe": True},
+                           "batch": {"global": 12, "per_device": 12 // readers // 2}}
+                for incremental in (False, True):
+                    path = self.write(f"{name}-{incremental}", ranks, incremental, **changes)
+                    self.run_scaletrain("launch", "--nproc", ranks, path)
+                whole, run = self.folder / f"{name}-False", self.folder / f"{name}-True"
+                digest = support.inspect(whole)["model_digest"]
+                self.assertEqual(digest, support.inspect(run)["model_digest"])
+                saves = support.records(run, "checkpoint")
+                self.assertEqual([0, 0], [one["linked"] for one in saves[:2]])
+                for one in saves[2:]:
+                    self.assertGreater(one["linked"], 0.9 * one["bytes"])
+                for checkpoint in sorted((run / "checkpoints").glob("step-*")):
+                    self.run_scaletrain("checkpoint", "verify", checkpoint)
+                    kept = list(checkpoint.glob("*-kept-*.safetensors"))
+                    self.assertGreaterEqual(len(kept), 2)  # of the model and the ema
+                    self.assertEqual({3}, {file.stat().st_nlink for file in kept})
+                # Another process starts with files of its own, beside those that were linked.
+                path = self.write(f"{name}-killed", ranks, True, **changes)
+                self.run_scaletrain("launch", "--nproc", ranks, path, expect=137,
+                                    env={"SCALETRAIN_FAULT": "kill@9"})
+                self.run_scaletrain("launch", "--nproc", ranks, "--resume", "auto", path)
+                killed = self.folder / f"{name}-killed"
+                self.assertEqual(digest, support.inspect(killed)["model_digest"])
+                self.run_scaletrain("checkpoint", "verify", killed)
+                # Any other layout goes on from it, one process too.
+                joined = self.folder / f"{name}-joined"
+                self.run_scaletrain("checkpoint", "reshard", run, "--output", joined)
+                self.assertEqual(digest, support.inspect(joined)["model_digest"])
+                alone = self.write(f"{name}-alone", 1, True, **{**changes, "parallel": None})
+                self.run_scaletrain("launch", "--nproc", 1, "--resume",
+                                    sorted((run / "checkpoints").glob("step-*"))[0],
+                                    "--allow", "parallel", "--allow", "batch", alone)
+
     def test_a_run_that_is_stopped_goes_on_from_linked_files_to_the_same_bits(self):
         self.run_scaletrain("launch", "--nproc", 1, self.write("alone", 1, False, steps=60))
         run = self.folder / "stopped"

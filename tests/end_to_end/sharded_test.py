@@ -113,15 +113,56 @@ class ShardedTest(support.RunTestCase):
     def test_what_lies_in_the_hosts_memory_has_the_same_bits(self):
         for level in ("optimizer", "gradients", "parameters"):
             layout = (2, {"shard": 2, "shard_level": level})
+            disk = self.folder / "disk"
+            offloads = {"here": None, "host": {"optimizer": True, "activations": True},
+                        "disk": {"optimizer": True, "optimizer_folder": str(disk)}}
+            if level == "parameters":
+                offloads["all"] = {**offloads["host"], **offloads["disk"], "parameters": True}
             digests = set()
-            for name, offload in (("here", None), ("host", {"optimizer": True, "activations": True})):
+            for name, offload in offloads.items():
                 self.launch(f"{level}-{name}", layout, offload=offload)
+                digests.add(support.inspect(self.folder / f"{level}-{name}")["model_digest"])
+            # A checkpoint of each is gone on from with the next one's.
+            names = list(offloads)
+            for name, other in zip(names, names[1:] + names[:1]):
                 self.launch(f"{level}-{name}-on", layout, "--resume",
-                            self.folder / f"{level}-{name}/checkpoints/step-00000004",
-                            offload=offload)
-                digests |= {support.inspect(self.folder / run)["model_digest"]
-                            for run in (f"{level}-{name}", f"{level}-{name}-on")}
+                            self.folder / f"{level}-{other}/checkpoints/step-00000004",
+                            offload=offloads[name])
+                digests.add(support.inspect(self.folder / f"{level}-{name}-on")["model_digest"])
             self.assertEqual(1, len(digests), level)
+            self.assertEqual([], list(disk.iterdir()))
+
+    def test_what_else_needs_parts_of_parameters_takes_them_from_the_hosts_memory(self):
+        host = {"parameters": True, "optimizer": True}
+        rows = {
+            "owners": {"optimizer": {"name": "muon", "lr": 0.002}, "ema": None},
+            "bf16": {"precision": "bf16"},
+            "gathered as bf16": {
+                "precision": "bf16",
+                "parallel": {"shard": 2, "types": {"parameters": "bf16", "reduce": "bf16"}}},
+            "pure": {"precision": "bf16_pure"},
+            "frozen, accumulated": {"batch": {"global": GLOBAL_BATCH, "per_device": 4},
+                                    "model": {"name": "vit_tiny", "num_classes": 10, "dim": 48,
+                                              "depth": 2, "heads": 3, "freeze": "blocks.0.*"}},
+            "a pipeline": {"parallel": {"shard": 2, "pipeline": 2}},
+            "tensor": {"parallel": {"shard": 2, "tensor": 2}, "clip": {"value": 0.01},
+                       "model": {"name": "vit_tiny", "num_classes": 10, "dim": 48, "depth": 2,
+                                 "heads": 4}},
+            "replicas, a mean": {"parallel": {"shard": 2, "replica": 2},
+                                 "swa": {"start": {"steps": 4}, "every": {"steps": 2}}, "ema": None},
+        }
+        for name, changes in rows.items():
+            with self.subTest(name):
+                parallel = changes.pop("parallel", {"shard": 2})
+                ranks = 2 if set(parallel) <= {"shard", "types"} else 4
+                found = []
+                for offload in (None, host):
+                    run = f"{name.replace(' ', '-').replace(',', '')}-{bool(offload)}"
+                    self.launch(run, (ranks, parallel), offload=offload, **changes)
+                    found.append((support.inspect(self.folder / run)["model_digest"],
+                                  self.losses(run),
+                                  [one["loss"] for one in support.records(self.folder / run, "eval")]))
+                self.assertEqual(found[0], found[1])
 
     def test_optimizers_of_whole_tensors_go_on_in_any_layout(self):
         # Muon rounds to bf16 what differs by the order of sums.
@@ -169,6 +210,11 @@ class ShardedTest(support.RunTestCase):
         ranks, path = self.write("narrow", (2, {"shard": 2, "types": {"parameters": "bf16"}}))
         err = self.run_scaletrain("recipe", "check", path, expect=2).stderr
         self.assertIn("take other weights", err)
+        ranks, path = self.write("whole", (2, {"shard": 2, "shard_level": "gradients"}),
+                                 offload={"parameters": True})
+        err = self.run_scaletrain("recipe", "check", path, expect=2).stderr
+        self.assertIn("parts that lie in the host's memory are updated there", err)
+        self.assertIn("is for ranks that each have a part of the parameters", err)
         self.assertFalse((self.folder / "run").exists())
 
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kFloats = 4096;  // 16 kB
 
 recipe::Recipe offloaded(recipe::Recipe recipe) {
-  recipe.offload = recipe::Offload{.activations = true, .optimizer = false};
+  recipe.offload = recipe::Offload{.activations = true, .optimizer_folder = {}};
   return recipe;
 }
 

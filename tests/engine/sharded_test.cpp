@@ -94,10 +94,15 @@ recipe::Recipe recipe_of(const Case& one) {
   return recipe;
 }
 
+struct Level {
+  ShardLevel cut;
+  bool parts_on_host = false;
+};
+
 // A model of a case on a mesh.
 class Job {
  public:
-  Job(const Case& one, const dist::Mesh& mesh, ShardLevel level)
+  Job(const Case& one, const dist::Mesh& mesh, const Level& level)
       : case_(one),
         recipe_(recipe_of(one)),
         mesh_(mesh),
@@ -106,7 +111,8 @@ class Job {
         precision_(precision::make_precision(recipe_.precision, {.avx512 = true})) {
     if (one.in_doubles) model_->to(at::kDouble);
     model_->train();
-    parallel::Sharding sharding{.level = level};
+    parallel::Sharding sharding{.level = level.cut};
+    sharding.parts_on_host = level.parts_on_host;
     for (const units::Unit& unit : model_->units()) sharding.units.push_back(unit.tensors);
     std::vector<units::NamedParameter> trained;
     for (const auto& item : model_->named_parameters()) {
@@ -280,20 +286,21 @@ const std::vector<Layout>& layouts() {
   return layouts;
 }
 
-constexpr std::array kLevels{ShardLevel::kOptimizer, ShardLevel::kGradients,
-                             ShardLevel::kParameters};
+constexpr std::array kLevels{Level{ShardLevel::kOptimizer}, Level{ShardLevel::kGradients},
+                             Level{ShardLevel::kParameters},
+                             Level{ShardLevel::kParameters, /*parts_on_host=*/true}};
 
 // For each level "ERROR DIGEST UNITS", of a rank that knows what one process gives.
 std::string all_levels(const Case& one, const Layout& layout, const core::WorkerEnv& env) {
   at::set_num_threads(1);
   dist::Group alone({}, at::kCPU, 1s);
   const dist::Mesh no_mesh(alone, core::MeshPlan(1));
-  Job single(one, no_mesh, ShardLevel::kParameters);
+  Job single(one, no_mesh, {ShardLevel::kParameters});
   const Course expected = course_of(single, layout.ranks);
   dist::Group world(env, at::kCPU, 60s, core::Beat(), {}, layout.exchange);
   const dist::Mesh mesh(world, core::MeshPlan(layout.ranks, layout.sizes));
   std::string text;
-  for (const ShardLevel level : kLevels) {
+  for (const Level& level : kLevels) {
     Job job(one, mesh, level);
     const Course got = course_of(job, layout.ranks);
     text +=
@@ -330,9 +337,11 @@ TEST_CASE("ranks that hold a model together train as one process does, the level
         REQUIRE(levels.size() == kLevels.size());
         for (const Said& level : levels) CHECK(level.error < 1e-5);
         CHECK(levels[1].digest == levels[2].digest);
+        CHECK(levels[2].digest == levels[3].digest);
         // It adds up its micro-steps first.
         if (one.micro_steps == 1) CHECK(levels[0].digest == levels[1].digest);
         CHECK(levels[2].units == 2);
+        CHECK(levels[3].units == 2);
         CHECK(result.text == results[0].text);
       }
     }

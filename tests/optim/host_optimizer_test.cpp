@@ -2,6 +2,7 @@
 #include <ATen/record_function.h>
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "lib/optim/optimizer.h"
 #include "lib/recipe/describe.h"
 #include "lib/recipe/lists.h"
+#include "lib/units/host_update.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -69,6 +72,112 @@ TEST_CASE("an optimizer on the host takes the steps it takes beside the model, b
     REQUIRE(weights.size() == host_weights.size());
     for (const auto& [key, tensor] : weights) CHECK(at::equal(tensor, host_weights.at(key)));
   }
+}
+
+namespace {
+
+// Large enough that state is in a file; the parameters' own tensors lie in the host's memory where
+// `on_host`.
+struct LargeParameters {
+  std::vector<optim::NamedParameter> all;
+
+  explicit LargeParameters(bool on_host) {
+    at::manual_seed(6);
+    const std::vector<std::vector<std::int64_t>> shapes{{64, 40}, {2048},        {48, 64},
+                                                        {3},      {16, 8, 3, 3}, {70, 70}};
+    for (const std::vector<std::int64_t>& shape : shapes) {
+      all.push_back({.name = std::to_string(all.size()),
+                     .tensor = at::randn(shape).requires_grad_(),
+                     .on_host = on_host ? std::make_shared<units::HostUpdate>() : nullptr});
+    }
+  }
+  void draw_gradients(std::uint64_t seed) const {
+    at::manual_seed(seed);
+    for (const optim::NamedParameter& one : all) {
+      at::Tensor tensor = one.tensor;
+      tensor.mutable_grad() = at::randn_like(tensor.detach());
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("in portions, with state in a file and weights on the host: every optimizer's bits") {
+  const test::TemporaryFolder folder;
+  for (const recipe::Row& row : recipe::optimizers().rows) {
+    for (const bool on_host : {false, true}) {
+      for (const std::filesystem::path& file : {std::filesystem::path(), folder.path}) {
+        CAPTURE(std::string(row.name));
+        CAPTURE(on_host);
+        CAPTURE(file.string());
+        recipe::Optimizer config = optimizer_named(std::string(row.name));
+        config.weight_decay_end = 0.2;
+        const LargeParameters plain(false), hosted(on_host), resumed(on_host);
+        const optim::HostOptions options{.folder = file, .portion = 3000};
+        const auto beside = optim::make_optimizer(config, plain.all);
+        const auto on = optim::make_host_optimizer(config, hosted.all, options);
+        const auto step = [&](optim::Optimizer& one, const LargeParameters& parameters,
+                              std::uint64_t number) {
+          parameters.draw_gradients(number);
+          one.set_weight_decay(0.01 * static_cast<double>(number + 1));
+          one.step(0.1, at::full({}, number == 1 ? 1.0F : 0.0F));
+        };
+        for (std::uint64_t number = 0; number < 3; ++number) {
+          step(*beside, plain, number);
+          step(*on, hosted, number);
+        }
+        if (on_host) {  // who reads a parameter waits for that alone
+          for (std::size_t i = 0; i < plain.all.size(); ++i) {
+            hosted.all[i].on_host->wait();
+            CHECK(at::equal(plain.all[i].tensor, hosted.all[i].tensor));
+          }
+        }
+        const auto expected = beside->state(), found = on->state();
+        REQUIRE(expected.size() == found.size());
+        for (const auto& [key, tensor] : expected) CHECK(at::equal(tensor, found.at(key)));
+        const auto weights = beside->evaluation_weights(), host_weights = on->evaluation_weights();
+        REQUIRE(weights.size() == host_weights.size());
+        for (const auto& [key, tensor] : weights) CHECK(at::equal(tensor, host_weights.at(key)));
+
+        // A state of either goes on in the other.
+        const auto after = optim::make_host_optimizer(config, resumed.all, options);
+        for (std::size_t i = 0; i < plain.all.size(); ++i) {
+          resumed.all[i].tensor.detach().copy_(plain.all[i].tensor.detach());
+        }
+        for (const auto& [key, tensor] : after->state()) tensor.copy_(expected.at(key));
+        after->resume_at(3);
+        for (std::uint64_t number = 3; number < 5; ++number) {
+          step(*beside, plain, number);
+          step(*on, hosted, number);
+          step(*after, resumed, number);
+        }
+        on->settle();
+        after->settle();
+        for (std::size_t i = 0; i < plain.all.size(); ++i) {
+          CHECK(at::equal(plain.all[i].tensor, hosted.all[i].tensor));
+          CHECK(at::equal(plain.all[i].tensor, resumed.all[i].tensor));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("an update beside the training that fails is said to all who wait") {
+  const LargeParameters hosted(true);
+  const auto optimizer =
+      optim::make_host_optimizer(optimizer_named("adamw"), hosted.all, {.portion = 3000});
+  hosted.draw_gradients(1);
+  at::Tensor second = hosted.all[1].tensor, last = hosted.all.back().tensor;
+  second.mutable_grad().reset();
+  optimizer->step(0.1);
+  const std::string error =
+      "optimizer: parameter 1 has no gradient\n"
+      "  every parameter of a model must take part in its forward";
+  CHECK_NOTHROW(hosted.all[0].on_host->wait());  // of the portion before
+  CHECK_THROWS_WITH(hosted.all[1].on_host->wait(), error.c_str());
+  CHECK_THROWS_WITH(hosted.all.back().on_host->wait(), error.c_str());
+  CHECK_THROWS_WITH(optimizer->settle(), error.c_str());
+  CHECK_THROWS_WITH(optimizer->state(), error.c_str());
 }
 
 TEST_CASE("weights that are put in before the first step count, gradients stay as they are") {

@@ -39,11 +39,11 @@ TEST_CASE("a recipe has the techniques that change it, the global batch staying 
 
   // Several ranks may hold the model together, whatever the optimizer.
   const std::vector<std::string> alone{"recompute=all", "precision=bf16", "batch.per_device=1"};
-  CHECK(names_of(alone, 4) == std::vector<std::string>{"as it is", "recompute every 2nd",
-                                                       "recompute every 3rd", "offload activations",
-                                                       "offload optimizer", "shard optimizer",
-                                                       "shard gradients", "shard parameters",
-                                                       "shard parameters + offload optimizer"});
+  CHECK(names_of(alone, 4) ==
+        std::vector<std::string>{
+            "as it is", "recompute every 2nd", "recompute every 3rd", "offload activations",
+            "offload optimizer", "shard optimizer", "shard gradients", "shard parameters",
+            "shard parameters + offload optimizer", "shard parameters + offload parameters"});
   std::vector<std::string> with_lamb = alone;
   with_lamb.push_back("optimizer.name=lamb");
   CHECK(names_of(with_lamb, 4) == names_of(alone, 4));

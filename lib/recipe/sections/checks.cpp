@@ -149,6 +149,9 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   if (problems.none_under("/parallel") && problems.none_under("/precision")) {
     check(recipe.parallel, recipe.precision, tree, problems);
   }
+  if (problems.none_under("/parallel") && problems.none_under("/offload")) {
+    check(recipe.offload, recipe.parallel, recipe.sam, recipe.clip, tree, problems);
+  }
   if (problems.none_under("/compress") && problems.none_under("/sync")) {
     check_exchanges(recipe, tree, problems);
   }

@@ -92,7 +92,8 @@ constexpr std::array<IdleRule, 55> kIdleRules{{
      [](const Recipe& recipe) { return !recipe.batch.is_automatic(); }},
     {"/offload", "moves nothing: all of it is false",
      [](const Recipe& recipe) {
-       return recipe.offload && !recipe.offload->activations && !recipe.offload->optimizer;
+       return recipe.offload && !recipe.offload->activations && !recipe.offload->optimizer &&
+              !recipe.offload->parameters;
      }},
     {"/checkpoint/keep_best", "keeps nothing: without data.val no checkpoint is the best",
      [](const Recipe& recipe) { return !recipe.data.val && recipe.checkpoint.keep_best > 0; }},

@@ -32,6 +32,7 @@ std::unique_ptr<Run> build(recipe::Recipe recipe, std::shared_ptr<dist::FakeNetw
   auto run = std::make_unique<Run>();
   run->recipe = std::move(recipe);
   run->recipe.parallel.balance = "parameters";
+  if (run->recipe.offload) run->recipe.offload->optimizer_folder.clear();  // no disk is measured
   const core::MeshPlan plan(network->job().world_size, run->recipe.parallel.mesh());
   run->group = std::make_unique<dist::Group>(std::move(network), at::kCPU);
   run->mesh = std::make_unique<dist::Mesh>(*run->group, plan);

@@ -336,6 +336,7 @@ JobPlan plan_job(recipe::Recipe recipe, int world_size, const nn::Factories& mod
                  std::vector<int> ranks) {
   check_is_laid_out(recipe.parallel);
   recipe.parallel.balance = "parameters";  // the other one needs a run
+  recipe.offload.reset();                  // all of it counts, wherever it lies
   if (recipe.batch.is_automatic()) {
     throw core::RecipeError("/batch/per_device", R"("auto" is found when training begins)",
                             "use a number: --set batch.per_device=N");

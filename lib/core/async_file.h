@@ -1,0 +1,48 @@
+// A file of which parts are read ahead and written behind while the caller computes.
+//
+// Past the page cache where the file system can, by io_uring (Axboe, Efficient IO with io_uring,
+// 2019; the kernel's own interface, <linux/io_uring.h>): many parts of a range are under way at a
+// time and nobody waits for them. Where the kernel, or what a container may do, has no io_uring, a
+// thread reads and writes in its place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include "lib/core/descriptor.h"
+
+namespace scaletrain::core {
+
+// Of memory, places and sizes.
+inline constexpr std::size_t kAsyncUnit = 4096;
+
+class AsyncFile {
+ public:
+  enum class Way { kAuto, kRing, kThread };
+
+  // `fd` is open for reading and writing; `path` is for errors. kRing throws StorageError where
+  // there is no io_uring.
+  AsyncFile(std::filesystem::path path, Descriptor fd, Way way = Way::kAuto);
+  ~AsyncFile();  // waits for what is under way
+  AsyncFile(const AsyncFile&) = delete;
+  AsyncFile& operator=(const AsyncFile&) = delete;
+
+  // Begins, and returns a number to wait for. `memory` stays until then, and no range is written
+  // while it is read.
+  std::uint64_t read(std::int64_t place, std::span<std::byte> memory);
+  std::uint64_t write(std::int64_t place, std::span<const std::byte> memory);
+  // Returns when all of it was done; a number that was waited for is done. Throws StorageError that
+  // names the path and what has failed, also where the file ends before the range does.
+  void wait(std::uint64_t number);
+
+  bool has_ring() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace scaletrain::core
