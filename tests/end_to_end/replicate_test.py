@@ -56,14 +56,14 @@ class ReplicateTestCase(AgentsTestCase, support.RunTestCase):
     def disk(self, host):
         return self.folder / f"disk{host}"
 
-    def agent_on(self, host, recipe, disk=None):
-        """An agent on a host whose run's folder is a disk of its own."""
+    def agent_on(self, host, recipe, disk=None, under=()):
+        """An agent on a host whose run's folder is a disk of its own; `under`: what starts it."""
         disk = disk or self.disk(host)
         disk.mkdir(exist_ok=True)
         mount = (f"mount --bind {disk} {self.run_folder} && "
                  f'mount --bind {self.shared_memory} /dev/shm && exec "$@"')
         return self.popen(self.hosts.command(
-            host, "unshare", "-m", "sh", "-c", mount, "sh", support.SCALETRAIN, "launch",
+            host, "unshare", "-m", "sh", "-c", mount, "sh", *under, support.SCALETRAIN, "launch",
             "--nnodes", self.NNODES, "--rdzv-endpoint", self.endpoints, "--rdzv-backend", "c10d",
             *self.FLAGS, "--resume", "auto", recipe))
 
@@ -178,6 +178,59 @@ class EmptyDisk(ReplicateTestCase):
         folder = self.disk(self.leader(range(2)))
         first = min(line["step"] for line in lines_of(folder, "train") if line["attempt"] > 0)
         self.check_as_alone(folder, first)
+
+
+@skip_unless_available()
+@unittest.skipUnless(shutil.which("strace"), "needs strace")
+class KilledCopies(ReplicateTestCase):
+    HOSTS = 2
+    NNODES = "2"
+    FLAGS = [*ReplicateTestCase.FLAGS, "--max-restarts", "1"]
+    ENV = {}
+    # By which a file goes from a rank's save to another node's memory, and back.
+    CALLS = "memfd_create,sendto,recvfrom,accept4,write,fsync,rename"
+
+    def test_killed_at_any_call_of_its_copies_a_job_goes_on_to_the_same_bits(self):
+        """SIGKILL at the N-th of these calls of any thread on one of two hosts, each in turn, N
+        sweeping until none is reached. A host whose launcher is killed loses its disk; where a rank
+        is killed until the job gives up, it starts again."""
+        alone, apart = self.recipes()
+        self.run_launcher("launch", "--nproc", 2, alone)
+        digest = support.inspect(self.folder / "alone")["model_digest"]
+        killed = from_memory = 0
+        for number in range(1, 4000) if support.LONG else (4, 60, 150, 400):
+            host = killed % 2
+            disks = [self.folder / f"disk-{number}-{i}" for i in range(2)]
+            strace = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={self.CALLS}",
+                      "-e", f"inject={self.CALLS}:signal=KILL:when={number}")
+            agents = [self.agent_on(i, apart, disks[i], under=strace if i == host else ())
+                      for i in range(2)]
+            said = agents[host].communicate(timeout=RECOVERY_S * 2)[0]
+            if agents[host].returncode == 0:
+                self.finish_all(agents[1 - host:2 - host])
+                break
+            killed += 1
+            if agents[host].returncode < 0 and agents[1 - host].poll() is None:
+                shutil.rmtree(disks[host])
+                agents[host] = self.agent_on(host, apart, disks[host])
+            outs = [agent.communicate(timeout=RECOVERY_S * 2)[0] for agent in agents]
+            if any(agent.returncode for agent in agents):
+                agents = [self.agent_on(i, apart, disks[i]) for i in range(2)]
+                outs += self.finish_all(agents)
+            from_memory += "from the memory of node" in "".join(outs)
+            ends = [support.inspect(disk) for disk in disks if (disk / "checkpoints/latest").exists()]
+            self.assertIn((STEPS, digest), [(end["step"], end["model_digest"]) for end in ends],
+                          (number, said, outs))
+            for disk in disks:
+                shutil.rmtree(disk)
+        print(f"killed at {killed} calls; {from_memory} went on from the other node's memory")
+        self.assertGreater(killed, 2)
+
+    def finish_all(self, agents):
+        outs = [agent.communicate(timeout=RECOVERY_S * 2)[0] for agent in agents]
+        for agent, out in zip(agents, outs):
+            self.assertEqual(0, agent.returncode, out)
+        return outs
 
 
 class OneNode(support.RunTestCase):
