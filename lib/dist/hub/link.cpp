@@ -1,37 +1,25 @@
 #include <fmt/format.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <cerrno>
-#include <memory>
 #include <sstream>
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/core/tcp.h"
 #include "lib/dist/hub/hub.h"
 #include "lib/dist/hub/socket.h"
 
 namespace scaletrain::dist {
 namespace {
 
-using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+constexpr std::chrono::seconds kConnectTime{30};
 
-core::Descriptor connect_to(const std::string& host, const std::string& port) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return {};
-  const Addresses addresses(found, &freeaddrinfo);
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    core::Descriptor fd(socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (fd && connect(fd.get(), one->ai_addr, one->ai_addrlen) == 0) return fd;
-  }
-  return {};
+void wait_for(int fd, short events) {
+  pollfd ready{.fd = fd, .events = events, .revents = 0};
+  ::poll(&ready, 1, -1);
 }
 
 }  // namespace
@@ -49,10 +37,11 @@ void keep_alive(int fd) {
 
 HubLink::HubLink(const std::string& address, int rank) : rank_(rank) {
   std::istringstream words(address);
-  std::string word, port, host;
+  std::string word, host, why;
+  int port = 0;
   words >> word >> port >> host;
-  fd_ = connect_to(host, port);
-  if (!fd_) lose(fmt::format("cannot be reached at {}: {}", host, core::errno_text(errno)));
+  fd_ = core::connect_to(host, port, kConnectTime, why);
+  if (!fd_) lose(fmt::format("cannot be reached at {}: {}", host, why));
   keep_alive(fd_.get());
   const auto* const bytes = reinterpret_cast<const std::byte*>(word.data());
   send({.number = rank, .body = {bytes, bytes + word.size()}});
@@ -86,25 +75,15 @@ std::optional<HubMessage> HubLink::receive_within(std::chrono::milliseconds time
 }
 
 void HubLink::write(const void* bytes, std::size_t count) {
-  const auto* from = static_cast<const std::byte*>(bytes);
-  while (count > 0) {
-    const ssize_t sent = ::send(fd_.get(), from, count, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) lose(core::errno_text(errno));
-    from += sent;
-    count -= static_cast<std::size_t>(sent);
-  }
+  const std::string why = core::send_all(fd_.get(), {static_cast<const std::byte*>(bytes), count},
+                                         [this](short events) { wait_for(fd_.get(), events); });
+  if (!why.empty()) lose(why);
 }
 
 void HubLink::read(void* bytes, std::size_t count) {
-  auto* to = static_cast<std::byte*>(bytes);
-  while (count > 0) {
-    const ssize_t got = ::recv(fd_.get(), to, count, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) lose(got == 0 ? "it closed the connection" : core::errno_text(errno));
-    to += got;
-    count -= static_cast<std::size_t>(got);
-  }
+  const std::string why = core::receive_all(fd_.get(), {static_cast<std::byte*>(bytes), count},
+                                            [this](short events) { wait_for(fd_.get(), events); });
+  if (!why.empty()) lose(why);
 }
 
 void HubLink::lose(const std::string& why) const {
