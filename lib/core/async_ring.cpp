@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <deque>
 #include <utility>
@@ -106,7 +107,7 @@ class RingQueue : public AsyncQueue {
       enter(0, 1, IORING_ENTER_GETEVENTS);  // may return before: EINTR
     }
     const io_uring_cqe& entry = done_[head & done_mask_];
-    const Done done{reinterpret_cast<AsyncPart*>(static_cast<std::uintptr_t>(entry.user_data)),
+    const Done done{std::bit_cast<AsyncPart*>(static_cast<std::uintptr_t>(entry.user_data)),
                     entry.res};
     std::atomic_ref(*done_head_).store(head + 1, std::memory_order_release);
     return done;
