@@ -183,8 +183,8 @@ class Group {
                            .pid = hang->pid,
                            .status = {.signal = SIGKILL}};
     if (may_be_lost(killed)) {
-      workers_.kill_one(hang->rank);
-      hangs_.insert_or_assign(hang->rank, *std::move(hang));
+      workers_.kill_one(killed.rank);
+      hangs_.insert_or_assign(killed.rank, *std::move(hang));
     } else {
       result_.hang = std::move(hang);
       kill();
