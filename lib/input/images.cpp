@@ -23,6 +23,10 @@ at::Tensor targets_of(const at::Tensor& labels) {
 
 }  // namespace
 
+at::ScalarType image_type(const recipe::Precision& precision) {
+  return precision.name == "fp64" ? at::kDouble : at::kFloat;
+}
+
 ImageInput::ImageInput(const recipe::Normalize& normalize, std::int64_t channels, at::Device device)
     : device_(device), normalize_on_cpu_(normalize, channels), transfer_(device) {
   if (!device_.is_cpu()) normalize_on_device_.emplace(normalize, channels, device_);

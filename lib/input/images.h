@@ -20,6 +20,10 @@ struct ImageTensors {
   at::Tensor targets;
 };
 
+// The type of the images that a model in this precision takes: fp64, or fp32, of which what is
+// narrower makes its own.
+at::ScalarType image_type(const recipe::Precision& precision);
+
 class ImageInput {
  public:
   // `channels`: of the model's images, 3 or 1 (lib/input/normalize.h).

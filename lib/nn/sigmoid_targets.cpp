@@ -16,10 +16,6 @@ at::Tensor shares_for(const at::Tensor& logits, const at::Tensor& targets, doubl
   return at::full_like(logits.detach(), off).scatter_(1, targets.unsqueeze(1), 1 - smoothing + off);
 }
 
-at::Tensor widened(const at::Tensor& logits) {
-  return logits.to(c10::promoteTypes(logits.scalar_type(), at::kFloat));
-}
-
 at::Tensor class_weights_of(const recipe::Loss& loss, at::Device device) {
   if (loss.class_weights.empty()) return {};
   return at::tensor(loss.class_weights, at::kFloat).to(device);

@@ -12,9 +12,6 @@ namespace scaletrain::nn {
 // one-hot targets are: (1 - smoothing) x share + smoothing / classes.
 at::Tensor shares_for(const at::Tensor& logits, const at::Tensor& targets, double smoothing);
 
-// logits in fp32, in fp64 where they are.
-at::Tensor widened(const at::Tensor& logits);
-
 // /loss/class_weights on `device`, undefined where there are none.
 at::Tensor class_weights_of(const recipe::Loss& loss, at::Device device);
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "lib/units/widened.h"
+
 namespace scaletrain::parallel {
 namespace {
 
@@ -26,7 +28,7 @@ class Tile {
         served_(queries.size(1) / key_heads_),
         keys_seen_(visible.causal ? first + count : block.keys.size(2)),
         scale_(1 / std::sqrt(static_cast<double>(queries.size(3)))),
-        queries_(rows_of(queries).to(at::kFloat).mul(scale_)),
+        queries_(units::widened(rows_of(queries)).mul(scale_)),
         keys_(keys_of(block.keys)),
         values_(keys_of(block.values)),
         hidden_(hidden(visible)) {}
@@ -39,7 +41,7 @@ class Tile {
   Tensor back(const Tensor& rows) const {
     return rows.unflatten(2, {served_, count_}).flatten(1, 2);
   }
-  Tensor keys_of(const Tensor& all) const { return all.narrow(2, 0, keys_seen_).to(at::kFloat); }
+  Tensor keys_of(const Tensor& all) const { return units::widened(all.narrow(2, 0, keys_seen_)); }
 
   // [batch, key heads, rows, keys]; minus infinity where a key is not seen.
   Tensor scores() const {
@@ -93,7 +95,7 @@ void for_each_tile(const Tensor& queries, const KeyBlock& block, const Visible& 
 }  // namespace
 
 Mixed Mixed::none(const Tensor& queries) {
-  const auto options = queries.options().dtype(at::kFloat);
+  const auto options = queries.options().dtype(units::wide_type(queries));
   return {.output = at::zeros(queries.sizes(), options),
           .sums = at::full({queries.size(0), queries.size(1), queries.size(2)}, kMinusInfinity,
                            options)};

@@ -2,7 +2,7 @@
 // other is merged into attention on all of them (Milakov and Gimelshein, Online normalizer
 // calculation for softmax, 2018; backward as in Dao et al., FlashAttention, 2022, appendix B.4).
 //
-// Computed in fp32, whatever the type of the tensors; a few queries at a time, so that no scores of
+// Computed in fp32, or in fp64 for such tensors; a few queries at a time, so that no scores of
 // a whole block are in memory.
 #pragma once
 
@@ -52,7 +52,7 @@ struct MixedGradient {
 };
 
 // Adds what a block gives to the gradients of `queries` and of its keys and values, all of them
-// fp32.
+// fp32 (fp64).
 void attend_backward(const at::Tensor& queries, const KeyBlock& block, const Visible& visible,
                      const MixedGradient& gradient, const at::Tensor& of_queries,
                      const KeyBlock& of_block);

@@ -13,6 +13,7 @@
 
 #include "lib/core/error.h"
 #include "lib/parallel/attention_block.h"
+#include "lib/units/widened.h"
 
 namespace scaletrain::parallel {
 namespace {
@@ -111,7 +112,7 @@ struct Gradients {
 Gradients backward_around(const Sequences& sequences, const Tensor& queries, const Tensor& both,
                           const MixedGradient& gradient) {
   const std::int64_t tokens = queries.size(2);
-  const auto options = queries.options().dtype(at::kFloat);
+  const auto options = queries.options().dtype(units::wide_type(queries));
   dist::Ring& ring = *sequences.ring;
   Gradients result{.queries = at::zeros(queries.sizes(), options), .both = {}};
   const auto receive = [&](const Tensor& like) {
@@ -152,7 +153,7 @@ class RingAttention : public torch::autograd::Function<RingAttention> {
     const variable_list saved = context->get_saved_variables();
     const Tensor &queries = saved[0], &both = saved[1];
     const auto holder = context->saved_data["sequences"].toCapsule();
-    const Tensor of_output = gradients[0].to(at::kFloat);
+    const Tensor of_output = units::widened(gradients[0]);
     const Gradients result = backward_around(
         static_cast<Sequences&>(*holder), queries, both,
         {.output = of_output, .along = (of_output * saved[2]).sum(-1), .sums = saved[3]});

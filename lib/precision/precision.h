@@ -1,5 +1,5 @@
 // The numbers a step computes with: fp32 or tf32, bf16 or fp16 by autocast with fp32 parameters,
-// bf16 for the parameters too, fp8 in the linear layers.
+// bf16 for the parameters too, fp8 in the linear layers, fp64 throughout.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -32,7 +32,7 @@ class Precision {
   // Runs `body` (forward and loss) in this precision.
   virtual at::Tensor forward(const std::function<at::Tensor()>& body) = 0;
 
-  // The type of the model's parameters.
+  // The type of the model's parameters; of fp64 its buffers and images have it too.
   virtual at::ScalarType weights() const { return at::kFloat; }
 
   // How hidden linear layers multiply; empty: as ATen does under forward().

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -61,15 +62,16 @@ void convert_weights(nn::Model& model, const precision::Precision& precision, bo
   const at::NoGradGuard no_grad;
   for (const std::shared_ptr<torch::nn::Module>& module : model.modules()) {
     const std::vector<at::Tensor> buffers = module->buffers(/*recurse=*/false);
-    const bool stays = std::any_of(buffers.begin(), buffers.end(), [](const at::Tensor& buffer) {
-      return buffer.is_floating_point();
-    });
-    if (stays) continue;
+    std::vector<at::Tensor> statistics;
+    std::ranges::copy_if(buffers, std::back_inserter(statistics),
+                         [](const at::Tensor& buffer) { return buffer.is_floating_point(); });
+    if (!statistics.empty() && type != at::kDouble) continue;
     for (at::Tensor& parameter : module->parameters(/*recurse=*/false)) {
       const at::Tensor whole = parameter.detach();
       parameter.set_data(blank ? at::empty_like(whole, whole.options().dtype(type))
                                : whole.to(type));
     }
+    for (at::Tensor& buffer : statistics) buffer.set_data(buffer.to(type));
   }
 }
 

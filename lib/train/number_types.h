@@ -14,7 +14,8 @@
 namespace scaletrain::train {
 
 // Gives the parameters of `model` the precision's type, but for those of layers with floating
-// buffers (BatchNorm), which stay in fp32 whole. `blank`: nothing has filled them, nor is now.
+// buffers (BatchNorm), which stay in fp32 whole; to fp64 all go, with their buffers. `blank`:
+// nothing has filled them, nor is now.
 void convert_weights(nn::Model& model, const precision::Precision& precision, bool blank = false);
 
 // Makes hidden linear layers of `model` multiply as the precision says, where it says that: those

@@ -43,8 +43,8 @@ std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> 
   return result;
 }
 
-at::Tensor weight_on(at::Device device, double value) {
-  return at::full({}, value, at::TensorOptions(at::kFloat).device(device));
+at::Tensor weight_on(at::Device device, at::ScalarType type, double value) {
+  return at::full({}, value, at::TensorOptions(type).device(device));
 }
 
 // Of gradients that each replica has of its own: the root of the mean of the squares. Not finite
@@ -131,6 +131,7 @@ StepRunner::StepRunner(StepParts parts, bool late)
       fault_(read_fault()),
       buffers_(parts_.buffers),
       sizes_(parts_.batch.sizes()),
+      weight_type_(c10::promoteTypes(parts_.precision.weights(), at::kFloat)),
       outcomes_(parts_.mesh.world(), late) {
   if (parts_.sam) sam_.emplace(*parts_.sam, parts_.engine.owned());
 }
@@ -140,7 +141,8 @@ at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
   const std::int64_t fixed = parts_.task.fixed_targets(samples);
   if (fixed > 0) {
     if (std::exchange(weighed_, samples) == samples) return fixed_weight_;
-    fixed_weight_ = weight_on(parts_.mesh.world().device(), ranks / static_cast<double>(fixed));
+    fixed_weight_ =
+        weight_on(parts_.mesh.world().device(), weight_type_, ranks / static_cast<double>(fixed));
     return fixed_weight_;
   }
   dist::Group& data = parts_.mesh.data();
@@ -148,7 +150,7 @@ at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
       at::full({}, batches.read_all(), at::TensorOptions(at::kDouble).device(data.device()));
   data.all_reduce_sum(targets, "targets").wait();
   // Of a batch without any target the sum of losses is 0, and stays it.
-  return (ranks / targets.masked_fill(targets.eq(0), 1)).to(at::kFloat);
+  return (ranks / targets.masked_fill(targets.eq(0), 1)).to(weight_type_);
 }
 
 void StepRunner::run(std::int64_t step, double lr, double trained_s,

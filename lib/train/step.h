@@ -109,8 +109,9 @@ class StepRunner {
   std::optional<optim::Sam> sam_;
   KeptTensors buffers_;  // the model's, from before the step
   core::BatchSizes sizes_;
-  std::int64_t weighed_ = 0;  // samples of the batch that this is the weight of,
-  at::Tensor fixed_weight_;   // where a task has the same targets in every batch of that size
+  at::ScalarType weight_type_;  // of what losses are multiplied by: fp32, fp64 beside such weights
+  std::int64_t weighed_ = 0;    // samples of the batch that this is the weight of,
+  at::Tensor fixed_weight_;     // where a task has the same targets in every batch of that size
   Outcomes<StepFacts> outcomes_;
 };
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 import unittest
 
 import fault_proxy
@@ -11,6 +12,7 @@ import swift_server
 from end_to_end import support
 
 FOLDER = "s3://copies"
+OUTAGE_S = 3600 if support.LONG else 0  # and four saves
 
 
 def setUpModule():
@@ -251,17 +253,20 @@ class MirrorTrainingTest(support.RunTestCase):
         front = fault_proxy.FaultProxy(swift.port)
         port = front.server_address[1]
         run = self.folder / "run"
-        path = self.mirrored("run", steps=4000, give_up_after_s=0.5,
+        path = self.mirrored("run", steps=10_000_000, give_up_after_s=60 if support.LONG else 0.5,
                              checkpoint={"on_failure": "continue"})
         process = self.start("launch", "--nproc", 1, path, env={
             **swift_server.environment(front.url), "SCALETRAIN_FAULT": "slows@1"})
         support.wait_until(lambda: (run / "metrics.jsonl").exists() and
                            support.records(run, "mirror"), "the first copy")
         take_down(front)
+        back = time.monotonic() + OUTAGE_S
         log = run / "logs/attempt_0/0/stderr.log"
         support.wait_until(lambda: "goes on without a copy" in log.read_text(), "the warning")
         before = support.newest_saved(run)
-        support.wait_until(lambda: support.newest_saved(run) >= before + 20, "four more saves")
+        support.wait_until(lambda: time.monotonic() >= back and
+                           support.newest_saved(run) >= before + 20, "four more saves",
+                           OUTAGE_S + 60)
         lost = support.newest_saved(run)
         self.assertLess(support.records(run, "mirror")[-1]["step"], before)
         front = fault_proxy.FaultProxy(swift.port, own_port=port)

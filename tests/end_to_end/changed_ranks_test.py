@@ -64,6 +64,19 @@ class ChangedRanksTest(support.RunTestCase):
         self.check(self.folder / "run", alone)
         self.assertLess(alone[-1]["loss"], 0.99 * alone[0]["loss"], "nothing was learned")
 
+    def test_resnet_in_fp64_from_2_to_4_to_1_to_3_ranks(self):
+        """A deep network with BatchNorm, which in fp32 multiplies each rounding up to a hundredfold a
+        step."""
+        def write(name):
+            return self.recipe(
+                name, steps=STEPS, batch={"global": 48, "per_device": 4}, threads=1,
+                precision="fp64", model={"name": "resnet18", "num_classes": 10},
+                optimizer={"name": "sgd", "lr": 0.01, "momentum": 0.9}, ema={"decay": 0.9},
+                checkpoint={"every": {"steps": 2}})
+        self.run_scaletrain("launch", "--nproc", 2, write("alone"))
+        self.change_ranks(write("run"))
+        self.check(self.folder / "run", support.records(self.folder / "alone", "train"))
+
     def change_ranks(self, path):
         for ranks, fault in FAULTS:
             self.run_scaletrain("launch", "--nproc", ranks, "--resume", "auto", path,

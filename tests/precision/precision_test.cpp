@@ -153,7 +153,7 @@ TEST_CASE("autocast ends with the forward, also when that throws") {
 }
 
 TEST_CASE("what scales no loss has no state to save") {
-  for (const char* name : {"fp32", "bf16", "tf32", "bf16_pure"}) {
+  for (const char* name : {"fp32", "bf16", "tf32", "bf16_pure", "fp64"}) {
     CAPTURE(name);
     const auto precision = make(name);
     CHECK(precision->state().empty());

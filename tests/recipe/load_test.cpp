@@ -290,7 +290,7 @@ TEST_CASE("a name that is near to none is told all of them") {
         "value, adaptive");
   CHECK(error_of(minimal_recipe(), {"precision=wide"}) ==
         "--set precision: \"wide\" is not a precision\n  use one of: fp32, bf16, bf16_pure, fp16, "
-        "fp8, tf32");
+        "fp8, fp64, tf32");
 }
 
 TEST_CASE("a key misspelled in any object is told with the right one") {

@@ -147,10 +147,12 @@ TEST_CASE("in every precision order and losses do not depend on the number of ra
     }
     REQUIRE(runs[0].size() == 6);
     REQUIRE(runs[1].size() == 6);
-    const bool is_exact = precision.name == "fp32" || precision.name == "tf32";
+    const std::map<std::string, double> exact{{"fp32", 1e-5}, {"tf32", 1e-5}, {"fp64", 1e-12}};
+    const auto found = exact.find(precision.name);
+    const double most = found == exact.end() ? 0.02 : found->second;
     for (std::size_t i = 0; i < runs[0].size(); ++i) {
       CHECK(runs[0][i].digest == runs[1][i].digest);
-      CHECK(runs[0][i].loss == doctest::Approx(runs[1][i].loss).epsilon(is_exact ? 1e-5 : 0.02));
+      CHECK(runs[0][i].loss == doctest::Approx(runs[1][i].loss).epsilon(most));
     }
   }
 }
@@ -289,7 +291,7 @@ TEST_CASE("fp8 is for hidden layers that it fits and the recipe does not keep") 
 }
 
 // A module with running statistics keeps its weights; one that only counts does not.
-TEST_CASE("a buffer of floats alone keeps a module's weights as they are") {
+TEST_CASE("a buffer of floats keeps a module's weights as they are, but for fp64") {
   class Buffered : public nn::Model {
    public:
     explicit Buffered(const at::Tensor& buffer) {
@@ -298,16 +300,23 @@ TEST_CASE("a buffer of floats alone keeps a module's weights as they are") {
     }
     std::vector<units::Unit> units() override { return {}; }
   };
-  recipe::Component config;
-  choose(config, *recipe::precisions().find("bf16_pure"));
-  const auto pure = precision::make_precision(config, {.device = at::kCPU, .avx512 = true});
-  const auto type_with = [&](const at::Tensor& buffer) {
-    const auto model = std::make_shared<Buffered>(buffer);
-    convert_weights(*model, *pure);
-    return model->parameters()[0].scalar_type();
+  struct Types {
+    at::ScalarType weight, buffer;
+    bool operator==(const Types&) const = default;
   };
-  CHECK((type_with(at::zeros({2})) == at::kFloat));
-  CHECK((type_with(at::zeros({}, at::kLong)) == at::kBFloat16));
+  const auto types_with = [&](const char* name, const at::Tensor& buffer) {
+    recipe::Component config;
+    choose(config, *recipe::precisions().find(name));
+    const auto precision = precision::make_precision(config, {.device = at::kCPU, .avx512 = true});
+    const auto model = std::make_shared<Buffered>(buffer);
+    convert_weights(*model, *precision);
+    return Types{model->parameters()[0].scalar_type(), model->buffers()[0].scalar_type()};
+  };
+  const at::Tensor statistics = at::zeros({2}), count = at::zeros({}, at::kLong);
+  CHECK((types_with("bf16_pure", statistics) == Types{at::kFloat, at::kFloat}));
+  CHECK((types_with("bf16_pure", count) == Types{at::kBFloat16, at::kLong}));
+  CHECK((types_with("fp64", statistics) == Types{at::kDouble, at::kDouble}));
+  CHECK((types_with("fp64", count) == Types{at::kDouble, at::kLong}));
 }
 
 TEST_CASE("fp8 changes what hidden layers give, and no others") {

@@ -9,6 +9,8 @@
 #include <memory>
 #include <utility>
 
+#include "lib/units/widened.h"
+
 namespace scaletrain::nn {
 namespace {
 
@@ -30,8 +32,8 @@ Tensor per_channel(const Tensor& values) { return values.view({1, -1, 1, 1}); }
 BatchMoments moments_over_ranks(const Tensor& input, at::ScalarType type,
                                 const SumOverRanks& sum_over_ranks) {
   const std::int64_t channels = input.size(1), values = input.numel() / channels;
-  const at::ScalarType wide = input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  auto [variance, mean] = at::var_mean(input.to(wide), at::IntArrayRef{0, 2, 3}, false, false);
+  auto [variance, mean] =
+      at::var_mean(units::widened(input), at::IntArrayRef{0, 2, 3}, false, false);
   mean = mean.to(at::kDouble);
   Tensor sums =
       at::cat({mean, variance.to(at::kDouble) + mean.square(), at::ones_like(mean.narrow(0, 0, 1))})

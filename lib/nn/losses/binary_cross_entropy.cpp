@@ -5,6 +5,7 @@
 
 #include "lib/nn/loss.h"
 #include "lib/nn/sigmoid_targets.h"
+#include "lib/units/widened.h"
 
 namespace scaletrain::nn {
 namespace {
@@ -22,7 +23,7 @@ class BinaryCrossEntropy : public Loss {
   }
 
   at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const override {
-    const at::Tensor wide = widened(logits);
+    const at::Tensor wide = units::widened(logits);
     at::Tensor shares = shares_for(wide, targets, label_smoothing_);
     if (target_threshold_ < 1) shares = shares.gt(target_threshold_).to(shares.scalar_type());
     std::optional<at::Tensor> pos_weight;

@@ -11,6 +11,7 @@
 #include "lib/nn/cut_cross_entropy.h"
 #include "lib/nn/loss.h"
 #include "lib/nn/sigmoid_targets.h"
+#include "lib/units/widened.h"
 
 namespace scaletrain::nn {
 namespace {
@@ -24,7 +25,7 @@ class CrossEntropy : public Loss {
 
   at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const override {
     constexpr std::int64_t kNoIgnoredIndex = -100;
-    const at::Tensor wide = widened(logits);
+    const at::Tensor wide = units::widened(logits);
     if (cut_) return cut_cross_entropy(wide, targets, label_smoothing_, *cut_);
     const at::Tensor same = targets.is_floating_point() ? targets.to(wide.scalar_type()) : targets;
     std::optional<at::Tensor> weights;

@@ -6,6 +6,7 @@
 
 #include "lib/nn/loss.h"
 #include "lib/nn/sigmoid_targets.h"
+#include "lib/units/widened.h"
 
 namespace scaletrain::nn {
 namespace {
@@ -20,7 +21,7 @@ class Focal : public Loss {
         weights_(class_weights_of(loss, device)) {}
 
   at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const override {
-    const at::Tensor wide = widened(logits);
+    const at::Tensor wide = units::widened(logits);
     const at::Tensor shares = shares_for(wide, targets, label_smoothing_);
     const at::Tensor p = wide.sigmoid(), p_t = p * shares + (1 - p) * (1 - shares);
     at::Tensor losses =

@@ -21,6 +21,7 @@
 #include "lib/nn/experts/routing.h"
 #include "lib/nn/layers/activations.h"
 #include "lib/nn/models/llama.h"
+#include "lib/units/widened.h"
 
 namespace scaletrain::nn {
 namespace {
@@ -73,7 +74,7 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
 
   Flow forward(Flow flow, const Context& context) override {
     const Tensor tokens = flow[0].flatten(0, -2);
-    const Tensor probabilities = gate_->forward(tokens).to(at::kFloat).softmax(-1);
+    const Tensor probabilities = units::widened(gate_->forward(tokens)).softmax(-1);
     const std::int64_t capacity =
         is_training()
             ? capacity_of(config_.capacity_factor, tokens.size(0), config_.choices, config_.experts)
@@ -122,7 +123,8 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
 
   // Adds this block to the sums of those before it; the last block makes the loss of them.
   void balance(const Routing& routing, const Tensor& probabilities, Flow& flow) const {
-    const Tensor own = at::stack({routing.chosen.to(at::kFloat), probabilities.sum(0)});
+    const Tensor own =
+        at::stack({routing.chosen.to(probabilities.scalar_type()), probabilities.sum(0)});
     const Tensor sums = flow.size() > 1 ? flow[1] + own : own;
     flow.resize(2);
     flow[1] =

@@ -35,6 +35,9 @@ void check(const std::optional<Compress>& compress, const CompressedWith& with, 
     refuse(fmt::format("no gradients are exchanged: sync is {}", with.sync.name),
            "leave one of them out");
   }
+  if (with.precision.name == "fp64") {
+    refuse("rounds gradients that precision fp64 keeps", "leave one of them out");
+  }
   if (!compress->feeds_back()) return;
   if (with.precision.name == "fp16") {
     refuse(fmt::format("{} keeps a part of the gradients for the next step, whose loss scale may "

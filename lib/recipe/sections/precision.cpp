@@ -14,7 +14,8 @@ TypePtr describe(Precision& value) {
 }
 
 void check(const Precision& precision, const Model& model, const Node& tree, Problems& problems) {
-  const bool knows_layers = precision.name == "bf16_pure" || precision.name == "fp8";
+  const bool knows_layers =
+      precision.name == "bf16_pure" || precision.name == "fp8" || precision.name == "fp64";
   if (!knows_layers || !model.row().has_rule(Rule::Kind::kOneUnit)) return;
   problems.add(written_at(tree, {"precision"}), "/precision",
                fmt::format("{} must know the model's layers, and {} does not show them",

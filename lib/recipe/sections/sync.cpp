@@ -85,6 +85,9 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
     refuse("the mean of bf16 weights loses what a few steps have changed",
            "use bf16 as precision, or every_step");
   }
+  if (with.precision.name == "fp64" && sync.name == "async") {
+    refuse("replicas exchange fp32 weights through rank 0", "use fp32 as precision, or diloco");
+  }
   if (is_mean_of_weights(with.optimizer)) {
     refuse(
         fmt::format("{} keeps weights in its state, which are not exchanged", with.optimizer.name),

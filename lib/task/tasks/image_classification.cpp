@@ -29,6 +29,7 @@ class ImageClassification : public Task {
         num_classes_(recipe.model.num_classes),
         sets_(recipe, recipe.model.num_classes),
         input_(recipe.data.normalize, recipe.model.in_channels, device),
+        type_(input::image_type(recipe.precision)),
         loss_(nn::make_loss(recipe.loss, device)),
         plain_loss_(nn::make_plain_loss(recipe.loss, device)) {
     if (recipe.mix) {
@@ -44,7 +45,7 @@ class ImageClassification : public Task {
   Example prepare(const data::Batch& batch, bool training) const override {
     input::ImageTensors tensors = input_.prepare(batch);
     if (training && mixer_) mixer_->mix(tensors, batch.epoch, batch.position);
-    return {.input = std::move(tensors.images), .target = std::move(tensors.targets)};
+    return {.input = tensors.images.to(type_), .target = std::move(tensors.targets)};
   }
 
   std::int64_t exclusive_classes() const override { return num_classes_; }
@@ -88,6 +89,7 @@ class ImageClassification : public Task {
   std::int64_t num_classes_;
   ImageSets sets_;
   input::ImageInput input_;
+  at::ScalarType type_;
   std::optional<input::Mixer> mixer_;  // nullopt where the recipe mixes nothing
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
 };

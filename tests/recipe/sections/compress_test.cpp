@@ -41,6 +41,11 @@ TEST_CASE("a compression that keeps a part for the next step is not for fp16 and
             .compress->name == "fp16");
 }
 
+TEST_CASE("what fp64 keeps is not to be rounded") {
+  CHECK(error_of(minimal_recipe(), {"compress=bf16", "precision=fp64"}) ==
+        "--set compress: rounds gradients that precision fp64 keeps\n  leave one of them out");
+}
+
 TEST_CASE("without an exchange of gradients there is nothing to compress") {
   CHECK(error_of(minimal_recipe(), {"compress=bf16", "sync=diloco"}) ==
         "--set compress: no gradients are exchanged: sync is diloco\n"

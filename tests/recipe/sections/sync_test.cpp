@@ -51,6 +51,9 @@ TEST_CASE("replicas that train alone exclude what has one state for all of them"
         at + "swa would be the mean of one replica's weights");
   CHECK(found("precision=bf16_pure") ==
         at + "the mean of bf16 weights loses what a few steps have changed");
+  CHECK_NOTHROW(parse_recipe(minimal_recipe(), "r.json", {"precision=fp64", "sync=diloco"}));
+  CHECK(error_of(minimal_recipe(), {"precision=fp64", "sync=async"}) ==
+        at + "replicas exchange fp32 weights through rank 0\n  use fp32 as precision, or diloco");
   CHECK(found("optimizer.name=schedule_free_adamw") ==
         at + "schedule_free_adamw keeps weights in its state, which are not exchanged");
   CHECK(found("offload.optimizer=true") ==

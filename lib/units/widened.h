@@ -1,0 +1,15 @@
+// The type that sums are made in: fp32, or fp64 where the values are.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
+
+namespace scaletrain::units {
+
+inline at::ScalarType wide_type(const at::Tensor& values) {
+  return c10::promoteTypes(values.scalar_type(), at::kFloat);
+}
+
+inline at::Tensor widened(const at::Tensor& values) { return values.to(wide_type(values)); }
+
+}  // namespace scaletrain::units
