@@ -1,6 +1,5 @@
 #include "launcher/platform/gpus.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string_view>
+
+#include "launcher/platform/nvml.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -24,44 +24,7 @@ struct PciInfo {
 struct MemoryInfo {
   unsigned long long total, free, used;
 };
-using Handle = void*;
-
-class Nvml {
- public:
-  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {}
-  ~Nvml() {
-    if (ready_) call<int()>("nvmlShutdown");
-    if (library_ != nullptr) dlclose(library_);
-  }
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
-
-  bool is_there() const { return library_ != nullptr; }
-  // 0, or why it refuses.
-  int start() {
-    const int status = call<int()>("nvmlInit_v2");
-    ready_ = status == 0;
-    return status;
-  }
-
-  // -1 where the library has no such function.
-  template <class Signature, class... Args>
-  int call(const char* name, Args... arguments) const {
-    auto* const function = reinterpret_cast<Signature*>(dlsym(library_, name));
-    return function == nullptr ? -1 : function(arguments...);
-  }
-
-  std::string text(const char* name, Handle device) const {
-    std::array<char, 96> buffer{};
-    const int status = call<int(Handle, char*, unsigned)>(name, device, buffer.data(),
-                                                          static_cast<unsigned>(buffer.size()));
-    return status == 0 ? buffer.data() : "";
-  }
-
- private:
-  void* library_;
-  bool ready_ = false;
-};
+using Handle = Nvml::Handle;
 
 Gpu describe_gpu(const Nvml& nvml, Handle device) {
   Gpu gpu{.name = nvml.text("nvmlDeviceGetName", device),

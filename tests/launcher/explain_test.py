@@ -4,6 +4,7 @@ import json
 import unittest
 
 from launcher.launch_recipe_test import RecipeTestCase
+from launcher.launch_support import BIN, ROOT
 
 
 class Explain(RecipeTestCase):
@@ -89,6 +90,24 @@ class Explain(RecipeTestCase):
         done = self.run_launcher("explain", "launch", "--nnodes", "3", "--", "true")
         self.assertIn("note: a launch needs --master-addr, the address of node 0", done.stdout)
         self.assertIn("--rdzv-endpoint", self.explain("--nnodes", "2:3", "--", "true", expect=2))
+
+    def test_how_near_the_gpus_of_a_group_are(self):
+        library = BIN.parent / "fake_nvml"
+        if not library.exists():
+            self.skipTest("the library of the tests is not built")
+        command = ("explain", "launch", "--nproc", 4, "--set", "parallel.shard=2",
+                   ROOT / "recipes/digits_vit_tiny.json")
+        env = {"LD_LIBRARY_PATH": str(library), "FAKE_NVLINKS": "0-2,1-3"}
+        out = self.run_launcher(*command, env=env).stdout
+        self.assertRegex(out, r"(?m)^  shard GPUs +one NUMA node +the longest path inside a group")
+        self.assertRegex(out, r"(?m)^  replica GPUs +NVLink +the longest path inside a group")
+        self.assertIn("note: the GPUs of shard groups reach each other over one NUMA node; "
+                      "CUDA_VISIBLE_DEVICES=0,2,1,3 puts each group on NVLink", out)
+        out = self.run_launcher(*command, env={**env, "CUDA_VISIBLE_DEVICES": "0,2,1,3"}).stdout
+        self.assertRegex(out, r"(?m)^  shard GPUs +NVLink")
+        self.assertNotIn("puts each group", out)
+        for change in ({"FAKE_NVML_NO_PATHS": "1"}, {"FAKE_GPUS": "3"}, {"FAKE_NVML_REFUSES": "1"}):
+            self.assertNotIn("shard GPUs", self.run_launcher(*command, env={**env, **change}).stdout)
 
     def test_the_tables_for_a_person_hide_secrets(self):
         done = self.run_launcher("explain", "launch", "--monitor-interval", "5", "--", "x",

@@ -1,5 +1,6 @@
 // The driver's library as far as the launcher asks it: FAKE_GPUS of them (4), two a NUMA node by
-// their addresses, the last with a MIG instance. Tests put it on LD_LIBRARY_PATH.
+// their addresses, the last with a MIG instance, FAKE_NVLINKS between them. Tests put it on
+// LD_LIBRARY_PATH.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -61,6 +62,26 @@ int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* pci) {
   *pci = PciInfo{};
   pci->bus = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(device));
   return 0;
+}
+int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
+  const char* const prefix = "GPU-u";
+  if (std::strncmp(uuid, prefix, std::strlen(prefix)) != 0) return 6;
+  *device = handle(static_cast<std::uintptr_t>(std::atoi(uuid + std::strlen(prefix))) + 1);
+  return 0;
+}
+// FAKE_NVLINKS="0-2,1-3" joins these; 2 is the driver's number of the question.
+int nvmlDeviceGetP2PStatus(void* one, void* other, int question, int* status) {
+  const char* const links = std::getenv("FAKE_NVLINKS");
+  char pair[48];
+  std::snprintf(pair, sizeof pair, "%zu-%zu", reinterpret_cast<std::uintptr_t>(one) - 1,
+                reinterpret_cast<std::uintptr_t>(other) - 1);
+  *status = question == 2 && links != nullptr && std::strstr(links, pair) != nullptr ? 0 : 4;
+  return 0;
+}
+int nvmlDeviceGetTopologyCommonAncestor(void* one, void* other, int* level) {
+  const auto node = [](void* device) { return (reinterpret_cast<std::uintptr_t>(device) - 1) / 2; };
+  *level = node(one) == node(other) ? 40 : 50;
+  return std::getenv("FAKE_NVML_NO_PATHS") != nullptr ? 3 : 0;
 }
 int nvmlDeviceGetMemoryInfo(void*, MemoryInfo* memory) {
   *memory = {.total = 1ULL << 30, .free = 0, .used = 0};

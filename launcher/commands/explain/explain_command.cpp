@@ -11,6 +11,7 @@
 #include <set>
 
 #include "launcher/commands/commands.h"
+#include "launcher/commands/explain/device_rows.h"
 #include "launcher/commands/explain/explain_runs.h"
 #include "launcher/commands/explain/explanation.h"
 #include "launcher/commands/explain/flag_rows.h"
@@ -161,6 +162,20 @@ void explain_recipe(const Subject& subject, const recipe::Recipe& recipe,
   }
 }
 
+// How near the GPUs of ranks that exchange are to each other, where the driver tells.
+void explain_devices(const core::MeshPlan& mesh, int ranks_per_node, Explanation& explanation) {
+  const GpuPaths paths = visible_paths_here();
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  for (Explained& row : device_rows(mesh, ranks_per_node, paths)) {
+    explanation.mesh.push_back(std::move(row));
+  }
+  for (std::string& note :
+       device_notes(mesh, ranks_per_node, paths,
+                    visible != nullptr ? std::optional<std::string>(visible) : std::nullopt)) {
+    explanation.notes.push_back(std::move(note));
+  }
+}
+
 // Where the ranks stand, and what the model costs each of them.
 void explain_ranks(const recipe::Recipe& recipe, const Placement& placement,
                    Explanation& explanation) {
@@ -168,6 +183,7 @@ void explain_ranks(const recipe::Recipe& recipe, const Placement& placement,
   const core::MeshPlan mesh(placement.world_size(), recipe.parallel.mesh());
   explanation.mesh = mesh_rows(mesh, placement.nproc);
   explanation.notes = mesh_notes(mesh, placement.nproc);
+  if (recipe.device != "cpu") explain_devices(mesh, placement.nproc, explanation);
   for (std::string& note : sync_notes(recipe.sync, mesh.size(core::Axis::kReplica))) {
     explanation.notes.push_back(std::move(note));
   }

@@ -1,0 +1,51 @@
+// The driver's library, NVML, opened at run time: a machine without it needs none.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <array>
+#include <string>
+
+namespace scaletrain::launcher {
+
+// Its functions by their names in nvml.h; they return 0 for success.
+class Nvml {
+ public:
+  using Handle = void*;
+
+  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {}
+  ~Nvml() {
+    if (ready_) call<int()>("nvmlShutdown");
+    if (library_ != nullptr) dlclose(library_);
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  bool is_there() const { return library_ != nullptr; }
+  // 0, or why it refuses.
+  int start() {
+    const int status = call<int()>("nvmlInit_v2");
+    ready_ = status == 0;
+    return status;
+  }
+
+  // -1 where the library has no such function.
+  template <class Signature, class... Args>
+  int call(const char* name, Args... arguments) const {
+    auto* const function = reinterpret_cast<Signature*>(dlsym(library_, name));
+    return function == nullptr ? -1 : function(arguments...);
+  }
+
+  std::string text(const char* name, Handle device) const {
+    std::array<char, 96> buffer{};
+    const int status = call<int(Handle, char*, unsigned)>(name, device, buffer.data(),
+                                                          static_cast<unsigned>(buffer.size()));
+    return status == 0 ? buffer.data() : "";
+  }
+
+ private:
+  void* library_;
+  bool ready_ = false;
+};
+
+}  // namespace scaletrain::launcher
