@@ -20,11 +20,11 @@ using core::PipelineKind;
 
 // Five units, of which some share tensors: "all" is of each, "odd" of the second and the fourth.
 std::vector<units::Unit> five_units() {
-  return {{.name = "0", .tensors = {"all"}},
-          {.name = "1", .tensors = {"all", "odd"}},
-          {.name = "2", .tensors = {"all"}},
-          {.name = "3", .tensors = {"all", "odd"}},
-          {.name = "4", .tensors = {"all", "late"}}};
+  return {{.name = "0", .tensors = {"all"}, .run = {}},
+          {.name = "1", .tensors = {"all", "odd"}, .run = {}},
+          {.name = "2", .tensors = {"all"}, .run = {}},
+          {.name = "3", .tensors = {"all", "odd"}, .run = {}},
+          {.name = "4", .tensors = {"all", "late"}, .run = {}}};
 }
 
 // The first stage has the first two units.
@@ -85,7 +85,7 @@ std::string most_kept(dist::Mesh& mesh, PipelineParts parts) {
                 .next =
                     [&] {
                       look();
-                      task::Example example{.input = at::zeros({3})};
+                      task::Example example{.input = at::zeros({3}), .target = {}};
                       batches.add(example.input);
                       return example;
                     },

@@ -278,10 +278,10 @@ struct Layout {
 
 const std::vector<Layout>& layouts() {
   static const std::vector<Layout> layouts{
-      {"shard 2", 2, {.shard = 2}},
-      {"shard 4", 4, {.shard = 4}},
-      {"replica 2 x shard 2", 4, {.shard = 2}},
-      {"shard 2 over the network", 2, {.shard = 2}, dist::CpuExchange::kGloo},
+      {"shard 2", 2, {.replica = {}, .shard = 2}},
+      {"shard 4", 4, {.replica = {}, .shard = 4}},
+      {"replica 2 x shard 2", 4, {.replica = {}, .shard = 2}},
+      {"shard 2 over the network", 2, {.replica = {}, .shard = 2}, dist::CpuExchange::kGloo},
   };
   return layouts;
 }

@@ -20,11 +20,11 @@ class Tied : public nn::Model {
     register_buffer("mean", at::zeros({100}));
   }
   std::vector<units::Unit> units() override {
-    std::vector<units::Unit> result{{.name = "stem", .tensors = {"embedding"}}};
+    std::vector<units::Unit> result{{.name = "stem", .tensors = {"embedding"}, .run = {}}};
     for (int i = 0; i < 4; ++i) {
-      result.push_back({.name = "block", .tensors = {"b" + std::to_string(i)}});
+      result.push_back({.name = "block", .tensors = {"b" + std::to_string(i)}, .run = {}});
     }
-    result.push_back({.name = "head", .tensors = {"mean", "embedding"}});
+    result.push_back({.name = "head", .tensors = {"mean", "embedding"}, .run = {}});
     return result;
   }
 };

@@ -51,7 +51,7 @@ TEST_CASE("a block holds what one unit has of a type, trained or not; what is ti
 }
 
 TEST_CASE("each element of a parameter is one rank's, and the gaps are all else") {
-  FlatPlan plan{.slots = {{0, 0, 6}, {1, 16, 40}}, .part = 16};
+  FlatPlan plan{.units = {}, .slots = {{0, 0, 6}, {1, 16, 40}}, .part = 16};
   constexpr int kRanks = 4;
   for (const FlatSlot& slot : plan.slots) {
     std::int64_t next = 0;

@@ -97,7 +97,7 @@ int run_exposed(const BenchRequest& asked) {
   const fs::path input = scratch.file("recipe.json"), output = scratch.file("answer.json");
   std::ofstream(input) << recipe::to_json(recipe);
   const auto number = [](auto value) { return fmt::format("{}", value); };
-  constexpr std::chrono::hours kPatience{24};
+  constexpr std::chrono::hours kLongest{24};
   const Captured done = run_captured({.arguments = {worker_of(recipe),
                                                     "bench",
                                                     "exposed",
@@ -120,7 +120,7 @@ int run_exposed(const BenchRequest& asked) {
                                                     "--between-gbs",
                                                     number(asked.between_gbs)},
                                       .variables = {}},
-                                     kPatience);
+                                     kLongest);
   std::fputs(done.error.c_str(), stderr);
   if (!done.ok()) return done.status.shell_code();
   std::ifstream stream(output);

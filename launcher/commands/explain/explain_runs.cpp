@@ -45,7 +45,7 @@ Explanation explain_queue(const CLI::App& command, const Words& words,
   const std::vector<RunPlace> places = places_of(options);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const RunPlace& place = places[i];
-    Explained row{.name = fmt::format("place {}", i + 1)};
+    Explained row{.name = fmt::format("place {}", i + 1), .value = {}, .from = {}};
     row.value = !place.devices.empty() ? place.devices
                 : place.cpus.empty()   ? "all CPUs"
                                        : fmt::format("CPUs {}", cpu_list(place.cpus));

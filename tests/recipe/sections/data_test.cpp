@@ -28,8 +28,8 @@ TEST_CASE("a label may be just the name of its field, and comes back from JSON")
     return recipe.data.label;
   };
   CHECK(parse_recipe(minimal_recipe(), "r.json").data.label == Label{});
-  CHECK(label_of("json") == Label{.field = "json"});
-  CHECK(label_of("folder") == Label{.field = "folder"});
+  CHECK(label_of("json") == Label{.field = "json", .key = {}});
+  CHECK(label_of("folder") == Label{.field = "folder", .key = {}});
   CHECK(label_of(R"({"field": "json", "key": "label"})") == Label{.field = "json", .key = "label"});
   CHECK(error_of(minimal_recipe(), {R"(data.label={"field": "folder", "key": "label"})"}) ==
         "--set data.label: /data/label/key: does not go with \"folder\", which is no field\n"

@@ -29,7 +29,7 @@ TEST_CASE("the classes of images become flags, which are mixed in training alone
   recipe.data.val.emplace().shards = {folder.write("set.tar", tar + format::tar_end())};
   const auto pool = core::make_host_pool();
   const auto task = make_task(recipe, at::kCPU);
-  const OpenSet open = task->open(Split::kVal, {.slice = {.per_device = 2}}, *pool);
+  const OpenSet open = task->open(Split::kVal, {.slice = {.per_device = 2}, .stores = {}}, *pool);
   const data::Batch batch = *open.stream->next();
   const at::Tensor flags = at::tensor({1., 0., 1., 0., 1., 0.}).view({2, 3}).to(at::kFloat);
   for (const bool training : {false, true}) {
