@@ -116,7 +116,6 @@ void DataParallel::start(const BucketLayout& saved) {
   if (!impl_->exchange.compress) return;
   impl_->compression =
       std::make_unique<Compression>(impl_->exchange, group, impl_->parameters, impl_->layout);
-  begin_step(0);
   impl_->reducer->register_comm_hook(std::make_unique<ExchangeHook>(&impl_->exchanges));
 }
 

@@ -54,6 +54,33 @@ double largest_error(const std::vector<at::Tensor>& parameters, int world_size) 
   return error;
 }
 
+TEST_CASE("of ranks that hold a model in parts the first one counts what all of them have") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    const auto parameters = make_parameters();
+    Job job(env, parameters, {}, {.replica = {}, .shard = 2});
+    int counted = 0;
+    for (const units::NamedParameter& one : job.parallel.owned()) counted += one.counts ? 1 : 0;
+    job.mesh.end("end");
+    return std::to_string(counted);
+  });
+  CHECK(results[0].text == "6");
+  CHECK(results[1].text == "0");
+}
+
+TEST_CASE("without compression a step ends without a state of its own") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    const auto parameters = make_parameters();
+    Job job(env, parameters);
+    job.parallel.begin_step(0);
+    train(job.parallel, parameters, env.rank, 0, 1);
+    job.parallel.end_step(at::zeros({}));
+    const bool is_empty = job.parallel.own_state().empty();
+    job.mesh.end("end");
+    return std::string(is_empty ? "none" : "some");
+  });
+  for (const auto& result : results) CHECK(result.text == "none");
+}
+
 TEST_CASE(
     "gradients are the mean over ranks of the sums over micro-steps, the same bits everywhere") {
   for (const int world_size : {2, 4}) {

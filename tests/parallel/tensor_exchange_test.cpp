@@ -100,17 +100,51 @@ TEST_CASE("units between the first and the last see some of the tokens") {
   });
 }
 
+TEST_CASE("with nothing between the first unit and the last all see all tokens") {
+  check_on_ranks([](dist::Group& group) -> std::string {
+    const auto same = [](units::Flow flow, const units::Context&) { return flow; };
+    std::vector<units::Unit> units;
+    for (const char* const name : {"stem", "head"}) {
+      units.push_back({.name = name, .tensors = {}, .run = same});
+    }
+    units = parallel::with_divided_tokens(std::move(units), group);
+    if (units.size() != 2) return "units are gone";
+    return units[0].run({input_of(0)}, {})[0].size(1) == 4 ? "" : "divided";
+  });
+}
+
 TEST_CASE("tokens that ranks cannot divide evenly are refused") {
   check_on_ranks([](dist::Group& group) -> std::string {
-    try {
-      parallel::sum_exchange(group, true)(input_of(0, 5));
-    } catch (const core::RecipeError& error) {
-      const std::string expected =
-          "/parallel/sequence: 2 ranks cannot divide 5 tokens evenly\n"
-          "  use a multiple of \"tensor\", or leave it out";
-      return error.what() == expected ? "" : error.what();
+    const auto same = [](units::Flow flow, const units::Context&) { return flow; };
+    const std::vector<units::Unit> units = parallel::with_divided_tokens(
+        std::vector<units::Unit>(3, {.name = "unit", .tensors = {}, .run = same}), group);
+    const std::vector<std::function<void()>> uses{
+        [&] { parallel::sum_exchange(group, true)(input_of(0, 5)); },
+        [&] { units.front().run({input_of(0, 5)}, {}); }};
+    for (const auto& use : uses) {
+      try {
+        use();
+        return "nothing was thrown";
+      } catch (const core::RecipeError& error) {
+        const std::string expected =
+            "/parallel/sequence: 2 ranks cannot divide 5 tokens evenly\n"
+            "  use a multiple of \"tensor\", or leave it out";
+        if (error.what() != expected) return error.what();
+      }
     }
-    return "nothing was thrown";
+    return "";
+  });
+}
+
+TEST_CASE("ranks that have some of the classes each sum and compare what they have of them") {
+  check_on_ranks([](dist::Group& group) -> std::string {
+    const units::ClassCut cut = parallel::class_cut(group, 3 * group.rank(), 6);
+    if (cut.first != 3 * group.rank() || cut.classes != 6) return "other classes";
+    const at::Tensor sums = at::full({2}, group.rank() + 1.0);
+    cut.sum(sums);
+    const at::Tensor highest = at::full({2}, group.rank() - 5.0);
+    cut.max(highest);
+    return sums.eq(3).all().item<bool>() && highest.eq(-4).all().item<bool>() ? "" : "wrong";
   });
 }
 

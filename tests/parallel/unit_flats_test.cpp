@@ -50,6 +50,12 @@ TEST_CASE("a block holds what one unit has of a type, trained or not; what is ti
   CHECK((plans[4].type == at::kBFloat16));
 }
 
+TEST_CASE("a block that ranks divide evenly has no gap at its end") {
+  const std::vector<units::NamedParameter> parameters{parameter("a.weight", {4, 8})};
+  CHECK(text_of(plan_flats(parameters, {{"a.weight"}}, 2)[0], parameters) ==
+        "units 0: a.weight 0+32; part 16");
+}
+
 TEST_CASE("each element of a parameter is one rank's, and the gaps are all else") {
   FlatPlan plan{.units = {}, .slots = {{0, 0, 6}, {1, 16, 40}}, .part = 16};
   constexpr int kRanks = 4;
@@ -95,6 +101,28 @@ TEST_CASE("a part knows where it lies in the whole parameter") {
   CHECK(part.shape == std::vector<std::int64_t>{3, 2});
   CHECK(part.begin == 2);
   CHECK(part.tensor.numel() == 3);
+}
+
+// Rows 0 and 1 of columns 0 and 1, then elements 5 to 9 of another box.
+TEST_CASE("a part of a parameter in pieces has what of them lies in it") {
+  units::NamedParameter whole = parameter("a.weight", {8});
+  const format::Piece box{.begin = {0, 0}, .size = {2, 2}, .first = 0, .last = 4};
+  const format::Piece rest{.begin = {2, 0}, .size = {3, 4}, .first = 5, .last = 9};
+  whole.pieces = {box, rest};
+  const auto pieces_of = [&](std::int64_t first, std::int64_t last) {
+    return part_of_parameter(whole, {first, last}, at::zeros({last - first})).pieces;
+  };
+  const auto cut = [](format::Piece piece, std::int64_t first, std::int64_t last) {
+    piece.first = first;
+    piece.last = last;
+    return piece;
+  };
+  using Pieces = std::vector<format::Piece>;
+  CHECK(pieces_of(0, 8) == Pieces{box, rest});
+  CHECK(pieces_of(1, 3) == Pieces{cut(box, 1, 3)});
+  CHECK(pieces_of(3, 6) == Pieces{cut(box, 3, 4), cut(rest, 5, 7)});
+  CHECK(pieces_of(6, 8) == Pieces{cut(rest, 7, 9)});
+  CHECK(pieces_of(4, 4).empty());
 }
 
 }  // namespace

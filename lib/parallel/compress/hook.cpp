@@ -17,7 +17,7 @@ c10::intrusive_ptr<c10::ivalue::Future> future_of(const at::Tensor& flat) {
 c10::intrusive_ptr<c10::ivalue::Future> ExchangeHook::runHook(c10d::GradBucket& bucket) {
   const BucketExchanges& exchanges = *state_->now;
   const std::size_t index = bucket.getIndex();
-  if (index == 0) under_way_.clear();  // a step that failed may have left some
+  if (index == 0) under_way_.clear();  // those of the step before
   const at::Tensor& flat = bucket.getBufferRef();
   under_way_.push_back({flat, future_of(flat)});
   const c10::intrusive_ptr<c10::ivalue::Future> own = under_way_.back().done;
@@ -29,7 +29,6 @@ c10::intrusive_ptr<c10::ivalue::Future> ExchangeHook::runHook(c10d::GradBucket& 
     exchanges[i]->finish();
     under_way_[i].done->markCompleted(under_way_[i].flat);
   }
-  under_way_.clear();
   return own;
 }
 

@@ -130,7 +130,6 @@ class PowerSgd : public BucketExchange {
       matrix.error.next.sub_(result);
     }
     message_.reset();
-    p_.clear();
   }
 
   void end_step(const at::Tensor& found_inf) override {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/dist/group.h"
 #include "tests/dist/ranks.h"
@@ -316,6 +317,53 @@ TEST_CASE("all ranks have the same bits, and have given the bytes that are said"
         CHECK(result.text.starts_with(fmt::format("{} ", 3 * one.bytes)));
       }
     }
+  }
+}
+
+TEST_CASE("a bucket of vectors alone travels as it is, and has no state") {
+  const std::vector<Slot> vectors{{.name = "a", .begin = 0, .elements = 30},
+                                  {.name = "b", .begin = 30, .elements = 10}};
+  for (const std::string name : {"onebit", "int8", "powersgd"}) {
+    CAPTURE(name);
+    const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+      BucketJob job(env, name);
+      const auto bucket =
+          parallel::make_bucket({.name = name, .rank = 2}, 7, job.wire, vectors, at::kCPU);
+      const at::Tensor flat = gradient(env.rank, 0).narrow(0, 0, 40).clone();
+      exchange(*bucket, flat);
+      const at::Tensor mean =
+          (gradient(0, 0).narrow(0, 0, 40) + gradient(1, 0).narrow(0, 0, 40)) / 2;
+      return fmt::format("{} {} {}", at::equal(flat, mean), job.wire.bytes(),
+                         bucket->state().size());
+    });
+    for (const auto& result : results) CHECK(result.text == "true 160 0");
+  }
+}
+
+// Factors of 3 x 7 have 10 elements, twice of which are one less than 21; of 4 x 4 they have 8.
+TEST_CASE("powersgd is worth it where the factors are less than half of the matrix") {
+  const std::vector<Slot> matrices{{.name = "worth", .begin = 0, .elements = 21, .rows = 3},
+                                   {.name = "not", .begin = 21, .elements = 16, .rows = 4}};
+  const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+    BucketJob job(env, "powersgd");
+    const auto bucket = parallel::make_power_sgd(job.wire, matrices, at::kCPU, 1, 7);
+    std::string names;
+    for (const auto& [name, tensor] : bucket->state()) names += name + " ";
+    return names;
+  });
+  for (const auto& result : results) CHECK(result.text == "error/worth q/worth ");
+}
+
+TEST_CASE("a name that is no compression is a mistake of the program") {
+  for (const auto& result : run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+         try {
+           BucketJob job(env, "zip");
+         } catch (const core::InternalError& error) {
+           return std::string(error.what()).substr(0, 27);
+         }
+         return std::string("made");
+       })) {
+    CHECK(result.text == "compress: zip is not known");
   }
 }
 
