@@ -127,7 +127,7 @@ std::vector<Portion> divide(const std::vector<NamedParameter>& parameters, std::
 class Beside {
  public:
   Beside() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
-  ~Beside() { wait(); }
+  ~Beside() = default;  // behind what has begun
   Beside(const Beside&) = delete;
   Beside& operator=(const Beside&) = delete;
 
@@ -175,11 +175,6 @@ class HostOptimizer : public Optimizer {
     const bool are_on_host = std::ranges::all_of(
         parameters, [](const NamedParameter& one) { return one.on_host != nullptr; });
     if (are_on_host && !parameters.empty()) beside_ = std::make_unique<Beside>();
-  }
-
-  ~HostOptimizer() override {
-    beside_.reset();
-    portions_.clear();  // the file's memory is under their tensors
   }
 
   using Optimizer::step;
@@ -242,11 +237,10 @@ class HostOptimizer : public Optimizer {
   }
 
  private:
-  // The numbers of the whole optimizer are the first portion's that has them: a state that is
-  // filled in fills these, and the others follow.
+  // The numbers of the whole optimizer, which several portions have by the same name, are those of
+  // the first one: a state that is filled in fills these, and the others follow.
   void link_numbers(const Portion& portion) {
     for (const auto& [name, tensor] : portion.optimizer->state()) {
-      if (name.find('/') != std::string::npos) continue;
       const auto [leader, is_first] = leaders_.emplace(name, tensor);
       if (!is_first) numbers_.emplace_back(leader->second, tensor);
     }
@@ -289,13 +283,14 @@ class HostOptimizer : public Optimizer {
     }
   }
 
-  std::unique_ptr<StateFile> file_;  // null: the state is in memory
+  // Goes last, since its memory is under the state's tensors. Null: the state is in memory.
+  std::unique_ptr<StateFile> file_;
   std::vector<Portion> portions_;
   std::map<std::string, at::Tensor> leaders_;
   std::vector<std::pair<at::Tensor, at::Tensor>> numbers_;  // and what follows each
   bool has_weights_ = false;
-  std::exception_ptr error_;  // of an update beside the training
-  std::unique_ptr<Beside> beside_;
+  std::exception_ptr error_;        // of an update beside the training
+  std::unique_ptr<Beside> beside_;  // goes first
 };
 
 }  // namespace

@@ -162,6 +162,38 @@ TEST_CASE("in portions, with state in a file and weights on the host: every opti
   }
 }
 
+TEST_CASE("a portion has as many parameters as fit, and one that is larger alone") {
+  const auto portions_of = [](const std::vector<std::int64_t>& sizes) {
+    std::vector<optim::NamedParameter> parameters;
+    for (const std::int64_t size : sizes) {
+      parameters.push_back(
+          {.name = std::to_string(parameters.size()), .tensor = at::ones({size}).requires_grad_()});
+    }
+    std::vector<std::size_t> counts;
+    optim::make_host_optimizer(
+        [&](std::vector<optim::NamedParameter> twins) {
+          counts.push_back(twins.size());
+          return optim::make_optimizer(optimizer_named("sgd"), std::move(twins));
+        },
+        parameters, {.portion = 10});
+    return counts;
+  };
+  using Counts = std::vector<std::size_t>;
+  CHECK(portions_of({10, 1}) == Counts{1, 1});
+  CHECK(portions_of({9, 1}) == Counts{2});
+  CHECK(portions_of({4, 5, 1, 1, 9}) == Counts{3, 2});
+  CHECK(portions_of({4, 11, 6, 4}) == Counts{1, 1, 2});
+  CHECK(portions_of({}) == Counts{0});
+}
+
+TEST_CASE("a rank without parameters takes steps") {
+  const auto nothing = optim::make_host_optimizer(optimizer_named("adamw"), {});
+  nothing->step(0.1);
+  nothing->step(0.1);
+  nothing->settle();
+  CHECK(nothing->evaluation_weights().empty());
+}
+
 TEST_CASE("an update beside the training that fails is said to all who wait") {
   const LargeParameters hosted(true);
   const auto optimizer =

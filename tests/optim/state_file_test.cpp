@@ -5,11 +5,14 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -71,8 +74,12 @@ TEST_CASE("state in a file is what it was, is changed in a step, and may be fill
       }
     };
     check();
-    CHECK(file.bytes() % 4096 == 0);
-    CHECK(file.bytes() > (4 << 20));
+    // In whole pages: 12,000, 16,384 and 20,000 bytes, 4 MB; what is less than a page is in memory.
+    constexpr std::int64_t kBytes = 12288 + 16384 + 20480 + (4 << 20);
+    CHECK(file.bytes() == kBytes);
+    struct stat status {};
+    REQUIRE(::fstat(nameless_file_in(folder.path), &status) == 0);
+    CHECK(status.st_size == kBytes);
     // What was filled in since the last step is what the next one finds, and what a step leaves is
     // what is read after it, from pages too that were read before.
     for (int round = 0; round < 3; ++round) {
@@ -97,10 +104,27 @@ TEST_CASE("state in a file is what it was, is changed in a step, and may be fill
   }
 }
 
+TEST_CASE("nothing of a file is left in memory behind it") {
+  const test::TemporaryFolder folder;
+  const auto is_mapped = [&] {
+    std::ifstream maps("/proc/self/maps");
+    const std::string text(std::istreambuf_iterator<char>(maps), {});
+    return text.find(folder.path.string()) != std::string::npos;
+  };
+  {
+    optim::StateFile file(folder.path);
+    file.add({at::ones({4096})});
+    CHECK(is_mapped());
+  }
+  CHECK_FALSE(is_mapped());
+  CHECK(nameless_file_in(folder.path) == -1);
+}
+
 TEST_CASE("a folder that cannot be, a disk without room and a file that was cut are said") {
   const test::TemporaryFolder folder;
   folder.write("plain", "");
   CHECK_THROWS_AS(optim::StateFile(folder.path / "plain" / "below"), core::StorageError);
+  CHECK_THROWS_AS(optim::StateFile("/proc/self"), core::StorageError);  // takes no files
   for (const Way way : {Way::kAuto, Way::kThread}) {
     optim::StateFile file(folder.path, way);
     const at::Tensor first = at::ones({4096}), second = at::ones({8192});
