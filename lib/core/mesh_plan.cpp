@@ -144,7 +144,10 @@ std::vector<int> MeshPlan::model_group(int rank) const {
   if (experts_ == 1) return group(rank, kModelAxes);
   std::vector<int> ranks;
   for (int other = 0; other < world_size_; ++other) {
-    if (reader(other) / experts_ == reader(rank) / experts_) ranks.push_back(other);
+    const bool has_same_tokens =
+        coordinate(other, Axis::kContext) == coordinate(rank, Axis::kContext);
+    const bool shares_experts = reader(other) / experts_ == reader(rank) / experts_;
+    if (has_same_tokens && shares_experts) ranks.push_back(other);
   }
   return ranks;
 }
@@ -157,7 +160,7 @@ std::vector<int> MeshPlan::expert_group(int rank) const {
 }
 
 std::vector<int> MeshPlan::same_experts(int rank) const {
-  std::vector<int> ranks = group(rank, kDataAxes);
+  std::vector<int> ranks = group(rank, kGradientAxes);
   std::erase_if(ranks,
                 [&](int other) { return reader(other) % experts_ != reader(rank) % experts_; });
   return ranks;

@@ -7,7 +7,9 @@
 // them. Numbers only: the launcher plans with it.
 //
 // Experts take no ranks of their own: neighbouring data coordinates, so many of them, hold the
-// experts of a mixture together, and each such block of coordinates is a copy of the model.
+// experts of a mixture together, and each such block of coordinates is a copy of the model. Ranks
+// that lie there along other axes do it each with its fellows of the same place: of its stage, with
+// its part of each expert, and with its tokens.
 #pragma once
 
 #include <array>
@@ -92,8 +94,9 @@ class MeshPlan {
   }
   // Whether `rank` writes what it owns of a checkpoint: the first of those that own the same.
   bool writes(int rank) const {
-    if (experts_ > 1) return reader(rank) < experts_;
-    return coordinate(rank, Axis::kReplica) == 0 && coordinate(rank, Axis::kContext) == 0;
+    const bool is_first =
+        experts_ > 1 ? reader(rank) < experts_ : coordinate(rank, Axis::kReplica) == 0;
+    return is_first && coordinate(rank, Axis::kContext) == 0;
   }
 
  private:

@@ -53,10 +53,10 @@ task::Example tokens_of(const task::Example& example, const at::Tensor& part, st
           .context = example.context};
 }
 
-// How many targets the sum of its losses has.
-at::Tensor targets_of(const task::Task& task, const task::Example& example) {
+// How many targets the sum of its losses has; `ranks` share its sequences, as many tokens each.
+at::Tensor targets_of(const task::Task& task, const task::Example& example, int ranks) {
   const std::int64_t fixed = task.fixed_targets(example.input.size(0));
-  return fixed > 0 ? at::scalar_tensor(fixed) : example.target.ge(0).sum();
+  return fixed > 0 ? at::scalar_tensor(fixed / ranks) : example.target.ge(0).sum();
 }
 
 task::Example next_of(MicroBatches& batches) {
@@ -206,7 +206,8 @@ units::Flow Engine::run_units(std::size_t begin, std::size_t end, const Draws& d
     }
     losses->all = losses->task;
     for (std::size_t i = 1; i < flow.size(); ++i) {
-      losses->all = losses->all + flow[i] * targets_of(parts_.task, example);
+      const int ranks = parts_.mesh.size(core::Axis::kContext);
+      losses->all = losses->all + flow[i] * targets_of(parts_.task, example, ranks);
     }
     return losses->all;
   });
@@ -236,7 +237,7 @@ units::Flow Engine::run_unit(std::size_t unit, const Draws& draws,
 at::Tensor Engine::end_step(const at::Tensor& found_inf) {
   parts_.placement.end_step(found_inf);
   const at::NoGradGuard no_grad;
-  return parts_.model.end_step(training_context({}, parts_.mesh.data()).sum_over_ranks);
+  return parts_.model.end_step(sum_of_step(parts_.mesh));
 }
 
 std::vector<UnitCost> Engine::measure_units(const task::Example& example) {
@@ -385,8 +386,9 @@ at::Tensor Engine::predict(const task::Example& example) {
 
 void Engine::accompany() {
   if (parts_.idle_input.defined()) {
-    predict({.input = parts_.idle_input, .target = {}, .context = {}});
-    return;
+    const task::Example idle{.input = parts_.idle_input, .target = parts_.idle_input};
+    if (parts_.pipeline != nullptr) return void(evaluate(idle));  // its stages are idle together
+    return void(predict(idle));
   }
   for (std::size_t unit = 0; unit < units_.size(); ++unit) {
     walk_.run(unit, parallel::Pass::kEvaluation, [] { return units::Flow(); });

@@ -11,4 +11,13 @@ units::Context training_context(units::Context context, dist::Group& data) {
   return context;
 }
 
+std::function<void(const at::Tensor& values)> sum_of_step(const dist::Mesh& mesh) {
+  dist::Group &tokens = mesh.gradients(), &stages = mesh.group(core::Axis::kPipe);
+  if (tokens.world_size() == 1 && stages.world_size() == 1) return {};
+  return [&tokens, &stages](const at::Tensor& values) {
+    tokens.all_reduce_sum(values, "what a step has counted").wait();
+    stages.all_reduce_sum(values, "what stages have counted").wait();
+  };
+}
+
 }  // namespace scaletrain::engine

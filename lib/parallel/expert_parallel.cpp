@@ -59,11 +59,12 @@ ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dis
   std::vector<NamedParameter> absent = elsewhere_;
   for (NamedParameter& one : absent) {
     one.tensor = at::empty({0}, one.tensor.options().requires_grad(false));
+    one.pieces.clear();
   }
   owned_ = in_order(parameters, {&owned, &own});
   parts_ = in_order(parameters, {&cut, &own, &absent});
-  // All ranks' losses are weighed for a mean over the data coordinates.
-  mean_.emplace(std::move(own), mesh.same_experts(), mesh.plan().readers(),
+  // All ranks' losses are weighed for a mean over those that have other tokens.
+  mean_.emplace(std::move(own), mesh.same_experts(), mesh.gradients().world_size(),
                 "gradients of the experts");
 }
 

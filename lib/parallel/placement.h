@@ -97,7 +97,8 @@ struct GradientExchange {
   bool every_step = true;  // false: none is exchanged (lib/parallel/sync/replica_sync.h)
 };
 
-// `parameters`: the model's that are trained, whole, the same on all ranks. The mesh outlives it.
+// `parameters`: the model's that are trained, whole, the same on all ranks; of a pipeline those of
+// this rank's stages. The mesh outlives it.
 std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> parameters,
                                           const dist::Mesh& mesh, const Sharding& sharding = {},
                                           const GradientExchange& exchange = {});

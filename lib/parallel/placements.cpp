@@ -3,6 +3,7 @@
 #include "lib/parallel/data_parallel.h"
 #include "lib/parallel/placement.h"
 #include "lib/parallel/sharded.h"
+#include "lib/parallel/stage_parallel.h"
 
 namespace scaletrain::parallel {
 
@@ -16,6 +17,9 @@ std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> par
                                           const GradientExchange& exchange) {
   if (mesh.size(core::Axis::kShard) > 1) {
     return std::make_unique<Sharded>(std::move(parameters), mesh, sharding);
+  }
+  if (mesh.size(core::Axis::kPipe) > 1) {
+    return std::make_unique<StageParallel>(std::move(parameters), mesh);
   }
   return std::make_unique<DataParallel>(std::move(parameters), mesh, exchange);
 }

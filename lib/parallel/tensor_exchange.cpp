@@ -136,6 +136,8 @@ units::Exchange sum_exchange(dist::Group& group, bool sequence) {
                   : move<Way::kSum, Way::kIdentity>(group);
 }
 
+units::Exchange count_exchange(dist::Group& group) { return move<Way::kSum, Way::kSum>(group); }
+
 std::vector<units::Unit> with_divided_tokens(std::vector<units::Unit> units, dist::Group& group) {
   if (units.size() < 3) return units;  // nothing is between
   add_behind(units.front(), move<Way::kSplit, Way::kGather>(group));

@@ -27,6 +27,9 @@ units::Exchange entry_exchange(dist::Group& group, bool sequence);
 // Of what layers give that are cut by their inputs, or tables by their rows.
 units::Exchange sum_exchange(dist::Group& group, bool sequence);
 
+// Of what each rank has counted of its own: the sum, of which each goes on with all.
+units::Exchange count_exchange(dist::Group& group);
+
 // `units` with the tokens divided behind the first one and joined behind the last but one.
 std::vector<units::Unit> with_divided_tokens(std::vector<units::Unit> units, dist::Group& group);
 // From here on a gradient of `parameter`, which all ranks have and use with other tokens, is the

@@ -57,6 +57,7 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
 void place(Run& run) {
   std::vector<units::Unit> units =
       units_of_part(run.recipe, *run.mesh, {run.learner.model, run.learner.parts}, *run.task);
+  share_tokens(*run.learner.model, *run.mesh);
   run.pipeline = make_pipeline(run, units);
   run.placement = make_placement(run, units);
   at::Tensor idle_input;

@@ -8,6 +8,7 @@
 #include "lib/core/error.h"
 #include "lib/nn/experts/divided_experts.h"
 #include "lib/parallel/expert_exchange.h"
+#include "lib/parallel/tensor_exchange.h"
 
 namespace scaletrain::train {
 namespace {
@@ -45,8 +46,19 @@ parallel::ExpertPlaces divide_experts(nn::Model& model, const dist::Mesh& mesh) 
   throw core::RecipeError("/parallel/expert", "the model has no experts", "leave it out");
 }
 
+void share_tokens(nn::Model& model, const dist::Mesh& mesh) {
+  dist::Group& contexts = mesh.group(core::Axis::kContext);
+  if (contexts.world_size() == 1) return;
+  for (const auto& module : model.modules(/*include_self=*/false)) {
+    auto* const layer = dynamic_cast<nn::ExpertLayer*>(module.get());
+    if (layer == nullptr) continue;
+    layer->share_tokens(parallel::count_exchange(contexts), contexts.world_size());
+  }
+}
+
 at::Tensor idle_tokens(const dist::Mesh& mesh) {
-  return at::zeros({1, 1}, at::TensorOptions(at::kLong).device(mesh.world().device()));
+  const std::int64_t tokens = mesh.size(core::Axis::kTensor);  // that ranks may divide
+  return at::zeros({1, tokens}, at::TensorOptions(at::kLong).device(mesh.world().device()));
 }
 
 }  // namespace scaletrain::train

@@ -12,7 +12,11 @@ namespace scaletrain::train {
 // ("/parallel/expert: ...") where the model has none, or a number that its ranks cannot share.
 parallel::ExpertPlaces divide_experts(nn::Model& model, const dist::Mesh& mesh);
 
-// What such a model runs on where a rank has no batch while others have: one token, whatever it is.
+// Lets such layers see the tokens of all ranks that share sequences; nothing to do where none do.
+void share_tokens(nn::Model& model, const dist::Mesh& mesh);
+
+// What such a model runs on where a rank has no batch while others have: as few tokens as its
+// layout can divide, whatever they are.
 at::Tensor idle_tokens(const dist::Mesh& mesh);
 
 }  // namespace scaletrain::train

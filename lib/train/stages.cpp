@@ -5,10 +5,12 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -20,7 +22,6 @@
 #include "lib/parallel/data_parallel.h"
 #include "lib/parallel/expert_parallel.h"
 #include "lib/parallel/flat_memory.h"
-#include "lib/parallel/stage_parallel.h"
 #include "lib/train/expert_layout.h"
 #include "lib/train/number_types.h"
 #include "lib/train/replicate.h"
@@ -56,11 +57,25 @@ std::vector<double> measured_costs(Run& run, const std::vector<units::Unit>& uni
   return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
 }
 
-std::shared_ptr<engine::DeferredWeights> defer_weights(nn::Model& model) {
+// Parameters whose gradients backward itself must give: ranks add them up there, or the loss asks
+// for those of some tokens at a time.
+std::set<std::string> wanted_at_once(const Run& run, const std::vector<units::Unit>& units) {
+  std::set<std::string> names;
+  for (const auto& item : run.learner.model->named_parameters()) {
+    if (!torch::autograd::impl::hooks(item.value()).empty()) names.insert(item.key());
+  }
+  if (run.recipe.loss.chunk > 0) {
+    names.insert(units.back().tensors.begin(), units.back().tensors.end());
+  }
+  return names;
+}
+
+std::shared_ptr<engine::DeferredWeights> defer_weights(nn::Model& model,
+                                                       const std::set<std::string>& at_once) {
   auto deferred = std::make_shared<engine::DeferredWeights>();
-  for (const auto& module : model.modules()) {
-    const auto linear = std::dynamic_pointer_cast<nn::Linear>(module);
-    if (linear) deferred->attach(*linear);
+  for (const auto& item : model.named_modules("", /*include_self=*/false)) {
+    const auto linear = std::dynamic_pointer_cast<nn::Linear>(item.value());
+    if (linear && !at_once.contains(item.key() + ".weight")) deferred->attach(*linear);
   }
   return deferred;
 }
@@ -164,7 +179,9 @@ std::unique_ptr<engine::Pipeline> make_pipeline(Run& run, const std::vector<unit
                               .chunks = shape.chunks,
                               .stages = engine::Stages(units, costs, shape.stages())};
   if (run.group->rank() == 0) report(parts.stages, units, costs, asked.balance);
-  if (parts.kind == core::PipelineKind::kZeroBubble) parts.deferred = defer_weights(model);
+  if (parts.kind == core::PipelineKind::kZeroBubble) {
+    parts.deferred = defer_weights(model, wanted_at_once(run, units));
+  }
   return std::make_unique<engine::Pipeline>(*run.mesh, std::move(parts));
 }
 
@@ -172,16 +189,13 @@ std::unique_ptr<parallel::Placement> make_placement(Run& run,
                                                     const std::vector<units::Unit>& units) {
   std::vector<units::NamedParameter> parameters = run.learner.parameters();
   parallel::Sharding sharding = sharding_of(run, units);
-  if (run.mesh->plan().experts() > 1) {
-    return std::make_unique<parallel::ExpertParallel>(
-        std::move(parameters), *run.mesh, divide_experts(*run.learner.model, *run.mesh), sharding);
-  }
   if (run.pipeline) {
     keep_own(*run.pipeline, parameters);
     keep_own(*run.pipeline, sharding.frozen);
-    if (run.mesh->size(Axis::kShard) == 1) {
-      return std::make_unique<parallel::StageParallel>(std::move(parameters), *run.mesh);
-    }
+  }
+  if (run.mesh->plan().experts() > 1) {
+    return std::make_unique<parallel::ExpertParallel>(
+        std::move(parameters), *run.mesh, divide_experts(*run.learner.model, *run.mesh), sharding);
   }
   return parallel::make_placement(std::move(parameters), *run.mesh, sharding,
                                   {.compress = run.recipe.compress,

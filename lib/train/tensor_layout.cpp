@@ -10,6 +10,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/glob.h"
+#include "lib/nn/experts/divided_experts.h"
 #include "lib/nn/layers/dropout.h"
 #include "lib/nn/layers/embedding.h"
 #include "lib/nn/layers/layer.h"
@@ -50,6 +51,24 @@ std::set<std::string> tensors_between(nn::Model& model) {
   return result;
 }
 
+// Tensors within layers whose experts are cut: what is not cut of them all ranks use, each for its
+// part of the answers.
+std::set<std::string> tensors_of_mixtures(const PartOfModel& part) {
+  std::set<std::string> result;
+  for (const auto& item : part.model->named_modules("", /*include_self=*/false)) {
+    if (dynamic_cast<nn::ExpertLayer*>(item.value().get()) == nullptr) continue;
+    std::set<std::string> own;
+    bool is_cut = false;
+    for (const auto& parameter : item.value()->named_parameters()) {
+      const std::string name = item.key() + "." + parameter.key();
+      is_cut = is_cut || part.parts.contains(name);
+      own.insert(name);
+    }
+    if (is_cut) result.merge(own);
+  }
+  return result;
+}
+
 // Puts the exchanges where the layers of a model have places for them.
 class Exchanges {
  public:
@@ -58,7 +77,8 @@ class Exchanges {
         plan_(part.model->tensor_plan()),
         group_(group),
         sequence_(sequence),
-        between_(tensors_between(*part.model)) {}
+        between_(tensors_between(*part.model)),
+        of_mixtures_(tensors_of_mixtures(part)) {}
 
   void put() {
     for (const auto& item : part_.model->named_modules("", /*include_self=*/false)) {
@@ -66,6 +86,10 @@ class Exchanges {
         put_around(*layer, item.key());
       } else if (auto* const drawing = dynamic_cast<nn::Drawing*>(item.value().get())) {
         draw(*drawing, item.key());
+      } else if (auto* const mixture = dynamic_cast<nn::ExpertLayer*>(item.value().get())) {
+        if (!has_tensors(of_mixtures_, item.key())) continue;
+        const bool divided = sequence_ && has_tensors(between_, item.key());
+        mixture->cut_experts(parallel::sum_exchange(group_, divided), group_.world_size());
       }
     }
   }
@@ -81,8 +105,9 @@ class Exchanges {
       if (part == part_.parts.end()) continue;
       const TensorStyle style = find_rule(plan_, part->first)->style;
       const bool is_table = dynamic_cast<nn::Embedding*>(&layer) != nullptr;
+      const bool sums = style == TensorStyle::kRow && !of_mixtures_.contains(part->first);
       units::LayerCut cut;
-      if (style == TensorStyle::kRow || is_table) {
+      if (sums || is_table) {
         cut = {.after = parallel::sum_exchange(group_, divided),
                .first = part->second.ranges.front().begin};
       }
@@ -102,7 +127,7 @@ class Exchanges {
   Plan plan_;
   dist::Group& group_;
   bool sequence_;
-  std::set<std::string> between_;
+  std::set<std::string> between_, of_mixtures_;
 };
 
 // The part of what gives a logit for each class, null where each rank has all of them.
@@ -166,14 +191,15 @@ std::vector<units::Unit> units_of_part(const recipe::Recipe& recipe, const dist:
   if (const units::TensorPart* const classes = part_of_classes(part, plan)) {
     task.cut_by(parallel::class_cut(group, classes->ranges.front().begin, classes->shape.front()));
   }
-  if (!recipe.parallel.sequence) return units;
-  const std::set<std::string> between = tensors_between(*part.model);
+  std::set<std::string> summed = tensors_of_mixtures(part);
+  if (recipe.parallel.sequence) summed.merge(tensors_between(*part.model));
   for (const auto& item : part.model->named_parameters()) {
     const bool has_all = !part.parts.contains(item.key());
-    if (has_all && between.contains(item.key()) && item.value().requires_grad()) {
+    if (has_all && summed.contains(item.key()) && item.value().requires_grad()) {
       parallel::sum_gradient(item.value(), group);
     }
   }
+  if (!recipe.parallel.sequence) return units;
   return parallel::with_divided_tokens(std::move(units), group);
 }
 

@@ -235,6 +235,20 @@ TEST_CASE("experts lie on neighbouring data coordinates, and a copy of the model
   CHECK(cut.expert_group(5) == std::vector<int>{5, 7});
   CHECK(cut.same_experts(5) == std::vector<int>{1, 5});
   CHECK(cut.model_group(5) == std::vector<int>{4, 5, 6, 7});
+  // rank = (pipe * 4 + data coordinate) * 2 + tensor: a copy has all stages.
+  const MeshPlan staged(16, {.pipe = 2, .replica = {}, .tensor = 2, .expert = 2});
+  CHECK(staged.expert_group(11) == std::vector<int>{9, 11});
+  CHECK(staged.same_experts(11) == std::vector<int>{11, 15});
+  CHECK(staged.model_group(11) == std::vector<int>{0, 1, 2, 3, 8, 9, 10, 11});
+  CHECK(staged.writes(11));
+  CHECK_FALSE(staged.writes(12));
+  // rank = data coordinate * 2 + context: both places of a sequence have the same experts.
+  const MeshPlan shared(8, {.replica = {}, .context = 2, .expert = 2});
+  CHECK(shared.expert_group(5) == std::vector<int>{5, 7});
+  CHECK(shared.same_experts(5) == std::vector<int>{0, 1, 4, 5});
+  CHECK(shared.model_group(5) == std::vector<int>{5, 7});
+  CHECK(shared.writes(2));
+  CHECK_FALSE(shared.writes(1));
   // Without experts a copy is a replica.
   for_each_mesh([](const MeshPlan& mesh) {
     CHECK(mesh.experts() == 1);

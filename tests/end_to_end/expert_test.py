@@ -16,6 +16,12 @@ LAYOUTS = {
     "expert4": (4, {"expert": 4}),
     "copies": (4, {"expert": 2}),
     "shards": (4, {"expert": 2, "shard": 2}),
+    "tensor": (4, {"expert": 2, "tensor": 2}),
+    "stages": (4, {"expert": 2, "pipeline": 2}),
+    "all": (8, {"expert": 2, "shard": 2, "pipeline": 2, "tensor": 2, "sequence": True}),
+}
+SHARED = {  # for a mixture without a capacity
+    "shared": (4, {"expert": 2, "context": 2}),
 }
 
 
@@ -25,7 +31,7 @@ class ExpertTest(text_test.TextTestCase):
         self.data = self.tokenize()
 
     def launch(self, name, layout, *flags, expect=0, env=None, steps=STEPS, model=MIXTRAL, **changes):
-        ranks, parallel = LAYOUTS[layout] if isinstance(layout, str) else layout
+        ranks, parallel = {**LAYOUTS, **SHARED}[layout] if isinstance(layout, str) else layout
         path = self.recipe(name, model=model, optimizer=text_test.ADAMW, data=self.data,
                            batch={"global": 8, "per_device": 2}, clip={"norm": 1.0},
                            ema={"decay": 0.9}, steps=steps, parallel=parallel,
@@ -59,13 +65,27 @@ class ExpertTest(text_test.TextTestCase):
                 self.launch(layout, layout)
                 self.assert_same_training(layout, "one")
         for layout, other in (("expert4", "one"), ("one", "expert2"), ("expert2", "expert4"),
-                              ("expert4", "shards"), ("shards", "copies"), ("copies", "expert4")):
+                              ("expert4", "shards"), ("shards", "copies"), ("copies", "expert4"),
+                              ("copies", "tensor"), ("tensor", "stages"), ("stages", "all"),
+                              ("all", "shards")):
             with self.subTest(f"{layout} to {other}"):
                 name = f"{layout}-to-{other}"
                 self.launch(name, other, "--resume",
                             self.folder / layout / "checkpoints" / f"step-{STEPS // 2:08}",
                             "--allow", "parallel")
                 self.assert_same_training(name, "one", first=STEPS // 2 + 1)
+
+    def test_experts_take_tokens_of_sequences_that_ranks_share(self):
+        model = {**MIXTRAL, "capacity_factor": 0.0}
+        self.launch("one", "one", model=model)
+        self.launch("shared", "shared", model=model)
+        self.assert_same_training("shared", "one")
+        for layout, other in (("shared", "tensor"), ("one", "shared")):
+            name = f"{layout}-to-{other}"
+            self.launch(name, other, "--resume",
+                        self.folder / layout / "checkpoints" / f"step-{STEPS // 2:08}",
+                        "--allow", "parallel", model=model)
+            self.assert_same_training(name, "one", first=STEPS // 2 + 1)
 
     def test_each_rank_writes_its_experts_and_whoever_reads_finds_all(self):
         self.launch("run", "shards")
@@ -86,7 +106,7 @@ class ExpertTest(text_test.TextTestCase):
             self.assertAlmostEqual(seen, found, delta=1e-5 * seen)
 
     def test_a_killed_run_ends_with_the_bits_of_one_left_alone(self):
-        for layout in ("copies", "shards"):
+        for layout in ("copies", "shards", "tensor", "stages"):
             self.launch(f"whole-{layout}", layout)
             kill = {"SCALETRAIN_FAULT": f"kill@{STEPS // 2 + 2},1"}
             said = self.launch(f"killed-{layout}", layout, expect=137, env=kill)

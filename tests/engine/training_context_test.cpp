@@ -110,6 +110,32 @@ TEST_CASE("micro-batches with GroupNorm add up to the gradients of the whole bat
   }
 }
 
+TEST_CASE("what a step counts is summed over other tokens and stages, not over parts of layers") {
+  using core::MeshSizes;
+  const std::pair<MeshSizes, std::vector<double>> meshes[] = {
+      {{.pipe = 2, .replica = {}}, {15, 15, 15, 15}},
+      {{.replica = {}, .context = 2}, {15, 15, 15, 15}},
+      {{.replica = {}, .tensor = 2}, {5, 10, 5, 10}},
+      {{.replica = {}, .tensor = 4}, {1, 2, 4, 8}},
+  };
+  const auto results = testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    std::string text;
+    for (const auto& [sizes, sums] : meshes) {
+      const dist::Mesh mesh(world, core::MeshPlan(4, sizes));
+      const at::Tensor own = at::full({2}, 1 << env.rank, at::kDouble);
+      const auto sum = sum_of_step(mesh);
+      if (static_cast<bool>(sum) != (mesh.size(core::Axis::kTensor) < 4)) text += "empty? ";
+      if (sum) sum(own);
+      const double expected = sums[static_cast<std::size_t>(env.rank)];
+      if (!own.eq(expected).all().item<bool>()) text += fmt::format("{} ", own[0].item<double>());
+    }
+    world.end("end");
+    return text;
+  });
+  for (const auto& result : results) CHECK(result.text == "");
+}
+
 TEST_CASE("one rank alone sums nothing") {
   dist::Group alone(core::WorkerEnv(), at::kCPU, 1s);
   CHECK_FALSE(training_context({}, alone).sum_over_ranks);

@@ -55,6 +55,59 @@ TEST_CASE("a rank owns its experts and all else, and one of a copy of the model 
   }
 }
 
+TEST_CASE("of an expert that is cut too each rank owns its part, and none of those elsewhere") {
+  const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    dist::Mesh mesh(world, core::MeshPlan(2, {.replica = {}, .expert = 2}));
+    auto model = parameters();
+    for (units::NamedParameter& one : model) {
+      one.shape = {4, 3};
+      one.pieces = {format::range_piece(one.shape, 6, 12)};
+    }
+    ExpertParallel placement(model, mesh, kPlaces, {});
+    std::string text;
+    for (const units::NamedParameter& part : placement.parts()) {
+      text += fmt::format("{} {} of {} ", part.tensor.numel(), part.pieces.size(),
+                          format::element_count(part.shape));
+    }
+    mesh.end("end");
+    return text;
+  });
+  CHECK(results[0].text == "6 1 of 12 0 0 of 12 ");
+  CHECK(results[1].text == "0 0 of 12 6 1 of 12 ");
+}
+
+TEST_CASE("behind a pipeline's backward each stage has the experts of its own units") {
+  const auto results = testing::run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 2, .replica = {}, .expert = 2}));
+    const auto all = parameters();
+    // The second stage has the head and no experts.
+    const std::vector<units::NamedParameter> own =
+        env.rank < 2 ? std::vector(all.begin(), all.end() - 1) : std::vector{all.back()};
+    ExpertParallel placement(own, mesh, kPlaces, {});
+    std::string text = describe(placement.owned());
+    placement.start({});
+    placement.zero_grad();
+    placement.begin_micro_step(true);
+    at::Tensor loss = at::zeros({});
+    for (const auto& one : placement.owned()) loss = loss + one.tensor.sum() * (env.rank + 1.0);
+    placement.prepare_backward(loss);
+    loss.backward();
+    placement.end_backward();
+    placement.exchange_rest();
+    for (const auto& one : placement.owned()) {
+      text += fmt::format("{} ", one.tensor.grad().mean().item<float>());
+    }
+    mesh.end("end");
+    return text;
+  });
+  CHECK(results[0].text == "gate 6 expert.0 6 1.5 0.5 ");
+  CHECK(results[1].text == "gate 6 elsewhere expert.1 6 1.5 1 ");
+  CHECK(results[2].text == "head 6 3.5 ");
+  CHECK(results[3].text == "head 6 elsewhere 3.5 ");
+}
+
 TEST_CASE(
     "gradients of experts are summed over the ranks that have the same, for the mean of all") {
   const auto results = testing::run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {

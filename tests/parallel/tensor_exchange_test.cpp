@@ -68,6 +68,14 @@ TEST_CASE("without divided tokens one exchange sums in backward, the other in fo
   });
 }
 
+TEST_CASE("what ranks have counted is summed in forward and in backward") {
+  check_on_ranks([](dist::Group& group) {
+    const at::Tensor upper = input_of(group.rank()).detach();
+    return wrong(parallel::count_exchange(group), input_of(group.rank()), sum_of_all(), upper,
+                 sum_of_all());
+  });
+}
+
 TEST_CASE("with divided tokens they are gathered and their sums scattered, and in backward too") {
   check_on_ranks([](dist::Group& group) {
     const int rank = group.rank();

@@ -54,16 +54,18 @@ Explained node_row(const core::MeshPlan& mesh, int node, int ranks_per_node) {
 
 std::vector<Explained> mesh_rows(const core::MeshPlan& mesh, int ranks_per_node) {
   std::vector<Explained> rows;
-  for (const core::Axis axis : kOutermostFirst) {
-    if (mesh.size(axis) == 1) continue;
-    const std::vector<int> ranks = mesh.group(0, {axis});
+  const auto add = [&](const char* name, const std::vector<int>& ranks) {
     const std::vector<int> nodes = nodes_of(ranks, ranks_per_node);
     rows.push_back(
-        {.name = core::axis_name(axis),
-         .value = std::to_string(mesh.size(axis)),
+        {.name = name,
+         .value = std::to_string(ranks.size()),
          .from = fmt::format("rank 0's group: ranks {}, {} {}", numbers(ranks),
                              nodes.size() == 1 ? "inside node" : "between nodes", numbers(nodes))});
+  };
+  for (const core::Axis axis : kOutermostFirst) {
+    if (mesh.size(axis) > 1) add(core::axis_name(axis), mesh.group(0, {axis}));
   }
+  if (mesh.experts() > 1) add("expert", mesh.expert_group(0));
   const int nodes = mesh.world_size() / ranks_per_node;
   for (const int node : std::set<int>{0, std::min(1, nodes - 1), nodes - 1}) {
     rows.push_back(node_row(mesh, node, ranks_per_node));

@@ -10,7 +10,8 @@
 namespace scaletrain::launcher {
 
 // An axis that has several ranks, outermost first: how many, and which ranks and nodes rank 0's
-// group along it has; then the first nodes and the last, with their places on each axis.
+// group along it has; those that share experts with rank 0; then the first nodes and the last, with
+// their places on each axis.
 std::vector<Explained> mesh_rows(const core::MeshPlan& mesh, int ranks_per_node);
 
 // What a person should know of it: groups that exchange most and are not inside a node.

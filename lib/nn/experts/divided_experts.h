@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/units/expert_cut.h"
+#include "lib/units/layer_cut.h"
 
 namespace scaletrain::nn {
 
@@ -19,6 +20,14 @@ class ExpertLayer {
   virtual std::int64_t experts() const = 0;
   // From here on it runs the experts of this rank alone, a divisor of their number on each.
   virtual void divide(units::ExpertCut cut) = 0;
+  // So many ranks each have a part of every expert, whose last product is cut by its inputs and has
+  // no bias, and all of the rest; they run it on the same tokens. From here on the answers are
+  // added up once, by `sum`, behind their weights: what the layer computes in between has on each
+  // rank its part of the gradients.
+  virtual void cut_experts(units::Exchange sum, int ranks) = 0;
+  // So many ranks have other tokens of the same sequences, as many each: what it makes of all of
+  // them passes `sum`, which adds up over these ranks, forward and backward.
+  virtual void share_tokens(units::Exchange sum, int ranks) = 0;
 };
 
 // What an expert, by its number, answers to rows [rows, dim].

@@ -53,7 +53,7 @@ class Llama : public Model {
   // As Hugging Face's _init_weights().
   void initialise(const std::string& name, const at::Tensor& logical,
                   at::Generator generator) const override;
-  // Of a dense MLP.
+  // Of all that Llama has.
   std::vector<units::TensorRule> tensor_plan() const override;
   units::WeightRules weight_rules() const override;
 

@@ -82,6 +82,7 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
     const Routing routing = route(probabilities, config_.choices, bias_, capacity);
     const Tensor rows = to_experts(tokens, routing);
     flow[0] = from_experts(answers(rows, routing), routing).view_as(flow[0]);
+    if (sum_parts_) flow[0] = sum_parts_(flow[0]);
     if (!is_training()) return flow;
     if (config_.balance_loss > 0) balance(routing, probabilities, flow);
     if (!context.again) count(routing, flow);  // what runs again chooses the same experts
@@ -90,6 +91,14 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
 
   std::int64_t experts() const override { return config_.experts; }
   void divide(units::ExpertCut cut) override { cut_ = std::move(cut); }
+  void cut_experts(units::Exchange sum, int ranks) override {
+    sum_parts_ = std::move(sum);
+    parts_ = ranks;
+  }
+  void share_tokens(units::Exchange sum, int ranks) override {
+    sum_tokens_ = std::move(sum);
+    token_ranks_ = ranks;
+  }
 
   // Of the batches since the last call, [experts + kCounted] doubles.
   Tensor take() {
@@ -121,15 +130,23 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
     return answers.empty() ? rows : at::cat(answers);
   }
 
+  // The same numbers; of their gradient, which all ranks that have parts of the experts know, this
+  // rank's part.
+  Tensor gradient_part(const Tensor& probabilities) const {
+    if (parts_ == 1) return probabilities;
+    const Tensor plain = probabilities.detach();
+    return plain + (probabilities - plain) / parts_;
+  }
+
   // Adds this block to the sums of those before it; the last block makes the loss of them.
   void balance(const Routing& routing, const Tensor& probabilities, Flow& flow) const {
-    const Tensor own =
-        at::stack({routing.chosen.to(probabilities.scalar_type()), probabilities.sum(0)});
+    Tensor own = at::stack(
+        {routing.chosen.to(probabilities.scalar_type()), gradient_part(probabilities).sum(0)});
+    if (sum_tokens_) own = sum_tokens_(own);
     const Tensor sums = flow.size() > 1 ? flow[1] + own : own;
     flow.resize(2);
-    flow[1] =
-        is_last_ ? balance_loss(sums, probabilities.size(0) * config_.blocks) * config_.balance_loss
-                 : sums;
+    const std::int64_t tokens = probabilities.size(0) * token_ranks_;
+    flow[1] = is_last_ ? balance_loss(sums, tokens * config_.blocks) * config_.balance_loss : sums;
   }
 
   void count(const Routing& routing, const Flow& flow) {
@@ -149,6 +166,10 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
   std::shared_ptr<Linear> gate_;
   std::vector<std::shared_ptr<Expert>> experts_;
   std::optional<units::ExpertCut> cut_;  // nullopt: all of them are here
+  units::Exchange sum_parts_;            // empty: they are whole
+  int parts_ = 1;                        // ranks that have one of each
+  units::Exchange sum_tokens_;           // empty: this rank has all of its sequences
+  int token_ranks_ = 1;                  // that share them
   Tensor bias_;                          // undefined: the probabilities alone choose
   Tensor counted_;                       // see take(); undefined: nothing yet
 };
@@ -163,7 +184,14 @@ class Mixtral : public Llama {
         config_(config),
         blocks_(std::move(blocks)) {}
 
-  std::vector<units::TensorRule> tensor_plan() const override { return {}; }
+  std::vector<units::TensorRule> tensor_plan() const override {
+    using enum units::TensorStyle;
+    std::vector<units::TensorRule> plan = Llama::tensor_plan();
+    const std::string experts = "model.layers.*.block_sparse_moe.experts.*";
+    plan.push_back({.pattern = experts + ".w2.weight", .style = kRow, .dimension = 1});
+    plan.push_back({.pattern = experts + ".weight", .style = kColumn});
+    return plan;
+  }
 
   std::vector<std::string> statistics() const override {
     std::vector<std::string> names;

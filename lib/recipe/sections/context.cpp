@@ -70,6 +70,13 @@ void check_shared_sequences(const Recipe& recipe, const Node& tree, Problems& pr
                  fmt::format("use one of: {}; or a context that is a multiple of {}",
                              fitting_ranks(tokens), 2 * ranks));
   }
+  if (model.options.contains("capacity_factor") && model.number("capacity_factor") > 0) {
+    problems.add(written_at(tree, {"model", "capacity_factor"}), "/model/capacity_factor",
+                 fmt::format("counts the tokens of a micro-batch in their order, of which "
+                             "\"context\": {} ranks each see a part",
+                             ranks),
+                 "use 0");
+  }
   const auto dropout = model.options.find("dropout");
   if (dropout != model.options.end() && model.number("dropout") > 0) {
     problems.add(written_at(tree, {"model", "dropout"}), "/model/dropout",

@@ -63,9 +63,6 @@ void check_experts(const Recipe& recipe, const Node& tree, Problems& problems) {
                  fmt::format("does not go with \"expert\": {} yet", recipe.parallel.expert),
                  "use one of them");
   };
-  if (recipe.parallel.tensor > 1) refuse({"parallel", "tensor"}, "/parallel/tensor");
-  if (recipe.parallel.context > 1) refuse({"parallel", "context"}, "/parallel/context");
-  if (recipe.parallel.pipeline > 1) refuse({"parallel", "pipeline"}, "/parallel/pipeline");
   if (recipe.parallel.shard > 1 && needs_whole_tensors(recipe.optimizer)) {
     problems.add(written_at(tree, {"optimizer"}), "/optimizer",
                  R"(looks at whole tensors, and not together with both "expert" and "shard")",

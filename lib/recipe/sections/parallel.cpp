@@ -167,13 +167,6 @@ void check(const Parallel& parallel, const Model& model, const std::optional<Rec
         fmt::format("{} is one unit, and a pipeline's stages are made of units", model.name),
         "leave it out");
   }
-  if (model.options.contains("experts")) {
-    problems.add(written_at(tree, {"parallel", "pipeline"}), "/parallel/pipeline",
-                 fmt::format("what {} counts of its experts is not brought together over stages in "
-                             "this version",
-                             model.name),
-                 "leave it out");
-  }
   if (parallel.shard > 1 && parallel.schedule == "zero_bubble") {
     problems.add(
         written_at(tree, {"parallel", "schedule"}), "/parallel/schedule",

@@ -17,6 +17,7 @@
 #include "lib/engine/stages.h"
 #include "lib/parallel/layout.h"
 #include "lib/parallel/unit_flats.h"
+#include "lib/train/expert_layout.h"
 #include "lib/train/number_types.h"
 #include "lib/train/simulate/gather_count.h"
 #include "lib/train/simulate/unit_profile.h"
@@ -57,6 +58,8 @@ class Planner {
                                job.batch.global, models, &mesh_, Values::kBlank)),
         units_(learner_.model->units()),
         micros_(job.batch.accumulate),
+        places_(job.mesh.experts() > 1 ? divide_experts(*learner_.model, mesh_)
+                                       : parallel::ExpertPlaces()),
         profiles_(profiles(known)) {
     plan_.rank = rank;
   }
@@ -65,7 +68,12 @@ class Planner {
     choose_units();
     own();
     activations();
-    if (has(Axis::kTensor)) add_tensor();
+    if (has(Axis::kTensor)) {
+      add_of_units("tensor", "activations", ranks_along({Axis::kTensor}), &UnitProfile::exchanges);
+    }
+    if (!places_.empty()) {
+      add_of_units("expert", "tokens", job_.mesh.expert_group(plan_.rank), &UnitProfile::tokens);
+    }
     return std::move(plan_);
   }
 
@@ -82,6 +90,12 @@ class Planner {
   }
 
   bool has(Axis axis) const { return mesh_.size(axis) > 1; }
+  bool is_expert(const std::string& name) const { return places_.contains(name); }
+  // Whether it is an expert of another rank.
+  bool is_elsewhere(const std::string& name) const {
+    const auto place = places_.find(name);
+    return place != places_.end() && place->second != mesh_.experts().rank();
+  }
   std::vector<int> ranks_along(std::initializer_list<Axis> axes) const {
     return job_.mesh.group(plan_.rank, axes);
   }
@@ -100,7 +114,8 @@ class Planner {
       }
     }
     for (const NamedParameter& parameter : learner_.parameters()) {
-      if (runs_.contains(parameter.name)) trained_.push_back(parameter);
+      if (!runs_.contains(parameter.name) || is_elsewhere(parameter.name)) continue;
+      (is_expert(parameter.name) ? experts_ : trained_).push_back(parameter);
     }
     for (const auto& [name, users] : stages.tensors()) {
       std::set<int> places;
@@ -116,7 +131,8 @@ class Planner {
 
   void own() {
     for (const auto& item : learner_.model->named_parameters()) {
-      if (runs_.contains(item.key())) plan_.parameters += bytes_of(item.value());
+      const bool is_here = !item.value().requires_grad() || !is_elsewhere(item.key());
+      if (is_here && runs_.contains(item.key())) plan_.parameters += bytes_of(item.value());
     }
     for (const auto& item : learner_.model->named_buffers()) {
       plan_.parameters += bytes_of(item.value());
@@ -128,8 +144,14 @@ class Planner {
       for (const NamedParameter& one : trained_) {
         owned.push_back(without_memory(one, one.tensor.sizes()));
       }
-      if (has(Axis::kReplica)) add_replicas();
+      const bool exchanges = has(Axis::kReplica) && !recipe_.sync.is_rare();
+      if (exchanges) add_gradients("replica", ranks_along(core::kDataAxes), trained_);
     }
+    for (const NamedParameter& one : experts_) {
+      owned.push_back(without_memory(one, one.tensor.sizes()));
+    }
+    const std::vector<int> same_experts = job_.mesh.same_experts(plan_.rank);
+    if (same_experts.size() > 1) add_gradients("expert", same_experts, experts_);
     for (const NamedParameter& one : owned) plan_.gradients += bytes_of(one.tensor);
     for (const auto& [name, tensor] : make_optimizer(recipe_, std::move(owned))->state()) {
       plan_.optimizer += bytes_of(tensor);
@@ -137,17 +159,18 @@ class Planner {
     add_tied();
   }
 
-  // Gradients of whole parameters, in buckets.
-  void add_replicas() {
-    if (recipe_.sync.is_rare()) return;
+  // Of whole parameters, in buckets.
+  void add_gradients(const char* axis, const std::vector<int>& ranks,
+                     const std::vector<NamedParameter>& parameters) {
+    if (parameters.empty()) return;
     std::vector<at::Tensor> tensors;
     std::int64_t bytes = 0;
-    for (const NamedParameter& one : trained_) {
+    for (const NamedParameter& one : parameters) {
       tensors.push_back(one.tensor);
       bytes += bytes_of(one.tensor);
     }
     const auto buckets = static_cast<std::int64_t>(parallel::make_layout(tensors).size());
-    add("replica", "gradients", FakeKind::kAllReduce, ranks_along(core::kDataAxes), buckets, bytes);
+    add(axis, "gradients", FakeKind::kAllReduce, ranks, buckets, bytes);
   }
 
   void add_tied() {
@@ -254,11 +277,11 @@ class Planner {
     std::int64_t sent = 0, sent_bytes = 0, back = 0, back_bytes = 0;
     for (const auto& [begin, end] : stages_) {
       if (end < units_.size()) {
-        sent += micros_;
+        sent += micros_ * profiles_[end].inputs;
         sent_bytes += micros_ * profiles_[end].input_bytes;
       }
       if (begin > 0) {
-        back += micros_;
+        back += micros_ * profiles_[begin].inputs;
         back_bytes += micros_ * profiles_[begin].input_bytes;
       }
     }
@@ -267,11 +290,12 @@ class Planner {
         back_bytes);
   }
 
-  void add_tensor() {
+  void add_of_units(const char* axis, const char* what, const std::vector<int>& ranks,
+                    std::vector<UnitExchange> UnitProfile::*exchanges) {
     std::map<FakeKind, UnitExchange> all;
     for (const auto& [begin, end] : stages_) {
       for (std::size_t unit = begin; unit < end; ++unit) {
-        for (const UnitExchange& one : profiles_[unit].exchanges) {
+        for (const UnitExchange& one : profiles_[unit].*exchanges) {
           all[one.kind].calls += one.calls;
           all[one.kind].bytes += one.bytes;
         }
@@ -279,8 +303,8 @@ class Planner {
     }
     const auto micros = static_cast<double>(micros_);
     for (const auto& [kind, one] : all) {
-      add("tensor", "activations", kind, ranks_along({Axis::kTensor}),
-          std::llround(one.calls * micros), std::llround(one.bytes * micros));
+      add(axis, what, kind, ranks, std::llround(one.calls * micros),
+          std::llround(one.bytes * micros));
     }
   }
 
@@ -303,13 +327,14 @@ class Planner {
   Learner learner_;
   std::vector<units::Unit> units_;
   std::int64_t micros_;
+  const parallel::ExpertPlaces places_;  // {}: every rank has all experts
   const std::vector<UnitProfile>& profiles_;
 
   RankPlan plan_;
   std::vector<std::pair<std::size_t, std::size_t>> stages_;  // their units
   std::set<std::string> runs_;                               // names of the tensors that these use
-  std::vector<NamedParameter> trained_;
-  std::map<std::string, std::set<int>> tied_;  // places that use a tensor
+  std::vector<NamedParameter> trained_, experts_;  // without experts that ranks share, and those
+  std::map<std::string, std::set<int>> tied_;      // places that use a tensor
   std::int64_t own_bytes_ = 0;
 };
 
@@ -319,9 +344,8 @@ std::vector<int> first_of_each_place(const core::MeshPlan& mesh) {
 }
 
 void check_is_laid_out(const recipe::Parallel& parallel) {
-  const char* const missing = parallel.context > 1  ? "sequences that ranks share (context)"
-                              : parallel.expert > 1 ? "experts that ranks share (expert)"
-                              : parallel.types      ? "other types of exchange (types)"
+  const char* const missing = parallel.context > 1 ? "sequences that ranks share (context)"
+                              : parallel.types     ? "other types of exchange (types)"
                               : parallel.pipeline > 1 && parallel.shard > 1
                                   ? "a pipeline's stages in parts (shard)"
                                   : nullptr;

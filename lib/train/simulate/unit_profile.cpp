@@ -22,6 +22,9 @@ namespace {
 using core::Axis;
 
 constexpr std::int64_t kFewTokens = 8;
+// Units at each end that stand for themselves: tokens that are divided are joined behind the last
+// but one, and a loss of a model's own is made there.
+constexpr std::size_t kEnds = 2;
 constexpr std::int64_t kFewSamples = 2;  // BatchNorm needs two values of a channel
 
 // A unit that stands for those behind it which are like it; numbers in the model.
@@ -47,15 +50,14 @@ std::vector<std::int64_t> shape_of(const units::Unit& unit, nn::Model& model) {
 }
 
 // Units one behind the other are alike that have the same shapes, and all run again or none does.
-// So many at each end stand for themselves.
 std::vector<Kind> kinds_of(const std::vector<units::Unit>& units, nn::Model& model,
-                           const std::vector<bool>& again, std::size_t at_ends) {
+                           const std::vector<bool>& again) {
   std::vector<Kind> kinds;
   std::vector<std::int64_t> last;
   std::map<bool, std::size_t> known;  // of the units of these shapes, by whether they run again
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
     std::vector<std::int64_t> shape = shape_of(units[unit], model);
-    const bool is_end = unit <= at_ends || unit + at_ends >= units.size();
+    const bool is_end = unit <= kEnds || unit + kEnds >= units.size();
     if (is_end || shape != last) known.clear();
     const auto [kind, is_new] = known.emplace(again[unit], kinds.size());
     if (is_new) kinds.push_back({.unit = unit, .alike = {}});
@@ -174,7 +176,15 @@ class Profiler {
     for (std::size_t unit = 0; unit < units_.size(); ++unit) {
       profiles[unit].runs_again = again[unit];
     }
-    if (mesh_.size(Axis::kTensor) > 1) measure_exchanges(profiles, again);
+    const int rank = mesh_.world().rank();
+    const core::MeshPlan& plan = mesh_.plan();
+    if (mesh_.size(Axis::kTensor) > 1) {
+      measure_exchanges(profiles, again, plan.group(rank, {Axis::kTensor}),
+                        &UnitProfile::exchanges);
+    }
+    if (plan.experts() > 1) {
+      measure_exchanges(profiles, again, plan.expert_group(rank), &UnitProfile::tokens);
+    }
     return profiles;
   }
 
@@ -189,18 +199,23 @@ class Profiler {
                           recipe_.seed, {.chunk = recipe_.loss.chunk});
   }
 
-  // Tokens that are divided are joined behind the last unit but one.
-  std::size_t at_ends() const { return recipe_.parallel.sequence ? 2 : 1; }
-
   task::Example batch_of(const Size& size) const {
     return blank_batch(recipe_, *task_, size.samples, size.tokens);
   }
 
   void measure_kept(std::vector<UnitProfile>& profiles) {
     const std::vector<Kind> kinds =
-        kinds_of(units_, *learner_.model, std::vector<bool>(units_.size(), false), at_ends());
+        kinds_of(units_, *learner_.model, std::vector<bool>(units_.size(), false));
+    std::vector<std::int64_t> inputs(kinds.size(), 1);
     std::vector<units::Unit> ones;
-    for (const Kind& kind : kinds) ones.push_back(units_[kind.unit]);
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      units::Unit& one = ones.emplace_back(units_[kinds[i].unit]);
+      one.run = [&count = inputs[i], run = one.run](units::Flow flow,
+                                                    const units::Context& context) {
+        count = static_cast<std::int64_t>(flow.size());
+        return run(std::move(flow), context);
+      };
+    }
     engine::Engine engine = engine_of(std::move(ones));
     std::vector<std::vector<engine::UnitCost>> costs;
     for (const Size& size : sizes_) costs.push_back(engine.measure_units(batch_of(size)));
@@ -213,6 +228,7 @@ class Profiler {
       }
       for (const std::size_t unit : kinds[i].alike) {
         profiles[unit].name = units_[unit].name;
+        profiles[unit].inputs = inputs[i];
         profiles[unit].saved_bytes = std::llround(value_at(whole_, sizes_, saved));
         profiles[unit].input_bytes = std::llround(value_at(whole_, sizes_, input));
       }
@@ -232,8 +248,11 @@ class Profiler {
     return engine::within_budget(costs, *recipe_.recompute->budget_mb * kMegabyte);
   }
 
-  void measure_exchanges(std::vector<UnitProfile>& profiles, const std::vector<bool>& again) {
-    const std::vector<Kind> kinds = kinds_of(units_, *learner_.model, again, at_ends());
+  // Those with the group of `ranks`.
+  void measure_exchanges(std::vector<UnitProfile>& profiles, const std::vector<bool>& again,
+                         const std::vector<int>& ranks,
+                         std::vector<UnitExchange> UnitProfile::*exchanges) {
+    const std::vector<Kind> kinds = kinds_of(units_, *learner_.model, again);
     Attribution attribution(network_);
     std::vector<units::Unit> ones;
     std::vector<bool> ones_again;
@@ -243,7 +262,6 @@ class Profiler {
     }
     engine::Engine engine = engine_of(std::move(ones));
     engine.set_recomputed(ones_again);
-    const std::vector<int> ranks = mesh_.plan().group(mesh_.world().rank(), {Axis::kTensor});
     // By unit and kind of exchange, at each size.
     std::map<std::pair<std::size_t, dist::FakeKind>, std::vector<UnitExchange>> found;
     for (std::size_t size = 0; size < sizes_.size(); ++size) {
@@ -269,7 +287,7 @@ class Profiler {
                                .calls = value_at(whole_, sizes_, calls),
                                .bytes = value_at(whole_, sizes_, bytes)};
       for (const std::size_t unit : kinds[key.first].alike) {
-        profiles[unit].exchanges.push_back(whole);
+        (profiles[unit].*exchanges).push_back(whole);
       }
     }
   }

@@ -13,7 +13,7 @@
 
 namespace scaletrain::train {
 
-// Exchanges of one kind among ranks that share layers.
+// Exchanges of one kind among ranks that share layers, or experts.
 struct UnitExchange {
   dist::FakeKind kind = dist::FakeKind::kAllReduce;
   double calls = 0, bytes = 0;
@@ -24,11 +24,14 @@ struct UnitProfile {
   std::string name;
   std::int64_t saved_bytes = 0;  // of its activations that backward needs
   std::int64_t input_bytes = 0;  // of what enters it: all that stays where it runs again
+  std::int64_t inputs = 1;       // tensors that enter it
   bool runs_again = false;
   std::vector<UnitExchange> exchanges;  // with its tensor group, by kind
+  std::vector<UnitExchange> tokens;     // with the ranks that have the other experts
 };
 
-// One for each unit of `learner`'s model, in their order. `mesh` is one of `network`. `samples`: of
+// One for each unit of `learner`'s model, in their order; experts that ranks share are divided, and
+// get as many tokens on each. `mesh` is one of `network`. `samples`: of
 // a micro-batch. Throws core::RecipeError, and what running the model does.
 std::vector<UnitProfile> profile_units(const recipe::Recipe& recipe, Learner& learner,
                                        const dist::Mesh& mesh, dist::FakeNetwork& network,

@@ -46,6 +46,20 @@ TEST_CASE("a rank of a mesh whose other ranks do not exist gets zeros from them"
   mesh.end("the end");
 }
 
+TEST_CASE(
+    "of what ranks send to each other comes as much, or nothing where another number is due") {
+  const auto network =
+      std::make_shared<dist::FakeNetwork>(dist::FakeJob{.rank = 0, .world_size = 2});
+  dist::Group world(network, at::kCPU);
+  const at::Tensor rows = at::arange(3, at::kFloat);
+  const at::Tensor same = at::empty({3}), fewer = at::empty({2});
+  world.all_to_all(same, rows, {2, 1}, {2, 1}, "tokens").wait();
+  CHECK(at::equal(same, rows));
+  world.all_to_all(fewer, rows, {1, 1}, {2, 1}, "tokens").wait();
+  CHECK(at::equal(fewer, at::zeros({2})));
+  CHECK(network->calls()[1].bytes == 12);
+}
+
 TEST_CASE("who waits for a message is noted, and who computes meanwhile does not wait") {
   const auto network = std::make_shared<dist::FakeNetwork>(
       dist::FakeJob{.rank = 0, .world_size = 2, .ranks_per_node = 2, .inside = {.latency_s = 0.2}});

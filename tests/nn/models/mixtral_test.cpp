@@ -1,9 +1,11 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "lib/nn/experts/divided_experts.h"
 #include "lib/nn/model.h"
 #include "lib/units/cache.h"
 #include "tests/nn/recipes.h"
@@ -122,6 +124,44 @@ TEST_CASE("all tokens are counted by all ranks before the biases move, and only 
   flow_of(*model, tokens());
   model->end_step([&](const at::Tensor& values) { counted = values.clone(); });
   CHECK(at::equal(counted[1].narrow(0, 0, 4), at::tensor({0, 0, 16, 16}, at::kDouble)));
+}
+
+// Gradients of the router of the first block, where the auxiliary loss alone is trained.
+at::Tensor router_gradient(Model& model, const at::Tensor& input) {
+  flow_of(model, input)[1].backward();
+  return model.named_parameters()["model.layers.0.block_sparse_moe.gate.weight"].grad();
+}
+
+void for_each_mixture(Model& model, const std::function<void(ExpertLayer&)>& body) {
+  for (const auto& module : model.modules()) {
+    if (auto* const layer = dynamic_cast<ExpertLayer*>(module.get())) body(*layer);
+  }
+}
+
+TEST_CASE("of ranks that have parts of experts each has its part of an auxiliary loss's gradient") {
+  const auto whole = mixtral(), part = mixtral();
+  int sums = 0;
+  for_each_mixture(*part, [&](ExpertLayer& layer) {
+    layer.cut_experts(
+        [&sums](const at::Tensor& answers) {
+          ++sums;
+          return answers;
+        },
+        4);
+  });
+  CHECK(at::allclose(router_gradient(*part, tokens()), router_gradient(*whole, tokens()) / 4));
+  CHECK(sums == 2);  // one for each block
+  CHECK(at::equal(flow_of(*part, tokens())[1], flow_of(*whole, tokens())[1]));
+}
+
+TEST_CASE("ranks that share sequences balance by the tokens of all of them") {
+  const auto whole = mixtral(), half = mixtral();
+  for_each_mixture(*half, [](ExpertLayer& layer) {
+    layer.share_tokens([](const at::Tensor& own) { return own * 2; }, 2);  // the other has the same
+  });
+  const units::Flow flow = flow_of(*half, tokens()), expected = flow_of(*whole, tokens());
+  CHECK(at::allclose(flow[0], expected[0]));
+  CHECK(at::allclose(flow[1], expected[1]));
 }
 
 TEST_CASE("capacity drops in training alone, so that a text's length does not change its answer") {

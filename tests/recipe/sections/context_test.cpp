@@ -42,15 +42,24 @@ TEST_CASE("a sequence that twice as many ranks do not divide is refused with num
   CHECK(context_error(context_changes({"parallel.context=12"})) == "no error");
 }
 
-TEST_CASE("a model without sequences of tokens, or whose positions are its own, is refused") {
+TEST_CASE("a model without sequences of tokens is refused") {
   CHECK(context_error({"model.name=resnet18", "parallel.context=2"}) ==
         "--set parallel.context: resnet18 has no sequences of tokens that ranks could share\n"
-        "  use 1, or one of: gpt2, llama");
-  CHECK(context_error(
-            context_changes({"parallel.context=2"}, R"(model={"name": "mixtral", "vocab_size": 11,
-            "positions": 64, "dim": 32, "heads": 8, "kv_heads": 2})")) ==
-        "--set parallel.context: mixtral has no sequences of tokens that ranks could share\n"
-        "  use 1, or one of: gpt2, llama");
+        "  use 1, or one of: gpt2, llama, mixtral");
+}
+
+TEST_CASE("experts take tokens of shared sequences where they take all, and have no capacity") {
+  const auto mixtral = [](const std::string& capacity) {
+    return R"(model={"name": "mixtral", "vocab_size": 11, "positions": 24, "dim": 24, "heads": 6,
+                     "kv_heads": 6, "capacity_factor": )" +
+           capacity + "}";
+  };
+  CHECK(context_error(context_changes({"parallel.context=2"}, mixtral("0"))) == "no error");
+  CHECK(
+      context_error(context_changes({"parallel.context=2"}, mixtral("1.5"))) ==
+      "--set model: /model/capacity_factor: counts the tokens of a micro-batch in their order, of "
+      "which \"context\": 2 ranks each see a part\n"
+      "  use 0");
 }
 
 TEST_CASE("dropped attention weights are refused") {

@@ -1,6 +1,7 @@
 #include "lib/recipe/sections/expert.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "lib/recipe/load.h"
 #include "tests/recipe/recipe_support.h"
@@ -50,17 +51,28 @@ TEST_CASE("a model without experts is refused") {
         "  leave it out, or use one of: mixtral");
 }
 
-TEST_CASE("what else divides a model or its exchange does not go with it yet") {
+TEST_CASE("the other axes of a mesh go with it") {
+  for (const char* const schedule : {"gpipe", "1f1b", "interleaved", "zero_bubble"}) {
+    CHECK(
+        experts_error(experts_changes(
+            {fmt::format(R"(parallel={{"expert": 2, "pipeline": 2, "schedule": "{}"}})", schedule),
+             "batch.accumulate=4"})) == "no error");
+  }
+  CHECK(experts_error(experts_changes({R"(parallel={"expert": 2, "tensor": 2})"})) == "no error");
+  CHECK(experts_error(experts_changes(
+            {R"(parallel={"expert": 2, "tensor": 2, "sequence": true})"})) == "no error");
+  CHECK(experts_error(experts_changes({R"(parallel={"expert": 2, "context": 2})"})) == "no error");
+  CHECK(experts_error(experts_changes({R"(parallel={"expert": 2, "tensor": 3})"}))
+            .find(R"(3 ranks cannot share "heads" of the model)") != std::string::npos);
+}
+
+TEST_CASE("another exchange does not go with it yet") {
   const auto error = [](const std::string& change) {
     return experts_error(experts_changes({"parallel.expert=2", change}));
   };
   CHECK(error("compress=bf16") ==
         "--set compress: does not go with \"expert\": 2 yet\n  use one of them");
   CHECK(error("sync=periodic").starts_with("--set sync: does not go with \"expert\": 2 yet"));
-  // What the model itself refuses.
-  CHECK(error("parallel.tensor=2").find("mixtral cannot be cut") != std::string::npos);
-  CHECK(error("parallel.pipeline=2").find("is not brought together over stages") !=
-        std::string::npos);
   CHECK(error("checkpoint.writers=rank_0") ==
         "--set checkpoint.writers: rank 0 has only its part of the experts, of \"expert\": 2\n"
         "  use \"auto\": each rank writes its own part");

@@ -36,6 +36,10 @@ const Options kLlama{{"vocab_size", Integer{11}}, {"positions", Integer{8}},
                      {"dim", Integer{32}},        {"depth", Integer{6}},
                      {"heads", Integer{8}},       {"kv_heads", Integer{4}},
                      {"hidden", Integer{24}}};
+const Options kMixtral{{"vocab_size", Integer{11}}, {"positions", Integer{8}},
+                       {"dim", Integer{16}},        {"depth", Integer{6}},
+                       {"heads", Integer{4}},       {"kv_heads", Integer{2}},
+                       {"hidden", Integer{24}},     {"experts", Integer{4}}};
 const Options kVit{
     {"patch_size", Integer{8}}, {"dim", Integer{16}}, {"depth", Integer{6}}, {"heads", Integer{4}}};
 
@@ -60,6 +64,12 @@ recipe::Parallel tensors(int tensor, bool sequence) {
   recipe::Parallel parallel;
   parallel.tensor = tensor;
   parallel.sequence = sequence;
+  return parallel;
+}
+
+// `parallel` whose ranks share experts too.
+recipe::Parallel experts(int expert, recipe::Parallel parallel = {}) {
+  parallel.expert = expert;
   return parallel;
 }
 
@@ -89,6 +99,16 @@ std::vector<Case> cases() {
     result.push_back({"stages", "llama", kLlama, stages(4, schedule), 8});
     result.push_back({"stages of copies", "gpt2", kGpt2, stages(2, schedule), 4});
   }
+  result.push_back({"experts", "mixtral", kMixtral, experts(4), 2});
+  result.push_back({"experts of copies", "mixtral", kMixtral, experts(2)});
+  for (const char* const level : {"optimizer", "gradients", "parameters"}) {
+    result.push_back({"experts, shards", "mixtral", kMixtral, experts(4, shards(2, level)), 2});
+  }
+  for (const bool sequence : {false, true}) {
+    result.push_back({"tensor, all experts", "mixtral", kMixtral, tensors(2, sequence)});
+    result.push_back({"experts, tensor", "mixtral", kMixtral, experts(2, tensors(2, sequence)), 2});
+  }
+  result.push_back({"experts, stages", "mixtral", kMixtral, experts(2, stages(2, "1f1b")), 4});
   return result;
 }
 
@@ -166,7 +186,11 @@ std::string run_rank(const Case& one, const core::WorkerEnv& env) {
   Json result{{"exchanged", run.placement->exchanged_bytes() - exchanged}};
   for (const auto& [group, calls] : recorder.take()) {
     Json list = Json::array();
-    for (const auto& call : calls) list.push_back({call.kind, call.bytes, call.elements});
+    for (const auto& call : calls) {
+      // How many tokens a rank's experts get the router decides.
+      const bool is_fixed = call.kind != "alltoall_base_";
+      list.push_back({call.kind, is_fixed ? call.bytes : 0, is_fixed ? call.elements : 0});
+    }
     result["calls"][group] = list;
   }
   std::vector<at::Tensor> held = run.learner.model->buffers(), parts, state;
@@ -211,6 +235,7 @@ std::string axis_of(const std::string& group, const core::MeshPlan& mesh) {
     return "pipeline";
   }
   if (group.starts_with("data of") || group.starts_with("replica of")) return "replica";
+  if (group.starts_with("experts of") || group.starts_with("same experts")) return "expert";
   if (group.starts_with("shard of")) return "shard";
   if (group.starts_with("tensor of")) return "tensor";
   if (mesh.size(core::Axis::kShard) == mesh.world_size()) return "shard";
@@ -232,7 +257,7 @@ Sums planned(const RankPlan& rank) {
   for (const Traffic& one : rank.traffic) {
     auto& sum = sums[one.axis + " " + op_of(one.kind)];
     sum.first += one.calls;
-    sum.second += one.bytes;
+    sum.second += one.what == "tokens" ? 0 : one.bytes;
   }
   return sums;
 }

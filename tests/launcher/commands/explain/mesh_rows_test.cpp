@@ -37,6 +37,15 @@ TEST_CASE("one node and one rank of a node have a row each") {
         "node 1 | rank 1 | pipeline 1\n");
 }
 
+TEST_CASE("ranks that share experts have a row behind the axes") {
+  CHECK(text_of(core::MeshPlan(16, {.replica = {}, .tensor = 2, .expert = 4}), 8) ==
+        "replica | 8 | rank 0's group: ranks 0, 2, 4, ..., 14, between nodes 0-1\n"
+        "tensor | 2 | rank 0's group: ranks 0-1, inside node 0\n"
+        "expert | 4 | rank 0's group: ranks 0, 2, 4, 6, inside node 0\n"
+        "node 0 | ranks 0-7 | replica 0-3, tensor 0-1\n"
+        "node 1 | ranks 8-15 | replica 4-7, tensor 0-1\n");
+}
+
 TEST_CASE("tensor groups that are not inside a node are noted") {
   CHECK(mesh_notes(core::MeshPlan(12, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 4}), 6) ==
         std::vector<std::string>{"1 of 3 tensor groups have ranks on several nodes; let \"tensor\" "
