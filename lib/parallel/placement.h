@@ -94,7 +94,7 @@ struct Sharding {
 struct GradientExchange {
   std::optional<recipe::Compress> compress = {};
   std::uint64_t seed = 0;  // of what it draws
-  bool every_step = true;  // false: none is exchanged (lib/parallel/sync/replica_sync.h)
+  bool every_step = true;  // false: none between replicas (lib/parallel/sync/replica_sync.h)
 };
 
 // `parameters`: the model's that are trained, whole, the same on all ranks. The mesh outlives it.

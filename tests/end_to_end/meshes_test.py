@@ -30,6 +30,9 @@ MORE = {
     "replica x shard x tensor": (8, {"replica": 2, "shard": 2, "tensor": 2}),
     "replica x pipeline x tensor": (8, {"pipeline": 2, "tensor": 2, "schedule": "zero_bubble",
                                         "balance": "time"}),
+    "pipeline x context x tensor": (8, {"pipeline": 2, "context": 2, "tensor": 2,
+                                        "schedule": "interleaved"}),
+    "pipeline x shard x context": (8, {"pipeline": 2, "shard": 2, "context": 2}),
 }
 COMBINED = [name for name in MESHES if name != "one"]
 
