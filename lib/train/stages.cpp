@@ -56,11 +56,16 @@ std::vector<double> measured_costs(Run& run, const std::vector<units::Unit>& uni
   return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
 }
 
-std::shared_ptr<engine::DeferredWeights> defer_weights(nn::Model& model) {
+// Of all linear layers but those whose names `at_once` has: gradients of a last unit that runs in
+// chunks are taken in forward.
+std::shared_ptr<engine::DeferredWeights> defer_weights(nn::Model& model,
+                                                       const std::vector<std::string>& at_once) {
   auto deferred = std::make_shared<engine::DeferredWeights>();
-  for (const auto& module : model.modules()) {
-    const auto linear = std::dynamic_pointer_cast<nn::Linear>(module);
-    if (linear) deferred->attach(*linear);
+  for (const auto& module : model.named_modules()) {
+    const auto linear = std::dynamic_pointer_cast<nn::Linear>(module.value());
+    const std::string weight = module.key() + ".weight";
+    const bool waits = std::find(at_once.begin(), at_once.end(), weight) == at_once.end();
+    if (linear && waits) deferred->attach(*linear);
   }
   return deferred;
 }
@@ -164,7 +169,11 @@ std::unique_ptr<engine::Pipeline> make_pipeline(Run& run, const std::vector<unit
                               .chunks = shape.chunks,
                               .stages = engine::Stages(units, costs, shape.stages())};
   if (run.group->rank() == 0) report(parts.stages, units, costs, asked.balance);
-  if (parts.kind == core::PipelineKind::kZeroBubble) parts.deferred = defer_weights(model);
+  if (parts.kind == core::PipelineKind::kZeroBubble) {
+    const bool in_chunks = run.recipe.loss.chunk > 0;
+    parts.deferred =
+        defer_weights(model, in_chunks ? units.back().tensors : std::vector<std::string>());
+  }
   return std::make_unique<engine::Pipeline>(*run.mesh, std::move(parts));
 }
 
