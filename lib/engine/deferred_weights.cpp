@@ -4,6 +4,8 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <utility>
 
@@ -35,6 +37,9 @@ void add_to_gradient(const Tensor& parameter, const Tensor& gradient) {
   } else {
     sum = gradient.contiguous();
   }
+  // As autograd does behind its own sum.
+  const auto& hook = torch::autograd::impl::post_acc_grad_hooks(parameter);
+  if (hook) (*hook)(parameter);
 }
 
 Tensor own_leaf(const Tensor& tensor) {

@@ -39,7 +39,8 @@ class DeferredWeights : public std::enable_shared_from_this<DeferredWeights> {
     DeferredWeights& owner_;
   };
 
-  // Makes `linear` multiply so. Its parameters' own hooks then hear nothing.
+  // Makes `linear` multiply so. Of its parameters' hooks only those behind the sum are called then
+  // (lib/parallel/gradient_hook.h).
   void attach(nn::Linear& linear);
 
   // Keeps `one` in the scope's work, or runs it.

@@ -7,7 +7,6 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "lib/core/clock.h"
@@ -59,12 +58,12 @@ at::Tensor targets_of(const task::Task& task, const task::Example& example, int 
   return fixed > 0 ? at::scalar_tensor(fixed / ranks) : example.target.ge(0).sum();
 }
 
-task::Example next_of(MicroBatches& batches) {
+}  // namespace
+
+task::Example next_micro_batch(MicroBatches& batches) {
   const MemoryPhase phase(MemoryKind::kInputs);
   return batches.next();
 }
-
-}  // namespace
 
 Engine::Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings& savings)
     : parts_(parts),
@@ -106,7 +105,7 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
   parts_.placement.zero_grad();
   for (std::int64_t micro_step = 0; micro_step < count; ++micro_step) {
     const bool last = micro_step + 1 == count;
-    const task::Example example = next_of(batches);
+    const task::Example example = next_micro_batch(batches);
     parts_.placement.begin_micro_step(last);
     const std::int64_t block = micro_step * parts_.mesh.plan().readers() + parts_.mesh.reader();
     const Losses losses = forward({.seed = seed_, .step = step, .block = block}, example, again);
@@ -120,55 +119,6 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
     walk_.end_backward();
   }
   parts_.placement.exchange_rest();
-}
-
-void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
-                          const std::function<void(const at::Tensor&)>& before_last_backward,
-                          bool again) {
-  const Stages& stages = parts_.pipeline->stages();
-  at::Tensor total =
-      at::zeros({}, at::TensorOptions(at::kDouble).device(parts_.mesh.world().device()));
-  parts_.placement.begin_step(step);
-  parts_.placement.zero_grad();
-  bool is_last_backward = false;
-  parts_.pipeline->run(
-      {.micro_batches = batches.count(),
-       .next = [&] { return next_of(batches); },
-       .forward =
-           [&](int stage, std::int64_t micro, const task::Example& example, units::Flow input) {
-             const std::int64_t block = micro * parts_.mesh.plan().readers() + parts_.mesh.reader();
-             const bool is_last = stage + 1 == stages.count();
-             Losses losses;
-             units::Flow flow = run_units(stages.begin(stage), stages.end(stage),
-                                          {.seed = seed_, .step = step, .block = block}, example,
-                                          again, std::move(input), is_last ? &losses : nullptr);
-             if (!is_last) return flow;
-             total.add_(losses.task.detach());
-             return units::Flow{parts_.precision.scale(losses.all * weight)};
-           },
-       .backward =
-           [&](const units::Flow& roots, const units::Flow& gradients) {
-             const MemoryPhase phase(MemoryKind::kGradients);
-             parts_.placement.begin_micro_step(is_last_backward);
-             parts_.placement.prepare_backward(roots.empty() ? at::Tensor() : roots.front());
-             walk_.begin_backward();
-             if (!roots.empty()) backward(roots, gradients);
-             walk_.end_backward();
-           },
-       .before_last_backward =
-           [&] {
-             is_last_backward = true;
-             before_last_backward(total);
-           }});
-  parts_.placement.exchange_rest();
-  std::unordered_map<std::string, at::Tensor> by_name;
-  for (const units::NamedParameter& parameter : owned()) {
-    by_name.emplace(parameter.name, parameter.tensor.grad());
-  }
-  parts_.pipeline->sum_tied([&](const std::string& name) {
-    const auto found = by_name.find(name);
-    return found == by_name.end() ? at::Tensor() : found->second;
-  });
 }
 
 Engine::Losses Engine::forward(const Draws& draws, const task::Example& example, bool again) {

@@ -34,6 +34,9 @@ class MicroBatches {
   virtual task::Example next() = 0;
 };
 
+// The next one, whose memory counts as inputs.
+task::Example next_micro_batch(MicroBatches& batches);
+
 // What it runs; all of it outlives the engine.
 struct EngineParts {
   nn::Model& model;

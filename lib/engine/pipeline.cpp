@@ -22,6 +22,8 @@ bool gives_gradient(const Action& action) {
   return action.work == Work::kBackward || action.work == Work::kBackwardInput;
 }
 
+bool gives_weights(const Action& action) { return action.work == Work::kBackwardWeight; }
+
 // Flows of batches that are described alike go by one name at both ends of a link.
 std::string kind_of(const task::Example& example, int stage, const char* pass) {
   return fmt::format("{} {} {} {}", pass, stage, static_cast<int>(example.input.scalar_type()),
@@ -88,6 +90,7 @@ class Step {
 
   void run(const Row& row) {
     const auto last = std::find_if(row.rbegin(), row.rend(), gives_gradient).base() - 1;
+    weights_to_come_ = std::count_if(row.begin(), row.end(), gives_weights);
     for (auto action = row.begin(); action != row.end(); ++action) {
       if (action == last) calls_.before_last_backward();
       run(*action);
@@ -104,14 +107,14 @@ class Step {
       case Work::kForward:
         return forward(action);
       case Work::kBackward:
-        backward(action);
+        backward(action, /*keeps_weights=*/false);
         break;
       case Work::kBackwardInput: {
         const DeferredWeights::Scope later(*own_.parts.deferred, held(action).weights);
-        return backward(action);
+        return backward(action, /*keeps_weights=*/true);
       }
       case Work::kBackwardWeight:
-        held(action).weights.run();
+        calls_.weights([&] { held(action).weights.run(); }, --weights_to_come_ == 0);
         break;
     }
     held_.erase(key_of(action));
@@ -137,14 +140,14 @@ class Step {
     if (action.chunk + 1 == own_.parts.chunks) examples_.erase(action.micro);
   }
 
-  void backward(const Action& action) {
+  void backward(const Action& action, bool keeps_weights) {
     Held& one = held(action);
     units::Flow gradients;
     if (one.sent != nullptr) {
       gradients = receive_gradients(own_.gradients_in, *one.sent);
       std::erase_if(one.output, [](const at::Tensor& tensor) { return !tensor.requires_grad(); });
     }
-    calls_.backward(one.output, gradients);
+    calls_.backward(one.output, gradients, keeps_weights);
     one.output.clear();  // and with it what backward needed
     send_gradients(own_.gradients_out, one.input);
     one.input.clear();
@@ -154,6 +157,7 @@ class Step {
   const PipelineCalls& calls_;
   std::map<int, task::Example> examples_;  // by micro-batch
   std::map<Key, Held> held_;
+  std::ptrdiff_t weights_to_come_ = 0;  // halves of backwards that give gradients of weights
 };
 
 }  // namespace

@@ -41,8 +41,11 @@ struct PipelineCalls {
                             units::Flow input)>
       forward;
   // Adds to the gradients of everything behind `roots`, of which there may be none. Without
-  // gradients the root is a loss.
-  std::function<void(const units::Flow& roots, const units::Flow& gradients)> backward;
+  // gradients the root is a loss. `keeps_weights`: what was left of it comes by `weights`.
+  std::function<void(const units::Flow& roots, const units::Flow& gradients, bool keeps_weights)>
+      backward;
+  // Runs `compute`, which adds what a backward has left; `last` of the step.
+  std::function<void(const std::function<void()>& compute, bool last)> weights = {};
   std::function<void()> before_last_backward;
 };
 

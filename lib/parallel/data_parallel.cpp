@@ -102,8 +102,9 @@ DataParallel::~DataParallel() = default;
 const std::vector<units::NamedParameter>& DataParallel::owned() const { return impl_->parameters; }
 
 void DataParallel::start(const BucketLayout& saved) {
-  dist::Group& group = impl_->mesh.gradients();
-  if (group.world_size() == 1 || !impl_->exchange.every_step) return;
+  dist::Group& group = impl_->exchange.every_step ? impl_->mesh.gradients()
+                                                  : impl_->mesh.group(core::Axis::kContext);
+  if (group.world_size() == 1) return;
   std::vector<at::Tensor> tensors;
   tensors.reserve(impl_->parameters.size());
   for (const units::NamedParameter& parameter : impl_->parameters) {

@@ -1,7 +1,8 @@
 // Data parallelism: every rank holds all of the model. c10d::Reducer, the engine of PyTorch's
-// DistributedDataParallel, sums the gradients of the ranks that train on different samples, those
-// of the mesh's data group, while backward still runs. Where the recipe compresses them, each
-// bucket goes through lib/parallel/compress/ instead.
+// DistributedDataParallel, sums the gradients of the ranks that train on different samples or on
+// different tokens of the same ones, those of the mesh's gradients(), while backward still runs;
+// where replicas exchange weights now and then, of the ranks that share a replica's samples. Where
+// the recipe compresses them, each bucket goes through lib/parallel/compress/ instead.
 //
 // The buckets hold the parameters in reverse order, about the order in which backward is done with
 // them, cut at kFirstBucketBytes and then kBucketBytes (lib/parallel/layout.h). They are never
@@ -29,7 +30,7 @@ class DataParallel : public Placement {
   ~DataParallel() override;
 
   const std::vector<units::NamedParameter>& owned() const override;
-  // With one rank in the data group nothing is built.
+  // Where no rank has other gradients to add nothing is built.
   void start(const BucketLayout& saved) override;
   // Also with one rank: backward writes the next gradients, which is cheaper than adding to zeros.
   void zero_grad() override;

@@ -36,6 +36,9 @@ class ExpertParallel : public Placement, public UnitHooks {
   void zero_grad() override;
   void begin_step(std::int64_t step) override { others_->begin_step(step); }
   void begin_micro_step(bool synchronize) override { others_->begin_micro_step(synchronize); }
+  void begin_inputs() override { others_->begin_inputs(); }
+  void begin_weights(bool last) override { others_->begin_weights(last); }
+  void end_weights() override { others_->end_weights(); }
   void prepare_backward(const at::Tensor& loss) override { others_->prepare_backward(loss); }
   void exchange_rest() override;
   std::int64_t exchanged_bytes() const override;

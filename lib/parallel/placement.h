@@ -52,6 +52,11 @@ class Placement {
   // Before each micro-step's forward. `synchronize`: it is the last of its step, and gradients are
   // exchanged during its backward.
   virtual void begin_micro_step(bool synchronize) = 0;
+  // The same before the first half of a backward, where a schedule computes gradients of weights
+  // later: between begin_weights() and end_weights(), `last` of a step's.
+  virtual void begin_inputs() { begin_micro_step(false); }
+  virtual void begin_weights(bool /*last*/) {}
+  virtual void end_weights() {}
   // Between forward and backward, with what backward starts from.
   virtual void prepare_backward(const at::Tensor& loss) = 0;
   // Behind a step's last backward: what was not exchanged during backward is now.
@@ -94,7 +99,7 @@ struct Sharding {
 struct GradientExchange {
   std::optional<recipe::Compress> compress = {};
   std::uint64_t seed = 0;  // of what it draws
-  bool every_step = true;  // false: none is exchanged (lib/parallel/sync/replica_sync.h)
+  bool every_step = true;  // false: none between replicas (lib/parallel/sync/replica_sync.h)
 };
 
 // `parameters`: the model's that are trained, whole, the same on all ranks; of a pipeline those of

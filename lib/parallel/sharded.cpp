@@ -1,7 +1,6 @@
 #include "lib/parallel/sharded.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 #include "lib/parallel/flat_memory.h"
 #include "lib/parallel/gradient_hook.h"
 #include "lib/parallel/part_gather.h"
-#include "lib/parallel/unit_flats.h"
+#include "lib/parallel/shard_block.h"
 #include "lib/units/memory_meter.h"
 
 namespace scaletrain::parallel {
@@ -28,7 +27,16 @@ class Sharded::Impl {
   void start();
   void spread();
   void zero_grad();
-  void begin_micro_step(bool synchronize) { synchronize_ = synchronize; }
+  void begin_micro_step(bool synchronize) {
+    synchronize_ = synchronize;
+    half_ = Half::kNone;
+  }
+  void begin_inputs() {
+    synchronize_ = false;
+    half_ = Half::kInputs;
+  }
+  void begin_weights(bool last);
+  void end_weights();
   void begin_backward();
   void enter(std::size_t unit, Pass pass);
   void leave(std::size_t unit, Pass pass);
@@ -40,47 +48,25 @@ class Sharded::Impl {
   std::size_t most_units = 0;
 
  private:
-  // A part of a parameter that this rank updates, and where it lies in its block's part.
-  struct Owned {
-    at::Tensor tensor;
-    std::int64_t begin;
-  };
-  struct Block {
-    FlatPlan plan;
-    std::vector<FlatRange> gaps;
-    std::vector<at::Tensor> parameters;  // by slot: the model's, views of `whole`
-    at::Tensor whole;                    // [part * ranks]; without memory while it is not there
-    at::Tensor own;                      // [part], what lies here; of `whole` where that stays
-    at::TensorOptions gradients;         // of its parameters, on the device
-    std::vector<Owned> owned;
-    std::shared_ptr<units::HostUpdate> update;  // of `own`; null where it does not lie on the host
-    std::size_t users = 0;                      // units that are there and use it
-    dist::Pending gathering;                    // the last one
-
-    at::Tensor sums;                // of gradients, like `whole`; undefined: none has come
-    std::vector<bool> has_sum;      // by slot
-    at::Tensor gradient;            // of `own`; undefined: none yet in this step
-    std::size_t units_to_come = 0;  // that backward is not through with
-    bool is_reduced = false;        // in this backward
-  };
+  using Block = ShardBlock;
   struct Reducing {
     Block* block;
     at::Tensor part;
     dist::Pending pending;
   };
 
-  void move_in(Block& block, const std::vector<NamedParameter>& parameters);
   void take_parts(Block& block, const std::vector<NamedParameter>& parameters);
-  at::Tensor place_of(const Block& block) const;
-  void narrow(Block& block) const;
   dist::Pending gather(const Block& block) {
     return parts_gather_.gather(block.whole, block.own, block.update.get());
   }
   void fetch(std::size_t unit);
   void give_back(std::size_t unit);
-  void arrive(Block& block, std::size_t slot, const at::Tensor& parameter);
+  void arrive(Block& block, std::size_t slot);
+  void add(Block& block, std::size_t slot);
+  void close(Block* block);
   void reduce(Block& block);
   void finish_reduce();
+  void sum_replicas(const Block& block);
   void give_gradients();
 
   const dist::Mesh& mesh_;
@@ -97,6 +83,11 @@ class Sharded::Impl {
   std::optional<Reducing> reducing_;
   std::vector<dist::Pending> replica_sums_;  // that are under way
   bool synchronize_ = true;
+  // Of a backward in halves: which one is under way, and of the second the block that gradients
+  // come for.
+  enum class Half { kNone, kInputs, kWeights };
+  Half half_ = Half::kNone;
+  Block* arriving_ = nullptr;
 };
 
 Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
@@ -117,15 +108,12 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
   parts.resize(parameters.size());
   for (FlatPlan& plan :
        plan_flats(parameters, sharding.units, shards_.world_size(), sharding.gathered_as_bf16)) {
-    Block& block = *blocks_.emplace_back(std::make_unique<Block>());
-    block.plan = std::move(plan);
-    block.gaps = gaps_of(block.plan, shards_.world_size());
-    block.has_sum.resize(block.plan.slots.size(), false);
+    Block& block = *blocks_.emplace_back(std::make_unique<Block>(
+        std::move(plan), parameters, shards_.world_size(), shards_.device()));
     // What other stages of a pipeline use too lies there as here.
     std::erase_if(block.plan.units,
                   [&](std::size_t unit) { return !sharding.runs.empty() && !sharding.runs[unit]; });
     for (const std::size_t unit : block.plan.units) of_unit_[unit].push_back(&block);
-    move_in(block, parameters);
     take_parts(block, parameters);
   }
   for (const NamedParameter& part : parts) {
@@ -133,27 +121,11 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
   }
 }
 
-// The parameters become views of the block.
-void Sharded::Impl::move_in(Block& block, const std::vector<NamedParameter>& parameters) {
-  const MemoryPhase phase(MemoryKind::kParameters);
-  block.whole = at::empty({block.plan.part * shards_.world_size()},
-                          at::TensorOptions(block.plan.type).device(shards_.device()));
-  for (const FlatRange& gap : block.gaps) block.whole.slice(0, gap.first, gap.last).zero_();
-  for (const FlatSlot& slot : block.plan.slots) {
-    at::Tensor parameter = parameters[slot.parameter].tensor;
-    const at::Tensor place = block.whole.narrow(0, slot.begin, slot.count).view(parameter.sizes());
-    place.copy_(parameter.detach());
-    parameter.set_data(place);
-    block.parameters.push_back(parameter);
-  }
-}
-
 // What this rank has of them.
 void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& parameters) {
   const MemoryPhase phase(MemoryKind::kParameters);
-  block.gradients = block.whole.options();
   if (parts_on_host_) block.update = std::make_shared<units::HostUpdate>();
-  block.own = place_of(block);
+  block.own = block.place_of(shards_.rank());
   if (cuts_parameters()) block.own = parts_gather_.copy_of(block.own);
   const std::int64_t first_here = block.plan.part * shards_.rank();
   for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
@@ -170,31 +142,17 @@ void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& 
     part.tensor.requires_grad_(true);
     if (count > 0) block.owned.push_back({.tensor = part.tensor, .begin = begin});
     on_gradient(parameter.tensor,
-                [this, &block, i](const at::Tensor& whole) { arrive(block, i, whole); });
+                [this, &block, i](const at::Tensor& /*whole*/) { arrive(block, i); });
   }
-}
-
-at::Tensor Sharded::Impl::place_of(const Block& block) const {
-  return block.whole.narrow(0, block.plan.part * shards_.rank(), block.plan.part);
 }
 
 void Sharded::Impl::start() {
   if (!cuts_parameters()) return;
   const at::NoGradGuard no_grad;
   for (const auto& block : blocks_) {
-    block->own.copy_(place_of(*block));
-    if (block->plan.is_bf16_when_gathered) narrow(*block);
+    block->own.copy_(block->place_of(shards_.rank()));
+    if (block->plan.is_bf16_when_gathered) block->narrow();
     give_memory_back(block->whole);
-  }
-}
-
-// From now on the parameters are bf16, in the same memory as before.
-void Sharded::Impl::narrow(Block& block) const {
-  block.whole = same_memory_as(block.whole, at::kBFloat16);
-  for (std::size_t i = 0; i < block.parameters.size(); ++i) {
-    const FlatSlot& slot = block.plan.slots[i];
-    at::Tensor& parameter = block.parameters[i];
-    parameter.set_data(block.whole.narrow(0, slot.begin, slot.count).view(parameter.sizes()));
   }
 }
 
@@ -253,7 +211,7 @@ void Sharded::Impl::leave(std::size_t unit, Pass pass) {
   const bool stays =
       pass == Pass::kForward && unit + 1 == of_unit_.size() && mesh_.size(core::Axis::kPipe) == 1;
   if (cuts_parameters() && !stays) give_back(unit);
-  if (pass != Pass::kBackward) return;
+  if (pass != Pass::kBackward || half_ == Half::kInputs) return;
   for (Block* const block : of_unit_[unit]) {
     if (--block->units_to_come == 0) reduce(*block);
   }
@@ -266,27 +224,38 @@ void Sharded::Impl::begin_backward() {
   }
 }
 
-void Sharded::Impl::arrive(Block& block, std::size_t slot, const at::Tensor& parameter) {
-  if (block.is_reduced) {
+void Sharded::Impl::arrive(Block& block, std::size_t slot) {
+  const at::NoGradGuard no_grad;
+  if (!block.has_gradient(slot)) return;  // of a first half, which leaves it for later
+  // Of a backward whose gradients of weights come later it waits for these: then one block of
+  // gradients is there at a time.
+  const bool is_narrow = block.parameters[slot].scalar_type() != block.plan.type;
+  if (half_ == Half::kInputs && !is_narrow) return;
+  if (half_ == Half::kWeights) {
+    if (arriving_ != &block) close(std::exchange(arriving_, &block));
+    block.is_reduced = false;
+  } else if (block.is_reduced) {
     throw core::InternalError("sharded parameters",
                               "a gradient came when backward was through with its unit");
   }
-  const at::NoGradGuard no_grad;
-  const MemoryPhase phase(MemoryKind::kGradients);
-  if (!block.sums.defined()) {
-    block.sums = at::empty(block.whole.sizes(), block.gradients);
-    for (const FlatRange& gap : block.gaps) block.sums.slice(0, gap.first, gap.last).zero_();
+  add(block, slot);
+}
+
+// To sums that are not under way any more.
+void Sharded::Impl::add(Block& block, std::size_t slot) {
+  if (reducing_ && reducing_->block == &block) finish_reduce();
+  block.add_gradient(slot);
+}
+
+// Adds what waits of `block`, if there is one, and exchanges it.
+void Sharded::Impl::close(Block* block) {
+  if (block == nullptr) return;
+  for (std::size_t slot = 0; slot < block->plan.slots.size(); ++slot) {
+    if (!block->has_gradient(slot)) continue;
+    block->is_reduced = false;
+    add(*block, slot);
   }
-  const FlatSlot& place = block.plan.slots[slot];
-  at::Tensor& gradient = parameter.mutable_grad();
-  const at::Tensor sum = block.sums.narrow(0, place.begin, place.count).view(parameter.sizes());
-  if (block.has_sum[slot]) {
-    sum.add_(gradient);
-  } else {
-    sum.copy_(gradient);
-  }
-  block.has_sum[slot] = true;
-  gradient.reset();
+  reduce(*block);
 }
 
 void Sharded::Impl::reduce(Block& block) {
@@ -294,11 +263,7 @@ void Sharded::Impl::reduce(Block& block) {
   if (level_ == ShardLevel::kOptimizer && !synchronize_) return;  // with the next micro-step's
   finish_reduce();
   const MemoryPhase phase(MemoryKind::kGradients);
-  if (!block.sums.defined()) block.sums = at::zeros(block.whole.sizes(), block.gradients);
-  for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
-    const FlatSlot& slot = block.plan.slots[i];
-    if (!block.has_sum[i]) block.sums.narrow(0, slot.begin, slot.count).zero_();
-  }
+  block.complete_sums();
   if (reduces_as_bf16_) block.sums = block.sums.to(at::kBFloat16);
   exchanged_bytes_ += static_cast<std::int64_t>(block.sums.nbytes());
   reducing_.emplace(Reducing{.block = &block,
@@ -312,24 +277,25 @@ void Sharded::Impl::finish_reduce() {
   if (!reducing_) return;
   Block& block = *reducing_->block;
   reducing_->pending.wait();
-  give_memory_back(block.sums);  // now: who watches the exchange holds the tensor for a while
-  block.sums.reset();
-  block.has_sum.assign(block.has_sum.size(), false);
+  block.drop_sums();
   if (block.gradient.defined()) {
     block.gradient.add_(reducing_->part);
   } else {
     block.gradient = reducing_->part.to(block.own.scalar_type());
   }
   reducing_.reset();
-  if (synchronize_ && replicas_.world_size() > 1) {
-    exchanged_bytes_ += static_cast<std::int64_t>(block.gradient.nbytes());
-    replica_sums_.push_back(replicas_.all_reduce_sum(block.gradient, "gradients of the replicas"));
-  }
+  if (synchronize_ && half_ == Half::kNone) sum_replicas(block);
+}
+
+void Sharded::Impl::sum_replicas(const Block& block) {
+  if (replicas_.world_size() == 1) return;
+  exchanged_bytes_ += static_cast<std::int64_t>(block.gradient.nbytes());
+  replica_sums_.push_back(replicas_.all_reduce_sum(block.gradient, "gradients of the replicas"));
 }
 
 void Sharded::Impl::end_backward() {
   const at::NoGradGuard no_grad;
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+  for (auto block = blocks_.rbegin(); half_ == Half::kNone && block != blocks_.rend(); ++block) {
     // Backward of a pipeline's stage says nothing of the rank's other stages.
     const FlatPlan& plan = (*block)->plan;
     const bool is_of_this = (*block)->units_to_come < plan.units.size();
@@ -342,25 +308,39 @@ void Sharded::Impl::end_backward() {
   if (synchronize_) give_gradients();
 }
 
+void Sharded::Impl::begin_weights(bool last) {
+  half_ = Half::kWeights;
+  synchronize_ = last;
+  arriving_ = nullptr;
+  for (const auto& block : blocks_) block->is_reduced = false;
+}
+
+// A block may have been exchanged twice, so that its sum is known now only.
+void Sharded::Impl::end_weights() {
+  const at::NoGradGuard no_grad;
+  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) close(block->get());
+  finish_reduce();
+  if (!synchronize_) return;
+  for (const auto& block : blocks_) {
+    if (block->plan.is_trained) sum_replicas(*block);
+  }
+  give_gradients();
+}
+
 void Sharded::Impl::give_gradients() {
   for (dist::Pending& one : replica_sums_) one.wait();
   replica_sums_.clear();
   for (const auto& block : blocks_) {
     if (!block->plan.is_trained) continue;
     block->gradient.mul_(1.0 / mesh_.gradients().world_size());
-    for (const Owned& one : block->owned) {
+    for (const Block::Owned& one : block->owned) {
       one.tensor.mutable_grad() = block->gradient.narrow(0, one.begin, one.tensor.numel());
     }
   }
 }
 
 void Sharded::Impl::zero_grad() {
-  for (const auto& block : blocks_) {
-    for (const Owned& one : block->owned) one.tensor.mutable_grad().reset();
-    block->gradient.reset();
-    block->sums.reset();
-    block->has_sum.assign(block->has_sum.size(), false);
-  }
+  for (const auto& block : blocks_) block->zero_grad();
 }
 
 Sharded::Sharded(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
@@ -375,6 +355,9 @@ void Sharded::start(const BucketLayout& /*saved*/) { impl_->start(); }
 void Sharded::spread() { impl_->spread(); }
 void Sharded::zero_grad() { impl_->zero_grad(); }
 void Sharded::begin_micro_step(bool synchronize) { impl_->begin_micro_step(synchronize); }
+void Sharded::begin_inputs() { impl_->begin_inputs(); }
+void Sharded::begin_weights(bool last) { impl_->begin_weights(last); }
+void Sharded::end_weights() { impl_->end_weights(); }
 void Sharded::prepare_backward(const at::Tensor& /*loss*/) { impl_->begin_backward(); }
 void Sharded::enter(std::size_t unit, Pass pass) { impl_->enter(unit, pass); }
 void Sharded::leave(std::size_t unit, Pass pass) { impl_->leave(unit, pass); }

@@ -5,7 +5,10 @@
 // Gradients are copied into a block of their unit as they arrive, and the ranks of the shard axis
 // add it up part by part as soon as backward is through with the unit; copies add up their parts
 // in a step's last micro-step. At kOptimizer blocks of gradients stay until then, so that a step
-// exchanges once; otherwise each micro-step does, and one block is there at a time.
+// exchanges once; otherwise each micro-step does, and one block is there at a time. Of a backward
+// in halves it is the second one that exchanges, block by block as gradients of weights are
+// computed; those that the first one gives, of norms and embeddings, wait for it. It needs no
+// parameters: a weight's gradient is made of what came in and of the gradient of what went out.
 //
 // At kParameters a block's memory is given back after its unit and taken again before it, while
 // the next unit's is on its way: two units are there at most, and tied tensors with each unit that
@@ -41,6 +44,9 @@ class Sharded : public Placement, public UnitHooks {
   UnitHooks* hooks() override { return this; }
   void zero_grad() override;
   void begin_micro_step(bool synchronize) override;
+  void begin_inputs() override;
+  void begin_weights(bool last) override;
+  void end_weights() override;
   void prepare_backward(const at::Tensor& loss) override;
   std::int64_t exchanged_bytes() const override;
   BucketLayout layout() const override { return {}; }

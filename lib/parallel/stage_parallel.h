@@ -1,6 +1,7 @@
-// Parameters of a pipeline's stage: this rank holds all of them, the other ranks of its data group
-// the same. Their gradients are averaged behind the step's last backward, when what the stage
-// before waits for has left: the first stages still compute then.
+// Parameters of a pipeline's stage: this rank holds all of them, the other ranks that train it on
+// other samples, or on other tokens of the same ones, too. Their gradients are averaged behind the
+// step's last backward, when what the stage before waits for has left: the first stages still
+// compute then.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ class StageParallel : public Placement {
  public:
   // `parameters`: those of this rank's stages, with `counts` as it shall be.
   StageParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh)
-      : mean_(std::move(parameters), mesh.data(), mesh.data().world_size(),
+      : mean_(std::move(parameters), mesh.gradients(), mesh.gradients().world_size(),
               "gradients of a stage") {}
 
   const std::vector<units::NamedParameter>& owned() const override { return mean_.parameters(); }

@@ -9,6 +9,7 @@
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/train/reproducible.h"
 
 namespace scaletrain::train {
 namespace {
@@ -34,14 +35,13 @@ std::vector<std::int64_t> shape_of_all(const at::Tensor& own, int ranks) {
   return shape;
 }
 
-// Pipeline, replica, shard, tensor, as state.json has them; {} stands for replicas alone.
+// As state.json has it, where {} stands for replicas alone.
 bool is_of_this_mesh(const Run& run) {
-  using core::Axis;
-  const dist::Mesh& mesh = *run.mesh;
-  const std::vector<std::int64_t> sizes{mesh.size(Axis::kPipe), mesh.size(Axis::kReplica),
-                                        mesh.size(Axis::kShard), mesh.size(Axis::kTensor)};
-  const std::vector<std::int64_t> replicas{1, run.state.world_size, 1, 1};
-  return sizes == (run.state.mesh.empty() ? replicas : run.state.mesh);
+  const int ranks = run.group->world_size();
+  const std::vector<std::int64_t> replicas{1, ranks, 1, 1};
+  const std::vector<std::int64_t> was =
+      run.state.mesh == replicas ? std::vector<std::int64_t>() : run.state.mesh;
+  return run.state.world_size == ranks && was == mesh_numbers(run.mesh->plan());
 }
 
 // On rank 0, from the checkpoint; {} where they are not of this job.

@@ -10,6 +10,8 @@ GPT2 = {**text_test.MODEL, "dropout": 0.0}
 LLAMA = {"name": "llama", "vocab_size": 257, "positions": CONTEXT, "dim": 32, "depth": 2, "heads": 4,
          "kv_heads": 2, "hidden": 48}
 STEPS = 8
+STAGES = {"pipeline": 2, "context": 2}
+MICRO = {"global": 8, "per_device": 2}  # as many micro-batches as a pipeline needs
 OTHER_MESH = ("--allow", "parallel")
 
 
@@ -20,9 +22,9 @@ class ContextTest(text_test.TextTestCase):
         self.data = {**self.tokenize("--prompt-field", "prompt"), "document_attention": True}
 
     def launch(self, name, ranks, *flags, expect=0, env=None, model=GPT2, **changes):
+        changes = {"batch": {"global": 8, "per_device": 4}, "ema": {"decay": 0.9}, **changes}
         path = self.recipe(name, model=model, optimizer=text_test.ADAMW, data=self.data,
-                           batch={"global": 8, "per_device": 4}, clip={"norm": 1.0},
-                           ema={"decay": 0.9}, steps=STEPS,
+                           clip={"norm": 1.0}, steps=STEPS,
                            validate={"every": {"steps": STEPS // 2}},
                            checkpoint={"every": {"steps": STEPS // 2}}, **changes)
         result = self.run_scaletrain("launch", "--nproc", ranks, *flags, path, expect=expect, env=env)
@@ -73,6 +75,56 @@ class ContextTest(text_test.TextTestCase):
         self.assertNotIn("not bit for bit", said)
         self.assertEqual(*(support.inspect(self.folder / run)["model_digest"]
                            for run in ("whole", "killed")))
+
+    def test_stages_of_a_pipeline_share_sequences(self):
+        self.launch("alone", 1)
+        for name, ranks, parallel in (
+                ("copies", 8, STAGES), ("ring", 8, {**STAGES, "context": 4, "schedule": "gpipe"}),
+                ("halves", 4, {**STAGES, "schedule": "zero_bubble", "balance": "time"})):
+            self.launch(name, ranks, model=GPT2, parallel=parallel, batch=MICRO)
+            self.assert_same_training("alone", name)
+
+    def test_a_checkpoint_of_stages_that_share_sequences_is_read_on_another_mesh(self):
+        self.launch("alone", 1)
+        kill = {"SCALETRAIN_FAULT": f"kill@{STEPS // 2 + 1}"}
+        shards = {**STAGES, "shard": 2}
+        for name, ranks, parallel, then, other in (
+                ("to-one", 4, STAGES, 1, None), ("from-one", 1, None, 4, STAGES),
+                ("to-shards", 4, STAGES, 8, shards), ("from-shards", 8, shards, 4, STAGES)):
+            self.launch(name, ranks, expect=137, env=kill, parallel=parallel, batch=MICRO)
+            self.launch(name, then, "--resume", "auto", *OTHER_MESH, parallel=other, batch=MICRO)
+            self.assert_same_training("alone", name)
+            self.run_scaletrain("checkpoint", "verify", self.folder / name)
+
+    def test_a_killed_pipeline_that_shares_sequences_ends_with_the_same_bits(self):
+        self.launch("whole", 4, parallel=STAGES, batch=MICRO)
+        kill = {"SCALETRAIN_FAULT": f"kill@{STEPS // 2 + 2}"}
+        self.launch("killed", 4, expect=137, env=kill, parallel=STAGES, batch=MICRO)
+        said = self.launch("killed", 4, "--resume", "auto", parallel=STAGES, batch=MICRO)
+        self.assertNotIn("not bit for bit", said)
+        self.assertEqual(*(support.inspect(self.folder / run)["model_digest"]
+                           for run in ("whole", "killed")))
+
+    def test_replicas_that_share_sequences_exchange_weights_as_others_do(self):
+        for name, sync in (("mean", {"name": "periodic", "steps": 2}),
+                           ("outer", {"name": "diloco", "steps": 4, "fragments": 2})):
+            self.launch(name, 2, sync=sync, ema=None)
+            self.launch(f"{name}-ring", 4, sync=sync, ema=None, parallel={"context": 2})
+            self.assert_same_training(name, f"{name}-ring")
+
+    def test_other_exchanges_beside_it_go_on_with_the_same_bits(self):
+        kill = {"SCALETRAIN_FAULT": f"kill@{STEPS // 2 + 2}"}
+        for name, changes in (("int8", {"compress": "int8"}),
+                              ("outer", {"sync": {"name": "diloco", "steps": 2}, "ema": None})):
+            with self.subTest(name):
+                changes = {**changes, "parallel": {"context": 2}}
+                self.launch(f"{name}-whole", 4, **changes)
+                self.launch(f"{name}-killed", 4, expect=137, env=kill, **changes)
+                said = self.launch(f"{name}-killed", 4, "--resume", "auto", **changes)
+                self.assertNotIn("not bit for bit", said)
+                self.assertNotIn("the checkpoint is of another mesh", said)
+                self.assertEqual(*(support.inspect(self.folder / f"{name}-{run}")["model_digest"]
+                                   for run in ("whole", "killed")))
 
     def test_what_cannot_be_shared_is_refused_before_it_starts(self):
         said = self.launch("tokens", 3, expect=2, parallel={"context": 3})

@@ -30,6 +30,10 @@ MORE = {
     "replica x shard x tensor": (8, {"replica": 2, "shard": 2, "tensor": 2}),
     "replica x pipeline x tensor": (8, {"pipeline": 2, "tensor": 2, "schedule": "zero_bubble",
                                         "balance": "time"}),
+    "pipeline x context x tensor": (8, {"pipeline": 2, "context": 2, "tensor": 2,
+                                        "schedule": "interleaved"}),
+    "zero_bubble x shard": (4, {"pipeline": 2, "shard": 2, "schedule": "zero_bubble"}),
+    "pipeline x shard x context": (8, {"pipeline": 2, "shard": 2, "context": 2}),
 }
 COMBINED = [name for name in MESHES if name != "one"]
 
@@ -110,7 +114,8 @@ class MeshesTest(MeshesTestCase):
 
 class KilledTest(MeshesTestCase):
     def test_a_killed_run_goes_on_bit_for_bit_on_the_same_mesh(self):
-        for mesh in ("shard x tensor", "pipeline x shard", "pipeline x tensor"):
+        for mesh in ("shard x tensor", "pipeline x shard", "pipeline x tensor",
+                     "zero_bubble x shard"):
             whole, killed = f"whole-{name_of(mesh)}", f"killed-{name_of(mesh)}"
             self.launch(whole, mesh)
             for step in (STEPS // 2 + 2, STEPS):

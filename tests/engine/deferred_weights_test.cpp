@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "lib/parallel/gradient_hook.h"
+
 namespace scaletrain::engine {
 namespace {
 
@@ -67,6 +69,29 @@ TEST_CASE("both halves of a backward have the bits of one in one piece") {
       CHECK(at::equal(whole->parameters()[i].grad(), halves->parameters()[i].grad()));
     }
   }
+}
+
+TEST_CASE("who waits for a parameter's gradient hears of it when it is computed") {
+  const Options options{.in = 3, .out = 4};
+  const auto linear = layer_of(options);
+  const auto deferred = std::make_shared<DeferredWeights>();
+  deferred->attach(*linear);
+  std::vector<std::vector<std::int64_t>> heard;
+  for (const at::Tensor& parameter : linear->parameters()) {
+    parallel::on_gradient(parameter, [&heard](const at::Tensor& whole) {
+      if (!whole.grad().defined()) return;  // autograd calls it too, without one
+      heard.push_back(whole.grad().sizes().vec());
+      whole.mutable_grad().reset();
+    });
+  }
+  DeferredWeights::Work work;
+  {
+    const DeferredWeights::Scope scope(*deferred, work);
+    linear->forward(input_of(options, 2)).sum().backward();
+  }
+  CHECK(heard.empty());
+  work.run();
+  CHECK(heard == std::vector<std::vector<std::int64_t>>{{4, 3}, {4}});
 }
 
 TEST_CASE("behind a scope the weights' gradients come at once again") {

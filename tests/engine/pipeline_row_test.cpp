@@ -81,33 +81,35 @@ std::string most_kept(dist::Mesh& mesh, PipelineParts parts) {
     batches_kept = std::max(batches_kept, batches.count());
     flows_kept = std::max(flows_kept, flows.count() - under_way * (reads ? 1 : 2));
   };
-  pipeline.run({.micro_batches = kMicros,
-                .next =
-                    [&] {
-                      look();
-                      task::Example example{.input = at::zeros({3}), .target = {}};
-                      batches.add(example.input);
-                      return example;
-                    },
-                .forward =
-                    [&](int /*stage*/, std::int64_t /*micro*/, const task::Example& /*example*/,
-                        units::Flow input) {
-                      units::Flow output{parameter * 2,
-                                         at::zeros({1}, at::kLong)};  // the second has no gradient
-                      if (!reads) {
-                        flows.add(input[0]);
-                        output = {(output[0] + input[0]).sum()};
-                      }
-                      flows.add(output[0]);
-                      ++under_way;
-                      return output;
-                    },
-                .backward =
-                    [&](const units::Flow& roots, const units::Flow& gradients) {
-                      torch::autograd::backward(roots, gradients);
-                      --under_way;
-                    },
-                .before_last_backward = [] {}});
+  pipeline.run(
+      {.micro_batches = kMicros,
+       .next =
+           [&] {
+             look();
+             task::Example example{.input = at::zeros({3}), .target = {}};
+             batches.add(example.input);
+             return example;
+           },
+       .forward =
+           [&](int /*stage*/, std::int64_t /*micro*/, const task::Example& /*example*/,
+               units::Flow input) {
+             units::Flow output{parameter * 2,
+                                at::zeros({1}, at::kLong)};  // the second has no gradient
+             if (!reads) {
+               flows.add(input[0]);
+               output = {(output[0] + input[0]).sum()};
+             }
+             flows.add(output[0]);
+             ++under_way;
+             return output;
+           },
+       .backward =
+           [&](const units::Flow& roots, const units::Flow& gradients, bool /*keeps_weights*/) {
+             torch::autograd::backward(roots, gradients);
+             --under_way;
+           },
+       .weights = [](const std::function<void()>& compute, bool /*last*/) { compute(); },
+       .before_last_backward = [] {}});
   return fmt::format("{} {}", flows_kept, batches_kept);
 }
 

@@ -120,6 +120,27 @@ TEST_CASE("gradients are exchanged in the data group alone") {
   }
 }
 
+// Rank = replica x 2 + context.
+TEST_CASE("replicas that exchange weights now and then add up the gradients of their own ranks") {
+  for (const bool every_step : {true, false}) {
+    const auto results = run_ranks({.world_size = 4}, [every_step](const core::WorkerEnv& env) {
+      at::Tensor parameter = at::ones({2}).requires_grad_(true);
+      Job job(env, {parameter}, {}, {.pipe = 1, .replica = {}, .shard = 1, .context = 2},
+              dist::CpuExchange::kAuto, {.every_step = every_step});
+      job.parallel.zero_grad();
+      job.parallel.begin_micro_step(true);
+      const at::Tensor loss = parameter.sum() * (10 * env.rank);
+      job.parallel.prepare_backward(loss);
+      loss.backward();
+      job.mesh.end("end");
+      return fmt::format("{}", parameter.grad()[0].item<float>());
+    });
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+      CHECK(results[rank].text == (every_step ? "15" : rank < 2 ? "5" : "25"));
+    }
+  }
+}
+
 TEST_CASE("only the last micro-step of a step talks, once a bucket") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     at::set_num_threads(1);

@@ -59,6 +59,26 @@ TEST_CASE("gradients are averaged behind the last backward, over the data group 
   CHECK(results[3].text == "7 50 0 7 50 0 ");
 }
 
+TEST_CASE("gradients of ranks that share sequences are averaged with those of the replicas") {
+  // Rank = (pipe x 2 + replica) x 2 + context: ranks 0 to 3 have a stage.
+  const auto results = testing::run_ranks({.world_size = 8}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    at::set_num_threads(1);
+    dist::Mesh mesh(world, core::MeshPlan(8, {.pipe = 2, .replica = {}, .shard = 1, .context = 2}));
+    StageParallel stage(parameters(), mesh);
+    stage.start({});
+    stage.zero_grad();
+    (stage.owned()[1].tensor * (10 * env.rank)).sum().backward();
+    stage.exchange_rest();
+    const float mean = stage.owned()[1].tensor.grad().mean().item<float>();
+    mesh.end("end");
+    return fmt::format("{}", mean);
+  });
+  for (std::size_t rank = 0; rank < 8; ++rank) {
+    CHECK(results[rank].text == (rank < 4 ? "15" : "55"));  // 10 x the mean of their numbers
+  }
+}
+
 TEST_CASE("a stage of one replica keeps its gradients as they are") {
   dist::Group world({}, at::kCPU, 1s);
   dist::Mesh mesh(world, core::MeshPlan(1));

@@ -36,16 +36,14 @@ std::string fitting_ranks(std::int64_t tokens) {
   return fmt::format("{}", fmt::join(fitting, ", "));
 }
 
+// A replica is several ranks here, and those that outlive each other meet one by one.
 void check_beside_context(const Recipe& recipe, const Node& tree, Problems& problems) {
-  const auto refuse = [&](std::initializer_list<const char*> path, const char* pointer) {
-    problems.add(written_at(tree, path), pointer,
-                 fmt::format("does not go together with \"context\": {} in this version",
-                             recipe.parallel.context),
-                 "use one of them");
-  };
-  if (recipe.parallel.pipeline > 1) refuse({"parallel", "pipeline"}, "/parallel/pipeline");
-  if (recipe.compress) refuse({"compress"}, "/compress");
-  if (recipe.sync.is_rare()) refuse({"sync"}, "/sync");
+  if (!recipe.sync.outlives_replicas()) return;
+  problems.add(
+      written_at(tree, {"sync"}), "/sync",
+      fmt::format("{} is for replicas of one rank, and of \"context\": {} each has as many",
+                  recipe.sync.name, recipe.parallel.context),
+      R"(use periodic or diloco, or "context": 1)");
 }
 
 }  // namespace

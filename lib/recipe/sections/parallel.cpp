@@ -167,13 +167,6 @@ void check(const Parallel& parallel, const Model& model, const std::optional<Rec
         fmt::format("{} is one unit, and a pipeline's stages are made of units", model.name),
         "leave it out");
   }
-  if (parallel.shard > 1 && parallel.schedule == "zero_bubble") {
-    problems.add(
-        written_at(tree, {"parallel", "schedule"}), "/parallel/schedule",
-        R"(a zero_bubble schedule has gradients of weights apart from backward, with which )"
-        R"(the ranks of "shard" exchange them)",
-        R"(use "schedule": "1f1b", or "shard": 1)");
-  }
   if (recompute && !recompute->is_none() && parallel.schedule == "zero_bubble") {
     problems.add(written_at(tree, {"recompute"}), "/recompute",
                  "a zero_bubble schedule keeps what gradients of weights need, and this throws it "

@@ -82,15 +82,21 @@ TEST_CASE("what does not go together is refused, what does is not") {
   const auto error = [](const std::string& change) {
     return context_error(context_changes({"parallel.context=2", change}));
   };
-  CHECK(error("parallel.pipeline=2")
-            .find("does not go together with \"context\": 2 in this "
-                  "version\n  use one of them") != std::string::npos);
-  CHECK(error("compress=bf16") ==
-        "--set compress: does not go together with \"context\": 2 in this version\n"
-        "  use one of them");
-  CHECK(error(R"(sync={"name": "periodic", "steps": 2})").starts_with("--set sync: does not go"));
+  CHECK(error("sync=async") ==
+        "--set sync: async is for replicas of one rank, and of \"context\": 2 each has as many\n"
+        "  use periodic or diloco, or \"context\": 1");
+  CHECK(error(R"(sync={"name": "periodic", "steps": 2})") == "no error");
+  CHECK(error(R"(sync={"name": "diloco", "steps": 4, "fragments": 2})") == "no error");
+  for (const char* const name : {"bf16", "int8", "onebit", "powersgd"}) {
+    CHECK(error(std::string("compress=") + name) == "no error");
+  }
   CHECK(error("parallel.shard=2") == "no error");
   CHECK(error("parallel.tensor=2") == "no error");
+  for (const char* const schedule : {"1f1b", "gpipe", "interleaved", "zero_bubble"}) {
+    CHECK(context_error(context_changes({"parallel.context=2", "parallel.pipeline=2",
+                                         std::string("parallel.schedule=") + schedule,
+                                         "batch.accumulate=2"})) == "no error");
+  }
   CHECK(error("recompute=all") == "no error");
   CHECK(error("data.document_attention=true") == "no error");
 }

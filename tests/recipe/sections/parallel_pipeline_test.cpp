@@ -106,11 +106,12 @@ TEST_CASE("what a pipeline cannot have is refused") {
     CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2", "batch.accumulate=2", change})
               .find(found) != std::string::npos);
   }
-  CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2", "parallel.shard=2",
-                                    "parallel.schedule=zero_bubble", "batch.accumulate=2"}) ==
-        "--set parallel.schedule: a zero_bubble schedule has gradients of weights apart from "
-        "backward, with which the ranks of \"shard\" exchange them\n"
-        "  use \"schedule\": \"1f1b\", or \"shard\": 1");
+  for (const char* const level : {"optimizer", "gradients", "parameters"}) {
+    CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2", "parallel.shard=2",
+                                      std::string("parallel.shard_level=") + level,
+                                      "parallel.schedule=zero_bubble", "batch.accumulate=2"}) ==
+          "no error");
+  }
   const test::TemporaryFolder folder;
   std::ofstream(folder.file("m.pt")) << "x";
   CHECK(error_of(minimal_recipe(), {R"(model={"name": "torchscript", "num_classes": 3, "file": ")" +
