@@ -13,6 +13,7 @@
 #include "lib/engine/engine.h"
 #include "lib/engine/recompute.h"
 #include "lib/parallel/data_parallel.h"
+#include "lib/train/context_layout.h"
 #include "lib/train/simulate/blank_batch.h"
 #include "lib/train/tensor_layout.h"
 
@@ -154,17 +155,19 @@ class Attribution {
 // Measures units of each kind.
 class Profiler {
  public:
-  Profiler(const recipe::Recipe& recipe, Learner& learner, const dist::Mesh& mesh,
+  Profiler(const recipe::Recipe& recipe, Learner& learner, dist::Mesh& mesh,
            dist::FakeNetwork& network, std::int64_t samples)
       : recipe_(recipe),
         learner_(learner),
         mesh_(mesh),
         network_(network),
+        cut_(open_token_cut(mesh)),
         task_(task::make_task(recipe, at::kCPU)),
         units_(units_of_part(recipe, mesh, {learner.model, learner.parts}, *task_)),
         has_tokens_(recipe::reads_tokens(recipe.model)),
         whole_{.samples = samples, .tokens = has_tokens_ ? recipe.data.context : 1},
-        sizes_(sizes_to_measure(whole_, has_tokens_, mesh.size(Axis::kTensor))),
+        sizes_(sizes_to_measure(whole_, has_tokens_,
+                                mesh.size(Axis::kTensor) * chunks_of(mesh.size(Axis::kContext)))),
         placement_(learner.parameters(), mesh, {}) {}
 
   std::vector<UnitProfile> run() {
@@ -174,11 +177,22 @@ class Profiler {
     for (std::size_t unit = 0; unit < units_.size(); ++unit) {
       profiles[unit].runs_again = again[unit];
     }
-    if (mesh_.size(Axis::kTensor) > 1) measure_exchanges(profiles, again);
+    const int rank = mesh_.world().rank();
+    const core::MeshPlan& plan = mesh_.plan();
+    if (mesh_.size(Axis::kTensor) > 1) {
+      measure_exchanges(profiles, again, plan.group(rank, {Axis::kTensor}),
+                        &UnitProfile::exchanges);
+    }
+    if (cut_) {
+      measure_exchanges(profiles, again, plan.link(rank, Axis::kContext), &UnitProfile::keys);
+    }
     return profiles;
   }
 
  private:
+  // That so many ranks divide a sequence into.
+  static std::int64_t chunks_of(std::int64_t ranks) { return ranks == 1 ? 1 : 2 * ranks; }
+
   engine::Engine engine_of(std::vector<units::Unit> units) {
     return engine::Engine({.model = *learner_.model,
                            .task = *task_,
@@ -193,7 +207,8 @@ class Profiler {
   std::size_t at_ends() const { return recipe_.parallel.sequence ? 2 : 1; }
 
   task::Example batch_of(const Size& size) const {
-    return blank_batch(recipe_, *task_, size.samples, size.tokens);
+    const task::Example whole = blank_batch(recipe_, *task_, size.samples, size.tokens);
+    return cut_ ? own_tokens(whole, *cut_) : whole;
   }
 
   void measure_kept(std::vector<UnitProfile>& profiles) {
@@ -232,7 +247,10 @@ class Profiler {
     return engine::within_budget(costs, *recipe_.recompute->budget_mb * kMegabyte);
   }
 
-  void measure_exchanges(std::vector<UnitProfile>& profiles, const std::vector<bool>& again) {
+  // Those with the group of `ranks`.
+  void measure_exchanges(std::vector<UnitProfile>& profiles, const std::vector<bool>& again,
+                         const std::vector<int>& ranks,
+                         std::vector<UnitExchange> UnitProfile::*exchanges) {
     const std::vector<Kind> kinds = kinds_of(units_, *learner_.model, again, at_ends());
     Attribution attribution(network_);
     std::vector<units::Unit> ones;
@@ -243,7 +261,6 @@ class Profiler {
     }
     engine::Engine engine = engine_of(std::move(ones));
     engine.set_recomputed(ones_again);
-    const std::vector<int> ranks = mesh_.plan().group(mesh_.world().rank(), {Axis::kTensor});
     // By unit and kind of exchange, at each size.
     std::map<std::pair<std::size_t, dist::FakeKind>, std::vector<UnitExchange>> found;
     for (std::size_t size = 0; size < sizes_.size(); ++size) {
@@ -269,7 +286,7 @@ class Profiler {
                                .calls = value_at(whole_, sizes_, calls),
                                .bytes = value_at(whole_, sizes_, bytes)};
       for (const std::size_t unit : kinds[key.first].alike) {
-        profiles[unit].exchanges.push_back(whole);
+        (profiles[unit].*exchanges).push_back(whole);
       }
     }
   }
@@ -278,6 +295,7 @@ class Profiler {
   Learner& learner_;
   const dist::Mesh& mesh_;
   dist::FakeNetwork& network_;
+  std::optional<units::TokenCut> cut_;  // where ranks share sequences
   std::unique_ptr<task::Task> task_;
   std::vector<units::Unit> units_;
   bool has_tokens_;
@@ -289,7 +307,7 @@ class Profiler {
 }  // namespace
 
 std::vector<UnitProfile> profile_units(const recipe::Recipe& recipe, Learner& learner,
-                                       const dist::Mesh& mesh, dist::FakeNetwork& network,
+                                       dist::Mesh& mesh, dist::FakeNetwork& network,
                                        std::int64_t samples) {
   return Profiler(recipe, learner, mesh, network, samples).run();
 }
