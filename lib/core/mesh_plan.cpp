@@ -140,6 +140,11 @@ std::vector<int> MeshPlan::group(int rank, std::initializer_list<Axis> axes) con
   return ranks;
 }
 
+std::vector<int> MeshPlan::link(int rank, Axis axis) const {
+  const std::vector<int> ranks = group(rank, {axis});
+  return {rank, ranks[static_cast<std::size_t>(coordinate(rank, axis) + 1) % ranks.size()]};
+}
+
 std::vector<int> MeshPlan::model_group(int rank) const {
   if (experts_ == 1) return group(rank, kModelAxes);
   std::vector<int> ranks;

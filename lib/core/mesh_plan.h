@@ -72,6 +72,9 @@ class MeshPlan {
   // order.
   std::vector<int> group(int rank, std::initializer_list<Axis> axes) const;
 
+  // `rank` and the next one along `axis`, behind its last the first: the ends of what it sends to.
+  std::vector<int> link(int rank, Axis axis) const;
+
   // The ranks that hold the whole model together, `rank` among them, in ascending order: of a
   // replica, or of those that share the experts.
   std::vector<int> model_group(int rank) const;

@@ -268,4 +268,11 @@ TEST_CASE("ranks that cannot hold the experts together are refused with numbers 
   CHECK(refusal(8, {.pipe = 1, .replica = {}, .shard = 4, .tensor = 1, .expert = 8}).empty());
 }
 
+TEST_CASE("a rank sends to the next one along an axis, the last to the first") {
+  const MeshPlan plan(8, {.pipe = 1, .replica = {}, .shard = 1, .context = 4, .tensor = 2});
+  CHECK(plan.link(0, Axis::kContext) == std::vector<int>{0, 2});
+  CHECK(plan.link(7, Axis::kContext) == std::vector<int>{7, 1});
+  CHECK(plan.link(3, Axis::kTensor) == std::vector<int>{3, 2});
+}
+
 }  // namespace scaletrain::core

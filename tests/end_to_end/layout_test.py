@@ -52,6 +52,29 @@ class LayoutTest(support.RunTestCase):
         self.assertIn("2 ranks on 2 nodes", traffic["rank 0: pipeline, activations"][1])
         self.assertIn("inside a node", traffic["rank 0: replica, gradients"][1])
 
+    def test_stages_in_parts_whose_ranks_share_sequences(self):
+        (self.folder / "text.bin").write_bytes(b"\1\0" * 1025)
+        llama = {"name": "llama", "vocab_size": 64, "positions": 64, "dim": 32, "depth": 6,
+                 "heads": 4, "kv_heads": 4, "hidden": 48}
+        recipe = self.recipe(model=llama, data={"train": {"tokens": str(self.folder / "text.bin")},
+                                                "context": 64},
+                             parallel={"pipeline": 2, "shard": 2, "context": 2},
+                             batch={"per_device": 4, "accumulate": 4})
+        found = self.explain("--nproc", 8, recipe)
+        traffic = self.rows(found["traffic"])
+        # A rank has 4 of 8 units, and of each micro-batch 4 x 32 tokens; keys and values, 2 x 32
+        # numbers of 4 bytes of each, go to the other rank forward, backward again, and their
+        # gradients backward to it and home: 4 x 3 attentions x 4 micro-batches.
+        size = 4 * 32 * 2 * 32 * 4
+        self.assertIn(f"{48 * size / 1e6:.3g} MB of 48 sends",
+                      traffic["rank 0: context, keys and values"][0])
+        self.assertIn("2 ranks inside a node", traffic["rank 0: context, keys and values"][1])
+        # Forward and backward of its 4 units; 4 blocks of gradients in each micro-batch.
+        self.assertIn("of 32 all-gathers", traffic["rank 0: shard, parameters"][0])
+        self.assertIn("of 16 reduce-scatters", traffic["rank 0: shard, gradients"][0])
+        self.assertIn("of 4 all-reduces", traffic["rank 0: context, gradients"][0])
+        self.assertIn("rank 4: parameters", self.rows(found["memory"]))
+
     def test_what_is_not_known_is_a_note(self):
         recipe = self.recipe(batch={"per_device": "auto", "global": 64, "memory_mb": 1000})
         found = self.explain("--nproc", 2, recipe)

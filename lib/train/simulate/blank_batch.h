@@ -1,9 +1,13 @@
 // A batch of nothing, in the shapes of a recipe's: for what depends on shapes alone.
 #pragma once
 
+#include <optional>
+#include <utility>
+
 #include "lib/engine/engine.h"
 #include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
+#include "lib/train/context_layout.h"
 #include "lib/train/run.h"
 
 namespace scaletrain::train {
@@ -15,14 +19,19 @@ task::Example blank_batch(const recipe::Recipe& recipe, const task::Task& task,
 // A step's micro-batches of these.
 class BlankBatches : public engine::MicroBatches {
  public:
-  explicit BlankBatches(const Run& run) : run_(run) {}
+  // `cut`: where ranks share sequences.
+  explicit BlankBatches(const Run& run, std::optional<units::TokenCut> cut = {})
+      : run_(run), cut_(std::move(cut)) {}
   std::int64_t count() const override { return run_.batch.accumulate; }
   task::Example next() override {
-    return blank_batch(run_.recipe, *run_.task, run_.batch.per_device, run_.recipe.data.context);
+    const task::Example whole =
+        blank_batch(run_.recipe, *run_.task, run_.batch.per_device, run_.recipe.data.context);
+    return cut_ ? own_tokens(whole, *cut_) : whole;
   }
 
  private:
   const Run& run_;
+  std::optional<units::TokenCut> cut_;
 };
 
 }  // namespace scaletrain::train

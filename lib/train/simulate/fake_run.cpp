@@ -27,8 +27,13 @@ void check_place(const Run& run) {
                           "take a rank of the first stage, and no chunks");
 }
 
-std::unique_ptr<Run> build(recipe::Recipe recipe, std::shared_ptr<dist::FakeNetwork> network,
-                           const nn::Factories& models) {
+struct FakeRun {
+  std::unique_ptr<Run> run;
+  std::optional<units::TokenCut> cut;  // where ranks share sequences
+};
+
+FakeRun build(recipe::Recipe recipe, std::shared_ptr<dist::FakeNetwork> network,
+              const nn::Factories& models) {
   auto run = std::make_unique<Run>();
   run->recipe = std::move(recipe);
   run->recipe.parallel.balance = "parameters";
@@ -44,14 +49,16 @@ std::unique_ptr<Run> build(recipe::Recipe recipe, std::shared_ptr<dist::FakeNetw
       build_learner(run->recipe, at::kCPU, {.steps_per_epoch = 1000, .total_steps = 1000000},
                     run->batch.global, models, run->mesh.get(), Values::kBlank);
   run->learner.model->train();
+  std::optional<units::TokenCut> cut = open_token_cut(*run->mesh);
   place(*run);
   run->learner.optimizer = make_optimizer(run->recipe, run->engine->owned());
   run->placement->start({});
-  return run;
+  return {.run = std::move(run), .cut = std::move(cut)};
 }
 
-void take_step(Run& run, std::int64_t number) {
-  BlankBatches batches(run);
+void take_step(const FakeRun& fake, std::int64_t number) {
+  Run& run = *fake.run;
+  BlankBatches batches(run, fake.cut);
   run.engine->run(number, batches, at::full({}, 1.0), [](const at::Tensor&) {});
   run.engine->squared_norm();
   run.learner.optimizer->step(run.lr());
@@ -82,13 +89,13 @@ double exposed_seconds(const std::vector<dist::FakeCall>& calls) {
 FakeStep measure_fake(recipe::Recipe recipe, const dist::FakeJob& job, std::int64_t steps,
                       const nn::Factories& models) {
   const auto network = std::make_shared<dist::FakeNetwork>(job);
-  const std::unique_ptr<Run> run = build(std::move(recipe), network, models);
-  take_step(*run, 0);
+  const FakeRun fake = build(std::move(recipe), network, models);
+  take_step(fake, 0);
   std::vector<FakeStep> all;
   for (std::int64_t step = 1; step <= steps; ++step) {
     network->forget();
     const core::SteadyTime start = core::now();
-    take_step(*run, step);
+    take_step(fake, step);
     FakeStep& one = all.emplace_back();
     one.seconds = core::seconds_since(start);
     const std::vector<dist::FakeCall> calls = network->calls();
@@ -99,7 +106,7 @@ FakeStep measure_fake(recipe::Recipe recipe, const dist::FakeJob& job, std::int6
     }
     one.exposed_s = exposed_seconds(calls);
   }
-  run->mesh->end("the measurement");
+  fake.run->mesh->end("the measurement");
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
   std::nth_element(all.begin(), middle, all.end(),
                    [](const FakeStep& a, const FakeStep& b) { return a.seconds < b.seconds; });

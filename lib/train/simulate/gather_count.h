@@ -24,14 +24,15 @@ class GatherCount {
 
   std::vector<std::int64_t> count;  // by block
 
-  void pass() {
+  // Forward and backward of the units from `begin` to `end`. `stays`: the last one does in between.
+  void pass(std::size_t begin, std::size_t end, bool stays) {
     const std::size_t units = of_unit_.size();
-    for (std::size_t unit = 0; unit < units; ++unit) {
+    for (std::size_t unit = begin; unit < end; ++unit) {
       fetch(unit);
       if (unit + 1 < units) fetch(unit + 1);
-      if (unit + 1 < units) give_back(unit);
+      if (unit + 1 < end || !stays) give_back(unit);
     }
-    for (std::size_t unit = units; unit-- > 0;) {
+    for (std::size_t unit = end; unit-- > begin;) {
       fetch(unit);
       if (unit > 0) fetch(unit - 1);
       give_back(unit);
@@ -40,13 +41,14 @@ class GatherCount {
 
  private:
   void fetch(std::size_t unit) {
-    if (is_there_[unit]) return;
+    if (is_there_[unit] || of_unit_[unit].empty()) return;
     is_there_[unit] = true;
     for (const std::size_t block : of_unit_[unit]) {
       if (users_[block]++ == 0) ++count[block];
     }
   }
   void give_back(std::size_t unit) {
+    if (!is_there_[unit]) return;
     is_there_[unit] = false;
     for (const std::size_t block : of_unit_[unit]) --users_[block];
   }

@@ -1,6 +1,5 @@
 #include "lib/train/simulate/job_plan.h"
 
-#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,10 +15,10 @@
 #include "lib/engine/recompute_budget.h"
 #include "lib/engine/stages.h"
 #include "lib/parallel/layout.h"
-#include "lib/parallel/unit_flats.h"
 #include "lib/train/expert_layout.h"
 #include "lib/train/number_types.h"
-#include "lib/train/simulate/gather_count.h"
+#include "lib/train/shard_types.h"
+#include "lib/train/simulate/part_plan.h"
 #include "lib/train/simulate/unit_profile.h"
 
 namespace scaletrain::train {
@@ -31,14 +30,6 @@ using units::NamedParameter;
 
 std::int64_t bytes_of(const at::Tensor& tensor) {
   return static_cast<std::int64_t>(tensor.nbytes());
-}
-
-// `parameter` with so many elements and no memory.
-NamedParameter without_memory(const NamedParameter& parameter, at::IntArrayRef shape) {
-  NamedParameter result = parameter;
-  result.tensor = at::empty(shape, parameter.tensor.options().device(at::kMeta));
-  result.tensor.requires_grad_(parameter.tensor.requires_grad());
-  return result;
 }
 
 using Profiles = std::map<int, std::vector<UnitProfile>>;  // by the place in the tensor group
@@ -73,6 +64,10 @@ class Planner {
     }
     if (!places_.empty()) {
       add_of_units("expert", "tokens", job_.mesh.expert_group(plan_.rank), &UnitProfile::tokens);
+    }
+    if (has(Axis::kContext)) {
+      add_of_units("context", "keys and values", job_.mesh.link(plan_.rank, Axis::kContext),
+                   &UnitProfile::keys);
     }
     return std::move(plan_);
   }
@@ -144,19 +139,28 @@ class Planner {
       for (const NamedParameter& one : trained_) {
         owned.push_back(without_memory(one, one.tensor.sizes()));
       }
-      const bool exchanges = has(Axis::kReplica) && !recipe_.sync.is_rare();
-      if (exchanges) add_gradients("replica", ranks_along(core::kDataAxes), trained_);
+      const bool is_rare = recipe_.sync.is_rare();
+      const bool meets = has(Axis::kReplica) && !is_rare;
+      if (meets || has(Axis::kContext)) {
+        add_gradients(meets ? "replica" : "context",
+                      is_rare ? ranks_along({Axis::kContext}) : ranks_along(core::kGradientAxes),
+                      trained_);
+      }
     }
     for (const NamedParameter& one : experts_) {
       owned.push_back(without_memory(one, one.tensor.sizes()));
     }
     const std::vector<int> same_experts = job_.mesh.same_experts(plan_.rank);
     if (same_experts.size() > 1) add_gradients("expert", same_experts, experts_);
-    for (const NamedParameter& one : owned) plan_.gradients += bytes_of(one.tensor);
+    std::map<std::string, std::int64_t> bytes;
+    for (const NamedParameter& one : owned) {
+      plan_.gradients += bytes_of(one.tensor);
+      bytes[one.name] = bytes_of(one.tensor);
+    }
     for (const auto& [name, tensor] : make_optimizer(recipe_, std::move(owned))->state()) {
       plan_.optimizer += bytes_of(tensor);
     }
-    add_tied();
+    add_tied(bytes);
   }
 
   // Of whole parameters, in buckets.
@@ -173,80 +177,56 @@ class Planner {
     add(axis, "gradients", FakeKind::kAllReduce, ranks, buckets, bytes);
   }
 
-  void add_tied() {
+  // `owned`: bytes of what this rank has.
+  void add_tied(const std::map<std::string, std::int64_t>& owned) {
     const std::vector<int> pipe = ranks_along({Axis::kPipe});
     for (const NamedParameter& one : trained_) {
       const auto tied = tied_.find(one.name);
-      if (tied == tied_.end()) continue;
+      const auto own = owned.find(one.name);
+      if (tied == tied_.end() || own == owned.end()) continue;
       std::vector<int> ranks;
       for (const int place : tied->second) ranks.push_back(pipe[static_cast<std::size_t>(place)]);
-      add("pipeline", "tied gradients", FakeKind::kAllReduce, ranks, 1, bytes_of(one.tensor));
+      add("pipeline", "tied gradients", FakeKind::kAllReduce, ranks, 1, own->second);
     }
   }
 
   // Parts of blocks, and their exchanges.
   std::vector<NamedParameter> own_parts() {
-    const int ranks = mesh_.size(Axis::kShard);
-    const bool cuts_parameters = recipe_.parallel.shard_level == "parameters";
-    const bool once = recipe_.parallel.shard_level == "optimizer";
     std::vector<NamedParameter> parameters = trained_;
+    parallel::Sharding sharding;
+    const std::string& level = recipe_.parallel.shard_level;
+    if (level == "optimizer") sharding.level = parallel::ShardLevel::kOptimizer;
+    if (level == "gradients") sharding.level = parallel::ShardLevel::kGradients;
+    const bool cuts_parameters = sharding.level == parallel::ShardLevel::kParameters;
     if (cuts_parameters) {
       for (const auto& item : learner_.model->named_parameters()) {
-        if (item.value().requires_grad()) continue;
+        if (item.value().requires_grad() || !runs_.contains(item.key())) continue;
         parameters.push_back({.name = item.key(), .tensor = item.value()});
       }
     }
-    std::vector<std::vector<std::string>> names;
-    for (const units::Unit& unit : units_) names.push_back(unit.tensors);
-    const std::vector<parallel::FlatPlan> blocks = parallel::plan_flats(parameters, names, ranks);
-    GatherCount gathers(blocks, units_.size());
-    gathers.pass();
-
-    std::vector<NamedParameter> owned;
-    std::int64_t gathered = 0, gathers_of_step = 0, scattered = 0, scatters = 0, parts = 0,
-                 trained_blocks = 0;
-    std::vector<std::int64_t> there(units_.size(), 0);
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      const parallel::FlatPlan& block = blocks[i];
-      const auto item = static_cast<std::int64_t>(c10::elementSize(block.type));
-      const std::int64_t part = block.part * item, whole = part * ranks;
-      if (cuts_parameters) {
-        gathers_of_step += gathers.count[i] * micros_;
-        gathered += gathers.count[i] * micros_ * whole;
-        for (const std::size_t unit : block.units) there[unit] += whole;
-      } else {
-        ++gathers_of_step;
-        gathered += whole;
-      }
-      own_bytes_ += part;
-      for (const parallel::FlatSlot& slot : block.slots) {
-        const parallel::FlatRange range =
-            parallel::part_of(slot, block.part, mesh_.coordinate(Axis::kShard));
-        if (!block.is_trained || range.last == range.first) continue;
-        owned.push_back(without_memory(parameters[slot.parameter], {range.last - range.first}));
-      }
-      if (!block.is_trained) continue;
-      ++trained_blocks;
-      parts += part;
-      scatters += once ? 1 : micros_;
-      scattered += (once ? 1 : micros_) * whole;
-    }
+    for (const units::Unit& unit : units_) sharding.units.push_back(unit.tensors);
+    take_types(recipe_, *learner_.model, sharding);
+    PartPlan parts = plan_parts(parameters, sharding,
+                                {.ranks = mesh_.size(Axis::kShard),
+                                 .place = mesh_.coordinate(Axis::kShard),
+                                 .stages = stages_,
+                                 .is_of_pipeline = has(Axis::kPipe),
+                                 .micros = micros_});
     if (cuts_parameters) {
       for (const NamedParameter& one : parameters) plan_.parameters -= bytes_of(one.tensor);
-      plan_.parameters += own_bytes_;
-      for (std::size_t unit = 0; unit < there.size(); ++unit) {
-        const std::int64_t next = unit + 1 < there.size() ? there[unit + 1] : 0;
-        plan_.gathered = std::max(plan_.gathered, there[unit] + next);
-      }
+      plan_.parameters += parts.bytes;
+      plan_.gathered = parts.together;
     }
     const std::vector<int> shard = ranks_along({Axis::kShard});
-    add("shard", "parameters", FakeKind::kAllGather, shard, gathers_of_step, gathered);
-    add("shard", "gradients", FakeKind::kReduceScatter, shard, scatters, scattered);
-    if (has(Axis::kReplica)) {
-      add("replica", "gradients", FakeKind::kAllReduce, ranks_along({Axis::kReplica}),
-          trained_blocks, parts);
+    add("shard", "parameters", FakeKind::kAllGather, shard, parts.gathers.calls,
+        parts.gathers.bytes);
+    add("shard", "gradients", FakeKind::kReduceScatter, shard, parts.scatters.calls,
+        parts.scatters.bytes);
+    if (has(Axis::kReplica) || has(Axis::kContext)) {
+      add(has(Axis::kReplica) ? "replica" : "context", "gradients", FakeKind::kAllReduce,
+          ranks_along(core::kCopyAxes), parts.copies.calls, parts.copies.bytes);
     }
-    return owned;
+    return std::move(parts.owned);
   }
 
   void activations() {
@@ -335,7 +315,6 @@ class Planner {
   std::set<std::string> runs_;                               // names of the tensors that these use
   std::vector<NamedParameter> trained_, experts_;  // without experts that ranks share, and those
   std::map<std::string, std::set<int>> tied_;      // places that use a tensor
-  std::int64_t own_bytes_ = 0;
 };
 
 // Places of a pipeline differ, ranks along the other axes hardly.
@@ -343,22 +322,10 @@ std::vector<int> first_of_each_place(const core::MeshPlan& mesh) {
   return mesh.group(0, {Axis::kPipe});
 }
 
-void check_is_laid_out(const recipe::Parallel& parallel) {
-  const char* const missing = parallel.context > 1 ? "sequences that ranks share (context)"
-                              : parallel.types     ? "other types of exchange (types)"
-                              : parallel.pipeline > 1 && parallel.shard > 1
-                                  ? "a pipeline's stages in parts (shard)"
-                                  : nullptr;
-  if (missing == nullptr) return;
-  throw core::RecipeError("/parallel", fmt::format("{} are not laid out in this version", missing),
-                          "leave it out to see the others");
-}
-
 }  // namespace
 
 JobPlan plan_job(recipe::Recipe recipe, int world_size, const nn::Factories& models,
                  std::vector<int> ranks) {
-  check_is_laid_out(recipe.parallel);
   recipe.parallel.balance = "parameters";  // the other one needs a run
   recipe.offload.reset();                  // all of it counts, wherever it lies
   if (recipe.batch.is_automatic()) {

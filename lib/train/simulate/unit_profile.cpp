@@ -13,6 +13,7 @@
 #include "lib/engine/engine.h"
 #include "lib/engine/recompute.h"
 #include "lib/parallel/data_parallel.h"
+#include "lib/train/context_layout.h"
 #include "lib/train/simulate/blank_batch.h"
 #include "lib/train/tensor_layout.h"
 
@@ -156,17 +157,19 @@ class Attribution {
 // Measures units of each kind.
 class Profiler {
  public:
-  Profiler(const recipe::Recipe& recipe, Learner& learner, const dist::Mesh& mesh,
+  Profiler(const recipe::Recipe& recipe, Learner& learner, dist::Mesh& mesh,
            dist::FakeNetwork& network, std::int64_t samples)
       : recipe_(recipe),
         learner_(learner),
         mesh_(mesh),
         network_(network),
+        cut_(open_token_cut(mesh)),
         task_(task::make_task(recipe, at::kCPU)),
         units_(units_of_part(recipe, mesh, {learner.model, learner.parts}, *task_)),
         has_tokens_(recipe::reads_tokens(recipe.model)),
         whole_{.samples = samples, .tokens = has_tokens_ ? recipe.data.context : 1},
-        sizes_(sizes_to_measure(whole_, has_tokens_, mesh.size(Axis::kTensor))),
+        sizes_(sizes_to_measure(whole_, has_tokens_,
+                                mesh.size(Axis::kTensor) * chunks_of(mesh.size(Axis::kContext)))),
         placement_(learner.parameters(), mesh, {}) {}
 
   std::vector<UnitProfile> run() {
@@ -185,10 +188,16 @@ class Profiler {
     if (plan.experts() > 1) {
       measure_exchanges(profiles, again, plan.expert_group(rank), &UnitProfile::tokens);
     }
+    if (cut_) {
+      measure_exchanges(profiles, again, plan.link(rank, Axis::kContext), &UnitProfile::keys);
+    }
     return profiles;
   }
 
  private:
+  // That so many ranks divide a sequence into.
+  static std::int64_t chunks_of(std::int64_t ranks) { return ranks == 1 ? 1 : 2 * ranks; }
+
   engine::Engine engine_of(std::vector<units::Unit> units) {
     return engine::Engine({.model = *learner_.model,
                            .task = *task_,
@@ -200,7 +209,8 @@ class Profiler {
   }
 
   task::Example batch_of(const Size& size) const {
-    return blank_batch(recipe_, *task_, size.samples, size.tokens);
+    const task::Example whole = blank_batch(recipe_, *task_, size.samples, size.tokens);
+    return cut_ ? own_tokens(whole, *cut_) : whole;
   }
 
   void measure_kept(std::vector<UnitProfile>& profiles) {
@@ -296,6 +306,7 @@ class Profiler {
   Learner& learner_;
   const dist::Mesh& mesh_;
   dist::FakeNetwork& network_;
+  std::optional<units::TokenCut> cut_;  // where ranks share sequences
   std::unique_ptr<task::Task> task_;
   std::vector<units::Unit> units_;
   bool has_tokens_;
@@ -307,7 +318,7 @@ class Profiler {
 }  // namespace
 
 std::vector<UnitProfile> profile_units(const recipe::Recipe& recipe, Learner& learner,
-                                       const dist::Mesh& mesh, dist::FakeNetwork& network,
+                                       dist::Mesh& mesh, dist::FakeNetwork& network,
                                        std::int64_t samples) {
   return Profiler(recipe, learner, mesh, network, samples).run();
 }

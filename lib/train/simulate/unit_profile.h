@@ -28,13 +28,14 @@ struct UnitProfile {
   bool runs_again = false;
   std::vector<UnitExchange> exchanges;  // with its tensor group, by kind
   std::vector<UnitExchange> tokens;     // with the ranks that have the other experts
+  std::vector<UnitExchange> keys;       // that go to the next rank of its context group
 };
 
 // One for each unit of `learner`'s model, in their order; experts that ranks share are divided, and
 // get as many tokens on each. `mesh` is one of `network`. `samples`: of
 // a micro-batch. Throws core::RecipeError, and what running the model does.
 std::vector<UnitProfile> profile_units(const recipe::Recipe& recipe, Learner& learner,
-                                       const dist::Mesh& mesh, dist::FakeNetwork& network,
+                                       dist::Mesh& mesh, dist::FakeNetwork& network,
                                        std::int64_t samples);
 
 }  // namespace scaletrain::train

@@ -73,10 +73,27 @@ recipe::Parallel experts(int expert, recipe::Parallel parallel = {}) {
   return parallel;
 }
 
+recipe::Parallel rings(int context, recipe::Parallel parallel = {}) {
+  parallel.context = context;
+  return parallel;
+}
+
 recipe::Parallel stages(int pipeline, const char* schedule) {
   recipe::Parallel parallel;
   parallel.pipeline = pipeline;
   parallel.schedule = schedule;
+  return parallel;
+}
+
+recipe::Parallel stages_in_parts(const char* level, const char* schedule) {
+  recipe::Parallel parallel = stages(2, schedule);
+  parallel.shard = 2;
+  parallel.shard_level = level;
+  return parallel;
+}
+
+recipe::Parallel narrow(recipe::Parallel parallel) {
+  parallel.types = recipe::ShardTypes{.parameters = "bf16", .reduce = "bf16"};
   return parallel;
 }
 
@@ -109,6 +126,21 @@ std::vector<Case> cases() {
     result.push_back({"experts, tensor", "mixtral", kMixtral, experts(2, tensors(2, sequence)), 2});
   }
   result.push_back({"experts, stages", "mixtral", kMixtral, experts(2, stages(2, "1f1b")), 4});
+  result.push_back({"experts, rings", "mixtral", kMixtral, experts(2, rings(2)), 2});
+  for (const char* const schedule : {"1f1b", "interleaved", "zero_bubble"}) {
+    for (const char* const level : {"optimizer", "gradients", "parameters"}) {
+      result.push_back({"stages in parts", "gpt2", kGpt2, stages_in_parts(level, schedule), 4});
+    }
+    result.push_back({"stages of rings", "llama", kLlama, rings(2, stages(2, schedule)), 4});
+  }
+  result.push_back({"rings", "llama", kLlama, rings(4)});
+  result.push_back({"rings of copies", "llama", kLlama, rings(2), 2});
+  result.push_back({"rings, recomputed", "llama", kLlama, rings(4), 1, true});
+  result.push_back({"rings of shards", "llama", kLlama, rings(2, shards(2, "parameters")), 2});
+  result.push_back({"rings of tensors", "llama", kLlama, rings(2, tensors(2, false))});
+  result.push_back({"narrow shards", "llama", kLlama, narrow(shards(4, "parameters")), 2});
+  result.push_back(
+      {"narrow stages", "llama", kLlama, narrow(stages_in_parts("parameters", "1f1b")), 4});
   return result;
 }
 
@@ -121,13 +153,15 @@ recipe::Recipe recipe_of(const Case& one) {
   recipe.batch.accumulate = one.micro_steps;
   recipe.batch.global.reset();
   recipe.parallel = one.parallel;
+  // What is gathered as bf16 autocast takes.
+  if (one.parallel.types) recipe::choose(recipe.precision, *recipe::precisions().find("bf16"));
   if (one.recomputes)
     recipe.recompute = recipe::Recompute{.units = "all", .every = {}, .match = {}};
   return recipe;
 }
 
-void step(Run& run, std::int64_t number) {
-  BlankBatches batches(run);
+void step(Run& run, const std::optional<units::TokenCut>& cut, std::int64_t number) {
+  BlankBatches batches(run, cut);
   run.engine->run(number, batches, at::full({}, 1.0), [](const at::Tensor&) {});
   run.engine->weights_changed();
 }
@@ -174,15 +208,16 @@ std::string run_rank(const Case& one, const core::WorkerEnv& env) {
   run.learner = build_learner(run.recipe, at::kCPU, {.steps_per_epoch = 1, .total_steps = 1},
                               run.batch.global, nn::built_in_factories(), run.mesh.get());
   run.learner.model->train();
+  const std::optional<units::TokenCut> cut = open_token_cut(*run.mesh);
   place(run);
   run.learner.optimizer = make_optimizer(run.recipe, run.engine->owned());
   run.placement->start({});
   drop_other_stages(run);
 
-  step(run, 0);
+  step(run, cut, 0);
   const std::int64_t exchanged = run.placement->exchanged_bytes();
   testing::Recorder recorder;
-  step(run, 1);
+  step(run, cut, 1);
   Json result{{"exchanged", run.placement->exchanged_bytes() - exchanged}};
   for (const auto& [group, calls] : recorder.take()) {
     Json list = Json::array();
@@ -234,11 +269,15 @@ std::string axis_of(const std::string& group, const core::MeshPlan& mesh) {
       group.starts_with("tied")) {
     return "pipeline";
   }
-  if (group.starts_with("data of") || group.starts_with("replica of")) return "replica";
+  for (const char* const name : {"data of", "replica of", "gradients of", "copies of"}) {
+    if (group.starts_with(name)) return "replica";
+  }
   if (group.starts_with("experts of") || group.starts_with("same experts")) return "expert";
+  if (group.starts_with("context")) return "context";  // its group, and the ring's links
   if (group.starts_with("shard of")) return "shard";
   if (group.starts_with("tensor of")) return "tensor";
   if (mesh.size(core::Axis::kShard) == mesh.world_size()) return "shard";
+  if (mesh.size(core::Axis::kContext) == mesh.world_size()) return "context";
   return mesh.size(core::Axis::kTensor) == mesh.world_size() ? "tensor" : "replica";
 }
 

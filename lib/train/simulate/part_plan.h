@@ -1,0 +1,48 @@
+// What a rank that holds a model together with others has of it, and exchanges for that in a step:
+// the arithmetic of lib/parallel/sharded.h.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "lib/parallel/placement.h"
+#include "lib/units/named_parameter.h"
+
+namespace scaletrain::train {
+
+// Whose part, and of what.
+struct PartOf {
+  int ranks = 1, place = 0;  // of the shard group, and this rank's in it
+  // The units that it runs from the first to the one behind the last, by stage; all as one stage
+  // without a pipeline.
+  std::vector<std::pair<std::size_t, std::size_t>> stages = {};
+  bool is_of_pipeline = false;
+  std::int64_t micros = 1;  // micro-batches of a step
+};
+
+// Calls and bytes of a step, as they are given to exchanges.
+struct PartTraffic {
+  std::int64_t calls = 0, bytes = 0;
+};
+
+struct PartPlan {
+  std::vector<units::NamedParameter> owned;  // what it updates, without memory
+  std::int64_t bytes = 0;                    // of its parts of all blocks
+  std::int64_t together = 0;                 // of whole blocks that are there at once, at most
+  PartTraffic gathers, scatters;             // of parameters, and of gradients
+  PartTraffic copies;                        // of its parts, with ranks that have the same
+};
+
+// Of `parameters`, which the rank's units use, frozen ones at ShardLevel::kParameters among them;
+// `sharding` has level, types and all units of the model.
+PartPlan plan_parts(const std::vector<units::NamedParameter>& parameters,
+                    const parallel::Sharding& sharding, const PartOf& of);
+
+// `parameter` with so many elements and no memory.
+units::NamedParameter without_memory(const units::NamedParameter& parameter, at::IntArrayRef shape);
+
+}  // namespace scaletrain::train
