@@ -168,7 +168,8 @@ void explain_ranks(const recipe::Recipe& recipe, const Placement& placement,
   const core::MeshPlan mesh(placement.world_size(), recipe.parallel.mesh());
   explanation.mesh = mesh_rows(mesh, placement.nproc);
   explanation.notes = mesh_notes(mesh, placement.nproc);
-  for (std::string& note : sync_notes(recipe.sync, mesh.size(core::Axis::kReplica))) {
+  const int replicas = mesh.size(core::Axis::kReplica);
+  for (std::string& note : sync_notes(recipe, replicas, placement.nnodes)) {
     explanation.notes.push_back(std::move(note));
   }
   try {
