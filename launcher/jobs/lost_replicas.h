@@ -1,4 +1,4 @@
-// The replicas that a job has lost and gone on without (recipe::Sync::outlives_replicas).
+// The replicas that a job has lost and gone on without (lib/recipe/apart.h).
 #pragma once
 
 #include <optional>

@@ -9,6 +9,7 @@
 #include "launcher/workers/failure_file.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/recipe/apart.h"
 
 namespace scaletrain::launcher {
 
@@ -16,12 +17,13 @@ using core::ExitCode;
 
 // Of replicas that outlive each other, once they train: before, all wait for all. Rank 0's is where
 // they meet, and one that has lost it only follows. The launchers of other nodes do not hear of a
-// loss in this version.
+// loss in this version. Of async one that was told to stop leaves alone, of diloco all stop.
 bool RecipeJob::may_be_lost(const WorkerEnd& end) const {
-  if (!request_.recipe.sync.outlives_replicas() || placement_.nnodes > 1 || end.rank == 0) {
-    return false;
-  }
+  if (!recipe::outlives_replicas(request_.recipe, placement_.nnodes) || end.rank == 0) return false;
   if (watch_->step_of(end.local_rank) == 0) return false;
+  const bool has_stopped = end.status.code == static_cast<int>(ExitCode::kTemporary) ||
+                           end.status.code == static_cast<int>(ExitCode::kInterrupted);
+  if (has_stopped && request_.recipe.sync.name == "diloco") return false;
   const auto verdict = read_verdict(verdicts_[static_cast<std::size_t>(end.local_rank)].get());
   return !verdict || end.status.code != static_cast<int>(ExitCode::kTemporary);
 }

@@ -10,6 +10,7 @@
 #include "lib/core/local_address.h"
 #include "lib/core/mesh_plan.h"
 #include "lib/dist/device.h"
+#include "lib/recipe/apart.h"
 #include "lib/train/agreement.h"
 #include "lib/train/context_layout.h"
 #include "lib/train/early_stopping.h"
@@ -123,6 +124,8 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
   run.group = join_ranks(run.recipe, env, resume, run.beat);
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
+  run.goes_apart =
+      run.group->world_size() > 1 && recipe::replicas_are_apart(run.recipe, env.group_world_size);
   const at::Device device = run.group->device();
   if (resume) run.state = state_of_rank_0(*run.group, *resume);
   if (before_data) before_data(run);
@@ -175,9 +178,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   keep_plateau_of(run.recipe, run.state);
   run.state.best_by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);
   if (resume && run.group->rank() == 0) warn_of_differences(run, was);
-  if (run.recipe.sync.outlives_replicas() && run.group->world_size() > 1) {
-    run.sync->go_apart(run.state.step, core::local_address(env));
-  }
+  if (run.goes_apart) run.sync->go_apart(run.state.step, core::local_address(env));
   return built;
 }
 

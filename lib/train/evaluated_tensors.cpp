@@ -3,9 +3,13 @@
 namespace scaletrain::train {
 
 NamedTensors evaluated_tensors(const Run& run) {
-  NamedTensors result = mean_over_ranks(run.mesh->data(), run.learner.buffers());
+  const auto mean = [&run](const std::string& prefix, const NamedTensors& own) {
+    if (!run.replicas.empty()) return mean_over_replicas(run.replicas, prefix, own);
+    return mean_over_ranks(run.mesh->data(), own);
+  };
+  NamedTensors result = mean("buffers/", run.learner.buffers());
   result.merge(run.learner.evaluation_weights());
-  if (run.has_own_weights()) result.merge(mean_over_ranks(run.mesh->data(), run.trained()));
+  if (run.has_own_weights()) result.merge(mean("model/", run.trained()));
   return result;
 }
 

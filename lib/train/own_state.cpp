@@ -12,6 +12,22 @@
 #include "lib/train/reproducible.h"
 
 namespace scaletrain::train {
+
+NamedTensors replica_state(const Run& run) {
+  NamedTensors result;
+  for (const auto& [name, tensor] : run.learner.optimizer->state()) {
+    result.emplace("optimizer/" + name, tensor);
+  }
+  if (run.goes_apart) {
+    for (const auto& [name, tensor] : run.learner.precision->state()) {
+      result.emplace("scaler/" + name, tensor);
+    }
+  }
+  if (!run.sync->always_differs()) return result;
+  for (const auto& [name, tensor] : run.trained()) result.emplace("model/" + name, tensor);
+  return result;
+}
+
 namespace {
 
 NamedTensors own_state(Run& run) {
@@ -21,11 +37,7 @@ NamedTensors own_state(Run& run) {
   }
   if (!run.sync || run.mesh->data().world_size() == 1) return result;
   if (run.recipe.sync.name == "async") return result;  // a resume gives all of them rank 0's
-  for (const auto& [name, tensor] : run.learner.optimizer->state()) {
-    result.emplace("optimizer/" + name, tensor);
-  }
-  if (!run.sync->always_differs()) return result;
-  for (const auto& [name, tensor] : run.trained()) result.emplace("model/" + name, tensor);
+  result.merge(replica_state(run));
   return result;
 }
 
@@ -74,6 +86,9 @@ NamedTensors read_all(const Run& run, const NamedTensors& own,
 // Tensor by tensor: all of them of all ranks are many times the model.
 NamedTensors gather_own_state(Run& run) {
   NamedTensors result;
+  for (const auto& [name, tensor] : run.replicas.tensors) {
+    if (!name.starts_with("buffers/")) result.emplace(name, tensor);
+  }
   for (const auto& [name, tensor] : own_state(run)) {
     for (auto& [same, all] : gather_ranks(*run.group, {{name, tensor}})) {
       result.emplace(same, all.cpu());

@@ -1,6 +1,7 @@
 // What each rank has of its own beside its buffers (lib/train/buffers.h): what a compressed
-// exchange of gradients has not sent yet; of replicas that train alone the optimizer's state, and
-// the weights where they always differ. A checkpoint keeps it for a job of the same mesh.
+// exchange of gradients has not sent yet; of replicas that train alone the optimizer's state, the
+// weights where they always differ, and the loss scale where each has its own. A checkpoint keeps
+// it for a job of the same mesh.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +11,12 @@
 
 namespace scaletrain::train {
 
+// This rank's own, of replicas that train alone.
+NamedTensors replica_state(const Run& run);
+
 // Of all ranks in their order, [ranks, ...], in the host's memory of rank 0; nothing on the others,
-// and nothing where no rank has any. Every rank calls it.
+// and nothing where no rank has any. Every rank calls it; where replicas meet in rounds it is what
+// they have given to rank 0 (lib/train/replica_states.h).
 NamedTensors gather_own_state(Run& run);
 
 // Fills it from `checkpoint`, whose state `run.state` still is; where that has another mesh, or

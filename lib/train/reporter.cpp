@@ -152,7 +152,7 @@ std::optional<std::int64_t> Reporter::image_size_of(std::int64_t step) const {
 observe::TrainRecord Reporter::record(const StepResult& result) const {
   const format::TrainState& state = run_.state;
   const std::int64_t step = result.facts.step + 1;
-  const bool is_apart = run_.sync && run_.sync->fellows() != nullptr;
+  const bool is_apart = run_.sync && run_.sync->is_apart();
   const bool exchanges = is_apart || run_.mesh->gradients().world_size() > 1;
   return {
       .attempt = attempt_,

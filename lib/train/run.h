@@ -19,6 +19,7 @@
 #include "lib/task/task.h"
 #include "lib/train/learner.h"
 #include "lib/train/length.h"
+#include "lib/train/replica_states.h"
 #include "lib/train/sets.h"
 
 namespace scaletrain::train {
@@ -36,17 +37,19 @@ struct Run {
   std::unique_ptr<engine::Pipeline> pipeline;  // null without one (lib/train/stages.h)
   std::unique_ptr<parallel::Placement> placement;
   std::unique_ptr<engine::Engine> engine;
-  std::unique_ptr<parallel::ReplicaSync> sync;      // null where each step exchanges gradients
+  std::unique_ptr<parallel::ReplicaSync> sync;  // null where each step exchanges gradients
+  bool goes_apart = false;  // its replicas wait for no collective once they train
   std::vector<std::unique_ptr<optim::Mean>> means;  // of the model (lib/train/mean_plan.h)
 
   format::TrainState state;  // where training is; {} at a fresh start
   bool is_saved = false;     // `state` came from a checkpoint in the run's own folder
+  ReplicaStates replicas;    // of rank 0, where they were given to it
 
   // Whether the replicas' weights may differ.
   bool has_own_weights() const { return sync && sync->differs(); }
   // Whether this rank only trains, as a replica that is apart from rank 0's, which validates, saves
   // and reports for all.
-  bool only_trains() const { return sync && sync->fellows() != nullptr && group->rank() != 0; }
+  bool only_trains() const { return sync && sync->is_apart() && group->rank() != 0; }
   double lr() const;                           // of the next step
   std::optional<double> weight_decay() const;  // the same; nullopt: it does not change
   // The parameters that are trained, by name.

@@ -5,6 +5,7 @@
 #include "lib/data/loader/threads.h"
 #include "lib/data/set/set_digest.h"
 #include "lib/dist/device.h"
+#include "lib/recipe/apart.h"
 #include "lib/train/agreement.h"
 #include "lib/train/fault.h"
 
@@ -93,7 +94,8 @@ Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const c
   sets.train.stream->seek({state.epoch, state.step_in_epoch});
   sets.training_set = TrainingSet(sets.train, streamed, batch.per_device);
   sets.training_set.claim(claims);
-  if (recipe.sync.outlives_replicas()) {  // rank 0 looks at all of them alone
+  if (recipe::replicas_are_apart(recipe,
+                                 env.group_world_size)) {  // rank 0 looks at all of them alone
     reader.slice.reader = 0;
     reader.slice.readers = 1;
   }

@@ -54,6 +54,7 @@ checkpoint::Contents snapshot(Run& run) {
   contents.cut = cut_of(run);
   for (auto& [name, tensor] : evaluated_tensors(run)) contents.model[name] = tensor;
   contents.buffers = gather_ranks(run.mesh->data(), buffers);
+  contents.buffers.merge(states_of(run.replicas, "buffers/"));
   contents.ranks = gather_own_state(run);
   for (const auto& mean : run.means) {
     if (!has_begun(mean->plan(), run.state)) continue;
@@ -81,6 +82,7 @@ checkpoint::Contents snapshot(Run& run) {
 }
 
 std::optional<format::TrainState> load_best_model(Run& run) {
+  run.replicas = {};  // of another model
   const NamedTensors own = held_tensors(run);
   run.learner.end_training(own);
   NamedTensors tensors = blank_wholes(gathered_parts(run), own);

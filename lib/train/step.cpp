@@ -137,14 +137,16 @@ StepRunner::StepRunner(StepParts parts, bool late)
 }
 
 at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
-  const double ranks = parts_.mesh.gradients().world_size();
   const std::int64_t fixed = parts_.task.fixed_targets(samples);
   if (fixed > 0) {
+    // Of the job as it was laid out: a replica that is apart has its share of the global batch.
+    const double ranks = parts_.mesh.plan().size(core::kGradientAxes);
     if (std::exchange(weighed_, samples) == samples) return fixed_weight_;
     fixed_weight_ =
         weight_on(parts_.mesh.world().device(), weight_type_, ranks / static_cast<double>(fixed));
     return fixed_weight_;
   }
+  const double ranks = parts_.mesh.gradients().world_size();
   dist::Group& data = parts_.mesh.data();
   at::Tensor targets =
       at::full({}, batches.read_all(), at::TensorOptions(at::kDouble).device(data.device()));
@@ -230,7 +232,7 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
 
 void StepRunner::exchange_weights(std::int64_t step) {
   // Where replicas are apart no collective shows what this one waits for.
-  const bool waits = parts_.sync->fellows() != nullptr && parts_.sync->is_exchanged_after(step + 1);
+  const bool waits = parts_.sync->is_apart() && parts_.sync->is_exchanged_after(step + 1);
   if (waits) parts_.beat.enter(core::Phase::kWaiting);
   parts_.sync->after_step(step);
   if (waits) parts_.beat.enter(core::Phase::kCompute);

@@ -29,13 +29,7 @@ namespace {
 
 constexpr int kMaxSkippedInARow = 10;  // then training has diverged
 constexpr double kUsualGraceS = 30;
-constexpr double kOfGrace = 0.8;      // for the last copy; the rest is for the end of all ranks
-constexpr double kForReplicas = 0.3;  // of it: for their last exchange
-
-std::chrono::milliseconds milliseconds_of(double seconds) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::duration<double>(seconds));
-}
+constexpr double kOfGrace = 0.8;  // for the last copy; the rest is for the end of all ranks
 
 }  // namespace
 
@@ -50,13 +44,14 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, std::optional<bool> late)
     : run_(std::move(run)),
       late_(late.value_or(!run_->group->device().is_cpu())),
-      grace_s_(env.grace_s),
+      grace_s_(env.grace_s > 0 ? env.grace_s : kUsualGraceS),
       best_by_(best_measure(run_->recipe)),
       sizes_(run_->batch.sizes()),
       reporter_(*run_, env, resume, late_),
       bad_samples_(run_->recipe, env.rank),
       steps_(step_parts(*run_), late_),
       stragglers_(*run_->group, run_->beat, late_),
+      meetings_(*run_, grace_s_),
       log_every_(run_->recipe.log_every, run_->length),
       validate_every_(run_->recipe.validate_every, run_->length),
       saves_(*run_, reporter_, env),
@@ -64,7 +59,7 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       seconds_(run_->state.seen_s) {
   if (env.rank != 0) return;
   warn_of_warmup(run_->recipe, run_->length);
-  if (run_->recipe.sync.name == "async" && run_->sync->fellows() != nullptr) {
+  if (run_->recipe.sync.name == "async" && run_->sync->is_apart()) {
     reporter_.note(
         "async: replicas exchange weights when each of them can: neither the bits nor the order of "
         "samples are those of another run; loss and gradients shown are replica 0's");
@@ -96,8 +91,9 @@ core::ExitCode Trainer::run() {
 
 core::ExitCode Trainer::train() {
   const format::TrainState& state = run_->state;
+  if (state.validation_due) meetings_.share(/*validates=*/true, /*saves=*/true);
   if (state.validation_due && !run_->only_trains() && validate_saved()) saves_.save();
-  while (state.step < run_->length.total_steps && stop_ == core::StopReason::kNone &&
+  while (state.step < run_->length.total_steps && !meetings_.is_at_stop(stop_) &&
          early_end(run_->recipe, state).empty()) {
     const double before = seconds_;
     train_step();
@@ -109,11 +105,12 @@ core::ExitCode Trainer::train() {
       saves_.look();
       continue;
     }
-    if (run_->only_trains()) continue;
-    look_at_replicas();
     const bool validates = std::exchange(validates_, false);
     const bool saves = std::exchange(saves_now_, false);
     if (validates || saves) drain();
+    meetings_.share(validates, saves || last);
+    if (run_->only_trains()) continue;
+    look_at_replicas();
     const bool best = validates && validate();
     if (saves || best) {
       saves_.save();
@@ -127,8 +124,8 @@ core::ExitCode Trainer::train() {
 
 // What replicas that are apart have come to.
 void Trainer::look_at_replicas() {
-  if (!run_->sync || run_->sync->fellows() == nullptr) return;
-  const std::vector<parallel::ReplicaPlace> places = run_->sync->fellows()->places();
+  if (!run_->sync || !run_->sync->is_apart()) return;
+  const std::vector<parallel::ReplicaPlace> places = run_->sync->places();
   run_->state.lost_positions = lost_before_;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const int replica = static_cast<int>(i);
@@ -141,6 +138,13 @@ void Trainer::look_at_replicas() {
     reporter_.lost_replica(replica, places[i].steps,
                            std::ranges::count(places, false, &parallel::ReplicaPlace::is_lost));
   }
+}
+
+// One that was due, and the replicas have stopped before they were to exchange.
+bool Trainer::misses_validation() const {
+  const recipe::Data& data = run_->recipe.data;
+  return validates_ && run_->sync && run_->sync->rounds() != nullptr &&
+         (data.val || !data.extra.empty());
 }
 
 void Trainer::train_step() {
@@ -312,6 +316,7 @@ bool Trainer::test() {
 // Validates and saves what training ended with, then tests once: the best checkpoint, where
 // validation chose one, otherwise the last; of an swa its mean.
 core::ExitCode Trainer::finish() {
+  meetings_.finish();
   if (run_->only_trains()) return core::ExitCode::kOk;
   validate_saved();
   if (stop_ != core::StopReason::kNone) return stop();
@@ -326,18 +331,15 @@ core::ExitCode Trainer::finish() {
 }
 
 core::ExitCode Trainer::stop() {
-  const core::SteadyTime since = core::now();
-  const double grace_s = grace_s_ > 0 ? grace_s_ : kUsualGraceS;
+  const core::SteadyTime since = meetings_.stopped_since(core::now());
   const bool interrupted = stop_ == core::StopReason::kInterrupt;
-  if (run_->sync) {
-    run_->beat.enter(core::Phase::kWaiting);
-    run_->sync->exchange_all(milliseconds_of(kForReplicas * grace_s));
-  }
+  meetings_.stop();
   if (run_->only_trains()) {
     return interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary;
   }
   look_at_replicas();
-  const double for_copy_s = kOfGrace * grace_s;
+  run_->state.validation_due = run_->state.validation_due || misses_validation();
+  const double for_copy_s = kOfGrace * grace_s_;
   saves_.save();
   saves_.finish(for_copy_s - core::seconds_since(since));
   reporter_.summary(interrupted ? "SIGINT" : "SIGTERM, SIGUSR1 or SIGUSR2");

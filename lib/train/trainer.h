@@ -13,6 +13,7 @@
 #include "lib/train/bad_samples.h"
 #include "lib/train/cadence.h"
 #include "lib/train/evaluate.h"
+#include "lib/train/meetings.h"
 #include "lib/train/reporter.h"
 #include "lib/train/run.h"
 #include "lib/train/saves.h"
@@ -48,6 +49,7 @@ class Trainer {
   // The first one is measured, for the advice where memory runs out.
   void train_step();
   void look_at_replicas();
+  bool misses_validation() const;
   void take_step();                        // queues a step, and counts what has come of others
   void collect(const StepResult& result);  // counts a step whose result is known
   void drain();                            // the same of all that were queued
@@ -69,13 +71,14 @@ class Trainer {
 
   std::unique_ptr<Run> run_;
   const bool late_;
-  const double grace_s_;           // from a stop to a kill; 0: not known
+  const double grace_s_;           // from a stop to a kill
   const recipe::Measure best_by_;  // what chooses the best checkpoint
   const core::BatchSizes sizes_;
   Reporter reporter_;
   BadSamples bad_samples_;
   StepRunner steps_;
   StragglerWatch stragglers_;
+  Meetings meetings_;
   Cadence log_every_, validate_every_;
   Saves saves_;
   std::int64_t validated_step_ = -1;

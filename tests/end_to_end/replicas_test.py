@@ -17,6 +17,10 @@ def async_sync(steps=4, staleness=2):
     return {"name": "async", "steps": steps, "staleness": staleness}
 
 
+def diloco(steps=10, **more):
+    return {"name": "diloco", "steps": steps, **more}
+
+
 def lost_samples(state, replica):
     """How many positions of `replica` state.json names as lost."""
     count = 0
@@ -124,12 +128,7 @@ class Replicas(support.RunTestCase):
         process = self.start("launch", "--nproc", RANKS, path)
         run = self.folder / "run"
         support.wait_until(lambda: last_step(run) >= 10, "steps")
-        ranks = {}
-        for pid in support.pids_with(process.marker):
-            with open(f"/proc/{pid}/environ", "rb") as environ:
-                for variable in environ.read().split(b"\0"):
-                    if variable.startswith(b"RANK="):
-                        ranks[int(variable[5:])] = pid
+        ranks = self.ranks_of(process)
         os.kill(ranks[1], signal.SIGKILL)
         os.kill(ranks[2], signal.SIGTERM)  # it leaves in good order
         seen = last_step(run)
@@ -142,6 +141,117 @@ class Replicas(support.RunTestCase):
         self.assertIn("rank 2 (exit code 75", err)
         failure = json.loads((run / "failure.json").read_text())
         self.assertEqual(failure["rank"], 0)
+
+    def ranks_of(self, process):
+        """The workers' process numbers, by rank."""
+        ranks = {}
+        for pid in support.pids_with(process.marker):
+            with open(f"/proc/{pid}/environ", "rb") as environ:
+                for variable in environ.read().split(b"\0"):
+                    if variable.startswith(b"RANK="):
+                        ranks[int(variable[5:])] = pid
+        return ranks
+
+    def test_diloco_goes_on_without_a_replica_that_is_killed(self):
+        # Between exchanges; the others wait for it in the exchange behind step 30.
+        for fragments, kept in ((1, 20), (2, 25)):
+            with self.subTest(fragments=fragments):
+                name = f"fragments-{fragments}"
+                path = self.recipe(name, steps=60, sync=diloco(fragments=fragments),
+                                   optimizer={"name": "adamw", "lr": 0.01},
+                                   checkpoint={"every": {"steps": 20}, "keep_last": 9})
+                err = self.launch(path, fault="kill@28,2", expect=DONE_WITH_FEWER).stderr
+                self.assertIn("rank 2 is lost, the others go on: killed by SIGKILL", err)
+                self.assertIn("the job is done with 2 of 3 replicas; lost: rank 2 (killed by "
+                              "SIGKILL, step 28)", err)
+                run = self.folder / name
+                (lost,) = support.records(run, "lost_replica")
+                self.assertEqual((lost["replica"], lost["kept_step"], lost["left"]), (2, kept, 2))
+                state = support.state(run)
+                self.assertEqual(state["step"], 60)
+                self.assertEqual(lost_samples(state, 2), (60 - kept) * BATCH)
+                self.assertEqual(lost_samples(state, 1), 0)
+                test = [r for r in support.records(run, "eval") if r["split"] == "test"]
+                self.assertEqual(test[0]["weights"], "outer")
+                # A resume has all replicas again, and what was lost stays said.
+                self.run_scaletrain("resume", run, "--nproc", RANKS, "--set", "steps=70",
+                                    "--allow", "steps")
+                after = support.state(run)
+                self.assertEqual(after["step"], 70)
+                self.assertEqual(after["lost_positions"], state["lost_positions"])
+
+    def test_diloco_without_a_loss_is_bit_for_bit_whatever_was_killed_before(self):
+        def train(name, **more):
+            return self.recipe(name, steps=60, sync=diloco(), **more,
+                               checkpoint={"every": {"steps": 20}, "keep_last": 9})
+        self.launch(train("whole"))
+        # Rank 0 takes all of them with it; the job goes on from step 20.
+        self.launch(train("killed"), fault="kill@27,0", expect=137)
+        whole, killed = self.folder / "whole", self.folder / "killed"
+        self.run_scaletrain("resume", killed, "--nproc", RANKS)
+        self.assertEqual(support.state(killed)["step"], 60)
+        model = "checkpoints/latest/model.safetensors"
+        self.assertEqual((whole / model).read_bytes(), (killed / model).read_bytes())
+
+    def test_a_stop_of_diloco_exchanges_and_saves_at_one_step(self):
+        path = self.recipe("run", steps=100000, sync=diloco(steps=10000))
+        process = self.start("launch", "--nproc", RANKS, path)
+        run = self.folder / "run"
+        support.wait_until(lambda: last_step(run) >= 20, "steps")
+        self.stop(process)
+        before = support.state(run)
+        self.assertLess(before["step"], 10000)
+        self.assertEqual(before["lost_positions"], [])
+        steps = before["step"] + 20
+        self.run_scaletrain("resume", run, "--nproc", RANKS, "--set", f"steps={steps}",
+                            "--allow", "steps")
+        self.assertEqual(support.state(run)["step"], steps)
+
+    def test_diloco_stops_while_the_others_wait_for_one_that_hangs(self):
+        path = self.recipe("run", steps=100000, sync=diloco())
+        process = self.start("launch", "--nproc", RANKS, "--grace", "20s", path,
+                             env={"SCALETRAIN_FAULT": "stop@15,1"})
+        run = self.folder / "run"
+        support.wait_until(lambda: last_step(run) >= 19, "the exchange behind step 20")
+        err = self.stop(process)
+        self.assertIn("1 workers were killed", err)
+        state = support.state(run)
+        self.assertEqual(state["step"], 20)
+        self.assertEqual(lost_samples(state, 1), (20 - 10) * BATCH)
+        self.assertEqual(lost_samples(state, 2), 0)
+
+    def test_a_diloco_replica_that_is_killed_in_an_exchange(self):
+        path = self.recipe("run", steps=60, sync=diloco())
+        # 1 stands still before the exchange behind step 20, in which 0 and 2 wait then.
+        process = self.start("launch", "--nproc", RANKS, path,
+                             env={"SCALETRAIN_FAULT": "stop@19,1"})
+        run = self.folder / "run"
+        support.wait_until(lambda: last_step(run) >= 19, "the exchange behind step 20")
+        time.sleep(1)  # and 2 waits in it
+        ranks = self.ranks_of(process)
+        os.kill(ranks[2], signal.SIGKILL)
+        os.kill(ranks[1], signal.SIGCONT)
+        _, err = process.communicate(timeout=support.TIMEOUT_S)
+        self.assertEqual(process.returncode, DONE_WITH_FEWER, err)
+        state = support.state(run)
+        self.assertEqual(lost_samples(state, 2), (60 - 10) * BATCH)
+        self.assertEqual(lost_samples(state, 1), 0)
+
+    def test_all_of_diloco_but_rank_0_may_be_lost(self):
+        path = self.recipe("run", steps=100000, sync=diloco())
+        process = self.start("launch", "--nproc", RANKS, path)
+        run = self.folder / "run"
+        support.wait_until(lambda: last_step(run) >= 15, "steps")
+        ranks = self.ranks_of(process)
+        os.kill(ranks[1], signal.SIGKILL)
+        os.kill(ranks[2], signal.SIGKILL)
+        seen = last_step(run)
+        support.wait_until(lambda: last_step(run) >= seen + 40, "steps of rank 0 alone")
+        err = self.stop(process)
+        self.assertIn("lost before: rank ", err)
+        state = support.state(run)
+        for replica in (1, 2):
+            self.assertGreater(lost_samples(state, replica), 0)
 
 
 if __name__ == "__main__":

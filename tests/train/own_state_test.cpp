@@ -182,7 +182,7 @@ TEST_CASE("the train lines count the bytes of gradients that a rank gives away")
 
 TEST_CASE("replicas leave out together a step that one of them cannot take") {
   ::setenv("SCALETRAIN_FAULT", "nan@3,1", 1);
-  const OwnRuns runs({R"(sync={"name": "diloco", "steps": 4})"});
+  const OwnRuns runs({R"(sync={"name": "periodic", "steps": 4})"});
   CHECK(runs.run("run", 2).starts_with(kEndedWell));
   ::unsetenv("SCALETRAIN_FAULT");
   std::ifstream state(runs.saved("run", 8) / "state.json");

@@ -184,7 +184,8 @@ void explain_ranks(const recipe::Recipe& recipe, const Placement& placement,
   explanation.mesh = mesh_rows(mesh, placement.nproc);
   explanation.notes = mesh_notes(mesh, placement.nproc);
   if (recipe.device != "cpu") explain_devices(mesh, placement.nproc, explanation);
-  for (std::string& note : sync_notes(recipe.sync, mesh.size(core::Axis::kReplica))) {
+  const int replicas = mesh.size(core::Axis::kReplica);
+  for (std::string& note : sync_notes(recipe, replicas, placement.nnodes)) {
     explanation.notes.push_back(std::move(note));
   }
   try {

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "lib/recipe/apart.h"
+
 namespace scaletrain::launcher {
 
-std::vector<std::string> sync_notes(const recipe::Sync& sync, int replicas) {
-  if (!sync.outlives_replicas() || replicas == 1) return {};
+std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas, int nodes) {
+  if (!recipe::replicas_are_apart(recipe, nodes) || replicas == 1) return {};
+  const recipe::Sync& sync = recipe.sync;
   std::vector<std::string> notes;
   if (sync.name == "async") {
     notes.push_back(fmt::format(
@@ -14,9 +17,11 @@ std::vector<std::string> sync_notes(const recipe::Sync& sync, int replicas) {
         "another run",
         replicas, sync.steps, sync.staleness));
   }
-  notes.emplace_back(
-      "sync: a replica that is lost does not end the job, rank 0's does; the job then exits with "
-      "77");
+  if (nodes == 1) {
+    notes.emplace_back(
+        "sync: a replica that is lost does not end the job, rank 0's does; the job then exits with "
+        "77");
+  }
   return notes;
 }
 

@@ -1,14 +1,14 @@
-// What follows for a job where replicas wait for nobody between exchanges.
+// What follows for a job where replicas are apart (lib/recipe/apart.h).
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "lib/recipe/sections/sync.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
 
-// Of so many replicas; {} where they exchange together.
-std::vector<std::string> sync_notes(const recipe::Sync& sync, int replicas);
+// Of so many replicas on so many nodes; {} where they exchange together.
+std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas, int nodes);
 
 }  // namespace scaletrain::launcher

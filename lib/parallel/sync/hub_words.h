@@ -14,6 +14,17 @@ enum HubWord : std::int32_t {
   kAwaitAll,  // the answer comes when all others have left or are lost
   kFetch,     // the answer: the part as it is now
   kStop,      // of rank 0: all replicas shall stop
+
+  // Of rounds (lib/parallel/sync/round_mean.h), where the answer to kPart is the part's mean, and
+  // to kMeet comes when all have said it.
+  kAskStop,     // the hub's, unasked: where is this replica? It says kStop
+  kStopAt,      // the hub's, when all have said kStop: the step of the furthest
+  kWish,        // of rank 0: which tensors of their own the others shall give; `step`: the round
+  kAsk,         // of another: what rank 0 wishes in that round; the answer has `number`
+  kGive,        // one of its tensors
+  kGiven,       // it has given all of them; no answer
+  kAwaitGiven,  // of rank 0; the answer comes when all others have, or are lost
+  kGiveUp,      // of rank 0: who is waited for counts no more; no answer
 };
 
 inline constexpr std::int32_t kIsOver = 1;     // HubMessage::number of kLeave

@@ -84,6 +84,10 @@ void ReplicaSync::start() {
 void ReplicaSync::go_apart(std::int64_t steps, const std::string& host) {
   steps_ = steps;
   if (group_.world_size() == 1) return;
+  if (sync_.name == "diloco") {
+    rounds_ = std::make_unique<Rounds>(steps, group_, host);
+    return;
+  }
   std::vector<at::Tensor> weights;
   weights.reserve(parts_.size());
   for (const Part& part : parts_) weights.push_back(flat(part.parameters));
@@ -96,7 +100,16 @@ std::int64_t ReplicaSync::offset_of(std::int64_t fragment) const {
   return (fragment + 1) * sync_.steps / sync_.fragments % sync_.steps;
 }
 
+std::vector<ReplicaPlace> ReplicaSync::places() const {
+  return rounds_ ? rounds_->places() : fellows_->places();
+}
+
+bool ReplicaSync::shall_stop() const {
+  return rounds_ ? rounds_->stop_is_asked() : fellows_ && fellows_->shall_stop();
+}
+
 bool ReplicaSync::is_exchanged_after(std::int64_t steps) const {
+  if (rounds_ && rounds_->stops_at()) return false;
   return steps == total_steps_ || std::ranges::any_of(parts_, [&](const Part& part) {
            return steps % sync_.steps == offset_of(part.fragment);
          });
@@ -113,9 +126,11 @@ void ReplicaSync::resume() {
 
 void ReplicaSync::after_step(std::int64_t step) {
   steps_ = step + 1;
+  const bool waits_for_stop = rounds_ && rounds_->stops_at();
   std::vector<Part*> due;
   for (Part& part : parts_) {
     part.differs = true;
+    if (waits_for_stop) continue;
     const bool is_due = steps_ % sync_.steps == offset_of(part.fragment);
     if (is_due || steps_ == total_steps_) due.push_back(&part);
   }
@@ -123,12 +138,19 @@ void ReplicaSync::after_step(std::int64_t step) {
   if (fellows_ && steps_ == total_steps_) leave(std::nullopt);
 }
 
+// In rounds a replica that has not come to the step of the furthest gives what that one gives, all
+// of it, as it has trained since they met.
 void ReplicaSync::exchange_all(std::chrono::milliseconds limit) {
   if (fellows_ && steps_ == total_steps_) return;  // it has left
   if (fellows_ && fellows_->hosts()) fellows_->stop_all();
   std::vector<Part*> due;
   for (Part& part : parts_) {
-    if (part.differs) due.push_back(&part);
+    const bool is_behind = rounds_ && steps_ < rounds_->stops_at().value_or(steps_);
+    if (part.differs || is_behind) due.push_back(&part);
+  }
+  if (rounds_) {
+    if (rounds_->stops_at()) exchange_in_rounds(due);
+    return;
   }
   exchange(due);
   if (fellows_) leave(limit);
@@ -150,6 +172,7 @@ void ReplicaSync::leave(std::optional<std::chrono::milliseconds> limit) {
 void ReplicaSync::exchange(const std::vector<Part*>& due) {
   if (due.empty()) return;
   const at::NoGradGuard no_grad;
+  if (rounds_) return exchange_in_rounds(due);
   if (!fellows_) {
     for (Part* const part : due) go_on_from(*part, mean_of(*part));
     return;
@@ -161,6 +184,18 @@ void ReplicaSync::exchange(const std::vector<Part*>& due) {
   }
   const std::vector<at::Tensor> means = fellows_->exchange(weights, steps_);
   for (std::size_t i = 0; i < due.size(); ++i) go_on_from(*due[i], means[i]);
+}
+
+// A part at a time, so that the hub holds one of each replica.
+void ReplicaSync::exchange_in_rounds(const std::vector<Part*>& due) {
+  for (Part* const part : due) {
+    const at::Tensor weights = flat(part->parameters);
+    std::optional<at::Tensor> mean = rounds_->mean_of(part - parts_.data(), weights, steps_);
+    if (!mean) return;
+    exchanged_bytes_ += static_cast<std::int64_t>(weights.nbytes());
+    go_on_from(*part, std::move(*mean));
+  }
+  rounds_->meet(steps_);
 }
 
 at::Tensor ReplicaSync::mean_of(const Part& part) {

@@ -16,6 +16,9 @@
 //
 // async: the mean too, but replicas come to it when they can (lib/parallel/sync/async_mean.h).
 //
+// Replicas of diloco exchange by collectives, or where they are apart in rounds at rank 0's hub
+// (lib/parallel/sync/rounds.h), which go on without one that is lost; the bits are the same.
+//
 // The optimizers' states are not exchanged, as in these papers. The same weights have the same bits
 // on all replicas after an exchange; of async they have not, as they exchange at other times.
 #pragma once
@@ -32,6 +35,7 @@
 
 #include "lib/dist/group.h"
 #include "lib/parallel/sync/fellows.h"
+#include "lib/parallel/sync/rounds.h"
 #include "lib/recipe/sections/sync.h"
 #include "lib/units/named_parameter.h"
 
@@ -49,27 +53,31 @@ class ReplicaSync {
   // Once, before the first step, when all replicas have the weights that training begins with:
   // without resume() the outer weights are these.
   void start();
-  // Once, behind start(), of replicas that outlive each other (recipe::Sync): from here on no rank
-  // waits for a collective, and the group's ranks are jobs of their own. `steps` of training are
-  // done; rank 0 is reached at `host`. Every rank calls it.
+  // Once, behind start(), of replicas that are apart (lib/recipe/apart.h), of async or diloco: from
+  // here on no rank waits for a collective, and the group's ranks are jobs of their own. `steps` of
+  // training are done; rank 0 is reached at `host`. Every rank calls it.
   void go_apart(std::int64_t steps, const std::string& host);
 
   // After step number `step` (from 0) of the training, which all ranks have taken or left out.
   void after_step(std::int64_t step);
   // What the replicas have not exchanged since they were the same: for a stop. Where they are apart
-  // this one leaves the others, which rank 0 asks to stop too, and waits for at most `limit`.
+  // this one leaves the others, which rank 0 asks to stop too, and waits for at most `limit`; in
+  // rounds it leaves later, and has waited before.
   void exchange_all(std::chrono::milliseconds limit = std::chrono::seconds(10));
 
-  // Whether something is exchanged after so many steps.
+  // Whether something is exchanged after so many steps; not where all shall stop at some step.
   bool is_exchanged_after(std::int64_t steps) const;
   // Whether the replicas' weights may differ.
   bool differs() const;
   // Whether they differ after exchanges too, as those of several fragments do.
   bool always_differs() const { return sync_.fragments > 1; }
-  // The other replicas, where they are apart; otherwise nullptr.
-  const Fellows* fellows() const { return fellows_.get(); }
-  // Whether rank 0 has asked the others to stop.
-  bool shall_stop() const { return fellows_ && fellows_->shall_stop(); }
+  // Whether the replicas are apart, and who of them is still there.
+  bool is_apart() const { return fellows_ || rounds_; }
+  std::vector<ReplicaPlace> places() const;
+  // Where they are apart and exchange at the same steps; otherwise nullptr.
+  Rounds* rounds() const { return rounds_.get(); }
+  // Whether all shall stop: rank 0 has asked the others, in rounds anyone has.
+  bool shall_stop() const;
   // Of weights, that this rank has given to exchanges so far.
   std::int64_t exchanged_bytes() const { return exchanged_bytes_; }
 
@@ -87,6 +95,7 @@ class ReplicaSync {
   };
   std::int64_t offset_of(std::int64_t fragment) const;  // 0..steps-1
   void exchange(const std::vector<Part*>& due);
+  void exchange_in_rounds(const std::vector<Part*>& due);
   at::Tensor mean_of(const Part& part);
   void go_on_from(Part& part, at::Tensor mean);
   void leave(std::optional<std::chrono::milliseconds> limit);
@@ -95,7 +104,8 @@ class ReplicaSync {
   dist::Group& group_;
   std::int64_t total_steps_;
   std::vector<Part> parts_;
-  std::unique_ptr<Fellows> fellows_;  // where the replicas are apart
+  std::unique_ptr<Fellows> fellows_;  // of async, where the replicas are apart
+  std::unique_ptr<Rounds> rounds_;    // of diloco
   std::int64_t steps_ = 0;            // of training, done
   bool has_resumed_ = false;
   std::int64_t exchanged_bytes_ = 0;

@@ -11,53 +11,19 @@
 #include <csignal>
 
 #include "tests/dist/ranks.h"
+#include "tests/parallel/sync/replica_job.h"
 
 namespace {
 
 using namespace scaletrain;
 using namespace std::chrono_literals;
 using parallel::ReplicaSync;
+using testing::kReplicaElements;
+using testing::learn;
+using testing::learned;
+using testing::replica_parameters;
+using testing::ReplicaJob;
 using testing::run_ranks;
-
-constexpr std::int64_t kReplicaElements = 24 + 8 + 32 + 4;
-
-std::vector<units::NamedParameter> replica_parameters() {
-  std::vector<units::NamedParameter> result;
-  const std::vector<std::vector<std::int64_t>> shapes{{8, 3}, {8}, {4, 8}, {4}};
-  auto generator = at::make_generator<at::CPUGeneratorImpl>(1);
-  for (const auto& shape : shapes) {
-    result.push_back({.name = fmt::format("p{}", result.size()),
-                      .tensor = at::randn(shape, generator).requires_grad_(true)});
-  }
-  return result;
-}
-
-// What a replica learns alone in one step.
-at::Tensor learned(const at::Tensor& weights, int rank, int step) {
-  auto generator = at::make_generator<at::CPUGeneratorImpl>(1000 * step + rank);
-  return weights * 0.99 + at::randn(weights.sizes(), generator) * 0.01;
-}
-
-void learn(const std::vector<units::NamedParameter>& all, int rank, int step) {
-  for (const auto& parameter : all) {
-    const at::Tensor weights = parameter.tensor.detach();
-    weights.copy_(learned(weights, rank, step));
-  }
-}
-
-struct ReplicaJob {
-  ReplicaJob(const core::WorkerEnv& env, const recipe::Sync& sync, std::int64_t total_steps = 1000)
-      : group(env, at::kCPU, 30s),
-        all(replica_parameters()),
-        exchange(sync, all, group, total_steps) {
-    at::set_num_threads(1);
-    exchange.start();
-  }
-
-  dist::Group group;
-  std::vector<units::NamedParameter> all;
-  ReplicaSync exchange;
-};
 
 // Weights of all replicas, each trained by itself here, and what they exchange: PyTorch's SGD on
 // the outer weights, in doubles.
@@ -235,7 +201,7 @@ TEST_CASE("async replicas go on without one that is killed") {
     }
     std::string said = "trained";
     if (env.rank != 0) return said;
-    for (const auto& place : job.exchange.fellows()->places()) {
+    for (const auto& place : job.exchange.places()) {
       said += fmt::format(", {} {} {}", place.steps, place.is_done, place.is_lost);
     }
     return said;
@@ -258,7 +224,7 @@ TEST_CASE("where rank 0 stops, async replicas give what they have and hear that 
     job.exchange.exchange_all();
     if (env.rank != 0) return fmt::format("{}", step < 1000 && step % 4 == 0);
     std::string said;
-    for (const auto& place : job.exchange.fellows()->places()) {
+    for (const auto& place : job.exchange.places()) {
       said += fmt::format("{} {} ", place.steps > 0, place.is_done);
     }
     return said;

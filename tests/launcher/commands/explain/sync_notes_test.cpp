@@ -3,19 +3,33 @@
 #include <doctest/doctest.h>
 
 namespace scaletrain::launcher {
+namespace {
 
-TEST_CASE("explain says what async does without, and whose loss ends the job") {
+std::vector<std::string> notes_of(const recipe::Sync& sync, int replicas, int nodes = 1) {
+  recipe::Recipe recipe;
+  recipe.sync = sync;
+  return sync_notes(recipe, replicas, nodes);
+}
+
+}  // namespace
+
+TEST_CASE("explain says what replicas that are apart do without, and whose loss ends the job") {
   using Notes = std::vector<std::string>;
-  CHECK(sync_notes({.name = "every_step", .steps = 1}, 4).empty());
-  CHECK(sync_notes({.name = "periodic", .steps = 8}, 4).empty());
-  CHECK(sync_notes({.name = "async", .steps = 8}, 1).empty());
-  CHECK(
-      sync_notes({.name = "async", .steps = 8, .staleness = 2}, 4) ==
-      Notes{"sync: each of 4 replicas exchanges weights after every 8 steps of its own, at most 2 "
-            "times more often than the slowest: neither the bits nor the order of samples are "
-            "those of another run",
-            "sync: a replica that is lost does not end the job, rank 0's does; the job then exits "
-            "with 77"});
+  const std::string outlives =
+      "sync: a replica that is lost does not end the job, rank 0's does; the job then exits with "
+      "77";
+  const std::string own =
+      "sync: each of 4 replicas exchanges weights after every 8 steps of its own, at most 2 times "
+      "more often than the slowest: neither the bits nor the order of samples are those of another "
+      "run";
+  CHECK(notes_of({.name = "every_step", .steps = 1}, 4).empty());
+  CHECK(notes_of({.name = "periodic", .steps = 8}, 4).empty());
+  CHECK(notes_of({.name = "async", .steps = 8}, 1).empty());
+  const recipe::Sync async{.name = "async", .steps = 8, .staleness = 2};
+  CHECK(notes_of(async, 4) == Notes{own, outlives});
+  CHECK(notes_of(async, 4, 2) == Notes{own});
+  CHECK(notes_of({.name = "diloco", .steps = 8}, 4) == Notes{outlives});
+  CHECK(notes_of({.name = "diloco", .steps = 8}, 4, 2).empty());
 }
 
 }  // namespace scaletrain::launcher

@@ -1,0 +1,173 @@
+#include "lib/parallel/sync/rounds.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "lib/core/log.h"
+#include "lib/core/signals.h"
+#include "lib/parallel/sync/flat_bytes.h"
+#include "lib/parallel/sync/hub_words.h"
+#include "lib/parallel/sync/round_mean.h"
+
+namespace scaletrain::parallel {
+namespace {
+
+constexpr std::chrono::milliseconds kLeastPatience{2000};  // who is there answers within it
+constexpr std::chrono::milliseconds kLookEvery{100};       // for a stop
+
+// As `like`, on the host; undefined where they are not its bytes.
+at::Tensor tensor_of(const std::vector<std::byte>& bytes, const at::Tensor& like) {
+  const at::Tensor result = at::empty(like.sizes(), like.options().device(at::kCPU));
+  if (bytes.size() != result.nbytes()) return {};
+  if (!bytes.empty()) std::memcpy(result.mutable_data_ptr(), bytes.data(), bytes.size());
+  return result;
+}
+
+}  // namespace
+
+Rounds::Rounds(std::int64_t steps, dist::Group& group, const std::string& host)
+    : roll_(std::make_shared<ReplicaRoll>(group.world_size(), steps)),
+      given_(std::make_shared<GivenTensors>()),
+      steps_(steps) {
+  std::string address;
+  if (group.rank() == 0) {
+    hub_ =
+        std::make_unique<dist::Hub>(group.world_size(), std::make_unique<RoundMean>(roll_, given_));
+    address = hub_->address(host);
+  }
+  address = group.broadcast_text(address, 0, "where the replicas meet");
+  link_ = std::make_unique<dist::HubLink>(address, group.rank());
+  group.go_alone("the replicas part");
+}
+
+std::optional<at::Tensor> Rounds::mean_of(std::int64_t part, const at::Tensor& weights,
+                                          std::int64_t steps) {
+  const at::NoGradGuard no_grad;
+  steps_ = steps;
+  link_->send({.kind = kPart,
+               .number = static_cast<std::int32_t>(part),
+               .step = steps,
+               .body = as_bytes(weights.cpu())});
+  const dist::HubMessage answer = answer_to(kPart, /*or_stop=*/true);
+  if (answer.kind != kPart) return std::nullopt;
+  return as_floats(answer.body).clone();
+}
+
+bool Rounds::meet(std::int64_t steps) {
+  steps_ = steps;
+  link_->send({.kind = kMeet, .step = steps});
+  return answer_to(kMeet, /*or_stop=*/true).kind == kMeet;
+}
+
+bool Rounds::stop_is_asked() {
+  while (!stop_is_asked_ && !stops_at_) {
+    const std::optional<dist::HubMessage> message =
+        link_->receive_within(std::chrono::milliseconds(0));
+    if (!message) return false;
+    stop_is_asked_ = message->kind == kAskStop;
+    if (message->kind == kStopAt) stops_at_ = message->step;
+  }
+  return true;
+}
+
+std::int64_t Rounds::agree_on_stop(std::int64_t steps) {
+  steps_ = steps;
+  if (!stops_at_) {
+    say_stop();
+    answer_to(kStopAt);
+  }
+  return *stops_at_;
+}
+
+std::int32_t Rounds::agree_on_wish(std::int32_t wish) {
+  ++round_;
+  if (hosts()) {
+    link_->send({.kind = kWish, .number = wish, .step = round_});
+    return wish;
+  }
+  link_->send({.kind = kAsk, .step = round_});
+  return answer_to(kAsk).number;
+}
+
+void Rounds::give(const std::vector<at::Tensor>& own) {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    link_->send({.kind = kGive,
+                 .number = static_cast<std::int32_t>(i),
+                 .step = round_,
+                 .body = as_bytes(own[i].cpu())});
+  }
+  link_->send({.kind = kGiven, .step = round_});
+}
+
+std::vector<std::vector<at::Tensor>> Rounds::take(const std::vector<at::Tensor>& own) {
+  link_->send({.kind = kAwaitGiven});
+  answer_to(kAwaitGiven);
+  std::vector<std::vector<at::Tensor>> result(roll_->places().size());
+  for (std::size_t replica = 1; replica < result.size(); ++replica) {
+    const auto given = given_->take(static_cast<int>(replica));
+    std::vector<at::Tensor>& tensors = result[replica];
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const auto found = given.find(static_cast<std::int32_t>(i));
+      at::Tensor tensor = found == given.end() ? at::Tensor() : tensor_of(found->second, own[i]);
+      if (tensor.defined()) tensors.push_back(std::move(tensor));
+    }
+    if (tensors.size() != own.size()) tensors.clear();
+  }
+  return result;
+}
+
+void Rounds::leave(bool is_over, std::optional<std::chrono::milliseconds> limit) {
+  if (std::exchange(has_left_, true)) return;
+  link_->send({.kind = kLeave, .number = is_over ? kIsOver : 0});
+  answer_to(kLeave);
+  if (!hosts()) return;
+  link_->send({.kind = kAwaitAll});
+  if (limit) {
+    link_->receive_within(*limit);
+  } else {
+    answer_to(kAwaitAll);
+  }
+}
+
+// Where time is up, the hub answers as soon as it counts no more those whom rank 0 waits for.
+dist::HubMessage Rounds::receive() {
+  const core::SteadyTime since = core::now();
+  for (;;) {
+    if (core::stop_reason() != core::StopReason::kNone) say_stop();
+    if (auto message = link_->receive_within(kLookEvery)) return std::move(*message);
+    if (!deadline_ || core::now() < std::max(*deadline_, since + kLeastPatience)) continue;
+    core::warn(
+        "some replicas were not heard of in time: what they learned since the last exchange is "
+        "lost");
+    link_->send({.kind = kGiveUp});
+    return link_->receive();
+  }
+}
+
+// `or_stop`: this may be what comes in place of it.
+dist::HubMessage Rounds::answer_to(std::int32_t kind, bool or_stop) {
+  for (;;) {
+    dist::HubMessage answer = receive();
+    if (answer.kind == kAskStop) {
+      stop_is_asked_ = true;
+      say_stop();
+      continue;
+    }
+    const bool is_stop = answer.kind == kStopAt;
+    if (is_stop) stops_at_ = answer.step;
+    if (answer.kind == kind || (is_stop && or_stop)) return answer;
+  }
+}
+
+void Rounds::say_stop() {
+  if (has_left_ || std::exchange(has_said_stop_, true)) return;
+  if (hosts()) deadline_ = core::now() + stop_limit_;
+  link_->send({.kind = kStop, .step = steps_});
+}
+
+}  // namespace scaletrain::parallel

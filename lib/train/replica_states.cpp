@@ -1,0 +1,95 @@
+#include "lib/train/replica_states.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/stack.h>
+
+#include <utility>
+
+#include "lib/train/buffers.h"
+#include "lib/train/own_state.h"
+#include "lib/train/run.h"
+
+namespace scaletrain::train {
+namespace {
+
+// Those for an evaluation first.
+std::vector<std::pair<std::string, at::Tensor>> wished_states(const Run& run, Wish wish) {
+  std::vector<std::pair<std::string, at::Tensor>> result;
+  const auto add = [&](const std::string& prefix, const NamedTensors& tensors) {
+    for (const auto& [name, tensor] : tensors) result.emplace_back(prefix + name, tensor.detach());
+  };
+  if (wish == Wish::kNothing) return result;
+  add("buffers/", run.learner.buffers());
+  if (run.sync->always_differs()) add("model/", run.trained());
+  if (wish == Wish::kEvaluation) return result;
+  for (auto& [name, tensor] : replica_state(run)) {
+    if (!name.starts_with("model/")) result.emplace_back(name, tensor.detach());
+  }
+  return result;
+}
+
+}  // namespace
+
+void share_states(Run& run, Wish wish) {
+  const at::NoGradGuard no_grad;
+  parallel::Rounds& rounds = *run.sync->rounds();
+  run.replicas = {};
+  wish = static_cast<Wish>(rounds.agree_on_wish(static_cast<std::int32_t>(wish)));
+  if (wish == Wish::kNothing) return;
+  std::vector<std::string> names;
+  std::vector<at::Tensor> own;
+  for (auto& [name, tensor] : wished_states(run, wish)) {
+    names.push_back(name);
+    own.push_back(tensor);
+  }
+  if (run.only_trains()) return rounds.give(own);
+  std::vector<std::vector<at::Tensor>> given = rounds.take(own);
+  run.replicas.there = {0};
+  for (std::size_t replica = 1; replica < given.size(); ++replica) {
+    if (!given[replica].empty()) {
+      run.replicas.there.push_back(static_cast<std::int64_t>(replica));
+    }
+  }
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const at::Tensor first = own[i].cpu();
+    std::vector<at::Tensor> rows{first};
+    for (std::size_t replica = 1; replica < given.size(); ++replica) {
+      const bool is_there = !given[replica].empty();
+      rows.push_back(is_there ? std::exchange(given[replica][i], {}) : first);
+    }
+    run.replicas.tensors.emplace(names[i], at::stack(rows));
+  }
+}
+
+std::map<std::string, at::Tensor> states_of(const ReplicaStates& replicas,
+                                            const std::string& prefix) {
+  std::map<std::string, at::Tensor> result;
+  for (const auto& [name, tensor] : replicas.tensors) {
+    if (name.starts_with(prefix)) result.emplace(name.substr(prefix.size()), tensor);
+  }
+  return result;
+}
+
+// In fp64, as lib/train/buffers.h does.
+std::map<std::string, at::Tensor> mean_over_replicas(const ReplicaStates& replicas,
+                                                     const std::string& prefix,
+                                                     const std::map<std::string, at::Tensor>& own) {
+  const at::NoGradGuard no_grad;
+  std::map<std::string, at::Tensor> result;
+  for (const auto& [name, tensor] : own) {
+    if (!tensor.is_floating_point()) {
+      result.emplace(name, tensor.clone());
+      continue;
+    }
+    const at::Tensor& all = replicas.tensors.at(prefix + name);
+    at::Tensor sum = all[0].to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
+    for (std::size_t i = 1; i < replicas.there.size(); ++i) {
+      sum.add_(all[replicas.there[i]].to(at::kDouble));
+    }
+    sum.div_(static_cast<double>(replicas.there.size()));
+    result.emplace(name, sum.to(tensor.options()));
+  }
+  return result;
+}
+
+}  // namespace scaletrain::train

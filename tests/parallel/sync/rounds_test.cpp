@@ -1,0 +1,154 @@
+#include "lib/parallel/sync/rounds.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "lib/core/log.h"
+#include "lib/core/signals.h"
+#include "tests/dist/ranks.h"
+
+namespace {
+
+using namespace scaletrain;
+using namespace std::chrono_literals;
+using parallel::Rounds;
+using testing::run_ranks;
+
+// Ranks that meet in rounds from step 4 on.
+std::vector<testing::RankResult> run_rounds(
+    int replicas, const std::function<std::string(Rounds& rounds, int rank)>& body) {
+  return run_ranks({.world_size = replicas}, [&](const core::WorkerEnv& env) {
+    at::set_num_threads(1);
+    dist::Group group(env, at::kCPU, 30s);
+    Rounds rounds(4, group, "127.0.0.1");
+    if (group.world_size() != 1) return std::string("not alone");
+    return body(rounds, env.rank);
+  });
+}
+
+at::Tensor weights_of(double value) { return at::full({3}, value); }
+
+std::string text_of(const std::optional<at::Tensor>& mean) {
+  return mean ? fmt::format("{:g}", (*mean)[0].item<double>()) : "given up";
+}
+
+TEST_CASE("replicas take the mean of parts, and rank 0 knows how far each is") {
+  const auto results = run_rounds(3, [](Rounds& rounds, int rank) {
+    std::string said = text_of(rounds.mean_of(0, weights_of(rank), 6));
+    said += " " + text_of(rounds.mean_of(1, weights_of(2 * rank), 6));
+    said += rounds.meet(6) ? " meet" : " given up";
+    rounds.leave(/*is_over=*/true, std::nullopt);
+    rounds.leave(/*is_over=*/true, std::nullopt);  // nothing more
+    for (const auto& place : rounds.places()) {
+      if (rank == 0) said += fmt::format(", {} {}", place.steps, place.is_done);
+    }
+    return said;
+  });
+  CHECK(results[0].text == "1 2 meet, 6 true, 6 true, 6 true");
+  CHECK(results[1].text == "1 2 meet");
+  CHECK(results[2].text == "1 2 meet");
+}
+
+TEST_CASE("where one is killed the others have the mean of theirs") {
+  const auto results = run_rounds(3, [](Rounds& rounds, int rank) {
+    if (rank == 2) std::raise(SIGKILL);
+    std::string said = text_of(rounds.mean_of(0, weights_of(rank), 6));
+    rounds.meet(6);
+    rounds.leave(/*is_over=*/true, std::nullopt);
+    if (rank == 0) said += fmt::format(" {}", rounds.places()[2].is_lost);
+    return said;
+  });
+  CHECK(results[0].text == "0.5 true");
+  CHECK(results[1].text == "0.5");
+}
+
+TEST_CASE("a stop that one has heard of is at the step of the furthest on all") {
+  // 2 waits in an exchange at step 8, 1 hears of the stop at step 5, 0 is asked at step 6.
+  const auto results = run_rounds(3, [](Rounds& rounds, int rank) {
+    std::string said;
+    if (rank == 2) {
+      said = text_of(rounds.mean_of(0, at::ones({3}), 8)) + ", ";
+      said += rounds.stop_is_asked() ? "asked, " : "not asked, ";
+    }
+    if (rank == 0) {
+      while (!rounds.stop_is_asked()) usleep(1000);
+      said = "asked, ";
+    }
+    const std::int64_t own = rank == 2 ? 8 : 6 - rank;
+    said += fmt::format("stop at {}, ", rounds.agree_on_stop(own));
+    said += text_of(rounds.mean_of(0, weights_of(rank), 8)) + ", ";
+    said += rounds.meet(8) ? "meet" : "given up";
+    rounds.leave(/*is_over=*/false, 30s);
+    return said;
+  });
+  CHECK(results[0].text == "asked, stop at 8, 1, meet");
+  CHECK(results[1].text == "stop at 8, 1, meet");
+  CHECK(results[2].text == "given up, asked, stop at 8, 1, meet");
+}
+
+TEST_CASE("in a stop rank 0 waits for others for so long only, each time") {
+  const auto results = run_rounds(3, [](Rounds& rounds, int rank) {
+    if (rank == 2) {
+      sleep(8);
+      return std::string();
+    }
+    std::string said;
+    rounds.set_stop_limit(1ms);
+    if (rank == 0) core::set_warning_listener([&](const std::string&) { said += "warned, "; });
+    if (rank == 1)
+      while (!rounds.stop_is_asked()) usleep(1000);
+    said += fmt::format("stop at {}, ", rounds.agree_on_stop(5 + rank));
+    said += text_of(rounds.mean_of(0, weights_of(rank), 6)) + ", ";
+    said += rounds.meet(6) ? "meet" : "given up";
+    rounds.leave(/*is_over=*/false, 30s);
+    return said;
+  });
+  CHECK(results[0].text == "warned, stop at 6, 0.5, meet");
+  CHECK(results[1].text == "stop at 6, 0.5, meet");
+}
+
+TEST_CASE("a stop that comes while a replica waits in an exchange is heard") {
+  const auto results = run_rounds(2, [](Rounds& rounds, int rank) {
+    core::install_stop_handlers();
+    std::string said;
+    if (rank == 0) {
+      std::raise(SIGTERM);
+      said = text_of(rounds.mean_of(0, at::ones({3}), 8)) + ", ";
+    } else {
+      while (!rounds.stop_is_asked()) usleep(1000);
+    }
+    return said + fmt::format("stop at {}", rounds.agree_on_stop(rank == 0 ? 8 : 5));
+  });
+  CHECK(results[0].text == "given up, stop at 8");
+  CHECK(results[1].text == "stop at 8");
+}
+
+TEST_CASE("rank 0 takes what it wishes of each replica, but of one that is lost") {
+  const auto results = run_rounds(3, [](Rounds& rounds, int rank) {
+    std::string said;
+    for (const int wish : {0, 2}) {
+      const int heard = rounds.agree_on_wish(rank == 0 ? wish : 7);
+      said += fmt::format("wish {}, ", heard);
+      if (heard == 0) continue;
+      const std::vector<at::Tensor> own{at::full({2, 3}, 10 * rank, at::kDouble),
+                                        at::full({}, rank, at::kLong), at::empty({0})};
+      if (rank == 2) std::raise(SIGKILL);
+      if (rank == 1) rounds.give(own);
+      if (rank != 0) continue;
+      const auto given = rounds.take(own);
+      said += fmt::format("{} {} {}, ", given[0].size(), given[1].size(), given[2].size());
+      said += fmt::format("{} {} {} {}", given[1][0][1][2].item<double>(), given[1][0].dim(),
+                          given[1][1].item<std::int64_t>(), given[1][2].numel());
+    }
+    rounds.leave(/*is_over=*/true, std::nullopt);
+    return said;
+  });
+  CHECK(results[0].text == "wish 0, wish 2, 0 3 0, 10 2 1 0");
+  CHECK(results[1].text == "wish 0, wish 2, ");
+}
+
+}  // namespace
