@@ -13,6 +13,7 @@ from end_to_end import support
 
 FOLDER = "s3://copies"
 OUTAGE_S = 3600 if support.LONG else 0  # and four saves
+LONGEST_PAUSE_S = 360 if support.LONG else 0  # between two tries, each of which takes a minute
 
 
 def setUpModule():
@@ -272,7 +273,7 @@ class MirrorTrainingTest(support.RunTestCase):
         front = fault_proxy.FaultProxy(swift.port, own_port=port)
         self.addCleanup(front.stop)
         support.wait_until(lambda: support.records(run, "mirror")[-1]["step"] >= lost,
-                           "a copy of what was saved meanwhile")
+                           "a copy of what was saved meanwhile", 120 + LONGEST_PAUSE_S)
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=support.TIMEOUT_S)
         self.assertEqual(75, process.returncode, err)
