@@ -89,7 +89,7 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
 
 // How many data coordinates a checkpoint has buffers of; its mesh is pipeline, replica, shard, ...
 std::int64_t readers_of(const format::TrainState& state) {
-  return state.mesh.empty() ? state.world_size : state.mesh[1] * state.mesh[2];
+  return state.mesh.size() < 3 ? state.world_size : state.mesh[1] * state.mesh[2];
 }
 
 // The model's values, from `resume` or fresh ones, which then lie where the placement has them.
