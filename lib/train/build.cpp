@@ -88,6 +88,11 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
   run.beat.enter(core::Phase::kStarting);
 }
 
+// How many data coordinates a checkpoint has buffers of; its mesh is pipeline, replica, shard, ...
+std::int64_t readers_of(const format::TrainState& state) {
+  return state.mesh.size() < 3 ? state.world_size : state.mesh[1] * state.mesh[2];
+}
+
 // The model's values, from `resume` or fresh ones, which then lie where the placement has them.
 void fill(Run& run, const std::optional<std::filesystem::path>& resume, bool same_ranks) {
   const auto start = [&run, same_ranks] {
@@ -156,12 +161,13 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   }
   const bool same_ranks = run.state.world_size == run.group->world_size();
   fill(run, resume, same_ranks);
-  if (resume && same_ranks) restore_ranks(*run.mesh, run.learner.buffers(), *resume);
+  const bool same_buffers = same_ranks && readers_of(run.state) == plan.readers();
+  if (resume && same_buffers) restore_ranks(*run.mesh, run.learner.buffers(), *resume);
   check_means(run.recipe, run.learner.buffers());
   for (optim::MeanPlan& plan : plan_means(run.recipe, run.length)) {
     run.means.push_back(std::make_unique<optim::Mean>(std::move(plan), held_tensors(run)));
   }
-  restore_means(run, resume, same_ranks);
+  restore_means(run, resume, same_buffers);
   if (run.sync) run.sync->start();
   if (resume) restore_own_state(run, *resume);
 

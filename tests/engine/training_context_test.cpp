@@ -121,8 +121,10 @@ TEST_CASE("what a step counts is summed over other tokens and stages, not over p
   const auto results = testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, 30s);
     std::string text;
+    int number = 0;
     for (const auto& [sizes, sums] : meshes) {
-      const dist::Mesh mesh(world, core::MeshPlan(4, sizes));
+      dist::Group all(world, {0, 1, 2, 3}, fmt::format("mesh {}", number++));
+      const dist::Mesh mesh(all, core::MeshPlan(4, sizes));
       const at::Tensor own = at::full({2}, 1 << env.rank, at::kDouble);
       const auto sum = sum_of_step(mesh);
       if (static_cast<bool>(sum) != (mesh.size(core::Axis::kTensor) < 4)) text += "empty? ";
