@@ -47,6 +47,7 @@ TEST_CASE("gradients are added up where their parameters lie, and zero where non
     one.block.add_gradient(0);
     CHECK(!one.block.has_gradient(0));
   }
+  one.block.sums.narrow(0, one.block.plan.slots[1].begin, 5).fill_(9);  // what memory holds
   const at::Tensor sums = one.block.complete_sums();
   CHECK(sums.sum().item<float>() == 6 * 5);
   CHECK(sums.narrow(0, one.block.plan.slots[0].begin, 6).eq(5).all().item<bool>());

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "lib/dist/ring.h"
@@ -34,6 +35,23 @@ recipe::Recipe recipe_of(const MeshCase& one, const recipe::Parallel& parallel) 
   recipe::choose(recipe.precision, *recipe::precisions().find(one.precision));
   if (one.recomputes) recipe.recompute.emplace().units = "all";
   return recipe;
+}
+
+// The runs of the whole tensor that `parameter` has, in its order; views of one that is contiguous.
+void for_each_run(const units::NamedParameter& parameter, const at::Tensor& whole,
+                  const std::function<void(const at::Tensor&)>& visit) {
+  std::vector<format::Piece> pieces = parameter.pieces;
+  const std::int64_t count = parameter.tensor.numel();
+  if (pieces.empty()) {
+    pieces.push_back(
+        format::range_piece(whole.sizes().vec(), parameter.begin, parameter.begin + count));
+  }
+  const format::Piece all = format::whole_piece(whole.sizes().vec());
+  for (const format::Piece& piece : pieces) {
+    format::for_each_overlap(piece, all, [&](const format::Overlap& run) {
+      visit(whole.reshape({-1}).narrow(0, run.to, run.count));
+    });
+  }
 }
 
 }  // namespace
@@ -117,6 +135,21 @@ void MeshJob::step(int step, std::int64_t readers) {
   norm = run.engine->squared_norm().sqrt().item<double>();
 }
 
+std::map<std::string, at::Tensor> MeshJob::whole_gradients() const {
+  std::map<std::string, at::Tensor> result;
+  for (const auto& [name, shape] : shapes) result[name] = at::zeros(shape);
+  for (const units::NamedParameter& own : run.engine->owned()) {
+    if (!own.counts) continue;
+    std::int64_t begin = 0;
+    for_each_run(own, result.at(own.name), [&](const at::Tensor& place) {
+      place.copy_(own.tensor.grad().reshape({-1}).narrow(0, begin, place.numel()));
+      begin += place.numel();
+    });
+  }
+  for (auto& [name, gradient] : result) run.mesh->model().all_reduce_sum(gradient, "whole").wait();
+  return result;
+}
+
 void MeshJob::update() {
   const at::NoGradGuard no_grad;
   const double factor = one.clip > 0 ? std::min(1.0, one.clip / norm) : 1;
@@ -183,19 +216,8 @@ Course course_of(const MeshCase& one, std::int64_t readers) {
 
 // Of the whole tensor, what `parameter` has, in its shape.
 at::Tensor part_of(const units::NamedParameter& parameter, const at::Tensor& whole) {
-  std::vector<format::Piece> pieces = parameter.pieces;
-  const std::int64_t count = parameter.tensor.numel();
-  if (pieces.empty()) {
-    pieces.push_back(
-        format::range_piece(whole.sizes().vec(), parameter.begin, parameter.begin + count));
-  }
-  const format::Piece all = format::whole_piece(whole.sizes().vec());
   std::vector<at::Tensor> runs;
-  for (const format::Piece& piece : pieces) {
-    format::for_each_overlap(piece, all, [&](const format::Overlap& run) {
-      runs.push_back(whole.reshape({-1}).narrow(0, run.to, run.count));
-    });
-  }
+  for_each_run(parameter, whole, [&](const at::Tensor& run) { runs.push_back(run); });
   return at::cat(runs).view(parameter.tensor.sizes());
 }
 

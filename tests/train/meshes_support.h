@@ -61,6 +61,8 @@ struct MeshJob {
 
   // This rank's share of the micro-batches that `readers` take in a step; alone, all in turn.
   void step(int step, std::int64_t readers);
+  // All of what is trained, by name; each rank of a replica calls it.
+  std::map<std::string, at::Tensor> whole_gradients() const;
   void update();
   // The sums of one batch more than there are readers, so that one of them has two.
   at::Tensor evaluate(std::int64_t readers);
