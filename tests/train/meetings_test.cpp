@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "lib/core/log.h"
 #include "lib/core/signals.h"
@@ -64,6 +66,16 @@ class MeetingRuns {
   nlohmann::json state(const std::string& output, std::int64_t step) const {
     std::ifstream file(saved(output, step) / "state.json");
     return nlohmann::json::parse(file);
+  }
+  std::vector<float> weights(const std::string& output, std::int64_t step) const {
+    const format::StoredTensors model(saved(output, step) / "model.safetensors");
+    std::vector<float> all;
+    for (const format::TensorInfo& info : model.tensors()) {
+      std::vector<float> values(static_cast<std::size_t>(info.end - info.begin) / sizeof(float));
+      model.read(info, std::as_writable_bytes(std::span(values)));
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
   }
   // The bytes of the safetensors of a checkpoint.
   std::map<std::string, std::string> tensors(const std::string& output, std::int64_t step) const {
@@ -182,6 +194,26 @@ TEST_CASE("where one hears of a stop all exchange at one step, and that is saved
       CHECK(result.text.starts_with(fmt::format("code 0 after step {}", step + 2)));
     }
   }
+}
+
+TEST_CASE("async replicas that wait for each other learn what periodic ones do") {
+  const MeetingRuns runs({R"(optimizer={"name": "sgd", "lr": 0.05})", "steps=4"});
+  const std::string wait = R"(sync={"name": "async", "steps": 4, "staleness": 0})";
+  for (const auto& result : runs.run(runs.recipe("async", {wait}))) {
+    CHECK(result.text == "code 0 after step 4");
+  }
+  runs.run(runs.recipe("periodic", {R"(sync={"name": "periodic", "steps": 4})"}));
+  runs.run(runs.recipe("still", {wait, R"(optimizer={"name": "sgd", "lr": 1e-9})"}));
+  const auto async = runs.weights("async", 4), periodic = runs.weights("periodic", 4),
+             still = runs.weights("still", 4);
+  REQUIRE(async.size() == periodic.size());
+  double apart = 0, learned = 0;
+  for (std::size_t i = 0; i < async.size(); ++i) {
+    apart = std::max(apart, std::abs(static_cast<double>(async[i]) - periodic[i]));
+    learned = std::max(learned, std::abs(static_cast<double>(async[i]) - still[i]));
+  }
+  CHECK(apart < 1e-6);
+  CHECK(learned > 1e-3);
 }
 
 TEST_CASE("each replica leaves out by itself a step that it cannot take") {
