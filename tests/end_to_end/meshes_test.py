@@ -62,20 +62,6 @@ class MeshesTestCase(text_test.TextTestCase):
         return self.run_scaletrain("launch", "--nproc", ranks, *flags, path, expect=expect,
                                    env=env).stderr
 
-    def assert_same_course(self, name, reference, first=1, most=1e-5):
-        """From step `first` on; what is evaluated is of the model and of its mean."""
-        for event, keys in (("train", ("loss", "grad_norm")), ("eval", ("loss",))):
-            expected = {(r.get("split"), r["step"]): r
-                        for r in support.records(self.folder / reference, event)}
-            found = [r for r in support.records(self.folder / name, event) if r["step"] >= first]
-            self.assertTrue(found)
-            for record in found:
-                other = expected[record.get("split"), record["step"]]
-                self.assertEqual(other.get("order_digest"), record.get("order_digest"))
-                for key in keys:
-                    self.assertAlmostEqual(1, record[key] / other[key], delta=most,
-                                           msg=f"{name}: {key} of step {record['step']}")
-
 
 class MeshesTest(MeshesTestCase):
     def test_a_run_goes_on_from_any_mesh_on_any_other(self):

@@ -37,23 +37,6 @@ class ShardedTest(support.RunTestCase):
         return {record["step"]: record["loss"]
                 for record in support.records(self.folder / name, "train")}
 
-    def assert_same_course(self, name, reference, first=1):
-        """The losses and the order of `name` from step `first` on, and what it evaluated."""
-        for event, keys in (("train", ("loss", "grad_norm")), ("eval", ("loss",))):
-            expected = {(record.get("split"), record["step"]): record
-                        for record in support.records(self.folder / reference, event)}
-            found = support.records(self.folder / name, event)
-            self.assertTrue(found)
-            for record in found:
-                if record["step"] < first:
-                    continue
-                other = expected[record.get("split"), record["step"]]
-                for key in keys:
-                    self.assertAlmostEqual(1, record[key] / other[key], delta=1e-5,
-                                           msg=f"{name}: {key} of step {record['step']}")
-                if event == "train":
-                    self.assertEqual(other["order_digest"], record["order_digest"])
-
     def test_every_layout_and_level_has_the_curve_of_one_process(self):
         self.launch("one", "one")
         digests = {}

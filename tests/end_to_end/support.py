@@ -96,6 +96,26 @@ class RunTestCase(unittest.TestCase):
         return {"LD_PRELOAD": str(library), "FAULTY_CLOCK": str(self.folder / "clock"),
                 "FAULTY_FSYNC": str(self.folder / "slow")}
 
+    def assert_same_course(self, name, reference, first=1, most=1e-5):
+        """What run `name` says of steps from `first` on, in training and evaluation, `reference` says
+        too: the order, and numbers that differ by `most` of themselves."""
+        for event in ("train", "eval"):
+            expected, found = ({(r.get("split"), r["step"]): r for r in records(self.folder / run, event)
+                                if r["step"] >= first} for run in (reference, name))
+            self.assertTrue(found)
+            self.assertEqual(sorted(expected, key=str), sorted(found, key=str))
+            for place, ours in found.items():
+                theirs = expected[place]
+                for key in ("order_digest", "count"):
+                    self.assertEqual(theirs.get(key), ours.get(key), f"{name}: {key} at {place}")
+                wanted, numbers = (
+                    {**{key: r[key] for key in ("loss", "grad_norm") if key in r}, **r.get("model", {})}
+                    for r in (theirs, ours))
+                self.assertEqual(wanted.keys(), numbers.keys())
+                for key, value in numbers.items():
+                    self.assertAlmostEqual(wanted[key], value, delta=most * abs(wanted[key]),
+                                           msg=f"{name}: {key} at {place}")
+
     def assert_nothing_left(self, process, within_s=10):
         deadline = time.monotonic() + within_s
         while pids_with(process.marker):
