@@ -190,7 +190,8 @@ void explain_ranks(const recipe::Recipe& recipe, const Placement& placement,
   }
   try {
     const auto layout = ask_layout(recipe, placement.world_size(), placement.nproc);
-    explanation.memory = memory_rows(layout);
+    explanation.memory = memory_rows(
+        layout, recipe.device == "cpu" || !recipe.offload ? recipe::Offload() : *recipe.offload);
     explanation.traffic = traffic_rows(layout);
   } catch (const core::UsageError& error) {
     explanation.notes.push_back(fmt::format("memory and traffic are not known: {}", error.found()));

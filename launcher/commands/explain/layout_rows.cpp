@@ -54,6 +54,29 @@ std::string note_of(const std::string& kind, const Json& layout, const Json& ran
                      layout.at("per_device").get<std::int64_t>());
 }
 
+// Where bytes of `kind` lie; "": on the device.
+std::string place_of(const std::string& kind, const recipe::Offload& offload) {
+  if (kind == "parameters" && offload.parameters) return "host";
+  if (kind != "optimizer" || !offload.optimizer) return "";
+  return offload.optimizer_folder.empty() ? "host" : "file";
+}
+
+// What an optimizer on the host works on, as large as the gradients of what the rank updates.
+std::vector<Explained> copies_of_host(const Json& rank, const recipe::Offload& offload,
+                                      const std::string& prefix) {
+  const double gradients = rank.at("bytes").value("gradients", 0.0);
+  if (!offload.optimizer || gradients == 0) return {};
+  std::vector<Explained> rows{{.name = prefix + "host: gradients",
+                               .value = size_text(gradients),
+                               .from = "copies, for the update"}};
+  if (!offload.parameters) {
+    rows.push_back({.name = prefix + "host: weights",
+                    .value = size_text(gradients),
+                    .from = "copies, for the update"});
+  }
+  return rows;
+}
+
 }  // namespace
 
 Json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node) {
@@ -82,20 +105,26 @@ Json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node) {
   return answer;
 }
 
-std::vector<Explained> memory_rows(const Json& layout) {
+std::vector<Explained> memory_rows(const Json& layout, const recipe::Offload& offload) {
   std::vector<Explained> rows;
   for (const Json& rank : layout.at("ranks")) {
+    const std::string prefix = prefix_of(layout, rank);
     double all = 0;
-    std::vector<Explained> kinds;
+    std::vector<Explained> kinds, moved = copies_of_host(rank, offload, prefix);
     for (const auto& [kind, bytes] : rank.at("bytes").items()) {
-      all += bytes.get<double>();
       if (bytes == 0) continue;
-      kinds.push_back({.name = prefix_of(layout, rank) + kind,
-                       .value = size_text(bytes),
-                       .from = note_of(kind, layout, rank)});
+      Explained row{.name = kind, .value = size_text(bytes), .from = note_of(kind, layout, rank)};
+      const std::string place = place_of(kind, offload);
+      row.name = prefix + (place.empty() ? "" : place + ": ") + kind;
+      if (kind == "activations" && offload.activations)
+        row.from += ", before most goes to the host";
+      if (place.empty()) all += bytes.get<double>();
+      (place.empty() ? kinds : moved).push_back(std::move(row));
     }
-    rows.push_back({.name = prefix_of(layout, rank) + "all", .value = size_text(all), .from = ""});
+    rows.push_back({.name = prefix + "all", .value = size_text(all), .from = ""});
+    if (!moved.empty()) rows.back().from = "on the device";
     rows.insert(rows.end(), kinds.begin(), kinds.end());
+    rows.insert(rows.end(), moved.begin(), moved.end());
   }
   return rows;
 }

@@ -16,8 +16,10 @@ namespace scaletrain::launcher {
 nlohmann::ordered_json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node);
 
 // Of the worker's answer: the bytes of a rank of each place of the pipeline by kind, and what such
-// a rank gives to each exchange of a step.
-std::vector<Explained> memory_rows(const nlohmann::ordered_json& layout);
+// a rank gives to each exchange of a step. What `offload` moves away from a device has rows behind
+// the device's own.
+std::vector<Explained> memory_rows(const nlohmann::ordered_json& layout,
+                                   const recipe::Offload& offload = {});
 std::vector<Explained> traffic_rows(const nlohmann::ordered_json& layout);
 
 }  // namespace scaletrain::launcher

@@ -54,6 +54,30 @@ TEST_CASE("a layout's bytes are rows by kind, without those that there are none 
         "activations | 12 kB | of 1 micro-batch of 1 under way\n");
 }
 
+TEST_CASE("what lies on the host, or in a file, is no memory of the device") {
+  Json rank = rank_of(0);
+  rank["bytes"]["optimizer"] = 4'000'000'000;
+  const Json layout{{"per_device", 1}, {"ranks", {rank}}};
+  CHECK(text_of(memory_rows(layout, {.activations = true, .optimizer = true})) ==
+        "all | 9.06 GB | on the device\n"
+        "parameters | 2.16 GB | and buffers; it runs 82 units, stem to head\n"
+        "gathered | 6.9 GB | parameters of other ranks, two units at a time\n"
+        "gradients | 999 bytes | of what it updates\n"
+        "activations | 12 kB | of 1 micro-batch of 1 under way, before most goes to the host\n"
+        "host: gradients | 999 bytes | copies, for the update\n"
+        "host: weights | 999 bytes | copies, for the update\n"
+        "host: optimizer | 4 GB | the optimizer's state of that\n");
+  CHECK(text_of(memory_rows(
+            layout, {.optimizer = true, .parameters = true, .optimizer_folder = "/nvme"})) ==
+        "all | 6.9 GB | on the device\n"
+        "gathered | 6.9 GB | parameters of other ranks, two units at a time\n"
+        "gradients | 999 bytes | of what it updates\n"
+        "activations | 12 kB | of 1 micro-batch of 1 under way\n"
+        "host: gradients | 999 bytes | copies, for the update\n"
+        "host: parameters | 2.16 GB | and buffers; it runs 82 units, stem to head\n"
+        "file: optimizer | 4 GB | the optimizer's state of that\n");
+}
+
 TEST_CASE("exchanges are rows with their calls, and say whether they stay inside a node") {
   const Json layout{{"per_device", 1}, {"ranks", {rank_of(0)}}};
   CHECK(text_of(traffic_rows(layout)) ==
