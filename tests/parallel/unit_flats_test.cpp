@@ -118,10 +118,10 @@ TEST_CASE("a part of a parameter in pieces has what of them lies in it") {
     return piece;
   };
   using Pieces = std::vector<format::Piece>;
-  CHECK(pieces_of(0, 8) == Pieces{box, rest});
-  CHECK(pieces_of(1, 3) == Pieces{cut(box, 1, 3)});
-  CHECK(pieces_of(3, 6) == Pieces{cut(box, 3, 4), cut(rest, 5, 7)});
-  CHECK(pieces_of(6, 8) == Pieces{cut(rest, 7, 9)});
+  CHECK((pieces_of(0, 8) == Pieces{box, rest}));
+  CHECK((pieces_of(1, 3) == Pieces{cut(box, 1, 3)}));
+  CHECK((pieces_of(3, 6) == Pieces{cut(box, 3, 4), cut(rest, 5, 7)}));
+  CHECK((pieces_of(6, 8) == Pieces{cut(rest, 7, 9)}));
   CHECK(pieces_of(4, 4).empty());
 }
 
