@@ -179,10 +179,11 @@ class SlurmBatch(slurm_support.ClusterTestCase):
     def test_the_scripts_in_the_repository(self):
         for name, flags, words in (("launch", "", "--nproc 1"), ("worker", "--ntasks-per-node=2", "")):
             recipe = self.recipe(name, steps=5, device="cpu")
-            self.cancel_at_the_end(self.shell(
-                f"sbatch --parsable --nodes=2 --gpus-per-node=2 {flags} "
-                f"{ROOT}/scripts/slurm/{name}.sh {recipe} {words}"))
+            job = self.shell(f"sbatch --parsable --nodes=2 --gpus-per-node=2 {flags} "
+                             f"{ROOT}/scripts/slurm/{name}.sh {recipe} {words}")
+            self.cancel_at_the_end(job)
             wait_until(lambda: (self.folder / name / "finished.json").exists(), f"{name}.sh")
+            self.wait_for_state(job, "COMPLETED")
             self.assertEqual(2 if name == "launch" else 4, len(list(
                 (self.folder / name / "logs/attempt_0").iterdir())))
 
