@@ -17,7 +17,7 @@ using core::ExitCode;
 
 // Of replicas that outlive each other, once they train: before, all wait for all. Rank 0's is where
 // they meet, and one that has lost it only follows. The launchers of other nodes do not hear of a
-// loss in this version. Of async one that was told to stop leaves alone, of diloco all stop.
+// loss in this version. Of async one that a signal stops leaves alone, of diloco all stop.
 bool RecipeJob::may_be_lost(const WorkerEnd& end) const {
   if (!recipe::outlives_replicas(request_.recipe, placement_.nnodes) || end.rank == 0) return false;
   if (watch_->step_of(end.local_rank) == 0) return false;

@@ -1,4 +1,4 @@
-// How the GPUs of this machine reach each other, as the driver's library (NVML) tells it, and in
+// How the GPUs of this machine reach each other, as the driver's library (NVML) says, and in
 // which order they keep groups of neighbouring ranks near.
 #pragma once
 
@@ -16,7 +16,7 @@ const char* path_text(GpuPath path);
 // [i][j] of the GPUs that CUDA_VISIBLE_DEVICES leaves, by CUDA's numbers: the same both ways.
 using GpuPaths = std::vector<std::vector<GpuPath>>;
 
-// Empty where the driver does not tell.
+// Empty where the driver does not say.
 GpuPaths visible_paths_here();
 
 // The longest path inside the groups of `size` neighbours that `order`, numbers of GPUs, has;

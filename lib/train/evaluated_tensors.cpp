@@ -1,5 +1,7 @@
 #include "lib/train/evaluated_tensors.h"
 
+#include "lib/train/replica_states.h"
+
 namespace scaletrain::train {
 
 NamedTensors evaluated_tensors(const Run& run) {

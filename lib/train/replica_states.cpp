@@ -61,7 +61,7 @@ void share_states(Run& run, Wish wish) {
   }
 }
 
-std::map<std::string, at::Tensor> states_of(const ReplicaStates& replicas,
+std::map<std::string, at::Tensor> states_of(const GivenStates& replicas,
                                             const std::string& prefix) {
   std::map<std::string, at::Tensor> result;
   for (const auto& [name, tensor] : replicas.tensors) {
@@ -71,7 +71,7 @@ std::map<std::string, at::Tensor> states_of(const ReplicaStates& replicas,
 }
 
 // In fp64, as lib/train/buffers.h does.
-std::map<std::string, at::Tensor> mean_over_replicas(const ReplicaStates& replicas,
+std::map<std::string, at::Tensor> mean_over_replicas(const GivenStates& replicas,
                                                      const std::string& prefix,
                                                      const std::map<std::string, at::Tensor>& own) {
   const at::NoGradGuard no_grad;

@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
+
+#include "lib/train/given_states.h"
 
 namespace scaletrain::train {
 
@@ -17,26 +18,16 @@ struct Run;
 // What rank 0 does with them.
 enum class Wish : std::int32_t { kNothing, kEvaluation, kSave };
 
-// On rank 0; empty elsewhere, and where nothing was wished.
-struct ReplicaStates {
-  std::map<std::string, at::Tensor> tensors = {};  // [replicas, ...], on the host
-  std::vector<std::int64_t> there =
-      {};  // the replicas that have given theirs; others' are rank 0's
-
-  bool empty() const { return there.empty(); }
-};
-
 // Fills run.replicas, which then stands for where training is. Every replica that is there calls it
 // once behind an exchange; the wish is rank 0's.
 void share_states(Run& run, Wish wish);
 
 // Of those whose names begin with `prefix`, all replicas', without it.
-std::map<std::string, at::Tensor> states_of(const ReplicaStates& replicas,
-                                            const std::string& prefix);
+std::map<std::string, at::Tensor> states_of(const GivenStates& replicas, const std::string& prefix);
 
 // Of this rank's tensors, which run.replicas has by the names `prefix` + theirs: the mean over the
 // replicas that were there of what is floating point, this rank's of the rest, as copies.
-std::map<std::string, at::Tensor> mean_over_replicas(const ReplicaStates& replicas,
+std::map<std::string, at::Tensor> mean_over_replicas(const GivenStates& replicas,
                                                      const std::string& prefix,
                                                      const std::map<std::string, at::Tensor>& own);
 

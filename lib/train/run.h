@@ -17,9 +17,9 @@
 #include "lib/parallel/sync/replica_sync.h"
 #include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
+#include "lib/train/given_states.h"
 #include "lib/train/learner.h"
 #include "lib/train/length.h"
-#include "lib/train/replica_states.h"
 #include "lib/train/sets.h"
 
 namespace scaletrain::train {
@@ -43,7 +43,7 @@ struct Run {
 
   format::TrainState state;  // where training is; {} at a fresh start
   bool is_saved = false;     // `state` came from a checkpoint in the run's own folder
-  ReplicaStates replicas;    // of rank 0, where they were given to it
+  GivenStates replicas;      // of rank 0, where they were given to it
 
   // Whether the replicas' weights may differ.
   bool has_own_weights() const { return sync && sync->differs(); }

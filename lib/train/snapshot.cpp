@@ -13,6 +13,7 @@
 #include "lib/train/mean_plan.h"
 #include "lib/train/number_types.h"
 #include "lib/train/own_state.h"
+#include "lib/train/replica_states.h"
 #include "lib/train/replicate.h"
 #include "lib/train/stages.h"
 #include "lib/train/whole_tensors.h"

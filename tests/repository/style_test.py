@@ -28,7 +28,6 @@ TESTED_THROUGH |= {
     "lib/train/stages.cpp": "tests/end_to_end/pipeline_test.py",
     "lib/optim/foreach_optimizer.cpp": "tests/optim/optimizer_test.cpp",
     "lib/optim/parameter_group.cpp": "tests/optim/optimizer_test.cpp",
-    "lib/parallel/compress/power_sgd.cpp": "tests/parallel/compress/bucket_test.cpp",
     "lib/parallel/compress/quantised.cpp": "tests/parallel/compress/bucket_test.cpp",
     "lib/parallel/compress/wire.cpp": "tests/parallel/compress/bucket_test.cpp",
     "lib/storage/remote_object.cpp": "tests/storage/http_test.cpp",

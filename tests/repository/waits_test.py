@@ -16,8 +16,8 @@ OUTCOMES = ["lib/train/outcomes.cpp"]
 SHAPES = {"lib/nn/experts/routing.cpp": "const Tensor host = chosen.cpu();",
           "lib/parallel/expert_exchange.cpp": "return experts.to_host(others);",
           "lib/engine/tensor_owners.cpp": "all = ranks.to_host(all);",
-          "lib/parallel/sync/fellows.cpp":
-              "at::Tensor on_host(const at::Tensor& weights) { return weights.cpu(); }"}
+          "lib/parallel/sync/flat_bytes.h":
+              "inline at::Tensor on_host(const at::Tensor& weights) { return weights.cpu(); }"}
 
 READS = re.compile(r"\.item\s*[<(]|\.cpu\s*\(|\.to\s*\(\s*(?:at|torch|c10)::kCPU|\bto_host\s*\(|"
                    r"\bis_nonzero\s*\(|\b_local_scalar_dense\b")

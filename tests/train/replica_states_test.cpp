@@ -6,7 +6,7 @@
 namespace scaletrain::train {
 
 TEST_CASE("the mean is over the replicas that have given theirs, as copies") {
-  const ReplicaStates replicas{
+  const GivenStates replicas{
       .tensors = {{"buffers/mean", at::tensor({1.0F, 2.0F, 9.0F, 9.0F, 3.0F, 8.0F}).view({3, 2})},
                   {"buffers/count", at::tensor({4, 9, 6}, at::kLong).view({3, 1})},
                   {"model/mean", at::zeros({3, 2})}},
@@ -22,7 +22,7 @@ TEST_CASE("the mean is over the replicas that have given theirs, as copies") {
 }
 
 TEST_CASE("states are found by what their names begin with") {
-  const ReplicaStates replicas{.tensors = {{"buffers/a", at::zeros({2})},
+  const GivenStates replicas{.tensors = {{"buffers/a", at::zeros({2})},
                                            {"model/a", at::ones({2})},
                                            {"buffers/b", at::ones({2})}},
                                .there = {0}};
@@ -30,7 +30,7 @@ TEST_CASE("states are found by what their names begin with") {
   REQUIRE(buffers.size() == 2);
   CHECK(at::equal(buffers.at("a"), at::zeros({2})));
   CHECK(buffers.contains("b"));
-  CHECK(ReplicaStates().empty());
+  CHECK(GivenStates().empty());
   CHECK_FALSE(replicas.empty());
 }
 

@@ -16,7 +16,7 @@ constexpr std::array kInnermostFirst = {core::Axis::kTensor, core::Axis::kContex
                                         core::Axis::kShard, core::Axis::kReplica,
                                         core::Axis::kPipe};
 
-bool tells(const GpuPaths& paths, int ranks_per_node) {
+bool knows_all(const GpuPaths& paths, int ranks_per_node) {
   return ranks_per_node > 1 && static_cast<int>(paths.size()) >= ranks_per_node;
 }
 
@@ -38,7 +38,7 @@ std::vector<int> groups_inside(const core::MeshPlan& mesh, core::Axis axis, int 
 std::vector<Explained> device_rows(const core::MeshPlan& mesh, int ranks_per_node,
                                    const GpuPaths& paths) {
   std::vector<Explained> rows;
-  if (!tells(paths, ranks_per_node)) return rows;
+  if (!knows_all(paths, ranks_per_node)) return rows;
   for (const core::Axis axis : kInnermostFirst) {
     if (mesh.size(axis) == 1) continue;
     const std::vector<int> ranks = groups_inside(mesh, axis, ranks_per_node);
@@ -54,7 +54,7 @@ std::vector<Explained> device_rows(const core::MeshPlan& mesh, int ranks_per_nod
 std::vector<std::string> device_notes(const core::MeshPlan& mesh, int ranks_per_node,
                                       const GpuPaths& paths,
                                       const std::optional<std::string>& visible) {
-  if (!tells(paths, ranks_per_node)) return {};
+  if (!knows_all(paths, ranks_per_node)) return {};
   const auto* const axis =
       std::ranges::find_if(kInnermostFirst, [&](core::Axis one) { return mesh.size(one) > 1; });
   if (axis == kInnermostFirst.end()) return {};

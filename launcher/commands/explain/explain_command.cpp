@@ -162,7 +162,7 @@ void explain_recipe(const Subject& subject, const recipe::Recipe& recipe,
   }
 }
 
-// How near the GPUs of ranks that exchange are to each other, where the driver tells.
+// How near the GPUs of ranks that exchange are to each other, where the driver says it.
 void explain_devices(const core::MeshPlan& mesh, int ranks_per_node, Explanation& explanation) {
   const GpuPaths paths = visible_paths_here();
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");

@@ -9,12 +9,6 @@
 #include "lib/parallel/sync/hub_words.h"
 
 namespace scaletrain::parallel {
-namespace {
-
-// Waits for a device, as an exchange waits for the network.
-at::Tensor on_host(const at::Tensor& weights) { return weights.cpu(); }
-
-}  // namespace
 
 Fellows::Fellows(const recipe::Sync& sync, std::vector<at::Tensor> parts, std::int64_t steps,
                  dist::Group& group, const std::string& host)

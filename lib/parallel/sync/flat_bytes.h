@@ -9,6 +9,9 @@
 
 namespace scaletrain::parallel {
 
+// Waits for a device, as an exchange waits for the network.
+inline at::Tensor on_host(const at::Tensor& weights) { return weights.cpu(); }
+
 // `flat`: on the host.
 inline std::vector<std::byte> as_bytes(const at::Tensor& flat) {
   const at::Tensor whole = flat.contiguous();

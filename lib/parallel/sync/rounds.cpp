@@ -51,7 +51,7 @@ std::optional<at::Tensor> Rounds::mean_of(std::int64_t part, const at::Tensor& w
   link_->send({.kind = kPart,
                .number = static_cast<std::int32_t>(part),
                .step = steps,
-               .body = as_bytes(weights.cpu())});
+               .body = as_bytes(on_host(weights))});
   const dist::HubMessage answer = answer_to(kPart, /*or_stop=*/true);
   if (answer.kind != kPart) return std::nullopt;
   return as_floats(answer.body).clone();
@@ -99,7 +99,7 @@ void Rounds::give(const std::vector<at::Tensor>& own) {
     link_->send({.kind = kGive,
                  .number = static_cast<std::int32_t>(i),
                  .step = round_,
-                 .body = as_bytes(own[i].cpu())});
+                 .body = as_bytes(on_host(own[i]))});
   }
   link_->send({.kind = kGiven, .step = round_});
 }

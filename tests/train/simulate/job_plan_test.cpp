@@ -126,7 +126,6 @@ std::vector<Case> cases() {
     result.push_back({"experts, tensor", "mixtral", kMixtral, experts(2, tensors(2, sequence)), 2});
   }
   result.push_back({"experts, stages", "mixtral", kMixtral, experts(2, stages(2, "1f1b")), 4});
-  result.push_back({"experts, rings", "mixtral", kMixtral, experts(2, rings(2)), 2});
   for (const char* const schedule : {"1f1b", "interleaved", "zero_bubble"}) {
     for (const char* const level : {"optimizer", "gradients", "parameters"}) {
       result.push_back({"stages in parts", "gpt2", kGpt2, stages_in_parts(level, schedule), 4});

@@ -33,7 +33,7 @@ TEST_CASE("each axis inside a node has its longest path, innermost first") {
         "tensor GPUs: several NUMA nodes\nreplica GPUs: NVLink\n");  // stages are on two nodes
   CHECK(text_of(mesh_of(4, 1, 4), 2, two_islands(2)).empty());       // a group on two nodes
   CHECK(text_of(mesh_of(4, 2, 2), 4, two_islands(3)).empty());       // fewer GPUs than ranks
-  CHECK(text_of(mesh_of(4, 2, 2), 4, {}).empty());                   // not told
+  CHECK(text_of(mesh_of(4, 2, 2), 4, {}).empty());                   // not known
 }
 
 TEST_CASE("an order that keeps the innermost groups nearer is named as CUDA takes it") {
