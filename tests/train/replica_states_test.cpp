@@ -23,9 +23,9 @@ TEST_CASE("the mean is over the replicas that have given theirs, as copies") {
 
 TEST_CASE("states are found by what their names begin with") {
   const GivenStates replicas{.tensors = {{"buffers/a", at::zeros({2})},
-                                           {"model/a", at::ones({2})},
-                                           {"buffers/b", at::ones({2})}},
-                               .there = {0}};
+                                         {"model/a", at::ones({2})},
+                                         {"buffers/b", at::ones({2})}},
+                             .there = {0}};
   const auto buffers = states_of(replicas, "buffers/");
   REQUIRE(buffers.size() == 2);
   CHECK(at::equal(buffers.at("a"), at::zeros({2})));
