@@ -115,7 +115,7 @@ std::vector<Explained> memory_rows(const Json& layout, const recipe::Offload& of
       if (bytes == 0) continue;
       Explained row{.name = kind, .value = size_text(bytes), .from = note_of(kind, layout, rank)};
       const std::string place = place_of(kind, offload);
-      row.name = prefix + (place.empty() ? "" : place + ": ") + kind;
+      row.name = fmt::format("{}{}{}{}", prefix, place, place.empty() ? "" : ": ", kind);
       if (kind == "activations" && offload.activations)
         row.from += ", before most goes to the host";
       if (place.empty()) all += bytes.get<double>();
