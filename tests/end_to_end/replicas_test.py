@@ -43,6 +43,20 @@ class Replicas(support.RunTestCase):
         env = {"SCALETRAIN_FAULT": fault} if fault else None
         return self.run_scaletrain("launch", "--nproc", RANKS, *arguments, env=env, expect=expect)
 
+    def train_until(self, step, *flags, fault="", **recipe):
+        """A job that would train for long, once rank 0 has taken so many steps, and its folder."""
+        path, run = self.recipe("run", steps=100000, **recipe), self.folder / "run"
+        process = self.start("launch", "--nproc", RANKS, *flags, path,
+                             env={"SCALETRAIN_FAULT": fault} if fault else None)
+        support.wait_until(lambda: last_step(run) >= step, f"step {step}")
+        return process, run
+
+    def go_on(self, run, steps):
+        """What state.json says of a run that was resumed to train for so many steps."""
+        self.run_scaletrain("resume", run, "--nproc", RANKS, "--set", f"steps={steps}",
+                            "--allow", "steps")
+        return support.state(run)
+
     def stop(self, process, number=signal.SIGTERM):
         process.send_signal(number)
         _, err = process.communicate(timeout=support.TIMEOUT_S)
@@ -69,28 +83,19 @@ class Replicas(support.RunTestCase):
         self.assertTrue((run / "finished.json").exists())
 
     def test_a_resume_goes_on_with_all_and_keeps_what_was_lost(self):
-        path = self.recipe("run", steps=100000, sync=async_sync(),
-                           checkpoint={"every": {"steps": 8}})
-        process = self.start("launch", "--nproc", RANKS, path,
-                             env={"SCALETRAIN_FAULT": "kill@14,1"})
-        run = self.folder / "run"
-        support.wait_until(lambda: last_step(run) >= 40, "steps")
+        process, run = self.train_until(40, fault="kill@14,1",
+                                        sync=async_sync(), checkpoint={"every": {"steps": 8}})
         err = self.stop(process)
         self.assertIn("lost before: rank 1 (killed by SIGKILL, step 14)", err)
         before = support.state(run)
         self.assertEqual(lost_samples(before, 1), (before["step"] - 12) * BATCH)
         steps = before["step"] + 20
-        self.run_scaletrain("resume", run, "--nproc", RANKS, "--set", f"steps={steps}",
-                            "--allow", "steps")
-        after = support.state(run)
+        after = self.go_on(run, steps)
         self.assertEqual(after["step"], steps)
         self.assertEqual(after["lost_positions"], before["lost_positions"])
 
     def test_a_stop_forces_an_exchange_before_the_save(self):
-        path = self.recipe("run", steps=100000, sync=async_sync(steps=10000))
-        process = self.start("launch", "--nproc", RANKS, path)
-        run = self.folder / "run"
-        support.wait_until(lambda: last_step(run) >= 20, "steps")
+        process, run = self.train_until(20, sync=async_sync(steps=10000))
         self.stop(process)
         state = support.state(run)
         self.assertGreater(state["step"], 0)
@@ -124,10 +129,7 @@ class Replicas(support.RunTestCase):
         self.assertEqual(lost_samples(support.state(self.folder / "run"), 1), (60 - 8) * BATCH)
 
     def test_all_but_rank_0_may_be_lost(self):
-        path = self.recipe("run", steps=100000, sync=async_sync())
-        process = self.start("launch", "--nproc", RANKS, path)
-        run = self.folder / "run"
-        support.wait_until(lambda: last_step(run) >= 10, "steps")
+        process, run = self.train_until(10, sync=async_sync())
         ranks = self.ranks_of(process)
         os.kill(ranks[1], signal.SIGKILL)
         os.kill(ranks[2], signal.SIGTERM)  # it leaves in good order
@@ -174,9 +176,7 @@ class Replicas(support.RunTestCase):
                 test = [r for r in support.records(run, "eval") if r["split"] == "test"]
                 self.assertEqual(test[0]["weights"], "outer")
                 # A resume has all replicas again, and what was lost stays said.
-                self.run_scaletrain("resume", run, "--nproc", RANKS, "--set", "steps=70",
-                                    "--allow", "steps")
-                after = support.state(run)
+                after = self.go_on(run, 70)
                 self.assertEqual(after["step"], 70)
                 self.assertEqual(after["lost_positions"], state["lost_positions"])
 
@@ -194,25 +194,16 @@ class Replicas(support.RunTestCase):
         self.assertEqual((whole / model).read_bytes(), (killed / model).read_bytes())
 
     def test_a_stop_of_diloco_exchanges_and_saves_at_one_step(self):
-        path = self.recipe("run", steps=100000, sync=diloco(steps=10000))
-        process = self.start("launch", "--nproc", RANKS, path)
-        run = self.folder / "run"
-        support.wait_until(lambda: last_step(run) >= 20, "steps")
+        process, run = self.train_until(20, sync=diloco(steps=10000))
         self.stop(process)
         before = support.state(run)
         self.assertLess(before["step"], 10000)
         self.assertEqual(before["lost_positions"], [])
         steps = before["step"] + 20
-        self.run_scaletrain("resume", run, "--nproc", RANKS, "--set", f"steps={steps}",
-                            "--allow", "steps")
-        self.assertEqual(support.state(run)["step"], steps)
+        self.assertEqual(self.go_on(run, steps)["step"], steps)
 
     def test_diloco_stops_while_the_others_wait_for_one_that_hangs(self):
-        path = self.recipe("run", steps=100000, sync=diloco())
-        process = self.start("launch", "--nproc", RANKS, "--grace", "20s", path,
-                             env={"SCALETRAIN_FAULT": "stop@15,1"})
-        run = self.folder / "run"
-        support.wait_until(lambda: last_step(run) >= 19, "the exchange behind step 20")
+        process, run = self.train_until(19, "--grace", "20s", fault="stop@15,1", sync=diloco())
         err = self.stop(process)
         self.assertIn("1 workers were killed", err)
         state = support.state(run)
@@ -238,10 +229,7 @@ class Replicas(support.RunTestCase):
         self.assertEqual(lost_samples(state, 1), 0)
 
     def test_all_of_diloco_but_rank_0_may_be_lost(self):
-        path = self.recipe("run", steps=100000, sync=diloco())
-        process = self.start("launch", "--nproc", RANKS, path)
-        run = self.folder / "run"
-        support.wait_until(lambda: last_step(run) >= 15, "steps")
+        process, run = self.train_until(15, sync=diloco())
         ranks = self.ranks_of(process)
         os.kill(ranks[1], signal.SIGKILL)
         os.kill(ranks[2], signal.SIGKILL)
