@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Mutates each statement of a source file and shows which mutants its module's unit tests do not see.
 #
-#   scripts/mutate.sh FILE... [--only N] [--jobs N] [--longest SECONDS]    files of one module
+#   scripts/mutate.sh FILE... [--only N,...] [--jobs N] [--longest SECONDS]    files of one module
 #
 # 20 minutes a file at most. Needs build/release (scripts/setup.sh --tests). Each file is compiled once,
 # with every mutant behind a switch that the environment sets, in build/mutate: the tree and

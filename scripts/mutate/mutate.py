@@ -160,7 +160,8 @@ def report(name, verdicts, left, known):
 def main():
     parser = argparse.ArgumentParser(prog="scripts/mutate.sh")
     parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="FILE")
-    parser.add_argument("--only", type=int, help="the number of one mutant")
+    parser.add_argument("--only", type=lambda text: [int(one) for one in text.split(",")],
+                        metavar="N,...", help="the numbers of some mutants")
     parser.add_argument("--jobs", type=int, default=2, help="test programs at the same time")
     parser.add_argument("--minutes", type=float, help="no run starts later; default 20 a file")
     parser.add_argument("--longest", type=float, default=float("inf"), metavar="SECONDS",
@@ -194,8 +195,8 @@ def main():
     mutants = [mutant for finder in finders for mutant in finder.mutants]
     rebuild.say(f"{shlex.join(names)}: compiling {len(mutants)} mutants")
     target = rebuild.with_mutants(build, work, program, finders)
-    if options.only:
-        mutants = [mutant for mutant in mutants if mutant.number == options.only]
+    if options.only is not None:
+        mutants = [mutant for mutant in mutants if mutant.number in options.only]
     verdicts = judge(target, work, mutants, options)
     new = False
     for name, finder in zip(names, finders):

@@ -56,6 +56,7 @@ double largest_error(const std::vector<at::Tensor>& parameters, int world_size) 
 
 TEST_CASE("of ranks that hold a model in parts the first one counts what all of them have") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    at::set_num_threads(1);
     const auto parameters = make_parameters();
     Job job(env, parameters, {}, {.replica = {}, .shard = 2});
     int counted = 0;
@@ -69,6 +70,7 @@ TEST_CASE("of ranks that hold a model in parts the first one counts what all of 
 
 TEST_CASE("without compression a step ends without a state of its own") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    at::set_num_threads(1);
     const auto parameters = make_parameters();
     Job job(env, parameters);
     job.parallel.begin_step(0);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "lib/core/error.h"
 #include "lib/units/tensor_part.h"
 #include "tests/dist/ranks.h"
 
@@ -75,6 +76,13 @@ TEST_CASE("what ranks have of tensors becomes an equal range of each, bit for bi
     CHECK(result.text == "");
     CHECK(result.status == 0);
   }
+}
+
+TEST_CASE("a tensor that is not what its part says is a mistake of the program") {
+  dist::Group group(core::WorkerEnv(), at::kCPU, 1s);
+  checkpoint::Contents contents = contents_of(0, /*writes=*/true);
+  contents.model["w"] = at::zeros({11});
+  CHECK_THROWS_AS(divide_evenly(group, contents), core::InternalError);
 }
 
 TEST_CASE("a replica that does not write exchanges nothing") {

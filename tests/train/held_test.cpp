@@ -25,30 +25,40 @@ TEST_CASE("a rank holds the model, or the parts that its mesh gives it, each ele
   for (const std::string level : {"optimizer", "parameters"}) {
     const recipe::Recipe recipe =
         tiny.recipe({"parallel.shard=2", "parallel.shard_level=" + level, "model.freeze=fc1.bias"});
-    std::int64_t all = 0, frozen = 0;
+    std::int64_t all = 0, frozen = 0, in_table = 0;
     for (const auto& result :
          testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
            const auto run = build_run(recipe, env, std::nullopt, {});
            const auto cut = cut_of(*run);
            if (!cut || !is_cut(*run)) return "not cut";
+           std::int64_t of_table = 0;
+           for (const auto& [name, part] : cut->parts) {
+             for (const format::Piece& piece : part.pieces) of_table += piece.count();
+           }
+           run->learner.optimizer.reset();
+           if (cut_of(*run)->parts.size() != cut->parts.size()) return "not cut alike";
            const NamedTensors held = held_tensors(*run);
            const bool has_frozen = held.contains("fc1.bias");
-           return fmt::format("{} {} {} {} {}", cut->writes, cut->place, cut->places,
-                              elements_of(held), has_frozen ? held.at("fc1.bias").numel() : 0);
+           return fmt::format("{} {} {} {} {} {}", cut->writes, cut->place, cut->places,
+                              elements_of(held), has_frozen ? held.at("fc1.bias").numel() : 0,
+                              of_table);
          })) {
       std::istringstream words(result.text);
       std::string writes;
       int place = -1, places = -1;
-      std::int64_t elements = 0, of_frozen = 0;
-      words >> writes >> place >> places >> elements >> of_frozen;
+      std::int64_t elements = 0, of_frozen = 0, of_table = 0;
+      words >> writes >> place >> places >> elements >> of_frozen >> of_table;
       CHECK(places == 2);
       CHECK((place == 0 || place == 1));
       if (writes != "true") continue;
       all += elements;
       frozen += of_frozen;
+      in_table += of_table;
     }
     // What is not trained is cut only where parameters are.
     CHECK(frozen == (level == "parameters" ? 5 : 10));
+    // What all have no table names.
+    CHECK(in_table == kElements - (level == "parameters" ? 0 : 5));
     CHECK(all == kElements + (level == "parameters" ? 0 : 5));
   }
 }
@@ -68,6 +78,7 @@ TEST_CASE("ranks that hold parts of stages hold and keep each element of the mod
          testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
            const auto run = build_run(recipe, env, std::nullopt, {});
            const NamedTensors held = held_tensors(*run);
+           if (!gathered_parts(*run).empty()) return "gathers what it writes in pieces";
            std::int64_t bytes = 0, elements = 0, model = 0;
            for (const auto& item : run->learner.model->named_parameters()) {
              const auto part = run->learner.parts.find(item.key());
@@ -79,6 +90,7 @@ TEST_CASE("ranks that hold parts of stages hold and keep each element of the mod
            }
            const auto cut = cut_of(*run);
            for (const auto& [name, part] : cut->parts) {
+             if (part.shape.empty()) return name + " has no shape";
              if (!cut->writes || !part.writes) continue;
              for (const format::Piece& piece : part.pieces) elements += piece.count();
            }
@@ -93,6 +105,22 @@ TEST_CASE("ranks that hold parts of stages hold and keep each element of the mod
     }
     CHECK(written == all);
     CHECK(kept == 0);  // of other stages
+  }
+}
+
+TEST_CASE("what ranks of tensor alone cut is gathered for a checkpoint") {
+  const testing::TinyRun tiny;
+  const recipe::Recipe recipe =
+      tiny.recipe({R"(model={"name": "vit_tiny", "num_classes": 3, "patch_size": 4, "dim": 16,
+                             "depth": 1, "heads": 2})",
+                   "parallel.tensor=2"});
+  for (const auto& result :
+       testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) -> std::string {
+         const auto run = build_run(recipe, env, std::nullopt, {});
+         const units::TensorParts& parts = gathered_parts(*run);
+         return !parts.empty() && parts.size() == run->learner.parts.size() ? "all" : "not all";
+       })) {
+    CHECK(result.text == "all");
   }
 }
 
