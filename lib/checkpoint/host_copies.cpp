@@ -1,6 +1,7 @@
 #include "lib/checkpoint/host_copies.h"
 
 #include <ATen/DimVector.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/StreamGuard.h>
@@ -8,17 +9,22 @@
 #include <c10/util/strides.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "lib/checkpoint/tensors.h"
+#include "lib/core/huge_pages.h"
+#include "lib/core/stream_copy.h"
 #include "lib/format/safetensors.h"
 
 namespace scaletrain::checkpoint {
 namespace {
 
-constexpr std::int64_t kPage = 4096;
+constexpr std::int64_t kPage = 4096, kHuge = core::kHugePage;
+constexpr std::size_t kRun = std::size_t{4} << 20;  // so that threads have equal shares
 
 // Keeps the order of elements in memory where it can be kept, so that they are copied as they lie.
 at::DimVector strides_of(const at::Tensor& tensor) {
@@ -39,7 +45,7 @@ bool all_fit(const Tensors& copies, const Tensors& tensors, bool is_pinned) {
 }
 
 // Memory for copies, one behind the other as in their file and from a page on: what is contiguous
-// is written to the disk as it lies there.
+// is written to the disk as it lies there, from huge pages.
 Tensors room_for(const Tensors& tensors, bool is_pinned) {
   std::vector<format::TensorInfo> order;
   order.reserve(tensors.size());
@@ -53,10 +59,12 @@ Tensors room_for(const Tensors& tensors, bool is_pinned) {
     bytes += order.back().end;
   }
   std::ranges::sort(order, format::comes_before);
+  const auto page = static_cast<std::int64_t>(bytes < kHuge ? kPage : kHuge);
   const at::Tensor memory =
-      at::empty({bytes + kPage}, at::TensorOptions(at::kByte).pinned_memory(is_pinned));
+      at::empty({bytes + page}, at::TensorOptions(at::kByte).pinned_memory(is_pinned));
+  if (!is_pinned) core::ask_for_huge_pages(bytes_of(memory));
   const auto address = reinterpret_cast<std::uintptr_t>(memory.const_data_ptr());
-  auto place = static_cast<std::int64_t>((kPage - address % kPage) % kPage);
+  auto place = (page - static_cast<std::int64_t>(address % page)) % page;
   Tensors room;
   for (const format::TensorInfo& info : order) {
     const at::Tensor& tensor = tensors.at(info.name);
@@ -68,6 +76,26 @@ Tensors room_for(const Tensors& tensors, bool is_pinned) {
   return room;
 }
 
+// Bytes of a tensor that are copied at once.
+struct Run {
+  std::span<const std::byte> from;
+  std::byte* to;
+};
+
+// Adds the runs of what lies in memory as its copy shall; false where it does not, or is elsewhere.
+bool add_runs(const at::Tensor& tensor, const at::Tensor& copy, std::vector<Run>& runs) {
+  if (!tensor.is_cpu() || !tensor.is_non_overlapping_and_dense()) return false;
+  std::span<const std::byte> left(static_cast<const std::byte*>(tensor.const_data_ptr()),
+                                  tensor.nbytes());
+  for (std::byte* to = bytes_of(copy).data(); !left.empty();) {
+    const auto now = left.first(std::min(kRun, left.size()));
+    runs.push_back({now, to});
+    left = left.subspan(now.size());
+    to += now.size();
+  }
+  return true;
+}
+
 // Makes `copies` hold what `tensors` does.
 void copy(const Tensors& tensors, Tensors& copies) {
   const bool is_pinned =
@@ -76,9 +104,17 @@ void copy(const Tensors& tensors, Tensors& copies) {
     copies.clear();  // before there is more
     copies = room_for(tensors, is_pinned);
   }
+  std::vector<Run> runs;
   for (const auto& [name, tensor] : tensors) {
-    copies.at(name).copy_(tensor, /*non_blocking=*/true);
+    const at::Tensor& to = copies.at(name);
+    if (!add_runs(tensor, to, runs)) to.copy_(tensor, /*non_blocking=*/true);
   }
+  at::parallel_for(0, std::ssize(runs), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Run& run = runs[static_cast<std::size_t>(i)];
+      core::stream_copy(run.from, run.to);
+    }
+  });
 }
 
 void copy(const Contents& contents, Contents& copies) {

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "lib/core/disk_faults.h"
+#include "lib/core/huge_pages.h"
 
 namespace scaletrain::core {
 namespace {
@@ -42,8 +43,9 @@ bool set_direct(int fd, bool is_direct) {
 struct DirectFile::Impl {
   Impl(std::filesystem::path path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {
     for (Block& block : blocks_) {
-      block.memory.reset(static_cast<std::byte*>(std::aligned_alloc(kDirectUnit, kBlock)));
+      block.memory.reset(static_cast<std::byte*>(std::aligned_alloc(kHugePage, kBlock)));
       if (!block.memory) throw std::bad_alloc();
+      ask_for_huge_pages({block.memory.get(), kBlock});
     }
     try {
       thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });

@@ -17,6 +17,7 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/disk_faults.h"
+#include "lib/core/huge_pages.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::optim {
@@ -103,6 +104,7 @@ std::span<std::byte> StateFile::take_buffer(Portion& portion) {
     const auto address = reinterpret_cast<std::uintptr_t>(buffer.memory.get());
     buffer.begin = static_cast<std::byte*>(buffer.memory.get()) + (kPage - address % kPage) % kPage;
     buffer.bytes = portion.bytes;
+    core::ask_for_huge_pages({buffer.begin, buffer.bytes});
   }
   return {buffer.begin, portion.bytes};
 }
