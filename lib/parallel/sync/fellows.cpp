@@ -1,5 +1,6 @@
 #include "lib/parallel/sync/fellows.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
 #include <utility>

@@ -1,5 +1,6 @@
 #include "lib/parallel/sync/replica_sync.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros_like.h>
