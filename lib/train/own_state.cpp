@@ -36,7 +36,7 @@ NamedTensors own_state(Run& run) {
     result.emplace("exchange/" + name, tensor);
   }
   if (!run.sync || run.mesh->data().world_size() == 1) return result;
-  if (run.recipe.sync.name == "async") return result;  // a resume gives all of them rank 0's
+  if (run.recipe.sync.is_async()) return result;  // a resume gives all of them rank 0's
   result.merge(replica_state(run));
   return result;
 }

@@ -10,7 +10,7 @@ std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas, 
   if (!recipe::replicas_are_apart(recipe, nodes) || replicas == 1) return {};
   const recipe::Sync& sync = recipe.sync;
   std::vector<std::string> notes;
-  if (sync.name == "async") {
+  if (sync.is_async()) {
     notes.push_back(fmt::format(
         "sync: each of {} replicas exchanges weights after every {} steps of its own, at most {} "
         "times more often than the slowest: neither the bits nor the order of samples are those of "

@@ -38,7 +38,7 @@ std::string fitting_ranks(std::int64_t tokens) {
 
 // A replica is several ranks here, and those that outlive each other meet one by one.
 void check_beside_context(const Recipe& recipe, const Node& tree, Problems& problems) {
-  if (!recipe.sync.outlives_replicas()) return;
+  if (!recipe.sync.is_async()) return;
   problems.add(
       written_at(tree, {"sync"}), "/sync",
       fmt::format("{} is for replicas of one rank, and of \"context\": {} each has as many",

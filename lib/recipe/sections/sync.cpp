@@ -47,8 +47,6 @@ void check_apart(const SyncedWith& with, const auto& refuse) {
 
 }  // namespace
 
-bool Sync::outlives_replicas() const { return name == "async"; }
-
 TypePtr describe(Sync& value) {
   auto keys = std::make_unique<Object>();
   keys->add("name", choice(value.name, {"every_step", "periodic", "diloco", "async"}),
@@ -86,7 +84,7 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
     refuse("the mean of bf16 weights loses what a few steps have changed",
            "use bf16 as precision, or every_step");
   }
-  if (with.precision.name == "fp64" && sync.name == "async") {
+  if (with.precision.name == "fp64" && sync.is_async()) {
     refuse("replicas exchange fp32 weights through rank 0", "use fp32 as precision, or diloco");
   }
   if (is_mean_of_weights(with.optimizer)) {
@@ -108,7 +106,7 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
     refuse("sam looks nearby for the gradients of all replicas, and each has its own",
            "leave sam out, or use every_step");
   }
-  if (sync.outlives_replicas()) check_apart(with, refuse);
+  if (sync.is_async()) check_apart(with, refuse);
   if (with.ema || with.swa) {
     refuse(fmt::format("{} would be the mean of one replica's weights", with.ema ? "ema" : "swa"),
            "leave it out, or use every_step");
