@@ -102,8 +102,7 @@ DataParallel::~DataParallel() = default;
 const std::vector<units::NamedParameter>& DataParallel::owned() const { return impl_->parameters; }
 
 void DataParallel::start(const BucketLayout& saved) {
-  dist::Group& group = impl_->exchange.every_step ? impl_->mesh.gradients()
-                                                  : impl_->mesh.group(core::Axis::kContext);
+  dist::Group& group = impl_->exchange.ranks(impl_->mesh);
   if (group.world_size() == 1) return;
   std::vector<at::Tensor> tensors;
   tensors.reserve(impl_->parameters.size());

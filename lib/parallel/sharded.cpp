@@ -22,7 +22,8 @@ using units::NamedParameter;
 
 class Sharded::Impl {
  public:
-  Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh, const Sharding& sharding);
+  Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh, const Sharding& sharding,
+       const GradientExchange& exchange);
 
   void start();
   void spread();
@@ -66,12 +67,12 @@ class Sharded::Impl {
   void close(Block* block);
   void reduce(Block& block);
   void finish_reduce();
-  void sum_replicas(const Block& block);
+  void sum_copies(const Block& block);
   void give_gradients();
 
   const dist::Mesh& mesh_;
   dist::Group& shards_;
-  dist::Group& replicas_;  // that own the same elements
+  dist::Group& copies_;  // ranks that own the same elements and add up their gradients
   ShardLevel level_;
   bool reduces_as_bf16_;
   bool parts_on_host_;
@@ -81,7 +82,7 @@ class Sharded::Impl {
   std::vector<std::vector<Block*>> of_unit_;
   std::vector<bool> is_there_;  // by unit, where parameters are cut
   std::optional<Reducing> reducing_;
-  std::vector<dist::Pending> replica_sums_;  // that are under way
+  std::vector<dist::Pending> copy_sums_;  // that are under way
   bool synchronize_ = true;
   // Of a backward in halves: which one is under way, and of the second the block that gradients
   // come for.
@@ -91,10 +92,10 @@ class Sharded::Impl {
 };
 
 Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
-                    const Sharding& sharding)
+                    const Sharding& sharding, const GradientExchange& exchange)
     : mesh_(mesh),
       shards_(mesh.group(core::Axis::kShard)),
-      replicas_(mesh.copies()),
+      copies_(exchange.copies(mesh)),
       level_(sharding.level),
       reduces_as_bf16_(sharding.reduces_as_bf16),
       parts_on_host_(sharding.parts_on_host && cuts_parameters()),
@@ -284,13 +285,13 @@ void Sharded::Impl::finish_reduce() {
     block.gradient = reducing_->part.to(block.own.scalar_type());
   }
   reducing_.reset();
-  if (synchronize_ && half_ == Half::kNone) sum_replicas(block);
+  if (synchronize_ && half_ == Half::kNone) sum_copies(block);
 }
 
-void Sharded::Impl::sum_replicas(const Block& block) {
-  if (replicas_.world_size() == 1) return;
+void Sharded::Impl::sum_copies(const Block& block) {
+  if (copies_.world_size() == 1) return;
   exchanged_bytes_ += static_cast<std::int64_t>(block.gradient.nbytes());
-  replica_sums_.push_back(replicas_.all_reduce_sum(block.gradient, "gradients of the replicas"));
+  copy_sums_.push_back(copies_.all_reduce_sum(block.gradient, "gradients of the replicas"));
 }
 
 void Sharded::Impl::end_backward() {
@@ -322,17 +323,17 @@ void Sharded::Impl::end_weights() {
   finish_reduce();
   if (!synchronize_) return;
   for (const auto& block : blocks_) {
-    if (block->plan.is_trained) sum_replicas(*block);
+    if (block->plan.is_trained) sum_copies(*block);
   }
   give_gradients();
 }
 
 void Sharded::Impl::give_gradients() {
-  for (dist::Pending& one : replica_sums_) one.wait();
-  replica_sums_.clear();
+  for (dist::Pending& one : copy_sums_) one.wait();
+  copy_sums_.clear();
   for (const auto& block : blocks_) {
     if (!block->plan.is_trained) continue;
-    block->gradient.mul_(1.0 / mesh_.gradients().world_size());
+    block->gradient.mul_(1.0 / (shards_.world_size() * copies_.world_size()));
     for (const Block::Owned& one : block->owned) {
       one.tensor.mutable_grad() = block->gradient.narrow(0, one.begin, one.tensor.numel());
     }
@@ -344,8 +345,8 @@ void Sharded::Impl::zero_grad() {
 }
 
 Sharded::Sharded(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
-                 const Sharding& sharding)
-    : impl_(std::make_unique<Impl>(std::move(parameters), mesh, sharding)) {}
+                 const Sharding& sharding, const GradientExchange& exchange)
+    : impl_(std::make_unique<Impl>(std::move(parameters), mesh, sharding, exchange)) {}
 
 Sharded::~Sharded() = default;
 

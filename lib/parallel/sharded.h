@@ -1,6 +1,7 @@
 // Ranks of the shard axis that hold a model together (Rajbhandari et al., ZeRO: Memory
 // Optimizations Toward Training Trillion Parameter Models, 2020), each with a part of every block
-// of parameters (lib/parallel/unit_flats.h); along the replica axis stand copies of them (HSDP).
+// of parameters (lib/parallel/unit_flats.h); along the replica axis stand copies of them (HSDP),
+// which add up gradients in each step, or exchange weights now and then.
 //
 // Gradients are copied into a block of their unit as they arrive, and the ranks of the shard axis
 // add it up part by part as soon as backward is through with the unit; copies add up their parts
@@ -34,7 +35,7 @@ class Sharded : public Placement, public UnitHooks {
   // The parameters are views of blocks from here on, with the same values; without the placement
   // nobody runs the model any more.
   Sharded(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
-          const Sharding& sharding);
+          const Sharding& sharding, const GradientExchange& exchange = {});
   ~Sharded() override;
 
   const std::vector<units::NamedParameter>& owned() const override;

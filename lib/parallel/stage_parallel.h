@@ -16,8 +16,9 @@ namespace scaletrain::parallel {
 class StageParallel : public Placement {
  public:
   // `parameters`: those of this rank's stages, with `counts` as it shall be.
-  StageParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh)
-      : mean_(std::move(parameters), mesh.gradients(), mesh.gradients().world_size(),
+  StageParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
+                const GradientExchange& exchange = {})
+      : mean_(std::move(parameters), exchange.ranks(mesh), exchange.ranks(mesh).world_size(),
               "gradients of a stage") {}
 
   const std::vector<units::NamedParameter>& owned() const override { return mean_.parameters(); }

@@ -89,9 +89,6 @@ void check_pipeline(const Recipe& recipe, const Node& tree, Problems& problems) 
   if (recipe.compress) {
     refuse("compress", "a pipeline's stages exchange gradients as they are in this version");
   }
-  if (recipe.sync.is_rare()) {
-    refuse("sync", "replicas of a pipeline exchange gradients in every step in this version");
-  }
 }
 
 void check_exchanges(const Recipe& recipe, const Node& tree, Problems& problems) {

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "lib/recipe/schema/object.h"
 
 namespace scaletrain::recipe {
@@ -22,6 +26,20 @@ TypePtr describe(OuterOptimizer& value) {
       .add("momentum", number(value.momentum, from(0).below(1)),
            "Nesterov's: share of the last outer step that is kept");
   return keys;
+}
+
+// Where replicas outlive each other they meet one by one.
+void check_single_ranks(const Sync& sync, const Parallel& parallel, const auto& refuse) {
+  const std::vector<std::pair<const char*, std::int64_t>> axes{{"shard", parallel.shard},
+                                                               {"context", parallel.context},
+                                                               {"tensor", parallel.tensor},
+                                                               {"pipeline", parallel.pipeline}};
+  for (const auto& [axis, ranks] : axes) {
+    if (ranks == 1) continue;
+    refuse(fmt::format("{} is for replicas of one rank, and of \"{}\": {} each has as many",
+                       sync.name, axis, ranks),
+           fmt::format("use periodic or diloco, or \"{}\": 1", axis));
+  }
 }
 
 // What one replica would decide for all, who do not meet in each step. (diloco's exchange by
@@ -76,10 +94,7 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
                        sync.fragments, steps_of(sync)),
            "use more steps, or fewer fragments");
   }
-  if (with.parallel.shard > 1) {
-    refuse(fmt::format("is for whole replicas, and parallel.shard is {}", with.parallel.shard),
-           "use every_step, or let all data ranks be replicas");
-  }
+  if (sync.is_async()) check_single_ranks(sync, with.parallel, refuse);
   if (with.precision.name == "bf16_pure") {
     refuse("the mean of bf16 weights loses what a few steps have changed",
            "use bf16 as precision, or every_step");
@@ -95,6 +110,12 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
   if (with.offload && with.offload->optimizer) {
     refuse("an optimizer that is offloaded has weights of its own, which are not exchanged",
            "leave offload.optimizer out, or use every_step");
+  }
+  if (with.writers == "rank_0" && with.parallel.tensor > 1) {
+    refuse(fmt::format("each replica's optimizer has its own state, of which rank 0 of \"tensor\": "
+                       "{} has a part",
+                       with.parallel.tensor),
+           "leave checkpoint.writers out, or use every_step");
   }
   if (with.writers == "all") {
     refuse(

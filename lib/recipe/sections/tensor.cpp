@@ -118,7 +118,6 @@ void check_other_exchanges(const Recipe& recipe, const Node& tree, Problems& pro
                  "use one of them");
   };
   if (recipe.compress) refuse({"compress"}, "/compress");
-  if (recipe.sync.is_rare()) refuse({"sync"}, "/sync");
 }
 
 }  // namespace
