@@ -110,7 +110,12 @@ NamedTensors read_all(const Run& run, const NamedTensors& own,
 }
 
 // On all ranks alike, also on one that has nothing.
-bool has_own_rows(const Run& run) { return is_cut(run) && has_replicas(run); }
+bool has_own_rows(const Run& run) {
+  const std::optional<recipe::Compress>& compress = run.recipe.compress;
+  const bool keeps_errors =
+      compress && compress->feeds_back() && run.mesh->copies().world_size() > 1;
+  return is_cut(run) && (has_replicas(run) || keeps_errors);
+}
 
 }  // namespace
 

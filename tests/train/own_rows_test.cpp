@@ -243,4 +243,73 @@ TEST_CASE("replicas keep their own state on ranks that hold the model in another
                         "checkpoint is of another mesh") != std::string::npos);
 }
 
+TEST_CASE("the owner of a whole tensor keeps its replica's state of it") {
+  Changes changes = rare_syncs().back();
+  changes.emplace_back(R"(optimizer={"name": "lars", "lr": 0.1})");
+  const RareRuns runs(changes);
+  const RareLayout shard{"shard", R"({"shard": 2})", 4, 2};
+  REQUIRE(runs.run("single", kRareSingle).ended == kRareEnd);
+  REQUIRE(runs.run("shard", shard).ended == kRareEnd);
+  for (const char* const file : {"model.safetensors", "optimizer.safetensors"}) {
+    CHECK(tensors_apart(runs.tensors("shard", file), runs.tensors("single", file), kRareMost) ==
+          "");
+  }
+  REQUIRE(runs.run("second", shard, runs.saved("shard", kRareCut)).ended == kRareEnd);
+  const bool is_same = runs.bytes("second") == runs.bytes("shard");
+  CHECK(is_same);
+}
+
+TEST_CASE("ranks that hold a model together compress what replicas exchange") {
+  // Sums of fp32 differ in their last bits, and then a rounding may fall the other way. What two
+  // stages share, and what context ranks add up, is rounded on each of them.
+  constexpr double kOtherRoundings = 1e-2;
+  const RareRuns plain({"clip.norm=0.5"});
+  REQUIRE(plain.run("single", kRareSingle).ended == kRareEnd);
+  for (const char* const name : {"bf16", "fp16"}) {
+    CAPTURE(std::string(name));
+    const RareRuns runs({std::string("compress=") + name, "clip.norm=0.5"});
+    REQUIRE(runs.run("single", kRareSingle).ended == kRareEnd);
+    const checkpoint::Tensors expected = runs.tensors("single", "model.safetensors");
+    const double one_rounding = name == std::string("bf16") ? 2e-3 : 3e-4;
+    for (const RareLayout& layout : rare_layouts()) {
+      const std::string where = layout.name;
+      CAPTURE(where);
+      REQUIRE(runs.run(where, layout).ended == kRareEnd);
+      const checkpoint::Tensors found = runs.tensors(where, "model.safetensors");
+      const bool rounds_alike =
+          where.find("pipeline") == std::string::npos && where.find("context") == std::string::npos;
+      CHECK(tensors_apart(found, expected, rounds_alike ? one_rounding : kOtherRoundings) == "");
+      CHECK(tensors_apart(found, plain.tensors("single", "model.safetensors"), 1e-6) != "");
+    }
+  }
+}
+
+TEST_CASE("what ranks that hold a model together have not sent goes on with them") {
+  const RareRuns plain({});
+  const std::vector<double> expected = plain.run("single", kRareSingle).losses;
+  for (const char* const name : {"int8", "onebit"}) {
+    CAPTURE(std::string(name));
+    const RareRuns runs({std::string("compress=") + name});
+    for (const RareLayout& layout : rare_layouts()) {
+      if (!std::string(layout.name).starts_with("shard") ||
+          std::string(layout.name).find("tensor") != std::string::npos ||
+          std::string(layout.name).find("pipeline") != std::string::npos) {
+        continue;
+      }
+      CAPTURE(std::string(layout.name));
+      const RareCourse found = runs.run(layout.name, layout);
+      REQUIRE(found.ended == kRareEnd);
+      CHECK(largest_apart(found.losses, expected) < 0.05);
+      const std::string second = std::string(layout.name) + ", second";
+      REQUIRE(runs.run(second, layout, runs.saved(layout.name, kRareCut)).ended == kRareEnd);
+      CHECK_FALSE(runs.tensors(second, "ranks.safetensors").empty());
+      const bool is_same = runs.bytes(second) == runs.bytes(layout.name);
+      CHECK(is_same);
+    }
+    const RareLayout stages{"other", R"({"shard": 4})", 4, 4};
+    CHECK(runs.run("other", stages, runs.saved("shard, parameters", kRareCut))
+              .ended.starts_with(kRareEnd));
+  }
+}
+
 }  // namespace scaletrain::train
