@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct Part {
   std::vector<std::int64_t> shape;  // the whole parameter's
   std::vector<format::Piece> pieces = {};
   bool writes = true;  // of the ranks that hold the model together and have the same it is the one
-  bool has_owner = false;  // the optimizer's tensors of it are whole, of any shape, on one rank
+  bool has_owner = false;  // the optimizer's tensors of it are whole, of any shape, on one rank,
+  std::set<std::string> divided = {};  // but for those of these kinds, which are in pieces too
 };
 using Parts = std::map<std::string, Part>;  // by the parameter's name
 
@@ -42,8 +44,10 @@ struct MeanContents {
 struct Contents {
   std::map<std::string, at::Tensor> model;    // parameters and buffers by name
   std::map<std::string, at::Tensor> buffers;  // each rank's own, [ranks, ...]; {}: not saved
-  // What else each rank has of its own, [ranks, ...]; {}: nothing.
+  // What else each rank has of its own, [ranks, ...]; {}: nothing. Where ranks hold a model
+  // together this rank's alone, in pieces of [copies, ...], the copies of the model.
   std::map<std::string, at::Tensor> ranks = {};
+  std::optional<Cut> ranks_cut = {};  // whose parts are named as the tensors without PREFIX/
   std::map<std::string, MeanContents> means = {};  // by name: "ema", "ema:0.999", "swa"
   std::map<std::string, at::Tensor> optimizer;     // optim::Optimizer::state()
   TrainState state;

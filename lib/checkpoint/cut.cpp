@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "lib/checkpoint/differences.h"
+#include "lib/checkpoint/tensor_files.h"
 #include "lib/core/error.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/checkpoint_weights.h"
@@ -20,7 +23,9 @@ namespace fs = std::filesystem;
 
 // Whether a tensor is the optimizer's of a parameter whose state one rank has.
 bool has_owner(const Part* part, const std::string& name) {
-  return part != nullptr && part->has_owner && name.find('/') != std::string::npos;
+  const std::size_t kind = name.find('/');
+  return part != nullptr && part->has_owner && kind != std::string::npos &&
+         !part->divided.contains(name.substr(0, kind));
 }
 
 // Adds tensors of one file to a share.
@@ -84,7 +89,9 @@ class ShareFile {
 // One file of a checkpoint, compared with what this rank wants of it.
 class PartSource {
  public:
-  PartSource(const fs::path& path, const Tensors& wanted, const Parts& parts, Types types);
+  // `others`: there may be tensors that this rank does not know.
+  PartSource(const fs::path& path, const Tensors& wanted, const Parts& parts, Types types,
+             bool others = false);
 
   void copy_to(const Tensors& tensors, const Progress& progress) const {
     const at::NoGradGuard no_grad;
@@ -103,7 +110,8 @@ class PartSource {
   const Parts& parts_;
 };
 
-PartSource::PartSource(const fs::path& path, const Tensors& wanted, const Parts& parts, Types types)
+PartSource::PartSource(const fs::path& path, const Tensors& wanted, const Parts& parts, Types types,
+                       bool others)
     : file_(path), parts_(parts) {
   Differences missing("missing"), left_over("left over"), misshapen("of another shape"),
       other_dtype("of another dtype");
@@ -112,6 +120,7 @@ PartSource::PartSource(const fs::path& path, const Tensors& wanted, const Parts&
     const Part* const part = find_part(parts, info.name);
     const auto found = wanted.find(info.name);
     if (found == wanted.end()) {
+      if (others) continue;
       const bool is_others = has_owner(part, info.name);
       if (!is_others && (part == nullptr || count_of(*part) > 0)) left_over.add(info.name);
       continue;
@@ -187,6 +196,9 @@ Contents share_of_cut(const Contents& contents) {
     to.buffers = mean.buffers;  // rank 0 alone has them
   }
   ShareFile(cut, format::kOptimizerFile, share).add(contents.optimizer, share.optimizer);
+  if (contents.ranks_cut) {
+    ShareFile(*contents.ranks_cut, kRanks, share).add(contents.ranks, share.ranks);
+  }
   if (!cut.writes || cut.place != 0) return share;
   share.buffers = contents.buffers;
   share.classes = contents.classes;
@@ -209,6 +221,17 @@ void load_cut_model(const fs::path& checkpoint, const Tensors& tensors, const Pa
   const PartSource source(format::weights_file(checkpoint, weights), tensors, parts,
                           Types::kAnyFloating);
   source.copy_to(tensors, progress);
+}
+
+std::function<void()> prepare_cut_ranks(const fs::path& checkpoint, const Tensors& tensors,
+                                        const Parts& parts) {
+  const fs::path path = checkpoint / kRanks;
+  if (!format::has_tensors(path)) {
+    throw core::CheckpointError(path.string(), "the checkpoint has none", "use another one");
+  }
+  const auto source =
+      std::make_shared<PartSource>(path, tensors, parts, Types::kSame, /*others=*/true);
+  return [source, &tensors] { source->copy_to(tensors, [] {}); };
 }
 
 }  // namespace scaletrain::checkpoint

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -28,7 +29,14 @@ void load_cut(
     const std::filesystem::path& checkpoint, const Contents& contents,
     const Progress& progress = [] {});
 
-// The same of weights alone, where a floating type may be another (lib/checkpoint/checkpoint.h).
+// Compares what each rank had of its own in a verified checkpoint, Contents::ranks, with `tensors`,
+// of which there may be others in the file, and returns what copies them; `tensors` and `parts`
+// outlive it. Throws core::CheckpointError as above, and where the checkpoint has none.
+std::function<void()> prepare_cut_ranks(const std::filesystem::path& checkpoint,
+                                        const Tensors& tensors, const Parts& parts);
+
+// The same as load_cut() of weights alone, where a floating type may be another
+// (lib/checkpoint/checkpoint.h).
 void load_cut_model(
     const std::filesystem::path& checkpoint, const Tensors& tensors, const Parts& parts,
     const Progress& progress = [] {}, std::string_view weights = "model");

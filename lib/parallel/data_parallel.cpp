@@ -3,7 +3,7 @@
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <utility>
 
-#include "lib/parallel/compress/hook.h"
+#include "lib/parallel/compress/compression.h"
 
 namespace scaletrain::parallel {
 namespace {
@@ -18,22 +18,6 @@ std::int64_t bytes_of(const std::vector<units::NamedParameter>& parameters) {
   std::size_t bytes = 0;
   for (const units::NamedParameter& parameter : parameters) bytes += parameter.tensor.nbytes();
   return static_cast<std::int64_t>(bytes);
-}
-
-std::vector<Slot> slots_of(const std::vector<units::NamedParameter>& parameters,
-                           const std::vector<std::int64_t>& bucket) {
-  std::vector<Slot> slots;
-  std::int64_t begin = 0;
-  for (const std::int64_t number : bucket) {
-    const units::NamedParameter& parameter = parameters[static_cast<std::size_t>(number)];
-    const std::int64_t elements = parameter.tensor.numel();
-    const bool is_matrix = parameter.tensor.dim() > 1 && elements > 0;
-    slots.push_back({.name = parameter.name,
-                     .begin = std::exchange(begin, begin + elements),
-                     .elements = elements,
-                     .rows = is_matrix ? parameter.tensor.size(0) : 0});
-  }
-  return slots;
 }
 
 }  // namespace
@@ -55,25 +39,6 @@ class StaticReducer : public c10d::Reducer {
   }
 };
 
-// What becomes of the gradients where they are compressed.
-struct Compression {
-  Compression(const GradientExchange& exchange, const dist::Group& group,
-              const std::vector<units::NamedParameter>& parameters, const BucketLayout& layout)
-      : wire(group.process_group()), warmup(exchange.compress->warmup) {
-    for (const auto& bucket : layout) {
-      plain.push_back(make_plain(wire));
-      compressed.push_back(make_bucket(*exchange.compress, exchange.seed, wire,
-                                       slots_of(parameters, bucket), group.device()));
-    }
-  }
-
-  const BucketExchanges& at(std::int64_t step) const { return step < warmup ? plain : compressed; }
-
-  Wire wire;
-  std::int64_t warmup;
-  BucketExchanges plain, compressed;
-};
-
 struct DataParallel::Impl {
   const dist::Mesh& mesh;
   std::vector<units::NamedParameter> parameters;
@@ -82,7 +47,6 @@ struct DataParallel::Impl {
   bool synchronize = true;
   std::int64_t exchanged_bytes = 0;  // by the Reducer itself
   std::unique_ptr<Compression> compression = nullptr;
-  StepExchanges exchanges = {};
   std::unique_ptr<StaticReducer> reducer = nullptr;  // null with one rank
 };
 
@@ -102,8 +66,7 @@ DataParallel::~DataParallel() = default;
 const std::vector<units::NamedParameter>& DataParallel::owned() const { return impl_->parameters; }
 
 void DataParallel::start(const BucketLayout& saved) {
-  dist::Group& group = impl_->exchange.every_step ? impl_->mesh.gradients()
-                                                  : impl_->mesh.group(core::Axis::kContext);
+  dist::Group& group = impl_->exchange.ranks(impl_->mesh);
   if (group.world_size() == 1) return;
   std::vector<at::Tensor> tensors;
   tensors.reserve(impl_->parameters.size());
@@ -116,28 +79,28 @@ void DataParallel::start(const BucketLayout& saved) {
       std::make_unique<StaticReducer>(std::move(tensors), impl_->layout, group.process_group());
   if (!impl_->exchange.compress) return;
   impl_->compression =
-      std::make_unique<Compression>(impl_->exchange, group, impl_->parameters, impl_->layout);
-  impl_->reducer->register_comm_hook(std::make_unique<ExchangeHook>(&impl_->exchanges));
+      std::make_unique<Compression>(*impl_->exchange.compress, impl_->exchange.seed, group);
+  for (const auto& bucket : impl_->layout) {
+    impl_->compression->add(slots_of(impl_->parameters, bucket));
+  }
+  impl_->reducer->register_comm_hook(
+      std::make_unique<ExchangeHook>(&impl_->compression->exchanges()));
 }
 
 void DataParallel::begin_step(std::int64_t step) {
-  if (impl_->compression) impl_->exchanges.now = &impl_->compression->at(step);
+  if (impl_->compression) impl_->compression->begin_step(step);
 }
 
 void DataParallel::end_step(const at::Tensor& found_inf) {
-  if (!impl_->compression) return;
-  for (const auto& bucket : *impl_->exchanges.now) bucket->end_step(found_inf);
+  if (impl_->compression) impl_->compression->end_step(found_inf);
 }
 
 std::int64_t DataParallel::exchanged_bytes() const {
-  return impl_->compression ? impl_->compression->wire.bytes() : impl_->exchanged_bytes;
+  return impl_->compression ? impl_->compression->bytes() : impl_->exchanged_bytes;
 }
 
 std::map<std::string, at::Tensor> DataParallel::own_state() {
-  std::map<std::string, at::Tensor> result;
-  if (!impl_->compression) return result;
-  for (const auto& bucket : impl_->compression->compressed) result.merge(bucket->state());
-  return result;
+  return impl_->compression ? impl_->compression->state() : std::map<std::string, at::Tensor>();
 }
 
 void DataParallel::begin_micro_step(bool synchronize) { impl_->synchronize = synchronize; }

@@ -14,6 +14,13 @@ struct Bucket {
   std::vector<at::Tensor> gradients;
   at::Tensor flat;
   dist::Pending pending;
+  BucketExchange* exchange = nullptr;  // where they are compressed
+
+  void wait() {
+    if (exchange == nullptr) return pending.wait();
+    exchange->go_on();
+    exchange->finish();
+  }
 };
 
 BucketLayout layout_of(const std::vector<units::NamedParameter>& parameters) {
@@ -26,12 +33,24 @@ BucketLayout layout_of(const std::vector<units::NamedParameter>& parameters) {
 }  // namespace
 
 LateMean::LateMean(std::vector<units::NamedParameter> parameters, dist::Group& group, int count,
-                   const char* name)
+                   const char* name, std::unique_ptr<Compression> compression)
     : parameters_(std::move(parameters)),
       group_(group),
       count_(count),
       name_(name),
-      buckets_(layout_of(parameters_)) {}
+      buckets_(layout_of(parameters_)),
+      compression_(std::move(compression)) {
+  if (!compression_) return;
+  for (const auto& numbers : buckets_) compression_->add(slots_of(parameters_, numbers));
+}
+
+void LateMean::begin_step(std::int64_t step) {
+  if (compression_) compression_->begin_step(step);
+}
+
+void LateMean::end_step(const at::Tensor& found_inf) {
+  if (compression_) compression_->end_step(found_inf);
+}
 
 void LateMean::zero_grad() {
   for (units::NamedParameter& parameter : parameters_) parameter.tensor.mutable_grad().reset();
@@ -50,17 +69,22 @@ void LateMean::exchange() {
       // On another rank it may have one.
       if (!parameter.grad().defined()) parameter.mutable_grad() = at::zeros_like(parameter);
       bucket.gradients.push_back(parameter.grad());
-      bucket.gradients.back().div_(count_);
+      if (!compression_) bucket.gradients.back().div_(count_);
       parts.push_back(parameter.grad().reshape({-1}));
     }
     if (group_.world_size() == 1) continue;
     bucket.flat = at::cat(parts);
+    if (compression_) {
+      bucket.exchange = (*compression_->exchanges().now)[buckets.size() - 1].get();
+      bucket.exchange->begin(bucket.flat);
+      continue;
+    }
     exchanged_bytes_ += static_cast<std::int64_t>(bucket.flat.nbytes());
     bucket.pending = group_.all_reduce_sum(bucket.flat, name_);
   }
   for (Bucket& bucket : buckets) {
     if (!bucket.flat.defined()) continue;
-    bucket.pending.wait();
+    bucket.wait();
     std::int64_t begin = 0;
     for (const at::Tensor& gradient : bucket.gradients) {
       gradient.copy_(bucket.flat.narrow(0, begin, gradient.numel()).view(gradient.sizes()));

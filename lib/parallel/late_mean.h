@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "lib/dist/group.h"
+#include "lib/parallel/compress/compression.h"
 #include "lib/parallel/layout.h"
 #include "lib/units/named_parameter.h"
 
@@ -14,16 +16,21 @@ namespace scaletrain::parallel {
 class LateMean {
  public:
   // Of `parameters`: the sum over `group`, which outlives it, divided by `count`. `name`, of its
-  // collectives, is a literal.
+  // collectives, is a literal. `compression`, without buckets yet, is of as many ranks as `count`
+  // says; null: as they are.
   LateMean(std::vector<units::NamedParameter> parameters, dist::Group& group, int count,
-           const char* name);
+           const char* name, std::unique_ptr<Compression> compression = nullptr);
 
   const std::vector<units::NamedParameter>& parameters() const { return parameters_; }
   void zero_grad();
+  void begin_step(std::int64_t step);
+  void end_step(const at::Tensor& found_inf);
   // Every rank of the group calls it. What has no gradient here has one of zeros then.
   void exchange();
   // Bytes of gradients that this rank has given to exchanges so far.
-  std::int64_t exchanged_bytes() const { return exchanged_bytes_; }
+  std::int64_t exchanged_bytes() const {
+    return exchanged_bytes_ + (compression_ ? compression_->bytes() : 0);
+  }
 
  private:
   std::vector<units::NamedParameter> parameters_;
@@ -31,6 +38,7 @@ class LateMean {
   int count_;
   const char* name_;
   BucketLayout buckets_;
+  std::unique_ptr<Compression> compression_;
   std::int64_t exchanged_bytes_ = 0;
 };
 

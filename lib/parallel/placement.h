@@ -27,7 +27,8 @@ class Placement {
   virtual ~Placement() = default;
 
   // What this rank updates, in the model's order; optimizer state belongs to it. After a step's
-  // last backward its gradients are the mean over the data coordinates.
+  // last backward its gradients are the mean over the data coordinates, of replicas that train
+  // alone over those of its replica.
   virtual const std::vector<units::NamedParameter>& owned() const = 0;
   // The parameters that are cut over ranks, trained or not, with what this rank has of each: for
   // the whole run the one place where that lies, perhaps no element. {}: every rank has all of all.
@@ -95,11 +96,20 @@ struct Sharding {
   bool parts_on_host = false;
 };
 
-// What gradients go through between replicas that each have all of the model.
+// What gradients go through between replicas.
 struct GradientExchange {
   std::optional<recipe::Compress> compress = {};
   std::uint64_t seed = 0;  // of what it draws
   bool every_step = true;  // false: none between replicas (lib/parallel/sync/replica_sync.h)
+
+  // The ranks that have the same part of the model, and add up its gradients.
+  dist::Group& ranks(const dist::Mesh& mesh) const {
+    return every_step ? mesh.gradients() : mesh.group(core::Axis::kContext);
+  }
+  // Of these the ones that own the same elements.
+  dist::Group& copies(const dist::Mesh& mesh) const {
+    return every_step ? mesh.copies() : mesh.group(core::Axis::kContext);
+  }
 };
 
 // `parameters`: the model's that are trained, whole, the same on all ranks; of a pipeline those of

@@ -16,10 +16,10 @@ std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> par
                                           const dist::Mesh& mesh, const Sharding& sharding,
                                           const GradientExchange& exchange) {
   if (mesh.size(core::Axis::kShard) > 1) {
-    return std::make_unique<Sharded>(std::move(parameters), mesh, sharding);
+    return std::make_unique<Sharded>(std::move(parameters), mesh, sharding, exchange);
   }
   if (mesh.size(core::Axis::kPipe) > 1) {
-    return std::make_unique<StageParallel>(std::move(parameters), mesh);
+    return std::make_unique<StageParallel>(std::move(parameters), mesh, exchange);
   }
   return std::make_unique<DataParallel>(std::move(parameters), mesh, exchange);
 }

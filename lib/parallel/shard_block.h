@@ -44,6 +44,7 @@ struct ShardBlock {
   void zero_grad();
 
   FlatPlan plan;
+  std::size_t number = 0;  // of the rank's blocks
   std::vector<FlatRange> gaps;
   std::vector<at::Tensor> parameters;  // by slot: the model's, views of `whole`
   at::Tensor whole;                    // [part * ranks]; without memory while it is not there

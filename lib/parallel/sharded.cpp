@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/parallel/copy_sums.h"
 #include "lib/parallel/flat_memory.h"
 #include "lib/parallel/gradient_hook.h"
 #include "lib/parallel/part_gather.h"
@@ -22,11 +23,15 @@ using units::NamedParameter;
 
 class Sharded::Impl {
  public:
-  Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh, const Sharding& sharding);
+  Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh, const Sharding& sharding,
+       const GradientExchange& exchange);
 
   void start();
   void spread();
   void zero_grad();
+  void begin_step(std::int64_t step) { copies_.begin_step(step); }
+  void end_step(const at::Tensor& found_inf) { copies_.end_step(found_inf); }
+  std::map<std::string, at::Tensor> own_state() { return copies_.state(); }
   void begin_micro_step(bool synchronize) {
     synchronize_ = synchronize;
     half_ = Half::kNone;
@@ -42,7 +47,9 @@ class Sharded::Impl {
   void leave(std::size_t unit, Pass pass);
   void end_backward();
   bool cuts_parameters() const { return level_ == ShardLevel::kParameters; }
-  std::int64_t all_exchanged_bytes() const { return exchanged_bytes_ + parts_gather_.sent_bytes(); }
+  std::int64_t all_exchanged_bytes() const {
+    return exchanged_bytes_ + parts_gather_.sent_bytes() + copies_.bytes();
+  }
 
   std::vector<NamedParameter> owned, parts;
   std::size_t most_units = 0;
@@ -66,12 +73,11 @@ class Sharded::Impl {
   void close(Block* block);
   void reduce(Block& block);
   void finish_reduce();
-  void sum_replicas(const Block& block);
   void give_gradients();
 
   const dist::Mesh& mesh_;
   dist::Group& shards_;
-  dist::Group& replicas_;  // that own the same elements
+  CopySums copies_;
   ShardLevel level_;
   bool reduces_as_bf16_;
   bool parts_on_host_;
@@ -81,7 +87,6 @@ class Sharded::Impl {
   std::vector<std::vector<Block*>> of_unit_;
   std::vector<bool> is_there_;  // by unit, where parameters are cut
   std::optional<Reducing> reducing_;
-  std::vector<dist::Pending> replica_sums_;  // that are under way
   bool synchronize_ = true;
   // Of a backward in halves: which one is under way, and of the second the block that gradients
   // come for.
@@ -91,10 +96,10 @@ class Sharded::Impl {
 };
 
 Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
-                    const Sharding& sharding)
+                    const Sharding& sharding, const GradientExchange& exchange)
     : mesh_(mesh),
       shards_(mesh.group(core::Axis::kShard)),
-      replicas_(mesh.copies()),
+      copies_(exchange, mesh),
       level_(sharding.level),
       reduces_as_bf16_(sharding.reduces_as_bf16),
       parts_on_host_(sharding.parts_on_host && cuts_parameters()),
@@ -110,6 +115,7 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
        plan_flats(parameters, sharding.units, shards_.world_size(), sharding.gathered_as_bf16)) {
     Block& block = *blocks_.emplace_back(std::make_unique<Block>(
         std::move(plan), parameters, shards_.world_size(), shards_.device()));
+    block.number = blocks_.size() - 1;
     // What other stages of a pipeline use too lies there as here.
     std::erase_if(block.plan.units,
                   [&](std::size_t unit) { return !sharding.runs.empty() && !sharding.runs[unit]; });
@@ -128,6 +134,7 @@ void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& 
   block.own = block.place_of(shards_.rank());
   if (cuts_parameters()) block.own = parts_gather_.copy_of(block.own);
   const std::int64_t first_here = block.plan.part * shards_.rank();
+  std::vector<Slot> slots;  // what lies of a matrix here is a row
   for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
     const FlatSlot& slot = block.plan.slots[i];
     const NamedParameter& parameter = parameters[slot.parameter];
@@ -140,10 +147,17 @@ void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& 
     part.on_host = block.update;
     if (!block.plan.is_trained) continue;
     part.tensor.requires_grad_(true);
-    if (count > 0) block.owned.push_back({.tensor = part.tensor, .begin = begin});
+    if (count > 0) {
+      block.owned.push_back({.tensor = part.tensor, .begin = begin});
+      slots.push_back({.name = parameter.name,
+                       .begin = begin,
+                       .elements = count,
+                       .rows = parameter.dimensions() > 1 ? 1 : 0});
+    }
     on_gradient(parameter.tensor,
                 [this, &block, i](const at::Tensor& /*whole*/) { arrive(block, i); });
   }
+  copies_.add(std::move(slots));
 }
 
 void Sharded::Impl::start() {
@@ -284,13 +298,7 @@ void Sharded::Impl::finish_reduce() {
     block.gradient = reducing_->part.to(block.own.scalar_type());
   }
   reducing_.reset();
-  if (synchronize_ && half_ == Half::kNone) sum_replicas(block);
-}
-
-void Sharded::Impl::sum_replicas(const Block& block) {
-  if (replicas_.world_size() == 1) return;
-  exchanged_bytes_ += static_cast<std::int64_t>(block.gradient.nbytes());
-  replica_sums_.push_back(replicas_.all_reduce_sum(block.gradient, "gradients of the replicas"));
+  if (synchronize_ && half_ == Half::kNone) copies_.start(block.number, block.gradient);
 }
 
 void Sharded::Impl::end_backward() {
@@ -322,17 +330,16 @@ void Sharded::Impl::end_weights() {
   finish_reduce();
   if (!synchronize_) return;
   for (const auto& block : blocks_) {
-    if (block->plan.is_trained) sum_replicas(*block);
+    if (block->plan.is_trained) copies_.start(block->number, block->gradient);
   }
   give_gradients();
 }
 
 void Sharded::Impl::give_gradients() {
-  for (dist::Pending& one : replica_sums_) one.wait();
-  replica_sums_.clear();
+  copies_.finish();
   for (const auto& block : blocks_) {
     if (!block->plan.is_trained) continue;
-    block->gradient.mul_(1.0 / mesh_.gradients().world_size());
+    block->gradient.mul_(1.0 / copies_.divisor());
     for (const Block::Owned& one : block->owned) {
       one.tensor.mutable_grad() = block->gradient.narrow(0, one.begin, one.tensor.numel());
     }
@@ -344,8 +351,8 @@ void Sharded::Impl::zero_grad() {
 }
 
 Sharded::Sharded(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
-                 const Sharding& sharding)
-    : impl_(std::make_unique<Impl>(std::move(parameters), mesh, sharding)) {}
+                 const Sharding& sharding, const GradientExchange& exchange)
+    : impl_(std::make_unique<Impl>(std::move(parameters), mesh, sharding, exchange)) {}
 
 Sharded::~Sharded() = default;
 
@@ -354,6 +361,9 @@ const std::vector<NamedParameter>& Sharded::parts() const { return impl_->parts;
 void Sharded::start(const BucketLayout& /*saved*/) { impl_->start(); }
 void Sharded::spread() { impl_->spread(); }
 void Sharded::zero_grad() { impl_->zero_grad(); }
+void Sharded::begin_step(std::int64_t step) { impl_->begin_step(step); }
+void Sharded::end_step(const at::Tensor& found_inf) { impl_->end_step(found_inf); }
+std::map<std::string, at::Tensor> Sharded::own_state() { return impl_->own_state(); }
 void Sharded::begin_micro_step(bool synchronize) { impl_->begin_micro_step(synchronize); }
 void Sharded::begin_inputs() { impl_->begin_inputs(); }
 void Sharded::begin_weights(bool last) { impl_->begin_weights(last); }

@@ -1,6 +1,7 @@
 // Ranks of the shard axis that hold a model together (Rajbhandari et al., ZeRO: Memory
 // Optimizations Toward Training Trillion Parameter Models, 2020), each with a part of every block
-// of parameters (lib/parallel/unit_flats.h); along the replica axis stand copies of them (HSDP).
+// of parameters (lib/parallel/unit_flats.h); along the replica axis stand copies of them (HSDP),
+// which add up gradients in each step, perhaps compressed, or exchange weights now and then.
 //
 // Gradients are copied into a block of their unit as they arrive, and the ranks of the shard axis
 // add it up part by part as soon as backward is through with the unit; copies add up their parts
@@ -22,7 +23,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "lib/parallel/placement.h"
@@ -34,7 +37,7 @@ class Sharded : public Placement, public UnitHooks {
   // The parameters are views of blocks from here on, with the same values; without the placement
   // nobody runs the model any more.
   Sharded(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
-          const Sharding& sharding);
+          const Sharding& sharding, const GradientExchange& exchange = {});
   ~Sharded() override;
 
   const std::vector<units::NamedParameter>& owned() const override;
@@ -43,6 +46,9 @@ class Sharded : public Placement, public UnitHooks {
   void spread() override;
   UnitHooks* hooks() override { return this; }
   void zero_grad() override;
+  void begin_step(std::int64_t step) override;
+  void end_step(const at::Tensor& found_inf) override;
+  std::map<std::string, at::Tensor> own_state() override;
   void begin_micro_step(bool synchronize) override;
   void begin_inputs() override;
   void begin_weights(bool last) override;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -16,13 +17,16 @@ namespace scaletrain::parallel {
 class StageParallel : public Placement {
  public:
   // `parameters`: those of this rank's stages, with `counts` as it shall be.
-  StageParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh)
-      : mean_(std::move(parameters), mesh.gradients(), mesh.gradients().world_size(),
-              "gradients of a stage") {}
+  StageParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
+                const GradientExchange& exchange = {})
+      : mean_(std::move(parameters), exchange.ranks(mesh), exchange.ranks(mesh).world_size(),
+              "gradients of a stage", compression_of(exchange, mesh)) {}
 
   const std::vector<units::NamedParameter>& owned() const override { return mean_.parameters(); }
   void start(const BucketLayout& /*saved*/) override {}
   void zero_grad() override { mean_.zero_grad(); }
+  void begin_step(std::int64_t step) override { mean_.begin_step(step); }
+  void end_step(const at::Tensor& found_inf) override { mean_.end_step(found_inf); }
   void begin_micro_step(bool /*synchronize*/) override {}
   void prepare_backward(const at::Tensor& /*loss*/) override {}
   void exchange_rest() override { mean_.exchange(); }
@@ -31,6 +35,12 @@ class StageParallel : public Placement {
   BucketLayout layout() const override { return {}; }
 
  private:
+  static std::unique_ptr<Compression> compression_of(const GradientExchange& exchange,
+                                                     const dist::Mesh& mesh) {
+    if (!exchange.compress || exchange.ranks(mesh).world_size() == 1) return nullptr;
+    return std::make_unique<Compression>(*exchange.compress, exchange.seed, exchange.ranks(mesh));
+  }
+
   LateMean mean_;
 };
 

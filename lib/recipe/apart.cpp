@@ -3,7 +3,7 @@
 namespace scaletrain::recipe {
 
 bool replicas_are_apart(const Recipe& recipe, int nodes) {
-  if (recipe.sync.outlives_replicas()) return true;
+  if (recipe.sync.is_async()) return true;
   const Parallel& parallel = recipe.parallel;
   const bool is_one_rank =
       parallel.shard * parallel.expert * parallel.context * parallel.tensor * parallel.pipeline ==

@@ -88,6 +88,16 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
   run.beat.enter(core::Phase::kStarting);
 }
 
+parallel::Fragments fragments_of(const Run& run) {
+  const std::vector<units::NamedParameter> model = run.learner.parameters();
+  parallel::Fragments fragments = parallel::divide_in_fragments(model, run.recipe.sync.fragments);
+  if (!run.pipeline) return fragments;
+  for (const units::NamedParameter& parameter : model) {
+    if (run.pipeline->places_of(parameter.name).size() > 1) fragments.copied.insert(parameter.name);
+  }
+  return fragments;
+}
+
 // How many data coordinates a checkpoint has buffers of; its mesh is pipeline, replica, shard, ...
 std::int64_t readers_of(const format::TrainState& state) {
   return state.mesh.size() < 3 ? state.world_size : state.mesh[1] * state.mesh[2];
@@ -156,8 +166,9 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   place(run);
   run.learner.optimizer = make_optimizer(run);
   if (run.recipe.sync.is_rare()) {
-    run.sync = std::make_unique<parallel::ReplicaSync>(run.recipe.sync, run.engine->owned(),
-                                                       run.mesh->data(), run.length.total_steps);
+    run.sync = std::make_unique<parallel::ReplicaSync>(
+        run.recipe.sync, run.engine->owned(), fragments_of(run),
+        run.mesh->group(core::Axis::kReplica), run.length.total_steps);
   }
   const bool same_ranks = run.state.world_size == run.group->world_size();
   fill(run, resume, same_ranks);

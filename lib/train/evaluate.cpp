@@ -130,7 +130,7 @@ EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
   for (const auto& [name, tensor] : evaluated) replaced.push_back(own.at(name));
   KeptTensors kept(replaced);
   for (const auto& [name, tensor] : evaluated) own.at(name).copy_(tensor);
-  const bool has_weights = evaluated.size() > run.learner.buffers().size();
+  const bool has_weights = run.has_own_weights() || evaluated.size() > run.learner.buffers().size();
   if (has_weights) run.engine->weights_changed();
   run.learner.model->eval();
 

@@ -5,13 +5,15 @@
 namespace scaletrain::train {
 
 NamedTensors evaluated_tensors(const Run& run) {
-  const auto mean = [&run](const std::string& prefix, const NamedTensors& own) {
+  const auto mean = [&run](const std::string& prefix, const NamedTensors& own, dist::Group& ranks) {
     if (!run.replicas.empty()) return mean_over_replicas(run.replicas, prefix, own);
-    return mean_over_ranks(run.mesh->data(), own);
+    return mean_over_ranks(ranks, own);
   };
-  NamedTensors result = mean("buffers/", run.learner.buffers());
+  NamedTensors result = mean("buffers/", run.learner.buffers(), run.mesh->data());
   result.merge(run.learner.evaluation_weights());
-  if (run.has_own_weights()) result.merge(mean("model/", run.trained()));
+  if (run.has_own_weights()) {
+    result.merge(mean("model/", run.trained(), run.mesh->group(core::Axis::kReplica)));
+  }
   return result;
 }
 

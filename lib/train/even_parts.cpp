@@ -54,14 +54,18 @@ void put_pieces(const checkpoint::Part& part, const at::Tensor& own, const at::T
   }
 }
 
-format::Piece range_of(const std::vector<std::int64_t>& shape, const dist::Group& model) {
+}  // namespace
+
+format::Piece even_range(const std::vector<std::int64_t>& shape, const dist::Group& model) {
   const std::int64_t count = format::element_count(shape);
   const auto border = [&](std::int64_t place) { return count * place / model.world_size(); };
   return format::range_piece(shape, border(model.rank()), border(model.rank() + 1));
 }
 
 // As a sum of bytes: each element is put by one rank, and 0 + -0 is not the same bits as -0.
-NamedTensors evenly(dist::Group& model, const checkpoint::Parts& parts, const NamedTensors& own) {
+NamedTensors divide_evenly(dist::Group& model, const checkpoint::Parts& parts,
+                           const NamedTensors& own) {
+  const at::NoGradGuard no_grad;
   NamedTensors result;
   for (const auto& [name, tensor] : own) {
     if (checkpoint::find_part(parts, name) == nullptr) result.emplace(name, tensor);
@@ -73,24 +77,23 @@ NamedTensors evenly(dist::Group& model, const checkpoint::Parts& parts, const Na
     if (found != own.end() && part.writes) put_pieces(part, found->second, whole);
     const at::Tensor message = whole.view({-1}).to(model.device());
     model.all_reduce_sum(message.view(at::kByte), "tensors for a checkpoint").wait();
-    const format::Piece range = range_of(part.shape, model);
+    const format::Piece range = even_range(part.shape, model);
     if (range.count() == 0) continue;
     result.emplace(name, message.narrow(0, range.first, range.count()).clone().cpu());
   }
   return result;
 }
 
-}  // namespace
-
 void divide_evenly(dist::Group& model, checkpoint::Contents& contents) {
   if (!contents.cut->writes) return;
   const at::NoGradGuard no_grad;
   checkpoint::Parts& parts = contents.cut->parts;
-  contents.model = evenly(model, parts, contents.model);
-  for (auto& [name, mean] : contents.means) mean.tensors = evenly(model, parts, mean.tensors);
-  contents.optimizer = evenly(model, parts, contents.optimizer);
+  contents.model = divide_evenly(model, parts, contents.model);
+  for (auto& [name, mean] : contents.means)
+    mean.tensors = divide_evenly(model, parts, mean.tensors);
+  contents.optimizer = divide_evenly(model, parts, contents.optimizer);
   for (auto& [name, part] : parts) {
-    const format::Piece range = range_of(part.shape, model);
+    const format::Piece range = even_range(part.shape, model);
     part = {.shape = part.shape, .pieces = {}, .writes = true};
     if (range.count() > 0) part.pieces.push_back(range);
   }

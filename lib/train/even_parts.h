@@ -1,10 +1,21 @@
 // What ranks have of tensors that tensor ranks and others cut together, for a file.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "lib/checkpoint/contents.h"
 #include "lib/dist/group.h"
+#include "lib/train/buffers.h"
 
 namespace scaletrain::train {
+
+// `own`, of which each rank of `model` has the pieces that `parts` say, as an equal range of the
+// elements of every tensor, in the order of the ranks; what is not cut as it is. And which range
+// that is. Every rank of `model` calls it.
+NamedTensors divide_evenly(dist::Group& model, const checkpoint::Parts& parts,
+                           const NamedTensors& own);
+format::Piece even_range(const std::vector<std::int64_t>& shape, const dist::Group& model);
 
 // Makes of `contents`, of which each rank of `model` holds its cut, contents of which each holds an
 // equal range of the elements of every tensor, in the order of the ranks: a fused product that

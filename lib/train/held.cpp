@@ -52,6 +52,7 @@ NamedTensors held_tensors(const Run& run) {
 bool is_cut(const Run& run) {
   using core::Axis;
   if (run.mesh->size(Axis::kShard) > 1 || run.mesh->size(Axis::kPipe) > 1) return true;
+  if (run.recipe.sync.is_rare() && run.mesh->size(Axis::kTensor) > 1) return true;
   return run.placement && !run.placement->parts().empty();
 }
 
@@ -78,6 +79,7 @@ std::optional<checkpoint::Cut> cut_of(const Run& run) {
   if (!run.learner.optimizer) return cut;
   for (const std::string& name : run.learner.optimizer->with_owner()) {
     cut.parts.at(name).has_owner = true;
+    cut.parts.at(name).divided = {"outer_weights", "outer_momentum"};
   }
   return cut;
 }

@@ -16,7 +16,8 @@ NamedTensors held_tensors(const Run& run);
 // How they are cut; nullopt: they are not, and the tensors are the model's.
 std::optional<checkpoint::Cut> cut_of(const Run& run);
 // Ranks of a shard axis and the stages of a pipeline cut a model, each has something of it for a
-// checkpoint; tensor ranks alone do not, which gather what they have whole.
+// checkpoint; tensor ranks alone do not, which gather what they have whole, unless their replicas
+// train alone: then each has a state of its own.
 bool is_cut(const Run& run);
 // What tensor ranks have, where they gather it for a file; {}: nothing, or each has its part of the
 // file.

@@ -47,6 +47,7 @@ void Meetings::stop() {
   if (!run_.sync) return;
   run_.beat.enter(core::Phase::kWaiting);
   run_.sync->exchange_all(limit());
+  run_.engine->weights_changed();
   if (rounds() == nullptr) return;
   if (rounds()->stops_at() && shared_step_ != run_.length.total_steps) {
     share(/*validates=*/false, /*saves=*/true);

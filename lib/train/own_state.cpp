@@ -9,6 +9,8 @@
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/train/held.h"
+#include "lib/train/own_rows.h"
 #include "lib/train/reproducible.h"
 
 namespace scaletrain::train {
@@ -30,14 +32,28 @@ NamedTensors replica_state(const Run& run) {
 
 namespace {
 
-NamedTensors own_state(Run& run) {
+// Where {} stands for replicas alone, and so does one that is cut short.
+struct Copies {
+  std::int64_t replicas = 1, contexts = 1;
+  bool operator==(const Copies&) const = default;
+};
+
+Copies copies_of(const std::vector<std::int64_t>& mesh, int ranks) {
+  if (mesh.size() < 3) return {.replicas = ranks};
+  return {.replicas = mesh[1], .contexts = mesh.size() > 4 ? mesh[4] : 1};
+}
+
+bool has_replicas(const Run& run) {
+  return run.sync && run.mesh->size(core::Axis::kReplica) > 1 && !run.recipe.sync.is_async();
+}
+
+// Of async a resume gives all of them rank 0's.
+NamedTensors own_state(const Run& run) {
   NamedTensors result;
   for (const auto& [name, tensor] : run.placement->own_state()) {
     result.emplace("exchange/" + name, tensor);
   }
-  if (!run.sync || run.mesh->data().world_size() == 1) return result;
-  if (run.recipe.sync.name == "async") return result;  // a resume gives all of them rank 0's
-  result.merge(replica_state(run));
+  if (has_replicas(run)) result.merge(replica_state(run));
   return result;
 }
 
@@ -56,12 +72,27 @@ bool is_of_this_mesh(const Run& run) {
   return run.state.world_size == ranks && was == mesh_numbers(run.mesh->plan());
 }
 
+// What replicas have is theirs however their ranks hold the model.
+bool fits(const Run& run) {
+  if (!run.sync) return is_of_this_mesh(run);
+  const int ranks = run.group->world_size();
+  return copies_of(run.state.mesh, static_cast<int>(run.state.world_size)) ==
+         copies_of(mesh_numbers(run.mesh->plan()), ranks);
+}
+
+void warn_of_lost_state(const Run& run, const std::string& why) {
+  core::warn("{}: {}",
+             run.sync ? "each replica goes on with the first one's state of the optimizer"
+                      : "what the compressed exchange of gradients kept for the next step is zero",
+             why);
+}
+
 // On rank 0, from the checkpoint; {} where they are not of this job.
 NamedTensors read_all(const Run& run, const NamedTensors& own,
                       const std::filesystem::path& checkpoint) {
   const int ranks = run.group->world_size();
   std::string why = "the checkpoint has none";
-  if (!is_of_this_mesh(run)) {
+  if (!fits(run)) {
     why = "the checkpoint is of another mesh";
   } else {
     NamedTensors all;
@@ -74,11 +105,16 @@ NamedTensors read_all(const Run& run, const NamedTensors& own,
       why = error.found();
     }
   }
-  core::warn("{}: {}",
-             run.sync ? "each replica goes on with the first one's state of the optimizer"
-                      : "what the compressed exchange of gradients kept for the next step is zero",
-             why);
+  warn_of_lost_state(run, why);
   return {};
+}
+
+// On all ranks alike, also on one that has nothing.
+bool has_own_rows(const Run& run) {
+  const std::optional<recipe::Compress>& compress = run.recipe.compress;
+  const bool keeps_errors =
+      compress && compress->feeds_back() && run.mesh->copies().world_size() > 1;
+  return is_cut(run) && (has_replicas(run) || keeps_errors);
 }
 
 }  // namespace
@@ -97,9 +133,22 @@ NamedTensors gather_own_state(Run& run) {
   return result;
 }
 
+void add_own_state(Run& run, checkpoint::Contents& contents) {
+  if (has_own_rows(run)) {
+    add_own_rows(run, own_state(run), contents);
+  } else {
+    contents.ranks = gather_own_state(run);
+  }
+}
+
 void restore_own_state(Run& run, const std::filesystem::path& checkpoint) {
   const at::NoGradGuard no_grad;
   const NamedTensors own = own_state(run);
+  if (has_own_rows(run)) {
+    const std::string why = read_own_rows(run, own, checkpoint, fits(run));
+    if (!why.empty() && run.group->rank() == 0) warn_of_lost_state(run, why);
+    return run.engine->weights_changed();
+  }
   if (own.empty()) return;
   dist::Group& group = *run.group;
   NamedTensors all;

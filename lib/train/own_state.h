@@ -1,11 +1,12 @@
 // What each rank has of its own beside its buffers (lib/train/buffers.h): what a compressed
 // exchange of gradients has not sent yet; of replicas that train alone the optimizer's state, the
 // weights where they always differ, and the loss scale where each has its own. A checkpoint keeps
-// it for a job of the same mesh.
+// it for a job of the same mesh, that of replicas for one of as many.
 #pragma once
 
 #include <filesystem>
 
+#include "lib/checkpoint/contents.h"
 #include "lib/train/buffers.h"
 #include "lib/train/run.h"
 
@@ -13,6 +14,10 @@ namespace scaletrain::train {
 
 // This rank's own, of replicas that train alone.
 NamedTensors replica_state(const Run& run);
+
+// Puts what each rank has into the contents' ranks: gathered on rank 0 (below), or each rank's own
+// where ranks hold the model together (lib/train/own_rows.h). Every rank calls it.
+void add_own_state(Run& run, checkpoint::Contents& contents);
 
 // Of all ranks in their order, [ranks, ...], in the host's memory of rank 0; nothing on the others,
 // and nothing where no rank has any. Every rank calls it; where replicas meet in rounds it is what

@@ -91,13 +91,12 @@ void look_into_folder(Run& run, const std::filesystem::path& checkpoint) {
 // left none.
 bool has_outer_state(const Run& run, const std::filesystem::path& checkpoint) {
   if (!run.sync) return false;
-  const NamedTensors outer = run.sync->state();
-  if (outer.empty()) return true;  // it needs none
+  if (run.recipe.sync.name != "diloco") return true;  // it needs none
   bool found = false;
   if (run.group->rank() == 0) {
     const format::StoredTensors stored(checkpoint / format::kOptimizerFile);
     found = std::ranges::any_of(stored.tensors(), [&](const format::TensorInfo& info) {
-      return info.name == outer.begin()->first;
+      return info.name.starts_with("outer_weights/");
     });
     if (!found) {
       core::warn("the checkpoint's run had no outer weights: they begin with its model's");

@@ -56,7 +56,7 @@ checkpoint::Contents snapshot(Run& run) {
   for (auto& [name, tensor] : evaluated_tensors(run)) contents.model[name] = tensor;
   contents.buffers = gather_ranks(run.mesh->data(), buffers);
   contents.buffers.merge(states_of(run.replicas, "buffers/"));
-  contents.ranks = gather_own_state(run);
+  add_own_state(run, contents);
   for (const auto& mean : run.means) {
     if (!has_begun(mean->plan(), run.state)) continue;
     const NamedTensors own = run.buffers_of(*mean);

@@ -50,8 +50,9 @@ at::Tensor weight_on(at::Device device, at::ScalarType type, double value) {
 // Of gradients that each replica has of its own: the root of the mean of the squares. Not finite
 // where that of any is, so that all leave a step out or none does.
 at::Tensor norm_over_replicas(const dist::Mesh& mesh, const at::Tensor& squares) {
-  mesh.data().all_reduce_sum(squares, "norms of the replicas").wait();
-  return (squares / mesh.data().world_size()).sqrt();
+  dist::Group& replicas = mesh.group(core::Axis::kReplica);
+  replicas.all_reduce_sum(squares, "norms of the replicas").wait();
+  return (squares / replicas.world_size()).sqrt();
 }
 
 }  // namespace
@@ -217,6 +218,7 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
   }
   if (facts.weight_decay) parts_.optimizer.set_weight_decay(*facts.weight_decay);
   parts_.optimizer.step(facts.lr, found_inf);
+  if (parts_.sync != nullptr) exchange_weights(facts.step);
   parts_.engine.weights_changed();
   const at::Tensor statistics = parts_.engine.end_step(found_inf);
   buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
@@ -225,7 +227,6 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
     mean->update(facts.step, found_inf);
   }
   parts_.precision.update(found_inf);
-  if (parts_.sync != nullptr) exchange_weights(facts.step);
   norm = all_norm.to(at::kDouble).view({1});
   return statistics.defined() ? at::cat({norm, statistics}) : norm;
 }

@@ -59,7 +59,7 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       seconds_(run_->state.seen_s) {
   if (env.rank != 0) return;
   warn_of_warmup(run_->recipe, run_->length);
-  if (run_->recipe.sync.name == "async" && run_->sync->is_apart()) {
+  if (run_->recipe.sync.is_async() && run_->sync->is_apart()) {
     reporter_.note(
         "async: replicas exchange weights when each of them can: neither the bits nor the order of "
         "samples are those of another run; loss and gradients shown are replica 0's");

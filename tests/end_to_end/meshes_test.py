@@ -98,6 +98,45 @@ class MeshesTest(MeshesTestCase):
             self.assert_same_course(name_of(mesh), "one", most=1e-2)
 
 
+class RareSyncTest(MeshesTestCase):
+    """Replicas of several ranks that exchange weights now and then, in place of gradients."""
+
+    # With votes in each step, without which the lines of replicas of one rank would be of one.
+    DILOCO = {"sync": {"name": "diloco", "steps": 4, "fragments": 2}, "ema": None,
+              "checkpoint": {"every": {"steps": STEPS // 2}, "keep_best": 0},
+              "early_stopping": {"patience": 99}}
+
+    def train(self, name, ranks, parallel, per_device, *flags, expect=0, env=None):
+        path = self.recipe(name, model=GPT2, optimizer=text_test.ADAMW, data=self.data, threads=1,
+                           batch={"global": 16, "per_device": per_device}, clip={"norm": 1.0},
+                           steps=STEPS, validate={"every": {"steps": STEPS // 2}},
+                           parallel=parallel or None, **self.DILOCO)
+        return self.run_scaletrain("launch", "--nproc", ranks, *flags, path, expect=expect,
+                                   env=env).stderr
+
+    def test_replicas_of_several_ranks_train_and_go_on_as_those_of_one(self):
+        self.train("single", 2, {}, 4)
+        before = self.folder / "single" / "checkpoints/step-00000004"
+        for name, ranks, parallel, per_device in (
+                ("shard", 4, {"shard": 2}, 2),
+                ("tensor", 4, {"tensor": 2}, 4),
+                ("pipeline-shard", 8, {"pipeline": 2, "shard": 2}, 2)):
+            with self.subTest(name):
+                self.train(name, ranks, parallel, per_device)
+                self.assert_same_course(name, "single")
+                kill = {"SCALETRAIN_FAULT": f"kill@{STEPS // 2 + 2}"}
+                self.train(f"{name}-killed", ranks, parallel, per_device, expect=137, env=kill)
+                said = self.train(f"{name}-killed", ranks, parallel, per_device, "--resume", "auto")
+                self.assertNotIn("not bit for bit", said)
+                self.assertEqual(*(support.inspect(self.folder / run)["model_digest"]
+                                   for run in (name, f"{name}-killed")))
+                # With each replica's own state, however its ranks hold the model.
+                said = self.train(f"{name}-moved", ranks, parallel, per_device, "--resume", before,
+                                  "--allow", "parallel", "--allow", "batch")
+                self.assertNotIn("the first one's state", said)
+                self.assert_same_course(f"{name}-moved", "single", first=5)
+
+
 class KilledTest(MeshesTestCase):
     def test_a_killed_run_goes_on_bit_for_bit_on_the_same_mesh(self):
         for mesh in ("shard x tensor", "pipeline x shard", "pipeline x tensor",

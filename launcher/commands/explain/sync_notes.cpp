@@ -7,10 +7,20 @@
 namespace scaletrain::launcher {
 
 std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas, int nodes) {
-  if (!recipe::replicas_are_apart(recipe, nodes) || replicas == 1) return {};
   const recipe::Sync& sync = recipe.sync;
+  const recipe::Parallel& parallel = recipe.parallel;
+  const std::int64_t ranks =
+      parallel.shard * parallel.context * parallel.tensor * parallel.pipeline;  // of a replica
+  if (replicas == 1 || !sync.is_rare()) return {};
+  if (ranks > 1) {
+    return {fmt::format(
+        "sync: each of {} replicas of {} ranks trains alone for {} steps, then each rank exchanges "
+        "weights with those that own the same; the loss of any rank ends the job",
+        replicas, ranks, sync.steps)};
+  }
+  if (!recipe::replicas_are_apart(recipe, nodes)) return {};
   std::vector<std::string> notes;
-  if (sync.name == "async") {
+  if (sync.is_async()) {
     notes.push_back(fmt::format(
         "sync: each of {} replicas exchanges weights after every {} steps of its own, at most {} "
         "times more often than the slowest: neither the bits nor the order of samples are those of "

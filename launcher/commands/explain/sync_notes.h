@@ -1,4 +1,4 @@
-// What follows for a job where replicas are apart (lib/recipe/apart.h).
+// What follows for a job whose replicas train alone.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace scaletrain::launcher {
 
-// Of so many replicas on so many nodes; {} where they exchange together.
+// Of so many replicas on so many nodes; {} where replicas of one rank each exchange together.
 std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas, int nodes);
 
 }  // namespace scaletrain::launcher

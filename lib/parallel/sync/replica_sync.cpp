@@ -3,9 +3,11 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "lib/core/log.h"
@@ -16,6 +18,7 @@ namespace {
 constexpr std::int64_t kMessageElements = 8 << 20;  // 32 MiB of fp32
 
 at::Tensor flat(const std::vector<units::NamedParameter>& parameters) {
+  if (parameters.empty()) return at::empty({0});
   std::vector<at::Tensor> all;
   all.reserve(parameters.size());
   for (const units::NamedParameter& parameter : parameters) {
@@ -46,28 +49,29 @@ void take(const std::vector<units::NamedParameter>& parameters, const at::Tensor
 
 }  // namespace
 
-// Fragments hold about as many elements each, parameters in the model's order.
 ReplicaSync::ReplicaSync(const recipe::Sync& sync,
-                         const std::vector<units::NamedParameter>& parameters, dist::Group& group,
-                         std::int64_t total_steps)
+                         const std::vector<units::NamedParameter>& parameters,
+                         const Fragments& fragments, dist::Group& group, std::int64_t total_steps)
     : sync_(sync), group_(group), total_steps_(total_steps) {
-  std::int64_t all = 0, before = 0, in_part = 0;
-  for (const units::NamedParameter& parameter : parameters) all += parameter.tensor.numel();
+  std::set<std::int64_t> absent;  // fragments
+  for (const auto& [name, fragment] : fragments.of) absent.insert(fragment);
+  std::int64_t in_part = 0;
+  bool ends_here = false;
   for (const units::NamedParameter& parameter : parameters) {
     const std::int64_t elements = parameter.tensor.numel();
-    // By the middle of the parameter.
-    const std::int64_t fragment =
-        std::min((2 * before + elements) * sync.fragments / std::max<std::int64_t>(2 * all, 1),
-                 sync.fragments - 1);
+    const std::int64_t fragment = fragments.of.at(parameter.name);
+    const bool is_alone = fragments.copied.contains(parameter.name);
     const bool is_full = in_part + elements > kMessageElements;
-    if (parts_.empty() || parts_.back().fragment != fragment || is_full) {
+    if (parts_.empty() || parts_.back().fragment != fragment || is_full || is_alone || ends_here) {
       parts_.push_back({.fragment = fragment});
       in_part = 0;
     }
     parts_.back().parameters.push_back(parameter);
-    before += elements;
     in_part += elements;
+    ends_here = is_alone;
+    absent.erase(fragment);
   }
+  for (const std::int64_t fragment : absent) parts_.push_back({.fragment = fragment});
   if (sync.name != "diloco") return;
   for (Part& part : parts_) {
     part.outer = flat(part.parameters);
@@ -201,7 +205,7 @@ void ReplicaSync::exchange_in_rounds(const std::vector<Part*>& due) {
 
 at::Tensor ReplicaSync::mean_of(const Part& part) {
   at::Tensor mean = flat(part.parameters);
-  if (group_.world_size() == 1) return mean;
+  if (group_.world_size() == 1 || part.parameters.empty()) return mean;
   exchanged_bytes_ += static_cast<std::int64_t>(mean.nbytes());
   group_.all_reduce_sum(mean, "weights of the replicas").wait();
   return mean.div_(group_.world_size());

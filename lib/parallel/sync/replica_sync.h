@@ -19,6 +19,9 @@
 // Replicas of diloco exchange by collectives, or where they are apart in rounds at rank 0's hub
 // (lib/parallel/sync/rounds.h), which go on without one that is lost; the bits are the same.
 //
+// A replica may be several ranks that hold its model together: each exchanges what it owns with
+// those that own the same in the other replicas, by collectives.
+//
 // The optimizers' states are not exchanged, as in these papers. The same weights have the same bits
 // on all replicas after an exchange; of async they have not, as they exchange at other times.
 #pragma once
@@ -35,6 +38,7 @@
 
 #include "lib/dist/group.h"
 #include "lib/parallel/sync/fellows.h"
+#include "lib/parallel/sync/fragments.h"
 #include "lib/parallel/sync/rounds.h"
 #include "lib/recipe/sections/sync.h"
 #include "lib/units/named_parameter.h"
@@ -43,10 +47,11 @@ namespace scaletrain::parallel {
 
 class ReplicaSync {
  public:
-  // `parameters`: the model's, of fp32, whole; `group`: a rank of each replica. Both outlive it.
-  // `total_steps`: of the training, whose end is an exchange of all.
+  // `parameters`: what this rank owns of the model, with a fragment each; `group`: of each replica
+  // the rank that owns the same, which outlives it. `total_steps`: of the training, whose end is an
+  // exchange of all.
   ReplicaSync(const recipe::Sync& sync, const std::vector<units::NamedParameter>& parameters,
-              dist::Group& group, std::int64_t total_steps);
+              const Fragments& fragments, dist::Group& group, std::int64_t total_steps);
 
   // Once, before start(), where state() was filled from a checkpoint.
   void resume();
@@ -86,7 +91,8 @@ class ReplicaSync {
   std::map<std::string, at::Tensor> state() const;
 
  private:
-  // Parameters that travel in one message.
+  // Parameters that travel in one message; none where this rank owns nothing of a fragment, so that
+  // all ranks know of it.
   struct Part {
     std::int64_t fragment = 0;
     bool differs = false;

@@ -81,21 +81,7 @@ void check_device(const Recipe& recipe, const Node& tree, Problems& problems) {
                R"(use bf16, or compute the same roundings slowly with "simulate": true)");
 }
 
-void check_pipeline(const Recipe& recipe, const Node& tree, Problems& problems) {
-  if (recipe.parallel.pipeline == 1) return;
-  const auto refuse = [&](const char* key, const std::string& found) {
-    problems.add(written_at(tree, {key}), fmt::format("/{}", key), found, "leave it out");
-  };
-  if (recipe.compress) {
-    refuse("compress", "a pipeline's stages exchange gradients as they are in this version");
-  }
-  if (recipe.sync.is_rare()) {
-    refuse("sync", "replicas of a pipeline exchange gradients in every step in this version");
-  }
-}
-
 void check_exchanges(const Recipe& recipe, const Node& tree, Problems& problems) {
-  check_pipeline(recipe, tree, problems);
   check(recipe.compress,
         {.parallel = recipe.parallel,
          .precision = recipe.precision,

@@ -27,10 +27,6 @@ void check(const std::optional<Compress>& compress, const CompressedWith& with, 
   const auto refuse = [&](const std::string& found, const std::string& remedy) {
     problems.add(written_at(tree, {"compress"}), "/compress", found, remedy);
   };
-  if (with.parallel.shard > 1) {
-    refuse(fmt::format("is for whole replicas, and parallel.shard is {}", with.parallel.shard),
-           "leave it out, or let all data ranks be replicas");
-  }
   if (with.sync.name != "every_step") {
     refuse(fmt::format("no gradients are exchanged: sync is {}", with.sync.name),
            "leave one of them out");
@@ -39,6 +35,24 @@ void check(const std::optional<Compress>& compress, const CompressedWith& with, 
     refuse("rounds gradients that precision fp64 keeps", "leave one of them out");
   }
   if (!compress->feeds_back()) return;
+  if (with.parallel.tensor > 1) {
+    refuse(fmt::format("{} looks at several elements at once, so that what all ranks of "
+                       "\"tensor\": {} have whole would no longer be the same on them",
+                       compress->name, with.parallel.tensor),
+           "use bf16 or fp16");
+  }
+  if (with.parallel.pipeline > 1) {
+    refuse(fmt::format("{} keeps a part of the gradients for the next step, of which two stages of "
+                       "\"pipeline\": {} may have their own for one tensor",
+                       compress->name, with.parallel.pipeline),
+           "use bf16 or fp16");
+  }
+  if (with.parallel.shard > 1 && compress->name == "powersgd") {
+    refuse(fmt::format("powersgd takes matrices apart, and of \"shard\": {} ranks each has ranges "
+                       "of their elements",
+                       with.parallel.shard),
+           "use bf16, fp16, int8 or onebit");
+  }
   if (with.precision.name == "fp16") {
     refuse(fmt::format("{} keeps a part of the gradients for the next step, whose loss scale may "
                        "be another",

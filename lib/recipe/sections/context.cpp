@@ -36,16 +36,6 @@ std::string fitting_ranks(std::int64_t tokens) {
   return fmt::format("{}", fmt::join(fitting, ", "));
 }
 
-// A replica is several ranks here, and those that outlive each other meet one by one.
-void check_beside_context(const Recipe& recipe, const Node& tree, Problems& problems) {
-  if (!recipe.sync.outlives_replicas()) return;
-  problems.add(
-      written_at(tree, {"sync"}), "/sync",
-      fmt::format("{} is for replicas of one rank, and of \"context\": {} each has as many",
-                  recipe.sync.name, recipe.parallel.context),
-      R"(use periodic or diloco, or "context": 1)");
-}
-
 }  // namespace
 
 void check_shared_sequences(const Recipe& recipe, const Node& tree, Problems& problems) {
@@ -53,7 +43,6 @@ void check_shared_sequences(const Recipe& recipe, const Node& tree, Problems& pr
   if (ranks == 1) return;
   const Node& place = written_at(tree, {"parallel", "context"});
   const Model& model = recipe.model;
-  check_beside_context(recipe, tree, problems);
   if (!can_share(model.row())) {
     problems.add(place, "/parallel/context",
                  fmt::format("{} has no sequences of tokens that ranks could share", model.name),

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "lib/recipe/schema/object.h"
 
 namespace scaletrain::recipe {
@@ -22,6 +26,20 @@ TypePtr describe(OuterOptimizer& value) {
       .add("momentum", number(value.momentum, from(0).below(1)),
            "Nesterov's: share of the last outer step that is kept");
   return keys;
+}
+
+// Where replicas outlive each other they meet one by one.
+void check_single_ranks(const Sync& sync, const Parallel& parallel, const auto& refuse) {
+  const std::vector<std::pair<const char*, std::int64_t>> axes{{"shard", parallel.shard},
+                                                               {"context", parallel.context},
+                                                               {"tensor", parallel.tensor},
+                                                               {"pipeline", parallel.pipeline}};
+  for (const auto& [axis, ranks] : axes) {
+    if (ranks == 1) continue;
+    refuse(fmt::format("{} is for replicas of one rank, and of \"{}\": {} each has as many",
+                       sync.name, axis, ranks),
+           fmt::format("use periodic or diloco, or \"{}\": 1", axis));
+  }
 }
 
 // What one replica would decide for all, who do not meet in each step. (diloco's exchange by
@@ -46,8 +64,6 @@ void check_apart(const SyncedWith& with, const auto& refuse) {
 }
 
 }  // namespace
-
-bool Sync::outlives_replicas() const { return name == "async"; }
 
 TypePtr describe(Sync& value) {
   auto keys = std::make_unique<Object>();
@@ -78,15 +94,12 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
                        sync.fragments, steps_of(sync)),
            "use more steps, or fewer fragments");
   }
-  if (with.parallel.shard > 1) {
-    refuse(fmt::format("is for whole replicas, and parallel.shard is {}", with.parallel.shard),
-           "use every_step, or let all data ranks be replicas");
-  }
+  if (sync.is_async()) check_single_ranks(sync, with.parallel, refuse);
   if (with.precision.name == "bf16_pure") {
     refuse("the mean of bf16 weights loses what a few steps have changed",
            "use bf16 as precision, or every_step");
   }
-  if (with.precision.name == "fp64" && sync.name == "async") {
+  if (with.precision.name == "fp64" && sync.is_async()) {
     refuse("replicas exchange fp32 weights through rank 0", "use fp32 as precision, or diloco");
   }
   if (is_mean_of_weights(with.optimizer)) {
@@ -98,6 +111,12 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
     refuse("an optimizer that is offloaded has weights of its own, which are not exchanged",
            "leave offload.optimizer out, or use every_step");
   }
+  if (with.writers == "rank_0" && with.parallel.tensor > 1) {
+    refuse(fmt::format("each replica's optimizer has its own state, of which rank 0 of \"tensor\": "
+                       "{} has a part",
+                       with.parallel.tensor),
+           "leave checkpoint.writers out, or use every_step");
+  }
   if (with.writers == "all") {
     refuse(
         "each replica's optimizer has its own state, and checkpoint.writers is for one that all "
@@ -108,7 +127,7 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
     refuse("sam looks nearby for the gradients of all replicas, and each has its own",
            "leave sam out, or use every_step");
   }
-  if (sync.outlives_replicas()) check_apart(with, refuse);
+  if (sync.is_async()) check_apart(with, refuse);
   if (with.ema || with.swa) {
     refuse(fmt::format("{} would be the mean of one replica's weights", with.ema ? "ema" : "swa"),
            "leave it out, or use every_step");

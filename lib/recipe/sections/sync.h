@@ -33,9 +33,8 @@ struct Sync {
   std::int64_t staleness = 4;       // async's: exchanges that a replica may be ahead of the slowest
 
   bool is_rare() const { return name != "every_step"; }
-  // Whether replicas wait for nobody between exchanges, so that the others outlive one that is
-  // lost.
-  bool outlives_replicas() const;
+  // Whether each replica comes to exchanges when it can (of others: lib/recipe/apart.h).
+  bool is_async() const { return name == "async"; }
 };
 
 TypePtr describe(Sync& value);

@@ -110,22 +110,10 @@ void check_parts_of_tensors(const Recipe& recipe, const Node& tree, Problems& pr
   if (recipe.clip && recipe.clip->adaptive) refuse({"clip", "adaptive"}, "/clip/adaptive", "it");
 }
 
-// Parts of layers whose exchange is another do not exist yet.
-void check_other_exchanges(const Recipe& recipe, const Node& tree, Problems& problems) {
-  const auto refuse = [&](std::initializer_list<const char*> path, const char* pointer) {
-    problems.add(written_at(tree, path), pointer,
-                 fmt::format("does not go with \"tensor\": {} yet", recipe.parallel.tensor),
-                 "use one of them");
-  };
-  if (recipe.compress) refuse({"compress"}, "/compress");
-  if (recipe.sync.is_rare()) refuse({"sync"}, "/sync");
-}
-
 }  // namespace
 
 void check_tensor(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (recipe.parallel.tensor > 1) {
-    check_other_exchanges(recipe, tree, problems);
     check_shares(recipe, written_at(tree, {"parallel", "tensor"}), problems);
     check_parts_of_tensors(recipe, tree, problems);
   }

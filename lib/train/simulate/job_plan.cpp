@@ -94,6 +94,12 @@ class Planner {
   std::vector<int> ranks_along(std::initializer_list<Axis> axes) const {
     return job_.mesh.group(plan_.rank, axes);
   }
+  // Whether replicas add up gradients, and along `axes` the ranks that do.
+  bool adds_to_replicas() const { return has(Axis::kReplica) && !recipe_.sync.is_rare(); }
+  const char* axis_of_copies() const { return adds_to_replicas() ? "replica" : "context"; }
+  std::vector<int> ranks_that_add(std::initializer_list<Axis> axes) const {
+    return recipe_.sync.is_rare() ? ranks_along({Axis::kContext}) : ranks_along(axes);
+  }
 
   // The stages of this rank, or the whole model as one; and the parameters that it trains.
   void choose_units() {
@@ -139,12 +145,8 @@ class Planner {
       for (const NamedParameter& one : trained_) {
         owned.push_back(without_memory(one, one.tensor.sizes()));
       }
-      const bool is_rare = recipe_.sync.is_rare();
-      const bool meets = has(Axis::kReplica) && !is_rare;
-      if (meets || has(Axis::kContext)) {
-        add_gradients(meets ? "replica" : "context",
-                      is_rare ? ranks_along({Axis::kContext}) : ranks_along(core::kGradientAxes),
-                      trained_);
+      if (adds_to_replicas() || has(Axis::kContext)) {
+        add_gradients(axis_of_copies(), ranks_that_add(core::kGradientAxes), trained_);
       }
     }
     for (const NamedParameter& one : experts_) {
@@ -161,6 +163,14 @@ class Planner {
       plan_.optimizer += bytes_of(tensor);
     }
     add_tied(bytes);
+    if (recipe_.sync.is_rare()) add_weights(plan_.gradients);
+  }
+
+  // Of replicas that train alone, an even share of what they exchange now and then.
+  void add_weights(std::int64_t bytes) {
+    if (!has(Axis::kReplica) || recipe_.sync.is_async()) return;
+    add("replica", "weights", FakeKind::kAllReduce, ranks_along({Axis::kReplica}), 1,
+        bytes / recipe_.sync.steps);
   }
 
   // Of whole parameters, in buckets.
@@ -222,9 +232,9 @@ class Planner {
         parts.gathers.bytes);
     add("shard", "gradients", FakeKind::kReduceScatter, shard, parts.scatters.calls,
         parts.scatters.bytes);
-    if (has(Axis::kReplica) || has(Axis::kContext)) {
-      add(has(Axis::kReplica) ? "replica" : "context", "gradients", FakeKind::kAllReduce,
-          ranks_along(core::kCopyAxes), parts.copies.calls, parts.copies.bytes);
+    if (adds_to_replicas() || has(Axis::kContext)) {
+      add(axis_of_copies(), "gradients", FakeKind::kAllReduce, ranks_that_add(core::kCopyAxes),
+          parts.copies.calls, parts.copies.bytes);
     }
     return std::move(parts.owned);
   }

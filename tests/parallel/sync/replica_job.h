@@ -43,7 +43,8 @@ struct ReplicaJob {
   ReplicaJob(const core::WorkerEnv& env, const recipe::Sync& sync, std::int64_t total_steps = 1000)
       : group(env, at::kCPU, std::chrono::seconds(30)),
         all(replica_parameters()),
-        exchange(sync, all, group, total_steps) {
+        exchange(sync, all, parallel::divide_in_fragments(all, sync.fragments), group,
+                 total_steps) {
     at::set_num_threads(1);
     exchange.start();
   }

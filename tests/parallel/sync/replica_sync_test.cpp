@@ -271,7 +271,8 @@ TEST_CASE("with its state copied another goes on to the same bits") {
       for (std::size_t i = 0; i < copies.size(); ++i) {
         copies[i].tensor.detach().copy_(job.all[i].tensor.detach());
       }
-      ReplicaSync second(sync, copies, job.group, 1000);
+      ReplicaSync second(sync, copies, parallel::divide_in_fragments(copies, sync.fragments),
+                         job.group, 1000);
       const auto saved = job.exchange.state();
       for (const auto& [name, tensor] : second.state()) tensor.copy_(saved.at(name));
       second.resume();

@@ -52,4 +52,28 @@ TEST_CASE("without an exchange of gradients there is nothing to compress") {
         "  leave one of them out");
 }
 
+TEST_CASE("what compresses elements by themselves goes with each axis, other things with some") {
+  const auto error = [](const std::string& name, const std::string& axis) {
+    return error_of(minimal_recipe(),
+                    {"compress=" + name, "parallel." + axis + "=2", "batch.accumulate=2"});
+  };
+  for (const std::string axis : {"shard", "pipeline"}) {
+    CHECK(error("bf16", axis) == "no error");
+    CHECK(error("fp16", axis) == "no error");
+  }
+  CHECK(error("int8", "shard") == "no error");
+  CHECK(error("onebit", "shard") == "no error");
+  CHECK(
+      error("powersgd", "shard") ==
+      "--set compress: powersgd takes matrices apart, and of \"shard\": 2 ranks each has ranges of "
+      "their elements\n  use bf16, fp16, int8 or onebit");
+  CHECK(error("onebit", "pipeline") ==
+        "--set compress: onebit keeps a part of the gradients for the next step, of which two "
+        "stages of \"pipeline\": 2 may have their own for one tensor\n  use bf16 or fp16");
+  CHECK(error_of(minimal_recipe(), {"compress=int8", "model.name=vit_tiny", "parallel.tensor=3"})
+            .find("--set compress: int8 looks at several elements at once, so that what all ranks "
+                  "of \"tensor\": 3 have whole would no longer be the same on them\n"
+                  "  use bf16 or fp16") != std::string::npos);
+}
+
 }  // namespace scaletrain::recipe

@@ -101,8 +101,7 @@ TEST_CASE("what a pipeline cannot have is refused") {
   for (const auto& [change, found] :
        {std::pair("checkpoint.writers=rank_0",
                   R"(has only its part of the model, of "pipeline": 2)"),
-        {"compress=bf16", "a pipeline's stages exchange gradients as they are"},
-        {R"(sync={"name": "periodic", "steps": 4})", "exchange gradients in every step"}}) {
+        {"compress=int8", R"(of which two stages of "pipeline": 2 may have their own)"}}) {
     CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2", "batch.accumulate=2", change})
               .find(found) != std::string::npos);
   }

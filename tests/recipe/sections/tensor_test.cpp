@@ -78,13 +78,11 @@ TEST_CASE("what looks at whole tensors does not go with parts of them") {
   CHECK(error("clip.norm=1") == "no error");
 }
 
-TEST_CASE("what else divides a model or its exchange does not go with it yet") {
+TEST_CASE("what else divides a model goes with it, and other exchanges of replicas") {
   CHECK(error_of(text({"parallel.tensor=2", "parallel.shard=2", "parallel.pipeline=2",
                        "batch.accumulate=2"})) == "no error");
-  CHECK(error_of(text({"parallel.tensor=2", "compress=bf16"}))
-            .starts_with("--set compress: does not go with \"tensor\": 2 yet"));
-  CHECK(error_of(text({"parallel.tensor=2", "sync=periodic"}))
-            .starts_with("--set sync: does not go with \"tensor\": 2 yet"));
+  CHECK(error_of(text({"parallel.tensor=2", "compress=bf16"})) == "no error");
+  CHECK(error_of(text({"parallel.tensor=2", "sync=periodic"})) == "no error");
 }
 
 TEST_CASE("tokens are divided over several ranks, evenly") {

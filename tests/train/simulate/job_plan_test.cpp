@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -357,6 +358,38 @@ TEST_CASE("what is planned is what ranks own and exchange, and groups ask in one
       }
     }
   }
+}
+
+TEST_CASE("replicas that train alone exchange weights in place of gradients") {
+  const auto lines = [](const recipe::Parallel& parallel, int ranks) {
+    return testing::run_ranks(
+               {.world_size = 1, .limit_s = 300},
+               [&](const auto&) {
+                 at::set_num_threads(1);
+                 recipe::Recipe recipe = recipe_of(
+                     {.name = "alone", .model = "gpt2", .options = kGpt2, .parallel = parallel});
+                 recipe.sync = {.name = "periodic", .steps = 4};
+                 const JobPlan job = plan_job(recipe, ranks, nn::built_in_factories(), {0});
+                 const RankPlan& rank = job.ranks.front();
+                 std::string text;
+                 for (const Traffic& one : rank.traffic) {
+                   if (one.axis != "replica" && one.axis != "context") continue;
+                   const bool is_share = one.bytes == rank.gradients / 4;
+                   text += fmt::format("{} {} of {}{}; ", one.axis, one.what,
+                                       fmt::join(one.ranks, " "), is_share ? ", a fourth" : "");
+                 }
+                 return text;
+               })[0]
+        .text;
+  };
+  recipe::Parallel context;
+  context.context = 2;
+  const std::string weights = "replica weights of 0 2, a fourth; ";
+  CHECK(lines({}, 2) == "replica weights of 0 1, a fourth; ");
+  CHECK(lines(shards(2, "parameters"), 4) == weights);
+  CHECK(lines(shards(2, "optimizer"), 4) == weights);
+  CHECK(lines(context, 4) ==
+        "context gradients of 0 1; " + weights + "context keys and values of 0 1; ");
 }
 
 }  // namespace

@@ -32,4 +32,17 @@ TEST_CASE("explain says what replicas that are apart do without, and whose loss 
   CHECK(notes_of({.name = "diloco", .steps = 8}, 4, 2).empty());
 }
 
+TEST_CASE("explain says what replicas of several ranks exchange") {
+  recipe::Recipe recipe;
+  recipe.sync = {.name = "diloco", .steps = 50};
+  recipe.parallel.shard = 4;
+  recipe.parallel.tensor = 2;
+  CHECK(
+      sync_notes(recipe, 2, 2) ==
+      std::vector<std::string>{
+          "sync: each of 2 replicas of 8 ranks trains alone for 50 steps, then each rank exchanges "
+          "weights with those that own the same; the loss of any rank ends the job"});
+  CHECK(sync_notes(recipe, 1, 1).empty());
+}
+
 }  // namespace scaletrain::launcher

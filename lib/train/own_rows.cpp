@@ -1,0 +1,100 @@
+#include "lib/train/own_rows.h"
+
+#include <ATen/ops/full.h>
+
+#include <functional>
+#include <utility>
+
+#include "lib/checkpoint/cut.h"
+#include "lib/core/error.h"
+#include "lib/train/even_parts.h"
+#include "lib/train/held.h"
+
+namespace scaletrain::train {
+namespace {
+
+std::string without_prefix(const std::string& name) { return name.substr(name.find('/') + 1); }
+
+// What this rank has of a tensor of its own copy.
+checkpoint::Part part_of_own(const Run& run, const checkpoint::Parts& parts,
+                             const std::string& name, const at::Tensor& tensor) {
+  const checkpoint::Part* const part = checkpoint::find_part(parts, name);
+  const bool is_whole = part == nullptr || (part->has_owner && name.find('/') != std::string::npos);
+  if (!is_whole) return {.shape = part->shape, .pieces = part->pieces, .writes = part->writes};
+  const std::vector<std::int64_t> shape = tensor.sizes().vec();
+  return {.shape = shape,
+          .pieces = {format::whole_piece(shape)},
+          .writes = part != nullptr || run.mesh->model().rank() == 0};
+}
+
+// The same of a tensor of all copies.
+checkpoint::Part in_row(const Run& run, checkpoint::Part part) {
+  const dist::Group& copies = run.mesh->copies();
+  part.shape.insert(part.shape.begin(), copies.world_size());
+  for (format::Piece& piece : part.pieces) {
+    piece.begin.insert(piece.begin.begin(), copies.rank());
+    piece.size.insert(piece.size.begin(), 1);
+  }
+  return part;
+}
+
+// By prefix, named without it; the same prefixes on all ranks.
+std::map<std::string, NamedTensors> by_prefix(const NamedTensors& own) {
+  std::map<std::string, NamedTensors> result{{"exchange", {}}, {"model", {}}, {"optimizer", {}}};
+  for (const auto& [name, tensor] : own) {
+    result.at(name.substr(0, name.find('/'))).emplace(without_prefix(name), tensor);
+  }
+  return result;
+}
+
+}  // namespace
+
+// Of tensor ranks a part may be a few numbers of each row, and a file has one piece of a tensor.
+void add_own_rows(const Run& run, const NamedTensors& own, checkpoint::Contents& contents) {
+  const checkpoint::Parts parts = cut_of(run)->parts;
+  const bool is_even = !run.learner.parts.empty();
+  contents.ranks_cut = checkpoint::Cut{
+      .parts = {}, .place = run.group->rank(), .places = run.group->world_size(), .writes = true};
+  for (const auto& [prefix, tensors] : by_prefix(own)) {
+    const NamedTensors divided =
+        is_even ? divide_evenly(run.mesh->model(), parts, tensors) : tensors;
+    for (const auto& [name, tensor] : divided) {
+      const checkpoint::Part* const part = checkpoint::find_part(parts, name);
+      checkpoint::Part row = part_of_own(run, parts, name, tensor);
+      if (is_even && part != nullptr) {
+        row.pieces = {even_range(part->shape, run.mesh->model())};
+        row.writes = true;
+      }
+      contents.ranks_cut->parts[name] = in_row(run, std::move(row));
+      contents.ranks.emplace(prefix + "/" + name, tensor);
+    }
+  }
+}
+
+std::string read_own_rows(const Run& run, const NamedTensors& own,
+                          const std::filesystem::path& checkpoint, bool fits) {
+  const checkpoint::Parts parts = cut_of(run)->parts;
+  checkpoint::Parts rows;
+  for (const auto& [name, tensor] : own) {
+    const std::string inner = without_prefix(name);
+    rows[inner] = in_row(run, part_of_own(run, parts, inner, tensor));
+  }
+  std::string why = fits ? "" : "the checkpoint is of another mesh";
+  std::function<void()> copy;
+  try {
+    if (fits) copy = checkpoint::prepare_cut_ranks(checkpoint, own, rows);
+  } catch (const core::CheckpointError& error) {
+    why = error.found();
+  }
+  dist::Group& group = *run.group;
+  const at::Tensor failed =
+      at::full({}, why.empty() ? 0.0 : 1.0, at::TensorOptions(at::kDouble).device(group.device()));
+  group.all_reduce_max(failed, "state of each rank").wait();
+  if (group.to_host(failed).item<double>() == 0) {
+    copy();
+    return "";
+  }
+  return why.empty() ? "it does not fit on another rank" : why;
+}
+
+}  // namespace scaletrain::train
