@@ -51,7 +51,7 @@ ReplicaSync::ReplicaSync(const recipe::Sync& sync,
                          const std::vector<units::NamedParameter>& parameters, dist::Group& group,
                          std::int64_t total_steps)
     : sync_(sync), group_(group), total_steps_(total_steps) {
-  std::int64_t all = 0, before = 0, in_part = 0;
+  std::int64_t all = 0, before = 0;
   for (const units::NamedParameter& parameter : parameters) all += parameter.tensor.numel();
   for (const units::NamedParameter& parameter : parameters) {
     const std::int64_t elements = parameter.tensor.numel();
@@ -59,14 +59,13 @@ ReplicaSync::ReplicaSync(const recipe::Sync& sync,
     const std::int64_t fragment =
         std::min((2 * before + elements) * sync.fragments / std::max<std::int64_t>(2 * all, 1),
                  sync.fragments - 1);
-    const bool is_full = in_part + elements > kMessageElements;
-    if (parts_.empty() || parts_.back().fragment != fragment || is_full) {
+    if (parts_.empty() || parts_.back().fragment != fragment ||
+        parts_.back().elements + elements > kMessageElements) {
       parts_.push_back({.fragment = fragment});
-      in_part = 0;
     }
     parts_.back().parameters.push_back(parameter);
+    parts_.back().elements += elements;
     before += elements;
-    in_part += elements;
   }
   if (sync.name != "diloco") return;
   for (Part& part : parts_) {

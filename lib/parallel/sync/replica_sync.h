@@ -89,6 +89,7 @@ class ReplicaSync {
   // Parameters that travel in one message.
   struct Part {
     std::int64_t fragment = 0;
+    std::int64_t elements = 0;
     bool differs = false;
     std::vector<units::NamedParameter> parameters = {};
     at::Tensor outer = {}, momentum = {};  // of diloco, flat
