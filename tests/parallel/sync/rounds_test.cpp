@@ -104,6 +104,18 @@ TEST_CASE("a stop while a replica waits to meet the others is at its step") {
   CHECK(results[1].text == "stop at 8");
 }
 
+TEST_CASE("where nobody stops rank 0 waits for a slow replica as long as it takes") {
+  const auto results = run_rounds(2, [](Rounds& rounds, int rank) {
+    std::string said;
+    core::set_warning_listener([&](const std::string&) { said += "warned, "; });
+    if (rank == 1) usleep(300'000);  // rank 0 has looked for a stop by then
+    said += text_of(rounds.mean_of(0, weights_of(rank), 6));
+    rounds.leave(std::nullopt);
+    return said;
+  });
+  for (const auto& result : results) CHECK(result.text == "0.5");
+}
+
 TEST_CASE("in a stop rank 0 waits for others for so long only, each time") {
   const testing::Gate is_over;
   const auto results = run_rounds(3, [&](Rounds& rounds, int rank) {
