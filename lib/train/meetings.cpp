@@ -52,13 +52,13 @@ void Meetings::stop() {
   if (rounds()->stops_at() && shared_step_ != run_.length.total_steps) {
     share(/*validates=*/false, /*saves=*/true);
   }
-  rounds()->leave(/*is_over=*/false, limit());
+  rounds()->leave(limit());
 }
 
 void Meetings::finish() {
   if (rounds() == nullptr) return;
   run_.beat.enter(core::Phase::kWaiting);
-  rounds()->leave(/*is_over=*/true, std::nullopt);
+  rounds()->leave(std::nullopt);
 }
 
 }  // namespace scaletrain::train

@@ -15,10 +15,10 @@ using namespace std::chrono_literals;
 
 const ExpertPlaces kPlaces{{"expert.0", 0}, {"expert.1", 1}};
 
-std::vector<units::NamedParameter> parameters() {
+std::vector<units::NamedParameter> parameters(const std::vector<std::int64_t>& shape = {2, 3}) {
   std::vector<units::NamedParameter> result;
   for (const char* const name : {"gate", "expert.0", "expert.1", "head"}) {
-    result.push_back({.name = name, .tensor = at::zeros({2, 3}).requires_grad_()});
+    result.push_back({.name = name, .tensor = at::zeros(shape).requires_grad_()});
   }
   return result;
 }
@@ -39,7 +39,11 @@ TEST_CASE("a rank owns its experts and all else, and one of a copy of the model 
     dist::Mesh mesh(world, core::MeshPlan(4, {.replica = {}, .expert = 2}));
     const auto model = parameters();
     ExpertParallel placement(model, mesh, kPlaces, {});
-    const std::string text = describe(placement.owned()) + "| " + describe(placement.parts());
+    std::string text = describe(placement.owned()) + "| ";
+    for (const units::NamedParameter& part : placement.parts()) {
+      text += fmt::format("{} {} of {} ", part.name, part.tensor.numel(),
+                          format::element_count(part.shape));
+    }
     placement.start({});
     std::string memory;
     for (const auto& one : model) memory += fmt::format(" {}", one.tensor.storage().nbytes());
@@ -47,11 +51,13 @@ TEST_CASE("a rank owns its experts and all else, and one of a copy of the model 
     return text + "|" + memory;
   });
   for (const int rank : {0, 2}) {
-    CHECK(results[rank].text == "gate 6 expert.0 6 head 6 | expert.0 6 expert.1 0 | 24 24 0 24");
+    CHECK(results[rank].text ==
+          "gate 6 expert.0 6 head 6 | expert.0 6 of 6 expert.1 0 of 6 | 24 24 0 24");
   }
   for (const int rank : {1, 3}) {
     CHECK(results[rank].text ==
-          "gate 6 elsewhere expert.1 6 head 6 elsewhere | expert.0 0 expert.1 6 | 24 0 24 24");
+          "gate 6 elsewhere expert.1 6 head 6 elsewhere | expert.0 0 of 6 expert.1 6 of 6 "
+          "| 24 0 24 24");
   }
 }
 
@@ -139,11 +145,67 @@ TEST_CASE(
       }
     }
     mesh.end("end");
+    return text + fmt::format("{} bytes", placement.exchanged_bytes());
+  });
+  // Each step's: the gate and the head, with all ranks, and an expert, of 6 floats each.
+  // Of two micro-steps: 2 x the mean of rank + 1; 2 x 10 x (1 + 3) / 4, and (2 + 4) / 4.
+  for (const int rank : {0, 2}) CHECK(results[rank].text == "5 20 5 5 20 5 144 bytes");
+  for (const int rank : {1, 3}) CHECK(results[rank].text == "5 30 5 5 0 5 144 bytes");
+}
+
+TEST_CASE("what is no expert's is cut over ranks unit by unit, what is not trained too") {
+  const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    dist::Mesh mesh(world, core::MeshPlan(2, {.replica = {}, .shard = 2, .expert = 2}));
+    const auto model = parameters({4, 8});
+    const Sharding sharding{.units = {{"gate", "expert.0", "expert.1", "table"}, {"head"}},
+                            .frozen = {{.name = "table", .tensor = at::ones({4, 8})}}};
+    ExpertParallel placement(model, mesh, kPlaces, sharding);
+    std::string text = describe(placement.owned()) + "| " + describe(placement.parts());
+    placement.start({});
+    UnitHooks& hooks = *placement.hooks();
+    // Which of the gate and the head are there.
+    const auto look = [&] {
+      text += fmt::format("{}{} ", model[0].tensor.storage().nbytes() > 0 ? "g" : "-",
+                          model[3].tensor.storage().nbytes() > 0 ? "h" : "-");
+    };
+    text += "| ";
+    look();
+    placement.zero_grad();
+    placement.begin_micro_step(true);
+    hooks.enter(0, Pass::kForward);  // and the next one is on its way
+    look();
+    hooks.leave(0, Pass::kForward);
+    look();
+    hooks.enter(1, Pass::kForward);
+    const at::Tensor loss = model[3].tensor.sum() * (env.rank + 1.0);
+    hooks.leave(1, Pass::kForward);
+    placement.prepare_backward(loss);
+    hooks.enter(1, Pass::kBackward);
+    look();
+    loss.backward();
+    hooks.leave(1, Pass::kBackward);
+    look();
+    hooks.end_backward();
+    look();
+    placement.exchange_rest();
+    text += "| ";
+    for (const units::NamedParameter& one : placement.owned()) {
+      text += fmt::format("{} ", one.tensor.grad().mean().item<float>());
+    }
+    mesh.end("end");
     return text;
   });
-  // Of two micro-steps: 2 x the mean of rank + 1; 2 x 10 x (1 + 3) / 4, and (2 + 4) / 4.
-  for (const int rank : {0, 2}) CHECK(results[rank].text == "5 20 5 5 20 5 ");
-  for (const int rank : {1, 3}) CHECK(results[rank].text == "5 30 5 5 0 5 ");
+  // The mean of rank + 1 for the head, nothing for all else.
+  const std::string then = "| -- gh -h gh g- -- | 0 0 1.5 ";
+  CHECK(results[0].text ==
+        "gate 16 expert.0 32 head 16 | gate 16 expert.0 32 expert.1 0 head 16 "
+        "table 16 " +
+            then);
+  CHECK(results[1].text ==
+        "gate 16 expert.1 32 head 16 | gate 16 expert.0 0 expert.1 32 head 16 "
+        "table 16 " +
+            then);
 }
 
 }  // namespace scaletrain::parallel

@@ -7,13 +7,13 @@ namespace scaletrain::parallel {
 namespace {
 
 // Of 6 and of 5 elements.
-std::vector<units::NamedParameter> two_parameters() {
-  return {{.name = "matrix", .tensor = at::arange(6.0).view({2, 3}).to(at::kFloat)},
-          {.name = "vector", .tensor = at::ones({5})}};
+std::vector<units::NamedParameter> two_parameters(at::ScalarType type) {
+  return {{.name = "matrix", .tensor = at::arange(6.0).view({2, 3}).to(type)},
+          {.name = "vector", .tensor = at::ones({5}, type)}};
 }
 
 struct BlockOfTwo {
-  BlockOfTwo() : parameters(two_parameters()) {
+  explicit BlockOfTwo(at::ScalarType type = at::kFloat) : parameters(two_parameters(type)) {
     for (units::NamedParameter& one : parameters) one.tensor.requires_grad_(true);
   }
 
@@ -22,12 +22,25 @@ struct BlockOfTwo {
                    at::Device(at::kCPU)};
 };
 
+// For its lifetime memory that nobody has written holds NaN.
+class NanInNewMemory {
+ public:
+  NanInNewMemory() { fill(true); }
+  ~NanInNewMemory() { fill(false); }
+
+ private:
+  static void fill(bool on) {
+    at::globalContext().setDeterministicFillUninitializedMemory(on);
+    at::globalContext().setDeterministicAlgorithms(on, /*warn_only=*/false);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("a block has its parameters' values, and they are views of it") {
   BlockOfTwo one;
   CHECK(one.block.whole.numel() == 2 * one.block.plan.part);
-  CHECK(one.parameters[0].tensor.equal(two_parameters()[0].tensor));
+  CHECK(one.parameters[0].tensor.equal(two_parameters(at::kFloat)[0].tensor));
   const at::NoGradGuard no_grad;
   one.block.whole.fill_(7);
   for (const units::NamedParameter& parameter : one.parameters) {
@@ -55,6 +68,34 @@ TEST_CASE("gradients are added up where their parameters lie, and zero where non
   one.block.drop_sums();
   CHECK(!one.block.sums.defined());
   CHECK(one.block.complete_sums().eq(0).all().item<bool>());  // of none at all
+}
+
+TEST_CASE("a block is of its parameters' type, zero where none lies, and so are its sums") {
+  const NanInNewMemory fill;
+  const at::NoGradGuard no_grad;
+  CHECK(at::empty({1}).isnan().item<bool>());
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    BlockOfTwo one(type);
+    CHECK((one.block.whole.scalar_type() == type));
+    CHECK(one.block.whole.sum().item<double>() == 15 + 5);  // of all that there is, gaps too
+    // Dropped sums, or a step's that begins anew, are in no later ones.
+    for (const bool is_new_step : {false, true, false}) {
+      CAPTURE(is_new_step);
+      one.parameters[0].tensor.mutable_grad() = at::full({2, 3}, 2, type);
+      one.parameters[1].tensor.mutable_grad() = at::full({5}, 3, type);
+      for (const std::size_t slot : {0, 1}) one.block.add_gradient(slot);
+      const at::Tensor sums = one.block.complete_sums();
+      CHECK((sums.scalar_type() == type));
+      CHECK(sums.sum().item<double>() == 6 * 2 + 5 * 3);
+      if (is_new_step) {
+        one.block.zero_grad();
+      } else {
+        one.block.drop_sums();
+        CHECK(sums.storage().nbytes() == 0);  // though this test still holds them
+      }
+      CHECK(!one.block.sums.defined());
+    }
+  }
 }
 
 TEST_CASE("gradients of parameters that are bf16 from now on are added up in fp32") {

@@ -25,7 +25,6 @@ TESTED_THROUGH |= {
     "lib/nn/kernels/activations_bf16.cpp": "tests/nn/layers/activations_test.cpp",
     "lib/nn/kernels/attention.cpp": "tests/nn/layers/fused_attention_test.cpp",
     "lib/nn/kernels/rms_norm.cpp": "tests/nn/layers/rms_norm_test.cpp",
-    "lib/train/stages.cpp": "tests/end_to_end/pipeline_test.py",
     "lib/optim/foreach_optimizer.cpp": "tests/optim/optimizer_test.cpp",
     "lib/optim/parameter_group.cpp": "tests/optim/optimizer_test.cpp",
     "lib/parallel/compress/quantised.cpp": "tests/parallel/compress/bucket_test.cpp",

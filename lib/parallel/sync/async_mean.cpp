@@ -44,13 +44,11 @@ void AsyncMean::received(int rank, dist::HubMessage message, const Send& send) {
     case kAwaitAll:
       replica.waits_for_all = true;
       break;
-    case kFetch:
-      return answer(rank, kFetch, message.number, send);
     case kStop:
       stops_ = true;
       break;
-    default:
-      break;
+    case kFetch:
+      return answer(rank, kFetch, message.number, send);
   }
   answer_waiting(send);
 }

@@ -10,7 +10,7 @@ namespace scaletrain::parallel {
 enum HubWord : std::int32_t {
   kPart = 1,  // what this replica has of a part
   kMeet,      // it has given all; the answers, of kind kPart: what it goes on from, of each
-  kLeave,     // it comes to no further exchange; `number` kIsOver: as training is over
+  kLeave,     // it comes to no further exchange; `number`, of async, kIsOver: as training is over
   kAwaitAll,  // the answer comes when all others have left or are lost
   kFetch,     // the answer: the part as it is now
   kStop,      // of rank 0: all replicas shall stop

@@ -55,19 +55,17 @@ ReplicaSync::ReplicaSync(const recipe::Sync& sync,
     : sync_(sync), group_(group), total_steps_(total_steps) {
   std::set<std::int64_t> absent;  // fragments
   for (const auto& [name, fragment] : fragments.of) absent.insert(fragment);
-  std::int64_t in_part = 0;
   bool ends_here = false;
   for (const units::NamedParameter& parameter : parameters) {
     const std::int64_t elements = parameter.tensor.numel();
     const std::int64_t fragment = fragments.of.at(parameter.name);
     const bool is_alone = fragments.copied.contains(parameter.name);
-    const bool is_full = in_part + elements > kMessageElements;
-    if (parts_.empty() || parts_.back().fragment != fragment || is_full || is_alone || ends_here) {
+    if (parts_.empty() || parts_.back().fragment != fragment || is_alone || ends_here ||
+        parts_.back().elements + elements > kMessageElements) {
       parts_.push_back({.fragment = fragment});
-      in_part = 0;
     }
     parts_.back().parameters.push_back(parameter);
-    in_part += elements;
+    parts_.back().elements += elements;
     ends_here = is_alone;
     absent.erase(fragment);
   }

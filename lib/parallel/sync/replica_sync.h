@@ -95,6 +95,7 @@ class ReplicaSync {
   // all ranks know of it.
   struct Part {
     std::int64_t fragment = 0;
+    std::int64_t elements = 0;
     bool differs = false;
     std::vector<units::NamedParameter> parameters = {};
     at::Tensor outer = {}, momentum = {};  // of diloco, flat

@@ -32,22 +32,8 @@ void RoundMean::received(int rank, dist::HubMessage message, const Send& send) {
       for (Replica& one : replicas_) one.has_given = false;
       wishes_.push_back(message.number);
       break;
-    case kAsk:
-      replica.asks = message.step;
-      break;
-    case kGive:
-      return given_->put(rank, message.number, std::move(message.body));
-    case kGiven:
-      given_->finish(rank);
-      replica.has_given = true;
-      break;
     case kAwaitGiven:
       replica.waits_for_given = true;
-      break;
-    case kLeave:
-      roll_->left(rank);
-      drop(replica);
-      send(rank, {.kind = kLeave});
       break;
     case kAwaitAll:
       replica.waits_for_all = true;
@@ -55,8 +41,20 @@ void RoundMean::received(int rank, dist::HubMessage message, const Send& send) {
     case kGiveUp:
       give_up();
       break;
-    default:
+    case kLeave:
+      roll_->left(rank);
+      drop(replica);
+      send(rank, {.kind = kLeave});
       break;
+    case kAsk:
+      replica.asks = message.step;
+      break;
+    case kGiven:
+      given_->finish(rank);
+      replica.has_given = true;
+      break;
+    case kGive:
+      return given_->put(rank, message.number, std::move(message.body));
   }
   advance(send);
 }

@@ -121,9 +121,9 @@ std::vector<std::vector<at::Tensor>> Rounds::take(const std::vector<at::Tensor>&
   return result;
 }
 
-void Rounds::leave(bool is_over, std::optional<std::chrono::milliseconds> limit) {
+void Rounds::leave(std::optional<std::chrono::milliseconds> limit) {
   if (std::exchange(has_left_, true)) return;
-  link_->send({.kind = kLeave, .number = is_over ? kIsOver : 0});
+  link_->send({.kind = kLeave});
   answer_to(kLeave);
   if (!hosts()) return;
   link_->send({.kind = kAwaitAll});
@@ -156,7 +156,6 @@ dist::HubMessage Rounds::answer_to(std::int32_t kind, bool or_stop) {
     if (answer.kind == kAskStop) {
       stop_is_asked_ = true;
       say_stop();
-      continue;
     }
     const bool is_stop = answer.kind == kStopAt;
     if (is_stop) stops_at_ = answer.step;

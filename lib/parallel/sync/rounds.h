@@ -58,7 +58,7 @@ class Rounds {
 
   // Comes to no further exchange; once, a second call does nothing. Rank 0 waits until the others
   // have left or are lost, for `limit` at most where there is one.
-  void leave(bool is_over, std::optional<std::chrono::milliseconds> limit);
+  void leave(std::optional<std::chrono::milliseconds> limit);
   std::vector<ReplicaPlace> places() const { return roll_->places(); }
 
  private:

@@ -94,6 +94,7 @@ TEST_CASE("who waits for a replica goes on when that is lost, leaves, or all sha
     if (how == "lost") hub.lose(1);
     if (how == "leaves") hub.hear(1, {.kind = parallel::kLeave});
     if (how == "stop") hub.hear(1, {.kind = parallel::kStop});
+    CHECK(hub.has_answer(1) == (how == "leaves"));
     const HubMessage answer = hub.take(0);
     CHECK(as_floats(answer.body)[0].item<double>() == 1.5);
     CHECK(answer.number == (how == "stop" ? parallel::kShallStop : 0));
@@ -109,12 +110,29 @@ TEST_CASE("what a replica learns counts by how many there were when it took its 
   CHECK(hub.weight(0) == 2);
   hub.learn(0, 16, 3);  // of two
   CHECK(hub.weight(0) == 3.5);
-  // One that leaves as training is over still counts, one that leaves before does not.
-  hub.hear(1, {.kind = parallel::kLeave, .number = parallel::kIsOver});
-  hub.learn(0, 24, 3);
-  CHECK(hub.weight(0) == 5);
-  hub.learn(0, 32, 3);
-  CHECK(hub.weight(0) == 6.5);
+}
+
+TEST_CASE("one that is lost counts until a replica takes weights again") {
+  HubOnPaper hub = hub_of(3, 10);
+  hub.learn(0, 8, 3);
+  CHECK(hub.weight(0) == 2);
+  hub.lose(2);
+  hub.learn(0, 16, 3);  // of weights from when there were three
+  CHECK(hub.weight(0) == 3);
+  hub.learn(0, 24, 3);  // of two
+  CHECK(hub.weight(0) == 4.5);
+}
+
+TEST_CASE("one that leaves as training is over still counts, one that leaves before does not") {
+  for (const bool is_over : {false, true}) {
+    CAPTURE(is_over);
+    HubOnPaper hub = hub_of(2, 10);
+    hub.hear(1, {.kind = parallel::kLeave, .number = is_over ? parallel::kIsOver : 0});
+    hub.learn(0, 8, 3);
+    CHECK(hub.weight(0) == 2.5);  // of weights from when both were there
+    hub.learn(0, 16, 3);
+    CHECK(hub.weight(0) == (is_over ? 4 : 5.5));
+  }
 }
 
 TEST_CASE("one that has left is not lost when its connection ends") {
@@ -135,8 +153,14 @@ TEST_CASE("rank 0 hears when all others have left or are lost, and takes what th
   CHECK_FALSE(hub.has_answer(0));
   hub.lose(2);
   CHECK(hub.take(0).kind == parallel::kAwaitAll);
+  hub.lose(1);  // its connection ends
   hub.hear(0, {.kind = parallel::kFetch, .number = 0});
   CHECK(hub.weight(0) == 2);
+  CHECK_FALSE(hub.has_answer(0));
+  // Who has left hears nothing of that.
+  CHECK(hub.take(1).kind == parallel::kPart);
+  CHECK(hub.take(1).kind == parallel::kLeave);
+  CHECK_FALSE(hub.has_answer(1));
 }
 
 TEST_CASE("an exchange is of all parts that were given, answered together") {

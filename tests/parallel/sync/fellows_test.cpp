@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tests/dist/ranks.h"
+#include "tests/parallel/sync/gate.h"
 
 namespace {
 
@@ -38,11 +39,12 @@ TEST_CASE("replicas give parts of their weights and go on from what all have mad
 }
 
 TEST_CASE("rank 0 waits for the others' leave for so long only") {
-  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+  const testing::Gate has_seen;
+  const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
     dist::Group group(env, at::kCPU, 30s);
     Fellows fellows(kAsync, {at::ones({2})}, 0, group, "127.0.0.1");
     if (env.rank == 1) {
-      sleep(2);
+      has_seen.wait();
       return std::string();
     }
     fellows.stop_all();
@@ -50,10 +52,31 @@ TEST_CASE("rank 0 waits for the others' leave for so long only") {
     fellows.leave(/*is_over=*/false);
     const bool all = fellows.await_all(50ms);
     // An answer that comes too late is passed over.
+    const double fetched = fellows.fetch(0)[1].item<double>();
+    has_seen.open();
     return fmt::format("{} {} {} {}", weights[0][0].item<double>(), fellows.shall_stop(), all,
-                       fellows.fetch(0)[1].item<double>());
+                       fetched);
   });
   CHECK(results[0].text == "2 true false 2");  // 1 + (3 - 1) / 2
+}
+
+TEST_CASE("a replica says whether it leaves as training is over: then it still counts") {
+  for (const bool is_over : {false, true}) {
+    CAPTURE(is_over);
+    const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+      dist::Group group(env, at::kCPU, 30s);
+      Fellows fellows(kAsync, {at::ones({2})}, 0, group, "127.0.0.1");
+      if (env.rank == 1) {
+        fellows.leave(is_over);
+        return std::string();
+      }
+      fellows.await_all(std::nullopt);
+      const auto first = fellows.exchange({{0, at::full({2}, 3)}}, 1);
+      const auto second = fellows.exchange({{0, first[0] + 4}}, 2);
+      return fmt::format("{} {}", first[0][0].item<double>(), second[0][0].item<double>());
+    });
+    CHECK(results[0].text == (is_over ? "2 4" : "2 6"));  // 1 + 2 / 2, 2 + 4 / 2 or 2 + 4
+  }
 }
 
 }  // namespace

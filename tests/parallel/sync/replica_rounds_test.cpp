@@ -13,6 +13,7 @@ namespace {
 
 using namespace scaletrain;
 using namespace std::chrono_literals;
+using testing::kReplicaElements;
 using testing::learn;
 using testing::ReplicaJob;
 using testing::run_ranks;
@@ -29,7 +30,7 @@ TEST_CASE("in rounds diloco replicas come to the bits of collectives") {
           learn(job.all, env.rank, step);
           job.exchange.after_step(step);
         }
-        if (apart) job.exchange.rounds()->leave(/*is_over=*/true, std::nullopt);
+        if (apart) job.exchange.rounds()->leave(std::nullopt);
         std::string said = fmt::format("{}", job.exchange.exchanged_bytes());
         for (const auto& parameter : job.all) {
           const at::Tensor flat = parameter.tensor.detach().reshape({-1});
@@ -57,7 +58,7 @@ TEST_CASE("diloco replicas go on without one that is killed, and have the same b
       if (env.rank == 2 && step == 8) std::raise(SIGKILL);
       job.exchange.after_step(step);
     }
-    job.exchange.rounds()->leave(/*is_over=*/true, std::nullopt);
+    job.exchange.rounds()->leave(std::nullopt);
     double sum = 0;
     for (const auto& parameter : job.all) sum += parameter.tensor.detach().sum().item<double>();
     std::string said = fmt::format("{:a}", sum);
@@ -90,18 +91,56 @@ TEST_CASE("diloco replicas that stop at other steps train to that of the furthes
       const std::int64_t furthest = job.exchange.rounds()->agree_on_stop(step);
       if (env.rank != 1 || has_time) train_to(furthest);
       job.exchange.exchange_all();
-      job.exchange.rounds()->leave(/*is_over=*/false, 30s);
+      job.exchange.rounds()->leave(30s);
       double sum = 0;
       for (const auto& parameter : job.all) sum += parameter.tensor.detach().sum().item<double>();
-      std::string said = fmt::format("{} {} {:a}", furthest, job.exchange.differs(), sum);
+      std::string said =
+          fmt::format("{} {} {} {} {:a}", furthest, job.exchange.differs(),
+                      job.exchange.is_exchanged_after(100), job.exchange.exchanged_bytes(), sum);
       if (env.rank != 0) return said;
       for (const auto& place : job.exchange.places()) said += fmt::format(", {}", place.steps);
       return said;
     });
-    CHECK(results[1].text.starts_with("6 false "));
+    CHECK(results[1].text.starts_with(fmt::format("6 false false {} ", 4 * kReplicaElements)));
     CHECK(results[2].text == results[1].text);
     CHECK(results[0].text == results[1].text + (has_time ? ", 6, 6, 6" : ", 6, 3, 6"));
   }
+}
+
+TEST_CASE("an exchange that a stop gives up is made once, where all have come to it") {
+  const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+    // The first fragment is due after step 2, where rank 0 waits; rank 1 hears of a stop before.
+    ReplicaJob job(env, {.name = "diloco", .steps = 4, .fragments = 2}, 1000);
+    job.exchange.go_apart(0, "127.0.0.1");
+    const auto train = [&](int step) {
+      learn(job.all, env.rank, step);
+      job.exchange.after_step(step);
+    };
+    train(0);
+    if (env.rank == 1) job.exchange.rounds()->agree_on_stop(1);
+    train(1);
+    const std::int64_t furthest = job.exchange.rounds()->agree_on_stop(2);
+    std::string said = fmt::format("{} {}, ", furthest, job.exchange.exchanged_bytes());
+    job.exchange.exchange_all();
+    job.exchange.rounds()->leave(30s);
+    double sum = 0;
+    for (const auto& parameter : job.all) sum += parameter.tensor.detach().sum().item<double>();
+    return said + fmt::format("{} {:a}", job.exchange.exchanged_bytes(), sum);
+  });
+  CHECK(results[0].text.starts_with(fmt::format("2 0, {} ", 4 * kReplicaElements)));
+  CHECK(results[1].text == results[0].text);
+}
+
+TEST_CASE("diloco replicas that stop where they began again exchange nothing") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    ReplicaJob job(env, {.name = "diloco", .steps = 4}, 1000);
+    job.exchange.go_apart(6, "127.0.0.1");
+    const std::int64_t furthest = job.exchange.rounds()->agree_on_stop(6);
+    job.exchange.exchange_all();
+    job.exchange.rounds()->leave(30s);
+    return fmt::format("{} {}", furthest, job.exchange.exchanged_bytes());
+  });
+  for (const auto& result : results) CHECK(result.text == "6 0");
 }
 
 }  // namespace

@@ -5,13 +5,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/optim/sgd.h>
-
-#include <cmath>
-#include <csignal>
 
 #include "tests/dist/ranks.h"
 #include "tests/parallel/sync/replica_job.h"
+#include "tests/parallel/sync/sync_reference.h"
 
 namespace {
 
@@ -20,68 +17,10 @@ using namespace std::chrono_literals;
 using parallel::ReplicaSync;
 using testing::kReplicaElements;
 using testing::learn;
-using testing::learned;
 using testing::replica_parameters;
 using testing::ReplicaJob;
 using testing::run_ranks;
-
-// Weights of all replicas, each trained by itself here, and what they exchange: PyTorch's SGD on
-// the outer weights, in doubles.
-class SyncReference {
- public:
-  SyncReference(int ranks, const recipe::Sync& sync) : sync_(sync) {
-    for (const auto& parameter : replica_parameters()) {
-      outer_.push_back(parameter.tensor.detach().to(at::kDouble).requires_grad_(true));
-    }
-    for (int rank = 0; rank < ranks; ++rank) {
-      std::vector<at::Tensor> weights;
-      for (const auto& one : outer_) weights.push_back(one.detach().clone());
-      replicas_.push_back(weights);
-    }
-    auto options = torch::optim::SGDOptions(sync.outer.lr);
-    options.momentum(sync.outer.momentum).nesterov(sync.outer.momentum > 0);
-    for (const at::Tensor& one : outer_) {
-      optimizers_.push_back(
-          std::make_unique<torch::optim::SGD>(std::vector<at::Tensor>{one}, options));
-    }
-  }
-
-  void step(int number) {
-    for (std::size_t rank = 0; rank < replicas_.size(); ++rank) {
-      for (at::Tensor& one : replicas_[rank]) {
-        one = learned(one, static_cast<int>(rank), number);
-      }
-    }
-  }
-
-  void exchange(std::size_t parameter) {
-    at::Tensor mean = at::zeros_like(outer_[parameter].detach());
-    for (const auto& replica : replicas_) mean += replica[parameter];
-    mean /= static_cast<double>(replicas_.size());
-    if (sync_.name == "diloco") {
-      outer_[parameter].mutable_grad() = outer_[parameter].detach() - mean;
-      optimizers_[parameter]->step();
-      mean = outer_[parameter].detach().clone();
-    }
-    for (auto& replica : replicas_) replica[parameter] = mean.clone();
-  }
-
-  double largest_difference(const std::vector<units::NamedParameter>& all, int rank) const {
-    double largest = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const at::Tensor apart =
-          all[i].tensor.detach().to(at::kDouble) - replicas_[static_cast<std::size_t>(rank)][i];
-      largest = std::max(largest, apart.abs().max().item<double>());
-    }
-    return largest;
-  }
-
- private:
-  recipe::Sync sync_;
-  std::vector<at::Tensor> outer_;
-  std::vector<std::unique_ptr<torch::optim::SGD>> optimizers_;
-  std::vector<std::vector<at::Tensor>> replicas_;
-};
+using testing::SyncReference;
 
 TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
   // The parameters of each fragment that is exchanged behind a step; of two fragments, p0 and p1
@@ -158,80 +97,15 @@ TEST_CASE("replicas have the same bits after an exchange, for the bytes of the w
         job.group.broadcast(other, 0, "compare").wait();
         if (!at::equal(other, parameter.tensor)) said += "another " + parameter.name + ", ";
       }
-      return said + fmt::format("{} bytes", job.exchange.exchanged_bytes());
+      return said + fmt::format("{} bytes, {} tensors of its own", job.exchange.exchanged_bytes(),
+                                job.exchange.state().size());
     });
     // Of gradients it would be 100 times as many, every step, in place of 2.
     for (const auto& result : results) {
-      CHECK(result.text == fmt::format("0 bytes, {} bytes", 2 * 4 * kReplicaElements));
+      CHECK(result.text == fmt::format("0 bytes, {} bytes, {} tensors of its own",
+                                       2 * 4 * kReplicaElements, name == "diloco" ? 8 : 0));
     }
   }
-}
-
-TEST_CASE("async replicas that wait for each other at each exchange have the mean") {
-  const recipe::Sync sync{.name = "async", .steps = 4, .staleness = 0};
-  const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-    ReplicaJob job(env, sync, 10);
-    job.exchange.go_apart(0, "127.0.0.1");
-    SyncReference reference(3, sync);
-    double largest = 0;
-    for (int step = 0; step < 10; ++step) {
-      learn(job.all, env.rank, step);
-      reference.step(step);
-      job.exchange.after_step(step);
-      const bool meets = step == 3 || step == 7 || step == 9;
-      for (std::size_t i = 0; meets && i < job.all.size(); ++i) reference.exchange(i);
-      largest = std::max(largest, reference.largest_difference(job.all, env.rank));
-    }
-    if (!(largest < 1e-5)) return fmt::format("{} apart", largest);
-    return fmt::format("{} {}", job.exchange.differs(), job.exchange.exchanged_bytes());
-  });
-  for (const auto& result : results) {
-    CHECK(result.text == fmt::format("false {}", 3 * 4 * kReplicaElements));
-  }
-}
-
-TEST_CASE("async replicas go on without one that is killed") {
-  const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-    ReplicaJob job(env, {.name = "async", .steps = 2, .staleness = 1}, 20);
-    job.exchange.go_apart(0, "127.0.0.1");
-    for (int step = 0; step < 20; ++step) {
-      learn(job.all, env.rank, step);
-      if (env.rank == 2 && step == 5) std::raise(SIGKILL);
-      job.exchange.after_step(step);
-    }
-    std::string said = "trained";
-    if (env.rank != 0) return said;
-    for (const auto& place : job.exchange.places()) {
-      said += fmt::format(", {} {} {}", place.steps, place.is_done, place.is_lost);
-    }
-    return said;
-  });
-  CHECK(results[0].text == "trained, 20 true false, 20 true false, 4 false true");
-  CHECK(results[1].text == "trained");
-  CHECK(results[2].status == 128 + SIGKILL);
-}
-
-TEST_CASE("where rank 0 stops, async replicas give what they have and hear that they shall stop") {
-  const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-    ReplicaJob job(env, {.name = "async", .steps = 4, .staleness = 1}, 1000);
-    job.exchange.go_apart(0, "127.0.0.1");
-    int step = 0;
-    for (; step < 1000 && !job.exchange.shall_stop(); ++step) {
-      if (env.rank == 0 && step == 6) break;
-      learn(job.all, env.rank, step);
-      job.exchange.after_step(step);
-    }
-    job.exchange.exchange_all();
-    if (env.rank != 0) return fmt::format("{}", step < 1000 && step % 4 == 0);
-    std::string said;
-    for (const auto& place : job.exchange.places()) {
-      said += fmt::format("{} {} ", place.steps > 0, place.is_done);
-    }
-    return said;
-  });
-  CHECK(results[0].text == "true true true true true true ");
-  CHECK(results[1].text == "true");
-  CHECK(results[2].text == "true");
 }
 
 TEST_CASE("a stop exchanges once what differs") {
@@ -257,6 +131,35 @@ TEST_CASE("a stop exchanges once what differs") {
   }
 }
 
+TEST_CASE("outer weights are those that training begins with, or a checkpoint's") {
+  for (const bool resumes : {false, true}) {
+    CAPTURE(resumes);
+    const auto results = run_ranks({.world_size = 1}, [&](const core::WorkerEnv& env) {
+      at::set_num_threads(1);
+      dist::Group group(env, at::kCPU, 30s);
+      const std::vector<units::NamedParameter> all = replica_parameters();
+      // An exchange takes all back to the outer weights.
+      ReplicaSync exchange({.name = "diloco", .steps = 1, .outer = {.lr = 0, .momentum = 0}}, all,
+                           group, 1000);
+      for (const auto& parameter : all) parameter.tensor.detach().fill_(5);
+      if (resumes) {
+        for (const auto& [name, tensor] : exchange.state()) tensor.fill_(7);
+        exchange.resume();
+      }
+      exchange.start();
+      learn(all, 0, 0);
+      exchange.after_step(0);
+      std::string said;
+      for (const auto& parameter : all) {
+        said += fmt::format("{} {} ", parameter.tensor.min().item<double>(),
+                            parameter.tensor.max().item<double>());
+      }
+      return said;
+    });
+    CHECK(results[0].text == (resumes ? "7 7 7 7 7 7 7 7 " : "5 5 5 5 5 5 5 5 "));
+  }
+}
+
 TEST_CASE("with its state copied another goes on to the same bits") {
   for (const std::int64_t fragments : {1, 2}) {
     CAPTURE(fragments);
@@ -277,6 +180,7 @@ TEST_CASE("with its state copied another goes on to the same bits") {
       for (const auto& [name, tensor] : second.state()) tensor.copy_(saved.at(name));
       second.resume();
       second.start();
+      const bool differs = second.differs();
       for (int step = 8; step < 16; ++step) {
         learn(job.all, env.rank, step);
         learn(copies, env.rank, step);
@@ -287,9 +191,12 @@ TEST_CASE("with its state copied another goes on to the same bits") {
       for (std::size_t i = 0; i < copies.size(); ++i) {
         is_same = is_same && at::equal(copies[i].tensor, job.all[i].tensor);
       }
-      return fmt::format("{} of {} tensors", is_same ? "same" : "other", saved.size());
+      return fmt::format("{} of {} tensors, {}", is_same ? "same" : "other", saved.size(), differs);
     });
-    for (const auto& result : results) CHECK(result.text == "same of 8 tensors");
+    // Replicas of several fragments differ where they begin again, too.
+    for (const auto& result : results) {
+      CHECK(result.text == fmt::format("same of 8 tensors, {}", fragments == 2));
+    }
   }
 }
 

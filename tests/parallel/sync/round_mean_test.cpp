@@ -137,7 +137,7 @@ TEST_CASE("the others go on when the replica that is waited for is lost or leave
     hub.give(0, 0, 7);
     CHECK(hub.take(0).empty());
     if (how == "lost") hub.lose(1);
-    if (how == "leaves") hub.hear(1, {.kind = kLeave, .number = kIsOver});
+    if (how == "leaves") hub.hear(1, {.kind = kLeave});
     CHECK(hub.take(0) == "mean 7");
     CHECK(hub.place(1).is_lost == (how == "lost"));
     CHECK(hub.place(1).is_done == (how == "leaves"));
@@ -165,6 +165,29 @@ TEST_CASE("a stop is at the step of the furthest, and gives up the exchange it h
   hub.give(0, 0, 1);
   hub.give(2, 0, 2);
   for (const int rank : {0, 1, 2}) CHECK(hub.take(rank) == "mean 2");
+  hub.hear(1, {.kind = kAsk, .step = 1});
+  CHECK(hub.take(1).empty());  // rank 0 has not wished yet
+}
+
+TEST_CASE("a stop gives up a meeting that some have come to") {
+  RoundsOnPaper hub(3);
+  hub.meet(0, 8);
+  hub.meet(2, 8);
+  for (const int rank : {0, 1, 2}) hub.hear(rank, {.kind = kStop, .step = 8});
+  for (const int rank : {1, 2}) CHECK(hub.take(rank) == "ask stop");
+  for (const int rank : {0, 1, 2}) CHECK(hub.take(rank) == "stop at 8");
+  hub.meet(1, 8);
+  CHECK(hub.take(1).empty());
+  hub.meet(0, 8);
+  hub.meet(2, 8);
+  for (const int rank : {0, 1, 2}) CHECK(hub.take(rank) == "meet");
+}
+
+TEST_CASE("a stop before the first step is there") {
+  RoundsOnPaper hub(2);
+  hub.hear(0, {.kind = kStop, .step = 0});
+  hub.hear(1, {.kind = kStop, .step = 0});
+  CHECK(hub.take(0) == "stop at 0");
 }
 
 TEST_CASE("while a stop is asked no exchange is over, though who has asked is lost") {
@@ -227,6 +250,8 @@ TEST_CASE("rank 0 gives up whom it waits for, whatever for") {
     hub.give(1, 0, 1);
     const std::string next = hub.take(1);
     CHECK((one.waits_for == "given" ? next : hub.take(1)) == "mean 1");
+    CHECK(hub.take(2) == (one.waits_for == "stop" ? "ask stop" : ""));
+    CHECK(hub.take(2).empty());
   }
 }
 
@@ -260,8 +285,18 @@ TEST_CASE("the others hear what rank 0 wishes in a round, and give it") {
   hub.hear(0, {.kind = kAwaitGiven});
   CHECK(hub.take(1) == "wish 1");
   CHECK(hub.take(0).empty());
+  hub.hear(1, {.kind = kGive, .number = 0, .body = body(3)});
   hub.hear(1, {.kind = kGiven});
   CHECK(hub.take(0) == "given");
+  // Nor is what nobody has taken.
+  hub.hear(0, {.kind = kWish, .number = 1, .step = 3});
+  CHECK(hub.given().take(1).empty());
+  hub.hear(1, {.kind = kGiven});
+  CHECK(hub.take(0).empty());  // it does not wait yet
+  hub.hear(0, {.kind = kAwaitGiven});
+  CHECK(hub.take(0) == "given");
+  hub.lose(1);
+  CHECK(hub.take(0).empty());  // it waits for nobody's leave
 }
 
 TEST_CASE("who asks late hears the wish of its round") {
@@ -276,12 +311,24 @@ TEST_CASE("who asks late hears the wish of its round") {
 
 TEST_CASE("rank 0 hears when all others have left or are lost") {
   RoundsOnPaper hub(3);
-  hub.hear(0, {.kind = kLeave, .number = kIsOver});
+  hub.hear(0, {.kind = kLeave});
   CHECK(hub.take(0) == "left");
   hub.hear(0, {.kind = kAwaitAll});
-  hub.hear(1, {.kind = kLeave, .number = kIsOver});
+  hub.hear(1, {.kind = kLeave});
   CHECK(hub.take(0).empty());
   hub.lose(2);
+  CHECK(hub.take(0) == "all left");
+  hub.lose(1);  // its connection ends
+  CHECK(hub.take(0).empty());
+}
+
+TEST_CASE("rank 0 that leaves last hears that all have left where it asks") {
+  RoundsOnPaper hub(2);
+  hub.hear(1, {.kind = kLeave});
+  hub.hear(0, {.kind = kLeave});
+  CHECK(hub.take(0) == "left");
+  CHECK(hub.take(0).empty());
+  hub.hear(0, {.kind = kAwaitAll});
   CHECK(hub.take(0) == "all left");
 }
 

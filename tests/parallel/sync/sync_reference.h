@@ -1,0 +1,74 @@
+// What replicas that train alone come to (lib/parallel/sync/replica_sync.h), computed in one
+// process.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <torch/optim/sgd.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "tests/parallel/sync/replica_job.h"
+
+namespace scaletrain::testing {
+
+// Weights of all replicas, each trained by itself here, and what they exchange: PyTorch's SGD on
+// the outer weights, in doubles.
+class SyncReference {
+ public:
+  SyncReference(int ranks, const recipe::Sync& sync) : sync_(sync) {
+    for (const auto& parameter : replica_parameters()) {
+      outer_.push_back(parameter.tensor.detach().to(at::kDouble).requires_grad_(true));
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::vector<at::Tensor> weights;
+      for (const auto& one : outer_) weights.push_back(one.detach().clone());
+      replicas_.push_back(weights);
+    }
+    auto options = torch::optim::SGDOptions(sync.outer.lr);
+    options.momentum(sync.outer.momentum).nesterov(sync.outer.momentum > 0);
+    for (const at::Tensor& one : outer_) {
+      optimizers_.push_back(
+          std::make_unique<torch::optim::SGD>(std::vector<at::Tensor>{one}, options));
+    }
+  }
+
+  void step(int number) {
+    for (std::size_t rank = 0; rank < replicas_.size(); ++rank) {
+      for (at::Tensor& one : replicas_[rank]) {
+        one = learned(one, static_cast<int>(rank), number);
+      }
+    }
+  }
+
+  void exchange(std::size_t parameter) {
+    at::Tensor mean = at::zeros_like(outer_[parameter].detach());
+    for (const auto& replica : replicas_) mean += replica[parameter];
+    mean /= static_cast<double>(replicas_.size());
+    if (sync_.name == "diloco") {
+      outer_[parameter].mutable_grad() = outer_[parameter].detach() - mean;
+      optimizers_[parameter]->step();
+      mean = outer_[parameter].detach().clone();
+    }
+    for (auto& replica : replicas_) replica[parameter] = mean.clone();
+  }
+
+  double largest_difference(const std::vector<units::NamedParameter>& all, int rank) const {
+    double largest = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const at::Tensor apart =
+          all[i].tensor.detach().to(at::kDouble) - replicas_[static_cast<std::size_t>(rank)][i];
+      largest = std::max(largest, apart.abs().max().item<double>());
+    }
+    return largest;
+  }
+
+ private:
+  recipe::Sync sync_;
+  std::vector<at::Tensor> outer_;
+  std::vector<std::unique_ptr<torch::optim::SGD>> optimizers_;
+  std::vector<std::vector<at::Tensor>> replicas_;
+};
+
+}  // namespace scaletrain::testing
