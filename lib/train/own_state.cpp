@@ -35,9 +35,9 @@ NamedTensors own_state(Run& run) {
   for (const auto& [name, tensor] : run.placement->own_state()) {
     result.emplace("exchange/" + name, tensor);
   }
-  if (!run.sync || run.mesh->data().world_size() == 1) return result;
-  if (run.recipe.sync.name == "async") return result;  // a resume gives all of them rank 0's
-  result.merge(replica_state(run));
+  // A resume gives all replicas of async rank 0's.
+  const bool has_replicas = run.sync && run.mesh->data().world_size() > 1;
+  if (has_replicas && run.recipe.sync.name != "async") result.merge(replica_state(run));
   return result;
 }
 
