@@ -35,9 +35,10 @@ void take_weights(Run& run) {
   const NamedTensors tensors =
       gather_wholes(run.mesh->group(core::Axis::kTensor), run.learner.parts, own);
   if (run.group->rank() == 0) load(run, tensors);
-  if (run.learner.parts.empty()) return;  // the other ranks get them as every initial model
-  replicate(*run.group, values(tensors), "initial weights");
-  take_parts(run.learner.parts, tensors, own);
+  if (!run.learner.parts.empty()) {  // otherwise they come as every initial model
+    replicate(*run.group, values(tensors), "initial weights");
+    take_parts(run.learner.parts, tensors, own);
+  }
 }
 
 }  // namespace scaletrain::train

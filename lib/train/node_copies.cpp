@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -26,22 +27,26 @@ std::int64_t bytes_of_node(const Run& run, std::size_t targets, int nodes, bool 
   return (whole + nodes - 1) / nodes * static_cast<std::int64_t>(targets);
 }
 
-// A node that does not answer now may do later.
+// A node that does not answer now may do later: nullopt, with a warning.
+std::optional<std::int64_t> most_bytes_of(replica::Peer& node) {
+  try {
+    return node.list().most_bytes;
+  } catch (const core::StoppedError& error) {
+    core::warn("{}: {}; it gets no copies of checkpoints", error.place(), error.found());
+    return std::nullopt;
+  }
+}
+
 void check_room(const replica::Address& node, std::int64_t needed) {
   const std::atomic<bool> gives_up = false;
   replica::Peer peer(node, gives_up);
-  std::int64_t most = 0;
-  try {
-    most = peer.list().most_bytes;
-  } catch (const core::StoppedError& error) {
-    return core::warn("{}: {}; it gets no copies of checkpoints", error.place(), error.found());
-  }
-  if (needed <= most) return;
+  const std::optional<std::int64_t> most = most_bytes_of(peer);
+  if (!most || needed <= *most) return;
   throw core::OutOfMemoryError(
       peer.place(),
       fmt::format("copies of two checkpoints take {} of it, and three quarters of what is free "
                   "are {}",
-                  megabytes(needed), megabytes(most)),
+                  megabytes(needed), megabytes(*most)),
       "use nodes with more memory, or: --set checkpoint.replicate=null");
 }
 

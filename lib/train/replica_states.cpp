@@ -12,13 +12,12 @@
 namespace scaletrain::train {
 namespace {
 
-// Those for an evaluation first.
+// Where something is wished; those for an evaluation first.
 std::vector<std::pair<std::string, at::Tensor>> wished_states(const Run& run, Wish wish) {
   std::vector<std::pair<std::string, at::Tensor>> result;
   const auto add = [&](const std::string& prefix, const NamedTensors& tensors) {
     for (const auto& [name, tensor] : tensors) result.emplace_back(prefix + name, tensor.detach());
   };
-  if (wish == Wish::kNothing) return result;
   add("buffers/", run.learner.buffers());
   if (run.sync->always_differs()) add("model/", run.trained());
   if (wish == Wish::kEvaluation) return result;

@@ -44,8 +44,7 @@ void replicate(dist::Group& group, const std::vector<at::Tensor>& tensors, const
       message.push_back(tensor);
       elements += tensor.numel();
       if (elements >= kMessageElements) {
-        replicate_message(group, message, name, root);
-        message.clear();
+        replicate_message(group, std::exchange(message, {}), name, root);
         elements = 0;
       }
     }

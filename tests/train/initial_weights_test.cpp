@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/log.h"
 #include "lib/train/build.h"
 #include "lib/train/snapshot.h"
+#include "lib/train/whole_tensors.h"
 #include "tests/dist/ranks.h"
 #include "tests/train/run_support.h"
 
@@ -60,6 +63,36 @@ std::vector<std::string> built(const recipe::Recipe& recipe,
 
 using Said = std::vector<std::string>;
 
+// What makes the tiny run one of a small llama.
+std::vector<std::string> llama_changes(const testing::TinyRun& tiny, const std::string& more = "") {
+  std::ofstream file(tiny.path("text.bin"), std::ios::binary);
+  for (int i = 0; i < 2000; ++i) file << static_cast<char>(i * 7 % 50) << '\0';
+  return {R"(model={"name": "llama", "vocab_size": 50, "positions": 16, "dim": 16, "depth": 1,
+             "heads": 2, "kv_heads": 2, "hidden": 8)" +
+              more + "}",
+          "data.val=null", "data.train=null", "data.train.tokens=" + tiny.path("text.bin"),
+          "data.context=16"};
+}
+
+// Values that are all different, of a tensor of a saved run.
+at::Tensor numbered(const at::Tensor& whole) {
+  return at::arange(whole.numel(), at::kFloat).view(whole.sizes()) / 1024;
+}
+
+// The folder of a run of the small llama with these values.
+std::string saved_text(const testing::TinyRun& tiny) {
+  const std::string folder = tiny.path("llama");
+  std::vector<std::string> changes = llama_changes(tiny);
+  changes.push_back("output=" + folder);
+  CHECK(testing::said_apart([&]() -> std::string {
+          const auto run = build_run(tiny.recipe(changes), {}, std::nullopt, {});
+          for (const auto& [name, tensor] : run->learner.tensors()) tensor.copy_(numbered(tensor));
+          checkpoint::save(core::system_disk(), folder, snapshot(*run), {.last = 1});
+          return "saved";
+        }) == "saved");
+  return folder;
+}
+
 }  // namespace
 
 TEST_CASE("all ranks start from the weights, of which rank 0 leaves a report") {
@@ -97,6 +130,57 @@ TEST_CASE("weights that do not fit end the run") {
   });
   CHECK(said.find("does not fit the model: tensors 3 of another shape (fc1.bias: [5] instead of "
                   "[6]") != std::string::npos);
+}
+
+TEST_CASE("weights of a model that computes otherwise end the run") {
+  const testing::TinyRun tiny;
+  const std::string folder = saved_text(tiny);
+  const recipe::Recipe recipe =
+      tiny.recipe(llama_changes(tiny, R"(, "norm_eps": 0.25, "weights": ")" + folder + "\""));
+  CHECK(testing::said_apart([&]() -> std::string {
+          build_run(recipe, {}, std::nullopt, {});
+          return "built";
+        }).find("is of a model with norm_eps 1e-05, not 0.25") != std::string::npos);
+}
+
+TEST_CASE("tensor ranks each take their part of the weights") {
+  const testing::TinyRun tiny;
+  const std::string folder = saved_text(tiny);
+  std::vector<std::string> changes = llama_changes(tiny, R"(, "weights": ")" + folder + "\"");
+  changes.insert(changes.end(), {"parallel.tensor=2"});
+  const recipe::Recipe recipe = tiny.recipe(changes);
+  for (const auto& result :
+       testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) -> std::string {
+         const auto run = build_run(recipe, env, std::nullopt, {});
+         std::string others;
+         for (const auto& [name, whole] :
+              gather_wholes(run->mesh->group(core::Axis::kTensor), run->learner.parts,
+                            run->learner.tensors())) {
+           if (!at::equal(whole, numbered(whole))) others += name + " ";
+         }
+         run->mesh->end("end");
+         return fmt::format("{}{}", run->learner.parts.empty() ? "no parts " : "", others);
+       })) {
+    CHECK(result.text.empty());
+  }
+}
+
+TEST_CASE("while weights are read the launcher hears that the run is starting, then what came") {
+  const testing::TinyRun tiny;
+  const std::string folder = saved(tiny, 3);
+  const std::string log = testing::logged_apart([&] {
+    const auto run = build_run(tiny.recipe(), {}, std::nullopt, {});
+    run->recipe = tiny.recipe({"model.weights=" + folder});
+    run->beat.enter(core::Phase::kData);
+    run->beat.take_times();
+    take_weights(*run);
+    const double seconds =
+        run->beat.take_times().at(static_cast<std::size_t>(core::Phase::kStarting));
+    core::log("{}", seconds > 0 ? "heard" : "nothing heard");
+  });
+  CAPTURE(log);
+  CHECK(log.starts_with(folder + ": 4 tensors taken, 0 adapted"));
+  CHECK(log.ends_with("\nheard\n"));
 }
 
 }  // namespace scaletrain::train

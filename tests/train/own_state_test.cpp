@@ -8,10 +8,12 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "lib/core/log.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/safetensors.h"
+#include "lib/train/build.h"
 #include "tests/dist/ranks.h"
 #include "tests/train/run_support.h"
 
@@ -129,9 +131,11 @@ TEST_CASE("on another mesh errors begin with zero, and replicas with one state, 
   CHECK(compressed.run("four", 4, compressed.saved("two", 4))
             .find("what the compressed exchange of gradients kept for the next step is zero: the "
                   "checkpoint is of another mesh") != std::string::npos);
-  CHECK(compressed.run("other", 2, compressed.saved("two", 4), {"compress=powersgd"})
-            .find("what the compressed exchange of gradients kept for the next step is zero: ") !=
+  const std::string other =
+      compressed.run("other", 2, compressed.saved("two", 4), {"compress=powersgd"});
+  CHECK(other.find("what the compressed exchange of gradients kept for the next step is zero: ") !=
         std::string::npos);
+  CHECK(other.find("the checkpoint has none") == std::string::npos);  // it has others
   CHECK(compressed.run("none", 2, compressed.saved("two", 4), {"compress=null"}) == kEndedWell);
   const OwnRuns rare({R"(sync={"name": "diloco", "steps": 4})"});
   REQUIRE(rare.run("two", 2) == kEndedWell);
@@ -146,6 +150,41 @@ TEST_CASE("on another mesh errors begin with zero, and replicas with one state, 
             .find("the checkpoint's run had no outer weights: they begin with its model's") !=
         std::string::npos);
   CHECK(rare.run("one", 1, rare.saved("two", 4)).starts_with(kEndedWell));
+}
+
+TEST_CASE("replicas alone are one mesh, however their checkpoint wrote it") {
+  const OwnRuns runs({"compress=int8"});
+  REQUIRE(runs.run("two", 2) == kEndedWell);
+  struct Case {
+    std::vector<std::int64_t> mesh;
+    const char* warned;
+  };
+  const std::string other =
+      "warning: what the compressed exchange of gradients kept for the next step is zero: the "
+      "checkpoint is of another mesh";
+  const std::vector<Case> cases{{{}, ""}, {{1, 2, 1, 1}, ""}, {{1, 1, 2, 1}, other.c_str()}};
+  for (const auto& result : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+         const auto run = build_run(runs.recipe("resumed"), env, {}, {});
+         std::string warned, said;
+         core::set_warning_listener([&](const std::string& line) { warned += line; });
+         for (const Case& one : cases) {
+           run->state.mesh = one.mesh;
+           restore_own_state(*run, runs.saved("two", 4));
+           if (std::exchange(warned, "") != (env.rank == 0 ? one.warned : "")) {
+             said += fmt::format("{} ", one.mesh.size());
+           }
+         }
+         run->mesh->end("end");
+         return said;
+       })) {
+    CHECK(result.text.empty());
+  }
+}
+
+TEST_CASE("a resume gives all replicas of async rank 0's state, without a word") {
+  const OwnRuns runs({R"(sync={"name": "async", "steps": 4, "staleness": 0})"});
+  REQUIRE(runs.run("run", 2) == kEndedWell);
+  CHECK(runs.run("resumed", 2, runs.saved("run", 4)) == kEndedWell);
 }
 
 TEST_CASE("saves and validations fall on exchanges, and the end is one") {

@@ -3,12 +3,15 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <csignal>
+
+#include "tests/train/apart_replicas.h"
+
 namespace scaletrain::train {
 
 TEST_CASE("the mean is over the replicas that have given theirs, as copies") {
   const GivenStates replicas{
       .tensors = {{"buffers/mean", at::tensor({1.0F, 2.0F, 9.0F, 9.0F, 3.0F, 8.0F}).view({3, 2})},
-                  {"buffers/count", at::tensor({4, 9, 6}, at::kLong).view({3, 1})},
                   {"model/mean", at::zeros({3, 2})}},
       .there = {0, 2}};
   const std::map<std::string, at::Tensor> own{{"mean", at::tensor({1.0F, 2.0F})},
@@ -32,6 +35,43 @@ TEST_CASE("states are found by what their names begin with") {
   CHECK(buffers.contains("b"));
   CHECK(GivenStates().empty());
   CHECK_FALSE(replicas.empty());
+}
+
+TEST_CASE("rank 0 gets what it wishes of the replicas that are there") {
+  const auto results = testing::run_apart({}, [](testing::ApartReplica& replica) {
+    Run& run = *replica.run;
+    std::string said;
+    for (const Wish wish : {Wish::kSave, Wish::kNothing, Wish::kEvaluation}) {
+      share_states(run, replica.rank == 0 ? wish : Wish::kNothing);
+      said += replica.given() + "; ";
+    }
+    if (replica.rank == 2) std::raise(SIGKILL);
+    share_states(run, Wish::kEvaluation);
+    said += replica.given();
+    run.sync->rounds()->leave(/*is_over=*/true, std::nullopt);
+    return said;
+  });
+  CHECK(results[0].text ==
+        "buffers/seen [0 1 2] optimizer/momentum_buffer/weight [0 0 0] 012; nothing; buffers/seen "
+        "[0 1 2] "
+        "012; buffers/seen [0 1 0] 01");
+  CHECK(results[1].text == "nothing; nothing; nothing; nothing");
+}
+
+TEST_CASE("weights that always differ are evaluated, and saved once") {
+  const std::string sync = R"(sync={"name": "diloco", "steps": 4, "fragments": 2})";
+  const auto results = testing::run_apart({sync}, [](testing::ApartReplica& replica) {
+    std::string said;
+    for (const Wish wish : {Wish::kEvaluation, Wish::kSave}) {
+      share_states(*replica.run, wish);
+      said += replica.given() + "; ";
+    }
+    replica.run->sync->rounds()->leave(/*is_over=*/true, std::nullopt);
+    return said;
+  });
+  CHECK(results[0].text ==
+        "buffers/seen [0 1 2] model/weight [0 1 2] 012; buffers/seen [0 1 2] model/weight [0 1 2] "
+        "optimizer/momentum_buffer/weight [0 0 0] 012; ");
 }
 
 }  // namespace scaletrain::train

@@ -1,5 +1,6 @@
 #include "lib/train/sharded_optimizer.h"
 
+#include <ATen/ATen.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -24,17 +25,34 @@ TEST_CASE("tensors have owners where an optimizer looks at whole ones and ranks 
           for (const std::string& name : run->learner.optimizer->with_owner()) {
             is_told = is_told && cut && cut->parts.at(name).has_owner;
           }
-          return fmt::format("{} owned, {} parts{}", run->learner.optimizer->with_owner().size(),
-                             shards_of(*run).parts.size(), is_told ? "" : ", not told");
+          const optim::Shards shards = shards_of(*run);
+          const at::Tensor ones = at::ones({2});
+          if (shards.sum) shards.sum(ones);
+          const std::string text = fmt::format(
+              "{} owned{}, {} parts on {:g}", run->learner.optimizer->with_owner().size(),
+              is_told ? "" : " and not told", shards.parts.size(), ones[1].item<double>());
+          if (run->learner.optimizer->state().empty()) return "nothing to optimize";
+          run->mesh->end("end");
+          return text;
         });
     for (const auto& result : results) CHECK(result.text == results[0].text);
     return results[0].text;
   };
   const std::string lamb = R"(optimizer={"name": "lamb", "lr": 0.1})";
   // Two layers' weights and biases.
-  CHECK(said(lamb, 2) == "4 owned, 4 parts");
-  CHECK(said(R"(optimizer={"name": "adamw", "lr": 0.1})", 2) == "0 owned, 4 parts");
-  CHECK(said(lamb, 1) == "0 owned, 0 parts");
+  CHECK(said(lamb, 2) == "4 owned, 4 parts on 2");
+  CHECK(said(R"(optimizer={"name": "adamw", "lr": 0.1})", 2) == "0 owned, 4 parts on 2");
+  CHECK(said(lamb, 1) == "0 owned, 0 parts on 1");
+}
+
+TEST_CASE("an optimizer that finds nothing that it is for is refused") {
+  const testing::TinyRun tiny;
+  CHECK(testing::said_apart([&]() -> std::string {
+          build_run(tiny.recipe({R"(optimizer={"name": "muon", "lr": 0.1})"}), {}, {}, {});
+          return "built";
+        }) ==
+        "/optimizer/name: no hidden layer has a matrix for muon to train\n"
+        "  use adamw, or a model with more layers");
 }
 
 }  // namespace scaletrain::train
