@@ -163,7 +163,9 @@ class Planner {
       plan_.optimizer += bytes_of(tensor);
     }
     add_tied(bytes);
-    if (recipe_.sync.is_rare()) add_weights(plan_.gradients);
+    if (!recipe_.sync.is_rare()) return;
+    add_weights(plan_.gradients);
+    if (recipe_.sync.name == "diloco") plan_.optimizer += 2 * plan_.gradients;  // the outer one's
   }
 
   // Of replicas that train alone, an even share of what they exchange now and then.

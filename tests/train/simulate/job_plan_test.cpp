@@ -371,7 +371,11 @@ TEST_CASE("replicas that train alone exchange weights in place of gradients") {
                  recipe.sync = {.name = "periodic", .steps = 4};
                  const JobPlan job = plan_job(recipe, ranks, nn::built_in_factories(), {0});
                  const RankPlan& rank = job.ranks.front();
-                 std::string text;
+                 recipe.sync.name = "diloco";
+                 const JobPlan outer = plan_job(recipe, ranks, nn::built_in_factories(), {0});
+                 const std::int64_t more = outer.ranks.front().optimizer - rank.optimizer;
+                 std::string text =
+                     more == 2 * rank.gradients ? "" : "no outer weights and momentum; ";
                  for (const Traffic& one : rank.traffic) {
                    if (one.axis != "replica" && one.axis != "context") continue;
                    const bool is_share = one.bytes == rank.gradients / 4;
