@@ -266,10 +266,12 @@ TEST_CASE("a node needs room for two states, or for what some ranks write of the
     return said;
   });
   CHECK(results[0].text == "room, no room, room, no room, ");
-  const std::string shown = test::read_bytes(console);
+  std::ifstream shown(console);
   for (const Case& one : cases) {
-    CHECK(shown.find(fmt::format("checkpoints are copied to the memory of {} nodes: at most 0.0 MB",
-                                 one.said_nodes)) != std::string::npos);
+    std::string line;
+    std::getline(shown, line);
+    CHECK(line.find(fmt::format("checkpoints are copied to the memory of {} nodes: at most 0.0 MB",
+                                one.said_nodes)) != std::string::npos);
   }
 }
 
