@@ -48,7 +48,7 @@ TEST_CASE("a parameter belongs to the fragment in which its middle lies") {
                             .steps = one.fragments,
                             .outer = {.lr = 0, .momentum = 0},
                             .fragments = one.fragments},
-                           all, group, 1000);
+                           all, divide_in_fragments(all, one.fragments), group, 1000);
       exchange.start();
       std::vector<std::int64_t> found(all.size(), -1);
       for (std::int64_t step = 0; step < one.fragments; ++step) {
@@ -79,7 +79,8 @@ TEST_CASE("a message is of 32 MiB at most, or of one parameter") {
       at::set_num_threads(1);
       dist::Group group(env, at::kCPU, 30s);
       const auto all = zeros_of(one.sizes);
-      ReplicaSync exchange({.name = "periodic", .steps = 1}, all, group, 1000);
+      ReplicaSync exchange({.name = "periodic", .steps = 1}, all, divide_in_fragments(all, 1),
+                           group, 1000);
       exchange.start();
       const auto meter = std::make_shared<units::MemoryMeter>(at::kCPU);
       const units::MemoryWatch watch(meter);

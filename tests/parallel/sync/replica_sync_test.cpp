@@ -140,7 +140,7 @@ TEST_CASE("outer weights are those that training begins with, or a checkpoint's"
       const std::vector<units::NamedParameter> all = replica_parameters();
       // An exchange takes all back to the outer weights.
       ReplicaSync exchange({.name = "diloco", .steps = 1, .outer = {.lr = 0, .momentum = 0}}, all,
-                           group, 1000);
+                           parallel::divide_in_fragments(all, 1), group, 1000);
       for (const auto& parameter : all) parameter.tensor.detach().fill_(5);
       if (resumes) {
         for (const auto& [name, tensor] : exchange.state()) tensor.fill_(7);
