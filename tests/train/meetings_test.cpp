@@ -253,7 +253,7 @@ TEST_CASE("replicas that stop train to the furthest one's step, where all is sha
       run.sync->exchange_all();
       share_states(run, Wish::kNothing);
       usleep(500'000);
-      run.sync->rounds()->leave(/*is_over=*/false, std::chrono::seconds(5));
+      run.sync->rounds()->leave(std::chrono::seconds(5));
     } else {
       meetings.stop();
     }

@@ -48,7 +48,7 @@ TEST_CASE("rank 0 gets what it wishes of the replicas that are there") {
     if (replica.rank == 2) std::raise(SIGKILL);
     share_states(run, Wish::kEvaluation);
     said += replica.given();
-    run.sync->rounds()->leave(/*is_over=*/true, std::nullopt);
+    run.sync->rounds()->leave(std::nullopt);
     return said;
   });
   CHECK(results[0].text ==
@@ -66,7 +66,7 @@ TEST_CASE("weights that always differ are evaluated, and saved once") {
       share_states(*replica.run, wish);
       said += replica.given() + "; ";
     }
-    replica.run->sync->rounds()->leave(/*is_over=*/true, std::nullopt);
+    replica.run->sync->rounds()->leave(std::nullopt);
     return said;
   });
   CHECK(results[0].text ==
