@@ -136,8 +136,12 @@ class Group {
     if (!ladder_.stopping()) stop(SIGTERM);
   }
 
+  // During a stop one that a signal has ended which is not the launcher's, perhaps before it began.
   bool may_be_lost(const WorkerEnd& end) const {
-    return options_.may_be_lost && !ladder_.stopping() && options_.may_be_lost(end);
+    const int signal = end.status.signal;
+    const bool is_ours = signal == 0 || signal == stop_signal_ || end.was_killed;
+    if (ladder_.stopping() && is_ours) return false;
+    return options_.may_be_lost && options_.may_be_lost(end);
   }
 
   void report_outlived(WorkerEnd& end) {
@@ -192,6 +196,7 @@ class Group {
   }
 
   void stop(int signal) {
+    stop_signal_ = signal;
     ladder_.ask(core::now());
     output_.begin_patience(core::now());
     workers_.signal(signal);
@@ -220,6 +225,7 @@ class Group {
   WorkerSet workers_;
   StoreService store_;
   StopLadder ladder_;
+  int stop_signal_ = 0;  // that the workers were sent
   Periodic beat_, watch_, reap_;
   bool nodes_changed_ = false;
   std::map<int, Hang> hangs_;  // by rank, of workers that the others outlive

@@ -6,12 +6,15 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "lib/core/descriptor.h"
+#include "tests/temporary_folder.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -80,6 +83,34 @@ TEST_CASE("the others go on without a worker that may be lost") {
   CHECK(end.workers[0].was_outlived);
   CHECK(end.workers[1].status.ok());
   CHECK_FALSE(end.workers[1].was_stopped);
+}
+
+TEST_CASE(
+    "during a stop the one is lost that another's signal ends, not that the launcher's does") {
+  for (const std::string other : {"KILL", "SEGV", "TERM"}) {
+    CAPTURE(other);
+    const test::TemporaryFolder folder;
+    const std::string ready = folder.file("ready");
+    const auto plans = plan_of_one({"/bin/sh", "-c",
+                                    "trap 'trap - TERM; kill -" + other + " $$' TERM; : > " +
+                                        ready + "; while :; do sleep 0.02; done"});
+    const core::Descriptor told(eventfd(1, EFD_CLOEXEC));
+    GroupOptions options;
+    options.grace = std::chrono::seconds(60);
+    options.started = [&](const WorkerPlan&, pid_t) {
+      while (!std::filesystem::exists(ready)) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+    };
+    options.nodes_fd = told.get();
+    options.nodes_stop = [] { return true; };
+    options.may_be_lost = [](const WorkerEnd&) { return true; };
+    options.outlived = [](const WorkerEnd&, const std::optional<Hang>&) {};
+    StopSignals signals({});
+    const GroupEnd end = run_group(plans, options, signals);
+    REQUIRE(end.workers.size() == 1);
+    CHECK(end.workers[0].was_outlived == (other != "TERM"));
+  }
 }
 
 TEST_CASE("of two that hang the one that may be lost is killed alone") {
