@@ -28,12 +28,12 @@ constexpr int kRanks = 4, kMicroSteps = 2, kSteps = 3;
 constexpr std::int64_t kWidth = 5;  // no part is whole: each block has gaps
 constexpr std::size_t kUnits = 4;
 
-// A unit is tanh(input) weight^T + bias. The first and the last share their weight; the bias of the
-// second is not trained, and the third has none.
+// A unit is tanh(input) weight^T + bias. The first and the last share their weight, the last two
+// their bias; that of the second is not trained.
 struct UnitNames {
   const char *weight, *bias;
 };
-constexpr UnitNames kNames[kUnits] = {{"w0", "b0"}, {"w1", "b1"}, {"w2", nullptr}, {"w0", "b3"}};
+constexpr UnitNames kNames[kUnits] = {{"w0", "b0"}, {"w1", "b1"}, {"w2", "b3"}, {"w0", "b3"}};
 
 Tensors make_tensors() {
   auto generator = at::make_generator<at::CPUGeneratorImpl>(5);
@@ -52,6 +52,7 @@ enum class Way {
   kWhole,      // all units
   kStages,     // those of two stages of this rank, one after the other
   kHalves,     // weights after all inputs, but for the second unit, whose come at once
+  kMixed,      // halves and all units in turn
   kNotToFirst  // it ends before the first unit
 };
 
@@ -67,12 +68,17 @@ struct Case {
 // One rank's model: whole, or as a placement has it.
 class Walk {
  public:
-  Walk(Tensors tensors, Way way, Placement* placement)
-      : tensors_(std::move(tensors)), way_(way), placement_(placement) {}
+  // `exchanges_each`: behind each unit of a backward.
+  Walk(Tensors tensors, Way way, Placement* placement, bool exchanges_each = false)
+      : tensors_(std::move(tensors)),
+        way_(way),
+        placement_(placement),
+        exchanges_each_(exchanges_each) {}
 
   const at::Tensor& at(const std::string& name) const { return tensors_.at(name); }
 
   void micro_step(const at::Tensor& input, bool is_last) {
+    in_halves_ = way_ == Way::kHalves || (way_ == Way::kMixed && !in_halves_);
     if (placement_ != nullptr && way_ == Way::kWhole) placement_->begin_micro_step(is_last);
     forward(input);
     backward(is_last);
@@ -91,7 +97,7 @@ class Walk {
     const UnitNames& names = kNames[unit];
     const at::Tensor weight = tensors_.at(names.weight).to(at::kFloat);
     const at::Tensor product = at::tanh(input).matmul(weight.t());
-    return names.bias == nullptr ? product : product + tensors_.at(names.bias);
+    return product + tensors_.at(names.bias);
   }
 
   void enter(std::size_t unit, Pass pass) {
@@ -103,7 +109,13 @@ class Walk {
   }
 
   void leave(std::size_t unit, Pass pass) {
-    if (hooks() != nullptr) hooks()->leave(unit, pass);
+    if (hooks() == nullptr) return;
+    const std::int64_t before = placement_->exchanged_bytes();
+    hooks()->leave(unit, pass);
+    // Behind the second and the third the weight's gradient goes, where none is waited for.
+    const bool goes = pass == Pass::kBackward && (exchanges_each_ || synchronizes_) && !in_halves_;
+    const bool has_gone = placement_->exchanged_bytes() > before;
+    if ((unit == 1 || unit == 2) && has_gone != goes) wrong += "exchanged elsewhere; ";
   }
 
   void forward(at::Tensor input) {
@@ -120,11 +132,11 @@ class Walk {
 
   void backward(bool is_last) {
     at::Tensor gradient = at::ones_like(outputs_.back());
-    const bool in_halves = way_ == Way::kHalves;
     const auto begin = [&](bool ends_step) {
+      synchronizes_ = ends_step;
       if (placement_ == nullptr) return;
-      if (in_halves) placement_->begin_inputs();
-      if (!in_halves && way_ != Way::kWhole) placement_->begin_micro_step(ends_step);
+      if (in_halves_) placement_->begin_inputs();
+      if (!in_halves_ && way_ != Way::kWhole) placement_->begin_micro_step(ends_step);
       placement_->prepare_backward(outputs_.back());
     };
     const auto end = [&] {
@@ -140,7 +152,8 @@ class Walk {
       enter(unit, Pass::kBackward);
       gradients_[unit] = gradient;
       const at::Tensor& input = inputs_[unit];
-      if (in_halves && unit != 1) {
+      if (in_halves_ && unit != 1) {
+        call_hook(kNames[unit].weight);  // as autograd does without a gradient
         if (unit > 0) gradient = torch::autograd::grad({outputs_[unit]}, {input}, {gradient})[0];
       } else {
         torch::autograd::backward({outputs_[unit]}, {gradient});
@@ -149,7 +162,7 @@ class Walk {
       leave(unit, Pass::kBackward);
     }
     end();
-    if (in_halves) weights(is_last);
+    if (in_halves_) weights(is_last);
   }
 
   // The first and the last unit's gradients of the weight that they share come with others between.
@@ -159,7 +172,7 @@ class Walk {
       const at::NoGradGuard no_grad;
       const at::Tensor& gradient = gradients_[unit];
       add(kNames[unit].weight, gradient.t().matmul(at::tanh(inputs_[unit])));
-      if (kNames[unit].bias != nullptr) add(kNames[unit].bias, gradient.sum(0));
+      add(kNames[unit].bias, gradient.sum(0));
     }
     if (placement_ != nullptr) placement_->end_weights();
   }
@@ -168,6 +181,11 @@ class Walk {
     const at::Tensor& tensor = tensors_.at(name);
     at::Tensor& sum = tensor.mutable_grad();
     sum = sum.defined() ? sum + gradient : gradient;
+    call_hook(name);
+  }
+
+  void call_hook(const char* name) const {
+    const at::Tensor& tensor = tensors_.at(name);
     const auto& hook = torch::autograd::impl::post_acc_grad_hooks(tensor);
     if (hook) (*hook)(tensor);
   }
@@ -175,8 +193,10 @@ class Walk {
   Tensors tensors_;
   Way way_;
   Placement* placement_;
+  bool exchanges_each_, synchronizes_ = false;
   std::vector<at::Tensor> inputs_, outputs_;
   std::map<std::size_t, at::Tensor> gradients_;
+  bool in_halves_ = false;
 };
 
 at::Tensor input_of(int step, int micro_step, int reader) {
@@ -195,8 +215,7 @@ std::vector<units::NamedParameter> named(const Tensors& tensors, bool trained) {
 Sharding sharding_of(const Case& one, const Tensors& tensors) {
   Sharding sharding{.level = one.level};
   for (const UnitNames& names : kNames) {
-    sharding.units.push_back({names.weight});
-    if (names.bias != nullptr) sharding.units.back().push_back(names.bias);
+    sharding.units.push_back({names.weight, names.bias});
   }
   sharding.frozen = named(tensors, /*trained=*/false);
   sharding.parts_on_host = one.on_host;
@@ -204,16 +223,19 @@ Sharding sharding_of(const Case& one, const Tensors& tensors) {
   return sharding;
 }
 
-// Bytes of gradients that a step exchanges where nothing is gathered in it.
+// Bytes of gradients that a step exchanges where nothing is gathered in it. What units share goes
+// twice where others' gradients come in between, and in a step's last backward what belongs to
+// another stage goes once more.
 std::int64_t step_bytes(const Case& one, const dist::Mesh& mesh, const Tensors& tensors) {
   const int shards = mesh.size(core::Axis::kShard);
-  std::int64_t part = 0;
-  for (const FlatPlan& plan :
-       plan_flats(named(tensors, true), sharding_of(one, tensors).units, shards)) {
-    part += 4 * plan.part;
-  }
+  const auto plans = plan_flats(named(tensors, true), sharding_of(one, tensors).units, shards);
+  const auto blocks = static_cast<std::int64_t>(plans.size());  // all of them of the same size
+  const std::int64_t part = 4 * plans.front().part;
   const int times = one.level == ShardLevel::kOptimizer ? 1 : kMicroSteps;
-  return part * shards * times + (mesh.copies().world_size() > 1 ? part : 0);
+  std::int64_t again = one.way == Way::kHalves ? 2 * times : 0;
+  if (one.way == Way::kStages && times > 1) again = times + 2;
+  const std::int64_t copies = mesh.copies().world_size() > 1 ? blocks : 0;
+  return part * (shards * (blocks * times + again) + copies);
 }
 
 bool is_near(const at::Tensor& own, const at::Tensor& all, double most) {
@@ -226,7 +248,8 @@ std::string against_whole(const Case& one, dist::Group& ranks) {
   Tensors tensors = make_tensors();
   Sharded sharded(named(tensors, true), mesh, sharding_of(one, tensors));
   const Tensors whole_tensors = make_tensors();
-  Walk own(tensors, one.way, &sharded), whole(whole_tensors, one.way, nullptr);
+  Walk own(tensors, one.way, &sharded, one.level != ShardLevel::kOptimizer);
+  Walk whole(whole_tensors, one.way, nullptr);
   const bool cuts = one.level == ShardLevel::kParameters;
   std::string wrong;
   const auto check = [&](bool holds, const std::string& what) {
@@ -237,7 +260,12 @@ std::string against_whole(const Case& one, dist::Group& ranks) {
   for (const units::NamedParameter& part : sharded.parts()) {
     check((part.on_host != nullptr) == one.on_host, part.name + " lies elsewhere");
   }
+  for (const Tensors* all : std::initializer_list<const Tensors*>{&tensors, &whole_tensors}) {
+    all->at("w2").detach().mul_(1.5);  // as weights are loaded before the start
+  }
   sharded.start({});
+  check(sharded.exchanged_bytes() == 0, "bytes at the start");
+  check((tensors.at("w1").scalar_type() == at::kBFloat16) == one.narrow, "the type of w1");
   const auto all_away = [&] {
     for (const auto& [name, tensor] : tensors) {
       check((tensor.storage().nbytes() == 0) == cuts, name + " is there");
@@ -256,8 +284,10 @@ std::string against_whole(const Case& one, dist::Group& ranks) {
       }
     }
     const std::int64_t bytes = sharded.exchanged_bytes() - before;
-    if (!cuts && one.way == Way::kWhole) {
-      check(bytes == step_bytes(one, mesh, tensors), fmt::format("{} bytes", bytes));
+    const bool is_counted = one.way != Way::kNotToFirst && one.way != Way::kMixed;
+    if (!cuts && is_counted) {
+      const std::int64_t expected = step_bytes(one, mesh, tensors);
+      check(bytes == expected, fmt::format("{} bytes for {}", bytes, expected));
     }
     check(bytes > 0, "no bytes");
     const at::NoGradGuard no_grad;
@@ -284,7 +314,7 @@ std::string against_whole(const Case& one, dist::Group& ranks) {
     }
   }
   check(sharded.most_units() == (cuts ? 2U : 0U), fmt::format("{} units", sharded.most_units()));
-  if (cuts) wrong += own.wrong;
+  wrong += own.wrong;
   ranks.barrier("the next case");
   return wrong;
 }
@@ -315,6 +345,9 @@ const std::vector<Case>& cases() {
       {"halves, parameters", kStages, kParameters, Way::kHalves},
       {"halves, narrow", kStages, kParameters, Way::kHalves, false, true},
       {"halves, replicas", kReplicas, kParameters, Way::kHalves},
+      {"halves, replicas, gradients", kReplicas, kGradients, Way::kHalves},
+      {"halves and whole, gradients", kStages, kGradients, Way::kMixed},
+      {"halves and whole, parameters", kReplicas, kParameters, Way::kMixed},
   };
   return rows;
 }
