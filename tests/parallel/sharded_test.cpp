@@ -152,8 +152,8 @@ class Walk {
       enter(unit, Pass::kBackward);
       gradients_[unit] = gradient;
       const at::Tensor& input = inputs_[unit];
+      if (in_halves_) call_hook(kNames[unit].weight);  // as autograd does without a gradient
       if (in_halves_ && unit != 1) {
-        call_hook(kNames[unit].weight);  // as autograd does without a gradient
         if (unit > 0) gradient = torch::autograd::grad({outputs_[unit]}, {input}, {gradient})[0];
       } else {
         torch::autograd::backward({outputs_[unit]}, {gradient});
