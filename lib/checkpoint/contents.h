@@ -54,6 +54,9 @@ struct Contents {
   std::vector<std::string> classes;
   std::string recipe;           // resolved JSON
   std::optional<Cut> cut = {};  // nullopt: every rank has all of it
+  // Whether all tensors but those of `buffers` and `ranks` are the run's own, and stay as they are
+  // until a step's update: they may be copied until then.
+  bool stands = false;
 
   // Of a share (lib/checkpoint/share.h): the pieces that its tensors are, offsets not known yet,
   // and the bytes of all shares.

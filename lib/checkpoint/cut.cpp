@@ -188,6 +188,7 @@ Contents share_of_cut(const Contents& contents) {
   const Cut& cut = *contents.cut;
   Contents share;
   share.is_share = true;
+  share.stands = contents.stands;
   share.state = contents.state;
   ShareFile(cut, format::kModelFile, share).add(contents.model, share.model);
   for (const auto& [name, mean] : contents.means) {

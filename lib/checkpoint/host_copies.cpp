@@ -76,67 +76,6 @@ Tensors room_for(const Tensors& tensors, bool is_pinned) {
   return room;
 }
 
-// Bytes of a tensor that are copied at once.
-struct Run {
-  std::span<const std::byte> from;
-  std::byte* to;
-};
-
-// Adds the runs of what lies in memory as its copy shall; false where it does not, or is elsewhere.
-bool add_runs(const at::Tensor& tensor, const at::Tensor& copy, std::vector<Run>& runs) {
-  if (!tensor.is_cpu() || !tensor.is_non_overlapping_and_dense()) return false;
-  std::span<const std::byte> left(static_cast<const std::byte*>(tensor.const_data_ptr()),
-                                  tensor.nbytes());
-  for (std::byte* to = bytes_of(copy).data(); !left.empty();) {
-    const auto now = left.first(std::min(kRun, left.size()));
-    runs.push_back({now, to});
-    left = left.subspan(now.size());
-    to += now.size();
-  }
-  return true;
-}
-
-// Makes `copies` hold what `tensors` does.
-void copy(const Tensors& tensors, Tensors& copies) {
-  const bool is_pinned =
-      std::ranges::any_of(tensors, [](const auto& one) { return one.second.is_cuda(); });
-  if (!all_fit(copies, tensors, is_pinned)) {
-    copies.clear();  // before there is more
-    copies = room_for(tensors, is_pinned);
-  }
-  std::vector<Run> runs;
-  for (const auto& [name, tensor] : tensors) {
-    const at::Tensor& to = copies.at(name);
-    if (!add_runs(tensor, to, runs)) to.copy_(tensor, /*non_blocking=*/true);
-  }
-  at::parallel_for(0, std::ssize(runs), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Run& run = runs[static_cast<std::size_t>(i)];
-      core::stream_copy(run.from, run.to);
-    }
-  });
-}
-
-void copy(const Contents& contents, Contents& copies) {
-  copy(contents.model, copies.model);
-  copy(contents.buffers, copies.buffers);
-  copy(contents.ranks, copies.ranks);
-  copy(contents.optimizer, copies.optimizer);
-  std::map<std::string, MeanContents> means;
-  for (const auto& [name, mean] : contents.means) {
-    MeanContents& to = means[name] = std::move(copies.means[name]);
-    copy(mean.tensors, to.tensors);
-    copy(mean.buffers, to.buffers);
-  }
-  copies.means = std::move(means);
-  copies.state = contents.state;
-  copies.classes = contents.classes;
-  copies.recipe = contents.recipe;
-  copies.is_share = contents.is_share;
-  copies.pieces = contents.pieces;
-  copies.all_bytes = contents.all_bytes;
-}
-
 // Of the first tensor that is not the host's; the CPU where there is none.
 at::Device device_of(const Contents& contents) {
   for (const Tensors* tensors : {&contents.model, &contents.optimizer}) {
@@ -149,27 +88,116 @@ at::Device device_of(const Contents& contents) {
 
 }  // namespace
 
-void HostCopies::take(const Contents& contents) {
+// Adds the runs of what lies in memory as its copy shall; false where it does not, or is elsewhere.
+bool HostCopies::add_runs(const at::Tensor& tensor, const at::Tensor& copy) {
+  if (!tensor.is_cpu() || !tensor.is_non_overlapping_and_dense()) return false;
+  std::span<const std::byte> left(static_cast<const std::byte*>(tensor.const_data_ptr()),
+                                  tensor.nbytes());
+  for (std::byte* to = bytes_of(copy).data(); !left.empty();) {
+    const auto now = left.first(std::min(kRun, left.size()));
+    runs_.push_back({now, to});
+    left = left.subspan(now.size());
+    to += now.size();
+  }
+  return true;
+}
+
+void HostCopies::begin_with(const Tensors& tensors, Tensors& copies) {
+  const bool is_pinned =
+      std::ranges::any_of(tensors, [](const auto& one) { return one.second.is_cuda(); });
+  if (!all_fit(copies, tensors, is_pinned)) {
+    copies.clear();  // before there is more
+    copies = room_for(tensors, is_pinned);
+  }
+  for (const auto& [name, tensor] : tensors) {
+    const at::Tensor& to = copies.at(name);
+    if (!add_runs(tensor, to)) to.copy_(tensor, /*non_blocking=*/true);
+    from_.push_back(tensor);
+  }
+}
+
+void HostCopies::forget_runs() {
+  runs_.clear();
+  next_ = done_ = 0;
+}
+
+void HostCopies::copy_early(const Contents& contents) {
+  forget_runs();
+  begin_with(contents.buffers, copies_.buffers);
+  begin_with(contents.ranks, copies_.ranks);
+  copy_runs();
+}
+
+void HostCopies::begin_late(const Contents& contents) {
+  forget_runs();
+  begin_with(contents.model, copies_.model);
+  begin_with(contents.optimizer, copies_.optimizer);
+  std::map<std::string, MeanContents> means;
+  for (const auto& [name, mean] : contents.means) {
+    MeanContents& to = means[name] = std::move(copies_.means[name]);
+    begin_with(mean.tensors, to.tensors);
+    begin_with(mean.buffers, to.buffers);
+  }
+  copies_.means = std::move(means);
+  copies_.state = contents.state;
+  copies_.classes = contents.classes;
+  copies_.recipe = contents.recipe;
+  copies_.is_share = contents.is_share;
+  copies_.pieces = contents.pieces;
+  copies_.all_bytes = contents.all_bytes;
+}
+
+void HostCopies::begin(const Contents& contents) {
   const at::NoGradGuard no_grad;
-  const at::Device device = device_of(contents);
+  begin_on(device_of(contents), contents);
+  if (!contents.stands) finish();
+}
+
+void HostCopies::begin_on(at::Device device, const Contents& contents) {
   if (device.is_cpu()) {
-    copy(contents, copies_);
-    return;
+    copy_early(contents);
+    return begin_late(contents);
   }
   const c10::impl::VirtualGuardImpl impl(device.type());
   const c10::Stream compute = impl.getStream(device);
   const c10::Stream copies = impl.getStreamFromGlobalPool(device);
-  c10::Event computed(device.type());
+  c10::Event computed(device.type()), early(device.type());
   computed.record(compute);
   computed.block(copies);
   const c10::StreamGuard guard(copies);
-  copy(contents, copies_);  // queues it
+  copy_early(contents);  // queues it
+  early.record(copies);
+  early.block(compute);
+  begin_late(contents);
   arrived_.emplace(device.type());
   arrived_->record(copies);
-  arrived_->block(compute);  // the next update would overwrite what is read
+}
+
+void HostCopies::copy_runs() {
+  for (std::size_t i = next_++; i < runs_.size(); i = next_++) {
+    core::stream_copy(runs_[i].from, runs_[i].to);
+    if (++done_ == runs_.size()) done_.notify_all();
+  }
+}
+
+void HostCopies::await_runs() {
+  for (std::size_t done = done_; done < runs_.size(); done = done_) done_.wait(done);
+}
+
+void HostCopies::finish() {
+  at::parallel_for(0, at::get_num_threads(), 1,
+                   [this](std::int64_t, std::int64_t) { copy_runs(); });
+  await_runs();
+  if (arrived_) {
+    const c10::impl::VirtualGuardImpl impl(arrived_->device_type());
+    arrived_->block(impl.getStream(arrived_->device()));  // the next update changes what is read
+  }
+  from_.clear();
 }
 
 const Contents& HostCopies::contents() {
+  copy_runs();
+  await_runs();
   if (arrived_) arrived_->synchronize();
   return copies_;
 }

@@ -1,11 +1,17 @@
 // A checkpoint's contents as they are now, in the host's memory, while training changes them.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Event.h>
 
+#include <atomic>
+#include <cstddef>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "lib/checkpoint/contents.h"
+#include "lib/checkpoint/tensors.h"
 
 namespace scaletrain::checkpoint {
 
@@ -13,16 +19,39 @@ namespace scaletrain::checkpoint {
 // more than to copy it.
 class HostCopies {
  public:
-  // Copies all tensors of `contents`, those of a device to pinned memory on a stream of their own:
-  // what is queued from here on waits for that, the host does not.
-  void take(const Contents& contents);
+  // Makes room for all tensors of `contents` and copies them; of those that stand it only begins
+  // with that, and they must not change until finish() returns. Those of a device are copied to
+  // pinned memory on a stream of their own; the host does not wait for it.
+  void begin(const Contents& contents);
+  // Copies what is left, beside who calls contents(). What is queued on the device's stream from
+  // here on waits for all of its copies.
+  void finish();
 
-  // What was copied, when all of it has arrived.
+  // What was copied, when all of it has arrived, where need be by this thread: on another one than
+  // the others.
   const Contents& contents();
 
  private:
+  // Bytes of a tensor that are copied at once.
+  struct Run {
+    std::span<const std::byte> from;
+    std::byte* to;
+  };
+
+  void begin_on(at::Device device, const Contents& contents);
+  void begin_with(const Tensors& tensors, Tensors& copies);
+  bool add_runs(const at::Tensor& tensor, const at::Tensor& copy);
+  void forget_runs();
+  void copy_early(const Contents& contents);
+  void begin_late(const Contents& contents);
+  void copy_runs();  // on as many threads as like
+  void await_runs();
+
   Contents copies_;
-  std::optional<c10::Event> arrived_;  // of a device's copies
+  std::vector<at::Tensor> from_;  // what is read until finish()
+  std::vector<Run> runs_;
+  std::atomic<std::size_t> next_ = 0, done_ = 0;  // of runs_
+  std::optional<c10::Event> arrived_;             // of a device's copies
 };
 
 }  // namespace scaletrain::checkpoint

@@ -16,10 +16,12 @@ constexpr std::chrono::milliseconds kLook{100};
 }  // namespace
 
 struct Saver::Write {
-  HostCopies copies;
+  std::unique_ptr<HostCopies> copies = std::make_unique<HostCopies>();
   const Contents* contents = nullptr;  // the caller's, who waits; nullptr: the copies
   double stall_s = 0;
   core::SteadyTime begun;
+
+  const Contents& what() { return contents != nullptr ? *contents : copies->contents(); }
 };
 
 struct Saver::Outcome {
@@ -43,6 +45,7 @@ Saver::~Saver() {
 }
 
 void Saver::save(const Contents& contents, core::SteadyTime since) {
+  await_copies();
   std::unique_lock lock(mutex_);
   wait(lock, options_.beside ? kCopies - 1 : 0);
   if (free_.empty()) free_.push_back(std::make_unique<Write>());
@@ -57,7 +60,8 @@ void Saver::save(const Contents& contents, core::SteadyTime since) {
                      writers != nullptr ? writers->count() : 1);
   }
   const Contents& own = is_share ? share : contents;
-  const bool is_copied = options_.beside && copy(own, *next);
+  const bool is_copied = options_.beside && begin_copy(own, *next);
+  copied_ = is_copied ? next.get() : nullptr;
   next->contents = is_copied ? nullptr : &own;
   next->begun = last_operation_ = core::now();
   next->stall_s = core::seconds_since(since);
@@ -67,9 +71,17 @@ void Saver::save(const Contents& contents, core::SteadyTime since) {
   if (!is_copied) wait(lock, 0);
 }
 
-bool Saver::copy(const Contents& contents, Write& write) {
+void Saver::await_copies() {
+  if (copied_ == nullptr) return;
+  const core::SteadyTime since = core::now();
+  copied_->copies->finish();
+  const std::lock_guard lock(mutex_);
+  std::exchange(copied_, nullptr)->stall_s += core::seconds_since(since);
+}
+
+bool Saver::begin_copy(const Contents& contents, Write& write) {
   try {
-    write.copies.take(contents);
+    write.copies->begin(contents);
     return true;
   } catch (const std::exception& error) {  // of LibTorch's own class where its allocator has none
     if (!std::exchange(has_warned_, true)) {
@@ -77,7 +89,7 @@ bool Saver::copy(const Contents& contents, Write& write) {
           "a checkpoint cannot be copied in memory, so training waits until it is written: {}",
           std::string_view(error.what()).substr(0, std::string_view(error.what()).find('\n')));
     }
-    write.copies = HostCopies();
+    write.copies = std::make_unique<HostCopies>();
     return false;
   }
 }
@@ -127,7 +139,7 @@ void Saver::follow(const Contents& share) {
 
 void Saver::write(Write& one) {
   if (options_.writers && options_.writers->rank() != 0) {
-    const Contents& share = one.contents != nullptr ? *one.contents : one.copies.contents();
+    const Contents& share = one.what();
     follow(share);
     return options_.published({.path = {}, .step = share.state.step});
   }
@@ -144,7 +156,7 @@ void Saver::write(Write& one) {
     return false;
   };
   const bool is_durable = attempt([&] {
-    const Contents& contents = one.contents != nullptr ? *one.contents : one.copies.contents();
+    const Contents& contents = one.what();
     saved.step = contents.state.step;
     Written written =
         checkpoint::write(disk_, options_.run, contents, options_.writers.get(), kept());
@@ -154,7 +166,10 @@ void Saver::write(Write& one) {
   });
   if (!is_durable) return;
   saved.write_s = core::seconds_since(one.begun);
-  saved.stall_s = one.stall_s + (one.contents != nullptr ? saved.write_s : 0);
+  {
+    const std::lock_guard lock(mutex_);
+    saved.stall_s = one.stall_s + (one.contents != nullptr ? saved.write_s : 0);
+  }
   const std::int64_t step = saved.step;
   add({.saved = saved, .error = nullptr});
   attempt([&] { options_.published(saved); });

@@ -1,5 +1,5 @@
-// Writes a run's checkpoints beside training, which waits for a copy in memory and for nothing
-// else.
+// Writes a run's checkpoints beside training, which waits for a copy in memory, before it changes
+// what is copied, and for nothing else.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,8 @@ struct Saved {
   std::filesystem::path path;
   std::int64_t step = 0;
   std::int64_t bytes = 0, linked_bytes = 0;  // of its files; of them what an earlier one has too
-  // That the host waited, for what ranks exchange, a copy and the writes before it; a device's own
-  // wait for its copies is not in it.
+  // That the host waited, for what ranks exchange, what was left of a copy and the writes before
+  // it; a device's own wait for its copies is not in it.
   double stall_s = 0;
   double write_s = 0;  // from there until it was durable
 };
@@ -56,10 +56,12 @@ class Saver {
   // Waits until what was begun is durable.
   ~Saver();
 
-  // Copies `contents` and begins to write them, in the order of the calls. Waits for the oldest
-  // write where two copies are being written, and for all where memory lacks for a copy. Training
-  // has waited since `since`.
+  // Copies `contents`, or begins with that where they stand, and begins to write them, in the order
+  // of the calls. Waits for the oldest write where two copies are being written, and for all where
+  // memory lacks for a copy. Training has waited since `since`.
   void save(const Contents& contents, core::SteadyTime since = core::now());
+  // Returns when what was given to save() is copied, and may change.
+  void await_copies();
 
   // The next checkpoint that has become durable, each once, in their order; nullopt: none has.
   // Throws what a write has thrown, whose checkpoint is absent, and what removing others has thrown
@@ -76,9 +78,9 @@ class Saver {
   void finish_after_failure();
 
  private:
-  struct Write;                                       // one that was begun
-  struct Outcome;                                     // of one
-  bool copy(const Contents& contents, Write& write);  // false: memory lacks
+  struct Write;                                             // one that was begun
+  struct Outcome;                                           // of one
+  bool begin_copy(const Contents& contents, Write& write);  // false: memory lacks
   KeptFiles* kept() { return options_.incremental ? &kept_ : nullptr; }
   void write(Write& one);
   void follow(const Contents& share);
@@ -94,6 +96,7 @@ class Saver {
   std::condition_variable changed_;
   std::deque<std::unique_ptr<Write>> under_way_;  // the oldest first, which is being written
   std::vector<std::unique_ptr<Write>> free_;      // their memory
+  Write* copied_ = nullptr;  // of under_way_ or free_: what await_copies() is about
   std::deque<std::unique_ptr<Outcome>> outcomes_;
   KeptFiles kept_;  // the writing thread's
   bool ends_ = false;

@@ -82,6 +82,7 @@ Contents share_of(const Contents& contents, int writer, int writers) {
   const bool is_first = writer == 0;
   Contents share;
   share.is_share = true;
+  share.stands = contents.stands;
   share.state = contents.state;
   std::vector<Shared> all;
   const std::string model = format::kModelFile, optimizer = format::kOptimizerFile;

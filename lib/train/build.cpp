@@ -199,7 +199,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   return built;
 }
 
-StepParts step_parts(Run& run) {
+StepParts step_parts(Run& run, std::function<void()> before_update) {
   std::vector<optim::Mean*> means;
   means.reserve(run.means.size());
   for (const auto& mean : run.means) means.push_back(mean.get());
@@ -216,7 +216,8 @@ StepParts step_parts(Run& run) {
           .shards = shards_of(run),
           .sam = run.recipe.sam,
           .means = std::move(means),
-          .sync = run.sync.get()};
+          .sync = run.sync.get(),
+          .before_update = std::move(before_update)};
 }
 
 }  // namespace scaletrain::train

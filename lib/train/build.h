@@ -30,6 +30,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
                                const std::function<void(Run&)>& before_data = nullptr);
 
 // What a step of `run` uses.
-StepParts step_parts(Run& run);
+StepParts step_parts(
+    Run& run, std::function<void()> before_update = [] {});
 
 }  // namespace scaletrain::train

@@ -94,6 +94,10 @@ void Saves::save() {
   look();
 }
 
+void Saves::await_copies() {
+  if (saver_) saver_->await_copies();
+}
+
 void Saves::look() {
   if (!saver_) return;
   report();

@@ -32,6 +32,8 @@ class Saves {
   // Begins to write where training stands, on rank 0 or on all ranks, unless that was done. Every
   // rank calls it.
   void save();
+  // Called before anything that save() has given on is changed (checkpoint::Saver).
+  void await_copies();
   // The checkpoint of this step is written once more: its state has changed.
   void forget() { saved_step_ = -1; }
 

@@ -45,6 +45,13 @@ void gather_parts(const Run& run, checkpoint::Contents& contents) {
   gather(contents.optimizer);
 }
 
+// Whether a snapshot is made of the run's own tensors. Others that are as large as the model are
+// copied at once, since they take a device's memory until then.
+bool stands(const Run& run) {
+  const bool is_gathered = !run.learner.parts.empty() && !is_cut(run);
+  return !is_gathered && !run.has_own_weights() && run.learner.evaluation_weights().empty();
+}
+
 }  // namespace
 
 checkpoint::Contents snapshot(Run& run) {
@@ -53,7 +60,11 @@ checkpoint::Contents snapshot(Run& run) {
   checkpoint::Contents contents;
   contents.model = held_tensors(run);
   contents.cut = cut_of(run);
+  contents.stands = stands(run);
   for (auto& [name, tensor] : evaluated_tensors(run)) contents.model[name] = tensor;
+  for (const auto& [name, tensor] : buffers) {  // forward changes them
+    contents.model.at(name) = contents.model.at(name).clone();
+  }
   contents.buffers = gather_ranks(run.mesh->data(), buffers);
   contents.buffers.merge(states_of(run.replicas, "buffers/"));
   add_own_state(run, contents);

@@ -177,6 +177,7 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
     exchange.emplace(parts_.mesh.world(), own, loss_sum);
   });
 
+  parts_.before_update();
   const at::Tensor& votes = exchange->sums();
   const at::Tensor nearby = sam_ ? look_nearby(step, batches, loss_weight) : at::Tensor();
   std::vector<at::Tensor> outcome{votes};

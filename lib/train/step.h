@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -69,6 +70,8 @@ struct StepParts {
   std::optional<recipe::Sam> sam = std::nullopt;
   std::vector<optim::Mean*> means = {};
   parallel::ReplicaSync* sync = nullptr;  // of replicas that train alone between exchanges
+  // Called when a step has its gradients, before it changes weights, optimizer state and means.
+  std::function<void()> before_update = [] {};
 };
 
 class StepRunner {

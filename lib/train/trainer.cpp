@@ -49,7 +49,7 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       sizes_(run_->batch.sizes()),
       reporter_(*run_, env, resume, late_),
       bad_samples_(run_->recipe, env.rank),
-      steps_(step_parts(*run_), late_),
+      steps_(step_parts(*run_, [this] { saves_.await_copies(); }), late_),
       stragglers_(*run_->group, run_->beat, late_),
       meetings_(*run_, grace_s_),
       log_every_(run_->recipe.log_every, run_->length),
@@ -118,6 +118,7 @@ core::ExitCode Trainer::train() {
     }
     saves_.look();
   }
+  saves_.await_copies();
   drain();
   return stop_ == core::StopReason::kNone ? finish() : stop();
 }

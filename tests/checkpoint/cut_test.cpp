@@ -90,6 +90,13 @@ void forget(Contents& contents) {
 
 }  // namespace
 
+TEST_CASE("a rank's share of what stands stands") {
+  Contents contents = cut_contents(0, 2, 7, true);
+  CHECK(!share_of(contents, 0, 2).stands);
+  contents.stands = true;
+  CHECK(share_of(contents, 0, 2).stands);
+}
+
 TEST_CASE("what ranks hold together is written once, and read by any number of others") {
   for (const int places : {1, 2, 4}) {
     const test::TemporaryFolder run;

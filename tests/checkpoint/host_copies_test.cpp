@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <thread>
 
 using namespace scaletrain::checkpoint;  // NOLINT(google-build-using-namespace)
 
@@ -12,6 +13,7 @@ namespace {
 Contents contents_of(const Tensors& model) {
   Contents contents;
   contents.model = model;
+  contents.stands = true;
   return contents;
 }
 
@@ -31,10 +33,14 @@ TEST_CASE("a copy holds what stood when it was taken, in the layout that it had"
   contents.all_bytes = 9;
   const std::vector<at::Tensor> before{images.clone(), turned.clone(), part.clone()};
   HostCopies copies;
-  copies.take(contents);
+  contents.ranks = {{"error", at::full({2}, 7.0)}};
+  copies.begin(contents);
+  contents.buffers["mean"].zero_();
+  contents.ranks["error"].zero_();
+  copies.finish();
   for (const at::Tensor& tensor :
-       {images, turned, part, contents.optimizer["step"], contents.buffers["mean"],
-        contents.means["ema"].tensors["w"], contents.means["ema"].buffers["b"]}) {
+       {images, turned, part, contents.optimizer["step"], contents.means["ema"].tensors["w"],
+        contents.means["ema"].buffers["b"]}) {
     tensor.zero_();
   }
   contents.state.step = 8;
@@ -45,6 +51,7 @@ TEST_CASE("a copy holds what stood when it was taken, in the layout that it had"
   CHECK(at::equal(copied.model.at("part"), before[2]));
   CHECK((copied.optimizer.at("step").item<double>() == 3));
   CHECK((copied.buffers.at("mean")[0].item<float>() == 4));
+  CHECK((copied.ranks.at("error")[0].item<float>() == 7));
   CHECK((copied.means.at("ema").tensors.at("w")[0].item<float>() == 5));
   CHECK((copied.means.at("ema").buffers.at("b")[0].item<float>() == 6));
   CHECK(copied.state.step == 7);
@@ -53,17 +60,76 @@ TEST_CASE("a copy holds what stood when it was taken, in the layout that it had"
   CHECK(copied.all_bytes == 9);
 }
 
+TEST_CASE("two threads copy what is left, each part once") {
+  HostCopies copies;
+  const at::Tensor whole = at::empty({9 << 20}), small = at::empty({5});  // nine runs, and one
+  const at::Tensor one = at::empty({1 << 20}), error = at::empty({7});
+  for (int round = 0; round < 200; ++round) {
+    const at::Tensor& weight = round < 4 ? whole : one;
+    weight.fill_(round);
+    small.fill_(round);
+    Contents contents = contents_of({{"weight", weight}});
+    contents.optimizer = {{"small", small}};
+    contents.ranks = {{"error", error.fill_(round)}};
+    copies.begin(contents);
+    error.fill_(-1);
+    bool is_there = false;
+    std::thread writer([&] {
+      const Contents& copied = copies.contents();
+      is_there = copied.model.at("weight").eq(round).all().item<bool>() &&
+                 copied.optimizer.at("small").eq(round).all().item<bool>() &&
+                 copied.ranks.at("error").eq(round).all().item<bool>();
+    });
+    copies.finish();
+    weight.fill_(-1);
+    small.fill_(-1);
+    writer.join();
+    REQUIRE(is_there);
+  }
+}
+
+TEST_CASE("what is copied is kept until it is") {
+  const at::Tensor weight = at::ones({5});
+  HostCopies copies;
+  copies.begin(contents_of({{"a", weight}}));
+  CHECK(weight.use_count() == 2);
+  copies.finish();
+  CHECK(weight.use_count() == 1);
+}
+
+TEST_CASE("who reads copies copies what nobody has") {
+  HostCopies copies;
+  copies.begin(contents_of({{"a", at::full({5}, 1.0)}}));
+  CHECK(at::equal(copies.contents().model.at("a"), at::full({5}, 1.0)));
+  const at::Tensor weight = at::full({5}, 2.0);
+  copies.begin(contents_of({{"a", weight}}));
+  copies.finish();
+  weight.zero_();
+  copies.finish();  // there is nothing left
+  CHECK(at::equal(copies.contents().model.at("a"), at::full({5}, 2.0)));
+}
+
+TEST_CASE("what does not stand is copied at once") {
+  const at::Tensor weight = at::full({5}, 2.0);
+  Contents contents = contents_of({{"a", weight}});
+  contents.stands = false;
+  HostCopies copies;
+  copies.begin(contents);
+  weight.zero_();
+  CHECK(at::equal(copies.contents().model.at("a"), at::full({5}, 2.0)));
+}
+
 TEST_CASE("the next copy takes the memory of the one before where all of it fits") {
   HostCopies copies;
-  copies.take(contents_of({{"a", at::zeros({4})}, {"b", at::zeros({5})}}));
+  copies.begin(contents_of({{"a", at::zeros({4})}, {"b", at::zeros({5})}}));
   const void* const a = copies.contents().model.at("a").const_data_ptr();
-  copies.take(contents_of({{"a", at::ones({4})}, {"b", at::ones({5})}}));
+  copies.begin(contents_of({{"a", at::ones({4})}, {"b", at::ones({5})}}));
   CHECK(copies.contents().model.at("a").const_data_ptr() == a);
   for (const Tensors& other :
        {Tensors{{"a", at::ones({4})}}, Tensors{{"a", at::ones({4})}, {"c", at::ones({5})}},
         Tensors{{"a", at::ones({4}, at::kDouble)}}, Tensors{{"a", at::ones({2, 2})}},
         Tensors{{"a", at::ones({2, 2}).t()}}, Tensors{}}) {
-    copies.take(contents_of(other));
+    copies.begin(contents_of(other));
     const Contents& copied = copies.contents();
     REQUIRE(copied.model.size() == other.size());
     for (const auto& [name, tensor] : other) {
@@ -81,7 +147,7 @@ TEST_CASE("copies lie one behind the other as in their file, from a page on") {
                         {"d", at::ones({0, 7})},
                         {"long", at::ones({5000}, at::kByte)}};
   HostCopies copies;
-  copies.take(contents_of(tensors));
+  copies.begin(contents_of(tensors));
   const Tensors& copied = copies.contents().model;
   const auto begin = reinterpret_cast<std::uintptr_t>(copied.at("c").const_data_ptr());
   CHECK(begin % 4096 == 0);

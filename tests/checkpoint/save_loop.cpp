@@ -1,11 +1,12 @@
 // What a checkpoint costs, for scripts/bench/checkpoint_save.py:
 //   save_loop FOLDER BYTES TENSORS ROUNDS
 // Saves BYTES of fp32 in TENSORS tensors. Prints JSON, medians in seconds: until a checkpoint is
-// durable (save_s), that of it training waits (stall_s), that the one before takes to be removed
-// (remove_s), that a plain writer of one file with fsync takes for the same bytes (raw_s), and that
-// this one's reader takes of what the disk has (cold_load_s) and of what is in memory (load_s).
-// peak_bytes is the most memory that the process had. kept_rate is that of a thread that computes
-// beside a write, as a share of its rate without one.
+// durable (save_s), that of it training waits (stall_s) where it begins and, behind a step's
+// gradients, before its next update, that the one before takes to be removed (remove_s), that a
+// plain writer of one file with fsync takes for the same bytes (raw_s), and that this one's reader
+// takes of what the disk has (cold_load_s) and of what is in memory (load_s). peak_bytes is the
+// most memory that the process had. kept_rate is that of a thread that computes beside a write, as
+// a share of its rate without one.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fcntl.h>
@@ -36,6 +37,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kFloat = 4;
+constexpr double kStepS = 0.2;  // of a step's forward and backward
 
 double seconds_of(const std::function<void()>& call) {
   const core::SteadyTime begin = core::now();
@@ -55,6 +57,7 @@ checkpoint::Contents make_contents(std::int64_t bytes, std::int64_t tensors) {
     contents.model[fmt::format("layer{:06}.weight", i)] = at::randn({count});
   }
   contents.recipe = "{}";
+  contents.stands = true;
   return contents;
 }
 
@@ -112,8 +115,12 @@ void measure(const fs::path& folder, std::int64_t bytes, std::int64_t tensors, i
 
     ++contents.state.step;
     saver.save(contents);
+    const core::SteadyTime since = core::now();
     std::optional<checkpoint::Saved> beside;
-    const double rate = products_a_second(60, [&] { return (beside = saver.next()).has_value(); });
+    const double rate = products_a_second(60, [&] {
+      if (core::seconds_since(since) >= kStepS) saver.await_copies();
+      return (beside = saver.next()).has_value();
+    });
     found["stall_s"].push_back(beside->stall_s);
     found["kept_rate"].push_back(rate / products_a_second(0.5, [] { return false; }));
   }

@@ -24,6 +24,7 @@ Contents contents_at(std::int64_t step, const at::Tensor& weight) {
   contents.model = {{"weight", weight}};
   contents.state.step = step;
   contents.recipe = "{}";
+  contents.stands = true;
   return contents;
 }
 
@@ -72,8 +73,10 @@ TEST_CASE("training goes on while a checkpoint of what stood is written") {
   Saver saver(disk, {.run = run.path, .retention = {.last = 9}});
   const at::Tensor weight = at::full({1}, 1.0);
   saver.save(contents_at(1, weight));
+  saver.await_copies();
   weight.fill_(2);
-  saver.save(contents_at(2, weight));
+  saver.save(contents_at(2, weight));  // the thread that writes is at the first
+  saver.await_copies();
   weight.fill_(3);
   CHECK(!saver.next());
   CHECK(format::list_checkpoints(run.path / "checkpoints").empty());
@@ -105,6 +108,43 @@ TEST_CASE("training goes on while a checkpoint of what stood is written") {
   CHECK(!saver.next());
 }
 
+TEST_CASE("what a save is given is copied before the next, or where nobody waits for that") {
+  const test::TemporaryFolder run;
+  Gate gate;
+  core::WatchedDisk disk(core::system_disk(), [&gate] { gate.pass(); });
+  {
+    Saver saver(disk, {.run = run.path, .retention = {.last = 9}});
+    saver.await_copies();  // of nothing
+    saver.save(contents_at(1, at::full({1}, 1.0)));
+    saver.save(contents_at(2, at::full({1}, 2.0)));
+    gate.open();
+    saver.save(contents_at(3, at::full({1}, 3.0)));
+  }
+  for (const std::int64_t step : {1, 2, 3}) {
+    const auto path = format::checkpoint_path(run.path / "checkpoints", step);
+    CHECK(weight_in(path) == static_cast<float>(step));
+  }
+}
+
+TEST_CASE("the wait for a copy is part of what a save costs training") {
+  const test::TemporaryFolder run;
+  Gate gate;
+  core::WatchedDisk disk(core::system_disk(), [&gate] { gate.pass(); });
+  Saver saver(disk, {.run = run.path, .retention = {.last = 9}});
+  saver.save(contents_at(1, at::ones({1})));
+  const Contents contents = contents_at(2, at::ones({16 << 20}));
+  const auto before = std::chrono::seconds(1);
+  saver.save(contents, core::now() - before);
+  const core::SteadyTime since = core::now();
+  saver.await_copies();  // which alone copies
+  const double waited = core::seconds_since(since);
+  gate.open();
+  saver.finish();
+  saver.next();
+  const double stall_s = saver.next()->stall_s;
+  CHECK(stall_s >= 1 + 0.9 * waited);
+}
+
 TEST_CASE("what is not kept goes, and the end waits for the last write") {
   const test::TemporaryFolder run;
   {
@@ -112,6 +152,21 @@ TEST_CASE("what is not kept goes, and the end waits for the last write") {
     for (const std::int64_t step : {1, 2, 3}) saver.save(contents_at(step, at::ones({1})));
   }
   CHECK(format::list_checkpoints(run.path / "checkpoints") == Steps{3});
+}
+
+TEST_CASE("who listens hears of each checkpoint when it is durable") {
+  const test::TemporaryFolder run;
+  Steps heard;
+  {
+    Saver saver(core::system_disk(),
+                {.run = run.path, .retention = {.last = 9}, .published = [&](const Saved& saved) {
+                   if (std::filesystem::exists(saved.path / "manifest.json")) {
+                     heard.push_back(saved.step);
+                   }
+                 }});
+    for (const std::int64_t step : {1, 2}) saver.save(contents_at(step, at::ones({1})));
+  }
+  CHECK(heard == Steps{1, 2});
 }
 
 TEST_CASE("a write that fails is reported in its turn, and harms no other") {

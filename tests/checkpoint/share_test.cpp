@@ -62,11 +62,13 @@ std::string diverged(int ranks, const fs::path& run, const Contents& contents) {
 }  // namespace
 
 TEST_CASE("all shares together are the contents, and about as large as each other") {
-  const Contents contents = shared_contents(7);
+  Contents contents = shared_contents(7);
   std::int64_t most = 0, all = 0;
   for (int rank = 0; rank < 4; ++rank) {
+    contents.stands = rank % 2 == 0;
     const Contents share = share_of(contents, rank, 4);
     CHECK(share.is_share);
+    CHECK(share.stands == contents.stands);
     CHECK(share.recipe.empty() == (rank != 0));
     CHECK(share.buffers.empty() == (rank != 0));
     std::int64_t own = 0;

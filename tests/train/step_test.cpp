@@ -87,7 +87,8 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
                                .ramp = wanted.ramp},
                      .clip = wanted.clip,
                      .sam = wanted.sam,
-                     .means = means},
+                     .means = means,
+                     .before_update = [&note] { note("gradients", {}); }},
                     wanted.late);
   const auto say = [&](const std::optional<StepResult>& result) {
     if (!result) return;
@@ -228,6 +229,7 @@ TEST_CASE("sam's second pass is over the same micro-batches, which are read and 
   CHECK(
       said[0].starts_with("1 data: read\n1 compute: prepare\n1 compute: forward 1\n"
                           "1 data: read\n1 compute: prepare\n1 compute: forward 3\n"
+                          "1 compute: gradients\n"
                           "1 compute: forward again 1\n1 compute: forward again 3\n"
                           "1 compute: update\n"));
 }
@@ -338,6 +340,7 @@ TEST_CASE("micro-batches are read as they are needed, and the launcher sees what
 1 data: read
 1 compute: prepare
 1 compute: forward 3
+1 compute: gradients
 1 compute: update
 1 compute: scaler 0
 loss 1 norm 1 finite true digest 2 skipped 0 at 7, own 0
@@ -348,6 +351,7 @@ step 0 lr 0.5 waited 0.5 s, decoded 6 s
 2 data: read
 2 compute: prepare
 2 compute: forward nan
+2 compute: gradients
 2 compute: update
 2 compute: scaler 1
 loss nan norm nan finite false digest 2 skipped 1 at 7, own 1
