@@ -77,7 +77,7 @@ std::string after_steps(const CompressCase& one, const core::WorkerEnv& env) {
   if (kept.size() != one.kept) wrong += fmt::format("{} tensors are kept; ", kept.size());
   for (const auto& [name, tensor] : kept) {
     // The errors of a step that was left out are those from before it.
-    if (tensor.abs().max().item<double>() > 0 == one.left_out) wrong += name + "; ";
+    if ((tensor.abs().max().item<double>() > 0) == one.left_out) wrong += name + "; ";
   }
   mesh.end("the end");
   return wrong;

@@ -179,8 +179,9 @@ std::unique_ptr<dist::Group> group_for(const dist::Group& world, const std::stri
   return std::make_unique<dist::Group>(world, ranks, name);
 }
 
-TEST_CASE("ranks that share experts train as one process does that has all of them") {
+void check_layouts(bool with_contexts) {
   for (const Layout& layout : layouts()) {
+    if ((layout.parallel.context > 1) != with_contexts) continue;
     CAPTURE(std::string(layout.name));
     const auto results = testing::run_ranks(
         {.world_size = layout.ranks, .limit_s = 300}, [&](const core::WorkerEnv& env) {
@@ -202,6 +203,22 @@ TEST_CASE("ranks that share experts train as one process does that has all of th
         });
     for (const auto& result : results) CHECK(result.text == "");
   }
+}
+
+TEST_CASE("ranks that share experts train as one process does that has all of them") {
+  check_layouts(/*with_contexts=*/false);
+}
+
+TEST_CASE("so do ranks that share experts and sequences") { check_layouts(/*with_contexts=*/true); }
+
+TEST_CASE("who has no batch runs a token for each rank that may divide them") {
+  const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 60s);
+    const dist::Mesh mesh(world, core::MeshPlan(2, {.replica = {}, .tensor = 2}));
+    const at::Tensor tokens = idle_tokens(mesh);
+    return fmt::format("{} of {}, {}", tokens.size(0), tokens.size(1), tokens.sum().item<int>());
+  });
+  for (const auto& result : results) CHECK(result.text == "1 of 2, 0");
 }
 
 TEST_CASE("each rank has memory for its experts alone") {

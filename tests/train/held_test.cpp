@@ -63,16 +63,22 @@ TEST_CASE("a rank holds the model, or the parts that its mesh gives it, each ele
   }
 }
 
-TEST_CASE("ranks that hold parts of stages hold and keep each element of the model once") {
+TEST_CASE(
+    "ranks that hold parts of the model together hold and keep each element of the model once") {
   const testing::TinyRun tiny;
   constexpr const char* kVit =
       R"(model={"name": "vit_tiny", "num_classes": 3, "patch_size": 4, "dim": 16, "depth": 4,
                 "heads": 2, "freeze": ["blocks.1.*"]})";
-  for (const std::string mesh : {"parallel.shard=2", "parallel.tensor=2", "parallel.replica=2"}) {
-    CAPTURE(mesh);
-    const recipe::Recipe recipe =
-        tiny.recipe({kVit, "parallel.pipeline=2", mesh, "batch.accumulate=2",
-                     "parallel.shard_level=gradients"});
+  struct Mesh {
+    const char *axis, *other, *level = "gradients";
+  };
+  for (const Mesh& mesh : {Mesh{"pipeline", "shard"}, Mesh{"pipeline", "tensor"},
+                           Mesh{"pipeline", "replica"}, Mesh{"shard", "tensor", "parameters"}}) {
+    CAPTURE(mesh.axis);
+    CAPTURE(mesh.other);
+    const recipe::Recipe recipe = tiny.recipe(
+        {kVit, fmt::format("parallel.{}=2", mesh.axis), fmt::format("parallel.{}=2", mesh.other),
+         "batch.accumulate=2", fmt::format("parallel.shard_level={}", mesh.level)});
     std::int64_t all = 0, written = 0, kept = 0;
     for (const auto& result :
          testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
@@ -84,7 +90,7 @@ TEST_CASE("ranks that hold parts of stages hold and keep each element of the mod
              const auto part = run->learner.parts.find(item.key());
              model += part == run->learner.parts.end() ? item.value().numel()
                                                        : format::element_count(part->second.shape);
-             const bool is_own = run->pipeline->has(item.key());
+             const bool is_own = !run->pipeline || run->pipeline->has(item.key());
              if (!is_own) bytes += static_cast<std::int64_t>(item.value().storage().nbytes());
              if (!is_own && held.contains(item.key())) return item.key() + " is another stage's";
            }
@@ -108,19 +114,33 @@ TEST_CASE("ranks that hold parts of stages hold and keep each element of the mod
   }
 }
 
-TEST_CASE("what ranks of tensor alone cut is gathered for a checkpoint") {
+TEST_CASE("what ranks of tensor alone cut is gathered for a checkpoint, but of replicas apart") {
+  struct Case {
+    const char* mesh;
+    const char* sync;
+    const char* said;
+  };
   const testing::TinyRun tiny;
-  const recipe::Recipe recipe =
-      tiny.recipe({R"(model={"name": "vit_tiny", "num_classes": 3, "patch_size": 4, "dim": 16,
-                             "depth": 1, "heads": 2})",
-                   "parallel.tensor=2"});
-  for (const auto& result :
-       testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) -> std::string {
-         const auto run = build_run(recipe, env, std::nullopt, {});
-         const units::TensorParts& parts = gathered_parts(*run);
-         return !parts.empty() && parts.size() == run->learner.parts.size() ? "all" : "not all";
-       })) {
-    CHECK(result.text == "all");
+  for (const Case& one :
+       {Case{"{\"tensor\": 2}", "every_step", "all is gathered"},
+        Case{"{}", R"({"name": "periodic", "steps": 2})", "nothing is cut"},
+        Case{"{\"tensor\": 2}", R"({"name": "periodic", "steps": 2})", "written in pieces"}}) {
+    CAPTURE(one.mesh);
+    CAPTURE(one.sync);
+    const recipe::Recipe recipe =
+        tiny.recipe({R"(model={"name": "vit_tiny", "num_classes": 3, "patch_size": 4, "dim": 16,
+                               "depth": 1, "heads": 2})",
+                     fmt::format("parallel={}", one.mesh), fmt::format("sync={}", one.sync)});
+    for (const auto& result :
+         testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
+           const auto run = build_run(recipe, env, std::nullopt, {});
+           const units::TensorParts& parts = gathered_parts(*run);
+           if (is_cut(*run)) return parts.empty() ? "written in pieces" : "gathers pieces";
+           if (run->learner.parts.empty()) return "nothing is cut";
+           return parts.size() == run->learner.parts.size() ? "all is gathered" : "not all";
+         })) {
+      CHECK(result.text == one.said);
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/core/hash.h"
+#include "lib/nn/layers/dropout.h"
 #include "lib/train/learner.h"
 #include "tests/dist/ranks.h"
 #include "tests/engine/one_rank.h"
@@ -285,6 +286,40 @@ TEST_CASE("with dropout ranks agree on what they share, and recomputation change
   for (const auto& result : results) {
     CHECK(result.text == "");
     CHECK(result.status == 0);
+  }
+}
+
+TEST_CASE("ranks draw apart where each works on its part of the positions, otherwise alike") {
+  const Case one{"gpt2", "gpt2", with(kGpt2, {{"dropout", 0.5}})};
+  for (const auto& result : run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+         at::set_num_threads(1);
+         dist::Group world(env, at::kCPU, 60s);
+         dist::Mesh mesh(world,
+                         core::MeshPlan(2, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
+         std::string text;
+         for (const bool sequence : {false, true}) {
+           recipe::Recipe recipe = recipe_of(one);
+           recipe.parallel.sequence = sequence;
+           const OnMesh part(recipe, mesh);
+           int layers = 0, apart = 0;
+           for (const auto& module : part.learner.model->modules()) {
+             const auto* const dropout = dynamic_cast<const nn::Dropout*>(module.get());
+             if (dropout == nullptr) continue;
+             at::manual_seed(5);
+             const at::Tensor own = dropout->forward(at::ones({64}));
+             const at::Tensor first = own.clone();
+             world.broadcast(first, 0, "what rank 0 draws").wait();
+             ++layers;
+             apart += world.rank() == 1 && !at::equal(own, first) ? 1 : 0;
+           }
+           text += fmt::format("{} of {} apart; ", apart, layers);
+         }
+         mesh.end("the end");
+         return fmt::format("rank {}: {}", env.rank, text);
+       })) {
+    const bool is_first = result.text.starts_with("rank 0");
+    CHECK(result.text == (is_first ? "rank 0: 0 of 6 apart; 0 of 6 apart; "
+                                   : "rank 1: 0 of 6 apart; 6 of 6 apart; "));
   }
 }
 

@@ -23,6 +23,10 @@ TEST_CASE("a parameter's fragment is that of its middle, by whole shapes") {
   CHECK(divide_in_fragments(model, 4).of == Of{{"p0", 0}, {"p1", 1}, {"p2", 2}, {"p3", 3}});
   CHECK(divide_in_fragments(model, 2).copied.empty());
   CHECK(divide_in_fragments({}, 2).of.empty());
+  // 1 and 9 elements: the second's middle is at 0.55, and 0.55 of 12 is 6.6.
+  const std::vector<units::NamedParameter> uneven{{.name = "p0", .tensor = at::zeros({1})},
+                                                  {.name = "p1", .tensor = at::zeros({9})}};
+  CHECK(divide_in_fragments(uneven, 12).of == Of{{"p0", 0}, {"p1", 6}});
 }
 
 }  // namespace
