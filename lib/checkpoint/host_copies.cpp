@@ -121,6 +121,11 @@ void copy(const Contents& contents, Contents& copies) {
   copy(contents.model, copies.model);
   copy(contents.buffers, copies.buffers);
   copy(contents.ranks, copies.ranks);
+  copies.own_rows.resize(contents.own_rows.size());
+  for (std::size_t i = 0; i < contents.own_rows.size(); ++i) {
+    copy(contents.own_rows[i].tensors, copies.own_rows[i].tensors);
+    copies.own_rows[i].file = contents.own_rows[i].file;
+  }
   copy(contents.optimizer, copies.optimizer);
   std::map<std::string, MeanContents> means;
   for (const auto& [name, mean] : contents.means) {

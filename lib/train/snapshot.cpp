@@ -54,8 +54,8 @@ checkpoint::Contents snapshot(Run& run) {
   contents.model = held_tensors(run);
   contents.cut = cut_of(run);
   for (auto& [name, tensor] : evaluated_tensors(run)) contents.model[name] = tensor;
-  contents.buffers = gather_ranks(run.mesh->data(), buffers);
-  contents.buffers.merge(states_of(run.replicas, "buffers/"));
+  contents.buffers =
+      run.goes_apart ? buffers_of_readers(run) : gather_ranks(run.mesh->data(), buffers);
   add_own_state(run, contents);
   for (const auto& mean : run.means) {
     if (!has_begun(mean->plan(), run.state)) continue;
