@@ -214,6 +214,22 @@ class Replicas(support.RunTestCase):
                 self.assertEqual(after["step"], 66)
                 self.assertEqual(after["lost_positions"], state["lost_positions"])
 
+    def test_an_async_replica_of_several_ranks_is_lost_alone(self):
+        path = self.recipe("run", steps=60, sync=async_sync(), parallel={"shard": 2},
+                           batch={"per_device": 8})
+        err = self.run_scaletrain("launch", "--nproc", 2 * RANKS, path, expect=DONE_WITH_FEWER,
+                                  env={"SCALETRAIN_FAULT": "kill@30,5"}).stderr
+        self.assertIn("rank 5 is lost, and replica 2 with it (ranks 4, 5), the others go on: killed "
+                      "by SIGKILL", err)
+        run = self.folder / "run"
+        (lost,) = support.records(run, "lost_replica")
+        self.assertEqual((lost["replica"], lost["kept_step"], lost["left"]), (2, 28, 2))
+        state = support.state(run)
+        self.assertEqual(lost_samples(state, 2), (60 - 28) * BATCH)
+        self.run_scaletrain("resume", run, "--nproc", 2 * RANKS, "--set", "steps=66",
+                            "--allow", "steps")
+        self.assertEqual(support.state(run)["step"], 66)
+
     def test_a_rank_that_hangs_takes_its_replica_along(self):
         path = self.recipe("run", steps=30, sync=diloco(), parallel={"shard": 2},
                            batch={"per_device": 8})

@@ -160,4 +160,57 @@ TEST_CASE("where one rank hears of a stop all replicas exchange at one step, and
   }
 }
 
+TEST_CASE("async replicas of several ranks that wait for each other learn what periodic ones do") {
+  const RareRuns runs({R"(optimizer={"name": "sgd", "lr": 0.05})"});
+  const std::string wait = R"(sync={"name": "async", "steps": 4, "staleness": 0})";
+  for (const RareLayout& layout : pairs()) {
+    const std::string name = layout.name;
+    CAPTURE(name);
+    check_all_end(runs.run_all(runs.recipe(name, layout, {wait}), layout.ranks), kRareEnd);
+    const std::string periodic = name + ", periodic";
+    check_all_end(
+        runs.run_all(runs.recipe(periodic, layout, {R"(sync={"name": "periodic", "steps": 4})"}),
+                     layout.ranks),
+        kRareEnd);
+    CHECK(testing::tensors_apart(runs.tensors(name, "model.safetensors"),
+                                 runs.tensors(periodic, "model.safetensors"), 1e-5) == "");
+    const auto longer = runs.recipe(name + ", longer", layout, {wait, "steps=12"});
+    check_all_end(runs.run_all(longer, layout.ranks, {.resume = runs.saved(name, 8)}),
+                  "code 0 after step 12");
+  }
+}
+
+TEST_CASE("async replicas of several ranks go on without one, and stop together") {
+  const RareRuns runs({R"(sync={"name": "async", "steps": 2, "staleness": 1})"});
+  for (const RareLayout& layout : pairs()) {
+    const std::string name = layout.name;
+    CAPTURE(name);
+    const bool is_pipeline = name == "pipeline";
+    const int killed = is_pipeline ? 4 : 3, fellow = is_pipeline ? 1 : 2;
+    ::setenv("SCALETRAIN_FAULT", fmt::format("kill@5,{}", killed).c_str(), 1);
+    const auto results = runs.run_all(runs.recipe(name, layout), layout.ranks);
+    ::unsetenv("SCALETRAIN_FAULT");
+    for (int rank = 0; rank < layout.ranks; ++rank) {
+      CAPTURE(rank);
+      const auto& result = results[static_cast<std::size_t>(rank)];
+      if (rank == killed) {
+        CHECK(result.status == 128 + SIGKILL);
+      } else if (rank == fellow) {
+        CHECK(result.status == 75);
+      } else {
+        CHECK(result.text == kRareEnd);
+      }
+    }
+    CHECK_FALSE(runs.state(name, 8).at("lost_positions").empty());
+    if (is_pipeline) continue;  // rank 1 is of another replica, which leaves alone
+    const std::string stopped = name + ", stopped";
+    const auto asked = runs.recipe(stopped, layout, {"steps=100000"});
+    const auto stops = runs.run_all(asked, layout.ranks, {.before = [](int rank) {
+                                      core::install_stop_handlers();
+                                      if (rank == 1) std::raise(SIGTERM);
+                                    }});
+    for (const auto& result : stops) CHECK(result.text.starts_with("code 75 after step "));
+  }
+}
+
 }  // namespace scaletrain::train
