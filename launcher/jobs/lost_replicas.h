@@ -15,10 +15,12 @@ inline constexpr int kFewerReplicas = 77;
 
 class LostReplicas {
  public:
-  // Reports the one that has ended so, on standard error; `hang`: for which it was killed; `step`:
-  // where it was, 0 where that is not known.
-  void add(const WorkerEnd& end, const std::vector<WorkerPlan>& plans,
-           const std::optional<Hang>& hang, std::int64_t step);
+  // Reports the one whose rank has ended so, on standard error, once; `ranks`: all of the replica
+  // with this `number`; `hang`: for which that rank was killed; `step`: where it was, 0 where that
+  // is not known.
+  void add(int number, const std::vector<int>& ranks, const WorkerEnd& end,
+           const std::vector<WorkerPlan>& plans, const std::optional<Hang>& hang,
+           std::int64_t step);
   void clear() { lost_.clear(); }
 
   bool empty() const { return lost_.empty(); }
@@ -27,7 +29,11 @@ class LostReplicas {
   std::string text() const;
 
  private:
-  std::vector<Failure> lost_;
+  struct Lost {
+    int number;
+    Failure failure;
+  };
+  std::vector<Lost> lost_;
 };
 
 }  // namespace scaletrain::launcher

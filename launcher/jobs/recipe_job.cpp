@@ -35,6 +35,7 @@
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_links.h"
 #include "lib/format/train_state_check.h"
+#include "lib/recipe/apart.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/sources.h"
 
@@ -351,8 +352,9 @@ GroupOptions RecipeJob::group_options(const std::vector<WorkerPlan>& plans) {
     };
   }
   options.may_be_lost = [this](const WorkerEnd& end) { return may_be_lost(end); };
+  options.taken_along = [this](const WorkerEnd& end) { return lost_with(end); };
   options.outlived = [this, plans](const WorkerEnd& end, const std::optional<Hang>& hang) {
-    lost_.add(end, plans, hang, watch_->step_of(end.local_rank));
+    report_lost(end, plans, hang);
   };
   options.peer_lost = [this] { watch_->announce_lost_peer(); };
   options.watch_every = watch_->every();
@@ -371,7 +373,11 @@ fs::path RecipeJob::attempt_folder() const {
 std::optional<Hang> RecipeJob::watch(const std::vector<RunningWorker>& running) {
   const std::vector<RankView> views = watch_->look(running);
   status_->write(views);
-  std::optional<Hang> hang = watch_->judge(views);
+  const bool are_apart = recipe::outlives_replicas(request_.recipe, placement_.nnodes);
+  const auto replica_of = [this](int rank) {
+    return mesh().coordinate(rank, core::Axis::kReplica);
+  };
+  std::optional<Hang> hang = are_apart ? watch_->judge(views, replica_of) : watch_->judge(views);
   if (!hang) return std::nullopt;
   const fs::path file = attempt_folder() / fmt::format("hang_{}.txt", placement_.node_rank);
   std::ofstream(file) << hang->stacks;

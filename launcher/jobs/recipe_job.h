@@ -13,6 +13,7 @@
 #include "launcher/jobs/node_status.h"
 #include "launcher/jobs/run_request.h"
 #include "lib/core/lease.h"
+#include "lib/core/mesh_plan.h"
 
 namespace scaletrain::launcher {
 
@@ -44,7 +45,12 @@ class RecipeJob : public AttemptMaker, public JobEnding {
  private:
   bool check_run_folder() const;
   GroupOptions group_options(const std::vector<WorkerPlan>& plans);
+  core::MeshPlan mesh() const;
   bool may_be_lost(const WorkerEnd& end) const;
+  std::vector<int> lost_with(const WorkerEnd& end) const;
+  bool has_verdict(const WorkerEnd& end) const;
+  void report_lost(const WorkerEnd& end, const std::vector<WorkerPlan>& plans,
+                   const std::optional<Hang>& hang);
   void check_same_batch() const;
   std::filesystem::path attempt_folder() const;
   std::optional<Hang> watch(const std::vector<RunningWorker>& running);

@@ -215,9 +215,9 @@ std::string render(const Failure& failure) {
   return headline(failure) + details(failure);
 }
 
-std::string render_lost(const Failure& failure) {
+std::string render_lost(const Failure& failure, const std::string& with_it) {
   const std::string why = failure.hang.empty() ? end_of(failure) : "hangs: " + failure.hang;
-  return fmt::format("rank {} is lost, the others go on: {}{}", failure.rank, why,
+  return fmt::format("rank {} is lost{}, the others go on: {}{}", failure.rank, with_it, why,
                      details(failure));
 }
 

@@ -41,8 +41,8 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
 
 // The report, several lines, without a newline at the end.
 std::string render(const Failure& failure);
-// Of one without which the others go on.
-std::string render_lost(const Failure& failure);
+// Of one without which the others go on; `with_it`: what is lost with it, a clause.
+std::string render_lost(const Failure& failure, const std::string& with_it = "");
 // "rank 2 (killed by SIGKILL, step 40)"
 std::string short_text(const Failure& failure);
 

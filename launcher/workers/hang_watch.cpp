@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "launcher/place/placement.h"
@@ -169,6 +170,16 @@ std::optional<Hang> HangWatch::judge(const std::vector<RankView>& views) const {
                             [this](std::int64_t number) { return collective(number); });
   describe(looked_at, behind, hang);
   return hang;
+}
+
+std::optional<Hang> HangWatch::judge(const std::vector<RankView>& views,
+                                     const std::function<int(int rank)>& group_of) const {
+  std::map<int, std::vector<RankView>> groups;
+  for (const RankView& view : views) groups[group_of(view.rank)].push_back(view);
+  for (const auto& [number, members] : groups) {
+    if (std::optional<Hang> hang = judge(members)) return hang;
+  }
+  return std::nullopt;
 }
 
 void HangWatch::describe(const std::vector<RankView>& views, std::size_t behind, Hang& hang) const {

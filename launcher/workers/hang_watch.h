@@ -48,8 +48,11 @@ class HangWatch {
   // once that no program has beaten for the time-out, so that none is watched.
   std::vector<RankView> look(const std::vector<RunningWorker>& running);
 
-  // The verdict, with stacks, where the job hangs; to be called with what look() said.
+  // The verdict, with stacks, where the job hangs; to be called with what look() said. `group_of`:
+  // of ranks that wait for no collective of other groups', which are judged by themselves.
   std::optional<Hang> judge(const std::vector<RankView>& views) const;
+  std::optional<Hang> judge(const std::vector<RankView>& views,
+                            const std::function<int(int rank)>& group_of) const;
 
  private:
   struct Watched {

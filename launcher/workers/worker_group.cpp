@@ -6,6 +6,7 @@
 #include <csignal>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -124,16 +125,35 @@ class Group {
   }
 
   void see_ends() {
+    std::vector<WorkerEnd> ends = workers_.take_ends();
+    // Of several that are seen at once, one that has lost a peer is not the cause.
+    for (const bool is_temporary : {false, true}) {
+      for (WorkerEnd& end : ends) {
+        const bool is_so = end.status.code == static_cast<int>(core::ExitCode::kTemporary);
+        if (is_so == is_temporary && !end.status.ok()) see_failed(end);
+      }
+    }
     bool failed = false;
-    for (WorkerEnd& end : workers_.take_ends()) {
-      end.was_outlived = !end.status.ok() && may_be_lost(end);
+    for (WorkerEnd& end : ends) {
       failed = failed || (!end.status.ok() && !end.was_outlived);
-      if (end.was_outlived) report_outlived(end);
       result_.workers.push_back(std::move(end));
     }
     if (!failed) return;
     options_.peer_lost();
     if (!ladder_.stopping()) stop(SIGTERM);
+  }
+
+  void see_failed(WorkerEnd& end) {
+    if (taken_along_.contains(end.rank)) {
+      end.was_outlived = true;
+      return;
+    }
+    end.was_outlived = may_be_lost(end);
+    if (!end.was_outlived) return;
+    report_outlived(end);
+    for (const int rank : options_.taken_along(end)) {
+      if (taken_along_.insert(rank).second) workers_.kill_one(rank);
+    }
   }
 
   // During a stop one that a signal has ended which is not the launcher's, perhaps before it began.
@@ -229,6 +249,7 @@ class Group {
   Periodic beat_, watch_, reap_;
   bool nodes_changed_ = false;
   std::map<int, Hang> hangs_;  // by rank, of workers that the others outlive
+  std::set<int> taken_along_;  // ranks, by those
   GroupEnd result_;
 };
 

@@ -36,7 +36,13 @@ struct GroupOptions {
   // Whether the others go on where this one has failed; null: they never do. One that hangs is
   // asked about as if it had been killed, which it is then.
   std::function<bool(const WorkerEnd&)> may_be_lost{};
-  // Called for each one without which they go on; `hang`: why it was killed, where it was for that.
+  // The ranks that cannot go on without one that the others do: they are killed, and the others go
+  // on without them too.
+  std::function<std::vector<int>(const WorkerEnd&)> taken_along = [](const WorkerEnd&) {
+    return std::vector<int>();
+  };
+  // Called for each one without which they go on, but for those that it takes along; `hang`: why it
+  // was killed, where it was for that.
   std::function<void(const WorkerEnd&, const std::optional<Hang>& hang)> outlived{};
   // Several nodes: looked at when `nodes_fd` is readable; true: the workers shall be stopped.
   int nodes_fd = -1;

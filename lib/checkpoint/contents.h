@@ -36,6 +36,14 @@ struct Cut {
   bool writes = true;         // of the ranks that have the same, it is the one that writes
 };
 
+// What one rank has of its own beside the other copies of a model that ranks hold together, in
+// pieces of [copies, ...]. Its cut names parts as the tensors are named without PREFIX/.
+struct OwnRows {
+  std::map<std::string, at::Tensor> tensors;
+  Cut cut;
+  std::string file = {};  // of a share
+};
+
 // A mean of the model's weights: the same two of it.
 struct MeanContents {
   std::map<std::string, at::Tensor> tensors, buffers = {};
@@ -45,17 +53,17 @@ struct Contents {
   std::map<std::string, at::Tensor> model;    // parameters and buffers by name
   std::map<std::string, at::Tensor> buffers;  // each rank's own, [ranks, ...]; {}: not saved
   // What else each rank has of its own, [ranks, ...]; {}: nothing. Where ranks hold a model
-  // together this rank's alone, in pieces of [copies, ...], the copies of the model.
+  // together: this rank's in `own_rows`, and those of ranks for which it writes.
   std::map<std::string, at::Tensor> ranks = {};
-  std::optional<Cut> ranks_cut = {};  // whose parts are named as the tensors without PREFIX/
+  std::vector<OwnRows> own_rows = {};
   std::map<std::string, MeanContents> means = {};  // by name: "ema", "ema:0.999", "swa"
   std::map<std::string, at::Tensor> optimizer;     // optim::Optimizer::state()
   TrainState state;
   std::vector<std::string> classes;
   std::string recipe;           // resolved JSON
   std::optional<Cut> cut = {};  // nullopt: every rank has all of it
-  // Whether all tensors but those of `buffers` and `ranks` are the run's own, and stay as they are
-  // until a step's update: they may be copied until then.
+  // Whether all tensors but `buffers`, `ranks` and `own_rows` are the run's own, and stay as they
+  // are until a step's update: they may be copied until then.
   bool stands = false;
 
   // Of a share (lib/checkpoint/share.h): the pieces that its tensors are, offsets not known yet,

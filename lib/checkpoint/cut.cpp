@@ -38,6 +38,8 @@ class ShareFile {
                           path.extension().string());
   }
 
+  const std::string& name() const { return pieces_; }
+
   void add(const Tensors& tensors, Tensors& to) {
     if (is_first_) share_.pieces[whole_];
     for (const auto& [name, tensor] : tensors) {
@@ -197,8 +199,13 @@ Contents share_of_cut(const Contents& contents) {
     to.buffers = mean.buffers;  // rank 0 alone has them
   }
   ShareFile(cut, format::kOptimizerFile, share).add(contents.optimizer, share.optimizer);
-  if (contents.ranks_cut) {
-    ShareFile(*contents.ranks_cut, kRanks, share).add(contents.ranks, share.ranks);
+  for (const OwnRows& rows : contents.own_rows) {
+    const std::int64_t before = share.all_bytes;
+    OwnRows& to = share.own_rows.emplace_back();
+    ShareFile file(rows.cut, kRanks, share);
+    file.add(rows.tensors, to.tensors);
+    to.file = file.name();
+    if (&rows != &contents.own_rows.front()) share.all_bytes = before;  // of all ranks already
   }
   if (!cut.writes || cut.place != 0) return share;
   share.buffers = contents.buffers;

@@ -125,6 +125,11 @@ void HostCopies::copy_early(const Contents& contents) {
   forget_runs();
   begin_with(contents.buffers, copies_.buffers);
   begin_with(contents.ranks, copies_.ranks);
+  copies_.own_rows.resize(contents.own_rows.size());
+  for (std::size_t i = 0; i < contents.own_rows.size(); ++i) {
+    begin_with(contents.own_rows[i].tensors, copies_.own_rows[i].tensors);
+    copies_.own_rows[i].file = contents.own_rows[i].file;
+  }
   copy_runs();
 }
 

@@ -38,7 +38,9 @@ std::string file_of(const format::PieceTable& table) {
 void note_offsets(const fs::path& path, format::PieceTable& table) {
   const format::SafetensorsFile written(path);
   for (const format::TensorInfo& info : written.tensors()) {
-    table.at(info.name).pieces.front().offset = info.begin;
+    for (auto& piece : table.at(info.name).pieces) {
+      if (piece.file == path.filename()) piece.offset = info.begin;
+    }
   }
 }
 
@@ -53,7 +55,11 @@ TensorFiles::TensorFiles(const Contents& contents, KeptFiles* kept)
   add(format::kModelFile, contents.model, format::NotFinite::kNanOrInfinite);
   add(format::kOptimizerFile, contents.optimizer, format::NotFinite::kNan);
   add(kBuffers, contents.buffers);
-  add(kRanks, contents.ranks);
+  if (contents.own_rows.empty()) add(kRanks, contents.ranks);
+  for (const OwnRows& rows : contents.own_rows) {
+    add(kRanks, rows.tensors);
+    if (&rows != &contents.own_rows.front()) files_.back().pieces = rows.file;
+  }
   for (const auto& [name, mean] : contents.means) {
     const std::string file = format::mean_file(name);
     add(file, mean.tensors, format::NotFinite::kNanOrInfinite);
@@ -62,7 +68,7 @@ TensorFiles::TensorFiles(const Contents& contents, KeptFiles* kept)
   if (kept == nullptr) return;
   for (File& file : files_) {
     const auto table = contents.pieces.find(file.name);
-    if (table == contents.pieces.end()) continue;
+    if (table == contents.pieces.end() || !file.pieces.empty()) continue;
     file.sums = file.tensors.sums();
     bytes_ -= kept->linkable_bytes(file.name, table->second, file.sums);
   }
@@ -89,11 +95,12 @@ format::FolderFiles TensorFiles::write(core::Disk& disk, const fs::path& folder)
   for (const File& file : files_) {
     const auto table = written.tensors.find(file.name);
     const bool is_cut = table != written.tensors.end();
-    const std::string name = is_cut ? file_of(table->second) : file.name;
+    const std::string own = file.pieces.empty() && is_cut ? file_of(table->second) : file.pieces;
+    const std::string name = is_cut ? own : file.name;
     const bool is_always_there =
         !contents_.is_share && (name == format::kModelFile || name == format::kOptimizerFile);
     if (name.empty() || (file.tensors.bytes() == 0 && !is_always_there)) continue;
-    if (kept_ != nullptr && is_cut) {
+    if (kept_ != nullptr && is_cut && file.pieces.empty()) {
       kept_->write(disk, folder, file.name, file.tensors, file.sums, step, written);
       continue;
     }

@@ -38,7 +38,8 @@ class TensorFiles {
   struct File {
     std::string name;  // "model.safetensors", though pieces of it are written
     HostTensors tensors;
-    TensorSums sums = {};  // of pieces, where some may be linked
+    TensorSums sums = {};     // of pieces, where some may be linked
+    std::string pieces = {};  // their file, for another rank; "": this rank's, that of the table
   };
   void add(std::string name, const Tensors& tensors);
   void add(std::string name, const Tensors& tensors, format::NotFinite refused);

@@ -140,6 +140,11 @@ std::vector<int> MeshPlan::group(int rank, std::initializer_list<Axis> axes) con
   return ranks;
 }
 
+int MeshPlan::place(int rank) const {
+  const std::vector<int> ranks = replica_group(rank);
+  return static_cast<int>(std::ranges::find(ranks, rank) - ranks.begin());
+}
+
 std::vector<int> MeshPlan::link(int rank, Axis axis) const {
   const std::vector<int> ranks = group(rank, {axis});
   return {rank, ranks[static_cast<std::size_t>(coordinate(rank, axis) + 1) % ranks.size()]};

@@ -36,6 +36,9 @@ inline constexpr std::initializer_list<Axis> kCopyAxes = {Axis::kReplica, Axis::
 // The axes of one replica, whose ranks hold the model together.
 inline constexpr std::initializer_list<Axis> kModelAxes = {Axis::kPipe, Axis::kShard,
                                                            Axis::kTensor};
+// All axes of a replica: of its ranks those too that have other tokens.
+inline constexpr std::initializer_list<Axis> kInReplicaAxes = {Axis::kPipe, Axis::kShard,
+                                                               Axis::kContext, Axis::kTensor};
 
 // What a recipe asks for, each at least 1; without `replica` the replicas take all ranks that are
 // left.
@@ -71,6 +74,11 @@ class MeshPlan {
   // The ranks that differ from `rank` along these axes alone, itself among them, in ascending
   // order.
   std::vector<int> group(int rank, std::initializer_list<Axis> axes) const;
+
+  // The ranks of its replica, and its place among them, from 0: ranks at the same place in their
+  // replicas own the same of the model.
+  std::vector<int> replica_group(int rank) const { return group(rank, kInReplicaAxes); }
+  int place(int rank) const;
 
   // `rank` and the next one along `axis`, behind its last the first: the ends of what it sends to.
   std::vector<int> link(int rank, Axis axis) const;

@@ -78,6 +78,7 @@ class Group {
 
   int rank() const { return rank_; }
   int world_size() const { return world_size_; }
+  int job_rank() const { return job_rank_; }  // among all ranks of the job
   at::Device device() const { return device_; }
   // "gloo", "shm", "nccl" or "fake"; "" with one rank.
   const std::string& exchange() const { return exchange_; }
@@ -112,6 +113,10 @@ class Group {
   // back what they are given and nobody waits for anybody. Every rank calls it at once, with no
   // collective under way, and no other group was made of this one.
   void go_alone(const char* name);
+  // The same of these ranks of the group, this one among them, in this order: they are a job of
+  // their own, whose numbers in the group are from here on those of their places. Each rank calls
+  // it with its own ranks; `name` is given to no other group of any of them.
+  void go_with(const std::vector<int>& ranks, const std::string& name);
 
   // A barrier after which no collective follows; then the communicator is shut down.
   void end(const char* name);
@@ -137,7 +142,7 @@ class Group {
   c10::intrusive_ptr<c10d::Backend> make_backend(const std::function<GlooDevices()>& open_devices);
 
   int rank_, world_size_;
-  int job_rank_;  // for messages
+  int job_rank_;
   at::Device device_;
   std::chrono::milliseconds timeout_;
   core::Beat beat_;

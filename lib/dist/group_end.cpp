@@ -25,6 +25,18 @@ void Group::go_alone(const char* name) {
   exchange_.clear();
 }
 
+void Group::go_with(const std::vector<int>& ranks, const std::string& name) {
+  Group part(*this, ranks, name);
+  go_alone(name.c_str());
+  rank_ = part.rank_;
+  world_size_ = part.world_size_;
+  if (world_size_ == 1) return;
+  exchange_ = part.exchange_;
+  store_ = part.store_;
+  process_group_ = part.process_group_;
+  watch_->add_abort(this, [group = process_group_] { group->abort(); });
+}
+
 void Group::end(const char* name) {
   barrier(name);
   shut_down();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lib/core/error.h"
 
 namespace scaletrain::dist {
@@ -9,22 +11,23 @@ namespace scaletrain::dist {
 using core::Axis;
 
 // The order of these is the same on all ranks: each waits in a group for the other members.
-Mesh::Mesh(Group& world, const core::MeshPlan& plan) : world_(world), plan_(plan) {
+Mesh::Mesh(Group& world, const core::MeshPlan& plan)
+    : world_(world), plan_(plan), rank_(world.rank()) {
   if (plan.world_size() != world.world_size()) {
     throw core::InternalError("mesh", fmt::format("a plan of {} ranks for a job of {}",
                                                   plan.world_size(), world.world_size()));
   }
   for (const Axis axis :
        {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kContext, Axis::kTensor}) {
-    open_once(plan_.group(world_.rank(), {axis}), core::axis_name(axis));
+    open_once(plan_.group(rank_, {axis}), core::axis_name(axis));
   }
-  open_once(plan_.group(world_.rank(), core::kDataAxes), "data");
-  open_once(plan_.group(world_.rank(), core::kGradientAxes), "gradients");
-  open_once(plan_.group(world_.rank(), core::kCopyAxes), "copies");
-  open_once(plan_.model_group(world_.rank()), "model");
+  open_once(plan_.group(rank_, core::kDataAxes), "data");
+  open_once(plan_.group(rank_, core::kGradientAxes), "gradients");
+  open_once(plan_.group(rank_, core::kCopyAxes), "copies");
+  open_once(plan_.model_group(rank_), "model");
   if (plan.experts() == 1) return;
-  const std::vector<int> together = plan_.expert_group(world_.rank());
-  const std::vector<int> same = plan_.same_experts(world_.rank());
+  const std::vector<int> together = plan_.expert_group(rank_);
+  const std::vector<int> same = plan_.same_experts(rank_);
   experts_ = &open(together, fmt::format("experts of rank {}", together.front()));
   same_experts_ = &open(same, fmt::format("same experts of rank {}", same.front()));
 }
@@ -38,7 +41,9 @@ void Mesh::open_once(std::vector<int> ranks, const char* name) {
 }
 
 Group& Mesh::group(std::initializer_list<Axis> axes) const {
-  return find(plan_.group(world_.rank(), axes));
+  std::vector<int> ranks = plan_.group(rank_, axes);
+  if (replicas_are_apart_) std::erase_if(ranks, [this](int other) { return is_elsewhere(other); });
+  return find(ranks);
 }
 
 Group& Mesh::find(const std::vector<int>& ranks) const {
@@ -49,6 +54,21 @@ Group& Mesh::find(const std::vector<int>& ranks) const {
 Group& Mesh::open(const std::vector<int>& ranks, const std::string& name) {
   more_.push_back(std::make_unique<Group>(world_, ranks, name));
   return *more_.back();
+}
+
+// What lies along several axes of a replica, and this rank alone, may have had no group so far. Of
+// those that end here each has members in several replicas; all ranks come to them in the order of
+// their members.
+void Mesh::part_replicas() {
+  open_once(plan_.group(rank_, {Axis::kShard, Axis::kContext}), "gradients of a replica");
+  open_once({rank_}, "alone");
+  for (const auto& [ranks, group] : groups_) {
+    const bool is_of_several =
+        std::ranges::any_of(ranks, [this](int other) { return is_elsewhere(other); });
+    if (is_of_several) group->go_alone("groups of several replicas");
+  }
+  world_.go_with(plan_.replica_group(rank_), fmt::format("replica {}", coordinate(Axis::kReplica)));
+  replicas_are_apart_ = true;
 }
 
 void Mesh::end(const char* name) {

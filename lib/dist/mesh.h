@@ -23,12 +23,13 @@ class Mesh {
 
   const core::MeshPlan& plan() const { return plan_; }
   int size(core::Axis axis) const { return plan_.size(axis); }
-  int coordinate(core::Axis axis) const { return plan_.coordinate(world_.rank(), axis); }
+  int rank() const { return rank_; }  // of the job
+  int coordinate(core::Axis axis) const { return plan_.coordinate(rank_, axis); }
   // This rank's data coordinate, whether it is the one that counts the samples of that, and
   // whether it counts losses (core::MeshPlan).
-  int reader() const { return plan_.reader(world_.rank()); }
-  bool counts() const { return plan_.counts(world_.rank()); }
-  bool counts_losses() const { return plan_.counts_losses(world_.rank()); }
+  int reader() const { return plan_.reader(rank_); }
+  bool counts() const { return plan_.counts(rank_); }
+  bool counts_losses() const { return plan_.counts_losses(rank_); }
 
   Group& world() const { return world_; }
   // The ranks that have the same part of the model and other samples.
@@ -40,7 +41,7 @@ class Mesh {
   Group& copies() const { return group(core::kCopyAxes); }
   // The ranks that together hold the model with this one, some elements more than once: those of
   // its replica, or those that share the experts with it.
-  Group& model() const { return find(plan_.model_group(world_.rank())); }
+  Group& model() const { return find(plan_.model_group(rank_)); }
   // The ranks that hold the experts together with this one, and those that hold the same: groups of
   // their own, so that rows of tokens do not wait behind gradients. Of a plan with experts.
   Group& experts() const { return *experts_; }
@@ -52,6 +53,12 @@ class Mesh {
   // several ranks open they open in the same order.
   Group& open(const std::vector<int>& ranks, const std::string& name);
 
+  // From here on the replicas wait for no collective of each other: each is a job of its own, whose
+  // ranks are the world, and groups that are views of replicas and other axes are of the others
+  // alone. Coordinates and the plan stay. Every rank calls it at once, with no collective under
+  // way; groups of several replicas that were asked for before are of this rank alone.
+  void part_replicas();
+
   // Shuts the communicators down, the world's last, behind a barrier of all ranks; no collective
   // follows.
   void end(const char* name);
@@ -59,10 +66,15 @@ class Mesh {
  private:
   Group& group(std::initializer_list<core::Axis> axes) const;
   Group& find(const std::vector<int>& ranks) const;
+  bool is_elsewhere(int rank) const {  // in another replica
+    return plan_.coordinate(rank, core::Axis::kReplica) != coordinate(core::Axis::kReplica);
+  }
   void open_once(std::vector<int> ranks, const char* name);
 
   Group& world_;
   core::MeshPlan plan_;
+  int rank_;
+  bool replicas_are_apart_ = false;
   std::map<std::vector<int>, std::unique_ptr<Group>> groups_;  // by their ranks; not the world's
   std::vector<std::unique_ptr<Group>> more_;                   // by open()
   Group *experts_ = nullptr, *same_experts_ = nullptr;         // of those

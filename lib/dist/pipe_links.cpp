@@ -31,7 +31,7 @@ struct Ends {
 
 // All ranks of a pipeline open them from its first place to its last.
 Ends open_ends(Mesh& mesh) {
-  const std::vector<int> ranks = mesh.plan().group(mesh.world().rank(), {Axis::kPipe});
+  const std::vector<int> ranks = mesh.plan().group(mesh.rank(), {Axis::kPipe});
   const auto count = static_cast<int>(ranks.size());
   const int own = mesh.coordinate(Axis::kPipe);
   Ends ends;

@@ -9,7 +9,7 @@ namespace scaletrain::dist {
 
 // All ranks of a ring open its connections from the first place to the last.
 Ring open_ring(Mesh& mesh, core::Axis axis) {
-  const std::vector<int> ranks = mesh.plan().group(mesh.world().rank(), {axis});
+  const std::vector<int> ranks = mesh.plan().group(mesh.rank(), {axis});
   const auto places = static_cast<int>(ranks.size());
   const int own = mesh.coordinate(axis);
   Group *from_before = nullptr, *to_next = nullptr;

@@ -249,7 +249,7 @@ void Engine::backward(const units::Flow& roots, const units::Flow& gradients) {
   try {
     torch::autograd::backward(roots, gradients);
   } catch (const std::exception&) {
-    dist::rethrow_as_stopped(parts_.mesh.world().rank(), "the gradients were");
+    dist::rethrow_as_stopped(parts_.mesh.rank(), "the gradients were");
   }
 }
 

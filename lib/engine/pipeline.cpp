@@ -167,7 +167,7 @@ Pipeline::Pipeline(dist::Mesh& mesh, PipelineParts parts)
   // In the same order on all ranks: those that share tensors wait for each other.
   std::map<std::vector<int>, std::vector<std::string>> shared;
   for (const auto& [name, stages] : stages().tensors()) shared[places_of(name)].push_back(name);
-  const std::vector<int> ranks = mesh.plan().group(mesh.world().rank(), {Axis::kPipe});
+  const std::vector<int> ranks = mesh.plan().group(mesh.rank(), {Axis::kPipe});
   for (auto& [places, names] : shared) {
     if (places.size() == 1 || !has(names.front())) continue;
     std::vector<int> members;

@@ -80,6 +80,17 @@ NamedTensors gather_ranks(dist::Group& group, const NamedTensors& own) {
   return result;
 }
 
+NamedTensors gather_of_replicas(dist::Group& group, const NamedTensors& own) {
+  if (group.world_size() == 1) return own;
+  NamedTensors there;
+  for (const auto& [name, all] : own) there.emplace(name, all.to(group.device()));
+  NamedTensors result;
+  for (const auto& [name, all] : gather_ranks(group, there)) {
+    result.emplace(name, all.transpose(0, 1).flatten(0, 1));
+  }
+  return result;
+}
+
 void restore_ranks(const dist::Mesh& mesh, const NamedTensors& own,
                    const std::filesystem::path& checkpoint, std::string_view weights) {
   const int readers = mesh.plan().readers();

@@ -28,6 +28,11 @@ NamedTensors mean_over_ranks(dist::Group& group, const NamedTensors& own);
 // others, and nothing with one rank. Every rank of the group calls it.
 NamedTensors gather_ranks(dist::Group& group, const NamedTensors& own);
 
+// Of `own`, [replicas, ...] of each rank of `group`, those of all: [replicas x ranks, ...], of the
+// ranks of a replica one behind the other, on the group's rank 0; nothing on the others. With one
+// rank `own` itself. Every rank of the group calls it.
+NamedTensors gather_of_replicas(dist::Group& group, const NamedTensors& own);
+
 // Fills `own` with what this rank's data coordinate had when `checkpoint` was saved, of as many;
 // where that has nothing of each, leaves rank 0's on all. They are the "model"'s or its "ema"'s.
 // Only rank 0 reads. Every rank calls it.

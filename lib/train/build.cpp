@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,12 +91,13 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
 
 parallel::Fragments fragments_of(const Run& run) {
   const std::vector<units::NamedParameter> model = run.learner.parameters();
-  parallel::Fragments fragments = parallel::divide_in_fragments(model, run.recipe.sync.fragments);
-  if (!run.pipeline) return fragments;
+  std::set<std::string> copied;  // of several stages
   for (const units::NamedParameter& parameter : model) {
-    if (run.pipeline->places_of(parameter.name).size() > 1) fragments.copied.insert(parameter.name);
+    if (run.pipeline && run.pipeline->places_of(parameter.name).size() > 1) {
+      copied.insert(parameter.name);
+    }
   }
-  return fragments;
+  return parallel::divide_in_fragments(model, run.recipe.sync.fragments, copied);
 }
 
 // How many data coordinates a checkpoint has buffers of; its mesh is pipeline, replica, shard, ...
@@ -139,8 +141,8 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
   run.group = join_ranks(run.recipe, env, resume, run.beat);
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
-  run.goes_apart =
-      run.group->world_size() > 1 && recipe::replicas_are_apart(run.recipe, env.group_world_size);
+  run.goes_apart = plan.size(core::Axis::kReplica) > 1 &&
+                   recipe::replicas_are_apart(run.recipe, env.group_world_size);
   const at::Device device = run.group->device();
   if (resume) run.state = state_of_rank_0(*run.group, *resume);
   if (before_data) before_data(run);
@@ -195,7 +197,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   keep_plateau_of(run.recipe, run.state);
   run.state.best_by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);
   if (resume && run.group->rank() == 0) warn_of_differences(run, was);
-  if (run.goes_apart) run.sync->go_apart(run.state.step, core::local_address(env));
+  if (run.goes_apart) run.sync->go_apart(run.state.step, core::local_address(env), *run.mesh);
   return built;
 }
 

@@ -1,13 +1,13 @@
 #include "lib/train/evaluate.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
+#include "lib/train/any_rank.h"
 #include "lib/train/buffers.h"
 #include "lib/train/evaluated_tensors.h"
 #include "lib/train/held.h"
@@ -38,15 +38,6 @@ class StopCheck {
   dist::Group& group_;
   core::SteadyTime asked_ = core::now();
 };
-
-// Whether a rank of the group says so; all of them ask alike.
-bool heard_by_any(dist::Group& group, bool own) {
-  if (group.world_size() == 1) return own;
-  const at::Tensor heard =
-      at::full({}, own ? 1.0 : 0.0, at::TensorOptions(at::kDouble).device(group.device()));
-  group.all_reduce_max(heard, "whether to stop").wait();
-  return group.to_host(heard).item<double>() > 0;
-}
 
 // Where the model runs with others, all ranks run as many batches: those that have none left take
 // part in the exchanges of the others. Otherwise each runs its own.
@@ -95,7 +86,10 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
   // Ranks that share a model or a sequence exchange in forward, and stop before the same batch.
   dist::Group& contexts = run.mesh->group(core::Axis::kContext);
   dist::Group& tensors = run.mesh->group(core::Axis::kTensor);
-  const auto stop = [&] { return heard_by_any(contexts, heard_by_any(tensors, stops())); };
+  const auto said = [](dist::Group& ranks, bool own) {
+    return said_by_any(ranks, own, "whether to stop");
+  };
+  const auto stop = [&] { return said(contexts, said(tensors, stops())); };
   const bool counts = run.mesh->counts(), has_values = run.mesh->counts_losses();
   const Turns turns(run);
   for (;;) {

@@ -6,7 +6,7 @@ namespace scaletrain::train {
 
 NamedTensors evaluated_tensors(const Run& run) {
   const auto mean = [&run](const std::string& prefix, const NamedTensors& own, dist::Group& ranks) {
-    if (!run.replicas.empty()) return mean_over_replicas(run.replicas, prefix, own);
+    if (!run.replicas.empty()) return mean_over_replicas(run.replicas, prefix, own, &ranks);
     return mean_over_ranks(ranks, own);
   };
   NamedTensors result = mean("buffers/", run.learner.buffers(), run.mesh->data());

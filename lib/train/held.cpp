@@ -67,7 +67,7 @@ std::optional<checkpoint::Cut> cut_of(const Run& run) {
   checkpoint::Cut cut{.parts = {},
                       .place = model.rank(),
                       .places = model.world_size(),
-                      .writes = run.mesh->plan().writes(run.mesh->world().rank())};
+                      .writes = run.mesh->plan().writes(run.mesh->rank())};
   for (const units::NamedParameter& part : run.placement->parts()) {
     cut.parts[part.name] = {.shape = part.shape, .pieces = pieces_of(part), .writes = part.counts};
   }

@@ -9,9 +9,11 @@
 
 namespace scaletrain::train {
 
-// Of one of so many replicas, the steps from `from` up to `to`, both from 0.
+// Of one of so many replicas, each of so many data coordinates, the steps from `from` up to `to`,
+// both from 0.
 struct LostSteps {
   int replica = 0, replicas = 1;
+  int shards = 1;
   std::int64_t from = 0, to = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "lib/train/meetings.h"
 
+#include "lib/train/any_rank.h"
 #include "lib/train/replica_states.h"
 
 namespace scaletrain::train {
@@ -19,17 +20,26 @@ std::chrono::milliseconds Meetings::limit() const {
       std::chrono::duration<double>(kForReplicas * grace_s_));
 }
 
+// One rank of a replica hears of a stop before another: of several it is what they have agreed on,
+// or what has ended an exchange of all of them.
+bool Meetings::stop_is_asked() const {
+  if (rounds() == nullptr) return false;
+  if (run_.group->world_size() == 1) return has_heard();
+  return any_has_heard_ || rounds()->stops_at();
+}
+
+bool Meetings::has_heard() const { return rounds()->stop_is_asked() || rounds()->has_said_stop(); }
+
 bool Meetings::is_at_stop(core::StopReason& stop) {
-  const bool is_asked = rounds() != nullptr && rounds()->stop_is_asked();
-  if (is_asked && stop == core::StopReason::kNone) stop = core::StopReason::kTerminate;
+  if (stop == core::StopReason::kNone && stop_is_asked()) stop = core::StopReason::kTerminate;
   if (rounds() == nullptr || stop == core::StopReason::kNone) {
     return stop != core::StopReason::kNone;
   }
   if (!stopped_since_) stopped_since_ = core::now();
   run_.beat.enter(core::Phase::kWaiting);
   const std::int64_t furthest = rounds()->agree_on_stop(run_.state.step);
-  return run_.state.step >= furthest ||
-         core::seconds_since(*stopped_since_) > kToFurthest * grace_s_;
+  const bool is_late = core::seconds_since(*stopped_since_) > kToFurthest * grace_s_;
+  return said_by_any(*run_.group, is_late || run_.state.step >= furthest, "whether to train on");
 }
 
 void Meetings::share(bool validates, bool saves) {
@@ -39,6 +49,9 @@ void Meetings::share(bool validates, bool saves) {
   const bool may_save = saves || (validates && run_.recipe.checkpoint.keep_best > 0);
   const Wish evaluates = validates ? Wish::kEvaluation : Wish::kNothing;
   share_states(run_, may_save ? Wish::kSave : evaluates);
+  if (run_.group->world_size() > 1) {
+    any_has_heard_ = said_by_any(*run_.group, has_heard(), "a stop that is asked for");
+  }
   if (saves) shared_step_ = run_.state.step;
 }
 

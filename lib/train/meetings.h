@@ -37,9 +37,12 @@ class Meetings {
  private:
   parallel::Rounds* rounds() const { return run_.sync ? run_.sync->rounds() : nullptr; }
   std::chrono::milliseconds limit() const;
+  bool stop_is_asked() const;
+  bool has_heard() const;  // of a stop, this rank
 
   Run& run_;
   double grace_s_;
+  bool any_has_heard_ = false;     // of a stop, in a replica of several ranks, behind an exchange
   std::int64_t shared_step_ = -1;  // at which all was shared that a save needs
   std::optional<core::SteadyTime> stopped_since_;
 };

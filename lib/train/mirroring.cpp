@@ -23,7 +23,7 @@ constexpr Seconds kStill{600};
 
 std::unique_ptr<mirror::Mirror> make_mirror(const Run& run, const format::Retention& retention) {
   const std::string& path = run.recipe.checkpoint.mirror;
-  if (path.empty() || run.group->rank() != 0) return nullptr;
+  if (path.empty() || run.group->job_rank() != 0) return nullptr;
   return std::make_unique<mirror::Mirror>(
       mirror::make_place(path, core::system_disk(), run.recipe.storage), retention);
 }

@@ -2,8 +2,11 @@
 
 #include <ATen/ops/full.h>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "lib/checkpoint/cut.h"
 #include "lib/core/error.h"
@@ -27,12 +30,13 @@ checkpoint::Part part_of_own(const Run& run, const checkpoint::Parts& parts,
           .writes = part != nullptr || run.mesh->model().rank() == 0};
 }
 
-// The same of a tensor of all copies.
-checkpoint::Part in_row(const Run& run, checkpoint::Part part) {
-  const dist::Group& copies = run.mesh->copies();
-  part.shape.insert(part.shape.begin(), copies.world_size());
+// The same of a tensor of all copies, for that of `rank`.
+checkpoint::Part in_row(const Run& run, int rank, checkpoint::Part part) {
+  const std::vector<int> copies = run.mesh->plan().group(rank, core::kCopyAxes);
+  const auto row = std::ranges::find(copies, rank) - copies.begin();
+  part.shape.insert(part.shape.begin(), std::ssize(copies));
   for (format::Piece& piece : part.pieces) {
-    piece.begin.insert(piece.begin.begin(), copies.rank());
+    piece.begin.insert(piece.begin.begin(), row);
     piece.size.insert(piece.size.begin(), 1);
   }
   return part;
@@ -40,21 +44,21 @@ checkpoint::Part in_row(const Run& run, checkpoint::Part part) {
 
 // By prefix, named without it; the same prefixes on all ranks.
 std::map<std::string, NamedTensors> by_prefix(const NamedTensors& own) {
-  std::map<std::string, NamedTensors> result{{"exchange", {}}, {"model", {}}, {"optimizer", {}}};
+  std::map<std::string, NamedTensors> result{
+      {"exchange", {}}, {"model", {}}, {"optimizer", {}}, {"scaler", {}}};
   for (const auto& [name, tensor] : own) {
     result.at(name.substr(0, name.find('/'))).emplace(without_prefix(name), tensor);
   }
   return result;
 }
 
-}  // namespace
-
+// What `rank`, this one or one at its place in another replica, has, for the file that it writes.
 // Of tensor ranks a part may be a few numbers of each row, and a file has one piece of a tensor.
-void add_own_rows(const Run& run, const NamedTensors& own, checkpoint::Contents& contents) {
+checkpoint::OwnRows rows_of(const Run& run, int rank, const NamedTensors& own) {
   const checkpoint::Parts parts = cut_of(run)->parts;
   const bool is_even = !run.learner.parts.empty();
-  contents.ranks_cut = checkpoint::Cut{
-      .parts = {}, .place = run.group->rank(), .places = run.group->world_size(), .writes = true};
+  checkpoint::OwnRows rows{
+      .tensors = {}, .cut = {.parts = {}, .place = rank, .places = run.mesh->plan().world_size()}};
   for (const auto& [prefix, tensors] : by_prefix(own)) {
     const NamedTensors divided =
         is_even ? divide_evenly(run.mesh->model(), parts, tensors) : tensors;
@@ -65,9 +69,29 @@ void add_own_rows(const Run& run, const NamedTensors& own, checkpoint::Contents&
         row.pieces = {even_range(part->shape, run.mesh->model())};
         row.writes = true;
       }
-      contents.ranks_cut->parts[name] = in_row(run, std::move(row));
-      contents.ranks.emplace(prefix + "/" + name, tensor);
+      rows.cut.parts[name] = in_row(run, rank, std::move(row));
+      rows.tensors.emplace(prefix + "/" + name, tensor);
     }
+  }
+  return rows;
+}
+
+}  // namespace
+
+void add_own_rows(const Run& run, const NamedTensors& own, checkpoint::Contents& contents) {
+  contents.own_rows = {rows_of(run, run.mesh->rank(), own)};
+}
+
+void add_rows_of_replicas(const Run& run, checkpoint::Contents& contents) {
+  const std::vector<int> ranks = run.mesh->plan().group(run.mesh->rank(), {core::Axis::kReplica});
+  for (std::size_t replica = 0; replica < ranks.size(); ++replica) {
+    NamedTensors own;
+    for (const auto& [name, all] : run.replicas.tensors) {
+      if (!name.starts_with("buffers/")) {
+        own.emplace(name, all[static_cast<std::int64_t>(replica)]);
+      }
+    }
+    contents.own_rows.push_back(rows_of(run, ranks[replica], own));
   }
 }
 
@@ -77,7 +101,7 @@ std::string read_own_rows(const Run& run, const NamedTensors& own,
   checkpoint::Parts rows;
   for (const auto& [name, tensor] : own) {
     const std::string inner = without_prefix(name);
-    rows[inner] = in_row(run, part_of_own(run, parts, inner, tensor));
+    rows[inner] = in_row(run, run.mesh->rank(), part_of_own(run, parts, inner, tensor));
   }
   std::string why = fits ? "" : "the checkpoint is of another mesh";
   std::function<void()> copy;

@@ -16,6 +16,9 @@ namespace scaletrain::train {
 // Puts `own`, named PREFIX/NAME of a parameter or PREFIX/KIND/NAME, into the contents' ranks. Every
 // rank calls it.
 void add_own_rows(const Run& run, const NamedTensors& own, checkpoint::Contents& contents);
+// The same of replicas that are apart, by the ranks of rank 0's: what each of them has, and what
+// those at its place in the others have given to it (run.replicas), as these would write it.
+void add_rows_of_replicas(const Run& run, checkpoint::Contents& contents);
 
 // Fills `own` from `checkpoint`, on all ranks or on none: then returns why, on the rank that knows.
 // Every rank calls it; `fits`: the checkpoint is of as many copies.

@@ -122,8 +122,14 @@ bool has_own_rows(const Run& run) {
 // Tensor by tensor: all of them of all ranks are many times the model.
 NamedTensors gather_own_state(Run& run) {
   NamedTensors result;
-  for (const auto& [name, tensor] : run.replicas.tensors) {
-    if (!name.starts_with("buffers/")) result.emplace(name, tensor);
+  if (run.goes_apart) {
+    for (const auto& [name, tensor] : run.replicas.tensors) {
+      if (name.starts_with("buffers/")) continue;
+      for (auto& [same, all] : gather_of_replicas(*run.group, {{name, tensor}})) {
+        result.emplace(same, all.cpu());
+      }
+    }
+    return result;
   }
   for (const auto& [name, tensor] : own_state(run)) {
     for (auto& [same, all] : gather_ranks(*run.group, {{name, tensor}})) {
@@ -134,7 +140,9 @@ NamedTensors gather_own_state(Run& run) {
 }
 
 void add_own_state(Run& run, checkpoint::Contents& contents) {
-  if (has_own_rows(run)) {
+  if (has_own_rows(run) && run.goes_apart) {
+    add_rows_of_replicas(run, contents);
+  } else if (has_own_rows(run)) {
     add_own_rows(run, own_state(run), contents);
   } else {
     contents.ranks = gather_own_state(run);

@@ -72,7 +72,8 @@ std::map<std::string, at::Tensor> states_of(const GivenStates& replicas,
 // In fp64, as lib/train/buffers.h does.
 std::map<std::string, at::Tensor> mean_over_replicas(const GivenStates& replicas,
                                                      const std::string& prefix,
-                                                     const std::map<std::string, at::Tensor>& own) {
+                                                     const std::map<std::string, at::Tensor>& own,
+                                                     dist::Group* others) {
   const at::NoGradGuard no_grad;
   std::map<std::string, at::Tensor> result;
   for (const auto& [name, tensor] : own) {
@@ -85,10 +86,28 @@ std::map<std::string, at::Tensor> mean_over_replicas(const GivenStates& replicas
     for (std::size_t i = 1; i < replicas.there.size(); ++i) {
       sum.add_(all[replicas.there[i]].to(at::kDouble));
     }
-    sum.div_(static_cast<double>(replicas.there.size()));
-    result.emplace(name, sum.to(tensor.options()));
+    auto count = static_cast<double>(replicas.there.size());
+    if (others != nullptr && others->world_size() > 1) {
+      sum = sum.to(others->device());
+      others->all_reduce_sum(sum, "mean of the buffers").wait();
+      count *= others->world_size();
+    }
+    result.emplace(name, sum.div_(count).to(tensor.options()));
   }
   return result;
+}
+
+std::map<std::string, at::Tensor> buffers_of_readers(const Run& run) {
+  dist::Group& shards = run.mesh->data();
+  NamedTensors own = states_of(run.replicas, "buffers/");
+  if (run.replicas.empty() && shards.world_size() > 1) {
+    const int replicas = run.mesh->size(core::Axis::kReplica);
+    for (const auto& [name, tensor] : run.learner.buffers()) {
+      const std::vector<at::Tensor> same(static_cast<std::size_t>(replicas), tensor);
+      own.emplace(name, at::stack(same));
+    }
+  }
+  return gather_of_replicas(shards, own);
 }
 
 }  // namespace scaletrain::train

@@ -28,8 +28,9 @@ struct Run {
   recipe::Recipe recipe;
   core::Beat beat;
   recipe::BatchPlan batch;
-  std::unique_ptr<dist::Group> group;  // of all ranks of the job
-  std::unique_ptr<dist::Mesh> mesh;    // over them
+  std::unique_ptr<dist::Group>
+      group;                         // of all ranks of the job, of a replica that is apart its own
+  std::unique_ptr<dist::Mesh> mesh;  // over them
   std::unique_ptr<task::Task> task;
   Sets sets;
   Length length;
@@ -43,13 +44,15 @@ struct Run {
 
   format::TrainState state;  // where training is; {} at a fresh start
   bool is_saved = false;     // `state` came from a checkpoint in the run's own folder
-  GivenStates replicas;      // of rank 0, where they were given to it
+  GivenStates replicas;      // of rank 0's replica, where they were given to it
 
   // Whether the replicas' weights may differ.
   bool has_own_weights() const { return sync && sync->differs(); }
-  // Whether this rank only trains, as a replica that is apart from rank 0's, which validates, saves
-  // and reports for all.
-  bool only_trains() const { return sync && sync->is_apart() && group->rank() != 0; }
+  // Whether this rank only trains, as one of a replica that is apart from rank 0's, which
+  // validates, saves and reports for all.
+  bool only_trains() const {
+    return sync && sync->is_apart() && mesh->coordinate(core::Axis::kReplica) != 0;
+  }
   double lr() const;                           // of the next step
   std::optional<double> weight_decay() const;  // the same; nullopt: it does not change
   // The parameters that are trained, by name.

@@ -79,7 +79,7 @@ std::int64_t bytes_of_state(const Run& run) {
 std::shared_ptr<checkpoint::Writers> make_writers(Run& run) {
   const std::string& asked = run.recipe.checkpoint.writers;
   dist::Group& group = *run.group;
-  if (group.world_size() == 1 || asked == "rank_0") return nullptr;
+  if (group.world_size() == 1 || asked == "rank_0" || run.only_trains()) return nullptr;
   const bool is_needed = is_cut(run);
   if (run.sync && !is_needed) return nullptr;  // the ranks' optimizers have not the same state
   const bool is_asked = asked == "all" || is_needed;

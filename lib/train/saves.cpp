@@ -33,7 +33,7 @@ format::Retention retention(const recipe::Checkpoint& asked) {
 std::unique_ptr<checkpoint::Saver> make_saver(Run& run,
                                               const std::shared_ptr<checkpoint::Writers>& writers,
                                               NodeCopies* copies) {
-  if (run.group->rank() != 0 && !writers) return nullptr;
+  if (run.only_trains() || (run.group->rank() != 0 && !writers)) return nullptr;
   const recipe::Checkpoint& asked = run.recipe.checkpoint;
   const auto published = [copies](const checkpoint::Saved& saved) {
     if (copies != nullptr) copies->published(saved);
@@ -65,7 +65,7 @@ Saves::Saves(Run& run, Reporter& reporter, const core::WorkerEnv& env)
       interval_s_(std::min(kFirstAfter, run.recipe.checkpoint.mtbf_hours * kSecondsPerHour / 10)) {}
 
 bool Saves::asks() {
-  if (run_.group->rank() != 0 || has_asked_) return false;
+  if (run_.group->job_rank() != 0 || has_asked_) return false;
   if (run_.recipe.checkpoint.automatic && core::seconds_since(begun_) >= interval_s_) {
     has_asked_ = true;
   }

@@ -94,10 +94,10 @@ Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const c
   sets.train.stream->seek({state.epoch, state.step_in_epoch});
   sets.training_set = TrainingSet(sets.train, streamed, batch.per_device);
   sets.training_set.claim(claims);
-  if (recipe::replicas_are_apart(recipe,
-                                 env.group_world_size)) {  // rank 0 looks at all of them alone
-    reader.slice.reader = 0;
-    reader.slice.readers = 1;
+  if (recipe::replicas_are_apart(recipe, env.group_world_size)) {
+    // Rank 0's replica looks at all of them alone.
+    reader.slice.reader = plan.coordinate(env.rank, core::Axis::kShard);
+    reader.slice.readers = plan.size(core::Axis::kShard);
   }
   for (const auto& [name, source] : recipe::held_out(config)) {
     open_split(sets, recipe, reader, task, *task::find_split(config, name), claims);

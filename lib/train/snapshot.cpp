@@ -65,8 +65,8 @@ checkpoint::Contents snapshot(Run& run) {
   for (const auto& [name, tensor] : buffers) {  // forward changes them
     contents.model.at(name) = contents.model.at(name).clone();
   }
-  contents.buffers = gather_ranks(run.mesh->data(), buffers);
-  contents.buffers.merge(states_of(run.replicas, "buffers/"));
+  contents.buffers =
+      run.goes_apart ? buffers_of_readers(run) : gather_ranks(run.mesh->data(), buffers);
   add_own_state(run, contents);
   for (const auto& mean : run.means) {
     if (!has_begun(mean->plan(), run.state)) continue;

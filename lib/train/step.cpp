@@ -159,9 +159,9 @@ at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
 void StepRunner::run(std::int64_t step, double lr, double trained_s,
                      std::optional<double> weight_decay, bool save) {
   parts_.beat.begin_step(step + 1);
-  const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.world().rank());
+  const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.rank());
   StepFacts facts{.step = step, .lr = lr, .weight_decay = weight_decay};
-  Vote own{.stop = core::stop_reason(), .trained_s = trained_s, .save = save};
+  Vote own{.stop = stop_reason(), .trained_s = trained_s, .save = save};
   const std::int64_t exchanged_before = exchanged_bytes();
   std::optional<VoteExchange> exchange;
   const std::int64_t samples = sizes_.of_step(step);
@@ -186,6 +186,13 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   outcome.insert(outcome.begin() + 1, update(facts, votes, nearby));
   facts.exchanged_bytes = exchanged_bytes() - exchanged_before;
   outcomes_.push(at::cat(outcome), std::move(facts));
+}
+
+// What others ask for comes to the ranks of a replica one by one, and they stop at the same step.
+core::StopReason StepRunner::stop_reason() const {
+  const core::StopReason own = core::stop_reason();
+  const bool is_asked = parts_.sync != nullptr && parts_.sync->shall_stop();
+  return own == core::StopReason::kNone && is_asked ? core::StopReason::kTerminate : own;
 }
 
 at::Tensor StepRunner::look_nearby(std::int64_t step, Batches& batches,

@@ -104,6 +104,7 @@ class StepRunner {
   // norm and the model's statistics, one dimension of doubles.
   at::Tensor update(const StepFacts& facts, const at::Tensor& votes, const at::Tensor& nearby);
   void exchange_weights(std::int64_t step);
+  core::StopReason stop_reason() const;
   // Of gradients and weights, so far.
   std::int64_t exchanged_bytes() const;
 

@@ -81,7 +81,7 @@ core::ExitCode Trainer::run() {
     const StepMemory memory = step_memory(*run_, use);
     const std::vector<std::string> advice = memory_advice(run_->recipe, run_->batch, memory);
     throw core::OutOfMemoryError(
-        fmt::format("rank {}: step {}", run_->group->rank(), run_->state.step + 1),
+        fmt::format("rank {}: step {}", run_->group->job_rank(), run_->state.step + 1),
         fmt::format("{}; a step's tensors: {}", dist::text_of(error), memory_text(memory)),
         advice.empty()
             ? dist::kLessMemory
@@ -125,13 +125,14 @@ core::ExitCode Trainer::train() {
 
 // What replicas that are apart have come to.
 void Trainer::look_at_replicas() {
-  if (!run_->sync || !run_->sync->is_apart()) return;
+  if (!run_->sync || !run_->sync->is_apart() || run_->group->job_rank() != 0) return;
   const std::vector<parallel::ReplicaPlace> places = run_->sync->places();
   run_->state.lost_positions = lost_before_;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const int replica = static_cast<int>(i);
     append_lost_positions({.replica = replica,
                            .replicas = static_cast<int>(places.size()),
+                           .shards = run_->mesh->size(core::Axis::kShard),
                            .from = places[i].steps,
                            .to = run_->state.step},
                           run_->length, run_->batch, run_->state.lost_positions);
@@ -198,7 +199,8 @@ void Trainer::collect(const StepResult& result) {
   state.trained_s += seconds;
   state.skipped_samples += result.skipped;
   if (result.stop != core::StopReason::kNone) stop_ = result.stop;
-  const bool is_asked = run_->sync && run_->sync->shall_stop();
+  const bool is_alone = run_->sync && run_->group->world_size() == 1;
+  const bool is_asked = is_alone && run_->sync->shall_stop();
   if (is_asked && stop_ == core::StopReason::kNone) stop_ = core::StopReason::kTerminate;
   save_asked_ = save_asked_ || result.save;
   bad_samples_.record(result.facts.bad_samples);
@@ -318,7 +320,10 @@ bool Trainer::test() {
 // validation chose one, otherwise the last; of an swa its mean.
 core::ExitCode Trainer::finish() {
   meetings_.finish();
-  if (run_->only_trains()) return core::ExitCode::kOk;
+  if (run_->only_trains()) {
+    run_->mesh->end("the end of a replica");
+    return core::ExitCode::kOk;
+  }
   validate_saved();
   if (stop_ != core::StopReason::kNone) return stop();
   saves_.save();
@@ -336,6 +341,7 @@ core::ExitCode Trainer::stop() {
   const bool interrupted = stop_ == core::StopReason::kInterrupt;
   meetings_.stop();
   if (run_->only_trains()) {
+    run_->mesh->end("the stop of a replica");
     return interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary;
   }
   look_at_replicas();

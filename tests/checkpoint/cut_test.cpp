@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/checkpoint/checkpoint.h"
+#include "lib/checkpoint/host_copies.h"
 #include "lib/checkpoint/share.h"
 #include "lib/core/error.h"
 #include "lib/format/checkpoint_folder.h"
@@ -184,6 +185,66 @@ TEST_CASE("tensors that do not fit are named before any is changed") {
   CHECK(test::message_of<core::CheckpointError>([&] {
           load_cut(path, less);
         }).find("1 left over (exp_avg/a.weight)") != std::string::npos);
+}
+
+// What rank `rank`, at `place` of two in copy `copy` of three, has of its own: some elements of the
+// optimizer's of "a.weight", and the first place a number of its own.
+OwnRows rows_of(int copy, int place) {
+  const int rank = 2 * copy + place;
+  OwnRows rows{.tensors = {}, .cut = {.parts = {}, .place = rank, .places = 6}};
+  const std::int64_t first = place == 0 ? 0 : 20, last = place == 0 ? 20 : 35;
+  rows.tensors["optimizer/exp_avg/a.weight"] =
+      numbers_of("a").view({-1}).narrow(0, first, last - first).add(100 * copy);
+  format::Piece piece = format::range_piece(kCutShape, first, last);
+  piece.begin.insert(piece.begin.begin(), copy);
+  piece.size.insert(piece.size.begin(), 1);
+  rows.cut.parts["exp_avg/a.weight"] = {.shape = {3, 5, 7}, .pieces = {piece}};
+  rows.tensors["optimizer/step"] = at::full({}, 10 * copy, at::kDouble);
+  format::Piece whole = format::whole_piece({});
+  whole.begin.insert(whole.begin.begin(), copy);
+  whole.size.insert(whole.size.begin(), 1);
+  rows.cut.parts["step"] = {.shape = {3}, .pieces = {whole}, .writes = place == 0};
+  return rows;
+}
+
+TEST_CASE("ranks write the rows of others as these write them") {
+  const auto written_by = [](int ranks, const fs::path& run) {
+    fs::path path;
+    test::as_ranks(ranks, [&](Writers& writers) {
+      const int rank = writers.rank();
+      Contents contents = cut_contents(rank % 2, 2, 7, rank < 2);
+      for (int copy = rank / 2; copy < 3; copy += ranks / 2) {
+        contents.own_rows.push_back(rows_of(copy, rank % 2));
+      }
+      HostCopies copies;
+      copies.take(share_of(contents, rank, ranks));
+      const Contents& share = copies.contents();
+      if (rank != 0) return write_share(core::system_disk(), run, share, writers);
+      path = write(core::system_disk(), run, share, &writers).path;
+    });
+    format::check_checkpoint(path);
+    return path;
+  };
+  const test::TemporaryFolder each, two;
+  const fs::path own = written_by(6, each.path), all = written_by(2, two.path);
+  int files = 0;
+  for (const auto& file : fs::directory_iterator(own)) {
+    if (!file.path().filename().string().starts_with("ranks-")) continue;
+    ++files;
+    CHECK(test::read_bytes(file.path()) == test::read_bytes(all / file.path().filename()));
+  }
+  CHECK(files == 6);
+  for (const fs::path& path : {own, all}) {
+    for (const int copy : {0, 1, 2}) {
+      const OwnRows rows = rows_of(copy, 1);
+      Tensors tensors{{"optimizer/exp_avg/a.weight", at::zeros({15})},
+                      {"optimizer/step", at::zeros({}, at::kDouble)}};
+      prepare_cut_ranks(path, tensors, rows.cut.parts)();
+      CHECK(at::equal(tensors.at("optimizer/exp_avg/a.weight"),
+                      rows.tensors.at("optimizer/exp_avg/a.weight")));
+      CHECK((tensors.at("optimizer/step").item<double>() == 10 * copy));
+    }
+  }
 }
 
 TEST_CASE("several pieces of a tensor in one file are refused: a file of pieces has one of each") {

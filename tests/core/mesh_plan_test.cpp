@@ -268,6 +268,24 @@ TEST_CASE("ranks that cannot hold the experts together are refused with numbers 
   CHECK(refusal(8, {.pipe = 1, .replica = {}, .shard = 4, .tensor = 1, .expert = 8}).empty());
 }
 
+TEST_CASE("a replica's ranks are those that share its coordinate, and each has its place") {
+  for_each_mesh([](const MeshPlan& plan) {
+    for (int rank = 0; rank < plan.world_size(); ++rank) {
+      std::vector<int> own;
+      for (int other = 0; other < plan.world_size(); ++other) {
+        if (plan.coordinate(other, Axis::kReplica) == plan.coordinate(rank, Axis::kReplica)) {
+          own.push_back(other);
+        }
+      }
+      CHECK(plan.replica_group(rank) == own);
+      CHECK(own.at(static_cast<std::size_t>(plan.place(rank))) == rank);
+      for (const int other : plan.group(rank, {Axis::kReplica})) {
+        CHECK(plan.place(other) == plan.place(rank));
+      }
+    }
+  });
+}
+
 TEST_CASE("a rank sends to the next one along an axis, the last to the first") {
   const MeshPlan plan(8, {.pipe = 1, .replica = {}, .shard = 1, .context = 4, .tensor = 2});
   CHECK(plan.link(0, Axis::kContext) == std::vector<int>{0, 2});

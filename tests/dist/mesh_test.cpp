@@ -139,6 +139,64 @@ TEST_CASE("one rank opens nothing") {
   mesh.end("end");
 }
 
+TEST_CASE("replicas that part are jobs of their own, whose views are of the other axes") {
+  struct PartCase {
+    core::MeshSizes sizes;
+    int ranks;
+  };
+  const std::vector<PartCase> cases{{{}, 3},
+                                    {{.pipe = 1, .replica = {}, .shard = 2}, 4},
+                                    {{.pipe = 2, .replica = {}}, 4},
+                                    {{.pipe = 1, .replica = {}, .shard = 2, .tensor = 2}, 8},
+                                    {{.pipe = 1, .replica = {}, .shard = 2, .context = 2}, 8}};
+  for (const PartCase& one : cases) {
+    const core::MeshPlan plan(one.ranks, one.sizes);
+    const auto results = run_ranks({.world_size = one.ranks}, [&](const core::WorkerEnv& env) {
+      dist::Group world(env, at::kCPU, 30s);
+      dist::Mesh mesh(world, plan);
+      mesh.part_replicas();
+      const auto has = [&](dist::Group& group, const std::vector<int>& ranks) {
+        std::int64_t expected = 0;
+        for (const int rank : ranks) expected += std::int64_t{1} << (4 * rank);
+        const at::Tensor sum = at::full({}, std::int64_t{1} << (4 * env.rank), at::kLong);
+        group.all_reduce_sum(sum, "members").wait();
+        const bool is_there = ranks[static_cast<std::size_t>(group.rank())] == env.rank;
+        return sum.item<std::int64_t>() == expected && is_there && group.job_rank() == env.rank;
+      };
+      std::string wrong;
+      const auto check = [&](const char* name, bool is_right) {
+        if (!is_right) wrong += std::string(name) + " ";
+      };
+      const auto group = [&](std::initializer_list<Axis> axes) {
+        return plan.group(env.rank, axes);
+      };
+      check("world", has(mesh.world(), plan.replica_group(env.rank)));
+      check("replica", has(mesh.group(Axis::kReplica), {env.rank}));
+      check("shard", has(mesh.group(Axis::kShard), group({Axis::kShard})));
+      check("pipe", has(mesh.group(Axis::kPipe), group({Axis::kPipe})));
+      check("data", has(mesh.data(), group({Axis::kShard})));
+      check("copies", has(mesh.copies(), group({Axis::kContext})));
+      check("gradients", has(mesh.gradients(), group({Axis::kShard, Axis::kContext})));
+      check("model", has(mesh.model(), plan.model_group(env.rank)));
+      check("coordinate",
+            mesh.rank() == env.rank && mesh.reader() == plan.reader(env.rank) &&
+                mesh.coordinate(Axis::kReplica) == plan.coordinate(env.rank, Axis::kReplica));
+      // Nobody waits for another replica, nor hears of its loss.
+      if (mesh.coordinate(Axis::kReplica) == 1) raise(SIGKILL);
+      for (int i = 0; i < 3; ++i) mesh.world().barrier("alone");
+      mesh.end("the end");
+      return wrong;
+    });
+    for (int rank = 0; rank < one.ranks; ++rank) {
+      CAPTURE(rank);
+      const auto& result = results[static_cast<std::size_t>(rank)];
+      const bool is_killed = plan.coordinate(rank, Axis::kReplica) == 1;
+      CHECK(result.status == (is_killed ? 128 + SIGKILL : 0));
+      CHECK(result.text.empty());
+    }
+  }
+}
+
 TEST_CASE("a plan of another size is refused") {
   const core::WorkerEnv env;
   dist::Group world(env, at::kCPU, 30s);

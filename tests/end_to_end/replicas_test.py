@@ -11,6 +11,8 @@ from end_to_end import support
 RANKS = 3
 BATCH = 16  # of each
 DONE_WITH_FEWER = 77
+VISION = {"name": "vit_tiny", "num_classes": 10, "patch_size": 4, "dim": 16,
+          "depth": 2, "heads": 2}
 
 
 def async_sync(steps=4, staleness=2):
@@ -180,6 +182,72 @@ class Replicas(support.RunTestCase):
                 self.assertEqual(after["step"], 70)
                 self.assertEqual(after["lost_positions"], state["lost_positions"])
 
+    def test_with_one_of_its_ranks_a_replica_of_several_is_lost(self):
+        # Three replicas of two ranks; what is killed is of replica 1.
+        cases = {"shard": ({"shard": 2}, 3, "2, 3"), "tensor": ({"tensor": 2}, 2, "2, 3"),
+                 "pipeline": ({"pipeline": 2}, 4, "1, 4")}
+        for name, (parallel, killed, ranks) in cases.items():
+            with self.subTest(name):
+                samples = 8 if name == "shard" else 16  # of each data coordinate
+                path = self.recipe(name, steps=60, sync=diloco(), parallel=parallel,
+                                   model=VISION, batch={"per_device": samples, "accumulate": 2},
+                                   optimizer={"name": "adamw", "lr": 0.001},
+                                   checkpoint={"every": {"steps": 20}, "keep_last": 9})
+                err = self.run_scaletrain(
+                    "launch", "--nproc", 2 * RANKS, path, expect=DONE_WITH_FEWER,
+                    env={"SCALETRAIN_FAULT": f"kill@28,{killed}"}).stderr
+                self.assertIn(f"rank {killed} is lost, and replica 1 with it (ranks {ranks}), the "
+                              "others go on: killed by SIGKILL", err)
+                self.assertIn("the job is done with 2 of 3 replicas; lost: rank "
+                              f"{killed} (killed by SIGKILL, step 28)", err)
+                self.assertEqual(err.count("is lost"), 2)  # of the launcher, and of rank 0
+                run = self.folder / name
+                (lost,) = support.records(run, "lost_replica")
+                self.assertEqual((lost["replica"], lost["kept_step"], lost["left"]), (1, 20, 2))
+                state = support.state(run)
+                self.assertEqual(state["step"], 60)
+                self.assertEqual(lost_samples(state, 1), 2 * (60 - 20) * BATCH)
+                self.assertEqual(lost_samples(state, 2), 0)
+                self.run_scaletrain("resume", run, "--nproc", 2 * RANKS, "--set", "steps=66",
+                                    "--allow", "steps")
+                after = support.state(run)
+                self.assertEqual(after["step"], 66)
+                self.assertEqual(after["lost_positions"], state["lost_positions"])
+
+    def test_an_async_replica_of_several_ranks_is_lost_alone(self):
+        path = self.recipe("run", steps=60, sync=async_sync(), parallel={"shard": 2},
+                           batch={"per_device": 8})
+        err = self.run_scaletrain("launch", "--nproc", 2 * RANKS, path, expect=DONE_WITH_FEWER,
+                                  env={"SCALETRAIN_FAULT": "kill@30,5"}).stderr
+        self.assertIn("rank 5 is lost, and replica 2 with it (ranks 4, 5), the others go on: killed "
+                      "by SIGKILL", err)
+        run = self.folder / "run"
+        (lost,) = support.records(run, "lost_replica")
+        self.assertEqual((lost["replica"], lost["kept_step"], lost["left"]), (2, 28, 2))
+        state = support.state(run)
+        self.assertEqual(lost_samples(state, 2), (60 - 28) * BATCH)
+        self.run_scaletrain("resume", run, "--nproc", 2 * RANKS, "--set", "steps=66",
+                            "--allow", "steps")
+        self.assertEqual(support.state(run)["step"], 66)
+
+    def test_a_rank_that_hangs_takes_its_replica_along(self):
+        path = self.recipe("run", steps=30, sync=diloco(), parallel={"shard": 2},
+                           batch={"per_device": 8})
+        err = self.run_scaletrain("launch", "--nproc", 4, "--hang-timeout", "3s", path,
+                                  expect=DONE_WITH_FEWER,
+                                  env={"SCALETRAIN_FAULT": "stop@15,2"}).stderr
+        self.assertIn("rank 2 is lost, and replica 1 with it (ranks 2, 3), the others go on: hangs: ",
+                      err)
+        self.assertEqual(support.state(self.folder / "run")["step"], 30)
+
+    def test_a_rank_of_rank_0s_replica_ends_the_job(self):
+        path = self.recipe("run", steps=30, sync=diloco(), parallel={"shard": 2},
+                           batch={"per_device": 8})
+        err = self.run_scaletrain("launch", "--nproc", 4, path, expect=137,
+                                  env={"SCALETRAIN_FAULT": "kill@15,1"}).stderr
+        self.assertIn("rank 1 failed first: killed by SIGKILL", err)
+        self.assertNotIn("is lost, ", err)
+
     def test_diloco_without_a_loss_is_bit_for_bit_whatever_was_killed_before(self):
         def train(name, **more):
             return self.recipe(name, steps=60, sync=diloco(), **more,
@@ -195,10 +263,10 @@ class Replicas(support.RunTestCase):
 
     def test_a_stop_of_diloco_exchanges_and_saves_at_one_step(self):
         process, run = self.train_until(20, sync=diloco(steps=10000))
-        self.stop(process)
+        err = self.stop(process)
         before = support.state(run)
         self.assertLess(before["step"], 10000)
-        self.assertEqual(before["lost_positions"], [])
+        self.assertEqual(before["lost_positions"], [], err)
         steps = before["step"] + 20
         self.assertEqual(self.go_on(run, steps)["step"], steps)
 

@@ -2,58 +2,27 @@
 // one rank each: layout x sync, a line each; and what each of them has of its own in a checkpoint.
 #include "lib/train/own_rows.h"
 
-#include <ATen/ATen.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <map>
-#include <nlohmann/json.hpp>
 
-#include "lib/checkpoint/tensors.h"
-#include "lib/core/log.h"
-#include "lib/format/checkpoint_folder.h"
-#include "tests/dist/ranks.h"
-#include "tests/train/run_support.h"
+#include "tests/train/rare_runs.h"
 
 namespace scaletrain::train {
 namespace {
 
-namespace fs = std::filesystem;
-using Changes = std::vector<std::string>;
+using testing::Changes;
+using testing::kRareCut;
+using testing::kRareEnd;
+using testing::kRareSingle;
+using testing::rare_layouts;
+using testing::RareCourse;
+using testing::RareLayout;
+using testing::RareRuns;
+using testing::tensors_apart;
 
-constexpr int kRareSteps = 8, kRareCut = 4;
 constexpr double kRareMost = 1e-5;
-constexpr const char* kRareEnd = "code 0 after step 8";
-
-// Two replicas.
-struct RareLayout {
-  const char* name;
-  const char* parallel;
-  int ranks = 4;
-  int shards = 1;
-};
-
-const RareLayout kRareSingle{"one rank each", "{}", 2};
-
-const std::vector<RareLayout>& rare_layouts() {
-  static const std::vector<RareLayout> all{
-      {"shard, optimizer", R"({"shard": 2, "shard_level": "optimizer"})", 4, 2},
-      {"shard, gradients", R"({"shard": 2, "shard_level": "gradients"})", 4, 2},
-      {"shard, parameters", R"({"shard": 2})", 4, 2},
-      {"tensor", R"({"tensor": 2})"},
-      {"sequence", R"({"tensor": 2, "sequence": true})"},
-      {"pipeline", R"({"pipeline": 2})"},
-      {"pipeline, zero_bubble", R"({"pipeline": 2, "schedule": "zero_bubble"})"},
-      {"shard x tensor", R"({"shard": 2, "tensor": 2, "shard_level": "gradients"})", 8, 2},
-      {"shard x context", R"({"shard": 2, "context": 2})", 8, 2},
-      {"shard x pipeline", R"({"shard": 2, "pipeline": 2, "schedule": "zero_bubble"})", 8, 2},
-      {"tensor x pipeline", R"({"tensor": 2, "pipeline": 2})", 8},
-  };
-  return all;
-}
 
 const std::vector<Changes>& rare_syncs() {
   // With votes in each step, without which the metrics of DiLoCo would be of one replica.
@@ -64,111 +33,6 @@ const std::vector<Changes>& rare_syncs() {
        R"(early_stopping={"patience": 99})"},
   };
   return all;
-}
-
-// A run of a small decoder whose embedding is tied, saved behind the fourth step.
-struct RareCourse {
-  std::string ended = {};  // with what rank 0 warned of
-  std::vector<double> losses = {}, norms = {};
-};
-
-class RareRuns {
- public:
-  explicit RareRuns(Changes changes) : changes_(std::move(changes)) {
-    std::ofstream file(tiny_.path("text.bin"), std::ios::binary);  // tokens of 2 bytes
-    for (int i = 0; i < 4000; ++i) file << static_cast<char>((i * i + i / 7) % 50) << '\0';
-  }
-
-  recipe::Recipe recipe(const std::string& output, const RareLayout& layout) const {
-    const std::string tokens = fmt::format(R"({{"tokens": "{}"}})", tiny_.path("text.bin"));
-    Changes all{"steps=8",
-                R"(model={"name": "gpt2", "vocab_size": 50, "positions": 8, "dim": 16, "depth": 2,
-                          "heads": 2, "dropout": 0})",
-                "data.train=null",
-                "data.train=" + tokens,
-                "data.val=null",
-                "data.val=" + tokens,
-                "data.context=8",
-                fmt::format(R"(batch={{"global": 16, "per_device": {}}})", 4 / layout.shards),
-                R"(validate.every={"steps": 4})",
-                R"(checkpoint={"every": {"steps": 4}, "keep_last": 9, "keep_best": 0})",
-                R"(log.every={"steps": 1})",
-                std::string("parallel=") + layout.parallel,
-                "output=" + tiny_.path(output)};
-    all.insert(all.end(), changes_.begin(), changes_.end());
-    return tiny_.recipe(all);
-  }
-
-  RareCourse run(const std::string& output, const RareLayout& layout,
-                 const std::optional<fs::path>& resume = {}) const {
-    const recipe::Recipe asked = recipe(output, layout);
-    RareCourse ran{
-        .ended = testing::run_ranks({.world_size = layout.ranks, .limit_s = 120},
-                                    [&](const core::WorkerEnv& env) {
-                                      std::string warned;
-                                      core::set_warning_listener(
-                                          [&](const std::string& line) { warned += "; " + line; });
-                                      return testing::ended(asked, resume, env) + warned;
-                                    })[0]
-                     .text};
-    std::ifstream stream(asked.output + "/metrics.jsonl");
-    for (std::string line; std::getline(stream, line);) {
-      const auto json = nlohmann::json::parse(line);
-      if (json.at("event") != "train") continue;
-      ran.losses.push_back(json.at("loss"));
-      ran.norms.push_back(json.at("grad_norm"));
-    }
-    return ran;
-  }
-
-  fs::path saved(const std::string& output, int step) const {
-    return format::checkpoint_path(fs::path(tiny_.path(output)) / "checkpoints", step);
-  }
-
-  std::map<std::string, std::string> bytes(const std::string& output) const {
-    std::map<std::string, std::string> files;
-    for (const auto& file : fs::directory_iterator(saved(output, kRareSteps))) {
-      if (file.path().extension() != ".safetensors") continue;
-      std::ifstream stream(file.path(), std::ios::binary);
-      files[file.path().filename()] = std::string(std::istreambuf_iterator<char>(stream), {});
-    }
-    return files;
-  }
-
-  // Whole tensors of a file, however it was written.
-  checkpoint::Tensors tensors(const std::string& output, const char* file) const {
-    const format::StoredTensors stored(saved(output, kRareSteps) / file);
-    checkpoint::Tensors result;
-    for (const format::TensorInfo& info : stored.tensors()) {
-      const at::Tensor tensor = at::empty(info.shape, *checkpoint::type_of(info.dtype));
-      stored.read(info, checkpoint::bytes_of(tensor));
-      result.emplace(info.name, tensor);
-    }
-    return result;
-  }
-
- private:
-  testing::TinyRun tiny_;
-  Changes changes_;
-};
-
-// "" where both have the same tensors, to `most` of each one's largest value.
-std::string tensors_apart(const checkpoint::Tensors& found, const checkpoint::Tensors& expected,
-                          double most) {
-  std::string text;
-  if (found.size() != expected.size()) text = "another number of tensors; ";
-  for (const auto& [name, tensor] : expected) {
-    const auto one = found.find(name);
-    if (one == found.end() || one->second.sizes() != tensor.sizes()) {
-      text += name + " is missing, or of another shape; ";
-      continue;
-    }
-    const double off =
-        (one->second.to(at::kDouble) - tensor.to(at::kDouble)).abs().max().item<double>();
-    const double scale = std::max(tensor.abs().max().to(at::kDouble).item<double>(), 1e-3);
-    if (!(off <= most * scale)) text += fmt::format("{} is off by {:.1e}; ", name, off / scale);
-  }
-  return text;
 }
 
 double largest_apart(const std::vector<double>& a, const std::vector<double>& b) {

@@ -2,9 +2,11 @@
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <csignal>
 
+#include "lib/train/buffers.h"
 #include "tests/train/apart_replicas.h"
 
 namespace scaletrain::train {
@@ -22,6 +24,30 @@ TEST_CASE("the mean is over the replicas that have given theirs, as copies") {
   CHECK_FALSE(mean.at("count").is_alias_of(own.at("count")));
   const bool is_float = mean.at("mean").scalar_type() == at::kFloat;
   CHECK(is_float);
+}
+
+TEST_CASE("what several ranks of a replica have too is in the mean and in the rows") {
+  const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    dist::Group group(env, at::kCPU, std::chrono::seconds(30));
+    // Of replicas 0, 1 and 2, of which 1 is lost: 10 r of the first rank, 10 r + 1 of the second.
+    const GivenStates replicas{
+        .tensors = {{"buffers/mean",
+                     at::tensor({0, 0, 20}).to(at::kFloat).view({3, 1}) + env.rank}},
+        .there = {0, 2}};
+    const std::map<std::string, at::Tensor> own{{"mean", at::zeros({1})}};
+    const double mean =
+        mean_over_replicas(replicas, "buffers/", own, &group).at("mean").item<double>();
+    const auto rows = gather_of_replicas(group, states_of(replicas, "buffers/"));
+    std::string said = fmt::format("{}", mean);
+    for (const auto& [name, all] : rows) {
+      for (std::int64_t i = 0; i < all.size(0); ++i) {
+        said += fmt::format(" {}", all[i][0].item<double>());
+      }
+    }
+    return said;
+  });
+  CHECK(results[0].text == "10.5 0 1 0 1 20 21");  // (0 + 1 + 20 + 21) / 4
+  CHECK(results[1].text == "10.5");
 }
 
 TEST_CASE("states are found by what their names begin with") {

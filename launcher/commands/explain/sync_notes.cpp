@@ -12,13 +12,7 @@ std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas, 
   const std::int64_t ranks =
       parallel.shard * parallel.context * parallel.tensor * parallel.pipeline;  // of a replica
   if (replicas == 1 || !sync.is_rare()) return {};
-  if (ranks > 1) {
-    return {fmt::format(
-        "sync: each of {} replicas of {} ranks trains alone for {} steps, then each rank exchanges "
-        "weights with those that own the same; the loss of any rank ends the job",
-        replicas, ranks, sync.steps)};
-  }
-  if (!recipe::replicas_are_apart(recipe, nodes)) return {};
+  const bool is_apart = recipe::replicas_are_apart(recipe, nodes);
   std::vector<std::string> notes;
   if (sync.is_async()) {
     notes.push_back(fmt::format(
@@ -26,12 +20,17 @@ std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas, 
         "times more often than the slowest: neither the bits nor the order of samples are those of "
         "another run",
         replicas, sync.steps, sync.staleness));
+  } else if (ranks > 1) {
+    notes.push_back(fmt::format(
+        "sync: each of {} replicas of {} ranks trains alone for {} steps, then each rank exchanges "
+        "weights with those that own the same{}",
+        replicas, ranks, sync.steps, is_apart ? "" : "; the loss of any rank ends the job"));
   }
-  if (nodes == 1) {
-    notes.emplace_back(
-        "sync: a replica that is lost does not end the job, rank 0's does; the job then exits with "
-        "77");
-  }
+  if (!is_apart || nodes > 1) return notes;
+  notes.push_back(
+      fmt::format("sync: a replica that is lost{} does not end the job, rank 0's does; "
+                  "the job then exits with 77",
+                  ranks > 1 ? ", as one of its ranks is," : ""));
   return notes;
 }
 

@@ -10,11 +10,22 @@
 
 namespace scaletrain::parallel {
 
-AsyncMean::AsyncMean(const std::vector<at::Tensor>& parts, std::int64_t staleness,
+AsyncMean::AsyncMean(Seats seats, const std::vector<at::Tensor>& parts, std::int64_t staleness,
                      std::shared_ptr<ReplicaRoll> roll)
-    : staleness_(staleness), roll_(std::move(roll)), replicas_(roll_->places().size()) {
-  for (const at::Tensor& part : parts) parts_.push_back(part.clone());
+    : seats_(seats),
+      parts_(static_cast<std::size_t>(seats.places), std::vector<at::Tensor>(parts.size())),
+      staleness_(staleness),
+      roll_(std::move(roll)),
+      ranks_(static_cast<std::size_t>(seats.count())),
+      replicas_(static_cast<std::size_t>(seats.replicas)) {
+  for (std::size_t i = 0; i < parts.size(); ++i) parts_.front()[i] = parts[i].clone();
   for (Replica& replica : replicas_) replica.share = share();
+}
+
+template <class Is>
+bool AsyncMean::all_of(int replica, const Is& is) {
+  const auto first = ranks_.begin() + seats_.rank(replica, 0);
+  return std::all_of(first, first + seats_.places, is);
 }
 
 double AsyncMean::share() const {
@@ -24,25 +35,27 @@ double AsyncMean::share() const {
 }
 
 void AsyncMean::received(int rank, dist::HubMessage message, const Send& send) {
-  Replica& replica = replicas_[static_cast<std::size_t>(rank)];
+  const int replica = seats_.replica(rank), place = seats_.place(rank);
   switch (message.kind) {
+    case kBase:
+      parts_.at(static_cast<std::size_t>(place)).at(static_cast<std::size_t>(message.number)) =
+          as_floats(message.body).clone();
+      return;
     case kPart:
-      add(replica, message.number, message.body);
-      replica.given.push_back(message.number);
+      at(replica, place).given.push_back(std::move(message));
       return;
     case kMeet:
-      ++replica.exchanges;
-      replica.waits = true;
-      roll_->came(rank, message.step);
+      at(replica, place).meets = true;
+      if (all_of(replica, [](const Rank& one) { return one.meets; })) meet(replica, message.step);
       break;
     case kLeave:
-      replica.is_there = false;
-      replica.is_gone = message.number != kIsOver;
-      roll_->left(rank);
-      send(rank, {.kind = kLeave});
+      leave(rank, message.number == kIsOver, send);
       break;
     case kAwaitAll:
-      replica.waits_for_all = true;
+      waits_for_all_ = true;
+      break;
+    case kGiveUp:
+      is_closed_ = true;
       break;
     case kStop:
       stops_ = true;
@@ -54,22 +67,48 @@ void AsyncMean::received(int rank, dist::HubMessage message, const Send& send) {
 }
 
 void AsyncMean::lost(int rank, const Send& send) {
-  Replica& replica = replicas_[static_cast<std::size_t>(rank)];
-  replica.is_gone = roll_->lost(rank) || replica.is_gone;
-  replica.is_there = replica.waits = replica.waits_for_all = false;
+  if (ranks_[static_cast<std::size_t>(rank)].has_left) return;  // and ends its connection
+  const int number = seats_.replica(rank);
+  Replica& replica = replicas_[static_cast<std::size_t>(number)];
+  replica.is_gone = roll_->lost(number) || replica.is_gone;
+  replica.is_there = replica.waits = false;
+  for (int place = 0; place < seats_.places; ++place) at(number, place).given.clear();
   answer_waiting(send);
 }
 
-void AsyncMean::add(const Replica& replica, std::int32_t part,
-                    const std::vector<std::byte>& learned) {
+// In the order of the places, which is that of no rank's coming.
+void AsyncMean::meet(int replica, std::int64_t step) {
+  Replica& one = replicas_[static_cast<std::size_t>(replica)];
+  if (is_closed_ || !one.is_there) return;
   const at::NoGradGuard no_grad;
-  parts_.at(static_cast<std::size_t>(part)).add_(as_floats(learned), replica.share);
+  for (int place = 0; place < seats_.places; ++place) {
+    for (const dist::HubMessage& part : at(replica, place).given) {
+      parts_.at(static_cast<std::size_t>(place))
+          .at(static_cast<std::size_t>(part.number))
+          .add_(as_floats(part.body), one.share);
+    }
+  }
+  ++one.exchanges;
+  one.waits = true;
+  roll_->came(replica, step);
+}
+
+void AsyncMean::leave(int rank, bool is_over, const Send& send) {
+  const int number = seats_.replica(rank);
+  ranks_[static_cast<std::size_t>(rank)].has_left = true;
+  send(rank, {.kind = kLeave});
+  if (!all_of(number, [](const Rank& one) { return one.has_left; })) return;
+  Replica& replica = replicas_[static_cast<std::size_t>(number)];
+  replica.is_there = false;
+  replica.is_gone = !is_over;
+  roll_->left(number);
 }
 
 void AsyncMean::answer(int rank, std::int32_t kind, std::int32_t part, const Send& send) const {
+  const auto& parts = parts_.at(static_cast<std::size_t>(seats_.place(rank)));
   send(rank, {.kind = kind,
               .number = stops_ ? kShallStop : 0,
-              .body = as_bytes(parts_.at(static_cast<std::size_t>(part)))});
+              .body = as_bytes(parts.at(static_cast<std::size_t>(part)))});
 }
 
 bool AsyncMean::is_too_far_ahead(const Replica& replica) const {
@@ -79,25 +118,29 @@ bool AsyncMean::is_too_far_ahead(const Replica& replica) const {
   });
 }
 
-void AsyncMean::answer_waiting(const Send& send) {
-  for (std::size_t rank = 0; rank < replicas_.size(); ++rank) {
-    Replica& replica = replicas_[rank];
-    const int number = static_cast<int>(rank);
-    if (replica.waits && !is_too_far_ahead(replica)) {
-      replica.waits = false;
-      replica.share = share();
-      for (const std::int32_t part : std::exchange(replica.given, {})) {
-        answer(number, kPart, part, send);
-      }
-    }
-    const bool all_left = std::none_of(replicas_.begin(), replicas_.end(), [&](const Replica& one) {
-      return one.is_there && &one != &replica;
-    });
-    if (replica.waits_for_all && all_left) {
-      replica.waits_for_all = false;
-      send(number, {.kind = kAwaitAll});
+void AsyncMean::answer_all_of(int replica, const Send& send) {
+  for (int place = 0; place < seats_.places; ++place) {
+    Rank& one = at(replica, place);
+    one.meets = false;
+    for (const dist::HubMessage& part : std::exchange(one.given, {})) {
+      answer(seats_.rank(replica, place), kPart, part.number, send);
     }
   }
+}
+
+void AsyncMean::answer_waiting(const Send& send) {
+  for (int number = 0; number < seats_.replicas; ++number) {
+    Replica& replica = replicas_[static_cast<std::size_t>(number)];
+    if (!replica.waits || is_too_far_ahead(replica)) continue;
+    replica.waits = false;
+    replica.share = share();
+    answer_all_of(number, send);
+  }
+  const bool all_left = std::none_of(replicas_.begin() + 1, replicas_.end(),
+                                     [](const Replica& one) { return one.is_there; });
+  if (!waits_for_all_ || !all_left) return;
+  waits_for_all_ = false;
+  send(0, {.kind = kAwaitAll});
 }
 
 }  // namespace scaletrain::parallel

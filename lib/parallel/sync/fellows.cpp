@@ -8,22 +8,36 @@
 #include "lib/parallel/sync/async_mean.h"
 #include "lib/parallel/sync/flat_bytes.h"
 #include "lib/parallel/sync/hub_words.h"
+#include "lib/parallel/sync/seats.h"
 
 namespace scaletrain::parallel {
 
 Fellows::Fellows(const recipe::Sync& sync, std::vector<at::Tensor> parts, std::int64_t steps,
-                 dist::Group& group, const std::string& host)
-    : roll_(std::make_shared<ReplicaRoll>(group.world_size(), steps)), bases_(std::move(parts)) {
+                 dist::Mesh& mesh, const std::string& host)
+    : bases_(std::move(parts)) {
+  const Seats seats = seats_of(mesh.plan());
+  const int seat = seat_of(mesh.plan(), mesh.rank());
+  roll_ = std::make_shared<ReplicaRoll>(seats.replicas, steps);
   for (at::Tensor& base : bases_) base = on_host(base);
   std::string address;
-  if (group.rank() == 0) {
-    hub_ = std::make_unique<dist::Hub>(group.world_size(),
-                                       std::make_unique<AsyncMean>(bases_, sync.staleness, roll_));
+  if (mesh.rank() == 0) {
+    hub_ = std::make_unique<dist::Hub>(
+        seats.count(), std::make_unique<AsyncMean>(seats, bases_, sync.staleness, roll_));
     address = hub_->address(host);
   }
-  address = group.broadcast_text(address, 0, "where the replicas meet");
-  link_ = std::make_unique<dist::HubLink>(address, group.rank());
-  group.go_alone("the replicas part");
+  address = mesh.world().broadcast_text(address, 0, "where the replicas meet");
+  link_ = std::make_unique<dist::HubLink>(address, seat);
+  if (seats.replica(seat) == 0 && seat != 0) give_bases();
+  mesh.part_replicas();
+}
+
+// They have come where the last one can be fetched: before anybody trains.
+void Fellows::give_bases() {
+  for (std::size_t i = 0; i < bases_.size(); ++i) {
+    link_->send(
+        {.kind = kBase, .number = static_cast<std::int32_t>(i), .body = as_bytes(bases_[i])});
+  }
+  if (!bases_.empty()) fetch(0);
 }
 
 std::vector<at::Tensor> Fellows::exchange(const std::map<std::int64_t, at::Tensor>& parts,
@@ -57,6 +71,12 @@ bool Fellows::await_all(std::optional<std::chrono::milliseconds> limit) {
   if (limit) return link_->receive_within(*limit).has_value();
   answer_to(kAwaitAll);
   return true;
+}
+
+// It is so when the hub answers again.
+void Fellows::close() {
+  link_->send({.kind = kGiveUp});
+  if (!bases_.empty()) fetch(0);
 }
 
 at::Tensor Fellows::fetch(std::int64_t part) {

@@ -1,4 +1,4 @@
-// The other replicas, which this one meets at rank 0's hub: any but that one may be lost.
+// The other replicas, which this one meets at rank 0's hub: any but that one's may be lost.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/dist/group.h"
 #include "lib/dist/hub/hub.h"
+#include "lib/dist/mesh.h"
 #include "lib/parallel/sync/replica_roll.h"
 #include "lib/recipe/sections/sync.h"
 
@@ -20,11 +20,11 @@ namespace scaletrain::parallel {
 
 class Fellows {
  public:
-  // `parts`: the weights that all replicas have, flat; `steps` of training are done. Rank 0 opens
-  // the hub at `host`. Every rank of `group` calls it at once, and is a job of its own from then
-  // on (Group::go_alone).
+  // `parts`: of the weights that all replicas have what this rank owns, flat; `steps` of training
+  // are done. Rank 0 opens the hub at `host`. Every rank of `mesh` calls it at once, and each
+  // replica is a job of its own from then on (Mesh::part_replicas).
   Fellows(const recipe::Sync& sync, std::vector<at::Tensor> parts, std::int64_t steps,
-          dist::Group& group, const std::string& host);
+          dist::Mesh& mesh, const std::string& host);
 
   // Gives the hub what this replica has made of these parts by so many steps, and takes what it
   // goes on from, of each, on the host. May wait for slower replicas. Throws core::StoppedError
@@ -41,11 +41,13 @@ class Fellows {
   void stop_all();
   // Waits until all others have left or are lost; false: not within that time. nullopt: for ever.
   bool await_all(std::optional<std::chrono::milliseconds> limit);
-  // A part as all together have made it.
+  void close();  // what others learn from here on counts no more
+  // For the ranks of its replica: a part as all together have made it.
   at::Tensor fetch(std::int64_t part);
   std::vector<ReplicaPlace> places() const { return roll_->places(); }
 
  private:
+  void give_bases();
   dist::HubMessage answer_to(std::int32_t kind);
 
   std::shared_ptr<ReplicaRoll> roll_;

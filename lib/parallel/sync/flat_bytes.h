@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
 #include <cstddef>
@@ -21,6 +22,7 @@ inline std::vector<std::byte> as_bytes(const at::Tensor& flat) {
 
 // As long as `bytes` stay as they are.
 inline at::Tensor as_floats(const std::vector<std::byte>& bytes) {
+  if (bytes.empty()) return at::empty({0}, at::TensorOptions(at::kFloat));
   // from_blob knows no constant memory.
   auto* const begin = const_cast<std::byte*>(bytes.data());
   return at::from_blob(begin, {static_cast<std::int64_t>(bytes.size() / sizeof(float))},

@@ -12,16 +12,19 @@
 namespace scaletrain::parallel {
 
 // The same on all ranks, whatever each of them owns of the model: replicas of several ranks
-// exchange all of a fragment behind the same step.
+// exchange all of a fragment behind the same step, and all of a message at once. So what several
+// ranks of a replica have copies of is the mean over the same replicas on each of them.
 struct Fragments {
-  std::map<std::string, std::int64_t> of = {};  // by a parameter's name
-  // Of several ranks of a replica, each of which exchanges its own copy: these travel alone, as
-  // sums have the same bits only where a message is the same.
-  std::set<std::string> copied = {};
+  std::map<std::string, std::int64_t> message_of = {};  // by a parameter's name
+  std::vector<std::int64_t> of_message = {};            // the fragment that it is a part of
 };
 
 // `count` of them that hold about as many elements each, by the shapes of whole parameters in the
-// model's order. Some may have none where there are few parameters.
-Fragments divide_in_fragments(const std::vector<units::NamedParameter>& model, std::int64_t count);
+// model's order, in messages of at most 32 MiB of fp32, or of one parameter. Some fragments have
+// none where there are few parameters. Those of `alone` travel by themselves: where several ranks
+// of a replica exchange copies by collectives, sums have the same bits only where a message is the
+// same.
+Fragments divide_in_fragments(const std::vector<units::NamedParameter>& model, std::int64_t count,
+                              const std::set<std::string>& alone = {});
 
 }  // namespace scaletrain::parallel

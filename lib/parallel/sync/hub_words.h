@@ -6,7 +6,8 @@
 namespace scaletrain::parallel {
 
 // HubMessage::kind; `number` is a part of the weights, `step` how many steps of training are done.
-// The answer to each but kPart and kStop has the same kind.
+// The answer to each but kPart and kStop has the same kind. A replica of several ranks has said
+// what all of its ranks have.
 enum HubWord : std::int32_t {
   kPart = 1,  // what this replica has of a part
   kMeet,      // it has given all; the answers, of kind kPart: what it goes on from, of each
@@ -14,17 +15,21 @@ enum HubWord : std::int32_t {
   kAwaitAll,  // the answer comes when all others have left or are lost
   kFetch,     // the answer: the part as it is now
   kStop,      // of rank 0: all replicas shall stop
+  kBase,      // of another rank of its replica: the part that all begin with; no answer
 
   // Of rounds (lib/parallel/sync/round_mean.h), where the answer to kPart is the part's mean, and
   // to kMeet comes when all have said it.
-  kAskStop,     // the hub's, unasked: where is this replica? It says kStop
-  kStopAt,      // the hub's, when all have said kStop: the step of the furthest
-  kWish,        // of rank 0: which tensors of their own the others shall give; `step`: the round
-  kAsk,         // of another: what rank 0 wishes in that round; the answer has `number`
-  kGive,        // one of its tensors
-  kGiven,       // it has given all of them; no answer
-  kAwaitGiven,  // of rank 0; the answer comes when all others have, or are lost
-  kGiveUp,      // of rank 0: who is waited for counts no more; no answer
+  kAskStop,  // the hub's, unasked: where is this replica? It says kStop
+  kStopAt,   // the hub's, when all have said kStop: the step of the furthest
+  kWish,     // of rank 0: which tensors of their own the others shall give; `step`: the round
+  kAsk,      // of another: what rank 0 wishes in that round; the answer has `number`
+  // One of its tensors; the hub's, to another rank of rank 0's replica, `step`: the replica it is
+  // of.
+  kGive,
+  kGiven,  // it has given all of them; no answer
+  // Of the ranks of rank 0's replica; the answer comes when all others have, or are lost.
+  kAwaitGiven,
+  kGiveUp,  // of rank 0: who is waited for, of async whoever comes, counts no more; no answer
 };
 
 inline constexpr std::int32_t kIsOver = 1;     // HubMessage::number of kLeave

@@ -7,15 +7,12 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "lib/core/log.h"
 
 namespace scaletrain::parallel {
 namespace {
-
-constexpr std::int64_t kMessageElements = 8 << 20;  // 32 MiB of fp32
 
 at::Tensor flat(const std::vector<units::NamedParameter>& parameters) {
   if (parameters.empty()) return at::empty({0});
@@ -53,23 +50,11 @@ ReplicaSync::ReplicaSync(const recipe::Sync& sync,
                          const std::vector<units::NamedParameter>& parameters,
                          const Fragments& fragments, dist::Group& group, std::int64_t total_steps)
     : sync_(sync), group_(group), total_steps_(total_steps) {
-  std::set<std::int64_t> absent;  // fragments
-  for (const auto& [name, fragment] : fragments.of) absent.insert(fragment);
-  bool ends_here = false;
+  for (const std::int64_t fragment : fragments.of_message) parts_.push_back({.fragment = fragment});
   for (const units::NamedParameter& parameter : parameters) {
-    const std::int64_t elements = parameter.tensor.numel();
-    const std::int64_t fragment = fragments.of.at(parameter.name);
-    const bool is_alone = fragments.copied.contains(parameter.name);
-    if (parts_.empty() || parts_.back().fragment != fragment || is_alone || ends_here ||
-        parts_.back().elements + elements > kMessageElements) {
-      parts_.push_back({.fragment = fragment});
-    }
-    parts_.back().parameters.push_back(parameter);
-    parts_.back().elements += elements;
-    ends_here = is_alone;
-    absent.erase(fragment);
+    const auto message = static_cast<std::size_t>(fragments.message_of.at(parameter.name));
+    parts_.at(message).parameters.push_back(parameter);
   }
-  for (const std::int64_t fragment : absent) parts_.push_back({.fragment = fragment});
   if (sync.name != "diloco") return;
   for (Part& part : parts_) {
     part.outer = flat(part.parameters);
@@ -84,17 +69,18 @@ void ReplicaSync::start() {
   }
 }
 
-void ReplicaSync::go_apart(std::int64_t steps, const std::string& host) {
+void ReplicaSync::go_apart(std::int64_t steps, const std::string& host, dist::Mesh& mesh) {
   steps_ = steps;
+  mesh_ = &mesh;
   if (group_.world_size() == 1) return;
   if (sync_.name == "diloco") {
-    rounds_ = std::make_unique<Rounds>(steps, group_, host);
+    rounds_ = std::make_unique<Rounds>(steps, mesh, host);
     return;
   }
   std::vector<at::Tensor> weights;
   weights.reserve(parts_.size());
   for (const Part& part : parts_) weights.push_back(flat(part.parameters));
-  fellows_ = std::make_unique<Fellows>(sync_, std::move(weights), steps, group_, host);
+  fellows_ = std::make_unique<Fellows>(sync_, std::move(weights), steps, mesh, host);
 }
 
 // The last fragment's is 0, so that of one fragment every exchange is after a multiple of the
@@ -159,14 +145,16 @@ void ReplicaSync::exchange_all(std::chrono::milliseconds limit) {
   if (fellows_) leave(limit);
 }
 
-// Rank 0 goes on with what all have made of the weights.
+// Rank 0's replica goes on with what all have made of the weights.
 void ReplicaSync::leave(std::optional<std::chrono::milliseconds> limit) {
   fellows_->leave(steps_ == total_steps_);
-  if (!fellows_->hosts()) return;
-  if (!fellows_->await_all(limit)) {
+  if (mesh_->coordinate(core::Axis::kReplica) != 0) return;
+  if (fellows_->hosts() && !fellows_->await_all(limit)) {
     core::warn("some replicas were not heard of within {:g} s: what they learned last is not there",
                std::chrono::duration<double>(*limit).count());
   }
+  if (fellows_->hosts()) fellows_->close();
+  mesh_->world().barrier("rank 0 has heard of all replicas");
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     take(parts_[i].parameters, fellows_->fetch(static_cast<std::int64_t>(i)));
   }

@@ -20,7 +20,7 @@
 // (lib/parallel/sync/rounds.h), which go on without one that is lost; the bits are the same.
 //
 // A replica may be several ranks that hold its model together: each exchanges what it owns with
-// those that own the same in the other replicas, by collectives.
+// those that own the same in the other replicas.
 //
 // The optimizers' states are not exchanged, as in these papers. The same weights have the same bits
 // on all replicas after an exchange; of async they have not, as they exchange at other times.
@@ -36,7 +36,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/dist/group.h"
+#include "lib/dist/mesh.h"
 #include "lib/parallel/sync/fellows.h"
 #include "lib/parallel/sync/fragments.h"
 #include "lib/parallel/sync/rounds.h"
@@ -60,8 +60,9 @@ class ReplicaSync {
   void start();
   // Once, behind start(), of replicas that are apart (lib/recipe/apart.h), of async or diloco: from
   // here on no rank waits for a collective, and the group's ranks are jobs of their own. `steps` of
-  // training are done; rank 0 is reached at `host`. Every rank calls it.
-  void go_apart(std::int64_t steps, const std::string& host);
+  // training are done; rank 0 is reached at `host`. Every rank of `mesh`, whose replicas part,
+  // calls it.
+  void go_apart(std::int64_t steps, const std::string& host, dist::Mesh& mesh);
 
   // After step number `step` (from 0) of the training, which all ranks have taken or left out.
   void after_step(std::int64_t step);
@@ -78,7 +79,7 @@ class ReplicaSync {
   bool always_differs() const { return sync_.fragments > 1; }
   // Whether the replicas are apart, and who of them is still there.
   bool is_apart() const { return fellows_ || rounds_; }
-  std::vector<ReplicaPlace> places() const;
+  std::vector<ReplicaPlace> places() const;  // rank 0 knows them
   // Where they are apart and exchange at the same steps; otherwise nullptr.
   Rounds* rounds() const { return rounds_.get(); }
   // Whether all shall stop: rank 0 has asked the others, in rounds anyone has.
@@ -91,11 +92,10 @@ class ReplicaSync {
   std::map<std::string, at::Tensor> state() const;
 
  private:
-  // Parameters that travel in one message; none where this rank owns nothing of a fragment, so that
-  // all ranks know of it.
+  // What this rank owns of the parameters that travel in one message; perhaps nothing, so that all
+  // ranks have the same messages.
   struct Part {
     std::int64_t fragment = 0;
-    std::int64_t elements = 0;
     bool differs = false;
     std::vector<units::NamedParameter> parameters = {};
     at::Tensor outer = {}, momentum = {};  // of diloco, flat
@@ -109,6 +109,7 @@ class ReplicaSync {
 
   recipe::Sync sync_;
   dist::Group& group_;
+  dist::Mesh* mesh_ = nullptr;  // where the replicas are apart
   std::int64_t total_steps_;
   std::vector<Part> parts_;
   std::unique_ptr<Fellows> fellows_;  // of async, where the replicas are apart

@@ -10,48 +10,50 @@
 
 namespace scaletrain::parallel {
 
-RoundMean::RoundMean(std::shared_ptr<ReplicaRoll> roll, std::shared_ptr<GivenTensors> given)
-    : roll_(std::move(roll)), given_(std::move(given)), replicas_(roll_->places().size()) {}
+RoundMean::RoundMean(Seats seats, std::shared_ptr<ReplicaRoll> roll,
+                     std::shared_ptr<GivenTensors> given)
+    : seats_(seats),
+      roll_(std::move(roll)),
+      given_(std::move(given)),
+      ranks_(static_cast<std::size_t>(seats.count())) {}
 
 void RoundMean::received(int rank, dist::HubMessage message, const Send& send) {
-  Replica& replica = replicas_[static_cast<std::size_t>(rank)];
-  if (!replica.is_there && message.kind != kAwaitAll) return;  // it was given up
+  Rank& one = ranks_[static_cast<std::size_t>(rank)];
+  if (!one.is_there && message.kind != kAwaitAll) return;  // it was given up
   switch (message.kind) {
     case kPart:
-      replica.part = std::move(message);
+      one.part = std::move(message);
       break;
     case kMeet:
-      replica.meets = message.step;
+      one.meets = message.step;
       break;
     case kStop:
-      replica.stops = message.step;
+      one.stops = message.step;
       if (stop_ == Stop::kNone) ask_all(send);
       break;
     case kWish:
       given_->clear();
-      for (Replica& one : replicas_) one.has_given = false;
+      for (Rank& other : ranks_) other.has_given = false;
       wishes_.push_back(message.number);
       break;
     case kAwaitGiven:
-      replica.waits_for_given = true;
+      one.waits_for_given = true;
       break;
     case kAwaitAll:
-      replica.waits_for_all = true;
+      one.waits_for_all = true;
       break;
     case kGiveUp:
       give_up();
       break;
     case kLeave:
-      roll_->left(rank);
-      drop(replica);
-      send(rank, {.kind = kLeave});
+      leave(rank, send);
       break;
     case kAsk:
-      replica.asks = message.step;
+      one.asks = message.step;
       break;
     case kGiven:
       given_->finish(rank);
-      replica.has_given = true;
+      one.has_given = true;
       break;
     case kGive:
       return given_->put(rank, message.number, std::move(message.body));
@@ -59,38 +61,60 @@ void RoundMean::received(int rank, dist::HubMessage message, const Send& send) {
   advance(send);
 }
 
+// A rank that has left ends its connection.
 void RoundMean::lost(int rank, const Send& send) {
-  roll_->lost(rank);
-  drop(replicas_[static_cast<std::size_t>(rank)]);
+  if (ranks_[static_cast<std::size_t>(rank)].has_left) return;
+  roll_->lost(seats_.replica(rank));
+  drop(seats_.replica(rank));
   advance(send);
 }
 
-void RoundMean::drop(Replica& replica) { replica = {.is_there = false}; }
+void RoundMean::leave(int rank, const Send& send) {
+  ranks_[static_cast<std::size_t>(rank)] = {.is_there = false, .has_left = true};
+  send(rank, {.kind = kLeave});
+  const int replica = seats_.replica(rank);
+  const auto first = ranks_.begin() + seats_.rank(replica, 0);
+  if (std::all_of(first, first + seats_.places, [](const Rank& one) { return one.has_left; })) {
+    roll_->left(replica);
+  }
+}
+
+void RoundMean::drop(int replica) {
+  for (int place = 0; place < seats_.places; ++place) {
+    Rank& one = ranks_[static_cast<std::size_t>(seats_.rank(replica, place))];
+    one = {.is_there = false, .has_left = one.has_left};
+  }
+}
 
 void RoundMean::ask_all(const Send& send) {
   stop_ = Stop::kAsked;
-  for (std::size_t rank = 0; rank < replicas_.size(); ++rank) {
-    const Replica& one = replicas_[rank];
-    if (one.is_there && !one.stops) send(static_cast<int>(rank), {.kind = kAskStop});
+  for (int rank = 0; rank < seats_.count(); ++rank) {
+    const Rank& one = ranks_[static_cast<std::size_t>(rank)];
+    if (one.is_there && !one.stops) send(rank, {.kind = kAskStop});
   }
 }
 
 // Whom rank 0 waits for.
 void RoundMean::give_up() {
-  const Replica& first = replicas_.front();
-  for (std::size_t rank = 1; rank < replicas_.size(); ++rank) {
-    Replica& one = replicas_[rank];
+  const Rank& first = ranks_.front();
+  for (int rank = seats_.places; rank < seats_.count(); ++rank) {
+    const Rank& one = ranks_[static_cast<std::size_t>(rank)];
     const bool is_awaited = (stop_ == Stop::kAsked && !one.stops) || (first.part && !one.part) ||
                             (first.meets && !one.meets) ||
                             (first.waits_for_given && !one.has_given) || first.waits_for_all;
-    if (is_awaited) drop(one);
+    if (one.is_there && is_awaited) drop(seats_.replica(rank));
   }
 }
 
 template <class Has>
 bool RoundMean::all_there(const Has& has) const {
-  return std::ranges::all_of(replicas_,
-                             [&](const Replica& one) { return !one.is_there || has(one); });
+  return std::ranges::all_of(ranks_, [&](const Rank& one) { return !one.is_there || has(one); });
+}
+
+template <class Has>
+bool RoundMean::others_there(const Has& has) const {
+  return std::all_of(ranks_.begin() + seats_.places, ranks_.end(),
+                     [&](const Rank& one) { return !one.is_there || has(one); });
 }
 
 void RoundMean::advance(const Send& send) {
@@ -99,29 +123,36 @@ void RoundMean::advance(const Send& send) {
     answer_parts(send);
     answer_meets(send);
   }
+  answer_wishes(send);
+  answer_given(send);
   answer_others(send);
 }
 
 void RoundMean::answer_stop(const Send& send) {
-  if (stop_ != Stop::kAsked || !all_there([](const Replica& one) { return one.stops.has_value(); }))
+  if (stop_ != Stop::kAsked || !all_there([](const Rank& one) { return one.stops.has_value(); }))
     return;
   stop_ = Stop::kAgreed;
   std::int64_t furthest = 0;
-  for (const Replica& one : replicas_) furthest = std::max(furthest, one.stops.value_or(0));
-  for (std::size_t rank = 0; rank < replicas_.size(); ++rank) {
-    Replica& one = replicas_[rank];
+  for (const Rank& one : ranks_) furthest = std::max(furthest, one.stops.value_or(0));
+  for (int rank = 0; rank < seats_.count(); ++rank) {
+    Rank& one = ranks_[static_cast<std::size_t>(rank)];
     one.part.reset();
     one.meets.reset();
-    if (one.is_there) send(static_cast<int>(rank), {.kind = kStopAt, .step = furthest});
+    if (one.is_there) send(rank, {.kind = kStopAt, .step = furthest});
   }
 }
 
 void RoundMean::answer_parts(const Send& send) {
-  if (!all_there([](const Replica& one) { return one.part.has_value(); })) return;
+  if (!all_there([](const Rank& one) { return one.part.has_value(); })) return;
+  for (int place = 0; place < seats_.places; ++place) answer_part(place, send);
+}
+
+void RoundMean::answer_part(int place, const Send& send) {
   const at::NoGradGuard no_grad;
   at::Tensor sum;
   std::int64_t count = 0;
-  for (const Replica& one : replicas_) {
+  for (int replica = 0; replica < seats_.replicas; ++replica) {
+    const Rank& one = ranks_[static_cast<std::size_t>(seats_.rank(replica, place))];
     if (!one.part) continue;
     const at::Tensor weights = as_floats(one.part->body);
     sum = sum.defined() ? sum.add_(weights) : weights.clone();
@@ -129,41 +160,61 @@ void RoundMean::answer_parts(const Send& send) {
   }
   if (count == 0) return;
   const std::vector<std::byte> mean = as_bytes(sum.div_(count));
-  for (std::size_t rank = 0; rank < replicas_.size(); ++rank) {
-    const auto part = std::exchange(replicas_[rank].part, std::nullopt);
-    if (!part) continue;
-    send(static_cast<int>(rank), {.kind = kPart, .number = part->number, .body = mean});
+  for (int replica = 0; replica < seats_.replicas; ++replica) {
+    const int rank = seats_.rank(replica, place);
+    const auto part = std::exchange(ranks_[static_cast<std::size_t>(rank)].part, std::nullopt);
+    if (part) send(rank, {.kind = kPart, .number = part->number, .body = mean});
   }
 }
 
 void RoundMean::answer_meets(const Send& send) {
-  if (!all_there([](const Replica& one) { return one.meets.has_value(); })) return;
-  for (std::size_t rank = 0; rank < replicas_.size(); ++rank) {
-    const auto step = std::exchange(replicas_[rank].meets, std::nullopt);
+  if (!all_there([](const Rank& one) { return one.meets.has_value(); })) return;
+  for (int rank = 0; rank < seats_.count(); ++rank) {
+    const auto step = std::exchange(ranks_[static_cast<std::size_t>(rank)].meets, std::nullopt);
     if (!step) continue;
-    roll_->came(static_cast<int>(rank), *step);
-    send(static_cast<int>(rank), {.kind = kMeet});
+    roll_->came(seats_.replica(rank), *step);
+    send(rank, {.kind = kMeet});
+  }
+}
+
+void RoundMean::answer_wishes(const Send& send) {
+  for (int rank = seats_.places; rank < seats_.count(); ++rank) {
+    Rank& one = ranks_[static_cast<std::size_t>(rank)];
+    if (!one.asks || *one.asks > static_cast<std::int64_t>(wishes_.size())) continue;
+    const auto round = static_cast<std::size_t>(*one.asks);
+    one.asks.reset();
+    send(rank, {.kind = kAsk, .number = wishes_.at(round - 1)});
+  }
+}
+
+// Rank 0 finds it where this process has it; the others of its replica are sent what is theirs. One
+// of whose ranks one has not given all counts on none.
+void RoundMean::answer_given(const Send& send) {
+  const auto first = ranks_.begin(), behind = first + seats_.places;
+  const bool all_wait =
+      std::all_of(first, behind, [](const Rank& one) { return one.waits_for_given; });
+  if (!all_wait || !others_there([](const Rank& one) { return one.has_given; })) return;
+  for (int replica = 1; replica < seats_.replicas; ++replica) {
+    bool is_whole = true;
+    for (int place = 0; place < seats_.places; ++place) {
+      is_whole = is_whole && given_->is_whole(seats_.rank(replica, place));
+    }
+    for (int place = is_whole ? 1 : 0; place < seats_.places; ++place) {
+      for (auto& [number, bytes] : given_->take(seats_.rank(replica, place))) {
+        if (!is_whole) continue;
+        send(place, {.kind = kGive, .number = number, .step = replica, .body = std::move(bytes)});
+      }
+    }
+  }
+  for (int place = 0; place < seats_.places; ++place) {
+    ranks_[static_cast<std::size_t>(place)].waits_for_given = false;
+    send(place, {.kind = kAwaitGiven});
   }
 }
 
 void RoundMean::answer_others(const Send& send) {
-  for (std::size_t rank = 1; rank < replicas_.size(); ++rank) {
-    Replica& one = replicas_[rank];
-    if (!one.asks || *one.asks > static_cast<std::int64_t>(wishes_.size())) continue;
-    const auto round = static_cast<std::size_t>(*one.asks);
-    one.asks.reset();
-    send(static_cast<int>(rank), {.kind = kAsk, .number = wishes_.at(round - 1)});
-  }
-  Replica& first = replicas_.front();
-  const auto others = [&](const auto& is_so) {
-    return std::all_of(replicas_.begin() + 1, replicas_.end(),
-                       [&](const Replica& one) { return !one.is_there || is_so(one); });
-  };
-  if (first.waits_for_given && others([](const Replica& one) { return one.has_given; })) {
-    first.waits_for_given = false;
-    send(0, {.kind = kAwaitGiven});
-  }
-  if (first.waits_for_all && others([](const Replica&) { return false; })) {
+  Rank& first = ranks_.front();
+  if (first.waits_for_all && others_there([](const Rank&) { return false; })) {
     first.waits_for_all = false;
     send(0, {.kind = kAwaitAll});
   }

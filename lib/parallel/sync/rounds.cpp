@@ -29,19 +29,21 @@ at::Tensor tensor_of(const std::vector<std::byte>& bytes, const at::Tensor& like
 
 }  // namespace
 
-Rounds::Rounds(std::int64_t steps, dist::Group& group, const std::string& host)
-    : roll_(std::make_shared<ReplicaRoll>(group.world_size(), steps)),
+Rounds::Rounds(std::int64_t steps, dist::Mesh& mesh, const std::string& host)
+    : seats_(seats_of(mesh.plan())),
+      seat_(seat_of(mesh.plan(), mesh.rank())),
+      roll_(std::make_shared<ReplicaRoll>(seats_.replicas, steps)),
       given_(std::make_shared<GivenTensors>()),
       steps_(steps) {
   std::string address;
-  if (group.rank() == 0) {
-    hub_ =
-        std::make_unique<dist::Hub>(group.world_size(), std::make_unique<RoundMean>(roll_, given_));
+  if (mesh.rank() == 0) {
+    hub_ = std::make_unique<dist::Hub>(seats_.count(),
+                                       std::make_unique<RoundMean>(seats_, roll_, given_));
     address = hub_->address(host);
   }
-  address = group.broadcast_text(address, 0, "where the replicas meet");
-  link_ = std::make_unique<dist::HubLink>(address, group.rank());
-  group.go_alone("the replicas part");
+  address = mesh.world().broadcast_text(address, 0, "where the replicas meet");
+  link_ = std::make_unique<dist::HubLink>(address, seat_);
+  mesh.part_replicas();
 }
 
 std::optional<at::Tensor> Rounds::mean_of(std::int64_t part, const at::Tensor& weights,
@@ -52,7 +54,7 @@ std::optional<at::Tensor> Rounds::mean_of(std::int64_t part, const at::Tensor& w
                .number = static_cast<std::int32_t>(part),
                .step = steps,
                .body = as_bytes(on_host(weights))});
-  const dist::HubMessage answer = answer_to(kPart, /*or_stop=*/true);
+  const dist::HubMessage answer = answer_to(kPart, kStopAt);
   if (answer.kind != kPart) return std::nullopt;
   return as_floats(answer.body).clone();
 }
@@ -60,7 +62,7 @@ std::optional<at::Tensor> Rounds::mean_of(std::int64_t part, const at::Tensor& w
 bool Rounds::meet(std::int64_t steps) {
   steps_ = steps;
   link_->send({.kind = kMeet, .step = steps});
-  return answer_to(kMeet, /*or_stop=*/true).kind == kMeet;
+  return answer_to(kMeet, kStopAt).kind == kMeet;
 }
 
 bool Rounds::stop_is_asked() {
@@ -89,6 +91,7 @@ std::int32_t Rounds::agree_on_wish(std::int32_t wish) {
     link_->send({.kind = kWish, .number = wish, .step = round_});
     return wish;
   }
+  if (seats_.replica(seat_) == 0) return wish;
   link_->send({.kind = kAsk, .step = round_});
   return answer_to(kAsk).number;
 }
@@ -105,11 +108,10 @@ void Rounds::give(const std::vector<at::Tensor>& own) {
 }
 
 std::vector<std::vector<at::Tensor>> Rounds::take(const std::vector<at::Tensor>& own) {
-  link_->send({.kind = kAwaitGiven});
-  answer_to(kAwaitGiven);
-  std::vector<std::vector<at::Tensor>> result(roll_->places().size());
+  const std::vector<Given> all = take_given();
+  std::vector<std::vector<at::Tensor>> result(all.size());
   for (std::size_t replica = 1; replica < result.size(); ++replica) {
-    const auto given = given_->take(static_cast<int>(replica));
+    const Given& given = all[replica];
     std::vector<at::Tensor>& tensors = result[replica];
     for (std::size_t i = 0; i < own.size(); ++i) {
       const auto found = given.find(static_cast<std::int32_t>(i));
@@ -119,6 +121,21 @@ std::vector<std::vector<at::Tensor>> Rounds::take(const std::vector<at::Tensor>&
     if (tensors.size() != own.size()) tensors.clear();
   }
   return result;
+}
+
+std::vector<Rounds::Given> Rounds::take_given() {
+  std::vector<Given> all(static_cast<std::size_t>(seats_.replicas));
+  link_->send({.kind = kAwaitGiven});
+  for (;;) {
+    dist::HubMessage answer = answer_to(kAwaitGiven, kGive);
+    if (answer.kind == kAwaitGiven) break;
+    all.at(static_cast<std::size_t>(answer.step))[answer.number] = std::move(answer.body);
+  }
+  if (!hosts()) return all;
+  for (int replica = 1; replica < seats_.replicas; ++replica) {
+    all[static_cast<std::size_t>(replica)] = given_->take(seats_.rank(replica, 0));
+  }
+  return all;
 }
 
 void Rounds::leave(std::optional<std::chrono::milliseconds> limit) {
@@ -138,7 +155,7 @@ void Rounds::leave(std::optional<std::chrono::milliseconds> limit) {
 dist::HubMessage Rounds::receive() {
   const core::SteadyTime since = core::now();
   for (;;) {
-    if (core::stop_reason() != core::StopReason::kNone) say_stop();
+    if (stop_is_asked_ || core::stop_reason() != core::StopReason::kNone) say_stop();
     if (auto message = link_->receive_within(kLookEvery)) return std::move(*message);
     if (!deadline_ || core::now() < std::max(*deadline_, since + kLeastPatience)) continue;
     core::warn(
@@ -149,17 +166,16 @@ dist::HubMessage Rounds::receive() {
   }
 }
 
-// `or_stop`: this may be what comes in place of it.
-dist::HubMessage Rounds::answer_to(std::int32_t kind, bool or_stop) {
+// `other`: what may come in place of it.
+dist::HubMessage Rounds::answer_to(std::int32_t kind, std::int32_t other) {
   for (;;) {
     dist::HubMessage answer = receive();
     if (answer.kind == kAskStop) {
       stop_is_asked_ = true;
       say_stop();
     }
-    const bool is_stop = answer.kind == kStopAt;
-    if (is_stop) stops_at_ = answer.step;
-    if (answer.kind == kind || (is_stop && or_stop)) return answer;
+    if (answer.kind == kStopAt) stops_at_ = answer.step;
+    if (answer.kind == kind || answer.kind == other) return answer;
   }
 }
 

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "lib/recipe/schema/object.h"
 
@@ -26,20 +24,6 @@ TypePtr describe(OuterOptimizer& value) {
       .add("momentum", number(value.momentum, from(0).below(1)),
            "Nesterov's: share of the last outer step that is kept");
   return keys;
-}
-
-// Where replicas outlive each other they meet one by one.
-void check_single_ranks(const Sync& sync, const Parallel& parallel, const auto& refuse) {
-  const std::vector<std::pair<const char*, std::int64_t>> axes{{"shard", parallel.shard},
-                                                               {"context", parallel.context},
-                                                               {"tensor", parallel.tensor},
-                                                               {"pipeline", parallel.pipeline}};
-  for (const auto& [axis, ranks] : axes) {
-    if (ranks == 1) continue;
-    refuse(fmt::format("{} is for replicas of one rank, and of \"{}\": {} each has as many",
-                       sync.name, axis, ranks),
-           fmt::format("use periodic or diloco, or \"{}\": 1", axis));
-  }
 }
 
 // What one replica would decide for all, who do not meet in each step. (diloco's exchange by
@@ -94,7 +78,6 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
                        sync.fragments, steps_of(sync)),
            "use more steps, or fewer fragments");
   }
-  if (sync.is_async()) check_single_ranks(sync, with.parallel, refuse);
   if (with.precision.name == "bf16_pure") {
     refuse("the mean of bf16 weights loses what a few steps have changed",
            "use bf16 as precision, or every_step");

@@ -179,7 +179,7 @@ class Profiler {
     for (std::size_t unit = 0; unit < units_.size(); ++unit) {
       profiles[unit].runs_again = again[unit];
     }
-    const int rank = mesh_.world().rank();
+    const int rank = mesh_.rank();
     const core::MeshPlan& plan = mesh_.plan();
     if (mesh_.size(Axis::kTensor) > 1) {
       measure_exchanges(profiles, again, plan.group(rank, {Axis::kTensor}),

@@ -72,6 +72,9 @@ TEST_CASE("the report of a lost rank says who, how and where") {
         "rank 2 is lost, the others go on: exit code 1 (host a, local rank 2, pid 17, step 40)\n"
         "  cause: no room\n"
         "  its log: stderr.log");
+  CHECK(render_lost(failure, ", and replica 1 with it (ranks 2, 3)")
+            .starts_with("rank 2 is lost, and replica 1 with it (ranks 2, 3), the others go on: "
+                         "exit code 1 (host a"));
   CHECK(short_text(failure) == "rank 2 (exit code 1, step 40)");
   Failure hung = failure;
   hung.hang = "rank 2 on host a stands still";

@@ -45,6 +45,24 @@ TEST_CASE("the rank that stands still is the verdict, not the one that waits for
   CHECK(hang.lines[1].find("rank 4, pid ") == 0);
 }
 
+TEST_CASE("ranks of groups that do not wait for each other are judged by themselves") {
+  HangWatch watch(2, HangWatch::Workers::kOurs, 100ms, 8);
+  Beat ahead(watch.fd(0)), hangs(watch.fd(1));
+  // Though it has entered more collectives than the other, which goes on.
+  hangs.enter_collective("all-reduce");
+  hangs.complete_collective();
+  hangs.leave_collective();
+  hangs.begin_step(7);
+  hangs.enter(Phase::kData);
+  const auto alone = [](int rank) { return rank; };
+  CHECK_FALSE(watch.judge(watch.look(two()), alone).has_value());
+  std::this_thread::sleep_for(150ms);
+  ahead.begin_step(9);
+  const std::vector<RankView> views = watch.look(two());
+  CHECK_FALSE(watch.judge(views).has_value());
+  CHECK(watch.judge(views, alone).value().rank == 5);
+}
+
 TEST_CASE("other nodes are told of the shortest silence, and a rank that waits for them waits on") {
   std::chrono::milliseconds told(0), job(0);
   HangWatch watch(2, HangWatch::Workers::kOurs, 1ms, 8, [&](std::chrono::milliseconds own) {

@@ -85,6 +85,47 @@ TEST_CASE("the others go on without a worker that may be lost") {
   CHECK_FALSE(end.workers[1].was_stopped);
 }
 
+TEST_CASE("with one that may be lost go those that cannot do without it, and are not the cause") {
+  // 3 ends and takes 2 along, which would wait for ever; 1 has ended before, as it has lost 3.
+  std::vector<WorkerPlan> plans(4);
+  const core::Descriptor goes_on(eventfd(0, EFD_CLOEXEC));
+  for (int rank = 0; rank < 4; ++rank) {
+    plans[static_cast<std::size_t>(rank)].rank = rank;
+    plans[static_cast<std::size_t>(rank)].local_rank = rank;
+  }
+  plans[0].process.arguments = {"/bin/dd", "bs=8", "count=1", "of=/dev/null", "status=none"};
+  plans[0].process.descriptors = {{goes_on.get(), 0}};
+  plans[1].process.arguments = {"/bin/sh", "-c", "exit 75"};
+  plans[2].process.arguments = {"/bin/sleep", "1000"};
+  plans[3].process.arguments = {"/bin/sh", "-c", "exit 3"};
+  std::vector<int> asked;
+  int told = 0, lost = -1;
+  GroupOptions options;
+  options.peer_lost = [&] { ++told; };
+  options.started = [](const WorkerPlan& plan, pid_t pid) {
+    if (plan.rank == 1 || plan.rank == 3) await_end(pid);
+  };
+  options.may_be_lost = [&](const WorkerEnd& end) {
+    asked.push_back(end.rank);
+    return true;
+  };
+  options.taken_along = [](const WorkerEnd&) { return std::vector<int>{1, 2}; };
+  options.outlived = [&](const WorkerEnd& end, const std::optional<Hang>&) {
+    lost = end.rank;
+    REQUIRE(eventfd_write(goes_on.get(), 1) == 0);
+  };
+  StopSignals signals({});
+  const GroupEnd end = run_group(plans, options, signals);
+  REQUIRE(end.workers.size() == 4);
+  CHECK(asked == std::vector<int>{3});
+  CHECK(lost == 3);
+  CHECK(told == 0);
+  for (const WorkerEnd& one : end.workers) {
+    CHECK(one.was_outlived == (one.rank != 0));
+    if (one.rank == 2) CHECK(one.status.signal == SIGKILL);
+  }
+}
+
 TEST_CASE(
     "during a stop the one is lost that another's signal ends, not that the launcher's does") {
   for (const std::string other : {"KILL", "SEGV", "TERM"}) {

@@ -21,8 +21,9 @@ using parallel::ReplicaRoll;
 // A hub without connections: what is sent is kept until it is taken.
 class HubOnPaper {
  public:
-  HubOnPaper(int replicas, std::int64_t staleness, std::vector<at::Tensor> parts)
-      : roll_(std::make_shared<ReplicaRoll>(replicas, 0)), rules_(parts, staleness, roll_) {}
+  HubOnPaper(int replicas, std::int64_t staleness, std::vector<at::Tensor> parts, int places = 1)
+      : roll_(std::make_shared<ReplicaRoll>(replicas, 0)),
+        rules_({.replicas = replicas, .places = places}, parts, staleness, roll_) {}
 
   void hear(int rank, HubMessage message) { rules_.received(rank, std::move(message), send_); }
   void lose(int rank) { rules_.lost(rank, send_); }
@@ -176,6 +177,67 @@ TEST_CASE("an exchange is of all parts that were given, answered together") {
     CHECK(hub.weight(rank) == 2);
     CHECK_FALSE(hub.has_answer(rank));
   }
+}
+
+// Two replicas of two ranks each, 0 and 1, and 2 and 3; the second place's part begins with 10.
+HubOnPaper hub_of_pairs(std::int64_t staleness) {
+  HubOnPaper hub(2, staleness, {at::ones({2})}, 2);
+  hub.hear(1,
+           {.kind = parallel::kBase, .number = 0, .body = parallel::as_bytes(at::full({2}, 10.0))});
+  return hub;
+}
+
+TEST_CASE("what the ranks of a replica have learned is added when all of them have given it") {
+  HubOnPaper hub = hub_of_pairs(4);
+  hub.learn(0, 8, 2);
+  CHECK_FALSE(hub.has_answer(0));
+  hub.learn(3, 8, 20);
+  hub.learn(2, 8, 4);  // whole before the first
+  CHECK(hub.weight(2) == 3);
+  CHECK(hub.weight(3) == 20);
+  CHECK(hub.roll().places()[1].steps == 8);
+  CHECK(hub.roll().places()[0].steps == 0);
+  hub.learn(1, 8, 6);
+  CHECK(hub.weight(0) == 4);
+  CHECK(hub.weight(1) == 23);
+}
+
+TEST_CASE("with one of its ranks a replica is lost, and what the others have given") {
+  HubOnPaper hub = hub_of_pairs(0);
+  hub.learn(0, 8, 2);
+  hub.learn(1, 8, 2);
+  hub.learn(2, 8, 100);
+  CHECK_FALSE(hub.has_answer(0));
+  hub.lose(3);
+  CHECK(hub.weight(0) == 2);
+  CHECK(hub.weight(1) == 11);
+  CHECK(hub.roll().places()[1].is_lost);
+  hub.learn(3, 8, 100);  // nobody says so, and it counts for nothing
+  hub.lose(2);
+  hub.learn(0, 16, 2);
+  hub.learn(1, 16, 2);
+  CHECK(hub.weight(0) == 4);  // of one replica
+  CHECK(hub.weight(1) == 13);
+  CHECK_FALSE(hub.has_answer(2));
+}
+
+TEST_CASE("a replica has left when all of its ranks have, and rank 0 closes behind them") {
+  HubOnPaper hub = hub_of_pairs(4);
+  const HubMessage leave{.kind = parallel::kLeave, .number = parallel::kIsOver};
+  hub.hear(2, leave);
+  hub.lose(2);  // its connection ends
+  CHECK_FALSE(hub.roll().places()[1].is_done);
+  hub.hear(0, {.kind = parallel::kAwaitAll});
+  CHECK_FALSE(hub.has_answer(0));
+  hub.hear(3, leave);
+  CHECK(hub.roll().places()[1].is_done);
+  CHECK_FALSE(hub.roll().places()[1].is_lost);
+  CHECK(hub.take(0).kind == parallel::kAwaitAll);
+  hub.hear(0, {.kind = parallel::kGiveUp});
+  hub.learn(0, 8, 100);
+  hub.learn(1, 8, 100);  // too late
+  hub.hear(1, {.kind = parallel::kFetch, .number = 0});
+  CHECK(hub.weight(1) == 10);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST_CASE("async replicas that wait for each other at each exchange have the mea
   const recipe::Sync sync{.name = "async", .steps = 4, .staleness = 0};
   const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
     ReplicaJob job(env, sync, 10);
-    job.exchange.go_apart(0, "127.0.0.1");
+    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
     SyncReference reference(3, sync);
     double largest = 0;
     for (int step = 0; step < 10; ++step) {
@@ -51,7 +51,7 @@ TEST_CASE("async replicas that wait for each other at each exchange have the mea
 TEST_CASE("async replicas go on without one that is killed") {
   const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
     ReplicaJob job(env, {.name = "async", .steps = 2, .staleness = 1}, 20);
-    job.exchange.go_apart(0, "127.0.0.1");
+    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
     for (int step = 0; step < 20; ++step) {
       learn(job.all, env.rank, step);
       if (env.rank == 2 && step == 5) std::raise(SIGKILL);
@@ -72,7 +72,7 @@ TEST_CASE("async replicas go on without one that is killed") {
 TEST_CASE("where rank 0 stops, async replicas give what they have and hear that they shall stop") {
   const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
     ReplicaJob job(env, {.name = "async", .steps = 4, .staleness = 1}, 1000);
-    job.exchange.go_apart(0, "127.0.0.1");
+    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
     int step = 0;
     for (; step < 1000 && !job.exchange.shall_stop(); ++step) {
       if (env.rank == 0 && step == 6) break;
@@ -97,7 +97,7 @@ TEST_CASE("rank 0 goes on with what others learn after its own end") {
     const bool is_first = env.rank == 0;
     ReplicaJob job(env, {.name = "async", .steps = 1, .staleness = 1'000'000},
                    is_first ? 1 : 1'000'000);
-    job.exchange.go_apart(0, "127.0.0.1");
+    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
     const at::Tensor weights = job.all[0].tensor.detach();
     const at::Tensor before = weights.clone();
     int step = 0;
@@ -118,7 +118,7 @@ TEST_CASE("a stop waits for others for so long only, and says what that may cost
   const testing::Gate is_over;
   const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
     ReplicaJob job(env, {.name = "async", .steps = 4, .staleness = 1}, 1000);
-    job.exchange.go_apart(0, "127.0.0.1");
+    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
     std::string said;
     if (env.rank == 1) {
       is_over.wait();
@@ -141,7 +141,7 @@ TEST_CASE("one replica alone has nobody to part from") {
     CAPTURE(name);
     const auto results = run_ranks({.world_size = 1}, [&](const core::WorkerEnv& env) {
       ReplicaJob job(env, {.name = name, .steps = 4}, 1000);
-      job.exchange.go_apart(0, "127.0.0.1");
+      job.exchange.go_apart(0, "127.0.0.1", job.mesh);
       return fmt::format("{} {}", job.exchange.is_apart(), job.exchange.shall_stop());
     });
     CHECK(results[0].text == "false false");

@@ -42,6 +42,7 @@ inline void learn(const std::vector<units::NamedParameter>& all, int rank, int s
 struct ReplicaJob {
   ReplicaJob(const core::WorkerEnv& env, const recipe::Sync& sync, std::int64_t total_steps = 1000)
       : group(env, at::kCPU, std::chrono::seconds(30)),
+        mesh(group, core::MeshPlan(env.world_size)),
         all(replica_parameters()),
         exchange(sync, all, parallel::divide_in_fragments(all, sync.fragments), group,
                  total_steps) {
@@ -50,6 +51,7 @@ struct ReplicaJob {
   }
 
   dist::Group group;
+  dist::Mesh mesh;
   std::vector<units::NamedParameter> all;
   parallel::ReplicaSync exchange;
 };

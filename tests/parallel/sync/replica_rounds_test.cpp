@@ -25,7 +25,7 @@ TEST_CASE("in rounds diloco replicas come to the bits of collectives") {
     const auto weights_of = [&](bool apart) {
       return run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
         ReplicaJob job(env, sync, 10);
-        if (apart) job.exchange.go_apart(0, "127.0.0.1");
+        if (apart) job.exchange.go_apart(0, "127.0.0.1", job.mesh);
         for (int step = 0; step < 10; ++step) {
           learn(job.all, env.rank, step);
           job.exchange.after_step(step);
@@ -52,7 +52,7 @@ TEST_CASE("in rounds diloco replicas come to the bits of collectives") {
 TEST_CASE("diloco replicas go on without one that is killed, and have the same bits") {
   const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
     ReplicaJob job(env, {.name = "diloco", .steps = 4, .fragments = 2}, 20);
-    job.exchange.go_apart(0, "127.0.0.1");
+    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
     for (int step = 0; step < 20; ++step) {
       learn(job.all, env.rank, step);
       if (env.rank == 2 && step == 8) std::raise(SIGKILL);
@@ -79,7 +79,7 @@ TEST_CASE("diloco replicas that stop at other steps train to that of the furthes
     CAPTURE(has_time);
     const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
       ReplicaJob job(env, {.name = "diloco", .steps = 100, .fragments = 2}, 1000);
-      job.exchange.go_apart(0, "127.0.0.1");
+      job.exchange.go_apart(0, "127.0.0.1", job.mesh);
       int step = 0;
       const auto train_to = [&](std::int64_t end) {
         for (; step < end; ++step) {
@@ -111,7 +111,7 @@ TEST_CASE("an exchange that a stop gives up is made once, where all have come to
   const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
     // The first fragment is due after step 2, where rank 0 waits; rank 1 hears of a stop before.
     ReplicaJob job(env, {.name = "diloco", .steps = 4, .fragments = 2}, 1000);
-    job.exchange.go_apart(0, "127.0.0.1");
+    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
     const auto train = [&](int step) {
       learn(job.all, env.rank, step);
       job.exchange.after_step(step);
@@ -134,7 +134,7 @@ TEST_CASE("an exchange that a stop gives up is made once, where all have come to
 TEST_CASE("diloco replicas that stop where they began again exchange nothing") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     ReplicaJob job(env, {.name = "diloco", .steps = 4}, 1000);
-    job.exchange.go_apart(6, "127.0.0.1");
+    job.exchange.go_apart(6, "127.0.0.1", job.mesh);
     const std::int64_t furthest = job.exchange.rounds()->agree_on_stop(6);
     job.exchange.exchange_all();
     job.exchange.rounds()->leave(30s);

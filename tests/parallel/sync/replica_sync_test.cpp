@@ -205,7 +205,8 @@ TEST_CASE("a rank that owns nothing of a fragment knows of its exchanges") {
   const recipe::Sync sync{.name = "diloco", .steps = 4, .fragments = 2};
   const std::vector<units::NamedParameter> own{
       {.name = "here", .tensor = at::zeros({3}).requires_grad_()}};
-  ReplicaSync exchange(sync, own, {.of = {{"here", 0}, {"elsewhere", 1}}}, group, 10);
+  ReplicaSync exchange(
+      sync, own, {.message_of = {{"here", 0}, {"elsewhere", 1}}, .of_message = {0, 1}}, group, 10);
   exchange.start();
   CHECK(exchange.is_exchanged_after(2));
   CHECK_FALSE(exchange.is_exchanged_after(3));
@@ -231,8 +232,12 @@ TEST_CASE("copies that two ranks of a replica exchange have the same bits") {
     std::string text;
     for (const bool alone : {true, false}) {
       const recipe::Sync sync{.name = "periodic", .steps = 1};
-      parallel::Fragments fragments{.of = {{"first", 0}, {"tied", 0}, {"last", 0}}};
-      if (alone) fragments.copied = {"tied"};
+      parallel::Fragments fragments{.message_of = {{"first", 0}, {"tied", 0}, {"last", 0}},
+                                    .of_message = {0}};
+      if (alone) {
+        fragments = {.message_of = {{"first", 0}, {"tied", 1}, {"last", 2}},
+                     .of_message = {0, 0, 0}};
+      }
       const units::NamedParameter of_first = random("tied", 1000, 1),
                                   of_last = random("tied", 1000, 1);
       ReplicaSync first(sync, {of_first, random("first", 777, 2)}, fragments, group, 10);

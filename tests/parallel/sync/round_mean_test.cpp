@@ -3,78 +3,18 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
-#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "lib/parallel/sync/flat_bytes.h"
-#include "lib/parallel/sync/hub_words.h"
+#include "tests/parallel/sync/rounds_on_paper.h"
 
 namespace {
 
 using namespace scaletrain;
 using namespace scaletrain::parallel;
 using dist::HubMessage;
-
-// A hub without connections: what is sent is kept until it is taken.
-class RoundsOnPaper {
- public:
-  explicit RoundsOnPaper(int replicas)
-      : roll_(std::make_shared<ReplicaRoll>(replicas, 0)),
-        given_(std::make_shared<GivenTensors>()),
-        rules_(roll_, given_) {}
-
-  void hear(int rank, HubMessage message) { rules_.received(rank, std::move(message), send_); }
-  void lose(int rank) { rules_.lost(rank, send_); }
-  void give(int rank, std::int32_t part, double weight) {
-    hear(rank, {.kind = kPart, .number = part, .body = as_bytes(at::full({2}, weight))});
-  }
-  void meet(int rank, std::int64_t step) { hear(rank, {.kind = kMeet, .step = step}); }
-
-  // "mean 2.5", "meet", "ask stop", "stop at 7", "wish 2", "left", "given", "all left"; "" for
-  // none.
-  std::string take(int rank) {
-    if (sent_[rank].empty()) return "";
-    const HubMessage message = std::move(sent_[rank].front());
-    sent_[rank].erase(sent_[rank].begin());
-    switch (message.kind) {
-      case kPart:
-        return "mean " + short_text(as_floats(message.body)[1].item<double>());
-      case kMeet:
-        return "meet";
-      case kAskStop:
-        return "ask stop";
-      case kStopAt:
-        return "stop at " + std::to_string(message.step);
-      case kAsk:
-        return "wish " + std::to_string(message.number);
-      case kLeave:
-        return "left";
-      case kAwaitGiven:
-        return "given";
-      case kAwaitAll:
-        return "all left";
-      default:
-        return "kind " + std::to_string(message.kind);
-    }
-  }
-  ReplicaPlace place(int rank) const { return roll_->places()[static_cast<std::size_t>(rank)]; }
-  GivenTensors& given() { return *given_; }
-
- private:
-  static std::string short_text(double value) {
-    std::string text = std::to_string(value);
-    text.erase(text.find_last_not_of('0') + 1);
-    return text.back() == '.' ? text.substr(0, text.size() - 1) : text;
-  }
-  std::map<int, std::vector<HubMessage>> sent_;
-  dist::HubRules::Send send_ = [this](int rank, HubMessage message) {
-    sent_[rank].push_back(std::move(message));
-  };
-  std::shared_ptr<ReplicaRoll> roll_;
-  std::shared_ptr<GivenTensors> given_;
-  RoundMean rules_;
-};
+using testing::RoundsOnPaper;
 
 TEST_CASE("each replica gets the mean when all have come, and meets the others") {
   RoundsOnPaper hub(3);

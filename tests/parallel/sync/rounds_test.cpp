@@ -25,7 +25,8 @@ std::vector<testing::RankResult> run_rounds(
   return run_ranks({.world_size = replicas}, [&](const core::WorkerEnv& env) {
     at::set_num_threads(1);
     dist::Group group(env, at::kCPU, 30s);
-    Rounds rounds(4, group, "127.0.0.1");
+    dist::Mesh mesh(group, core::MeshPlan(replicas));
+    Rounds rounds(4, mesh, "127.0.0.1");
     if (group.world_size() != 1) return std::string("not alone");
     return body(rounds, env.rank);
   });

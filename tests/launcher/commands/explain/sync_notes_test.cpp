@@ -42,6 +42,13 @@ TEST_CASE("explain says what replicas of several ranks exchange") {
       std::vector<std::string>{
           "sync: each of 2 replicas of 8 ranks trains alone for 50 steps, then each rank exchanges "
           "weights with those that own the same; the loss of any rank ends the job"});
+  CHECK(
+      sync_notes(recipe, 2, 1) ==
+      std::vector<std::string>{
+          "sync: each of 2 replicas of 8 ranks trains alone for 50 steps, then each rank exchanges "
+          "weights with those that own the same",
+          "sync: a replica that is lost, as one of its ranks is, does not end the job, rank 0's "
+          "does; the job then exits with 77"});
   CHECK(sync_notes(recipe, 1, 1).empty());
 }
 

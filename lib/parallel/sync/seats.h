@@ -1,0 +1,28 @@
+// Who sits where at a hub: the ranks of replicas, one replica behind the other.
+#pragma once
+
+#include "lib/core/mesh_plan.h"
+
+namespace scaletrain::parallel {
+
+// Ranks at the same place in their replicas own the same of the model.
+struct Seats {
+  int replicas = 1;
+  int places = 1;  // ranks of each
+
+  int count() const { return replicas * places; }
+  int rank(int replica, int place) const { return replica * places + place; }
+  int replica(int rank) const { return rank / places; }
+  int place(int rank) const { return rank % places; }
+};
+
+inline Seats seats_of(const core::MeshPlan& plan) {
+  const int replicas = plan.size(core::Axis::kReplica);
+  return {.replicas = replicas, .places = plan.world_size() / replicas};
+}
+// That of a rank of the job.
+inline int seat_of(const core::MeshPlan& plan, int rank) {
+  return seats_of(plan).rank(plan.coordinate(rank, core::Axis::kReplica), plan.place(rank));
+}
+
+}  // namespace scaletrain::parallel
