@@ -2,8 +2,10 @@
 
 #include <ATen/ops/full.h>
 
+#include <algorithm>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "lib/checkpoint/cut.h"
 #include "lib/core/error.h"
@@ -15,24 +17,30 @@ namespace {
 
 std::string without_prefix(const std::string& name) { return name.substr(name.find('/') + 1); }
 
-// What this rank has of a tensor of its own copy.
+// What of a tensor of its own copy this rank has, or writes: where `evenly`, of what is cut its
+// equal range (lib/train/even_parts.h).
 checkpoint::Part part_of_own(const Run& run, const checkpoint::Parts& parts,
-                             const std::string& name, const at::Tensor& tensor) {
+                             const std::string& name, const at::Tensor& tensor, bool evenly) {
   const checkpoint::Part* const part = checkpoint::find_part(parts, name);
-  const bool is_whole = part == nullptr || (part->has_owner && name.find('/') != std::string::npos);
-  if (!is_whole) return {.shape = part->shape, .pieces = part->pieces, .writes = part->writes};
-  const std::vector<std::int64_t> shape = tensor.sizes().vec();
-  return {.shape = shape,
-          .pieces = {format::whole_piece(shape)},
-          .writes = part != nullptr || run.mesh->model().rank() == 0};
+  const dist::Group& model = run.mesh->model();
+  if (part == nullptr || (part->has_owner && name.find('/') != std::string::npos)) {
+    const std::vector<std::int64_t> shape = tensor.sizes().vec();
+    return {.shape = shape,
+            .pieces = {format::whole_piece(shape)},
+            .writes = part != nullptr || model.rank() == 0};
+  }
+  if (evenly) return {.shape = part->shape, .pieces = {even_range(part->shape, model)}};
+  return {.shape = part->shape, .pieces = part->pieces, .writes = part->writes};
 }
 
 // The same of a tensor of all copies.
 checkpoint::Part in_row(const Run& run, checkpoint::Part part) {
-  const dist::Group& copies = run.mesh->copies();
-  part.shape.insert(part.shape.begin(), copies.world_size());
+  const int rank = run.mesh->world().rank();
+  const std::vector<int> copies = run.mesh->plan().same_place(rank, core::kGradientAxes);
+  const auto row = std::ranges::find(copies, rank) - copies.begin();
+  part.shape.insert(part.shape.begin(), static_cast<std::int64_t>(copies.size()));
   for (format::Piece& piece : part.pieces) {
-    piece.begin.insert(piece.begin.begin(), copies.rank());
+    piece.begin.insert(piece.begin.begin(), row);
     piece.size.insert(piece.size.begin(), 1);
   }
   return part;
@@ -59,13 +67,7 @@ void add_own_rows(const Run& run, const NamedTensors& own, checkpoint::Contents&
     const NamedTensors divided =
         is_even ? divide_evenly(run.mesh->model(), parts, tensors) : tensors;
     for (const auto& [name, tensor] : divided) {
-      const checkpoint::Part* const part = checkpoint::find_part(parts, name);
-      checkpoint::Part row = part_of_own(run, parts, name, tensor);
-      if (is_even && part != nullptr) {
-        row.pieces = {even_range(part->shape, run.mesh->model())};
-        row.writes = true;
-      }
-      contents.ranks_cut->parts[name] = in_row(run, std::move(row));
+      contents.ranks_cut->parts[name] = in_row(run, part_of_own(run, parts, name, tensor, is_even));
       contents.ranks.emplace(prefix + "/" + name, tensor);
     }
   }
@@ -77,7 +79,7 @@ std::string read_own_rows(const Run& run, const NamedTensors& own,
   checkpoint::Parts rows;
   for (const auto& [name, tensor] : own) {
     const std::string inner = without_prefix(name);
-    rows[inner] = in_row(run, part_of_own(run, parts, inner, tensor));
+    rows[inner] = in_row(run, part_of_own(run, parts, inner, tensor, /*evenly=*/false));
   }
   std::string why = fits ? "" : "the checkpoint is of another mesh";
   std::function<void()> copy;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,9 +14,15 @@ namespace scaletrain::parallel {
 // exchange all of a fragment behind the same step.
 struct Fragments {
   std::map<std::string, std::int64_t> of = {};  // by a parameter's name
-  // Of several ranks of a replica, each of which exchanges its own copy: these travel alone, as
-  // sums have the same bits only where a message is the same.
-  std::set<std::string> copied = {};
+  // Ranks of a replica may have copies of the same parameters, beside others that they do not
+  // share, and each exchanges its own: sums have the same bits only where a message is the same. So
+  // a set of parameters travels apart from what is in another; those that are not named are set 0.
+  std::map<std::string, std::int64_t> sets = {};
+
+  std::int64_t set_of(const std::string& name) const {
+    const auto found = sets.find(name);
+    return found == sets.end() ? 0 : found->second;
+  }
 };
 
 // `count` of them that hold about as many elements each, by the shapes of whole parameters in the

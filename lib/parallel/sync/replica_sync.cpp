@@ -27,6 +27,15 @@ at::Tensor flat(const std::vector<units::NamedParameter>& parameters) {
   return at::cat(all);
 }
 
+// As they travel: those of a set of a fragment one behind the other.
+std::vector<units::NamedParameter> in_messages(std::vector<units::NamedParameter> parameters,
+                                               const Fragments& fragments) {
+  std::ranges::stable_sort(parameters, {}, [&](const units::NamedParameter& parameter) {
+    return std::pair(fragments.of.at(parameter.name), fragments.set_of(parameter.name));
+  });
+  return parameters;
+}
+
 // Calls visit(parameter, its part of `values`).
 template <class Visit>
 void visit_parts(const std::vector<units::NamedParameter>& parameters, const at::Tensor& values,
@@ -55,18 +64,16 @@ ReplicaSync::ReplicaSync(const recipe::Sync& sync,
     : sync_(sync), group_(group), total_steps_(total_steps) {
   std::set<std::int64_t> absent;  // fragments
   for (const auto& [name, fragment] : fragments.of) absent.insert(fragment);
-  bool ends_here = false;
-  for (const units::NamedParameter& parameter : parameters) {
+  for (const units::NamedParameter& parameter : in_messages(parameters, fragments)) {
     const std::int64_t elements = parameter.tensor.numel();
     const std::int64_t fragment = fragments.of.at(parameter.name);
-    const bool is_alone = fragments.copied.contains(parameter.name);
-    if (parts_.empty() || parts_.back().fragment != fragment || is_alone || ends_here ||
+    const std::int64_t set = fragments.set_of(parameter.name);
+    if (parts_.empty() || parts_.back().fragment != fragment || parts_.back().set != set ||
         parts_.back().elements + elements > kMessageElements) {
-      parts_.push_back({.fragment = fragment});
+      parts_.push_back({.fragment = fragment, .set = set});
     }
     parts_.back().parameters.push_back(parameter);
     parts_.back().elements += elements;
-    ends_here = is_alone;
     absent.erase(fragment);
   }
   for (const std::int64_t fragment : absent) parts_.push_back({.fragment = fragment});

@@ -94,7 +94,7 @@ class ReplicaSync {
   // Parameters that travel in one message; none where this rank owns nothing of a fragment, so that
   // all ranks know of it.
   struct Part {
-    std::int64_t fragment = 0;
+    std::int64_t fragment = 0, set = 0;
     std::int64_t elements = 0;
     bool differs = false;
     std::vector<units::NamedParameter> parameters = {};

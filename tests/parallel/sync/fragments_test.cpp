@@ -21,7 +21,8 @@ TEST_CASE("a parameter's fragment is that of its middle, by whole shapes") {
   CHECK(divide_in_fragments(model, 1).of == Of{{"p0", 0}, {"p1", 0}, {"p2", 0}, {"p3", 0}});
   CHECK(divide_in_fragments(model, 2).of == Of{{"p0", 0}, {"p1", 0}, {"p2", 1}, {"p3", 1}});
   CHECK(divide_in_fragments(model, 4).of == Of{{"p0", 0}, {"p1", 1}, {"p2", 2}, {"p3", 3}});
-  CHECK(divide_in_fragments(model, 2).copied.empty());
+  CHECK(divide_in_fragments(model, 2).sets.empty());
+  CHECK(divide_in_fragments(model, 2).set_of("p0") == 0);
   CHECK(divide_in_fragments({}, 2).of.empty());
 }
 

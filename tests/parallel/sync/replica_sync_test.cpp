@@ -232,7 +232,7 @@ TEST_CASE("copies that two ranks of a replica exchange have the same bits") {
     for (const bool alone : {true, false}) {
       const recipe::Sync sync{.name = "periodic", .steps = 1};
       parallel::Fragments fragments{.of = {{"first", 0}, {"tied", 0}, {"last", 0}}};
-      if (alone) fragments.copied = {"tied"};
+      if (alone) fragments.sets = {{"tied", 1}};
       const units::NamedParameter of_first = random("tied", 1000, 1),
                                   of_last = random("tied", 1000, 1);
       ReplicaSync first(sync, {of_first, random("first", 777, 2)}, fragments, group, 10);

@@ -43,6 +43,9 @@ TEST_CASE("explain says what replicas of several ranks exchange") {
           "sync: each of 2 replicas of 8 ranks trains alone for 50 steps, then each rank exchanges "
           "weights with those that own the same; the loss of any rank ends the job"});
   CHECK(sync_notes(recipe, 1, 1).empty());
+  recipe.parallel.expert = 8;
+  CHECK(
+      sync_notes(recipe, 2, 2).front().starts_with("sync: each of 2 replicas of 16 ranks trains"));
 }
 
 }  // namespace scaletrain::launcher
