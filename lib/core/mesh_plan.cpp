@@ -150,30 +150,26 @@ std::vector<int> MeshPlan::link(int rank, Axis axis) const {
   return {rank, ranks[static_cast<std::size_t>(coordinate(rank, axis) + 1) % ranks.size()]};
 }
 
+std::vector<int> MeshPlan::in_copy(int rank, std::initializer_list<Axis> axes) const {
+  std::vector<int> ranks = group(rank, axes);
+  std::erase_if(ranks,
+                [&](int other) { return reader(other) / of_copy() != reader(rank) / of_copy(); });
+  return ranks;
+}
+
+std::vector<int> MeshPlan::same_place(int rank, std::initializer_list<Axis> axes) const {
+  std::vector<int> ranks = group(rank, axes);
+  std::erase_if(ranks,
+                [&](int other) { return reader(other) % of_copy() != reader(rank) % of_copy(); });
+  return ranks;
+}
+
 std::vector<int> MeshPlan::model_group(int rank) const {
-  if (experts_ == 1) return group(rank, kModelAxes);
-  std::vector<int> ranks;
-  for (int other = 0; other < world_size_; ++other) {
-    const bool has_same_tokens =
-        coordinate(other, Axis::kContext) == coordinate(rank, Axis::kContext);
-    const bool shares_experts = reader(other) / experts_ == reader(rank) / experts_;
-    if (has_same_tokens && shares_experts) ranks.push_back(other);
-  }
-  return ranks;
+  return in_copy(rank, {Axis::kPipe, Axis::kReplica, Axis::kShard, Axis::kTensor});
 }
 
-std::vector<int> MeshPlan::expert_group(int rank) const {
-  std::vector<int> ranks = group(rank, kDataAxes);
-  std::erase_if(ranks,
-                [&](int other) { return reader(other) / experts_ != reader(rank) / experts_; });
-  return ranks;
-}
+std::vector<int> MeshPlan::expert_group(int rank) const { return in_copy(rank, kDataAxes); }
 
-std::vector<int> MeshPlan::same_experts(int rank) const {
-  std::vector<int> ranks = group(rank, kGradientAxes);
-  std::erase_if(ranks,
-                [&](int other) { return reader(other) % experts_ != reader(rank) % experts_; });
-  return ranks;
-}
+std::vector<int> MeshPlan::same_experts(int rank) const { return same_place(rank, kGradientAxes); }
 
 }  // namespace scaletrain::core

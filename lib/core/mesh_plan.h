@@ -7,9 +7,11 @@
 // them. Numbers only: the launcher plans with it.
 //
 // Experts take no ranks of their own: neighbouring data coordinates, so many of them, hold the
-// experts of a mixture together, and each such block of coordinates is a copy of the model. Ranks
-// that lie there along other axes do it each with its fellows of the same place: of its stage, with
-// its part of each expert, and with its tokens.
+// experts of a mixture together. Ranks that lie there along other axes do it each with its fellows
+// of the same place: of its stage, with its part of each expert, and with its tokens.
+//
+// A copy of the model is a block of neighbouring data coordinates: those that hold the experts
+// together, otherwise those of a shard group.
 #pragma once
 
 #include <array>
@@ -65,6 +67,8 @@ class MeshPlan {
   int readers() const { return size(kDataAxes); }
   // Those that hold the experts together: a multiple of those along kShard, or 1.
   int experts() const { return experts_; }
+  // Copies of the model that train on different samples.
+  int model_copies() const { return readers() / of_copy(); }
 
   // Place of `rank` along an axis, from 0.
   int coordinate(int rank, Axis axis) const;
@@ -83,12 +87,16 @@ class MeshPlan {
   // `rank` and the next one along `axis`, behind its last the first: the ends of what it sends to.
   std::vector<int> link(int rank, Axis axis) const;
 
-  // The ranks that hold the whole model together, `rank` among them, in ascending order: of a
-  // replica, or of those that share the experts.
+  // The ranks that hold the whole model together, `rank` among them, in ascending order: those of a
+  // copy that have the same tokens.
   std::vector<int> model_group(int rank) const;
   // The ranks that hold the experts together with `rank`, and those that hold the same ones.
   std::vector<int> expert_group(int rank) const;
   std::vector<int> same_experts(int rank) const;
+  // The ranks of group(rank, axes) that belong to the same copy as `rank`, and those that stand at
+  // its place in theirs.
+  std::vector<int> in_copy(int rank, std::initializer_list<Axis> axes) const;
+  std::vector<int> same_place(int rank, std::initializer_list<Axis> axes) const;
 
   // Whether `rank` stands for the ranks that have the same samples: the first of a context and a
   // tensor group does. In a pipeline each stage has one.
@@ -105,13 +113,13 @@ class MeshPlan {
   }
   // Whether `rank` writes what it owns of a checkpoint: the first of those that own the same.
   bool writes(int rank) const {
-    const bool is_first =
-        experts_ > 1 ? reader(rank) < experts_ : coordinate(rank, Axis::kReplica) == 0;
-    return is_first && coordinate(rank, Axis::kContext) == 0;
+    return reader(rank) < of_copy() && coordinate(rank, Axis::kContext) == 0;
   }
 
  private:
   int stride(Axis axis) const;  // between neighbours along the axis
+  // Data coordinates of a copy of the model.
+  int of_copy() const { return experts_ > 1 ? experts_ : size(Axis::kShard); }
 
   int world_size_;
   std::array<int, kAxes> sizes_;

@@ -1,6 +1,7 @@
 #include "lib/dist/mesh.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -30,6 +31,12 @@ Mesh::Mesh(Group& world, const core::MeshPlan& plan)
   const std::vector<int> same = plan_.same_experts(rank_);
   experts_ = &open(together, fmt::format("experts of rank {}", together.front()));
   same_experts_ = &open(same, fmt::format("same experts of rank {}", same.front()));
+  if (plan.model_copies() == 1) return;
+  if (plan.size(Axis::kShard) == 1) {
+    open_once(in_copy(core::kGradientAxes), "gradients in the copy");
+  }
+  open_once(in_copy(core::kCopyAxes), "copies in the copy");
+  open_once(plan_.same_place(rank_, core::kDataAxes), "replicas");
 }
 
 void Mesh::open_once(std::vector<int> ranks, const char* name) {
@@ -47,8 +54,10 @@ Group& Mesh::group(std::initializer_list<Axis> axes) const {
 }
 
 Group& Mesh::find(const std::vector<int>& ranks) const {
+  if (static_cast<int>(ranks.size()) == plan_.world_size()) return world_;
   const auto found = groups_.find(ranks);
-  return found == groups_.end() ? world_ : *found->second;
+  if (found != groups_.end()) return *found->second;
+  throw core::InternalError("mesh", fmt::format("no group of ranks {}", fmt::join(ranks, " ")));
 }
 
 Group& Mesh::open(const std::vector<int>& ranks, const std::string& name) {

@@ -42,6 +42,11 @@ class Mesh {
   // The ranks that together hold the model with this one, some elements more than once: those of
   // its replica, or those that share the experts with it.
   Group& model() const { return find(plan_.model_group(rank_)); }
+  // Those of gradients() and of copies() that train the same copy of the model; the first where
+  // nothing is sharded. And of each copy the rank at this one's place that has other samples.
+  Group& gradients_of_model() const { return find(in_copy(core::kGradientAxes)); }
+  Group& copies_in_model() const { return find(in_copy(core::kCopyAxes)); }
+  Group& replicas() const { return find(plan_.same_place(rank_, core::kDataAxes)); }
   // The ranks that hold the experts together with this one, and those that hold the same: groups of
   // their own, so that rows of tokens do not wait behind gradients. Of a plan with experts.
   Group& experts() const { return *experts_; }
@@ -66,6 +71,9 @@ class Mesh {
  private:
   Group& group(std::initializer_list<core::Axis> axes) const;
   Group& find(const std::vector<int>& ranks) const;
+  std::vector<int> in_copy(std::initializer_list<core::Axis> axes) const {
+    return plan_.in_copy(rank_, axes);
+  }
   bool is_elsewhere(int rank) const {  // in another replica
     return plan_.coordinate(rank, core::Axis::kReplica) != coordinate(core::Axis::kReplica);
   }

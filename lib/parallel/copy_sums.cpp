@@ -5,10 +5,9 @@
 namespace scaletrain::parallel {
 
 CopySums::CopySums(const GradientExchange& exchange, const dist::Mesh& mesh)
-    : group_(exchange.copies(mesh)), shards_(mesh.size(core::Axis::kShard)) {
-  if (!exchange.compress || group_.world_size() == 1) return;
-  compression_ = std::make_unique<Compression>(*exchange.compress, exchange.seed, group_);
-}
+    : group_(exchange.copies(mesh)),
+      shards_(mesh.size(core::Axis::kShard)),
+      compression_(make_compression(exchange.compress, exchange.seed, group_)) {}
 
 void CopySums::add(std::vector<Slot> slots) {
   buckets_.push_back(slots.empty() ? -1 : used_++);

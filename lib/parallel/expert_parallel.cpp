@@ -35,7 +35,8 @@ std::vector<NamedParameter> in_order(
 }  // namespace
 
 ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
-                               const ExpertPlaces& places, const Sharding& sharding) {
+                               const ExpertPlaces& places, const Sharding& sharding,
+                               const GradientExchange& exchange) {
   std::vector<NamedParameter> others, own;
   for (NamedParameter& parameter : parameters) {
     const auto place = places.find(parameter.name);
@@ -46,7 +47,7 @@ ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dis
     if (parameter.shape.empty()) parameter.shape = parameter.tensor.sizes().vec();
     (place->second == mesh.experts().rank() ? own : elsewhere_).push_back(parameter);
   }
-  others_ = make_placement(std::move(others), mesh, sharding);
+  others_ = make_placement(std::move(others), mesh, sharding, exchange);
 
   // Of the replicas that share the experts, the first one counts what all of them have.
   const bool is_first = mesh.experts().rank() < mesh.size(core::Axis::kShard);
@@ -64,8 +65,19 @@ ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dis
   owned_ = in_order(parameters, {&owned, &own});
   parts_ = in_order(parameters, {&cut, &own, &absent});
   // All ranks' losses are weighed for a mean over those that have other tokens.
-  mean_.emplace(std::move(own), mesh.same_experts(), mesh.gradients().world_size(),
-                "gradients of the experts");
+  dist::Group& same = exchange.same_experts(mesh);
+  mean_.emplace(std::move(own), same, exchange.count(mesh), "gradients of the experts",
+                make_compression(exchange.compress, exchange.seed, same));
+}
+
+void ExpertParallel::begin_step(std::int64_t step) {
+  others_->begin_step(step);
+  mean_->begin_step(step);
+}
+
+void ExpertParallel::end_step(const at::Tensor& found_inf) {
+  others_->end_step(found_inf);
+  mean_->end_step(found_inf);
 }
 
 void ExpertParallel::start(const BucketLayout& saved) {

@@ -4,7 +4,8 @@
 // Tokens go to the ranks of their experts (lib/parallel/expert_exchange.h), so an expert's
 // gradients are the sum over all ranks that share the experts as soon as backward is through;
 // behind a step's last backward they are added up over the ranks that have the same experts, one
-// for each copy of the model.
+// for each copy of the model, perhaps compressed; of copies that exchange weights now and then over
+// those of its own that have other tokens.
 #pragma once
 
 #include <map>
@@ -25,7 +26,8 @@ class ExpertParallel : public Placement, public UnitHooks {
  public:
   // The mesh has experts. Parameters of experts that are elsewhere have no memory from start() on.
   ExpertParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
-                 const ExpertPlaces& places, const Sharding& sharding);
+                 const ExpertPlaces& places, const Sharding& sharding,
+                 const GradientExchange& exchange = {});
 
   const std::vector<units::NamedParameter>& owned() const override { return owned_; }
   // Of the experts those of other ranks too, without an element.
@@ -34,7 +36,8 @@ class ExpertParallel : public Placement, public UnitHooks {
   void spread() override { others_->spread(); }
   UnitHooks* hooks() override { return this; }
   void zero_grad() override;
-  void begin_step(std::int64_t step) override { others_->begin_step(step); }
+  void begin_step(std::int64_t step) override;
+  void end_step(const at::Tensor& found_inf) override;
   void begin_micro_step(bool synchronize) override { others_->begin_micro_step(synchronize); }
   void begin_inputs() override { others_->begin_inputs(); }
   void begin_weights(bool last) override { others_->begin_weights(last); }

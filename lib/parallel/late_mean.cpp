@@ -36,7 +36,7 @@ LateMean::LateMean(std::vector<units::NamedParameter> parameters, dist::Group& g
                    const char* name, std::unique_ptr<Compression> compression)
     : parameters_(std::move(parameters)),
       group_(group),
-      count_(count),
+      divisor_(compression ? count / group.world_size() : count),
       name_(name),
       buckets_(layout_of(parameters_)),
       compression_(std::move(compression)) {
@@ -57,7 +57,7 @@ void LateMean::zero_grad() {
 }
 
 void LateMean::exchange() {
-  if (group_.world_size() == 1 && count_ == 1) return;
+  if (group_.world_size() == 1 && divisor_ == 1) return;
   const at::NoGradGuard no_grad;
   std::vector<Bucket> buckets;
   buckets.reserve(buckets_.size());
@@ -69,7 +69,7 @@ void LateMean::exchange() {
       // On another rank it may have one.
       if (!parameter.grad().defined()) parameter.mutable_grad() = at::zeros_like(parameter);
       bucket.gradients.push_back(parameter.grad());
-      if (!compression_) bucket.gradients.back().div_(count_);
+      if (divisor_ > 1) bucket.gradients.back().div_(divisor_);
       parts.push_back(parameter.grad().reshape({-1}));
     }
     if (group_.world_size() == 1) continue;

@@ -15,9 +15,9 @@ namespace scaletrain::parallel {
 
 class LateMean {
  public:
-  // Of `parameters`: the sum over `group`, which outlives it, divided by `count`. `name`, of its
-  // collectives, is a literal. `compression`, without buckets yet, is of as many ranks as `count`
-  // says; null: as they are.
+  // Of `parameters`: the sum over `group`, which outlives it, divided by `count`, a multiple of its
+  // ranks. `name`, of its collectives, is a literal. `compression`, without buckets yet, is of
+  // `group`; null: as they are.
   LateMean(std::vector<units::NamedParameter> parameters, dist::Group& group, int count,
            const char* name, std::unique_ptr<Compression> compression = nullptr);
 
@@ -35,7 +35,7 @@ class LateMean {
  private:
   std::vector<units::NamedParameter> parameters_;
   dist::Group& group_;
-  int count_;
+  int divisor_;  // of gradients, before they are added up; what compresses divides by the ranks
   const char* name_;
   BucketLayout buckets_;
   std::unique_ptr<Compression> compression_;

@@ -102,13 +102,23 @@ struct GradientExchange {
   std::uint64_t seed = 0;  // of what it draws
   bool every_step = true;  // false: none between replicas (lib/parallel/sync/replica_sync.h)
 
-  // The ranks that have the same part of the model, and add up its gradients.
+  // The ranks that have the same part of the model, and add up its gradients, where nothing is
+  // sharded; and of how many ranks gradients are the mean.
   dist::Group& ranks(const dist::Mesh& mesh) const {
-    return every_step ? mesh.gradients() : mesh.group(core::Axis::kContext);
+    return every_step ? mesh.gradients() : mesh.gradients_of_model();
   }
-  // Of these the ones that own the same elements.
+  int count(const dist::Mesh& mesh) const {
+    const core::MeshPlan& plan = mesh.plan();
+    const int all = plan.size(core::kGradientAxes);
+    return every_step ? all : all / plan.model_copies();
+  }
+  // The ones that own the same elements.
   dist::Group& copies(const dist::Mesh& mesh) const {
-    return every_step ? mesh.copies() : mesh.group(core::Axis::kContext);
+    return every_step ? mesh.copies() : mesh.copies_in_model();
+  }
+  // The ones that have the same experts.
+  dist::Group& same_experts(const dist::Mesh& mesh) const {
+    return every_step ? mesh.same_experts() : mesh.group(core::Axis::kContext);
   }
 };
 

@@ -60,6 +60,7 @@ struct ShardBlock {
   at::Tensor gradient;            // of `own`; undefined: none yet in this step
   std::size_t units_to_come = 0;  // that backward is not through with
   bool is_reduced = false;        // in this backward
+  bool is_with_copies = false;    // `gradient` is on its way to those that own the same
 };
 
 }  // namespace scaletrain::parallel

@@ -73,6 +73,7 @@ class Sharded::Impl {
   void close(Block* block);
   void reduce(Block& block);
   void finish_reduce();
+  void add_to_copies(Block& block);
   void give_gradients();
 
   const dist::Mesh& mesh_;
@@ -298,16 +299,22 @@ void Sharded::Impl::finish_reduce() {
     block.gradient = reducing_->part.to(block.own.scalar_type());
   }
   reducing_.reset();
-  if (synchronize_ && half_ == Half::kNone) copies_.start(block.number, block.gradient);
+  if (synchronize_ && half_ == Half::kNone) add_to_copies(block);
+}
+
+void Sharded::Impl::add_to_copies(Block& block) {
+  if (block.plan.is_trained && !std::exchange(block.is_with_copies, true)) {
+    copies_.start(block.number, block.gradient);
+  }
 }
 
 void Sharded::Impl::end_backward() {
   const at::NoGradGuard no_grad;
+  const bool all_have_sums = level_ == ShardLevel::kOptimizer || mesh_.size(core::Axis::kPipe) == 1;
   for (auto block = blocks_.rbegin(); half_ == Half::kNone && block != blocks_.rend(); ++block) {
-    // Backward of a pipeline's stage says nothing of the rank's other stages.
-    const FlatPlan& plan = (*block)->plan;
-    const bool is_of_this = (*block)->units_to_come < plan.units.size();
-    if (is_of_this || synchronize_ || mesh_.size(core::Axis::kPipe) == 1) reduce(**block);
+    // Backward of a pipeline's stage has nothing for the blocks of the rank's other stages.
+    const bool is_of_this = (*block)->units_to_come < (*block)->plan.units.size();
+    if (is_of_this || all_have_sums) reduce(**block);
   }
   finish_reduce();
   if (cuts_parameters()) {
@@ -328,17 +335,17 @@ void Sharded::Impl::end_weights() {
   const at::NoGradGuard no_grad;
   for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) close(block->get());
   finish_reduce();
-  if (!synchronize_) return;
-  for (const auto& block : blocks_) {
-    if (block->plan.is_trained) copies_.start(block->number, block->gradient);
-  }
-  give_gradients();
+  if (synchronize_) give_gradients();
 }
 
+// What the step's last backward did not bring to an end, as its sum was there before, or may have
+// got more, is added up with copies now.
 void Sharded::Impl::give_gradients() {
+  for (const auto& block : blocks_) add_to_copies(*block);
   copies_.finish();
   for (const auto& block : blocks_) {
     if (!block->plan.is_trained) continue;
+    block->is_with_copies = false;
     block->gradient.mul_(1.0 / copies_.divisor());
     for (const Block::Owned& one : block->owned) {
       one.tensor.mutable_grad() = block->gradient.narrow(0, one.begin, one.tensor.numel());

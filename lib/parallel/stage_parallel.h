@@ -19,8 +19,9 @@ class StageParallel : public Placement {
   // `parameters`: those of this rank's stages, with `counts` as it shall be.
   StageParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
                 const GradientExchange& exchange = {})
-      : mean_(std::move(parameters), exchange.ranks(mesh), exchange.ranks(mesh).world_size(),
-              "gradients of a stage", compression_of(exchange, mesh)) {}
+      : mean_(std::move(parameters), exchange.ranks(mesh), exchange.count(mesh),
+              "gradients of a stage",
+              make_compression(exchange.compress, exchange.seed, exchange.ranks(mesh))) {}
 
   const std::vector<units::NamedParameter>& owned() const override { return mean_.parameters(); }
   void start(const BucketLayout& /*saved*/) override {}
@@ -35,12 +36,6 @@ class StageParallel : public Placement {
   BucketLayout layout() const override { return {}; }
 
  private:
-  static std::unique_ptr<Compression> compression_of(const GradientExchange& exchange,
-                                                     const dist::Mesh& mesh) {
-    if (!exchange.compress || exchange.ranks(mesh).world_size() == 1) return nullptr;
-    return std::make_unique<Compression>(*exchange.compress, exchange.seed, exchange.ranks(mesh));
-  }
-
   LateMean mean_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <ATen/Parallel.h>
 
-#include <set>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,13 +91,19 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
 
 parallel::Fragments fragments_of(const Run& run) {
   const std::vector<units::NamedParameter> model = run.learner.parameters();
-  std::set<std::string> copied;  // of several stages
+  std::map<std::string, std::int64_t> sets;
+  std::int64_t count = 0;
+  if (run.mesh->plan().experts() > 1) {
+    for (const auto& [name, place] : places_of_experts(*run.learner.model, 1)) sets[name] = count;
+    ++count;
+  }
+  // Two stages share each by itself.
   for (const units::NamedParameter& parameter : model) {
     if (run.pipeline && run.pipeline->places_of(parameter.name).size() > 1) {
-      copied.insert(parameter.name);
+      sets[parameter.name] = count++;
     }
   }
-  return parallel::divide_in_fragments(model, run.recipe.sync.fragments, copied);
+  return parallel::divide_in_fragments(model, run.recipe.sync.fragments, sets);
 }
 
 // How many data coordinates a checkpoint has buffers of; its mesh is pipeline, replica, shard, ...
@@ -168,17 +174,17 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   place(run);
   run.learner.optimizer = make_optimizer(run);
   if (run.recipe.sync.is_rare()) {
-    run.sync = std::make_unique<parallel::ReplicaSync>(
-        run.recipe.sync, run.engine->owned(), fragments_of(run),
-        run.mesh->group(core::Axis::kReplica), run.length.total_steps);
+    run.sync = std::make_unique<parallel::ReplicaSync>(run.recipe.sync, run.engine->owned(),
+                                                       fragments_of(run), run.mesh->replicas(),
+                                                       run.length.total_steps);
   }
   const bool same_ranks = run.state.world_size == run.group->world_size();
   fill(run, resume, same_ranks);
   const bool same_buffers = same_ranks && readers_of(run.state) == plan.readers();
   if (resume && same_buffers) restore_ranks(*run.mesh, run.learner.buffers(), *resume);
   check_means(run.recipe, run.learner.buffers());
-  for (optim::MeanPlan& plan : plan_means(run.recipe, run.length)) {
-    run.means.push_back(std::make_unique<optim::Mean>(std::move(plan), held_tensors(run)));
+  for (optim::MeanPlan& mean : plan_means(run.recipe, run.length)) {
+    run.means.push_back(std::make_unique<optim::Mean>(std::move(mean), held_tensors(run)));
   }
   restore_means(run, resume, same_buffers);
   if (run.sync) run.sync->start();

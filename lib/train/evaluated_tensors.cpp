@@ -12,7 +12,7 @@ NamedTensors evaluated_tensors(const Run& run) {
   NamedTensors result = mean("buffers/", run.learner.buffers(), run.mesh->data());
   result.merge(run.learner.evaluation_weights());
   if (run.has_own_weights()) {
-    result.merge(mean("model/", run.trained(), run.mesh->group(core::Axis::kReplica)));
+    result.merge(mean("model/", run.trained(), run.mesh->replicas()));
   }
   return result;
 }

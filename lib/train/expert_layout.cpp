@@ -27,9 +27,17 @@ void add_places(const torch::nn::Module& layer, const std::string& path, std::in
 
 }  // namespace
 
+parallel::ExpertPlaces places_of_experts(const nn::Model& model, int ranks) {
+  parallel::ExpertPlaces places;
+  for (const auto& item : model.named_modules("", /*include_self=*/false)) {
+    const auto* const layer = dynamic_cast<const nn::ExpertLayer*>(item.value().get());
+    if (layer != nullptr) add_places(*item.value(), item.key(), layer->experts(), ranks, places);
+  }
+  return places;
+}
+
 parallel::ExpertPlaces divide_experts(nn::Model& model, const dist::Mesh& mesh) {
   dist::Group& group = mesh.experts();
-  parallel::ExpertPlaces places;
   for (const auto& item : model.named_modules("", /*include_self=*/false)) {
     auto* const layer = dynamic_cast<nn::ExpertLayer*>(item.value().get());
     if (layer == nullptr) continue;
@@ -40,8 +48,8 @@ parallel::ExpertPlaces divide_experts(nn::Model& model, const dist::Mesh& mesh) 
                               "use a divisor of their number");
     }
     layer->divide(parallel::expert_cut(group));
-    add_places(*item.value(), item.key(), layer->experts(), group.world_size(), places);
   }
+  parallel::ExpertPlaces places = places_of_experts(model, group.world_size());
   if (!places.empty()) return places;
   throw core::RecipeError("/parallel/expert", "the model has no experts", "leave it out");
 }

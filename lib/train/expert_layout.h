@@ -7,6 +7,10 @@
 
 namespace scaletrain::train {
 
+// Where the parameters of the experts of each layer lie, of a model on so many ranks that share
+// them evenly.
+parallel::ExpertPlaces places_of_experts(const nn::Model& model, int ranks);
+
 // Lets each layer of the model that has experts run this rank's alone, and returns where the
 // parameters of each lie. The mesh has experts, and outlives the model. Throws core::RecipeError
 // ("/parallel/expert: ...") where the model has none, or a number that its ranks cannot share.

@@ -18,21 +18,25 @@ namespace {
 
 std::string without_prefix(const std::string& name) { return name.substr(name.find('/') + 1); }
 
-// What this rank has of a tensor of its own copy.
+// What of a tensor of its own copy this rank has, or writes: where `evenly`, of what is cut its
+// equal range (lib/train/even_parts.h).
 checkpoint::Part part_of_own(const Run& run, const checkpoint::Parts& parts,
-                             const std::string& name, const at::Tensor& tensor) {
+                             const std::string& name, const at::Tensor& tensor, bool evenly) {
   const checkpoint::Part* const part = checkpoint::find_part(parts, name);
-  const bool is_whole = part == nullptr || (part->has_owner && name.find('/') != std::string::npos);
-  if (!is_whole) return {.shape = part->shape, .pieces = part->pieces, .writes = part->writes};
-  const std::vector<std::int64_t> shape = tensor.sizes().vec();
-  return {.shape = shape,
-          .pieces = {format::whole_piece(shape)},
-          .writes = part != nullptr || run.mesh->model().rank() == 0};
+  const dist::Group& model = run.mesh->model();
+  if (part == nullptr || (part->has_owner && name.find('/') != std::string::npos)) {
+    const std::vector<std::int64_t> shape = tensor.sizes().vec();
+    return {.shape = shape,
+            .pieces = {format::whole_piece(shape)},
+            .writes = part != nullptr || model.rank() == 0};
+  }
+  if (evenly) return {.shape = part->shape, .pieces = {even_range(part->shape, model)}};
+  return {.shape = part->shape, .pieces = part->pieces, .writes = part->writes};
 }
 
 // The same of a tensor of all copies, for that of `rank`.
 checkpoint::Part in_row(const Run& run, int rank, checkpoint::Part part) {
-  const std::vector<int> copies = run.mesh->plan().group(rank, core::kCopyAxes);
+  const std::vector<int> copies = run.mesh->plan().same_place(rank, core::kGradientAxes);
   const auto row = std::ranges::find(copies, rank) - copies.begin();
   part.shape.insert(part.shape.begin(), std::ssize(copies));
   for (format::Piece& piece : part.pieces) {
@@ -63,13 +67,7 @@ checkpoint::OwnRows rows_of(const Run& run, int rank, const NamedTensors& own) {
     const NamedTensors divided =
         is_even ? divide_evenly(run.mesh->model(), parts, tensors) : tensors;
     for (const auto& [name, tensor] : divided) {
-      const checkpoint::Part* const part = checkpoint::find_part(parts, name);
-      checkpoint::Part row = part_of_own(run, parts, name, tensor);
-      if (is_even && part != nullptr) {
-        row.pieces = {even_range(part->shape, run.mesh->model())};
-        row.writes = true;
-      }
-      rows.cut.parts[name] = in_row(run, rank, std::move(row));
+      rows.cut.parts[name] = in_row(run, rank, part_of_own(run, parts, name, tensor, is_even));
       rows.tensors.emplace(prefix + "/" + name, tensor);
     }
   }
@@ -101,7 +99,8 @@ std::string read_own_rows(const Run& run, const NamedTensors& own,
   checkpoint::Parts rows;
   for (const auto& [name, tensor] : own) {
     const std::string inner = without_prefix(name);
-    rows[inner] = in_row(run, run.mesh->rank(), part_of_own(run, parts, inner, tensor));
+    rows[inner] =
+        in_row(run, run.mesh->rank(), part_of_own(run, parts, inner, tensor, /*evenly=*/false));
   }
   std::string why = fits ? "" : "the checkpoint is of another mesh";
   std::function<void()> copy;

@@ -38,13 +38,14 @@ struct Copies {
   bool operator==(const Copies&) const = default;
 };
 
-Copies copies_of(const std::vector<std::int64_t>& mesh, int ranks) {
-  if (mesh.size() < 3) return {.replicas = ranks};
-  return {.replicas = mesh[1], .contexts = mesh.size() > 4 ? mesh[4] : 1};
+Copies copies_of(const std::vector<std::int64_t>& mesh, std::int64_t expert, int ranks) {
+  if (mesh.size() < 3) return {.replicas = ranks / expert};
+  const std::int64_t replicas = expert > 1 ? mesh[1] * mesh[2] / expert : mesh[1];
+  return {.replicas = replicas, .contexts = mesh.size() > 4 ? mesh[4] : 1};
 }
 
 bool has_replicas(const Run& run) {
-  return run.sync && run.mesh->size(core::Axis::kReplica) > 1 && !run.recipe.sync.is_async();
+  return run.sync && run.mesh->plan().model_copies() > 1 && !run.recipe.sync.is_async();
 }
 
 // Of async a resume gives all of them rank 0's.
@@ -75,9 +76,9 @@ bool is_of_this_mesh(const Run& run) {
 // What replicas have is theirs however their ranks hold the model.
 bool fits(const Run& run) {
   if (!run.sync) return is_of_this_mesh(run);
-  const int ranks = run.group->world_size();
-  return copies_of(run.state.mesh, static_cast<int>(run.state.world_size)) ==
-         copies_of(mesh_numbers(run.mesh->plan()), ranks);
+  const core::MeshPlan& plan = run.mesh->plan();
+  return copies_of(run.state.mesh, run.state.expert, static_cast<int>(run.state.world_size)) ==
+         copies_of(mesh_numbers(plan), plan.experts(), plan.world_size());
 }
 
 void warn_of_lost_state(const Run& run, const std::string& why) {

@@ -193,14 +193,15 @@ std::unique_ptr<parallel::Placement> make_placement(Run& run,
     keep_own(*run.pipeline, parameters);
     keep_own(*run.pipeline, sharding.frozen);
   }
+  const parallel::GradientExchange exchange{.compress = run.recipe.compress,
+                                            .seed = run.recipe.seed,
+                                            .every_step = !run.recipe.sync.is_rare()};
   if (run.mesh->plan().experts() > 1) {
-    return std::make_unique<parallel::ExpertParallel>(
-        std::move(parameters), *run.mesh, divide_experts(*run.learner.model, *run.mesh), sharding);
+    return std::make_unique<parallel::ExpertParallel>(std::move(parameters), *run.mesh,
+                                                      divide_experts(*run.learner.model, *run.mesh),
+                                                      sharding, exchange);
   }
-  return parallel::make_placement(std::move(parameters), *run.mesh, sharding,
-                                  {.compress = run.recipe.compress,
-                                   .seed = run.recipe.seed,
-                                   .every_step = !run.recipe.sync.is_rare()});
+  return parallel::make_placement(std::move(parameters), *run.mesh, sharding, exchange);
 }
 
 void drop_other_stages(Run& run) {

@@ -50,7 +50,7 @@ at::Tensor weight_on(at::Device device, at::ScalarType type, double value) {
 // Of gradients that each replica has of its own: the root of the mean of the squares. Not finite
 // where that of any is, so that all leave a step out or none does.
 at::Tensor norm_over_replicas(const dist::Mesh& mesh, const at::Tensor& squares) {
-  dist::Group& replicas = mesh.group(core::Axis::kReplica);
+  dist::Group& replicas = mesh.replicas();
   replicas.all_reduce_sum(squares, "norms of the replicas").wait();
   return (squares / replicas.world_size()).sqrt();
 }

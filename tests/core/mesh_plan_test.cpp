@@ -258,6 +258,49 @@ TEST_CASE("experts lie on neighbouring data coordinates, and a copy of the model
   });
 }
 
+TEST_CASE(
+    "a copy of the model is a block of data coordinates, of which each place has its fellows") {
+  struct CopyCase {
+    int ranks;
+    MeshSizes sizes;
+    int rank, copies;
+    std::vector<int> gradients, elements, samples, same_place;  // of `rank`
+  };
+  const std::vector<CopyCase> cases{
+      {4, {.replica = {}}, 2, 4, {2}, {2}, {0, 1, 2, 3}, {0, 1, 2, 3}},
+      {8, {.replica = {}, .shard = 2}, 5, 4, {4, 5}, {5}, {1, 3, 5, 7}, {1, 3, 5, 7}},
+      {8,
+       {.replica = {}, .shard = 2, .context = 2},
+       5,
+       2,
+       {4, 5, 6, 7},
+       {4, 5},
+       {1, 5},
+       {0, 1, 4, 5}},
+      {8, {.replica = {}, .expert = 2}, 5, 4, {4, 5}, {4, 5}, {1, 3, 5, 7}, {1, 3, 5, 7}},
+      {8, {.replica = {}, .shard = 2, .expert = 4}, 5, 2, {4, 5, 6, 7}, {5, 7}, {1, 5}, {1, 5}},
+      {8,
+       {.replica = {}, .context = 2, .expert = 2},
+       5,
+       2,
+       {4, 5, 6, 7},
+       {4, 5, 6, 7},
+       {1, 5},
+       {0, 1, 4, 5}},
+      {8, {.pipe = 2, .replica = {}, .expert = 2}, 5, 2, {4, 5}, {4, 5}, {5, 7}, {5, 7}},
+      {8, {.replica = {}, .tensor = 2, .expert = 2}, 5, 2, {5, 7}, {5, 7}, {1, 5}, {1, 5}},
+  };
+  for (const CopyCase& one : cases) {
+    CAPTURE(&one - cases.data());
+    const MeshPlan plan(one.ranks, one.sizes);
+    CHECK(plan.model_copies() == one.copies);
+    CHECK(plan.in_copy(one.rank, kGradientAxes) == one.gradients);
+    CHECK(plan.in_copy(one.rank, kCopyAxes) == one.elements);
+    CHECK(plan.same_place(one.rank, kDataAxes) == one.samples);
+    CHECK(plan.same_place(one.rank, kGradientAxes) == one.same_place);
+  }
+}
+
 TEST_CASE("ranks that cannot hold the experts together are refused with numbers that can") {
   CHECK(refusal(6, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 1, .expert = 4}) ==
         "/parallel/expert: 4 ranks cannot hold the experts together, of 6 that train on other "

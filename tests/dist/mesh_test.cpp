@@ -131,6 +131,42 @@ TEST_CASE("ranks that hold experts together, and those that hold the same, have 
   CHECK(results[3].text == "1/2 1100 1/2 1010 1/2 1100 ");
 }
 
+TEST_CASE(
+    "copies of the model whose ranks share experts have groups of their own, and between them") {
+  const auto results = run_ranks({.world_size = 8}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    dist::Mesh mesh(world, core::MeshPlan(8, {.replica = {}, .context = 2, .expert = 2}));
+    std::string text;
+    for (dist::Group* const view :
+         {&mesh.gradients_of_model(), &mesh.copies_in_model(), &mesh.replicas()}) {
+      text += fmt::format("{}/{} {} ", view->rank(), view->world_size(), members(mesh, *view));
+    }
+    mesh.end("end");
+    return text;
+  });
+  CHECK(results[0].text == "0/4 1111 0/4 1111 0/2 10001 ");
+  CHECK(results[5].text == "1/4 11110000 1/4 11110000 1/2 100010 ");
+  CHECK(results[7].text == "3/4 11110000 3/4 11110000 1/2 10001000 ");
+}
+
+TEST_CASE("of replicas of one rank, or that cut what they have, the views are those of axes") {
+  const auto results = run_ranks({.world_size = 8}, [](const core::WorkerEnv& env) {
+    dist::Group world(env, at::kCPU, 30s);
+    std::string text;
+    dist::Mesh cut(world, core::MeshPlan(8, {.replica = {}, .shard = 2, .context = 2}));
+    text += &cut.replicas() == &cut.group(Axis::kReplica) ? "" : "replicas ";
+    text += &cut.copies_in_model() == &cut.group(Axis::kContext) ? "" : "copies ";
+    try {
+      cut.gradients_of_model();
+    } catch (const core::InternalError& error) {
+      text += error.what();
+    }
+    cut.end("end");
+    return text;
+  });
+  CHECK(results[0].text == "mesh: no group of ranks 0 1 2 3");
+}
+
 TEST_CASE("one rank opens nothing") {
   const core::WorkerEnv env;  // no port: a store could not be reached
   dist::Group world(env, at::kCPU, 30s);

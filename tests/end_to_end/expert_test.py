@@ -30,13 +30,15 @@ class ExpertTest(text_test.TextTestCase):
         super().setUp()
         self.data = self.tokenize()
 
-    def launch(self, name, layout, *flags, expect=0, env=None, steps=STEPS, model=MIXTRAL, **changes):
+    def launch(self, name, layout, *flags, expect=0, env=None, steps=STEPS, model=MIXTRAL,
+               global_batch=8, per_device=2, **changes):
         ranks, parallel = {**LAYOUTS, **SHARED}[layout] if isinstance(layout, str) else layout
-        path = self.recipe(name, model=model, optimizer=text_test.ADAMW, data=self.data,
-                           batch={"global": 8, "per_device": 2}, clip={"norm": 1.0},
-                           ema={"decay": 0.9}, steps=steps, parallel=parallel,
-                           validate={"every": {"steps": STEPS // 2}},
-                           checkpoint={"every": {"steps": STEPS // 2}}, **changes)
+        keys = {"model": model, "optimizer": text_test.ADAMW, "data": self.data,
+                "batch": {"global": global_batch, "per_device": per_device}, "clip": {"norm": 1.0},
+                "ema": {"decay": 0.9}, "steps": steps, "parallel": parallel,
+                "validate": {"every": {"steps": STEPS // 2}},
+                "checkpoint": {"every": {"steps": STEPS // 2}}}
+        path = self.recipe(name, **{**keys, **changes})
         return self.run_scaletrain("launch", "--nproc", ranks, *flags, path, expect=expect,
                                    env=env).stderr
 
@@ -101,6 +103,28 @@ class ExpertTest(text_test.TextTestCase):
         said = self.launch("other", "expert4", "--resume", self.folder / "whole-copies", "--allow",
                            "parallel", "--allow", "steps", steps=STEPS + 2)
         self.assertIn("ranks that share experts 4, was 2", said)
+
+    def test_replicas_that_share_experts_meet_now_and_then(self):
+        model = {**MIXTRAL, "capacity_factor": 0.0, "router_aux_loss": 0.0}
+        rare = {"model": model, "sync": {"name": "diloco", "steps": 2, "fragments": 2},
+                "early_stopping": {"patience": 99}, "ema": None, "global_batch": 16}
+        shared = (4, {"expert": 2})
+        self.launch("single", (2, None), **rare, per_device=4)
+        self.launch("shared", shared, **rare)
+        self.assert_same_course("shared", "single")
+        kill = {"SCALETRAIN_FAULT": f"kill@{STEPS // 2 + 2},3"}
+        said = self.launch("killed", shared, expect=137, env=kill, **rare)
+        self.assertIn("rank 3 failed first", said)
+        said = self.launch("killed", shared, "--resume", "auto", **rare)
+        self.assertNotIn("not bit for bit", said)
+        self.assertEqual(*(support.inspect(self.folder / run)["model_digest"]
+                           for run in ("shared", "killed")))
+        # With each replica's own state, however its ranks hold the model.
+        said = self.launch("moved", (4, {"expert": 2, "shard": 2}), "--resume",
+                           self.folder / "single" / "checkpoints" / f"step-{STEPS // 2:08}",
+                           "--allow", "parallel", "--allow", "batch", **rare)
+        self.assertNotIn("the first one's state", said)
+        self.assert_same_course("moved", "single", first=STEPS // 2 + 1)
 
     def test_what_cannot_be_is_refused_before_anything_starts(self):
         for layout, message in (

@@ -153,6 +153,60 @@ TEST_CASE(
   for (const int rank : {1, 3}) CHECK(results[rank].text == "5 30 5 5 0 5 144 bytes");
 }
 
+TEST_CASE("what copies of the model exchange in a step is compressed, or stays with each of them") {
+  struct ExchangeCase {
+    core::MeshSizes sizes;
+    GradientExchange exchange;
+    std::vector<std::string> expected;  // by rank: the gate's gradient and the expert's, and bytes
+  };
+  const recipe::Compress bf16{.name = "bf16"}, later{.name = "bf16", .warmup = 1};
+  const core::MeshSizes plain{.replica = {}, .expert = 2};
+  // Of rank + 1, and ten times that; of all else 64 floats, and 32 of an expert.
+  const std::vector<ExchangeCase> cases{
+      {plain, {.compress = bf16}, {"2.5 10 192", "2.5 15 192", "2.5 10 192", "2.5 15 192"}},
+      {plain, {.compress = later}, {"2.5 10 384", "2.5 15 384", "2.5 10 384", "2.5 15 384"}},
+      {plain, {.every_step = false}, {"1.5 5 256", "1.5 10 256", "3.5 15 256", "3.5 20 256"}},
+      {{.replica = {}, .shard = 2, .expert = 2},
+       {.every_step = false},
+       {"1.5 5 256", "1.5 10 256", "3.5 15 256", "3.5 20 256"}},
+  };
+  for (const ExchangeCase& one : cases) {
+    CAPTURE(&one - cases.data());
+    const auto results = testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) {
+      dist::Group world(env, at::kCPU, 30s);
+      dist::Mesh mesh(world, core::MeshPlan(4, one.sizes));
+      const auto model = parameters({4, 8});
+      ExpertParallel placement(model, mesh, kPlaces,
+                               {.level = ShardLevel::kGradients, .units = {{"gate"}, {"head"}}},
+                               one.exchange);
+      placement.start({});
+      placement.begin_step(0);
+      placement.zero_grad();
+      placement.begin_micro_step(true);
+      const std::size_t own = 1 + static_cast<std::size_t>(env.rank % 2);  // its expert
+      const at::Tensor loss =
+          (model[0].tensor.sum() + model[3].tensor.sum() + model[own].tensor.sum() * 10.0) *
+          (env.rank + 1.0);
+      placement.prepare_backward(loss);
+      loss.backward();
+      placement.end_backward();
+      placement.exchange_rest();
+      placement.end_step(at::zeros({}));
+      std::string text;
+      for (const units::NamedParameter& part : placement.owned()) {
+        if (part.name == "head") continue;
+        text += fmt::format("{} ", part.tensor.grad().max().item<float>());
+      }
+      text += fmt::format("{}", placement.exchanged_bytes());
+      mesh.end("end");
+      return text;
+    });
+    for (std::size_t rank = 0; rank < results.size(); ++rank) {
+      CHECK(results[rank].text == one.expected[rank]);
+    }
+  }
+}
+
 TEST_CASE("what is no expert's is cut over ranks unit by unit, what is not trained too") {
   const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, 30s);

@@ -224,18 +224,22 @@ Sharding sharding_of(const Case& one, const Tensors& tensors) {
 }
 
 // Bytes of gradients that a step exchanges where nothing is gathered in it. What units share goes
-// twice where others' gradients come in between, and in a step's last backward what belongs to
-// another stage goes once more.
+// twice where others' gradients come in between.
 std::int64_t step_bytes(const Case& one, const dist::Mesh& mesh, const Tensors& tensors) {
   const int shards = mesh.size(core::Axis::kShard);
   const auto plans = plan_flats(named(tensors, true), sharding_of(one, tensors).units, shards);
-  const auto blocks = static_cast<std::int64_t>(plans.size());  // all of them of the same size
-  const std::int64_t part = 4 * plans.front().part;
+  std::int64_t all = 0, shared = 0;  // bytes of this rank's parts
+  for (const FlatPlan& plan : plans) {
+    all += 4 * plan.part;
+    const bool is_of_both = plan.units.front() < 2 && plan.units.back() >= 2;  // stages
+    const bool is_shared = one.way == Way::kStages ? is_of_both : plan.units.size() > 1;
+    if (is_shared) shared += 4 * plan.part;
+  }
   const int times = one.level == ShardLevel::kOptimizer ? 1 : kMicroSteps;
-  std::int64_t again = one.way == Way::kHalves ? 2 * times : 0;
-  if (one.way == Way::kStages && times > 1) again = times + 2;
-  const std::int64_t copies = mesh.copies().world_size() > 1 ? blocks : 0;
-  return part * (shards * (blocks * times + again) + copies);
+  const bool goes_twice = one.way == Way::kHalves || (one.way == Way::kStages && times > 1);
+  const int again = goes_twice ? times : 0;
+  const int copies = mesh.copies().world_size() > 1 ? 1 : 0;
+  return all * (shards * times + copies) + shared * shards * again;
 }
 
 bool is_near(const at::Tensor& own, const at::Tensor& all, double most) {
@@ -322,6 +326,7 @@ std::string against_whole(const Case& one, dist::Group& ranks) {
 constexpr core::MeshSizes kShards{.replica = {}, .shard = 4};
 constexpr core::MeshSizes kReplicas{.replica = {}, .shard = 2};
 constexpr core::MeshSizes kStages{.pipe = 2, .replica = {}, .shard = 2};
+constexpr core::MeshSizes kCopiedStages{.pipe = 2, .replica = {}};
 
 const std::vector<Case>& cases() {
   using enum ShardLevel;
@@ -340,6 +345,9 @@ const std::vector<Case>& cases() {
       {"stages, optimizer", kStages, kOptimizer, Way::kStages},
       {"stages, gradients", kStages, kGradients, Way::kStages},
       {"stages, parameters", kStages, kParameters, Way::kStages},
+      {"stages of copies, optimizer", kCopiedStages, kOptimizer, Way::kStages},
+      {"stages of copies, gradients", kCopiedStages, kGradients, Way::kStages},
+      {"stages of copies, parameters", kCopiedStages, kParameters, Way::kStages},
       {"halves, optimizer", kStages, kOptimizer, Way::kHalves},
       {"halves, gradients", kStages, kGradients, Way::kHalves},
       {"halves, parameters", kStages, kParameters, Way::kHalves},

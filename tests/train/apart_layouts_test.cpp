@@ -19,6 +19,7 @@ using testing::kRareEnd;
 using testing::rare_layouts;
 using testing::RareLayout;
 using testing::RareRuns;
+using testing::SavedRuns;
 
 constexpr const char* kApartSync =
     R"(sync={"name": "diloco", "steps": 4, "fragments": 2, "outer": {"lr": 0.5, "momentum": 0.8}})";
@@ -60,16 +61,15 @@ std::string files_apart(const std::map<std::string, std::string>& found,
 void check_bits(const RareRuns& runs, const RareLayout& layout) {
   const std::string name = layout.name;
   CAPTURE(name);
-  check_all_end(runs.run_all(runs.recipe(name, layout), layout.ranks), kRareEnd);
+  check_all_end(SavedRuns::run(runs.recipe(name, layout), {.ranks = layout.ranks}), kRareEnd);
   const auto together = runs.recipe(name + ", together", layout);
-  check_all_end(runs.run_all(together, layout.ranks, {.nodes = 2}), kRareEnd);
+  check_all_end(SavedRuns::run(together, {.ranks = layout.ranks, .nodes = 2}), kRareEnd);
   for (const int step : {kRareCut, testing::kRareSteps}) {
     CHECK(files_apart(runs.bytes(name, step), runs.bytes(name + ", together", step)) == "");
   }
   CHECK(runs.state(name, 8).value("lost_positions", nlohmann::json()).empty());
   const auto resumed = runs.recipe(name + ", resumed", layout);
-  check_all_end(runs.run_all(resumed, layout.ranks, {.resume = runs.saved(name, kRareCut)}),
-                kRareEnd);
+  check_all_end(SavedRuns::run(resumed, {.ranks = layout.ranks}, runs.cut(name)), kRareEnd);
   CHECK(files_apart(runs.bytes(name + ", resumed"), runs.bytes(name)) == "");
 }
 
@@ -82,7 +82,8 @@ TEST_CASE("replicas of several ranks save the bits of collectives, and so does a
 }
 
 TEST_CASE("statistics of each data coordinate are those of collectives") {
-  const RareRuns runs({kApartSync, R"(optimizer={"name": "sgd", "lr": 0.05})"}, /*images=*/true);
+  const RareRuns runs({kApartSync, R"(optimizer={"name": "sgd", "lr": 0.05})"},
+                      testing::kRareImages);
   check_bits(runs, {"shard", R"({"shard": 2})", 4, 2});
   check_bits(runs, {"pipeline", R"({"pipeline": 2})"});
 }
@@ -96,7 +97,7 @@ TEST_CASE("with one of its ranks a replica is lost, and the others are saved and
     const bool is_pipeline = name == "pipeline";
     const int killed = is_pipeline ? 4 : 3, fellow = is_pipeline ? 1 : 2;
     ::setenv("SCALETRAIN_FAULT", fmt::format("kill@7,{}", killed).c_str(), 1);
-    const auto results = runs.run_all(runs.recipe("run", layout), layout.ranks);
+    const auto results = SavedRuns::run(runs.recipe("run", layout), {.ranks = layout.ranks});
     ::unsetenv("SCALETRAIN_FAULT");
     for (int rank = 0; rank < layout.ranks; ++rank) {
       CAPTURE(rank);
@@ -129,7 +130,7 @@ TEST_CASE("with one of its ranks a replica is lost, and the others are saved and
     }
     CHECK(differing > 0);
     const auto longer = runs.recipe("more", layout, {"steps=12"});
-    check_all_end(runs.run_all(longer, layout.ranks, {.resume = runs.saved("run", 8)}),
+    check_all_end(SavedRuns::run(longer, {.ranks = layout.ranks}, runs.saved("run", 8)),
                   "code 0 after step 12");
     CHECK(runs.state("more", 12).at("lost_positions") == lost);
   }
@@ -144,17 +145,17 @@ TEST_CASE("where one rank hears of a stop all replicas exchange at one step, and
                            R"(validate.every={"steps": 100000})",
                            R"(checkpoint={"every": {"steps": 100000}})"});
       const auto asked = runs.recipe("run", layout, {"steps=100000"});
-      const auto results = runs.run_all(asked, layout.ranks, {.before = [&](int rank) {
-                                          core::install_stop_handlers();
-                                          if (rank == who) std::raise(SIGTERM);
-                                        }});
+      const auto results = SavedRuns::run(asked, {.ranks = layout.ranks, .before = [&](int rank) {
+                                                    core::install_stop_handlers();
+                                                    if (rank == who) std::raise(SIGTERM);
+                                                  }});
       const fs::path newest = fs::read_symlink(runs.saved("run", 0).parent_path() / "latest");
       const int step = std::stoi(newest.filename().string().substr(5));
       CHECK(step >= 1);
       check_all_end(results, fmt::format("code 75 after step {}", step));
       CHECK(runs.state("run", step).value("lost_positions", nlohmann::json()).empty());
       const auto longer = runs.recipe("resumed", layout, {fmt::format("steps={}", step + 2)});
-      check_all_end(runs.run_all(longer, layout.ranks, {.resume = runs.saved("run", step)}),
+      check_all_end(SavedRuns::run(longer, {.ranks = layout.ranks}, runs.saved("run", step)),
                     fmt::format("code 0 after step {}", step + 2));
     }
   }
@@ -166,16 +167,17 @@ TEST_CASE("async replicas of several ranks that wait for each other learn what p
   for (const RareLayout& layout : pairs()) {
     const std::string name = layout.name;
     CAPTURE(name);
-    check_all_end(runs.run_all(runs.recipe(name, layout, {wait}), layout.ranks), kRareEnd);
+    check_all_end(SavedRuns::run(runs.recipe(name, layout, {wait}), {.ranks = layout.ranks}),
+                  kRareEnd);
     const std::string periodic = name + ", periodic";
     check_all_end(
-        runs.run_all(runs.recipe(periodic, layout, {R"(sync={"name": "periodic", "steps": 4})"}),
-                     layout.ranks),
+        SavedRuns::run(runs.recipe(periodic, layout, {R"(sync={"name": "periodic", "steps": 4})"}),
+                       {.ranks = layout.ranks}),
         kRareEnd);
     CHECK(testing::tensors_apart(runs.tensors(name, "model.safetensors"),
                                  runs.tensors(periodic, "model.safetensors"), 1e-5) == "");
     const auto longer = runs.recipe(name + ", longer", layout, {wait, "steps=12"});
-    check_all_end(runs.run_all(longer, layout.ranks, {.resume = runs.saved(name, 8)}),
+    check_all_end(SavedRuns::run(longer, {.ranks = layout.ranks}, runs.saved(name, 8)),
                   "code 0 after step 12");
   }
 }
@@ -188,7 +190,7 @@ TEST_CASE("async replicas of several ranks go on without one, and stop together"
     const bool is_pipeline = name == "pipeline";
     const int killed = is_pipeline ? 4 : 3, fellow = is_pipeline ? 1 : 2;
     ::setenv("SCALETRAIN_FAULT", fmt::format("kill@5,{}", killed).c_str(), 1);
-    const auto results = runs.run_all(runs.recipe(name, layout), layout.ranks);
+    const auto results = SavedRuns::run(runs.recipe(name, layout), {.ranks = layout.ranks});
     ::unsetenv("SCALETRAIN_FAULT");
     for (int rank = 0; rank < layout.ranks; ++rank) {
       CAPTURE(rank);
@@ -205,10 +207,10 @@ TEST_CASE("async replicas of several ranks go on without one, and stop together"
     if (is_pipeline) continue;  // rank 1 is of another replica, which leaves alone
     const std::string stopped = name + ", stopped";
     const auto asked = runs.recipe(stopped, layout, {"steps=100000"});
-    const auto stops = runs.run_all(asked, layout.ranks, {.before = [](int rank) {
-                                      core::install_stop_handlers();
-                                      if (rank == 1) std::raise(SIGTERM);
-                                    }});
+    const auto stops = SavedRuns::run(asked, {.ranks = layout.ranks, .before = [](int rank) {
+                                                core::install_stop_handlers();
+                                                if (rank == 1) std::raise(SIGTERM);
+                                              }});
     for (const auto& result : stops) CHECK(result.text.starts_with("code 75 after step "));
   }
 }

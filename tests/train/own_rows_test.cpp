@@ -6,64 +6,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "tests/train/rare_runs.h"
 
 namespace scaletrain::train {
 namespace {
 
-using testing::Changes;
-using testing::kRareCut;
+using Changes = testing::Changes;
+using testing::kRareDiloco;
 using testing::kRareEnd;
+using testing::kRareMost;
+using testing::kRarePeriodic;
 using testing::kRareSingle;
 using testing::rare_layouts;
-using testing::RareCourse;
 using testing::RareLayout;
 using testing::RareRuns;
 using testing::tensors_apart;
 
-constexpr double kRareMost = 1e-5;
-
-const std::vector<Changes>& rare_syncs() {
-  // With votes in each step, without which the metrics of DiLoCo would be of one replica.
-  static const std::vector<Changes> all{
-      {R"(sync={"name": "periodic", "steps": 2})", "clip.norm=0.5"},
-      {R"(sync={"name": "diloco", "steps": 4, "fragments": 2,
-                "outer": {"lr": 0.5, "momentum": 0.8}})",
-       R"(early_stopping={"patience": 99})"},
-  };
-  return all;
-}
-
-double largest_apart(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.size() != b.size() || a.empty()) return 1;
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] / b[i] - 1));
-  return largest;
-}
-
 }  // namespace
 
 TEST_CASE("replicas of several ranks train, and go on, as replicas of one rank") {
-  for (const Changes& sync : rare_syncs()) {
+  for (const Changes& sync : {kRarePeriodic, kRareDiloco}) {
     CAPTURE(sync.front());
     const RareRuns runs(sync);
-    const RareCourse expected = runs.run("single", kRareSingle);
-    REQUIRE(expected.ended == kRareEnd);
+    REQUIRE(runs.run("single", kRareSingle) == kRareEnd);
     for (const RareLayout& layout : rare_layouts()) {
       CAPTURE(std::string(layout.name));
-      const RareCourse found = runs.run(layout.name, layout);
-      REQUIRE(found.ended == kRareEnd);
-      CHECK(largest_apart(found.losses, expected.losses) < kRareMost);
-      CHECK(largest_apart(found.norms, expected.norms) < kRareMost);
-      for (const char* const file : {"model.safetensors", "optimizer.safetensors"}) {
-        CHECK(tensors_apart(runs.tensors(layout.name, file), runs.tensors("single", file),
-                            kRareMost) == "");
-      }
-      const std::string second = std::string(layout.name) + ", second";
-      REQUIRE(runs.run(second, layout, runs.saved(layout.name, kRareCut)).ended == kRareEnd);
-      const bool is_same = runs.bytes(second) == runs.bytes(layout.name);
-      CHECK(is_same);
+      CHECK(runs.trains_and_goes_on_as("single", layout) == "");
     }
     CHECK(tensors_apart(runs.tensors("shard, gradients", "model.safetensors"),
                         runs.tensors("shard, parameters", "model.safetensors"), 0) == "");
@@ -71,56 +42,44 @@ TEST_CASE("replicas of several ranks train, and go on, as replicas of one rank")
 }
 
 TEST_CASE("each level of shard has the same bits in replicas that train alone") {
-  Changes changes = rare_syncs().back();
-  changes.emplace_back(R"(batch={"global": 8, "per_device": 2})");  // no sums of micro-batches
+  Changes changes = kRareDiloco;
+  changes.emplace_back("batch.global=8");  // no sums of micro-batches
   const RareRuns runs(changes);
   for (const char* const level : {"optimizer", "gradients", "parameters"}) {
     const std::string parallel = fmt::format(R"({{"shard": 2, "shard_level": "{}"}})", level);
-    REQUIRE(runs.run(level, {level, parallel.c_str(), 4, 2}).ended == kRareEnd);
-    for (const char* const file : {"model.safetensors", "optimizer.safetensors"}) {
-      CHECK(tensors_apart(runs.tensors(level, file), runs.tensors("optimizer", file), 0) == "");
-    }
+    REQUIRE(runs.run(level, {level, parallel.c_str(), 4, 2}) == kRareEnd);
+    CHECK(runs.apart(level, "optimizer", 0) == "");
   }
 }
 
 TEST_CASE("replicas keep their own state on ranks that hold the model in another way") {
-  const RareRuns runs(rare_syncs().back());
+  const RareRuns runs(kRareDiloco);
   const RareLayout cut{"cut", R"({"shard": 2, "tensor": 2})", 8, 2};
-  REQUIRE(runs.run("single", kRareSingle).ended == kRareEnd);
-  REQUIRE(runs.run("cut", cut).ended == kRareEnd);
+  REQUIRE(runs.run("single", kRareSingle) == kRareEnd);
+  REQUIRE(runs.run("cut", cut) == kRareEnd);
   const auto goes_on = [&](const char* from, const RareLayout& layout) {
     const std::string output = fmt::format("{} on {}", from, layout.name);
-    const std::string ended = runs.run(output, layout, runs.saved(from, kRareCut)).ended;
+    const std::string ended = runs.run(output, layout, runs.cut(from));
     CHECK(ended.starts_with(kRareEnd));
     CHECK(ended.find("state of the optimizer") == std::string::npos);
-    for (const char* const file : {"model.safetensors", "optimizer.safetensors"}) {
-      CHECK(tensors_apart(runs.tensors(output, file), runs.tensors("single", file), kRareMost) ==
-            "");
-    }
+    CHECK(runs.apart(output, "single") == "");
   };
   goes_on("single", cut);
   goes_on("single", {"stages", R"({"pipeline": 2})"});
   goes_on("cut", kRareSingle);
   goes_on("cut", {"stages", R"({"pipeline": 2, "shard": 2})", 8, 2});
-  CHECK(runs.run("more", {"more", R"({"shard": 2})", 8, 2}, runs.saved("cut", kRareCut))
-            .ended.find("each replica goes on with the first one's state of the optimizer: the "
-                        "checkpoint is of another mesh") != std::string::npos);
+  CHECK(runs.run("more", {"more", R"({"shard": 2})", 8, 2}, runs.cut("cut"))
+            .find("each replica goes on with the first one's state of the optimizer: the "
+                  "checkpoint is of another mesh") != std::string::npos);
 }
 
 TEST_CASE("the owner of a whole tensor keeps its replica's state of it") {
-  Changes changes = rare_syncs().back();
+  Changes changes = kRareDiloco;
   changes.emplace_back(R"(optimizer={"name": "lars", "lr": 0.1})");
   const RareRuns runs(changes);
   const RareLayout shard{"shard", R"({"shard": 2})", 4, 2};
-  REQUIRE(runs.run("single", kRareSingle).ended == kRareEnd);
-  REQUIRE(runs.run("shard", shard).ended == kRareEnd);
-  for (const char* const file : {"model.safetensors", "optimizer.safetensors"}) {
-    CHECK(tensors_apart(runs.tensors("shard", file), runs.tensors("single", file), kRareMost) ==
-          "");
-  }
-  REQUIRE(runs.run("second", shard, runs.saved("shard", kRareCut)).ended == kRareEnd);
-  const bool is_same = runs.bytes("second") == runs.bytes("shard");
-  CHECK(is_same);
+  REQUIRE(runs.run("single", kRareSingle) == kRareEnd);
+  CHECK(runs.trains_and_goes_on_as("single", shard) == "");
 }
 
 TEST_CASE("ranks that hold a model together compress what replicas exchange") {
@@ -128,17 +87,17 @@ TEST_CASE("ranks that hold a model together compress what replicas exchange") {
   // stages share, and what context ranks add up, is rounded on each of them.
   constexpr double kOtherRoundings = 1e-2;
   const RareRuns plain({"clip.norm=0.5"});
-  REQUIRE(plain.run("single", kRareSingle).ended == kRareEnd);
+  REQUIRE(plain.run("single", kRareSingle) == kRareEnd);
   for (const char* const name : {"bf16", "fp16"}) {
     CAPTURE(std::string(name));
     const RareRuns runs({std::string("compress=") + name, "clip.norm=0.5"});
-    REQUIRE(runs.run("single", kRareSingle).ended == kRareEnd);
+    REQUIRE(runs.run("single", kRareSingle) == kRareEnd);
     const checkpoint::Tensors expected = runs.tensors("single", "model.safetensors");
     const double one_rounding = name == std::string("bf16") ? 2e-3 : 3e-4;
     for (const RareLayout& layout : rare_layouts()) {
       const std::string where = layout.name;
       CAPTURE(where);
-      REQUIRE(runs.run(where, layout).ended == kRareEnd);
+      REQUIRE(runs.run(where, layout) == kRareEnd);
       const checkpoint::Tensors found = runs.tensors(where, "model.safetensors");
       const bool rounds_alike =
           where.find("pipeline") == std::string::npos && where.find("context") == std::string::npos;
@@ -150,7 +109,8 @@ TEST_CASE("ranks that hold a model together compress what replicas exchange") {
 
 TEST_CASE("what ranks that hold a model together have not sent goes on with them") {
   const RareRuns plain({});
-  const std::vector<double> expected = plain.run("single", kRareSingle).losses;
+  REQUIRE(plain.run("single", kRareSingle) == kRareEnd);
+  const std::vector<double> expected = plain.course("single").losses;
   for (const char* const name : {"int8", "onebit"}) {
     CAPTURE(std::string(name));
     const RareRuns runs({std::string("compress=") + name});
@@ -161,24 +121,21 @@ TEST_CASE("what ranks that hold a model together have not sent goes on with them
         continue;
       }
       CAPTURE(std::string(layout.name));
-      const RareCourse found = runs.run(layout.name, layout);
-      REQUIRE(found.ended == kRareEnd);
-      CHECK(largest_apart(found.losses, expected) < 0.05);
+      REQUIRE(runs.run(layout.name, layout) == kRareEnd);
+      CHECK(testing::largest_apart(runs.course(layout.name).losses, expected) < 0.05);
       if (name == std::string("int8") && layout.name == std::string("shard, parameters")) {
-        REQUIRE(plain.run("plain", layout).ended == kRareEnd);
-        const std::string ended =
-            runs.run("from plain", layout, plain.saved("plain", kRareCut)).ended;
+        REQUIRE(plain.run("plain", layout) == kRareEnd);
+        const std::string ended = runs.run("from plain", layout, plain.cut("plain"));
         CHECK(ended.find("kept for the next step is zero: ") != std::string::npos);
       }
       const std::string second = std::string(layout.name) + ", second";
-      REQUIRE(runs.run(second, layout, runs.saved(layout.name, kRareCut)).ended == kRareEnd);
+      REQUIRE(runs.run(second, layout, runs.cut(layout.name)) == kRareEnd);
       CHECK_FALSE(runs.tensors(second, "ranks.safetensors").empty());
       const bool is_same = runs.bytes(second) == runs.bytes(layout.name);
       CHECK(is_same);
     }
     const RareLayout stages{"other", R"({"shard": 4})", 4, 4};
-    CHECK(runs.run("other", stages, runs.saved("shard, parameters", kRareCut))
-              .ended.starts_with(kRareEnd));
+    CHECK(runs.run("other", stages, runs.cut("shard, parameters")).starts_with(kRareEnd));
   }
 }
 

@@ -1,40 +1,30 @@
-// Runs of a few replicas, each of one rank or of several, of a small decoder whose embedding is
-// tied: 8 steps, saved behind the fourth too.
+// Runs of a few replicas, of one rank or several, saved behind the fourth of 8 steps and the last.
 #pragma once
 
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <fstream>
-#include <functional>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "lib/checkpoint/tensors.h"
-#include "lib/core/log.h"
-#include "lib/format/checkpoint_folder.h"
-#include "tests/dist/ranks.h"
-#include "tests/train/run_support.h"
+#include "tests/train/saved_runs_support.h"
 
 namespace scaletrain::testing {
 
 using Changes = std::vector<std::string>;
 
-inline constexpr int kRareSteps = 8, kRareCut = 4;
-inline constexpr const char* kRareEnd = "code 0 after step 8";
+constexpr int kRareSteps = 8, kRareCut = 4;
+constexpr double kRareMost = 1e-5;
+constexpr const char* kRareEnd = "code 0 after step 8";
 
 struct RareLayout {
   const char* name;
   const char* parallel;
   int ranks = 4;
-  int shards = 1;
+  int readers = 1;  // of a replica: ranks that train on other samples
   int replicas = 2;
 };
 
@@ -57,133 +47,106 @@ inline const std::vector<RareLayout>& rare_layouts() {
   return all;
 }
 
-// How ranks are started; on two nodes diloco exchanges by collectives.
-struct RareStart {
-  std::optional<std::filesystem::path> resume = {};
-  int nodes = 1;
-  std::function<void(int rank)> before = [](int) {};
-};
+// With votes in each step, without which the metrics of DiLoCo would be of one replica.
+inline const Changes kRarePeriodic{R"(sync={"name": "periodic", "steps": 2})", "clip.norm=0.5"};
+inline const Changes kRareDiloco{
+    R"(sync={"name": "diloco", "steps": 4, "fragments": 2, "outer": {"lr": 0.5, "momentum": 0.8}})",
+    R"(early_stopping={"patience": 99})"};
 
-struct RareCourse {
-  std::string ended = {};  // with what rank 0 warned of
-  std::vector<double> losses = {}, norms = {};
-};
+// A small decoder whose embedding is tied, one with experts, and a residual network on images.
+inline const char* const kRareDecoder =
+    R"(model={"name": "gpt2", "vocab_size": 50, "positions": 8, "dim": 16, "depth": 2, "heads": 2,
+              "dropout": 0})";
+inline const char* const kRareMixture =
+    R"(model={"name": "mixtral", "vocab_size": 50, "positions": 8, "dim": 16, "depth": 2,
+              "heads": 2, "kv_heads": 2, "hidden": 12, "experts": 4, "tied": true, "router_aux_loss": 0,
+              "router_bias_rate": 0.01})";
+
+inline const char* const kRareImages = R"(model={"name": "resnet18", "num_classes": 3})";
 
 class RareRuns {
  public:
-  // `images`: of a small residual network on them instead.
-  explicit RareRuns(Changes changes, bool images = false)
-      : changes_(std::move(changes)), images_(images) {
-    std::ofstream file(tiny_.path("text.bin"), std::ios::binary);  // tokens of 2 bytes
+  explicit RareRuns(const Changes& changes, const char* model = kRareDecoder)
+      : runs_(all_changes(changes, model)), reads_text_(model != kRareImages) {
+    std::ofstream file(runs_.path("text.bin"), std::ios::binary);  // tokens of 2 bytes
     for (int i = 0; i < 4000; ++i) file << static_cast<char>((i * i + i / 7) % 50) << '\0';
   }
 
   recipe::Recipe recipe(const std::string& output, const RareLayout& layout,
                         const Changes& more = {}) const {
-    const std::string tokens = fmt::format(R"({{"tokens": "{}"}})", tiny_.path("text.bin"));
-    const Changes decoder{
-        R"(model={"name": "gpt2", "vocab_size": 50, "positions": 8, "dim": 16, "depth": 2,
-                  "heads": 2, "dropout": 0})",
-        "data.train=null",
-        "data.train=" + tokens,
-        "data.val=null",
-        "data.val=" + tokens,
-        "data.context=8"};
-    Changes all = images_ ? Changes{R"(model={"name": "resnet18", "num_classes": 3})"} : decoder;
-    const Changes both{"steps=8",
-                       fmt::format(R"(batch={{"global": {}, "per_device": {}}})",
-                                   8 * layout.replicas, 4 / layout.shards),
-                       R"(validate.every={"steps": 4})",
-                       R"(checkpoint={"every": {"steps": 4}, "keep_last": 9, "keep_best": 0})",
-                       R"(log.every={"steps": 1})",
-                       std::string("parallel=") + layout.parallel,
-                       "output=" + tiny_.path(output)};
-    for (const Changes& one : {both, changes_, more}) all.insert(all.end(), one.begin(), one.end());
-    return tiny_.recipe(all);
-  }
-
-  // What each rank ended with, and what it warned of.
-  std::vector<RankResult> run_all(const recipe::Recipe& asked, int ranks,
-                                  const RareStart& start = {}) const {
-    return run_ranks({.world_size = ranks, .limit_s = 120}, [&](const core::WorkerEnv& given) {
-      core::WorkerEnv env = given;
-      env.group_world_size = start.nodes;
-      std::string warned;
-      core::set_warning_listener([&](const std::string& line) { warned += "; " + line; });
-      start.before(env.rank);
-      return testing::ended(asked, start.resume, env) + warned;
-    });
-  }
-
-  RareCourse run(const std::string& output, const RareLayout& layout,
-                 const std::optional<std::filesystem::path>& resume = {}) const {
-    const recipe::Recipe asked = recipe(output, layout);
-    RareCourse ran{.ended = run_all(asked, layout.ranks, {.resume = resume})[0].text};
-    std::ifstream stream(asked.output + "/metrics.jsonl");
-    for (std::string line; std::getline(stream, line);) {
-      const auto json = nlohmann::json::parse(line);
-      if (json.at("event") != "train") continue;
-      ran.losses.push_back(json.at("loss"));
-      ran.norms.push_back(json.at("grad_norm"));
+    Changes all{fmt::format("batch.per_device={}", 4 / layout.readers),
+                std::string("parallel=") + layout.parallel};
+    if (layout.replicas != 2) all.push_back(fmt::format("batch.global={}", 8 * layout.replicas));
+    if (reads_text_) {
+      const std::string tokens = fmt::format(R"({{"tokens": "{}"}})", runs_.path("text.bin"));
+      all.insert(all.end(), {"data.train=" + tokens, "data.val=" + tokens});
     }
-    return ran;
+    all.insert(all.end(), more.begin(), more.end());
+    return runs_.recipe(output, all);
   }
 
+  // What rank 0 ended with, and warned of.
+  std::string run(const std::string& output, const RareLayout& layout,
+                  const std::optional<std::filesystem::path>& resume = {}) const {
+    return SavedRuns::run(recipe(output, layout), {.ranks = layout.ranks}, resume)[0].text;
+  }
+
+  RunCourse course(const std::string& output) const { return runs_.course(output); }
   std::filesystem::path saved(const std::string& output, int step) const {
-    return format::checkpoint_path(std::filesystem::path(tiny_.path(output)) / "checkpoints", step);
+    return runs_.saved(output, step);
   }
-
-  // Of the files of tensors, by name.
-  std::map<std::string, std::string> bytes(const std::string& output, int step = kRareSteps) const {
-    std::map<std::string, std::string> files;
-    for (const auto& file : std::filesystem::directory_iterator(saved(output, step))) {
-      if (file.path().extension() != ".safetensors") continue;
-      std::ifstream stream(file.path(), std::ios::binary);
-      files[file.path().filename()] = std::string(std::istreambuf_iterator<char>(stream), {});
-    }
-    return files;
-  }
-
+  std::filesystem::path cut(const std::string& output) const { return saved(output, kRareCut); }
   nlohmann::json state(const std::string& output, int step) const {
-    std::ifstream file(saved(output, step) / "state.json");
-    return nlohmann::json::parse(file);
+    return runs_.state(output, step);
+  }
+  std::map<std::string, std::string> bytes(const std::string& output, int step = kRareSteps) const {
+    return runs_.bytes(output, step);
+  }
+  // Behind the last step.
+  checkpoint::Tensors tensors(const std::string& output, const char* file) const {
+    return runs_.tensors(output, kRareSteps, file);
+  }
+  // "" where two runs have learned the same, and their optimizers too, to `most`.
+  std::string apart(const std::string& found, const std::string& expected,
+                    double most = kRareMost) const {
+    std::string text;
+    for (const char* const file : {"model.safetensors", "optimizer.safetensors"}) {
+      text += tensors_apart(tensors(found, file), tensors(expected, file), most);
+    }
+    return text;
   }
 
-  // Whole tensors of a file, however it was written.
-  checkpoint::Tensors tensors(const std::string& output, const char* file) const {
-    const format::StoredTensors stored(saved(output, kRareSteps) / file);
-    checkpoint::Tensors result;
-    for (const format::TensorInfo& info : stored.tensors()) {
-      const at::Tensor tensor = at::empty(info.shape, *checkpoint::type_of(info.dtype));
-      stored.read(info, checkpoint::bytes_of(tensor));
-      result.emplace(info.name, tensor);
-    }
-    return result;
+  // "" where it trains within kRareMost of `expected`, and a resume ends with its own bits.
+  std::string trains_and_goes_on_as(const std::string& expected, const RareLayout& layout) const {
+    const std::string name = layout.name, second = name + ", second";
+    std::string text = run(name, layout);
+    if (text != kRareEnd) return text;
+    text = apart(name, expected);
+    const RunCourse found = course(name), wanted = course(expected);
+    if (largest_apart(found.losses, wanted.losses) > kRareMost) text += "other losses; ";
+    if (largest_apart(found.norms, wanted.norms) > kRareMost) text += "other norms; ";
+    const std::string ended = run(second, layout, cut(name));
+    if (ended != kRareEnd) return text + ended;
+    return bytes(second) == bytes(name) ? text : text + "other bits of a resume";
   }
 
  private:
-  TinyRun tiny_;
-  Changes changes_;
-  bool images_;
-};
-
-// "" where both have the same tensors, to `most` of each one's largest value.
-inline std::string tensors_apart(const checkpoint::Tensors& found,
-                                 const checkpoint::Tensors& expected, double most) {
-  std::string text;
-  if (found.size() != expected.size()) text = "another number of tensors; ";
-  for (const auto& [name, tensor] : expected) {
-    const auto one = found.find(name);
-    if (one == found.end() || one->second.sizes() != tensor.sizes()) {
-      text += name + " is missing, or of another shape; ";
-      continue;
+  static Changes all_changes(const Changes& changes, const char* model) {
+    Changes all{"steps=8",
+                model,
+                "batch.global=16",
+                R"(validate.every={"steps": 4})",
+                R"(checkpoint={"every": {"steps": 4}, "keep_last": 9, "keep_best": 0})",
+                R"(log.every={"steps": 1})"};
+    if (model != kRareImages) {
+      all.insert(all.end(), {"data.train=null", "data.val=null", "data.context=8"});
     }
-    const double off =
-        (one->second.to(at::kDouble) - tensor.to(at::kDouble)).abs().max().item<double>();
-    const double scale = std::max(tensor.abs().max().to(at::kDouble).item<double>(), 1e-3);
-    if (!(off <= most * scale)) text += fmt::format("{} is off by {:.1e}; ", name, off / scale);
+    all.insert(all.end(), changes.begin(), changes.end());
+    return all;
   }
-  return text;
-}
+
+  SavedRuns runs_;
+  bool reads_text_;
+};
 
 }  // namespace scaletrain::testing

@@ -184,8 +184,7 @@ void explain_ranks(const recipe::Recipe& recipe, const Placement& placement,
   explanation.mesh = mesh_rows(mesh, placement.nproc);
   explanation.notes = mesh_notes(mesh, placement.nproc);
   if (recipe.device != "cpu") explain_devices(mesh, placement.nproc, explanation);
-  const int replicas = mesh.size(core::Axis::kReplica);
-  for (std::string& note : sync_notes(recipe, replicas, placement.nnodes)) {
+  for (std::string& note : sync_notes(recipe, mesh.model_copies(), placement.nnodes)) {
     explanation.notes.push_back(std::move(note));
   }
   try {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lib/recipe/apart.h"
 
 namespace scaletrain::launcher {
@@ -9,8 +11,9 @@ namespace scaletrain::launcher {
 std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas, int nodes) {
   const recipe::Sync& sync = recipe.sync;
   const recipe::Parallel& parallel = recipe.parallel;
-  const std::int64_t ranks =
-      parallel.shard * parallel.context * parallel.tensor * parallel.pipeline;  // of a replica
+  // Of a replica; experts lie on several copies of all else.
+  const std::int64_t ranks = std::max(parallel.shard, parallel.expert) * parallel.context *
+                             parallel.tensor * parallel.pipeline;
   if (replicas == 1 || !sync.is_rare()) return {};
   const bool is_apart = recipe::replicas_are_apart(recipe, nodes);
   std::vector<std::string> notes;

@@ -43,4 +43,10 @@ std::map<std::string, at::Tensor> Compression::state() {
   return result;
 }
 
+std::unique_ptr<Compression> make_compression(const std::optional<recipe::Compress>& compress,
+                                              std::uint64_t seed, const dist::Group& group) {
+  if (!compress || group.world_size() == 1) return nullptr;
+  return std::make_unique<Compression>(*compress, seed, group);
+}
+
 }  // namespace scaletrain::parallel

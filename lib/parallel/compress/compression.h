@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,5 +51,9 @@ class Compression {
   BucketExchanges plain_, compressed_;
   StepExchanges exchanges_;
 };
+
+// Null where nothing is compressed, as the recipe does not say so or the group is one rank.
+std::unique_ptr<Compression> make_compression(const std::optional<recipe::Compress>& compress,
+                                              std::uint64_t seed, const dist::Group& group);
 
 }  // namespace scaletrain::parallel

@@ -1,6 +1,8 @@
 #include "lib/parallel/sync/fragments.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "lib/format/piece.h"
 
@@ -18,26 +20,28 @@ std::int64_t whole_elements(const units::NamedParameter& parameter) {
 
 // A parameter belongs to the fragment in which its middle lies.
 Fragments divide_in_fragments(const std::vector<units::NamedParameter>& model, std::int64_t count,
-                              const std::set<std::string>& alone) {
+                              const std::map<std::string, std::int64_t>& sets) {
+  struct Message {
+    std::int64_t number, elements;
+  };
   std::int64_t all = 0, before = 0;
   for (const units::NamedParameter& parameter : model) all += whole_elements(parameter);
   Fragments fragments;
-  std::int64_t in_message = 0;
-  bool ends_here = true;
+  std::map<std::pair<std::int64_t, std::int64_t>, Message> open;  // by fragment and set
   for (const units::NamedParameter& parameter : model) {
     const std::int64_t elements = whole_elements(parameter);
     const std::int64_t fragment =
         std::min((2 * before + elements) * count / std::max<std::int64_t>(2 * all, 1), count - 1);
-    const bool is_alone = alone.contains(parameter.name);
-    if (ends_here || is_alone || fragments.of_message.back() != fragment ||
-        in_message + elements > kMessageElements) {
+    const auto set = sets.find(parameter.name);
+    const auto [found, is_new] =
+        open.try_emplace({fragment, set == sets.end() ? -1 : set->second}, Message{});
+    Message& message = found->second;
+    if (is_new || message.elements + elements > kMessageElements) {
+      message = {.number = std::ssize(fragments.of_message), .elements = 0};
       fragments.of_message.push_back(fragment);
-      in_message = 0;
     }
-    fragments.message_of[parameter.name] =
-        static_cast<std::int64_t>(fragments.of_message.size()) - 1;
-    in_message += elements;
-    ends_here = is_alone;
+    fragments.message_of[parameter.name] = message.number;
+    message.elements += elements;
     before += elements;
   }
   return fragments;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,10 +20,11 @@ struct Fragments {
 
 // `count` of them that hold about as many elements each, by the shapes of whole parameters in the
 // model's order, in messages of at most 32 MiB of fp32, or of one parameter. Some fragments have
-// none where there are few parameters. Those of `alone` travel by themselves: where several ranks
-// of a replica exchange copies by collectives, sums have the same bits only where a message is the
+// none where there are few parameters. Parameters of other `sets`, by name, travel apart, those
+// without one together: ranks of a replica may have copies of the same parameters beside others
+// that they do not share, and by collectives sums have the same bits only where a message is the
 // same.
 Fragments divide_in_fragments(const std::vector<units::NamedParameter>& model, std::int64_t count,
-                              const std::set<std::string>& alone = {});
+                              const std::map<std::string, std::int64_t>& sets = {});
 
 }  // namespace scaletrain::parallel

@@ -35,6 +35,12 @@ void check(const std::optional<Compress>& compress, const CompressedWith& with, 
     refuse("rounds gradients that precision fp64 keeps", "leave one of them out");
   }
   if (!compress->feeds_back()) return;
+  if (with.parallel.expert > 1) {
+    refuse(fmt::format("{} keeps a part of the gradients for the next step, of which each rank of "
+                       "\"expert\": {} would have its own for what all of them have",
+                       compress->name, with.parallel.expert),
+           "use bf16 or fp16");
+  }
   if (with.parallel.tensor > 1) {
     refuse(fmt::format("{} looks at several elements at once, so that what all ranks of "
                        "\"tensor\": {} have whole would no longer be the same on them",

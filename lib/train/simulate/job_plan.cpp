@@ -51,7 +51,7 @@ class Planner {
         micros_(job.batch.accumulate),
         places_(job.mesh.experts() > 1 ? divide_experts(*learner_.model, mesh_)
                                        : parallel::ExpertPlaces()),
-        profiles_(profiles(known)) {
+        profiles_(profiles_of(known)) {
     plan_.rank = rank;
   }
 
@@ -68,6 +68,8 @@ class Planner {
     if (has(Axis::kContext)) {
       add_of_units("context", "keys and values", job_.mesh.link(plan_.rank, Axis::kContext),
                    &UnitProfile::keys);
+      add_of_units("context", "sums of the router", ranks_along({Axis::kContext}),
+                   &UnitProfile::sums);
     }
     return std::move(plan_);
   }
@@ -75,8 +77,9 @@ class Planner {
   double idle_share = 0;
 
  private:
-  const std::vector<UnitProfile>& profiles(Profiles& known) {
+  const std::vector<UnitProfile>& profiles_of(Profiles& known) {
     learner_.model->train();
+    share_tokens(*learner_.model, mesh_);
     const auto [found, is_new] = known.try_emplace(mesh_.coordinate(Axis::kTensor));
     if (is_new) {
       found->second = profile_units(recipe_, learner_, mesh_, *network_, job_.batch.per_device);
@@ -94,11 +97,14 @@ class Planner {
   std::vector<int> ranks_along(std::initializer_list<Axis> axes) const {
     return job_.mesh.group(plan_.rank, axes);
   }
-  // Whether replicas add up gradients, and along `axes` the ranks that do.
-  bool adds_to_replicas() const { return has(Axis::kReplica) && !recipe_.sync.is_rare(); }
-  const char* axis_of_copies() const { return adds_to_replicas() ? "replica" : "context"; }
+  bool is_rare() const { return recipe_.sync.is_rare(); }
+  // Along `axes` the ranks that add up gradients.
   std::vector<int> ranks_that_add(std::initializer_list<Axis> axes) const {
-    return recipe_.sync.is_rare() ? ranks_along({Axis::kContext}) : ranks_along(axes);
+    return is_rare() ? job_.mesh.in_copy(plan_.rank, axes) : ranks_along(axes);
+  }
+  const char* axis_of(const std::vector<int>& adding) const {
+    if (has(Axis::kReplica) && !is_rare()) return "replica";
+    return static_cast<int>(adding.size()) > mesh_.size(Axis::kContext) ? "expert" : "context";
   }
 
   // The stages of this rank, or the whole model as one; and the parameters that it trains.
@@ -145,15 +151,17 @@ class Planner {
       for (const NamedParameter& one : trained_) {
         owned.push_back(without_memory(one, one.tensor.sizes()));
       }
-      if (adds_to_replicas() || has(Axis::kContext)) {
-        add_gradients(axis_of_copies(), ranks_that_add(core::kGradientAxes), trained_);
-      }
+      const std::vector<int> adding = ranks_that_add(core::kGradientAxes);
+      if (adding.size() > 1) add_gradients(axis_of(adding), adding, trained_);
     }
     for (const NamedParameter& one : experts_) {
       owned.push_back(without_memory(one, one.tensor.sizes()));
     }
-    const std::vector<int> same_experts = job_.mesh.same_experts(plan_.rank);
-    if (same_experts.size() > 1) add_gradients("expert", same_experts, experts_);
+    const std::vector<int> same_experts =
+        is_rare() ? ranks_along({Axis::kContext}) : job_.mesh.same_experts(plan_.rank);
+    if (same_experts.size() > 1) {
+      add_gradients(is_rare() ? "context" : "expert", same_experts, experts_);
+    }
     std::map<std::string, std::int64_t> bytes;
     for (const NamedParameter& one : owned) {
       plan_.gradients += bytes_of(one.tensor);
@@ -163,16 +171,16 @@ class Planner {
       plan_.optimizer += bytes_of(tensor);
     }
     add_tied(bytes);
-    if (!recipe_.sync.is_rare()) return;
+    if (!is_rare()) return;
     add_weights(plan_.gradients);
     if (recipe_.sync.name == "diloco") plan_.optimizer += 2 * plan_.gradients;  // the outer one's
   }
 
   // Of replicas that train alone, an even share of what they exchange now and then.
   void add_weights(std::int64_t bytes) {
-    if (!has(Axis::kReplica) || recipe_.sync.is_async()) return;
-    add("replica", "weights", FakeKind::kAllReduce, ranks_along({Axis::kReplica}), 1,
-        bytes / recipe_.sync.steps);
+    if (job_.mesh.model_copies() == 1 || recipe_.sync.is_async()) return;
+    add("replica", "weights", FakeKind::kAllReduce,
+        job_.mesh.same_place(plan_.rank, core::kDataAxes), 1, bytes / recipe_.sync.steps);
   }
 
   // Of whole parameters, in buckets.
@@ -234,9 +242,11 @@ class Planner {
         parts.gathers.bytes);
     add("shard", "gradients", FakeKind::kReduceScatter, shard, parts.scatters.calls,
         parts.scatters.bytes);
-    if (adds_to_replicas() || has(Axis::kContext)) {
-      add(axis_of_copies(), "gradients", FakeKind::kAllReduce, ranks_that_add(core::kCopyAxes),
-          parts.copies.calls, parts.copies.bytes);
+    std::vector<int> adding = ranks_that_add(core::kCopyAxes);
+    if (adding.size() > 1) {
+      const char* const axis = axis_of(adding);
+      add(axis, "gradients", FakeKind::kAllReduce, std::move(adding), parts.copies.calls,
+          parts.copies.bytes);
     }
     return std::move(parts.owned);
   }

@@ -18,7 +18,7 @@ namespace scaletrain::train {
 // What a rank gives to exchanges of one kind within a step.
 struct Traffic {
   std::string axis;  // "replica", "shard", "tensor", "pipeline", "expert"
-  std::string what;  // "gradients", "parameters", "activations", "tokens"
+  std::string what;  // "gradients", "parameters", "activations", "tokens", "sums of the router"
   dist::FakeKind kind = dist::FakeKind::kAllReduce;
   std::vector<int> ranks;  // of the group
   std::int64_t calls = 0, bytes = 0;

@@ -24,10 +24,13 @@ bool runs(const PartOf& of, std::size_t unit) {
 // Of the gradients of `block` in a step.
 std::int64_t scatters_of(const FlatPlan& block, ShardLevel level, const PartOf& of) {
   if (level == ShardLevel::kOptimizer) return 1;
-  // The step's last backward, of the rank's first stage, exchanges what others' units have too.
-  const bool is_of_first = std::ranges::any_of(
-      block.units, [&of](std::size_t unit) { return unit < of.stages.front().second; });
-  return of.micros + (is_of_first ? 0 : 1);
+  // Stages that share it each exchange it behind a backward of theirs.
+  const auto stages = std::ranges::count_if(of.stages, [&block](const auto& stage) {
+    return std::ranges::any_of(block.units, [&stage](std::size_t unit) {
+      return stage.first <= unit && unit < stage.second;
+    });
+  });
+  return of.micros * stages;
 }
 
 void add_owned(const FlatPlan& block, const std::vector<NamedParameter>& parameters, int place,

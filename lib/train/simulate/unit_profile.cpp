@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@ namespace scaletrain::train {
 namespace {
 
 using core::Axis;
+using dist::FakeKind;
 
 constexpr std::int64_t kFewTokens = 8;
 // Units at each end that stand for themselves: tokens that are divided are joined behind the last
@@ -189,7 +191,12 @@ class Profiler {
       measure_exchanges(profiles, again, plan.expert_group(rank), &UnitProfile::tokens);
     }
     if (cut_) {
-      measure_exchanges(profiles, again, plan.link(rank, Axis::kContext), &UnitProfile::keys);
+      // With two ranks a link may have those of the group.
+      const auto is_sum = [](FakeKind kind) { return kind == FakeKind::kAllReduce; };
+      measure_exchanges(profiles, again, plan.link(rank, Axis::kContext), &UnitProfile::keys,
+                        [is_sum](FakeKind kind) { return !is_sum(kind); });
+      measure_exchanges(profiles, again, plan.group(rank, {Axis::kContext}), &UnitProfile::sums,
+                        is_sum);
     }
     return profiles;
   }
@@ -258,10 +265,11 @@ class Profiler {
     return engine::within_budget(costs, *recipe_.recompute->budget_mb * kMegabyte);
   }
 
-  // Those with the group of `ranks`.
-  void measure_exchanges(std::vector<UnitProfile>& profiles, const std::vector<bool>& again,
-                         const std::vector<int>& ranks,
-                         std::vector<UnitExchange> UnitProfile::*exchanges) {
+  // Those with the group of `ranks`, of these kinds.
+  void measure_exchanges(
+      std::vector<UnitProfile>& profiles, const std::vector<bool>& again,
+      const std::vector<int>& ranks, std::vector<UnitExchange> UnitProfile::*exchanges,
+      const std::function<bool(FakeKind)>& counts = [](FakeKind) { return true; }) {
     const std::vector<Kind> kinds = kinds_of(units_, *learner_.model, again);
     Attribution attribution(network_);
     std::vector<units::Unit> ones;
@@ -273,13 +281,14 @@ class Profiler {
     engine::Engine engine = engine_of(std::move(ones));
     engine.set_recomputed(ones_again);
     // By unit and kind of exchange, at each size.
-    std::map<std::pair<std::size_t, dist::FakeKind>, std::vector<UnitExchange>> found;
+    std::map<std::pair<std::size_t, FakeKind>, std::vector<UnitExchange>> found;
     for (std::size_t size = 0; size < sizes_.size(); ++size) {
       OneBatch batch(batch_of(sizes_[size]));
       engine.run(0, batch, at::full({}, 1.0), [](const at::Tensor&) {});
       placement_.zero_grad();
       for (const auto& [unit, calls] : attribution.take(ranks)) {
         for (const dist::FakeCall& call : calls) {
+          if (!counts(call.kind)) continue;
           auto& at_sizes = found[{unit, call.kind}];
           at_sizes.resize(sizes_.size());
           at_sizes[size].calls += 1;

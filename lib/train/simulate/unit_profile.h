@@ -29,6 +29,7 @@ struct UnitProfile {
   std::vector<UnitExchange> exchanges;  // with its tensor group, by kind
   std::vector<UnitExchange> tokens;     // with the ranks that have the other experts
   std::vector<UnitExchange> keys;       // that go to the next rank of its context group
+  std::vector<UnitExchange> sums;       // of what experts of all tokens are chosen by, with that
 };
 
 // One for each unit of `learner`'s model, in their order; experts that ranks share are divided, and

@@ -4,6 +4,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
 namespace {
 
 using namespace scaletrain;
@@ -38,19 +43,24 @@ TEST_CASE("a parameter's fragment is that of its middle, by whole shapes") {
   CHECK(divide_in_fragments({}, 2).of_message.empty());
 }
 
-TEST_CASE("messages are of whole shapes, of one fragment each, and of what travels alone") {
+TEST_CASE("messages are of whole shapes, of one fragment and one set each") {
   constexpr std::int64_t kMost = 8 << 20;  // elements
   struct MessageCase {
     std::vector<std::int64_t> sizes;
     std::int64_t fragments;
-    std::set<std::string> alone;
+    std::map<std::string, std::int64_t> sets;
     std::vector<std::int64_t> message_of, of_message;
   };
   const std::vector<MessageCase> cases{
-      {{2, 3, 4}, 1, {}, {0, 0, 0}, {0}},        {{2, 3, 4}, 1, {"p1"}, {0, 1, 2}, {0, 0, 0}},
-      {{2, 3, 4}, 1, {"p0"}, {0, 1, 1}, {0, 0}}, {{2, 3, 4, 1}, 2, {}, {0, 0, 1, 1}, {0, 1}},
+      {{2, 3, 4}, 1, {}, {0, 0, 0}, {0}},
+      {{2, 3, 4}, 1, {{"p1", 0}}, {0, 1, 0}, {0, 0}},
+      {{2, 3, 4}, 1, {{"p0", 0}}, {0, 1, 1}, {0, 0}},
+      {{2, 3, 4, 1}, 2, {}, {0, 0, 1, 1}, {0, 1}},
+      {{2, 3, 4, 5}, 1, {{"p0", 1}, {"p2", 1}, {"p3", 2}}, {0, 1, 0, 2}, {0, 0, 0}},
       {{9, 1}, 3, {}, {0, 1}, {1, 2}},  // of fragment 0 there is nothing
-      {{kMost, 1}, 1, {}, {0, 1}, {0, 0}},       {{kMost - 1, 1, 1}, 1, {}, {0, 0, 1}, {0, 0}},
+      {{kMost, 1, 1}, 1, {{"p1", 0}}, {0, 1, 2}, {0, 0, 0}},
+      {{kMost, 1}, 1, {}, {0, 1}, {0, 0}},
+      {{kMost - 1, 1, 1}, 1, {}, {0, 0, 1}, {0, 0}},
   };
   for (const MessageCase& one : cases) {
     CAPTURE(one.sizes.size());
@@ -60,7 +70,7 @@ TEST_CASE("messages are of whole shapes, of one fragment each, and of what trave
       model.push_back(
           {.name = fmt::format("p{}", model.size()), .tensor = at::zeros({0}), .shape = {size}});
     }
-    const parallel::Fragments fragments = divide_in_fragments(model, one.fragments, one.alone);
+    const parallel::Fragments fragments = divide_in_fragments(model, one.fragments, one.sets);
     for (std::size_t i = 0; i < model.size(); ++i) {
       CHECK(fragments.message_of.at(model[i].name) == one.message_of[i]);
     }

@@ -64,23 +64,27 @@ TEST_CASE("a parameter belongs to the fragment in which its middle lies") {
   }
 }
 
-TEST_CASE("a message is of 32 MiB at most, or of one parameter") {
+TEST_CASE("a message is of 32 MiB at most, or of one parameter, and of one set") {
   constexpr std::int64_t kMost = 8 << 20;  // elements
   struct MessageCase {
     std::vector<std::int64_t> sizes;
     std::int64_t largest;
+    std::map<std::string, std::int64_t> sets = {};
   };
   const std::vector<MessageCase> cases{{{kMost / 2, kMost / 2, 1}, kMost},
                                        {{kMost / 2, kMost / 2 + 1}, kMost / 2 + 1},
-                                       {{1, kMost + 1, 1}, kMost + 1}};
+                                       {{1, kMost + 1, 1}, kMost + 1},
+                                       {{1, 2, 4, 8}, 10, {{"p0", 1}, {"p2", 1}}},
+                                       {{1, 2, 4, 8}, 9, {{"p1", 1}, {"p2", 2}}}};
   for (const MessageCase& one : cases) {
     CAPTURE(one.largest);
     const auto results = run_ranks({.world_size = 1}, [&](const core::WorkerEnv& env) {
       at::set_num_threads(1);
       dist::Group group(env, at::kCPU, 30s);
       const auto all = zeros_of(one.sizes);
-      ReplicaSync exchange({.name = "periodic", .steps = 1}, all, divide_in_fragments(all, 1),
-                           group, 1000);
+      parallel::Fragments fragments = parallel::divide_in_fragments(all, 1);
+      fragments.sets = one.sets;
+      ReplicaSync exchange({.name = "periodic", .steps = 1}, all, fragments, group, 1000);
       exchange.start();
       const auto meter = std::make_shared<units::MemoryMeter>(at::kCPU);
       const units::MemoryWatch watch(meter);

@@ -66,13 +66,21 @@ TEST_CASE("the other axes of a mesh go with it") {
             .find(R"(3 ranks cannot share "heads" of the model)") != std::string::npos);
 }
 
-TEST_CASE("another exchange does not go with it yet") {
+TEST_CASE("rarer and cheaper exchanges go with it, but for those that each rank has a part of") {
   const auto error = [](const std::string& change) {
     return experts_error(experts_changes({"parallel.expert=2", change}));
   };
-  CHECK(error("compress=bf16") ==
-        "--set compress: does not go with \"expert\": 2 yet\n  use one of them");
-  CHECK(error("sync=periodic").starts_with("--set sync: does not go with \"expert\": 2 yet"));
+  for (const char* const change :
+       {"compress=bf16", "compress=fp16", "sync=periodic", "sync=diloco"}) {
+    CHECK(error(change) == "no error");
+  }
+  for (const std::string name : {"int8", "onebit", "powersgd"}) {
+    CHECK(error("compress=" + name) ==
+          "--set compress: " + name +
+              " keeps a part of the gradients for the next step, of which each rank of "
+              "\"expert\": 2 would have its own for what all of them have\n  use bf16 or fp16");
+  }
+  CHECK(error("sync=async").starts_with("--set sync: does not go with \"expert\": 2 yet"));
   CHECK(error("checkpoint.writers=rank_0") ==
         "--set checkpoint.writers: rank 0 has only its part of the experts, of \"expert\": 2\n"
         "  use \"auto\": each rank writes its own part");

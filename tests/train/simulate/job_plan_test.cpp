@@ -6,7 +6,6 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "lib/train/stages.h"
 #include "tests/dist/ranks.h"
 #include "tests/engine/one_rank.h"
+#include "tests/train/simulate/plan_cases.h"
 #include "tests/train/simulate/recorded.h"
 
 namespace scaletrain::train {
@@ -25,77 +25,44 @@ namespace {
 
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
-using Options = std::map<std::string, recipe::Component::Value>;
-using Integer = std::int64_t;
+using testing::experts;
+using testing::kGpt2;
+using testing::kLlama;
+using testing::kMixtral;
+using testing::kVit;
+using testing::narrow;
+using testing::rings;
+using testing::shards;
+using testing::stages;
+using testing::stages_in_parts;
+using testing::tensors;
 
 constexpr int kRanks = 4;
-
-// 11 tokens are no multiple of 2 or 4; GPT-2's first and last unit share a tensor.
-const Options kGpt2{{"vocab_size", Integer{11}}, {"positions", Integer{8}}, {"dim", Integer{16}},
-                    {"depth", Integer{6}},       {"heads", Integer{4}},     {"dropout", 0.1}};
-const Options kLlama{{"vocab_size", Integer{11}}, {"positions", Integer{8}},
-                     {"dim", Integer{32}},        {"depth", Integer{6}},
-                     {"heads", Integer{8}},       {"kv_heads", Integer{4}},
-                     {"hidden", Integer{24}}};
-const Options kMixtral{{"vocab_size", Integer{11}}, {"positions", Integer{8}},
-                       {"dim", Integer{16}},        {"depth", Integer{6}},
-                       {"heads", Integer{4}},       {"kv_heads", Integer{2}},
-                       {"hidden", Integer{24}},     {"experts", Integer{4}}};
-const Options kVit{
-    {"patch_size", Integer{8}}, {"dim", Integer{16}}, {"depth", Integer{6}}, {"heads", Integer{4}}};
 
 struct Case {
   const char* name;
   const char* model;
-  Options options;
+  testing::PlanOptions options;
   recipe::Parallel parallel = {};
   std::int64_t micro_steps = 1;
   bool recomputes = false;
   std::int64_t samples = 2;
 };
 
-recipe::Parallel shards(int shard, const char* level) {
-  recipe::Parallel parallel;
-  parallel.shard = shard;
-  parallel.shard_level = level;
-  return parallel;
-}
-
-recipe::Parallel tensors(int tensor, bool sequence) {
-  recipe::Parallel parallel;
-  parallel.tensor = tensor;
-  parallel.sequence = sequence;
-  return parallel;
-}
-
-// `parallel` whose ranks share experts too.
-recipe::Parallel experts(int expert, recipe::Parallel parallel = {}) {
-  parallel.expert = expert;
-  return parallel;
-}
-
-recipe::Parallel rings(int context, recipe::Parallel parallel = {}) {
-  parallel.context = context;
-  return parallel;
-}
-
-recipe::Parallel stages(int pipeline, const char* schedule) {
-  recipe::Parallel parallel;
-  parallel.pipeline = pipeline;
-  parallel.schedule = schedule;
-  return parallel;
-}
-
-recipe::Parallel stages_in_parts(const char* level, const char* schedule) {
-  recipe::Parallel parallel = stages(2, schedule);
-  parallel.shard = 2;
-  parallel.shard_level = level;
-  return parallel;
-}
-
-recipe::Parallel narrow(recipe::Parallel parallel) {
-  parallel.types = recipe::ShardTypes{.parameters = "bf16", .reduce = "bf16"};
-  return parallel;
+recipe::Recipe recipe_of(const Case& one) {
+  recipe::Recipe recipe = testing::recipe_of_model(one.model, one.options);
+  recipe::choose(recipe.optimizer, *recipe::optimizers().find("adamw"));
+  recipe.seed = 1;
+  recipe.data.context = 8;
+  recipe.batch.per_device = one.samples;
+  recipe.batch.accumulate = one.micro_steps;
+  recipe.batch.global.reset();
+  recipe.parallel = one.parallel;
+  // What is gathered as bf16 autocast takes.
+  if (one.parallel.types) recipe::choose(recipe.precision, *recipe::precisions().find("bf16"));
+  if (one.recomputes)
+    recipe.recompute = recipe::Recompute{.units = "all", .every = {}, .match = {}};
+  return recipe;
 }
 
 std::vector<Case> cases() {
@@ -138,26 +105,12 @@ std::vector<Case> cases() {
   result.push_back({"rings, recomputed", "llama", kLlama, rings(4), 1, true});
   result.push_back({"rings of shards", "llama", kLlama, rings(2, shards(2, "parameters")), 2});
   result.push_back({"rings of tensors", "llama", kLlama, rings(2, tensors(2, false))});
+  result.push_back({"rings, all experts", "mixtral", kMixtral, rings(2), 2});
+  result.push_back({"rings, experts", "mixtral", kMixtral, rings(2, experts(2)), 2});
   result.push_back({"narrow shards", "llama", kLlama, narrow(shards(4, "parameters")), 2});
   result.push_back(
       {"narrow stages", "llama", kLlama, narrow(stages_in_parts("parameters", "1f1b")), 4});
   return result;
-}
-
-recipe::Recipe recipe_of(const Case& one) {
-  recipe::Recipe recipe = testing::recipe_of_model(one.model, one.options);
-  recipe::choose(recipe.optimizer, *recipe::optimizers().find("adamw"));
-  recipe.seed = 1;
-  recipe.data.context = 8;
-  recipe.batch.per_device = one.samples;
-  recipe.batch.accumulate = one.micro_steps;
-  recipe.batch.global.reset();
-  recipe.parallel = one.parallel;
-  // What is gathered as bf16 autocast takes.
-  if (one.parallel.types) recipe::choose(recipe.precision, *recipe::precisions().find("bf16"));
-  if (one.recomputes)
-    recipe.recompute = recipe::Recompute{.units = "all", .every = {}, .match = {}};
-  return recipe;
 }
 
 void step(Run& run, const std::optional<units::TokenCut>& cut, std::int64_t number) {
@@ -358,42 +311,6 @@ TEST_CASE("what is planned is what ranks own and exchange, and groups ask in one
       }
     }
   }
-}
-
-TEST_CASE("replicas that train alone exchange weights in place of gradients") {
-  const auto lines = [](const recipe::Parallel& parallel, int ranks) {
-    return testing::run_ranks(
-               {.world_size = 1, .limit_s = 300},
-               [&](const auto&) {
-                 at::set_num_threads(1);
-                 recipe::Recipe recipe = recipe_of(
-                     {.name = "alone", .model = "gpt2", .options = kGpt2, .parallel = parallel});
-                 recipe.sync = {.name = "periodic", .steps = 4};
-                 const JobPlan job = plan_job(recipe, ranks, nn::built_in_factories(), {0});
-                 const RankPlan& rank = job.ranks.front();
-                 recipe.sync.name = "diloco";
-                 const JobPlan outer = plan_job(recipe, ranks, nn::built_in_factories(), {0});
-                 const std::int64_t more = outer.ranks.front().optimizer - rank.optimizer;
-                 std::string text =
-                     more == 2 * rank.gradients ? "" : "no outer weights and momentum; ";
-                 for (const Traffic& one : rank.traffic) {
-                   if (one.axis != "replica" && one.axis != "context") continue;
-                   const bool is_share = one.bytes == rank.gradients / 4;
-                   text += fmt::format("{} {} of {}{}; ", one.axis, one.what,
-                                       fmt::join(one.ranks, " "), is_share ? ", a fourth" : "");
-                 }
-                 return text;
-               })[0]
-        .text;
-  };
-  recipe::Parallel context;
-  context.context = 2;
-  const std::string weights = "replica weights of 0 2, a fourth; ";
-  CHECK(lines({}, 2) == "replica weights of 0 1, a fourth; ");
-  CHECK(lines(shards(2, "parameters"), 4) == weights);
-  CHECK(lines(shards(2, "optimizer"), 4) == weights);
-  CHECK(lines(context, 4) ==
-        "context gradients of 0 1; " + weights + "context keys and values of 0 1; ");
 }
 
 }  // namespace

@@ -61,12 +61,17 @@ TEST_CASE("the last unit of a pipeline's stage does not stay, and others' are no
   CHECK(plan.together == 4 * (64 + 32));
 }
 
-TEST_CASE("of several stages the first one's last backward exchanges the others' blocks too") {
-  const PartPlan plan = plan_parts(
-      three_parameters(), three_units(ShardLevel::kGradients),
-      {.ranks = 2, .place = 0, .stages = {{0, 1}, {2, 3}}, .is_of_pipeline = true, .micros = 2});
-  // Of "b" too, which this rank would have without using it.
-  CHECK(plan.scatters.calls == 2 + 3 + 3);
+TEST_CASE("of several stages each exchanges the blocks that it uses, shared ones too") {
+  const PartOf of{
+      .ranks = 2, .place = 0, .stages = {{0, 1}, {2, 3}}, .is_of_pipeline = true, .micros = 2};
+  std::vector<units::NamedParameter> parameters = three_parameters();
+  parameters.erase(parameters.begin() + 1);
+  parallel::Sharding sharding = three_units(ShardLevel::kGradients);
+  CHECK(plan_parts(parameters, sharding, of).scatters.calls == 2 * 2);
+  sharding.units[2].push_back("a");
+  CHECK(plan_parts(parameters, sharding, of).scatters.calls == 2 * (2 + 1));
+  sharding.level = ShardLevel::kOptimizer;
+  CHECK(plan_parts(parameters, sharding, of).scatters.calls == 2);
 }
 
 TEST_CASE("bf16 is half as much, of what is gathered and of what is added up") {

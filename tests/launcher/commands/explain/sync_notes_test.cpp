@@ -50,6 +50,9 @@ TEST_CASE("explain says what replicas of several ranks exchange") {
           "sync: a replica that is lost, as one of its ranks is, does not end the job, rank 0's "
           "does; the job then exits with 77"});
   CHECK(sync_notes(recipe, 1, 1).empty());
+  recipe.parallel.expert = 8;
+  CHECK(
+      sync_notes(recipe, 2, 2).front().starts_with("sync: each of 2 replicas of 16 ranks trains"));
 }
 
 }  // namespace scaletrain::launcher

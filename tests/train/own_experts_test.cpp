@@ -1,0 +1,101 @@
+// Replicas whose ranks share the experts of a mixture, against replicas of one rank that has them
+// all: layout x sync, a line each; and what each of them has of its own in a checkpoint.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/train/own_rows.h"
+#include "tests/train/rare_runs.h"
+
+namespace scaletrain::train {
+namespace {
+
+using testing::kRareDiloco;
+using testing::kRareEnd;
+using testing::kRareMixture;
+using testing::kRarePeriodic;
+using testing::kRareSingle;
+using testing::RareLayout;
+using testing::RareRuns;
+using testing::tensors_apart;
+
+const RareLayout kShared{"expert", R"({"expert": 2})", 4, 2};
+
+// Two replicas.
+const std::vector<RareLayout>& expert_layouts() {
+  static const std::vector<RareLayout> all{
+      kShared,
+      {"shard 2 of expert 2", R"({"expert": 2, "shard": 2, "shard_level": "gradients"})", 4, 2},
+      {"shard 2 of expert 4", R"({"expert": 4, "shard": 2})", 8, 4},
+      {"tensor", R"({"expert": 2, "tensor": 2})", 8, 2},
+      {"context", R"({"expert": 2, "context": 2})", 8, 2},
+      {"pipeline", R"({"expert": 2, "pipeline": 2, "schedule": "zero_bubble"})", 8, 2},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("replicas whose ranks share experts train, and go on, as replicas of one rank") {
+  const RareRuns runs(kRareDiloco, kRareMixture);
+  REQUIRE(runs.run("single", kRareSingle) == kRareEnd);
+  for (const RareLayout& layout : expert_layouts()) {
+    CAPTURE(std::string(layout.name));
+    CHECK(runs.trains_and_goes_on_as("single", layout) == "");
+  }
+}
+
+TEST_CASE("replicas that share experts balance them as ranks do that have them all") {
+  testing::Changes changes = kRarePeriodic;
+  changes.emplace_back("model.router_aux_loss=0.5");
+  const RareRuns runs(changes, kRareMixture);
+  REQUIRE(runs.run("shards", {"shards", R"({"shard": 2})", 4, 2}) == kRareEnd);
+  CHECK(runs.trains_and_goes_on_as("shards", kShared) == "");
+}
+
+TEST_CASE("replicas keep their own state on ranks that share experts in another way") {
+  const RareRuns runs(kRareDiloco, kRareMixture);
+  REQUIRE(runs.run("single", kRareSingle) == kRareEnd);
+  REQUIRE(runs.run("shared", kShared) == kRareEnd);
+  const auto goes_on = [&](const char* from, const RareLayout& layout) {
+    const std::string output = fmt::format("{} on {}", from, layout.name);
+    const std::string ended = runs.run(output, layout, runs.cut(from));
+    CHECK(ended.starts_with(kRareEnd));
+    CHECK(ended.find("state of the optimizer") == std::string::npos);
+    CHECK(runs.apart(output, "single") == "");
+  };
+  goes_on("single", kShared);
+  goes_on("shared", kRareSingle);
+  goes_on("shared", {"shards", R"({"shard": 2})", 4, 2});
+  goes_on("shared", {"tensor", R"({"expert": 2, "tensor": 2})", 8, 2});
+  // One replica of two ranks has no state of its own.
+  CHECK(
+      runs.run("one", {"one", R"({"expert": 2})", 2, 2}, runs.cut("shared")).starts_with(kRareEnd));
+  // Where they were four of one rank each, they are two of two.
+  const RareLayout four{"four", "{}", 4};
+  REQUIRE(runs.run("four", four) == kRareEnd);
+  CHECK(runs.run("two", kShared, runs.cut("four"))
+            .find("each replica goes on with the first one's state of the optimizer: the "
+                  "checkpoint is of another mesh") != std::string::npos);
+}
+
+TEST_CASE("ranks that share experts compress what they add up") {
+  const RareRuns plain({"clip.norm=0.5"}, kRareMixture);
+  REQUIRE(plain.run("single", kRareSingle) == kRareEnd);
+  const checkpoint::Tensors exact = plain.tensors("single", "model.safetensors");
+  for (const char* const name : {"bf16", "fp16"}) {
+    CAPTURE(std::string(name));
+    const RareRuns runs({std::string("compress=") + name, "clip.norm=0.5"}, kRareMixture);
+    for (const RareLayout& layout : expert_layouts()) {
+      CAPTURE(std::string(layout.name));
+      REQUIRE(runs.run(layout.name, layout) == kRareEnd);
+      const checkpoint::Tensors found = runs.tensors(layout.name, "model.safetensors");
+      CHECK(tensors_apart(found, exact, 2e-2) == "");
+      CHECK(tensors_apart(found, exact, 1e-6) != "");
+    }
+  }
+}
+
+}  // namespace scaletrain::train
