@@ -217,7 +217,7 @@ TEST_CASE("ranks write the rows of others as these write them") {
         contents.own_rows.push_back(rows_of(copy, rank % 2));
       }
       HostCopies copies;
-      copies.take(share_of(contents, rank, ranks));
+      copies.begin(share_of(contents, rank, ranks));
       const Contents& share = copies.contents();
       if (rank != 0) return write_share(core::system_disk(), run, share, writers);
       path = write(core::system_disk(), run, share, &writers).path;

@@ -82,8 +82,7 @@ TEST_CASE("a message is of 32 MiB at most, or of one parameter, and of one set")
       at::set_num_threads(1);
       dist::Group group(env, at::kCPU, 30s);
       const auto all = zeros_of(one.sizes);
-      parallel::Fragments fragments = parallel::divide_in_fragments(all, 1);
-      fragments.sets = one.sets;
+      const parallel::Fragments fragments = divide_in_fragments(all, 1, one.sets);
       ReplicaSync exchange({.name = "periodic", .steps = 1}, all, fragments, group, 1000);
       exchange.start();
       const auto meter = std::make_shared<units::MemoryMeter>(at::kCPU);
