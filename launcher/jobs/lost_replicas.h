@@ -30,7 +30,7 @@ class LostReplicas {
 
  private:
   struct Lost {
-    int number;
+    int number = 0;
     Failure failure;
   };
   std::vector<Lost> lost_;
