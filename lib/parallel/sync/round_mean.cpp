@@ -94,13 +94,14 @@ void RoundMean::ask_all(const Send& send) {
   }
 }
 
-// Whom rank 0 waits for.
+// Whom rank 0 waits for: while a stop is asked no exchange is over, and who has said where it is
+// waits for the others as rank 0 does.
 void RoundMean::give_up() {
   const Rank& first = ranks_.front();
   for (int rank = seats_.places; rank < seats_.count(); ++rank) {
     const Rank& one = ranks_[static_cast<std::size_t>(rank)];
-    const bool is_awaited = (stop_ == Stop::kAsked && !one.stops) || (first.part && !one.part) ||
-                            (first.meets && !one.meets) ||
+    const bool is_behind = (first.part && !one.part) || (first.meets && !one.meets);
+    const bool is_awaited = (stop_ == Stop::kAsked ? !one.stops : is_behind) ||
                             (first.waits_for_given && !one.has_given) || first.waits_for_all;
     if (one.is_there && is_awaited) drop(seats_.replica(rank));
   }

@@ -156,6 +156,21 @@ TEST_CASE("who has said where it is, is not asked") {
   CHECK(hub.take(1) == "stop at 3");
 }
 
+TEST_CASE(
+    "who has said where it stops is not given up, though rank 0 waits for it in an exchange") {
+  RoundsOnPaper hub(3);  // 2 is silent
+  hub.give(0, 0, 1);
+  hub.hear(1, {.kind = kStop, .step = 5});
+  CHECK(hub.take(0) == "ask stop");
+  hub.hear(0, {.kind = kStop, .step = 8});
+  hub.hear(0, {.kind = kGiveUp});
+  for (const int rank : {0, 1}) CHECK(hub.take(rank) == "stop at 8");
+  hub.give(0, 0, 1);
+  CHECK(hub.take(0).empty());
+  hub.give(1, 0, 3);
+  for (const int rank : {0, 1}) CHECK(hub.take(rank) == "mean 2");
+}
+
 TEST_CASE("rank 0 gives up whom it waits for, whatever for") {
   struct GiveUpCase {
     std::string waits_for;
