@@ -272,6 +272,7 @@ class Replicas(support.RunTestCase):
 
     def test_diloco_stops_while_the_others_wait_for_one_that_hangs(self):
         process, run = self.train_until(19, "--grace", "20s", fault="stop@15,1", sync=diloco())
+        time.sleep(1)  # and 2 waits in the exchange, too
         err = self.stop(process)
         self.assertIn("1 workers were killed", err)
         state = support.state(run)
