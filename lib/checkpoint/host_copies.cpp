@@ -130,7 +130,7 @@ void HostCopies::copy_early(const Contents& contents) {
     begin_with(contents.own_rows[i].tensors, copies_.own_rows[i].tensors);
     copies_.own_rows[i].file = contents.own_rows[i].file;
   }
-  copy_runs();
+  copy_all_runs();
 }
 
 void HostCopies::begin_late(const Contents& contents) {
@@ -189,10 +189,14 @@ void HostCopies::await_runs() {
   for (std::size_t done = done_; done < runs_.size(); done = done_) done_.wait(done);
 }
 
-void HostCopies::finish() {
+void HostCopies::copy_all_runs() {
   at::parallel_for(0, at::get_num_threads(), 1,
                    [this](std::int64_t, std::int64_t) { copy_runs(); });
   await_runs();
+}
+
+void HostCopies::finish() {
+  copy_all_runs();
   if (arrived_) {
     const c10::impl::VirtualGuardImpl impl(arrived_->device_type());
     arrived_->block(impl.getStream(arrived_->device()));  // the next update changes what is read

@@ -46,6 +46,7 @@ class HostCopies {
   void begin_late(const Contents& contents);
   void copy_runs();  // on as many threads as like
   void await_runs();
+  void copy_all_runs();  // on all threads of this one's
 
   Contents copies_;
   std::vector<at::Tensor> from_;  // what is read until finish()
