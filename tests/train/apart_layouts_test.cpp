@@ -39,6 +39,27 @@ void check_all_end(const std::vector<testing::RankResult>& results, const std::s
   }
 }
 
+// What runs of pairs end with where the second rank of replica 1 is killed at `step`, whose fellow
+// has lost a peer.
+void check_one_is_lost(const recipe::Recipe& recipe, const RareLayout& layout, int step) {
+  const bool is_pipeline = layout.name == std::string("pipeline");
+  const int killed = is_pipeline ? 4 : 3, fellow = is_pipeline ? 1 : 2;
+  ::setenv("SCALETRAIN_FAULT", fmt::format("kill@{},{}", step, killed).c_str(), 1);
+  const auto results = SavedRuns::run(recipe, {.ranks = layout.ranks});
+  ::unsetenv("SCALETRAIN_FAULT");
+  for (int rank = 0; rank < layout.ranks; ++rank) {
+    CAPTURE(rank);
+    const auto& result = results[static_cast<std::size_t>(rank)];
+    if (rank == killed) {
+      CHECK(result.status == 128 + SIGKILL);
+    } else if (rank == fellow) {
+      CHECK(result.status == 75);
+    } else {
+      CHECK(result.text == kRareEnd);
+    }
+  }
+}
+
 // The same files with the same bytes.
 std::string files_apart(const std::map<std::string, std::string>& found,
                         const std::map<std::string, std::string>& expected) {
@@ -93,23 +114,7 @@ TEST_CASE("with one of its ranks a replica is lost, and the others are saved and
     const std::string name = layout.name;
     CAPTURE(name);
     const RareRuns runs({kApartSync});
-    // The second rank of replica 1; its fellow has lost a peer.
-    const bool is_pipeline = name == "pipeline";
-    const int killed = is_pipeline ? 4 : 3, fellow = is_pipeline ? 1 : 2;
-    ::setenv("SCALETRAIN_FAULT", fmt::format("kill@7,{}", killed).c_str(), 1);
-    const auto results = SavedRuns::run(runs.recipe("run", layout), {.ranks = layout.ranks});
-    ::unsetenv("SCALETRAIN_FAULT");
-    for (int rank = 0; rank < layout.ranks; ++rank) {
-      CAPTURE(rank);
-      const auto& result = results[static_cast<std::size_t>(rank)];
-      if (rank == killed) {
-        CHECK(result.status == 128 + SIGKILL);
-      } else if (rank == fellow) {
-        CHECK(result.status == 75);
-      } else {
-        CHECK(result.text == kRareEnd);
-      }
-    }
+    check_one_is_lost(runs.recipe("run", layout), layout, 7);
     CHECK(runs.state("run", kRareCut).value("lost_positions", nlohmann::json()).empty());
     // Of its steps behind the sixth, where the first fragment was exchanged.
     std::int64_t samples = 0;
@@ -187,24 +192,9 @@ TEST_CASE("async replicas of several ranks go on without one, and stop together"
   for (const RareLayout& layout : pairs()) {
     const std::string name = layout.name;
     CAPTURE(name);
-    const bool is_pipeline = name == "pipeline";
-    const int killed = is_pipeline ? 4 : 3, fellow = is_pipeline ? 1 : 2;
-    ::setenv("SCALETRAIN_FAULT", fmt::format("kill@5,{}", killed).c_str(), 1);
-    const auto results = SavedRuns::run(runs.recipe(name, layout), {.ranks = layout.ranks});
-    ::unsetenv("SCALETRAIN_FAULT");
-    for (int rank = 0; rank < layout.ranks; ++rank) {
-      CAPTURE(rank);
-      const auto& result = results[static_cast<std::size_t>(rank)];
-      if (rank == killed) {
-        CHECK(result.status == 128 + SIGKILL);
-      } else if (rank == fellow) {
-        CHECK(result.status == 75);
-      } else {
-        CHECK(result.text == kRareEnd);
-      }
-    }
+    check_one_is_lost(runs.recipe(name, layout), layout, 5);
     CHECK_FALSE(runs.state(name, 8).at("lost_positions").empty());
-    if (is_pipeline) continue;  // rank 1 is of another replica, which leaves alone
+    if (name == "pipeline") continue;  // rank 1 is of another replica, which leaves alone
     const std::string stopped = name + ", stopped";
     const auto asked = runs.recipe(stopped, layout, {"steps=100000"});
     const auto stops = SavedRuns::run(asked, {.ranks = layout.ranks, .before = [](int rank) {

@@ -59,17 +59,11 @@ TEST_CASE("replicas keep their own state on ranks that share experts in another 
   const RareRuns runs(kRareDiloco, kRareMixture);
   REQUIRE(runs.run("single", kRareSingle) == kRareEnd);
   REQUIRE(runs.run("shared", kShared) == kRareEnd);
-  const auto goes_on = [&](const char* from, const RareLayout& layout) {
-    const std::string output = fmt::format("{} on {}", from, layout.name);
-    const std::string ended = runs.run(output, layout, runs.cut(from));
-    CHECK(ended.starts_with(kRareEnd));
-    CHECK(ended.find("state of the optimizer") == std::string::npos);
-    CHECK(runs.apart(output, "single") == "");
-  };
-  goes_on("single", kShared);
-  goes_on("shared", kRareSingle);
-  goes_on("shared", {"shards", R"({"shard": 2})", 4, 2});
-  goes_on("shared", {"tensor", R"({"expert": 2, "tensor": 2})", 8, 2});
+  CHECK(runs.goes_on_as("single", "single", kShared) == "");
+  CHECK(runs.goes_on_as("single", "shared", kRareSingle) == "");
+  CHECK(runs.goes_on_as("single", "shared", {"shards", R"({"shard": 2})", 4, 2}) == "");
+  CHECK(runs.goes_on_as("single", "shared", {"tensor", R"({"expert": 2, "tensor": 2})", 8, 2}) ==
+        "");
   // One replica of two ranks has no state of its own.
   CHECK(
       runs.run("one", {"one", R"({"expert": 2})", 2, 2}, runs.cut("shared")).starts_with(kRareEnd));

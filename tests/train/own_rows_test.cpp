@@ -57,17 +57,10 @@ TEST_CASE("replicas keep their own state on ranks that hold the model in another
   const RareLayout cut{"cut", R"({"shard": 2, "tensor": 2})", 8, 2};
   REQUIRE(runs.run("single", kRareSingle) == kRareEnd);
   REQUIRE(runs.run("cut", cut) == kRareEnd);
-  const auto goes_on = [&](const char* from, const RareLayout& layout) {
-    const std::string output = fmt::format("{} on {}", from, layout.name);
-    const std::string ended = runs.run(output, layout, runs.cut(from));
-    CHECK(ended.starts_with(kRareEnd));
-    CHECK(ended.find("state of the optimizer") == std::string::npos);
-    CHECK(runs.apart(output, "single") == "");
-  };
-  goes_on("single", cut);
-  goes_on("single", {"stages", R"({"pipeline": 2})"});
-  goes_on("cut", kRareSingle);
-  goes_on("cut", {"stages", R"({"pipeline": 2, "shard": 2})", 8, 2});
+  CHECK(runs.goes_on_as("single", "single", cut) == "");
+  CHECK(runs.goes_on_as("single", "single", {"stages", R"({"pipeline": 2})"}) == "");
+  CHECK(runs.goes_on_as("single", "cut", kRareSingle) == "");
+  CHECK(runs.goes_on_as("single", "cut", {"stages", R"({"pipeline": 2, "shard": 2})", 8, 2}) == "");
   CHECK(runs.run("more", {"more", R"({"shard": 2})", 8, 2}, runs.cut("cut"))
             .find("each replica goes on with the first one's state of the optimizer: the "
                   "checkpoint is of another mesh") != std::string::npos);

@@ -5,17 +5,14 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "lib/core/log.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/safetensors.h"
 #include "lib/train/build.h"
 #include "tests/dist/ranks.h"
-#include "tests/train/run_support.h"
+#include "tests/train/saved_runs_support.h"
 
 namespace scaletrain::train {
 namespace {
@@ -23,58 +20,30 @@ namespace {
 namespace fs = std::filesystem;
 using Changes = std::vector<std::string>;
 
-// OwnRuns of 8 steps, saved behind the fourth.
+// Runs of 8 steps, saved behind the fourth.
 class OwnRuns {
  public:
-  explicit OwnRuns(const Changes& changes) : changes_(changes) {}
+  explicit OwnRuns(const Changes& changes) : runs_(all_changes(changes)) {}
 
   recipe::Recipe recipe(const std::string& output, const Changes& more = {}) const {
-    Changes all{"steps=8",
-                "model.hidden=16",
-                R"(batch={"global": 8, "per_device": 2})",
-                "optimizer={\"name\": \"adamw\", \"lr\": 0.01}",
-                R"(validate.every={"steps": 4})",
-                R"(checkpoint={"every": {"steps": 4}, "keep_last": 9, "keep_best": 0})",
-                R"(log.every={"steps": 1})",
-                "output=" + tiny_.path(output)};
-    all.insert(all.end(), changes_.begin(), changes_.end());
-    all.insert(all.end(), more.begin(), more.end());
-    return tiny_.recipe(all);
+    return runs_.recipe(output, more);
   }
-  fs::path saved(const std::string& output, int step) const {
-    return format::checkpoint_path(fs::path(recipe(output).output) / "checkpoints", step);
-  }
+  fs::path saved(const std::string& output, int step) const { return runs_.saved(output, step); }
 
   // What rank 0 says at the end, with what it warned of.
   std::string run(const std::string& output, int ranks, const std::optional<fs::path>& resume = {},
                   const Changes& more = {}) const {
-    const recipe::Recipe asked = recipe(output, more);
-    return testing::run_ranks({.world_size = ranks},
-                              [&](const core::WorkerEnv& env) {
-                                std::string warned;
-                                core::set_warning_listener(
-                                    [&](const std::string& line) { warned += "; " + line; });
-                                return testing::ended(asked, resume,
-                                                      ranks == 1 ? core::WorkerEnv{} : env) +
-                                       warned;
-                              })[0]
-        .text;
+    return testing::SavedRuns::run(recipe(output, more), {.ranks = ranks}, resume)[0].text;
   }
 
   std::map<std::string, std::string> tensors(const std::string& output, int step) const {
-    std::map<std::string, std::string> files;
-    for (const auto& file : fs::directory_iterator(saved(output, step))) {
-      if (file.path().extension() != ".safetensors") continue;
-      std::ifstream bytes(file.path(), std::ios::binary);
-      files[file.path().filename()] = std::string(std::istreambuf_iterator<char>(bytes), {});
-    }
-    return files;
+    return runs_.bytes(output, step);
   }
 
   // "exchanged_bytes" of the train lines, by step.
   std::map<int, std::int64_t> exchanged(const std::string& output) const {
     std::map<int, std::int64_t> result;
-    std::ifstream stream(recipe(output).output + "/metrics.jsonl");
+    std::ifstream stream(runs_.path(output) + "/metrics.jsonl");
     for (std::string line; std::getline(stream, line);) {
       const auto json = nlohmann::json::parse(line);
       if (json.at("event") == "train") result[json.at("step")] = json.at("exchanged_bytes");
@@ -83,8 +52,19 @@ class OwnRuns {
   }
 
  private:
-  testing::TinyRun tiny_;
-  Changes changes_;
+  static Changes all_changes(const Changes& changes) {
+    Changes all{"steps=8",
+                "model.hidden=16",
+                R"(batch={"global": 8, "per_device": 2})",
+                "optimizer={\"name\": \"adamw\", \"lr\": 0.01}",
+                R"(validate.every={"steps": 4})",
+                R"(checkpoint={"every": {"steps": 4}, "keep_last": 9, "keep_best": 0})",
+                R"(log.every={"steps": 1})"};
+    all.insert(all.end(), changes.begin(), changes.end());
+    return all;
+  }
+
+  testing::SavedRuns runs_;
 };
 
 constexpr const char* kEndedWell = "code 0 after step 8";

@@ -116,6 +116,18 @@ class RareRuns {
     return text;
   }
 
+  // "" where `layout` goes on from the cut of run `from`, each replica with its own state of the
+  // optimizer, to what `expected` ended with.
+  std::string goes_on_as(const std::string& expected, const std::string& from,
+                         const RareLayout& layout) const {
+    const std::string output = fmt::format("{} on {}", from, layout.name);
+    const std::string ended = run(output, layout, cut(from));
+    if (!ended.starts_with(kRareEnd) || ended.find("state of the optimizer") != std::string::npos) {
+      return ended;
+    }
+    return apart(output, expected);
+  }
+
   // "" where it trains within kRareMost of `expected`, and a resume ends with its own bits.
   std::string trains_and_goes_on_as(const std::string& expected, const RareLayout& layout) const {
     const std::string name = layout.name, second = name + ", second";
