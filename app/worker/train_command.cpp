@@ -37,7 +37,7 @@ int report(const core::Error& error, const core::WorkerEnv& env, std::int64_t st
 constexpr std::chrono::milliseconds kLookForStopEvery{20};
 
 // A stop that is asked for before training begins: there is nothing to save, and LibTorch waits for
-// the other ranks without looking at anything else.
+// the other ranks without looking at anything else. Replicas that are apart wait for nobody.
 void leave_if_stopped() {
   if (core::stop_reason() == core::StopReason::kNone) return;
   const bool interrupted = core::stop_reason() == core::StopReason::kInterrupt;
@@ -94,10 +94,11 @@ int run_train(int argc, char** argv, const Models& models) {
     std::optional<std::filesystem::path> checkpoint;
     if (resume) checkpoint = *resume;
     {
-      const std::jthread early_stop = core::call_every(kLookForStopEvery, leave_if_stopped);
-      trainer =
-          std::make_unique<train::Trainer>(recipe::load_recipe(recipe_path, {}, models.catalog),
-                                           env, checkpoint, beat, models.factories);
+      std::optional<std::jthread> early_stop =
+          core::call_every(kLookForStopEvery, leave_if_stopped);
+      trainer = std::make_unique<train::Trainer>(
+          recipe::load_recipe(recipe_path, {}, models.catalog), env, checkpoint, beat,
+          models.factories, [&] { early_stop.reset(); });
     }
     status = static_cast<int>(trainer->run());
   } catch (const core::Error& error) {

@@ -126,6 +126,7 @@ void Leader::receive(const Message& message, SteadyTime now) {
   if (message.join) receive_join(*message.join, now);
   if (Peer* const peer = roster_.find(message.heard)) peer->heard = true;
   if (Peer* const peer = roster_.find(message.leaves)) lose(*peer, "its launcher was stopped");
+  if (message.lost && message.lost->round == board_.round) note_lost(*message.lost);
   if (!message.report) return;
   Peer* const peer = roster_.find(message.report->agent);
   if (peer == nullptr || message.report->round != board_.round || peer->report) return;
@@ -215,6 +216,27 @@ void Leader::lose(Peer& peer, const std::string& why) {
   journal_.write("lose", {{"who", peer.agent()}, {"node", peer.rank}, {"why", why}});
 }
 
+void Leader::note_lost(LostReplica lost) {
+  const int number = lost.number;
+  if (!lost_.note(std::move(lost))) return;
+  board_.lost = lost_.all();
+  journal_.write("lose a replica", {{"round", board_.round}, {"replica", number}});
+  show();
+}
+
+// Whether the round goes on without this node, which is lost: what goes with it is known then.
+bool Leader::outlives(Peer& peer) {
+  if (peer.is_outlived || board_.phase != Phase::kRunning) return peer.is_outlived;
+  Failure failure{.host = peer.join.candidate.host, .node = peer.rank, .rank = -1};
+  failure.status.code = static_cast<int>(core::ExitCode::kTemporary);
+  failure.cause = peer.lost;
+  for (const int number : options_.lost_with(peer.rank)) {
+    note_lost({.round = board_.round, .number = number, .failure = failure});
+    peer.is_outlived = true;
+  }
+  return peer.is_outlived;
+}
+
 // The largest number of nodes, `most` at most, on which the job can run; 0: there is none.
 int Leader::nodes_that_fit(int most) const {
   for (int nodes = std::min(most, options_.terms.max_nodes); nodes >= options_.terms.min_nodes;
@@ -273,6 +295,8 @@ void Leader::form(int nodes, SteadyTime now) {
   board_.plan.clear();
   board_.candidates.clear();
   board_.replicas.clear();
+  lost_.clear();
+  board_.lost.clear();
   options_.last = {};
   arrivals_ = 0;
   enough_since_ = {};
@@ -294,7 +318,7 @@ void Leader::form(int nodes, SteadyTime now) {
 void Leader::watch_round(SteadyTime now) {
   bool all_ended = true;
   const Peer* waiting = nullptr;
-  for (const Peer& peer : roster_.peers()) {
+  for (Peer& peer : roster_.peers()) {
     if (!peer.in_round()) {
       if (peer.lost.empty() && (waiting == nullptr || peer.joined < waiting->joined)) {
         waiting = &peer;
@@ -302,7 +326,9 @@ void Leader::watch_round(SteadyTime now) {
       continue;
     }
     all_ended = all_ended && peer.ended();
-    if (!peer.lost.empty()) return stop_round(fmt::format("{}: {}", named(peer), peer.lost), true);
+    if (!peer.lost.empty() && !outlives(peer)) {
+      return stop_round(fmt::format("{}: {}", named(peer), peer.lost), true);
+    }
     if (peer.report && peer.report->outcome != Outcome::kSucceeded) {
       return stop_round(fmt::format("{}: its workers ended", named(peer)),
                         peer.report->outcome == Outcome::kFailed);

@@ -12,6 +12,7 @@
 
 #include "launcher/agents/journal.h"
 #include "launcher/agents/key_store.h"
+#include "launcher/agents/lost_replicas.h"
 #include "launcher/agents/records.h"
 #include "launcher/agents/roster.h"
 #include "launcher/flags/timing.h"
@@ -34,6 +35,8 @@ class Leader {
     std::function<bool(int nodes)> fits = [](int) { return true; };
     std::function<bool(const Failure&)> worth_restart = [](const Failure&) { return true; };
     std::function<int(const Failure&)> exit_status = [](const Failure&) { return 1; };
+    // The replicas that are lost with a node while its round runs; none: the round ends with it.
+    std::function<std::vector<int>(int node)> lost_with = [](int) { return std::vector<int>(); };
   };
 
   // Says in the store whose it is.
@@ -57,6 +60,8 @@ class Leader {
   void refuse(const Join& join, const std::string& why);
   void watch_beats(core::SteadyTime now);
   void lose(Peer& peer, const std::string& why);
+  void note_lost(LostReplica lost);
+  bool outlives(Peer& peer);
   void try_to_form(core::SteadyTime now);
   int nodes_that_fit(int most) const;
   int came_back() const;
@@ -87,6 +92,7 @@ class Leader {
   Journal& journal_;
   Roster roster_;
   Restarts restarts_;
+  LostReplicas lost_;  // in the round
   Board board_;
   std::vector<Claim> claims_;
   std::int64_t inbox_read_ = 0, version_ = 0, pulse_ = 0;

@@ -25,6 +25,7 @@ void Leader::try_to_judge(SteadyTime now) {
                    [](const Peer* peer) { return peer->ended(); })) {
     return;
   }
+  std::erase_if(members, [](const Peer* peer) { return peer->is_outlived && !peer->report; });
   std::stable_sort(members.begin(), members.end(), [](const Peer* a, const Peer* b) {
     return std::make_pair(!a->report, a->arrival) < std::make_pair(!b->report, b->arrival);
   });
@@ -55,6 +56,7 @@ void Leader::try_to_judge(SteadyTime now) {
     case Judgement::Kind::kStopped:
       verdict.code = judgement.status;
       verdict.text = "stopped: " + judgement.reason;
+      if (!lost_.empty()) verdict.text += "\n  lost before: " + lost_.text();
       // A person who stops one node means the job; a scheduler may want that node only.
       verdict.again = options_.terms.elastic() && judgement.signal != SIGINT && may_go_on();
       break;

@@ -44,7 +44,7 @@ Member::Member(Join join, const JobTerms& terms, AgentTiming timing, KeyStore& s
   join_.recipe = terms.recipe;
   store_.set("beat/" + join_.candidate.agent, to_line(AgentBeat{.count = ++beat_}));
   store_.set("place/" + join_.candidate.agent, to_line(Place{}));  // what was of it before is over
-  say({.leaves = "", .heard = "", .join = join_, .report = {}});
+  say({.join = join_});
   journal_.write("joining", {{"node", join_.node}});
 }
 
@@ -103,7 +103,7 @@ void Member::read_board() {
                              {"reason", board_.reason}});
   }
   if (board_.phase == Phase::kOver) {
-    say({.leaves = "", .heard = join_.candidate.agent, .join = {}, .report = {}});
+    say({.heard = join_.candidate.agent});
   }
 }
 
@@ -123,12 +123,14 @@ LastRound Member::last_round() const {
 void Member::report(const Report& report) {
   Report full = report;
   full.agent = join_.candidate.agent;
-  say({.leaves = "", .heard = "", .join = {}, .report = std::move(full)});
+  say({.report = std::move(full)});
 }
+
+void Member::report_lost(const LostReplica& lost) { say({.lost = lost}); }
 
 void Member::leave() {
   journal_.write("leave");
-  say({.leaves = join_.candidate.agent, .heard = "", .join = {}, .report = {}});
+  say({.leaves = join_.candidate.agent});
 }
 
 void Member::say(const Message& message) {

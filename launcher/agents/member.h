@@ -27,6 +27,7 @@ class Member {
   // reason of a refusal, and core::StoppedError where the leader took this agent for lost.
   void step(core::SteadyTime now);
   void report(const Report& report);
+  void report_lost(const LostReplica& lost);
   void leave();
 
   // How long no worker of this node has beaten; the leader hears it with the next sign of life.

@@ -78,9 +78,16 @@ static void each_field(Is<Report> auto& report, const auto& field) {
   field("failure", report.failure);
 }
 
+static void each_field(Is<LostReplica> auto& lost, const auto& field) {
+  field("round", lost.round);
+  field("number", lost.number);
+  field("failure", lost.failure);
+}
+
 static void each_field(Is<Message> auto& message, const auto& field) {
   field.if_any("join", message.join);
   field.if_any("report", message.report);
+  field.if_any("lost", message.lost);
   field.if_any("leaves", message.leaves);
   field.if_any("heard", message.heard);
 }
@@ -111,6 +118,7 @@ static void each_field(Is<Board> auto& board, const auto& field) {
   field("failed", board.failed);
   field("candidates", board.candidates);
   field("replicas", board.replicas);
+  field("lost", board.lost);
 }
 
 static void each_field(Is<Place> auto& place, const auto& field) {

@@ -71,11 +71,19 @@ struct Report {
   std::optional<Failure> failure;  // kFailed
 };
 
+// A replica that the job goes on without (launcher/jobs/replicas.h).
+struct LostReplica {
+  int round = 0;
+  int number = 0;
+  Failure failure;  // rank -1: it was lost with the node
+};
+
 struct Message {
-  std::string leaves;  // the agent that leaves
-  std::string heard;   // the agent that has read the last verdict
-  std::optional<Join> join;
-  std::optional<Report> report;
+  std::string leaves{};  // the agent that leaves
+  std::string heard{};   // the agent that has read the last verdict
+  std::optional<Join> join{};
+  std::optional<Report> report{};
+  std::optional<LostReplica> lost{};
 };
 
 // Signs of life, of an agent and of the leader: numbers in a line, since all are read every second.
@@ -107,6 +115,7 @@ struct Board {
   bool failed = false;                  // kStopping: workers of a node have failed or are lost
   std::vector<Candidate> candidates;    // the first agents of the round, by rank
   std::vector<std::string> replicas{};  // Join::replicas of all of them, by rank; empty: none have
+  std::vector<LostReplica> lost{};      // in this round
 };
 
 struct Place {

@@ -18,8 +18,9 @@ struct Peer {
   core::SteadyTime alive{};              // when the last was seen
   std::chrono::milliseconds silence{0};  // how long none of its workers had beaten then
   core::SteadyTime joined{};
-  int rank = -1;     // of its node in the round under way; -1: it waits
-  std::string lost;  // why it is gone; "": it is there
+  int rank = -1;             // of its node in the round under way; -1: it waits
+  std::string lost;          // why it is gone; "": it is there
+  bool is_outlived = false;  // it is gone, and its round goes on
   std::optional<Report> report;
   int arrival = 0;  // of its report, among the round's
   core::SteadyTime reported{};

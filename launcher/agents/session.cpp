@@ -64,9 +64,9 @@ void Session::step() {
   job_silence_ = member_->job_silence();
   const Board& board = member_->board();
   finished_ = leader_ && leader_->finished(now);
-  std::string seen =
-      fmt::format("{} {} {} {} {} {}", board.round, static_cast<int>(board.phase), board.verdicts,
-                  member_->rank().value_or(-1), finished_, board.reason);
+  std::string seen = fmt::format("{} {} {} {} {} {} {}", board.round, static_cast<int>(board.phase),
+                                 board.verdicts, member_->rank().value_or(-1), finished_,
+                                 board.lost.size(), board.reason);
   if (seen == seen_) return;
   seen_ = std::move(seen);
   send_change();
@@ -126,6 +126,10 @@ void Session::say(const Say& words) {
 void Session::report(const Report& report) {
   own_silence_ = std::chrono::milliseconds(0);  // until the next workers are watched
   say([&] { member_->report(report); });
+}
+
+void Session::report_lost(const LostReplica& lost) {
+  say([&] { member_->report_lost(lost); });
 }
 
 void Session::publish(const Endpoint& workers_store, const std::string& plan) {

@@ -46,6 +46,7 @@ class Session {
 
   // What the main thread has to say; after the store is lost nobody hears it.
   void report(const Report& report);
+  void report_lost(const LostReplica& lost);
   void publish(const Endpoint& workers_store, const std::string& plan);
   void leave();
 

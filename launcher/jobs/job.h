@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/agents/records.h"
 #include "launcher/jobs/outcome_rules.h"
 #include "launcher/place/store_socket.h"
 #include "launcher/workers/hang_watch.h"
@@ -22,11 +23,13 @@ struct Attempt {
   Placement placement;  // where they meet in it
   int restart = 0;
   int max_restarts = 0;
-  bool first = true;                    // nothing of this job ran before
-  std::string plan{};                   // what make_plan returned on the node that hosts the store
-  int launchers_here = 1;               // of this job on this machine, as far as is known
-  bool one_host = false;                // several nodes, which are launchers of one host
-  SilenceExchange exchange_silence{};   // with the other nodes; null: there are none
+  bool first = true;                   // nothing of this job ran before
+  std::string plan{};                  // what make_plan returned on the node that hosts the store
+  int launchers_here = 1;              // of this job on this machine, as far as is known
+  bool one_host = false;               // several nodes, which are launchers of one host
+  SilenceExchange exchange_silence{};  // with the other nodes; null: there are none
+  // Has the other nodes know of a replica that is lost here; null: there are none.
+  std::function<void(const LostReplica&)> report_lost{};
   std::vector<std::string> replicas{};  // what memory() returned on each node, by rank
 };
 
@@ -60,6 +63,14 @@ class AttemptMaker {
   virtual std::string make_plan(const Attempt&) { return ""; }
   // `store` is fresh, and listens on the node that hosts it; it and this outlive the attempt.
   virtual AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) = 0;
+  // Several nodes have lost these so far, this one's among them: the ranks here that go with them.
+  virtual std::vector<int> hear_lost(const std::vector<LostReplica>&) { return {}; }
+  // The replicas that are lost with a node of the attempt; none: the others do not go on. Another
+  // thread may call it.
+  virtual std::vector<int> lost_with(int node) const {
+    (void)node;
+    return {};
+  }
   // The workers of plan_attempt have ended; for those who keep a record.
   virtual void attempt_ended(const GroupEnd&, const std::vector<WorkerPlan>&) {}
 };

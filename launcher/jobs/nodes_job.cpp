@@ -15,6 +15,7 @@
 #include "launcher/agents/session.h"
 #include "launcher/agents/waiting.h"
 #include "launcher/jobs/node_report.h"
+#include "launcher/jobs/round_attempt.h"
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -133,6 +134,7 @@ class NodesJob {
     options.exit_status = [this](const Failure& failure) {
       return job_.rules.exit_status(failure);
     };
+    options.lost_with = [this](int node) { return job_.attempts.lost_with(node); };
     return options;
   }
 
@@ -177,22 +179,7 @@ class NodesJob {
   }
 
   Attempt attempt_of(const Session::View& view) const {
-    Attempt attempt{.placement = placement_,
-                    .restart = view.board.restart,
-                    .max_restarts = options_.restarts.most,
-                    .first = view.board.round == 1,
-                    .plan = view.board.plan,
-                    .one_host = view.board.one_host};
-    attempt.replicas = view.board.replicas;
-    attempt.launchers_here =
-        static_cast<int>(std::ranges::count(view.board.candidates, host_name(), &Candidate::host));
-    attempt.placement.nnodes = view.board.nodes;
-    attempt.placement.node_rank = *view.rank;
-    attempt.placement.master_addr =
-        placement_.fixed_ranks ? placement_.master_addr : endpoint_.host;
-    if (!view.board.store_host.empty()) attempt.placement.master_addr = view.board.store_host;
-    attempt.placement.master_port = view.board.store_port;
-    return attempt;
+    return round_attempt(view, placement_, endpoint_.host, options_.restarts.most);
   }
 
   // The leader's part before a round: the workers' store, and what all nodes must agree on.
@@ -227,6 +214,10 @@ class NodesJob {
     enter_round(view);
     Attempt attempt = attempt_of(view);
     attempt.exchange_silence = [this](milliseconds own) { return session_->exchange_silence(own); };
+    attempt.report_lost = [this](LostReplica lost) {
+      lost.round = round_;
+      session_->report_lost(lost);
+    };
     if (!view.leads) store_ = {.fd = core::Descriptor(), .port = view.board.store_port};
     GroupEnd end;
     try {
@@ -238,7 +229,7 @@ class NodesJob {
         if (*store) group.other_children.push_back((*store)->pid());
       }
       group.nodes_fd = session_->changes_fd();
-      group.nodes_stop = [this, peer_lost = group.peer_lost] { return round_is_over(peer_lost); };
+      group.hear_nodes = [this, peer_lost = group.peer_lost] { return hear_nodes(peer_lost); };
       end = run_group(plan.workers, group, signals_);
       job_.attempts.attempt_ended(end, plan.workers);
       report(end, plan.workers, *view.rank);
@@ -263,11 +254,14 @@ class NodesJob {
     return await_verdict({});
   }
 
-  bool round_is_over(const std::function<void()>& peer_lost) {
+  NodesWord hear_nodes(const std::function<void()>& peer_lost) {
     session_->clear_changes();
     const Session::View view = session_->view();
     if (!view.lost.empty() || view.board.failed) peer_lost();
-    return !view.lost.empty() || view.board.round != round_ || view.board.phase != Phase::kRunning;
+    const bool is_other = view.board.round != round_;
+    NodesWord word{.stop = !view.lost.empty() || is_other || view.board.phase != Phase::kRunning};
+    if (!is_other) word.lost_with = job_.attempts.hear_lost(view.board.lost);
+    return word;
   }
 
   void report(const GroupEnd& end, const std::vector<WorkerPlan>& plans, int node) {
@@ -308,6 +302,9 @@ class NodesJob {
   // Logs the verdict; a status where it is the last for this node.
   std::optional<int> conclude(const Verdict& verdict, const GroupEnd& end) {
     failure_.reset();
+    if (const Board board = session_->view().board; board.round == round_) {
+      job_.attempts.hear_lost(board.lost);
+    }
     std::string text = verdict.text;
     if (!verdict.again && verdict.failure) text += job_.ending.give_up(*verdict.failure);
     // One that stopped by itself has logged why.

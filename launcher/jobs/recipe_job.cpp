@@ -35,7 +35,6 @@
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_links.h"
 #include "lib/format/train_state_check.h"
-#include "lib/recipe/apart.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/sources.h"
 
@@ -232,6 +231,7 @@ std::string RecipeJob::make_plan(const Attempt& attempt) {
   // The others must reach this node's workers; a node that has no address is refused here, before
   // any worker starts.
   if (attempt.placement.nnodes > 1) core::local_address(env_of(attempt, 0));
+  replicas_.begin(attempt.placement);  // before other nodes can be lost in this attempt
   if (!lease_) own_run_folder(attempt.first);
   format::settle_links(core::system_disk(), output_ / "checkpoints");
   const std::optional<fs::path> checkpoint = checkpoint_to_load(attempt);
@@ -254,12 +254,13 @@ AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& s
   attempt_ = plan.at("attempt");
   const std::string checkpoint = plan.at("checkpoint");
   if (memory_) {
-    replicas_ = memory_->go_on(plan.at("step"), attempt.replicas, placement_.node_rank);
+    memory_of_nodes_ = memory_->go_on(plan.at("step"), attempt.replicas, placement_.node_rank);
     if (placement_.node_rank == 0) warn_of_memory(attempt.replicas, attempt.one_host);
   }
   logs_.clear();
   verdicts_.clear();
-  lost_.clear();
+  replicas_.begin(placement_);
+  report_lost_ = attempt.report_lost;
   watch_.emplace(placement_.nproc, HangWatch::Workers::kOurs, hang_timeout_,
                  placement_.world_size(), attempt.exchange_silence);
   status_.emplace(output_, placement_.node_rank, attempt_, attempt.restart);
@@ -291,7 +292,7 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const Sto
   env.attempt = attempt_;
   env.grace_s = std::chrono::duration<double>(grace_).count();
   env.resume_command = resume_command_;
-  env.replicas = replicas_;
+  env.replicas = memory_of_nodes_;
   env.error_file = logs / "error.json";
   env.lifeline_fd = lifeline_.read.get();
   env.beat_fd = watch_->fd(local_rank);
@@ -351,8 +352,12 @@ GroupOptions RecipeJob::group_options(const std::vector<WorkerPlan>& plans) {
           output_.string());
     };
   }
-  options.may_be_lost = [this](const WorkerEnd& end) { return may_be_lost(end); };
-  options.taken_along = [this](const WorkerEnd& end) { return lost_with(end); };
+  options.may_be_lost = [this](const WorkerEnd& end) {
+    return replicas_.may_be_lost(end, last_seen(end));
+  };
+  options.taken_along = [this](const WorkerEnd& end) {
+    return replicas_.go_with(end, last_seen(end));
+  };
   options.outlived = [this, plans](const WorkerEnd& end, const std::optional<Hang>& hang) {
     report_lost(end, plans, hang);
   };
@@ -373,11 +378,12 @@ fs::path RecipeJob::attempt_folder() const {
 std::optional<Hang> RecipeJob::watch(const std::vector<RunningWorker>& running) {
   const std::vector<RankView> views = watch_->look(running);
   status_->write(views);
-  const bool are_apart = recipe::outlives_replicas(request_.recipe, placement_.nnodes);
-  const auto replica_of = [this](int rank) {
-    return mesh().coordinate(rank, core::Axis::kReplica);
-  };
-  std::optional<Hang> hang = are_apart ? watch_->judge(views, replica_of) : watch_->judge(views);
+  if (std::ranges::any_of(views, [](const RankView& view) { return view.beat.step > 0; })) {
+    replicas_.train();
+  }
+  const auto replica_of = [this](int rank) { return replicas_.of(rank); };
+  std::optional<Hang> hang =
+      replicas_.are_apart() ? watch_->judge(views, replica_of) : watch_->judge(views);
   if (!hang) return std::nullopt;
   const fs::path file = attempt_folder() / fmt::format("hang_{}.txt", placement_.node_rank);
   std::ofstream(file) << hang->stacks;

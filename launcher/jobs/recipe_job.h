@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "launcher/jobs/job.h"
-#include "launcher/jobs/lost_replicas.h"
 #include "launcher/jobs/nccl_recorder.h"
 #include "launcher/jobs/node_memory.h"
 #include "launcher/jobs/node_status.h"
+#include "launcher/jobs/replicas.h"
 #include "launcher/jobs/run_request.h"
 #include "lib/core/lease.h"
-#include "lib/core/mesh_plan.h"
 
 namespace scaletrain::launcher {
 
@@ -36,6 +35,8 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   std::string memory(const std::vector<std::string>& addresses) override;
   std::string make_plan(const Attempt& attempt) override;
   AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) override;
+  std::vector<int> hear_lost(const std::vector<LostReplica>& lost) override;
+  std::vector<int> lost_with(int node) const override { return replicas_.on_node(node); }
   void attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) override;
 
   int succeeded() override;
@@ -45,10 +46,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
  private:
   bool check_run_folder() const;
   GroupOptions group_options(const std::vector<WorkerPlan>& plans);
-  core::MeshPlan mesh() const;
-  bool may_be_lost(const WorkerEnd& end) const;
-  std::vector<int> lost_with(const WorkerEnd& end) const;
-  bool has_verdict(const WorkerEnd& end) const;
+  LastSeen last_seen(const WorkerEnd& end) const;
   void report_lost(const WorkerEnd& end, const std::vector<WorkerPlan>& plans,
                    const std::optional<Hang>& hang);
   void check_same_batch() const;
@@ -64,6 +62,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
                          const std::vector<std::string>& arguments);
 
   RunRequest request_;
+  Replicas replicas_{request_.recipe};
   Placement placement_;
   std::string worker_;
   std::chrono::milliseconds hang_timeout_, grace_;
@@ -81,10 +80,10 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   core::Descriptor recipe_, console_, nothing_;
   core::Pipe lifeline_;
   // Of the attempt under way.
-  std::string replicas_;  // where its workers send their checkpoints
+  std::string memory_of_nodes_;  // where its workers send their checkpoints
   std::vector<core::Descriptor> logs_, verdicts_;
   std::optional<HangWatch> watch_;
-  LostReplicas lost_;
+  std::function<void(const LostReplica&)> report_lost_;  // to other nodes
   std::optional<NodeStatus> status_;
   std::optional<NcclRecorder> recorder_;  // on GPUs
 };

@@ -216,12 +216,17 @@ std::string render(const Failure& failure) {
 }
 
 std::string render_lost(const Failure& failure, const std::string& with_it) {
+  if (failure.rank < 0) {
+    return fmt::format("{} is lost{}, the others go on: {}", place_of(failure), with_it,
+                       failure.cause);
+  }
   const std::string why = failure.hang.empty() ? end_of(failure) : "hangs: " + failure.hang;
   return fmt::format("rank {} is lost{}, the others go on: {}{}", failure.rank, with_it, why,
                      details(failure));
 }
 
 std::string short_text(const Failure& failure) {
+  if (failure.rank < 0) return fmt::format("node {} (lost)", failure.node);
   return fmt::format("rank {} ({}{})", failure.rank,
                      failure.hang.empty() ? core::to_text(failure.status) : "hung",
                      failure.step >= 0 ? fmt::format(", step {}", failure.step) : "");

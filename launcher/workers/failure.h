@@ -43,7 +43,7 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
 std::string render(const Failure& failure);
 // Of one without which the others go on; `with_it`: what is lost with it, a clause.
 std::string render_lost(const Failure& failure, const std::string& with_it = "");
-// "rank 2 (killed by SIGKILL, step 40)"
+// "rank 2 (killed by SIGKILL, step 40)", "node 3 (lost)".
 std::string short_text(const Failure& failure);
 
 }  // namespace scaletrain::launcher

@@ -151,7 +151,11 @@ class Group {
     end.was_outlived = may_be_lost(end);
     if (!end.was_outlived) return;
     report_outlived(end);
-    for (const int rank : options_.taken_along(end)) {
+    take_along(options_.taken_along(end));
+  }
+
+  void take_along(const std::vector<int>& ranks) {
+    for (const int rank : ranks) {
       if (taken_along_.insert(rank).second) workers_.kill_one(rank);
     }
   }
@@ -171,7 +175,10 @@ class Group {
   }
 
   void hear_nodes() {
-    if (!nodes_changed_ || !options_.nodes_stop() || ladder_.stopping()) return;
+    if (!nodes_changed_) return;
+    const NodesWord word = options_.hear_nodes();
+    take_along(word.lost_with);
+    if (!word.stop || ladder_.stopping()) return;
     result_.nodes_stopped = true;
     stop(SIGTERM);
   }

@@ -18,6 +18,13 @@
 
 namespace scaletrain::launcher {
 
+// What is heard of the job's other nodes.
+struct NodesWord {
+  bool stop = false;  // the workers shall be stopped
+  std::vector<int>
+      lost_with{};  // ranks here that go with those that others have lost, not with all
+};
+
 struct GroupOptions {
   std::chrono::milliseconds grace{0};
   // Foreign programs: when the first client knocks here, the store is served (-1: never).
@@ -44,9 +51,9 @@ struct GroupOptions {
   // Called for each one without which they go on, but for those that it takes along; `hang`: why it
   // was killed, where it was for that.
   std::function<void(const WorkerEnd&, const std::optional<Hang>& hang)> outlived{};
-  // Several nodes: looked at when `nodes_fd` is readable; true: the workers shall be stopped.
+  // Several nodes: asked when `nodes_fd` is readable.
   int nodes_fd = -1;
-  std::function<bool()> nodes_stop;
+  std::function<NodesWord()> hear_nodes;
   // Called every `watch_every` with the workers that run, while none is being stopped; a hang ends
   // them at once: one that was stopped or spins hears no other signal than SIGKILL.
   std::function<std::optional<Hang>(const std::vector<RunningWorker>&)> watch{};

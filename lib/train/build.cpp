@@ -138,7 +138,8 @@ void fill(Run& run, const std::optional<std::filesystem::path>& resume, bool sam
 std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env,
                                const std::optional<std::filesystem::path>& resume, core::Beat beat,
                                const nn::Factories& models,
-                               const std::function<void(Run&)>& before_data) {
+                               const std::function<void(Run&)>& before_data,
+                               const std::function<void()>& before_apart) {
   auto built = std::make_unique<Run>();
   Run& run = *built;
   run.recipe = std::move(recipe);
@@ -147,8 +148,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
   run.group = join_ranks(run.recipe, env, resume, run.beat);
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
-  run.goes_apart = plan.size(core::Axis::kReplica) > 1 &&
-                   recipe::replicas_are_apart(run.recipe, env.group_world_size);
+  run.goes_apart = plan.size(core::Axis::kReplica) > 1 && recipe::replicas_are_apart(run.recipe);
   const at::Device device = run.group->device();
   if (resume) run.state = state_of_rank_0(*run.group, *resume);
   if (before_data) before_data(run);
@@ -203,7 +203,10 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   keep_plateau_of(run.recipe, run.state);
   run.state.best_by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);
   if (resume && run.group->rank() == 0) warn_of_differences(run, was);
-  if (run.goes_apart) run.sync->go_apart(run.state.step, core::local_address(env), *run.mesh);
+  if (run.goes_apart) {
+    if (before_apart) before_apart();
+    run.sync->go_apart(run.state.step, core::local_address(env), *run.mesh);
+  }
   return built;
 }
 

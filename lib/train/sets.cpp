@@ -94,7 +94,7 @@ Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const c
   sets.train.stream->seek({state.epoch, state.step_in_epoch});
   sets.training_set = TrainingSet(sets.train, streamed, batch.per_device);
   sets.training_set.claim(claims);
-  if (recipe::replicas_are_apart(recipe, env.group_world_size)) {
+  if (recipe::replicas_are_apart(recipe)) {
     // Rank 0's replica looks at all of them alone.
     reader.slice.reader = plan.coordinate(env.rank, core::Axis::kShard);
     reader.slice.readers = plan.size(core::Axis::kShard);

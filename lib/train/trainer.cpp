@@ -35,9 +35,10 @@ constexpr double kOfGrace = 0.8;  // for the last copy; the rest is for the end 
 
 Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, core::Beat beat,
-                 const nn::Factories& models)
-    : Trainer(build_run(std::move(recipe), env, resume, std::move(beat), models,
-                        [&](Run& run) { choose_per_device(run, env, models); }),
+                 const nn::Factories& models, const std::function<void()>& before_apart)
+    : Trainer(build_run(
+                  std::move(recipe), env, resume, std::move(beat), models,
+                  [&](Run& run) { choose_per_device(run, env, models); }, before_apart),
               env, resume) {}
 
 Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,

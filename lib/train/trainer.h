@@ -26,10 +26,11 @@ namespace scaletrain::train {
 class Trainer {
  public:
   // `models` makes the recipe's model. With `resume`, a verified checkpoint, training goes on where
-  // that was taken.
+  // that was taken. `before_apart`: lib/train/build.h.
   Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
           const std::optional<std::filesystem::path>& resume, core::Beat beat,
-          const nn::Factories& models = nn::built_in_factories());
+          const nn::Factories& models = nn::built_in_factories(),
+          const std::function<void()>& before_apart = nullptr);
   // The same of a run that was built. `late`: what comes of a step is known when the next one is
   // queued; by default so on a device, where the host must not wait, and not on a CPU.
   Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,

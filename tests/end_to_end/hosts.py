@@ -5,6 +5,10 @@ import shutil
 import subprocess
 import unittest
 
+from end_to_end.support import SCALETRAIN, TIMEOUT_S, RunTestCase
+
+PORT = "29533"
+
 
 def ip(*arguments):
     subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
@@ -53,3 +57,31 @@ class Hosts:
 
 def skip_unless_available():
     return unittest.skipUnless(available(), "needs root and iproute2 for hosts of its own")
+
+
+class TwoHostsTestCase(RunTestCase):
+    """Launchers of one job on two hosts."""
+
+    V6 = False
+
+    def setUp(self):
+        super().setUp()
+        self.hosts = Hosts(self, 2, v6=self.V6)
+
+    def start_node(self, node, *arguments, grace="5s", env=None):
+        """`scaletrain launch` for two nodes on host number `node`."""
+        marker = f"{self.id()}-{os.getpid()}-{node}"
+        process = subprocess.Popen(
+            self.hosts.command(node, SCALETRAIN, "launch", "--nnodes", "2", "--node-rank", node,
+                               "--nproc", "1", "--master-addr", self.hosts.addresses[0],
+                               "--master-port", PORT, "--grace", grace, *arguments),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            cwd=self.folder,
+            env={**os.environ, "GLOO_SOCKET_IFNAME": "wire", "SCALETRAIN_TEST_MARKER": marker,
+                 **(env or {})})
+        process.marker = f"SCALETRAIN_TEST_MARKER={marker}"
+        self.addCleanup(self._end, process)
+        return process
+
+    def finish(self, nodes):
+        return [(node.communicate(timeout=TIMEOUT_S), node.returncode) for node in nodes]

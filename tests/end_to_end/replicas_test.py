@@ -7,37 +7,12 @@ import time
 import unittest
 
 from end_to_end import support
+from end_to_end.replicas_support import (BATCH, DONE_WITH_FEWER, async_sync, diloco, last_step,
+                                         lost_samples)
 
 RANKS = 3
-BATCH = 16  # of each
-DONE_WITH_FEWER = 77
 VISION = {"name": "vit_tiny", "num_classes": 10, "patch_size": 4, "dim": 16,
           "depth": 2, "heads": 2}
-
-
-def async_sync(steps=4, staleness=2):
-    return {"name": "async", "steps": steps, "staleness": staleness}
-
-
-def diloco(steps=10, **more):
-    return {"name": "diloco", "steps": steps, **more}
-
-
-def lost_samples(state, replica):
-    """How many positions of `replica` state.json names as lost."""
-    count = 0
-    for _, begin, end, period, first, samples in state["lost_positions"]:
-        assert period == RANKS * BATCH and samples == BATCH and end > begin
-        if first == replica * BATCH:
-            count += (end - begin) // period * samples
-    return count
-
-
-def last_step(run):
-    try:
-        return max((record["step"] for record in support.records(run, "train")), default=0)
-    except FileNotFoundError:
-        return 0
 
 
 class Replicas(support.RunTestCase):
@@ -77,8 +52,8 @@ class Replicas(support.RunTestCase):
         state = support.state(run)
         self.assertEqual(state["step"], 60)
         # Of the steps behind its last exchange, step 28.
-        self.assertEqual(lost_samples(state, 2), (60 - 28) * BATCH)
-        self.assertEqual(lost_samples(state, 1), 0)
+        self.assertEqual(lost_samples(state, 2, RANKS), (60 - 28) * BATCH)
+        self.assertEqual(lost_samples(state, 1, RANKS), 0)
         self.assertEqual([record["replica"] for record in support.records(run, "train")], [0] * 60)
         test = [r for r in support.records(run, "eval") if r["split"] == "test"]
         self.assertEqual(test[0]["weights"], "mean")
@@ -90,7 +65,7 @@ class Replicas(support.RunTestCase):
         err = self.stop(process)
         self.assertIn("lost before: rank 1 (killed by SIGKILL, step 14)", err)
         before = support.state(run)
-        self.assertEqual(lost_samples(before, 1), (before["step"] - 12) * BATCH)
+        self.assertEqual(lost_samples(before, 1, RANKS), (before["step"] - 12) * BATCH)
         steps = before["step"] + 20
         after = self.go_on(run, steps)
         self.assertEqual(after["step"], steps)
@@ -104,7 +79,7 @@ class Replicas(support.RunTestCase):
         self.assertLess(state["step"], 10000)
         # What the others have made of their steps is there: only what rank 0 was ahead is not.
         for replica in (1, 2):
-            self.assertLess(lost_samples(state, replica), state["step"] * BATCH)
+            self.assertLess(lost_samples(state, replica, RANKS), state["step"] * BATCH)
 
     def test_a_slow_replica_holds_up_the_others_only_where_staleness_ends(self):
         path = self.recipe("run", steps=60, sync=async_sync(steps=4, staleness=3))
@@ -128,7 +103,7 @@ class Replicas(support.RunTestCase):
                           expect=DONE_WITH_FEWER).stderr
         self.assertIn("rank 1 is lost, the others go on: hangs: ", err)
         self.assertIn("lost: rank 1 (hung, step 9)", err)
-        self.assertEqual(lost_samples(support.state(self.folder / "run"), 1), (60 - 8) * BATCH)
+        self.assertEqual(lost_samples(support.state(self.folder / "run"), 1, RANKS), (60 - 8) * BATCH)
 
     def test_all_but_rank_0_may_be_lost(self):
         process, run = self.train_until(10, sync=async_sync())
@@ -173,8 +148,8 @@ class Replicas(support.RunTestCase):
                 self.assertEqual((lost["replica"], lost["kept_step"], lost["left"]), (2, kept, 2))
                 state = support.state(run)
                 self.assertEqual(state["step"], 60)
-                self.assertEqual(lost_samples(state, 2), (60 - kept) * BATCH)
-                self.assertEqual(lost_samples(state, 1), 0)
+                self.assertEqual(lost_samples(state, 2, RANKS), (60 - kept) * BATCH)
+                self.assertEqual(lost_samples(state, 1, RANKS), 0)
                 test = [r for r in support.records(run, "eval") if r["split"] == "test"]
                 self.assertEqual(test[0]["weights"], "outer")
                 # A resume has all replicas again, and what was lost stays said.
@@ -206,8 +181,8 @@ class Replicas(support.RunTestCase):
                 self.assertEqual((lost["replica"], lost["kept_step"], lost["left"]), (1, 20, 2))
                 state = support.state(run)
                 self.assertEqual(state["step"], 60)
-                self.assertEqual(lost_samples(state, 1), 2 * (60 - 20) * BATCH)
-                self.assertEqual(lost_samples(state, 2), 0)
+                self.assertEqual(lost_samples(state, 1, RANKS), 2 * (60 - 20) * BATCH)
+                self.assertEqual(lost_samples(state, 2, RANKS), 0)
                 self.run_scaletrain("resume", run, "--nproc", 2 * RANKS, "--set", "steps=66",
                                     "--allow", "steps")
                 after = support.state(run)
@@ -225,7 +200,7 @@ class Replicas(support.RunTestCase):
         (lost,) = support.records(run, "lost_replica")
         self.assertEqual((lost["replica"], lost["kept_step"], lost["left"]), (2, 28, 2))
         state = support.state(run)
-        self.assertEqual(lost_samples(state, 2), (60 - 28) * BATCH)
+        self.assertEqual(lost_samples(state, 2, RANKS), (60 - 28) * BATCH)
         self.run_scaletrain("resume", run, "--nproc", 2 * RANKS, "--set", "steps=66",
                             "--allow", "steps")
         self.assertEqual(support.state(run)["step"], 66)
@@ -277,8 +252,8 @@ class Replicas(support.RunTestCase):
         self.assertIn("1 workers were killed", err)
         state = support.state(run)
         self.assertEqual(state["step"], 20)
-        self.assertEqual(lost_samples(state, 1), (20 - 10) * BATCH)
-        self.assertEqual(lost_samples(state, 2), 0)
+        self.assertEqual(lost_samples(state, 1, RANKS), (20 - 10) * BATCH)
+        self.assertEqual(lost_samples(state, 2, RANKS), 0)
 
     def test_a_diloco_replica_that_is_killed_in_an_exchange(self):
         path = self.recipe("run", steps=60, sync=diloco())
@@ -294,8 +269,8 @@ class Replicas(support.RunTestCase):
         _, err = process.communicate(timeout=support.TIMEOUT_S)
         self.assertEqual(process.returncode, DONE_WITH_FEWER, err)
         state = support.state(run)
-        self.assertEqual(lost_samples(state, 2), (60 - 10) * BATCH)
-        self.assertEqual(lost_samples(state, 1), 0)
+        self.assertEqual(lost_samples(state, 2, RANKS), (60 - 10) * BATCH)
+        self.assertEqual(lost_samples(state, 1, RANKS), 0)
 
     def test_all_of_diloco_but_rank_0_may_be_lost(self):
         process, run = self.train_until(15, sync=diloco())
@@ -308,7 +283,7 @@ class Replicas(support.RunTestCase):
         self.assertIn("lost before: rank ", err)
         state = support.state(run)
         for replica in (1, 2):
-            self.assertGreater(lost_samples(state, replica), 0)
+            self.assertGreater(lost_samples(state, replica, RANKS), 0)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -13,11 +12,9 @@ import unittest
 import unittest.mock
 
 from end_to_end.agents_support import free_port
-from end_to_end.hosts import Hosts, skip_unless_available
-from end_to_end.support import (DIGITS, SCALETRAIN, TIMEOUT_S, RunTestCase, pids_with, records,
+from end_to_end.hosts import TwoHostsTestCase, skip_unless_available
+from end_to_end.support import (DIGITS, TIMEOUT_S, RunTestCase, pids_with, records,
                                 wait_until)
-
-PORT = "29533"
 
 DDP = """
     import os, sys, torch, torch.distributed as dist
@@ -32,31 +29,7 @@ DDP = """
 
 
 @skip_unless_available()
-class TwoHosts(RunTestCase):
-    V6 = False
-
-    def setUp(self):
-        super().setUp()
-        self.hosts = Hosts(self, 2, v6=self.V6)
-
-    def start_node(self, node, *arguments, grace="5s", env=None):
-        """`scaletrain launch` for two nodes on host number `node`."""
-        marker = f"{self.id()}-{os.getpid()}-{node}"
-        process = subprocess.Popen(
-            self.hosts.command(node, SCALETRAIN, "launch", "--nnodes", "2", "--node-rank", node,
-                               "--nproc", "1", "--master-addr", self.hosts.addresses[0],
-                               "--master-port", PORT, "--grace", grace, *arguments),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            cwd=self.folder,
-            env={**os.environ, "GLOO_SOCKET_IFNAME": "wire", "SCALETRAIN_TEST_MARKER": marker,
-                 **(env or {})})
-        process.marker = f"SCALETRAIN_TEST_MARKER={marker}"
-        self.addCleanup(self._end, process)
-        return process
-
-    def finish(self, nodes):
-        return [(node.communicate(timeout=TIMEOUT_S), node.returncode) for node in nodes]
-
+class TwoHosts(TwoHostsTestCase):
     def test_a_recipe_trains_as_on_one_host(self):
         # Alone on its host a rank would have more threads, and sum in another order on some CPUs.
         alone = self.recipe("alone", steps=8, threads=1)

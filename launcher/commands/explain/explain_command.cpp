@@ -184,7 +184,7 @@ void explain_ranks(const recipe::Recipe& recipe, const Placement& placement,
   explanation.mesh = mesh_rows(mesh, placement.nproc);
   explanation.notes = mesh_notes(mesh, placement.nproc);
   if (recipe.device != "cpu") explain_devices(mesh, placement.nproc, explanation);
-  for (std::string& note : sync_notes(recipe, mesh.model_copies(), placement.nnodes)) {
+  for (std::string& note : sync_notes(recipe, mesh.model_copies())) {
     explanation.notes.push_back(std::move(note));
   }
   try {

@@ -8,14 +8,14 @@
 
 namespace scaletrain::launcher {
 
-std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas, int nodes) {
+std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas) {
   const recipe::Sync& sync = recipe.sync;
   const recipe::Parallel& parallel = recipe.parallel;
   // Of a replica; experts lie on several copies of all else.
   const std::int64_t ranks = std::max(parallel.shard, parallel.expert) * parallel.context *
                              parallel.tensor * parallel.pipeline;
   if (replicas == 1 || !sync.is_rare()) return {};
-  const bool is_apart = recipe::replicas_are_apart(recipe, nodes);
+  const bool is_apart = recipe::replicas_are_apart(recipe);
   std::vector<std::string> notes;
   if (sync.is_async()) {
     notes.push_back(fmt::format(
@@ -29,7 +29,7 @@ std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas, 
         "weights with those that own the same{}",
         replicas, ranks, sync.steps, is_apart ? "" : "; the loss of any rank ends the job"));
   }
-  if (!is_apart || nodes > 1) return notes;
+  if (!is_apart) return notes;
   notes.push_back(
       fmt::format("sync: a replica that is lost{} does not end the job, rank 0's does; "
                   "the job then exits with 77",

@@ -8,7 +8,7 @@
 
 namespace scaletrain::launcher {
 
-// Of so many replicas on so many nodes; {} where replicas of one rank each exchange together.
-std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas, int nodes);
+// Of so many replicas; {} where replicas of one rank each exchange together.
+std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas);
 
 }  // namespace scaletrain::launcher

@@ -16,6 +16,7 @@ namespace scaletrain::dist {
 namespace {
 
 constexpr std::chrono::seconds kConnectTime{30};
+constexpr int kSilenceS = 30;  // of a host, then it is gone
 
 void wait_for(int fd, short events) {
   pollfd ready{.fd = fd, .events = events, .revents = 0};
@@ -29,9 +30,10 @@ void keep_alive(int fd) {
     setsockopt(fd, level, name, &value, sizeof value);
   };
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kSilenceS / 2);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kSilenceS / 6);
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 1000 * kSilenceS);  // of what was sent, too
   set(IPPROTO_TCP, TCP_NODELAY, 1);
 }
 

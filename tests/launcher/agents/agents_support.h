@@ -81,6 +81,7 @@ struct Cluster {
     options.generation = generation;
     options.last = last;
     options.fits = fits;
+    options.lost_with = lost_with;
     options.worth_restart = [](const Failure& failure) { return failure.status.code != 2; };
     options.exit_status = [](const Failure& failure) { return failure.status.shell_code(); };
     leader.emplace(std::move(options), *leader_store, journal, now);
@@ -158,6 +159,7 @@ struct Cluster {
   JobTerms terms;
   AgentTiming timing;
   std::function<bool(int)> fits = [](int) { return true; };
+  std::function<std::vector<int>(int)> lost_with = [](int) { return std::vector<int>(); };
   std::string network = "host";  // of those who join from now on
   std::shared_ptr<Table> table = std::make_shared<Table>();
   Journal journal;

@@ -115,6 +115,106 @@ TEST_CASE("a failure that was reported before a node fell silent is the cause") 
   CHECK(cluster.agents[0]->verdicts.at(0).code == 3);
 }
 
+// Of a round of three nodes that goes on without node 1, with which replicas 2 and 3 are lost.
+Cluster running_apart() {
+  Cluster cluster(fixed_terms(3));
+  cluster.lost_with = [](int node) {
+    return node == 1 ? std::vector<int>{2, 3} : std::vector<int>();
+  };
+  cluster.lead("a0");
+  for (const int node : {1, 2}) cluster.join(fmt::format("a{}", node), node);
+  cluster.run(milliseconds(300));
+  cluster.start_round();
+  return cluster;
+}
+
+TEST_CASE("a round goes on without a node whose replicas may be lost, and all hear of them") {
+  Cluster cluster = running_apart();
+  cluster.agents[1]->frozen = true;
+  cluster.run(milliseconds(12'000));
+  for (const std::size_t there : {0, 2}) {
+    const Board& board = cluster.agents[there]->member->board();
+    CHECK(board.phase == Phase::kRunning);
+    REQUIRE(board.lost.size() == 2);
+    CHECK(board.lost[0].round == 1);
+    CHECK(board.lost[0].number == 2);
+    CHECK(board.lost[1].number == 3);
+    CHECK(board.lost[1].failure.rank == -1);
+    CHECK(board.lost[1].failure.node == 1);
+    CHECK(board.lost[1].failure.host == "host-a1");
+    CHECK(board.lost[1].failure.cause == "nothing was heard of its launcher for 10 s");
+  }
+  cluster.report_all(Outcome::kSucceeded);
+  CHECK(cluster.agents[2]->verdicts.at(0).code == 0);
+  CHECK(cluster.agents[2]->member->board().lost.size() == 2);
+}
+
+TEST_CASE("a failure that comes later is the cause, and not the node that was outlived") {
+  Cluster cluster = running_apart();
+  cluster.agents[1]->frozen = true;
+  cluster.run(milliseconds(12'000));
+  cluster.report(*cluster.agents[0], Outcome::kFailed, failure_of_rank(0, 3));
+  cluster.report(*cluster.agents[2], Outcome::kStopped);
+  cluster.run(milliseconds(300));
+  CHECK(cluster.agents[0]->verdicts.at(0).code == 3);
+  CHECK(cluster.agents[0]->verdicts.at(0).text ==
+        "rank 0 failed first: exit code 3 (node 0, host h, local rank 0, pid 7)");
+}
+
+TEST_CASE("a stop names what was lost before") {
+  Cluster cluster = running_apart();
+  cluster.agents[1]->frozen = true;
+  cluster.run(milliseconds(12'000));
+  cluster.report(*cluster.agents[2], Outcome::kStopped, {}, SIGTERM, 75);
+  cluster.report(*cluster.agents[0], Outcome::kStopped);
+  cluster.run(milliseconds(300));
+  CHECK(cluster.agents[0]->verdicts.at(0).text ==
+        "stopped: node 2: its launcher heard SIGTERM\n  lost before: node 1 (lost)");
+}
+
+TEST_CASE("a node is outlived only while its round runs, and only one that may be") {
+  Cluster other = running_apart();
+  other.agents[2]->frozen = true;
+  other.run(milliseconds(12'000));
+  CHECK(other.leader->board().phase == Phase::kStopping);
+  CHECK(other.leader->board().lost.empty());
+
+  Cluster formed(fixed_terms(2));
+  formed.lost_with = [](int) { return std::vector<int>{1}; };
+  formed.lead("a0");
+  formed.join("a1", 1);
+  formed.run(milliseconds(300));
+  REQUIRE(formed.leader->board().phase == Phase::kFormed);
+  formed.agents[1]->frozen = true;
+  formed.run(milliseconds(12'000));
+  CHECK(formed.leader->board().lost.empty());
+}
+
+TEST_CASE("what one node says is lost all hear, for this round alone") {
+  Cluster cluster = running(2, {.most = 1});
+  const auto say = [&](int round, int number) {
+    cluster.agents[1]->member->report_lost(
+        {.round = round, .number = number, .failure = failure_of_rank(3, 9)});
+    cluster.run(milliseconds(200));
+  };
+  const auto heard = [&] { return cluster.agents[0]->member->board().lost; };
+  say(1, 1);
+  say(1, 1);
+  REQUIRE(heard().size() == 1);
+  CHECK(heard()[0].number == 1);
+  CHECK(heard()[0].failure.rank == 3);
+  say(2, 2);  // of a round that is not this one
+  CHECK(heard().size() == 1);
+  cluster.report(*cluster.agents[1], Outcome::kFailed, failure_of_rank(2, 1));
+  cluster.report(*cluster.agents[0], Outcome::kStopped);
+  cluster.run(milliseconds(500));
+  REQUIRE(cluster.leader->board().round == 2);
+  CHECK(heard().empty());
+  cluster.start_round();
+  say(2, 1);
+  CHECK(heard().size() == 1);
+}
+
 TEST_CASE("the job is silent for as long as all nodes are whose workers run") {
   Cluster cluster = running(3);
   const auto tell = [&](std::size_t agent, int silence_ms) {

@@ -19,9 +19,7 @@ TEST_CASE("a join comes back as it was written") {
       .replicas = "word@5@10.0.0.1",
       .last = {.generation = 1, .round = 2, .rank = 3, .nodes = 4},
       .recipe = {{"optimizer.lr", "0.1"}}};
-  const Join read =
-      parse<Message>(to_line(Message{.leaves = "", .heard = "", .join = join, .report = {}}))
-          .join.value();
+  const Join read = parse<Message>(to_line(Message{.join = join})).join.value();
   CHECK(read.candidate.agent == "a");
   CHECK(read.candidate.addresses == join.candidate.addresses);
   CHECK(read.candidate.port == 7);
@@ -70,6 +68,20 @@ TEST_CASE("signs of life come back, and say nothing of a silence where they do n
   CHECK(parse<Pulse>("").version == 0);
 }
 
+TEST_CASE("a replica that is lost comes back, in a message and on a board") {
+  LostReplica lost{.round = 3, .number = 2, .failure = {.host = "h", .node = 1, .rank = 5}};
+  lost.failure.status.signal = SIGKILL;
+  const LostReplica read = parse<Message>(to_line(Message{.lost = lost})).lost.value();
+  CHECK(read.round == 3);
+  CHECK(read.number == 2);
+  CHECK(read.failure.rank == 5);
+  CHECK(read.failure.status.signal == SIGKILL);
+  Board board;
+  board.lost = {lost, lost};
+  CHECK(parse<Board>(to_line(board)).lost.size() == 2);
+  CHECK_FALSE(parse<Message>(to_line(Message{.leaves = "a"})).lost);
+}
+
 TEST_CASE("a report without a failure has none") {
   const Report report{.agent = "a",
                       .round = 4,
@@ -78,9 +90,7 @@ TEST_CASE("a report without a failure has none") {
                       .status = 75,
                       .reason = "why",
                       .failure = {}};
-  const Report read =
-      parse<Message>(to_line(Message{.leaves = "", .heard = "", .join = {}, .report = report}))
-          .report.value();
+  const Report read = parse<Message>(to_line(Message{.report = report})).report.value();
   CHECK(read.agent == "a");
   CHECK(read.round == 4);
   CHECK(read.outcome == Outcome::kStopped);

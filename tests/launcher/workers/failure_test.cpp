@@ -82,6 +82,11 @@ TEST_CASE("the report of a lost rank says who, how and where") {
   CHECK(render_lost(hung) ==
         "rank 2 is lost, the others go on: hangs: rank 2 on host a stands still");
   CHECK(short_text(hung) == "rank 2 (hung, step 40)");
+  const Failure node{.host = "b", .node = 3, .rank = -1, .cause = "nothing was heard"};
+  CHECK(render_lost(node, ", and replica 4 with it (rank 7)") ==
+        "node 3, host b is lost, and replica 4 with it (rank 7), the others go on: nothing was "
+        "heard");
+  CHECK(short_text(node) == "node 3 (lost)");
 }
 
 TEST_CASE("a rank that lost its peer only followed, whatever was seen first") {

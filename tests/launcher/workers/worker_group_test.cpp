@@ -39,7 +39,7 @@ TEST_CASE("a worker that had ended when other nodes stopped the rest was not end
   GroupOptions options;
   options.started = [](const WorkerPlan&, pid_t pid) { await_end(pid); };
   options.nodes_fd = told.get();
-  options.nodes_stop = [] { return true; };
+  options.hear_nodes = [] { return NodesWord{.stop = true}; };
   StopSignals signals({});
   const GroupEnd end = run_group(plans, options, signals);
   REQUIRE(end.workers.size() == 1);
@@ -126,6 +126,38 @@ TEST_CASE("with one that may be lost go those that cannot do without it, and are
   }
 }
 
+TEST_CASE("ranks go with those that other nodes have lost, and the others go on") {
+  std::vector<WorkerPlan> plans(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    plans[static_cast<std::size_t>(rank)].rank = rank;
+    plans[static_cast<std::size_t>(rank)].local_rank = rank;
+  }
+  const core::Descriptor goes_on(eventfd(0, EFD_CLOEXEC)), told(eventfd(1, EFD_CLOEXEC));
+  plans[0].process.arguments = {"/bin/dd", "bs=8", "count=1", "of=/dev/null", "status=none"};
+  plans[0].process.descriptors = {{goes_on.get(), 0}};
+  plans[1].process.arguments = {"/bin/sleep", "1000"};
+  GroupOptions options;
+  int lost = 0;
+  options.nodes_fd = told.get();
+  options.hear_nodes = [&] {
+    std::uint64_t count = 0;
+    REQUIRE(eventfd_read(told.get(), &count) == 0);
+    REQUIRE(eventfd_write(goes_on.get(), 1) == 0);
+    return NodesWord{.lost_with = {1}};
+  };
+  options.peer_lost = [&] { ++lost; };
+  options.may_be_lost = [&](const WorkerEnd&) { return false; };  // it is not asked
+  StopSignals signals({});
+  const GroupEnd end = run_group(plans, options, signals);
+  REQUIRE(end.workers.size() == 2);
+  CHECK(lost == 0);
+  CHECK_FALSE(end.nodes_stopped);
+  for (const WorkerEnd& one : end.workers) {
+    CHECK(one.was_outlived == (one.rank == 1));
+    CHECK(one.status.signal == (one.rank == 1 ? SIGKILL : 0));
+  }
+}
+
 TEST_CASE(
     "during a stop the one is lost that another's signal ends, not that the launcher's does") {
   for (const std::string other : {"KILL", "SEGV", "TERM"}) {
@@ -144,7 +176,7 @@ TEST_CASE(
       }
     };
     options.nodes_fd = told.get();
-    options.nodes_stop = [] { return true; };
+    options.hear_nodes = [] { return NodesWord{.stop = true}; };
     options.may_be_lost = [](const WorkerEnd&) { return true; };
     options.outlived = [](const WorkerEnd&, const std::optional<Hang>&) {};
     StopSignals signals({});
@@ -230,7 +262,7 @@ TEST_CASE("other nodes stop workers that run") {
   GroupOptions options;
   options.grace = std::chrono::seconds(60);
   options.nodes_fd = told.get();
-  options.nodes_stop = [] { return true; };
+  options.hear_nodes = [] { return NodesWord{.stop = true}; };
   StopSignals signals({});
   const GroupEnd end = run_group(plans, options, signals);
   REQUIRE(end.workers.size() == 1);
@@ -257,7 +289,7 @@ TEST_CASE("SIGKILL is the launcher's own only where it sent it") {
     GroupOptions options;
     options.grace = one.grace;
     options.nodes_fd = told.get();
-    options.nodes_stop = [] { return true; };
+    options.hear_nodes = [] { return NodesWord{.stop = true}; };
     StopSignals signals({});
     const GroupEnd end = run_group(plans, options, signals);
     REQUIRE(end.workers.size() == 1);

@@ -5,10 +5,10 @@
 namespace scaletrain::launcher {
 namespace {
 
-std::vector<std::string> notes_of(const recipe::Sync& sync, int replicas, int nodes = 1) {
+std::vector<std::string> notes_of(const recipe::Sync& sync, int replicas) {
   recipe::Recipe recipe;
   recipe.sync = sync;
-  return sync_notes(recipe, replicas, nodes);
+  return sync_notes(recipe, replicas);
 }
 
 }  // namespace
@@ -27,9 +27,7 @@ TEST_CASE("explain says what replicas that are apart do without, and whose loss 
   CHECK(notes_of({.name = "async", .steps = 8}, 1).empty());
   const recipe::Sync async{.name = "async", .steps = 8, .staleness = 2};
   CHECK(notes_of(async, 4) == Notes{own, outlives});
-  CHECK(notes_of(async, 4, 2) == Notes{own});
   CHECK(notes_of({.name = "diloco", .steps = 8}, 4) == Notes{outlives});
-  CHECK(notes_of({.name = "diloco", .steps = 8}, 4, 2).empty());
 }
 
 TEST_CASE("explain says what replicas of several ranks exchange") {
@@ -38,21 +36,18 @@ TEST_CASE("explain says what replicas of several ranks exchange") {
   recipe.parallel.shard = 4;
   recipe.parallel.tensor = 2;
   CHECK(
-      sync_notes(recipe, 2, 2) ==
-      std::vector<std::string>{
-          "sync: each of 2 replicas of 8 ranks trains alone for 50 steps, then each rank exchanges "
-          "weights with those that own the same; the loss of any rank ends the job"});
-  CHECK(
-      sync_notes(recipe, 2, 1) ==
+      sync_notes(recipe, 2) ==
       std::vector<std::string>{
           "sync: each of 2 replicas of 8 ranks trains alone for 50 steps, then each rank exchanges "
           "weights with those that own the same",
           "sync: a replica that is lost, as one of its ranks is, does not end the job, rank 0's "
           "does; the job then exits with 77"});
-  CHECK(sync_notes(recipe, 1, 1).empty());
+  CHECK(sync_notes(recipe, 1).empty());
   recipe.parallel.expert = 8;
-  CHECK(
-      sync_notes(recipe, 2, 2).front().starts_with("sync: each of 2 replicas of 16 ranks trains"));
+  CHECK(sync_notes(recipe, 2) ==
+        std::vector<std::string>{
+            "sync: each of 2 replicas of 16 ranks trains alone for 50 steps, then each rank "
+            "exchanges weights with those that own the same; the loss of any rank ends the job"});
 }
 
 }  // namespace scaletrain::launcher

@@ -1,0 +1,29 @@
+// The replicas that a job has lost and gone on without (lib/recipe/apart.h).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "launcher/agents/records.h"
+
+namespace scaletrain::launcher {
+
+class LostReplicas {
+ public:
+  // Whether that is news: of one that is known to be lost only what has brought it about, where no
+  // more is known than a failure that followed from it.
+  bool note(LostReplica one);
+  void clear() { lost_.clear(); }
+
+  bool empty() const { return lost_.empty(); }
+  std::size_t count() const { return lost_.size(); }
+  const std::vector<LostReplica>& all() const { return lost_; }
+  // "rank 2 (killed by SIGKILL, step 40), node 3 (lost)"; a node once, whatever was on it.
+  std::string text() const;
+
+ private:
+  std::vector<LostReplica> lost_;  // in the order of their ends
+};
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,73 @@
+// Whose end the others of a recipe's job outlive: replicas that are apart (lib/recipe/apart.h).
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "launcher/agents/lost_replicas.h"
+#include "launcher/place/placement.h"
+#include "launcher/workers/hang_watch.h"
+#include "lib/core/mesh_plan.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::launcher {
+
+// What a job ends with that finished with fewer replicas than it had: it is done, and not as asked.
+inline constexpr int kFewerReplicas = 77;
+
+// What is known of a worker that has ended, beside how.
+struct LastSeen {
+  std::int64_t step = 0;     // that it was in; 0: it had begun none
+  bool has_verdict = false;  // it has said why it ends
+};
+
+class Replicas {
+ public:
+  // `recipe` outlives this.
+  explicit Replicas(const recipe::Recipe& recipe) : recipe_(recipe) {}
+
+  // An attempt begins, with all of them.
+  void begin(const Placement& placement);
+
+  bool are_apart() const;
+  int of(int rank) const { return mesh_.coordinate(rank, core::Axis::kReplica); }
+  int count() const { return mesh_.size(core::Axis::kReplica); }
+
+  // Whether the others go on without this worker. Rank 0's replica is where they meet, and before
+  // they train all wait for all. Of async one that a signal stops leaves alone, of diloco all stop.
+  // A rank of several may have lost a peer of its replica, or rank 0, whose end is seen too.
+  bool may_be_lost(const WorkerEnd& end, const LastSeen& seen) const;
+  // The ranks of this node that go with it; of one that a signal has stopped they leave by
+  // themselves.
+  std::vector<int> go_with(const WorkerEnd& end, const LastSeen& seen) const;
+
+  // The others go on without this worker of this node, of `plans`; `hang`: for which it was killed.
+  // Logs that, and returns what other nodes need to know; nullopt: its replica is known to be lost.
+  std::optional<LostReplica> lose(const WorkerEnd& end, const std::vector<WorkerPlan>& plans,
+                                  const std::optional<Hang>& hang, const LastSeen& seen);
+  // What the job has lost so far, on all nodes: logs what is news. The ranks of this node that go
+  // with it.
+  std::vector<int> hear(const std::vector<LostReplica>& lost);
+  const LostReplicas& lost() const { return lost_; }
+
+  // A worker of this node trains: they are apart by now.
+  void train();
+  // Those that are lost with that node of the job; none: the others do not go on. Another thread
+  // may call it.
+  std::vector<int> on_node(int node) const;
+
+ private:
+  std::vector<int> ranks_of(const std::vector<int>& replicas) const;
+  std::vector<int> here(std::vector<int> ranks) const;
+  void log_lost(const Failure& failure, const std::vector<int>& replicas) const;
+
+  const recipe::Recipe& recipe_;
+  LostReplicas lost_;
+  mutable std::mutex mutex_;  // of the following, which only begin() and train() change
+  Placement placement_;
+  core::MeshPlan mesh_{1};
+  bool train_ = false;
+};
+
+}  // namespace scaletrain::launcher

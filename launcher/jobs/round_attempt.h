@@ -1,0 +1,16 @@
+// A round of several nodes as this node's attempt.
+#pragma once
+
+#include <string>
+
+#include "launcher/agents/session.h"
+#include "launcher/jobs/job.h"
+
+namespace scaletrain::launcher {
+
+// `view` shows a round in which this node has a rank; `placement`: of the job, as it was asked for;
+// `found_at`: the host where the leader's store was found; `max_restarts`: of the job.
+Attempt round_attempt(const Session::View& view, const Placement& placement,
+                      const std::string& found_at, int max_restarts);
+
+}  // namespace scaletrain::launcher
