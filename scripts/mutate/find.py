@@ -126,7 +126,8 @@ class Finder:
             return
         children = list(cursor.get_children())
         if cursor.kind in FUNCTIONS and cursor.is_definition():
-            body = [child for child in children if child.kind == CursorKind.COMPOUND_STMT]
+            body = [child for child in children if child.kind == CursorKind.COMPOUND_STMT
+                    and self.source(child).startswith("{")]  # what is defaulted has none
             head = self.text[:self.begin(cursor)].rstrip()
             self.never_returns = head.endswith(b"[[noreturn]]")
             for child in body:

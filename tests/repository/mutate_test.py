@@ -59,6 +59,13 @@ int in_steps(int value) {
   };
   return step(value);
 }
+
+struct Number {
+  int value = 0;
+  bool operator==(const Number&) const = default;
+};
+
+bool are_equal(int one, int other) { return Number{one} == Number{other}; }
 """
 
 # What is declared here is what the file has.
@@ -72,10 +79,11 @@ bool is_even(int);
 Known known(int);
 int four();
 int in_steps(int);
+bool are_equal(int, int);
 
 TEST_CASE("a, b") { CHECK(clamp(20) == 10); CHECK(clamp(3) == 3); }
 TEST_CASE("is_even") { CHECK(is_even(2)); CHECK(known(2).value == 2); CHECK(four() == 4); }
-TEST_CASE("in_steps") { CHECK(in_steps(1) == 5); CHECK(in_steps(3) == 6); }
+TEST_CASE("in_steps") { CHECK(in_steps(1) == 5); CHECK(in_steps(3) == 6); CHECK(are_equal(1, 1)); }
 TEST_CASE("note") { int count = 0; note(count, 2); CHECK(count == 2); }
 """
 
@@ -90,7 +98,7 @@ build bin/test_tiny: link tiny.o test.o
 """
 
 EXPECTED = """\
-lib/tiny/tiny.cpp: 14 killed, 2 survived, 2 unreached, 5 not mutated
+lib/tiny/tiny.cpp: 15 killed, 2 survived, 2 unreached, 5 not mutated
 lib/tiny/tiny.cpp:16: mutant 5 survived: loop not run: for (int i = 0; i < value; ++i) count += 0;
 lib/tiny/tiny.cpp:16: mutant 6 survived: left out: for (int i = 0; i < value; ++i) count += 0;
 lib/tiny/tiny.cpp:29: mutant 11 unreached: left out: throw std::string("negative");
