@@ -170,10 +170,7 @@ dist::HubMessage Rounds::receive() {
 dist::HubMessage Rounds::answer_to(std::int32_t kind, std::int32_t other) {
   for (;;) {
     dist::HubMessage answer = receive();
-    if (answer.kind == kAskStop) {
-      stop_is_asked_ = true;
-      say_stop();
-    }
+    stop_is_asked_ = stop_is_asked_ || answer.kind == kAskStop;
     if (answer.kind == kStopAt) stops_at_ = answer.step;
     if (answer.kind == kind || answer.kind == other) return answer;
   }

@@ -157,7 +157,8 @@ TEST_CASE("rank 0 hears when all others have left or are lost, and takes what th
   hub.lose(1);  // its connection ends
   hub.hear(0, {.kind = parallel::kFetch, .number = 0});
   CHECK(hub.weight(0) == 2);
-  CHECK_FALSE(hub.has_answer(0));
+  hub.hear(0, {.kind = parallel::kGiveUp});
+  CHECK_FALSE(hub.has_answer(0));  // it has heard that once
   // Who has left hears nothing of that.
   CHECK(hub.take(1).kind == parallel::kPart);
   CHECK(hub.take(1).kind == parallel::kLeave);
@@ -200,6 +201,11 @@ TEST_CASE("what the ranks of a replica have learned is added when all of them ha
   hub.learn(1, 8, 6);
   CHECK(hub.weight(0) == 4);
   CHECK(hub.weight(1) == 23);
+  hub.learn(0, 16, 2);
+  CHECK_FALSE(hub.has_answer(0));  // for the other one comes anew each time
+  hub.learn(1, 16, 6);
+  CHECK(hub.weight(0) == 5);
+  CHECK(hub.weight(1) == 26);
 }
 
 TEST_CASE("with one of its ranks a replica is lost, and what the others have given") {

@@ -89,7 +89,8 @@ TEST_CASE("the ranks of a replica take what all have made of their own parts") {
     dist::Mesh mesh(group, core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 2}));
     const double place = mesh.coordinate(core::Axis::kShard),
                  replica = mesh.coordinate(core::Axis::kReplica);
-    const at::Tensor begin = at::full({2 + env.rank % 2}, 10 * place);
+    // All begin with what rank 0's replica has.
+    const at::Tensor begin = at::full({2 + env.rank % 2}, 10 * place + 5 * replica);
     Fellows fellows(kAsync, {begin, at::empty({0})}, 0, mesh, "127.0.0.1");
     const auto first = fellows.exchange({{0, begin + 2 * replica}, {1, at::empty({0})}}, 1);
     std::string said = fmt::format("{} of {}, {}", first[0].size(0), mesh.world().world_size(),

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <thread>
 
+#include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/parallel/sync/replica_sync.h"
 #include "tests/dist/ranks.h"
@@ -114,6 +116,23 @@ TEST_CASE("rank 0 goes on with what others learn after its own end") {
   CHECK(results[0].text == results[1].text);
 }
 
+TEST_CASE("another replica than rank 0's ends with what its own last exchange came to") {
+  const testing::Gate has_met, has_made;
+  const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+    ReplicaJob job(env, {.name = "async", .steps = 1, .staleness = 1000});
+    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
+    if (env.rank == 0) has_met.wait();
+    learn(job.all, env.rank, 0);
+    job.exchange.after_step(0);
+    const at::Tensor before = job.all[0].tensor.detach().clone();
+    if (env.rank == 1) has_met.open();
+    env.rank == 0 ? has_made.open() : has_made.wait();
+    job.exchange.exchange_all();
+    return fmt::format("{}", at::equal(before, job.all[0].tensor.detach()));
+  });
+  CHECK(results[1].text == "true");
+}
+
 TEST_CASE("a stop waits for others for so long only, and says what that may cost") {
   const testing::Gate is_over;
   const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
@@ -122,6 +141,11 @@ TEST_CASE("a stop waits for others for so long only, and says what that may cost
     std::string said;
     if (env.rank == 1) {
       is_over.wait();
+      try {  // to give what comes too late, and is not taken any more
+        for (int step = 0; step < 4; ++step) job.exchange.after_step(step);
+        said = "taken";
+      } catch (const core::StoppedError&) {
+      }
       return said;
     }
     core::set_warning_listener([&](const std::string& line) { said += line; });
@@ -129,8 +153,10 @@ TEST_CASE("a stop waits for others for so long only, and says what that may cost
     job.exchange.after_step(0);
     job.exchange.exchange_all(50ms);
     is_over.open();
+    std::this_thread::sleep_for(200ms);  // in which it would be
     return said;
   });
+  CHECK(results[1].text.empty());
   CHECK(results[0].text ==
         "warning: some replicas were not heard of within 0.05 s: what they learned last is not "
         "there");

@@ -250,4 +250,32 @@ TEST_CASE("rank 0 takes what it wishes of each replica, but of one that is lost"
   CHECK(results[1].text == "wish 0, wish 2, wish 3, ");
 }
 
+TEST_CASE("each rank of rank 0's replica takes what those at its place have") {
+  const auto results = run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
+    at::set_num_threads(1);
+    dist::Group group(env, at::kCPU, 30s);
+    dist::Mesh mesh(group, core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 2}));
+    Rounds rounds(4, mesh, "127.0.0.1");
+    const bool takes = env.rank < 2;
+    std::string said = fmt::format("wish {}", rounds.agree_on_wish(takes ? 2 : 7));
+    const std::vector<at::Tensor> own{at::full({2 + env.rank % 2}, 10 * env.rank)};
+    if (takes) {
+      const auto given = rounds.take(own);
+      said += fmt::format(", {}", given[0].size());
+      for (const at::Tensor& one : given[1]) {
+        said += fmt::format(", {} of {}", one.numel(), one[1].item<float>());
+      }
+    } else {
+      rounds.give(own);
+    }
+    rounds.leave(std::nullopt);
+    mesh.world().barrier("the hub may end");  // of this replica
+    return said;
+  });
+  CHECK(results[0].text == "wish 2, 0, 2 of 20");
+  CHECK(results[1].text == "wish 2, 0, 3 of 30");
+  CHECK(results[2].text == "wish 2");
+  CHECK(results[3].text == "wish 2");
+}
+
 }  // namespace
