@@ -254,3 +254,77 @@ TEST_CASE("several pieces of a tensor in one file are refused: a file of pieces 
   const std::string said = test::message_of<core::InternalError>([&] { share_of(contents, 0, 2); });
   CHECK(said.find("a.weight has 2 pieces in one file") != std::string::npos);
 }
+
+TEST_CASE("a share counts the bytes of all, and has what is no piece where it is the first") {
+  Contents contents = cut_contents(0, 2, 4);
+  contents.buffers = {{"norm.mean", at::ones({2, 3})}};
+  contents.means.at("ema").buffers = {{"norm.mean", at::zeros({2, 3})}};
+  const Contents share = share_of(contents, 0, 2);
+  // Thrice 17 elements on two places, twice what all have, a number, and what this place owns.
+  CHECK(share.all_bytes == 3 * 2 * 4 * 17 + 2 * 12 + 8 + 2 * (4 * 35 + 4 * 25));
+  CHECK(share.buffers.size() == 1);
+  CHECK(share.means.at("ema").buffers.size() == 1);
+  // Twice 18 elements, what all have, and the last place's own.
+  const Contents last = share_of(cut_contents(1, 2, 4), 1, 2);
+  CHECK(last.all_bytes == 3 * 2 * 4 * 18 + 2 * 12 + 8 + 2 * 2 * 4 * 35);
+  CHECK(share_of(cut_contents(0, 2, 4, /*writes=*/false), 2, 4).all_bytes == 920);
+  contents.optimizer.clear();
+  CHECK(share_of(contents, 0, 2).pieces.contains("optimizer.safetensors"));
+  Contents second = cut_contents(1, 2, 4);
+  second.optimizer.clear();
+  second.buffers = contents.buffers;
+  CHECK_FALSE(share_of(second, 1, 2).pieces.contains("optimizer.safetensors"));
+  CHECK(share_of(second, 1, 2).buffers.empty());
+}
+
+TEST_CASE("rows of several ranks that one writes are counted once: each has those of all") {
+  Contents contents = cut_contents(0, 2, 4);
+  const std::int64_t without = share_of(contents, 0, 2).all_bytes;
+  contents.own_rows.push_back(rows_of(0, 0));
+  const std::int64_t with_own = share_of(contents, 0, 2).all_bytes;
+  CHECK(with_own == without + 6 * (4 * 20 + 8));
+  contents.own_rows.push_back(rows_of(1, 0));
+  contents.own_rows.push_back(rows_of(2, 0));
+  CHECK(share_of(contents, 0, 2).all_bytes == with_own);
+}
+
+TEST_CASE(
+    "pieces are read into a tensor of another type and layout, and each says that it goes on") {
+  const test::TemporaryFolder run;
+  const fs::path path = write_cut(2, run.path);
+  const Parts parts{
+      {"a.weight",
+       {.shape = kCutShape,
+        .pieces = {format::range_piece(kCutShape, 3, 5), format::range_piece(kCutShape, 16, 20)}}},
+      {"b.weight", {.shape = kCutShape}}};
+  const at::Tensor expected = at::cat(
+      {numbers_of("a").view({-1}).narrow(0, 3, 2), numbers_of("a").view({-1}).narrow(0, 16, 4)});
+  for (const at::Tensor& target :
+       {at::zeros({6}), at::zeros({6}, at::kDouble), at::zeros({6, 2}).select(1, 0)}) {
+    CAPTURE(target.dtype().name());
+    CAPTURE(target.is_contiguous());
+    int calls = 0;
+    load_cut_model(path, {{"a.weight", target}, {"norm.mean", at::zeros({3})}}, parts,
+                   [&] { ++calls; });
+    CHECK(at::equal(target.to(at::kFloat), expected));
+    CHECK(calls == 2);
+  }
+}
+
+TEST_CASE("what a rank had of its own is compared too, but for what others had") {
+  const test::TemporaryFolder folder;
+  const Tensors stored{{"optimizer/step", at::ones({3})}, {"other", at::ones({2})}};
+  const Parts parts{{"step", {.shape = {3}, .pieces = {format::range_piece({3}, 1, 2)}}}};
+  const auto refusal_of = [&](const Tensors& tensors) {
+    return test::message_of<core::CheckpointError>(
+        [&] { prepare_cut_ranks(folder.path, tensors, parts); });
+  };
+  Tensors wanted{{"optimizer/step", at::zeros({1})}};
+  CHECK(refusal_of(wanted).find("ranks.safetensors: the checkpoint has none") != std::string::npos);
+  HostTensors(stored).write(core::system_disk(), fs::path(folder.path) / "ranks.safetensors");
+  prepare_cut_ranks(folder.path, wanted, parts)();
+  CHECK(wanted.at("optimizer/step").item<float>() == 1);
+  wanted["optimizer/step"] = at::zeros({1}, at::kDouble);
+  CHECK(refusal_of(wanted).find("1 of another dtype (optimizer/step: F32 instead of F64)") !=
+        std::string::npos);
+}

@@ -33,6 +33,7 @@ Contents shared_contents(std::int64_t step) {
       {"norm.num_batches_tracked", at::full({}, step, at::kLong)},
   };
   contents.buffers = {{"norm.mean", numbers({3, 2})}};
+  contents.ranks = {{"scale", numbers({3})}};
   MeanContents& mean = contents.means["ema:0.5"];
   for (const auto& [name, tensor] : contents.model) mean.tensors[name] = tensor.clone();
   mean.buffers = {{"norm.mean", numbers({3, 2})}};
@@ -71,6 +72,7 @@ TEST_CASE("all shares together are the contents, and about as large as each othe
     CHECK(share.stands == contents.stands);
     CHECK(share.recipe.empty() == (rank != 0));
     CHECK(share.buffers.empty() == (rank != 0));
+    CHECK(share.ranks.empty() == (rank != 0));
     std::int64_t own = 0;
     for (const Tensors* tensors :
          {&share.model, &share.means.at("ema:0.5").tensors, &share.optimizer}) {
@@ -121,6 +123,7 @@ TEST_CASE("files of pieces are numbered, and those of ranks without a share do n
   Contents contents = shared_contents(1);
   contents.means.clear();
   contents.buffers.clear();
+  contents.ranks.clear();
   contents.optimizer.clear();
   const fs::path path = write_as(3, run.path, contents);
   std::vector<std::string> names;
