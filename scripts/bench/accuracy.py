@@ -21,7 +21,7 @@ def last_evaluation(recipe, seed, nproc, settings):
         run = pathlib.Path(folder) / "run"
         changes = [f"seed={seed}", f"output={run}", *settings]
         compare.run([compare.PROGRAMS / "scaletrain", "launch", "--nproc", nproc, recipe,
-                     *(part for change in changes for part in ("--set", change))])
+                     *(part for change in changes for part in ("--set", change))], limit_s=None)
         with open(run / "metrics.jsonl", encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
     return [line for line in lines if line["event"] == "eval"][-1]

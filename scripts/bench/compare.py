@@ -12,9 +12,9 @@ TORCHRUN = pathlib.Path(sys.executable).parent / "torchrun"
 LIMIT_S = 600
 
 
-def run(command):
+def run(command, limit_s=LIMIT_S):
     """Standard output of a command in the root of the repository; its errors end the benchmark."""
-    done = subprocess.run([str(part) for part in command], cwd=ROOT, timeout=LIMIT_S,
+    done = subprocess.run([str(part) for part in command], cwd=ROOT, timeout=limit_s,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{command[0]}: exit {done.returncode}\n{done.stderr[-4000:]}")
