@@ -135,6 +135,8 @@ TEST_CASE("a replica has left when all of its ranks have") {
   hub.hear(3, {.kind = kLeave});
   CHECK(hub.place(1).is_done);
   CHECK(hub.take(0) == "all left");  // rank 1 is rank 0's own to wait for
+  hub.hear(1, {.kind = kLeave});
+  CHECK(hub.take(0).empty());  // it has heard that once
 }
 
 TEST_CASE("a replica of which one has left and another is lost is lost") {
