@@ -142,6 +142,7 @@ TEST_CASE("a round goes on without a node whose replicas may be lost, and all he
     CHECK(board.lost[1].failure.rank == -1);
     CHECK(board.lost[1].failure.node == 1);
     CHECK(board.lost[1].failure.host == "host-a1");
+    CHECK(board.lost[1].failure.status.code == 75);
     CHECK(board.lost[1].failure.cause == "nothing was heard of its launcher for 10 s");
   }
   cluster.report_all(Outcome::kSucceeded);

@@ -120,7 +120,12 @@ TEST_CASE("what is lost here is said once, with the node where there are several
   const recipe::Recipe recipe = recipe_of("diloco", 2);
   Replicas replicas(recipe);
   replicas.begin(placed(2, 3, 1));
-  const auto lost = replicas.lose(ended(3, {.signal = SIGKILL}), plan_of(3), {}, {.step = 9});
+  WorkerEnd end = ended(3, {.signal = SIGKILL});
+  end.was_outlived = true;  // which it is known to be
+  std::optional<LostReplica> lost;
+  CHECK(logged([&] {
+          lost = replicas.lose(end, plan_of(3), {}, {.step = 9});
+        }).find("rank 3 is lost, and replica 1 with it (ranks 2, 3)") != std::string::npos);
   REQUIRE(lost);
   CHECK(lost->number == 1);
   CHECK(lost->failure.rank == 3);
@@ -168,7 +173,7 @@ TEST_CASE("a node may be lost once all train, where no rank of it is of rank 0's
       {&apart, placed(2, 3), 0, {}},     {&apart, placed(2, 3), 2, {2}},
       {&apart, placed(4, 2), 1, {2, 3}}, {&apart, placed(1, 4), 1, {}},
       {&apart, placed(1, 4), 3, {1}},    {&staged, placed(2, 2), 1, {}},
-      {&together, placed(2, 3), 2, {}},
+      {&staged, placed(2, 3), 1, {}},    {&together, placed(2, 3), 2, {}},
   };
   for (const Case& one : cases) {
     CAPTURE(one.node);
