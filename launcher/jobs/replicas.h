@@ -31,8 +31,8 @@ class Replicas {
   void begin(const Placement& placement);
 
   bool are_apart() const;
-  int of(int rank) const { return mesh_.coordinate(rank, core::Axis::kReplica); }
-  int count() const { return mesh_.size(core::Axis::kReplica); }
+  int of(int rank) const { return mesh_.replica(rank); }
+  int count() const { return mesh_.model_copies(); }
 
   // Whether the others go on without this worker. Rank 0's replica is where they meet, and before
   // they train all wait for all. Of async one that a signal stops leaves alone, of diloco all stop.

@@ -11,9 +11,6 @@
 namespace scaletrain::core {
 namespace {
 
-constexpr std::array<Axis, kAxes> kAllAxes = {Axis::kPipe, Axis::kReplica, Axis::kShard,
-                                              Axis::kContext, Axis::kTensor};
-
 struct Asked {
   std::int64_t ranks = 1;  // of what was named
   std::string text;        // "pipeline 2 x tensor 4"
@@ -152,15 +149,15 @@ std::vector<int> MeshPlan::link(int rank, Axis axis) const {
 
 std::vector<int> MeshPlan::in_copy(int rank, std::initializer_list<Axis> axes) const {
   std::vector<int> ranks = group(rank, axes);
-  std::erase_if(ranks,
-                [&](int other) { return reader(other) / of_copy() != reader(rank) / of_copy(); });
+  std::erase_if(ranks, [&](int other) { return replica(other) != replica(rank); });
   return ranks;
 }
 
 std::vector<int> MeshPlan::same_place(int rank, std::initializer_list<Axis> axes) const {
   std::vector<int> ranks = group(rank, axes);
+  const int readers = readers_of_copy();
   std::erase_if(ranks,
-                [&](int other) { return reader(other) % of_copy() != reader(rank) % of_copy(); });
+                [&](int other) { return reader(other) % readers != reader(rank) % readers; });
   return ranks;
 }
 

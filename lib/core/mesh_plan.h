@@ -11,7 +11,8 @@
 // of the same place: of its stage, with its part of each expert, and with its tokens.
 //
 // A copy of the model is a block of neighbouring data coordinates: those that hold the experts
-// together, otherwise those of a shard group.
+// together, otherwise those of a shard group. With the other axes it is one of the replicas that
+// train alone: without experts those along kReplica.
 #pragma once
 
 #include <array>
@@ -38,9 +39,8 @@ inline constexpr std::initializer_list<Axis> kCopyAxes = {Axis::kReplica, Axis::
 // The axes of one replica, whose ranks hold the model together.
 inline constexpr std::initializer_list<Axis> kModelAxes = {Axis::kPipe, Axis::kShard,
                                                            Axis::kTensor};
-// All axes of a replica: of its ranks those too that have other tokens.
-inline constexpr std::initializer_list<Axis> kInReplicaAxes = {Axis::kPipe, Axis::kShard,
-                                                               Axis::kContext, Axis::kTensor};
+inline constexpr std::initializer_list<Axis> kAllAxes = {Axis::kPipe, Axis::kReplica, Axis::kShard,
+                                                         Axis::kContext, Axis::kTensor};
 
 // What a recipe asks for, each at least 1; without `replica` the replicas take all ranks that are
 // left.
@@ -67,8 +67,10 @@ class MeshPlan {
   int readers() const { return size(kDataAxes); }
   // Those that hold the experts together: a multiple of those along kShard, or 1.
   int experts() const { return experts_; }
+  // Data coordinates of a copy of the model.
+  int readers_of_copy() const { return experts_ > 1 ? experts_ : size(Axis::kShard); }
   // Copies of the model that train on different samples.
-  int model_copies() const { return readers() / of_copy(); }
+  int model_copies() const { return readers() / readers_of_copy(); }
 
   // Place of `rank` along an axis, from 0.
   int coordinate(int rank, Axis axis) const;
@@ -79,9 +81,11 @@ class MeshPlan {
   // order.
   std::vector<int> group(int rank, std::initializer_list<Axis> axes) const;
 
-  // The ranks of its replica, and its place among them, from 0: ranks at the same place in their
+  // Where copies of the model train alone: the replica of `rank`, from 0 to model_copies() - 1, its
+  // ranks, in ascending order, and its place among them, from 0. Ranks at the same place in their
   // replicas own the same of the model.
-  std::vector<int> replica_group(int rank) const { return group(rank, kInReplicaAxes); }
+  int replica(int rank) const { return reader(rank) / readers_of_copy(); }
+  std::vector<int> replica_group(int rank) const { return in_copy(rank, kAllAxes); }
   int place(int rank) const;
 
   // `rank` and the next one along `axis`, behind its last the first: the ends of what it sends to.
@@ -113,13 +117,11 @@ class MeshPlan {
   }
   // Whether `rank` writes what it owns of a checkpoint: the first of those that own the same.
   bool writes(int rank) const {
-    return reader(rank) < of_copy() && coordinate(rank, Axis::kContext) == 0;
+    return replica(rank) == 0 && coordinate(rank, Axis::kContext) == 0;
   }
 
  private:
   int stride(Axis axis) const;  // between neighbours along the axis
-  // Data coordinates of a copy of the model.
-  int of_copy() const { return experts_ > 1 ? experts_ : size(Axis::kShard); }
 
   int world_size_;
   std::array<int, kAxes> sizes_;

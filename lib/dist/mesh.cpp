@@ -48,9 +48,7 @@ void Mesh::open_once(std::vector<int> ranks, const char* name) {
 }
 
 Group& Mesh::group(std::initializer_list<Axis> axes) const {
-  std::vector<int> ranks = plan_.group(rank_, axes);
-  if (replicas_are_apart_) std::erase_if(ranks, [this](int other) { return is_elsewhere(other); });
-  return find(ranks);
+  return find(replicas_are_apart_ ? in_copy(axes) : plan_.group(rank_, axes));
 }
 
 Group& Mesh::find(const std::vector<int>& ranks) const {
@@ -65,18 +63,20 @@ Group& Mesh::open(const std::vector<int>& ranks, const std::string& name) {
   return *more_.back();
 }
 
-// What lies along several axes of a replica, and this rank alone, may have had no group so far. Of
-// those that end here each has members in several replicas; all ranks come to them in the order of
-// their members.
+// A replica's part of the views of several replicas may have had no group so far. Of those that end
+// here each has members in several replicas; all ranks come to them in the order of their members,
+// and to those that have the same experts behind these.
 void Mesh::part_replicas() {
-  open_once(plan_.group(rank_, {Axis::kShard, Axis::kContext}), "gradients of a replica");
-  open_once({rank_}, "alone");
+  open_once(in_copy({Axis::kReplica}), "replica axis in the copy");
+  open_once(in_copy(core::kDataAxes), "data in the copy");
+  open_once(in_copy(core::kGradientAxes), "all gradients in the copy");
   for (const auto& [ranks, group] : groups_) {
     const bool is_of_several =
         std::ranges::any_of(ranks, [this](int other) { return is_elsewhere(other); });
     if (is_of_several) group->go_alone("groups of several replicas");
   }
-  world_.go_with(plan_.replica_group(rank_), fmt::format("replica {}", coordinate(Axis::kReplica)));
+  if (same_experts_ != nullptr) same_experts_->go_alone("ranks with the same experts");
+  world_.go_with(plan_.replica_group(rank_), fmt::format("replica {}", replica()));
   replicas_are_apart_ = true;
 }
 

@@ -25,6 +25,8 @@ class Mesh {
   int size(core::Axis axis) const { return plan_.size(axis); }
   int rank() const { return rank_; }  // of the job
   int coordinate(core::Axis axis) const { return plan_.coordinate(rank_, axis); }
+  // Its copy of the model, where those train alone.
+  int replica() const { return plan_.replica(rank_); }
   // This rank's data coordinate, whether it is the one that counts the samples of that, and
   // whether it counts losses (core::MeshPlan).
   int reader() const { return plan_.reader(rank_); }
@@ -58,10 +60,11 @@ class Mesh {
   // several ranks open they open in the same order.
   Group& open(const std::vector<int>& ranks, const std::string& name);
 
-  // From here on the replicas wait for no collective of each other: each is a job of its own, whose
-  // ranks are the world, and groups that are views of replicas and other axes are of the others
-  // alone. Coordinates and the plan stay. Every rank calls it at once, with no collective under
-  // way; groups of several replicas that were asked for before are of this rank alone.
+  // From here on the replicas, copies of the model, wait for no collective of each other: each is a
+  // job of its own, whose ranks are the world, and of groups that are views of several replicas the
+  // members of this one are left. Coordinates and the plan stay. Every rank calls it at once, with
+  // no collective under way; groups of several replicas that were asked for before are of this rank
+  // alone.
   void part_replicas();
 
   // Shuts the communicators down, the world's last, behind a barrier of all ranks; no collective
@@ -75,7 +78,7 @@ class Mesh {
     return plan_.in_copy(rank_, axes);
   }
   bool is_elsewhere(int rank) const {  // in another replica
-    return plan_.coordinate(rank, core::Axis::kReplica) != coordinate(core::Axis::kReplica);
+    return plan_.replica(rank) != replica();
   }
   void open_once(std::vector<int> ranks, const char* name);
 

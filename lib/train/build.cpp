@@ -148,7 +148,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
   run.group = join_ranks(run.recipe, env, resume, run.beat);
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
-  run.goes_apart = plan.size(core::Axis::kReplica) > 1 && recipe::replicas_are_apart(run.recipe);
+  run.goes_apart = plan.model_copies() > 1 && recipe::replicas_are_apart(run.recipe);
   const at::Device device = run.group->device();
   if (resume) run.state = state_of_rank_0(*run.group, *resume);
   if (before_data) before_data(run);

@@ -13,7 +13,7 @@ namespace scaletrain::train {
 // both from 0.
 struct LostSteps {
   int replica = 0, replicas = 1;
-  int shards = 1;
+  int readers = 1;
   std::int64_t from = 0, to = 0;
 };
 

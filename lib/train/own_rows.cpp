@@ -81,7 +81,7 @@ void add_own_rows(const Run& run, const NamedTensors& own, checkpoint::Contents&
 }
 
 void add_rows_of_replicas(const Run& run, checkpoint::Contents& contents) {
-  const std::vector<int> ranks = run.mesh->plan().group(run.mesh->rank(), {core::Axis::kReplica});
+  const std::vector<int> ranks = run.mesh->plan().same_place(run.mesh->rank(), core::kDataAxes);
   for (std::size_t replica = 0; replica < ranks.size(); ++replica) {
     NamedTensors own;
     for (const auto& [name, all] : run.replicas.tensors) {

@@ -98,16 +98,16 @@ std::map<std::string, at::Tensor> mean_over_replicas(const GivenStates& replicas
 }
 
 std::map<std::string, at::Tensor> buffers_of_readers(const Run& run) {
-  dist::Group& shards = run.mesh->data();
+  dist::Group& readers = run.mesh->data();
   NamedTensors own = states_of(run.replicas, "buffers/");
-  if (run.replicas.empty() && shards.world_size() > 1) {
-    const int replicas = run.mesh->size(core::Axis::kReplica);
+  if (run.replicas.empty() && readers.world_size() > 1) {
+    const int replicas = run.mesh->plan().model_copies();
     for (const auto& [name, tensor] : run.learner.buffers()) {
       const std::vector<at::Tensor> same(static_cast<std::size_t>(replicas), tensor);
       own.emplace(name, at::stack(same));
     }
   }
-  return gather_of_replicas(shards, own);
+  return gather_of_replicas(readers, own);
 }
 
 }  // namespace scaletrain::train

@@ -50,9 +50,7 @@ struct Run {
   bool has_own_weights() const { return sync && sync->differs(); }
   // Whether this rank only trains, as one of a replica that is apart from rank 0's, which
   // validates, saves and reports for all.
-  bool only_trains() const {
-    return sync && sync->is_apart() && mesh->coordinate(core::Axis::kReplica) != 0;
-  }
+  bool only_trains() const { return sync && sync->is_apart() && mesh->replica() != 0; }
   double lr() const;                           // of the next step
   std::optional<double> weight_decay() const;  // the same; nullopt: it does not change
   // The parameters that are trained, by name.

@@ -96,8 +96,8 @@ Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const c
   sets.training_set.claim(claims);
   if (recipe::replicas_are_apart(recipe)) {
     // Rank 0's replica looks at all of them alone.
-    reader.slice.reader = plan.coordinate(env.rank, core::Axis::kShard);
-    reader.slice.readers = plan.size(core::Axis::kShard);
+    reader.slice.readers = plan.readers_of_copy();
+    reader.slice.reader = plan.reader(env.rank) % reader.slice.readers;
   }
   for (const auto& [name, source] : recipe::held_out(config)) {
     open_split(sets, recipe, reader, task, *task::find_split(config, name), claims);

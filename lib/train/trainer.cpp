@@ -133,7 +133,7 @@ void Trainer::look_at_replicas() {
     const int replica = static_cast<int>(i);
     append_lost_positions({.replica = replica,
                            .replicas = static_cast<int>(places.size()),
-                           .shards = run_->mesh->size(core::Axis::kShard),
+                           .readers = run_->mesh->plan().readers_of_copy(),
                            .from = places[i].steps,
                            .to = run_->state.step},
                           run_->length, run_->batch, run_->state.lost_positions);

@@ -311,22 +311,38 @@ TEST_CASE("ranks that cannot hold the experts together are refused with numbers 
   CHECK(refusal(8, {.pipe = 1, .replica = {}, .shard = 4, .tensor = 1, .expert = 8}).empty());
 }
 
-TEST_CASE("a replica's ranks are those that share its coordinate, and each has its place") {
-  for_each_mesh([](const MeshPlan& plan) {
+TEST_CASE("a replica's ranks are those of a copy of the model, and each has its place") {
+  const auto check = [](const MeshPlan& plan) {
     for (int rank = 0; rank < plan.world_size(); ++rank) {
       std::vector<int> own;
       for (int other = 0; other < plan.world_size(); ++other) {
-        if (plan.coordinate(other, Axis::kReplica) == plan.coordinate(rank, Axis::kReplica)) {
-          own.push_back(other);
-        }
+        if (plan.replica(other) == plan.replica(rank)) own.push_back(other);
       }
+      CHECK(std::ssize(own) * plan.model_copies() == plan.world_size());
       CHECK(plan.replica_group(rank) == own);
       CHECK(own.at(static_cast<std::size_t>(plan.place(rank))) == rank);
-      for (const int other : plan.group(rank, {Axis::kReplica})) {
-        CHECK(plan.place(other) == plan.place(rank));
-      }
+      const std::vector<int> fellows = plan.same_place(rank, kDataAxes);
+      CHECK(fellows.at(static_cast<std::size_t>(plan.replica(rank))) == rank);
+      for (const int other : fellows) CHECK(plan.place(other) == plan.place(rank));
+    }
+  };
+  for_each_mesh([&](const MeshPlan& plan) {
+    check(plan);
+    for (int rank = 0; rank < plan.world_size(); ++rank) {
+      CHECK(plan.replica(rank) == plan.coordinate(rank, Axis::kReplica));
     }
   });
+  for (const int tensor : {1, 2}) {
+    check(MeshPlan(8 * tensor, {.replica = {}, .tensor = tensor, .expert = 2}));
+    check(MeshPlan(8 * tensor, {.replica = {}, .shard = 2, .tensor = tensor, .expert = 4}));
+    check(MeshPlan(16 * tensor, {.replica = {}, .context = 2, .tensor = tensor, .expert = 4}));
+    check(MeshPlan(16 * tensor, {.pipe = 2, .replica = {}, .tensor = tensor, .expert = 4}));
+  }
+  // rank = pipe * 8 + data coordinate * 2 + tensor
+  const MeshPlan staged(16, {.pipe = 2, .replica = {}, .tensor = 2, .expert = 2});
+  CHECK(staged.replica(14) == 1);
+  CHECK(staged.replica_group(14) == std::vector<int>{4, 5, 6, 7, 12, 13, 14, 15});
+  CHECK(staged.place(14) == 6);
 }
 
 TEST_CASE("a rank sends to the next one along an axis, the last to the first") {

@@ -185,7 +185,13 @@ TEST_CASE("replicas that part are jobs of their own, whose views are of the othe
                                     {{.pipe = 1, .replica = {}, .shard = 2}, 4},
                                     {{.pipe = 2, .replica = {}}, 4},
                                     {{.pipe = 1, .replica = {}, .shard = 2, .tensor = 2}, 8},
-                                    {{.pipe = 1, .replica = {}, .shard = 2, .context = 2}, 8}};
+                                    {{.pipe = 1, .replica = {}, .shard = 2, .context = 2}, 8},
+                                    {{.replica = {}, .expert = 2}, 4},
+                                    {{.replica = {}, .expert = 2}, 6},
+                                    {{.replica = {}, .shard = 2, .expert = 4}, 8},
+                                    {{.replica = {}, .context = 2, .expert = 2}, 8},
+                                    {{.pipe = 2, .replica = {}, .expert = 2}, 8},
+                                    {{.replica = {}, .tensor = 2, .expert = 2}, 8}};
   for (const PartCase& one : cases) {
     const core::MeshPlan plan(one.ranks, one.sizes);
     const auto results = run_ranks({.world_size = one.ranks}, [&](const core::WorkerEnv& env) {
@@ -205,21 +211,28 @@ TEST_CASE("replicas that part are jobs of their own, whose views are of the othe
         if (!is_right) wrong += std::string(name) + " ";
       };
       const auto group = [&](std::initializer_list<Axis> axes) {
-        return plan.group(env.rank, axes);
+        return plan.in_copy(env.rank, axes);
       };
       check("world", has(mesh.world(), plan.replica_group(env.rank)));
-      check("replica", has(mesh.group(Axis::kReplica), {env.rank}));
+      check("replica", has(mesh.group(Axis::kReplica), group({Axis::kReplica})));
       check("shard", has(mesh.group(Axis::kShard), group({Axis::kShard})));
       check("pipe", has(mesh.group(Axis::kPipe), group({Axis::kPipe})));
-      check("data", has(mesh.data(), group({Axis::kShard})));
-      check("copies", has(mesh.copies(), group({Axis::kContext})));
-      check("gradients", has(mesh.gradients(), group({Axis::kShard, Axis::kContext})));
+      check("data", has(mesh.data(), group(core::kDataAxes)));
+      check("copies", has(mesh.copies(), group(core::kCopyAxes)));
+      check("gradients", has(mesh.gradients(), group(core::kGradientAxes)));
       check("model", has(mesh.model(), plan.model_group(env.rank)));
+      check("replicas", mesh.replicas().world_size() == 1);
+      if (plan.experts() > 1) {
+        check("experts", has(mesh.experts(), plan.expert_group(env.rank)));
+        check("same experts", mesh.same_experts().world_size() == 1);
+        check("gradients of the model", &mesh.gradients_of_model() == &mesh.gradients());
+        check("copies in the model", &mesh.copies_in_model() == &mesh.copies());
+      }
       check("coordinate",
             mesh.rank() == env.rank && mesh.reader() == plan.reader(env.rank) &&
                 mesh.coordinate(Axis::kReplica) == plan.coordinate(env.rank, Axis::kReplica));
       // Nobody waits for another replica, nor hears of its loss.
-      if (mesh.coordinate(Axis::kReplica) == 1) raise(SIGKILL);
+      if (mesh.replica() == 1) raise(SIGKILL);
       for (int i = 0; i < 3; ++i) mesh.world().barrier("alone");
       mesh.end("the end");
       return wrong;
@@ -227,7 +240,7 @@ TEST_CASE("replicas that part are jobs of their own, whose views are of the othe
     for (int rank = 0; rank < one.ranks; ++rank) {
       CAPTURE(rank);
       const auto& result = results[static_cast<std::size_t>(rank)];
-      const bool is_killed = plan.coordinate(rank, Axis::kReplica) == 1;
+      const bool is_killed = plan.replica(rank) == 1;
       CHECK(result.status == (is_killed ? 128 + SIGKILL : 0));
       CHECK(result.text.empty());
     }

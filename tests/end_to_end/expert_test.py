@@ -4,7 +4,7 @@ from in any layout."""
 import json
 import unittest
 
-from end_to_end import support, text_test
+from end_to_end import replicas_support, support, text_test
 
 MIXTRAL = {"name": "mixtral", "vocab_size": 257, "positions": text_test.CONTEXT, "dim": 32, "depth": 2,
            "heads": 4, "kv_heads": 2, "hidden": 48, "experts": 4, "capacity_factor": 1.25,
@@ -125,6 +125,31 @@ class ExpertTest(text_test.TextTestCase):
                            "--allow", "parallel", "--allow", "batch", **rare)
         self.assertNotIn("the first one's state", said)
         self.assert_same_course("moved", "single", first=STEPS // 2 + 1)
+
+    def test_with_one_of_its_ranks_a_replica_that_shares_experts_is_lost(self):
+        # Two replicas of two ranks; what is killed is of replica 1.
+        shared = (4, {"expert": 2})
+        for sync in ({"name": "diloco", "steps": 4},
+                     {"name": "async", "steps": 4, "staleness": 1}):
+            with self.subTest(sync["name"]):
+                name, rare = sync["name"], {"sync": sync, "ema": None, "global_batch": 16}
+                said = self.launch(name, shared, expect=replicas_support.DONE_WITH_FEWER,
+                                   env={"SCALETRAIN_FAULT": "kill@7,3"}, **rare)
+                self.assertIn("rank 3 is lost, and replica 1 with it (ranks 2, 3), the others go "
+                              "on: killed by SIGKILL", said)
+                self.assertIn("the job is done with 1 of 2 replicas", said)
+                run = self.folder / name
+                (lost,) = support.records(run, "lost_replica")
+                self.assertEqual((lost["replica"], lost["kept_step"], lost["left"]), (1, 4, 1))
+                state = support.state(run)
+                self.assertEqual(STEPS, state["step"])
+                # Of each 16 samples of a step it had 8: every second 4.
+                self.assertEqual([[0, 16 * 4, 16 * STEPS, 8, 4, 4]], state["lost_positions"])
+                self.launch(name, shared, "--resume", "auto", "--allow", "steps", steps=STEPS + 4,
+                            **rare)
+                after = support.state(run)
+                self.assertEqual(STEPS + 4, after["step"])
+                self.assertEqual(state["lost_positions"], after["lost_positions"])
 
     def test_what_cannot_be_is_refused_before_anything_starts(self):
         for layout, message in (

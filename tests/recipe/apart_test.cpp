@@ -24,7 +24,7 @@ TEST_CASE("replicas are apart where nothing needs them together") {
       {"tensor", [](Recipe& one) { one.parallel.tensor = 2; }, true},
       {"context", [](Recipe& one) { one.parallel.context = 2; }, true},
       {"shard", [](Recipe& one) { one.parallel.shard = 2; }, true},
-      {"expert", [](Recipe& one) { one.parallel.expert = 2; }, false},
+      {"expert", [](Recipe& one) { one.parallel.expert = 2; }, true},
       {"pipeline", [](Recipe& one) { one.parallel.pipeline = 2; }, true},
       {"ramp", [](Recipe& one) { one.batch.ramp.emplace(); }, false},
       {"plateau", [](Recipe& one) { one.schedule.plateau.emplace(); }, false},

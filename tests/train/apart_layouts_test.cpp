@@ -28,8 +28,13 @@ constexpr const char* kApartSync =
 const std::vector<RareLayout>& pairs() {
   static const std::vector<RareLayout> all{{"shard", R"({"shard": 2})", 6, 2, 3},
                                            {"tensor", R"({"tensor": 2})", 6, 1, 3},
-                                           {"pipeline", R"({"pipeline": 2})", 6, 1, 3}};
+                                           {"pipeline", R"({"pipeline": 2})", 6, 1, 3},
+                                           {"expert", R"({"expert": 2})", 6, 2, 3}};
   return all;
+}
+
+const char* model_of(const RareLayout& layout) {
+  return layout.name == std::string("expert") ? testing::kRareMixture : testing::kRareDecoder;
 }
 
 void check_all_end(const std::vector<testing::RankResult>& results, const std::string& text) {
@@ -78,13 +83,14 @@ std::string files_apart(const std::map<std::string, std::string>& found,
   return text;
 }
 
-// Apart, by collectives, and apart from the middle on.
+// Apart, by collectives, and apart from the middle on. Early stopping wants votes.
 void check_bits(const RareRuns& runs, const RareLayout& layout) {
   const std::string name = layout.name;
   CAPTURE(name);
   check_all_end(SavedRuns::run(runs.recipe(name, layout), {.ranks = layout.ranks}), kRareEnd);
-  const auto together = runs.recipe(name + ", together", layout);
-  check_all_end(SavedRuns::run(together, {.ranks = layout.ranks, .nodes = 2}), kRareEnd);
+  const auto together =
+      runs.recipe(name + ", together", layout, {R"(early_stopping={"patience": 99})"});
+  check_all_end(SavedRuns::run(together, {.ranks = layout.ranks}), kRareEnd);
   for (const int step : {kRareCut, testing::kRareSteps}) {
     CHECK(files_apart(runs.bytes(name, step), runs.bytes(name + ", together", step)) == "");
   }
@@ -102,6 +108,31 @@ TEST_CASE("replicas of several ranks save the bits of collectives, and so does a
   check_bits(runs, {"context", R"({"context": 2})"});
 }
 
+// By collectives the tokens of all replicas would move a router's bias.
+TEST_CASE("replicas that share experts save the bits of collectives, and so does a resume") {
+  const RareRuns runs({kApartSync, R"(optimizer={"name": "adamw", "lr": 0.01})", "clip.norm=0.5",
+                       "model.router_bias_rate=0", "model.router_aux_loss=0.5"},
+                      testing::kRareMixture);
+  for (const RareLayout& layout : testing::rare_expert_layouts()) check_bits(runs, layout);
+}
+
+TEST_CASE("replicas that share experts balance them alone, as those that cut what they have") {
+  const RareRuns runs({kApartSync}, testing::kRareMixture);
+  REQUIRE(runs.run("shards", {"shards", R"({"shard": 2})", 4, 2}) == kRareEnd);
+  const RareLayout& shared = testing::rare_expert_layouts().front();
+  CHECK(runs.trains_and_goes_on_as("shards", shared) == "");
+  // The bias of the router, of each replica its own.
+  const auto buffers = runs.tensors("shards", "buffers.safetensors");
+  CHECK(testing::tensors_apart(runs.tensors(shared.name, "buffers.safetensors"), buffers, 1e-6) ==
+        "");
+  int differing = 0;
+  for (const auto& [name, all] : buffers) {
+    CHECK(at::equal(all[0], all[1]));
+    if (!at::equal(all[0], all[2])) ++differing;
+  }
+  CHECK(differing > 0);
+}
+
 TEST_CASE("statistics of each data coordinate are those of collectives") {
   const RareRuns runs({kApartSync, R"(optimizer={"name": "sgd", "lr": 0.05})"},
                       testing::kRareImages);
@@ -113,7 +144,7 @@ TEST_CASE("with one of its ranks a replica is lost, and the others are saved and
   for (const RareLayout& layout : pairs()) {
     const std::string name = layout.name;
     CAPTURE(name);
-    const RareRuns runs({kApartSync});
+    const RareRuns runs({kApartSync}, model_of(layout));
     check_one_is_lost(runs.recipe("run", layout), layout, 7);
     CHECK(runs.state("run", kRareCut).value("lost_positions", nlohmann::json()).empty());
     // Of its steps behind the sixth, where the first fragment was exchanged.
@@ -146,9 +177,10 @@ TEST_CASE("where one rank hears of a stop all replicas exchange at one step, and
     for (const int who : {0, 1, 4}) {
       CAPTURE(std::string(layout.name));
       CAPTURE(who);
-      const RareRuns runs({R"(sync={"name": "diloco", "steps": 1000})",
-                           R"(validate.every={"steps": 100000})",
-                           R"(checkpoint={"every": {"steps": 100000}})"});
+      const RareRuns runs(
+          {R"(sync={"name": "diloco", "steps": 1000})", R"(validate.every={"steps": 100000})",
+           R"(checkpoint={"every": {"steps": 100000}})"},
+          model_of(layout));
       const auto asked = runs.recipe("run", layout, {"steps=100000"});
       const auto results = SavedRuns::run(asked, {.ranks = layout.ranks, .before = [&](int rank) {
                                                     core::install_stop_handlers();
@@ -167,11 +199,13 @@ TEST_CASE("where one rank hears of a stop all replicas exchange at one step, and
 }
 
 TEST_CASE("async replicas of several ranks that wait for each other learn what periodic ones do") {
-  const RareRuns runs({R"(optimizer={"name": "sgd", "lr": 0.05})"});
   const std::string wait = R"(sync={"name": "async", "steps": 4, "staleness": 0})";
   for (const RareLayout& layout : pairs()) {
     const std::string name = layout.name;
     CAPTURE(name);
+    Changes changes{R"(optimizer={"name": "sgd", "lr": 0.05})"};
+    if (name == "expert") changes.emplace_back("model.router_bias_rate=0");  // of all, there
+    const RareRuns runs(changes, model_of(layout));
     check_all_end(SavedRuns::run(runs.recipe(name, layout, {wait}), {.ranks = layout.ranks}),
                   kRareEnd);
     const std::string periodic = name + ", periodic";
@@ -188,10 +222,11 @@ TEST_CASE("async replicas of several ranks that wait for each other learn what p
 }
 
 TEST_CASE("async replicas of several ranks go on without one, and stop together") {
-  const RareRuns runs({R"(sync={"name": "async", "steps": 2, "staleness": 1})"});
   for (const RareLayout& layout : pairs()) {
     const std::string name = layout.name;
     CAPTURE(name);
+    const RareRuns runs({R"(sync={"name": "async", "steps": 2, "staleness": 1})"},
+                        model_of(layout));
     check_one_is_lost(runs.recipe(name, layout), layout, 5);
     CHECK_FALSE(runs.state(name, 8).at("lost_positions").empty());
     if (name == "pipeline") continue;  // rank 1 is of another replica, which leaves alone

@@ -17,7 +17,7 @@ TEST_CASE("positions that were lost are ranges of epochs, with a replica's share
   };
   // Of replicas of two data coordinates, each with micro-batches of 2.
   Positions sharded;
-  append_lost_positions({.replica = 1, .replicas = 3, .shards = 2, .from = 7, .to = 9}, length,
+  append_lost_positions({.replica = 1, .replicas = 3, .readers = 2, .from = 7, .to = 9}, length,
                         {.per_device = 2, .accumulate = 2, .global = 24}, sharded);
   CHECK(sharded == lost(7, 9));
   CHECK(lost(7, 7).empty());

@@ -39,6 +39,7 @@ class MeetingRuns : public testing::SavedRuns {
   }
 };
 
+const Changes kWithVotes{R"(early_stopping={"patience": 99})"};  // by collectives
 constexpr const char* kEndedWell = "code 0 after step 8";
 
 void check_same(const std::map<std::string, std::string>& one,
@@ -67,7 +68,7 @@ TEST_CASE("replicas that meet in rounds save the bits of those that exchange by 
     CAPTURE(what);
     const MeetingRuns runs(changes);
     for (const auto& result : runs.run(runs.recipe("apart"))) CHECK(result.text == kEndedWell);
-    for (const auto& result : runs.run(runs.recipe("together"), {.nodes = 2})) {
+    for (const auto& result : runs.run(runs.recipe("together", kWithVotes))) {
       CHECK(result.text == kEndedWell);
     }
     check_same(runs.bytes("apart", 4), runs.bytes("together", 4));
@@ -119,7 +120,7 @@ TEST_CASE("of replicas that meet each has its own loss scale, which a save keeps
   const MeetingRuns runs(
       {R"(precision={"name": "fp16", "init_scale": 1e6, "growth_interval": 2})"});
   for (const auto& result : runs.run(runs.recipe("apart"))) CHECK(result.text == kEndedWell);
-  runs.run(runs.recipe("together"), {.nodes = 2});
+  runs.run(runs.recipe("together", kWithVotes));
   const auto scales = [&](const std::string& output) {
     std::string names;
     const format::StoredTensors ranks(runs.saved(output, 8) / "ranks.safetensors");

@@ -17,31 +17,19 @@ using testing::kRareEnd;
 using testing::kRareMixture;
 using testing::kRarePeriodic;
 using testing::kRareSingle;
+using testing::rare_expert_layouts;
 using testing::RareLayout;
 using testing::RareRuns;
 using testing::tensors_apart;
 
-const RareLayout kShared{"expert", R"({"expert": 2})", 4, 2};
-
-// Two replicas.
-const std::vector<RareLayout>& expert_layouts() {
-  static const std::vector<RareLayout> all{
-      kShared,
-      {"shard 2 of expert 2", R"({"expert": 2, "shard": 2, "shard_level": "gradients"})", 4, 2},
-      {"shard 2 of expert 4", R"({"expert": 4, "shard": 2})", 8, 4},
-      {"tensor", R"({"expert": 2, "tensor": 2})", 8, 2},
-      {"context", R"({"expert": 2, "context": 2})", 8, 2},
-      {"pipeline", R"({"expert": 2, "pipeline": 2, "schedule": "zero_bubble"})", 8, 2},
-  };
-  return all;
-}
+const RareLayout& kShared = testing::rare_expert_layouts().front();
 
 }  // namespace
 
 TEST_CASE("replicas whose ranks share experts train, and go on, as replicas of one rank") {
   const RareRuns runs(kRareDiloco, kRareMixture);
   REQUIRE(runs.run("single", kRareSingle) == kRareEnd);
-  for (const RareLayout& layout : expert_layouts()) {
+  for (const RareLayout& layout : rare_expert_layouts()) {
     CAPTURE(std::string(layout.name));
     CHECK(runs.trains_and_goes_on_as("single", layout) == "");
   }
@@ -82,7 +70,7 @@ TEST_CASE("ranks that share experts compress what they add up") {
   for (const char* const name : {"bf16", "fp16"}) {
     CAPTURE(std::string(name));
     const RareRuns runs({std::string("compress=") + name, "clip.norm=0.5"}, kRareMixture);
-    for (const RareLayout& layout : expert_layouts()) {
+    for (const RareLayout& layout : rare_expert_layouts()) {
       CAPTURE(std::string(layout.name));
       REQUIRE(runs.run(layout.name, layout) == kRareEnd);
       const checkpoint::Tensors found = runs.tensors(layout.name, "model.safetensors");

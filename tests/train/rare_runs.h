@@ -47,6 +47,19 @@ inline const std::vector<RareLayout>& rare_layouts() {
   return all;
 }
 
+// The same whose replicas share the experts of a mixture, the first of two ranks.
+inline const std::vector<RareLayout>& rare_expert_layouts() {
+  static const std::vector<RareLayout> all{
+      {"expert", R"({"expert": 2})", 4, 2},
+      {"shard 2 of expert 2", R"({"expert": 2, "shard": 2, "shard_level": "gradients"})", 4, 2},
+      {"shard 2 of expert 4", R"({"expert": 4, "shard": 2})", 8, 4},
+      {"expert x tensor", R"({"expert": 2, "tensor": 2})", 8, 2},
+      {"expert x context", R"({"expert": 2, "context": 2})", 8, 2},
+      {"expert x pipeline", R"({"expert": 2, "pipeline": 2, "schedule": "zero_bubble"})", 8, 2},
+  };
+  return all;
+}
+
 // With votes in each step, without which the metrics of DiLoCo would be of one replica.
 inline const Changes kRarePeriodic{R"(sync={"name": "periodic", "steps": 2})", "clip.norm=0.5"};
 inline const Changes kRareDiloco{

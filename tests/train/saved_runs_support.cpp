@@ -27,9 +27,7 @@ recipe::Recipe SavedRuns::recipe(const std::string& output,
 
 std::vector<RankResult> SavedRuns::run(const recipe::Recipe& asked, const RunBy& by,
                                        const std::optional<fs::path>& resume) {
-  return run_ranks({.world_size = by.ranks, .limit_s = 120}, [&](const core::WorkerEnv& given) {
-    core::WorkerEnv env = given;
-    env.group_world_size = by.nodes;
+  return run_ranks({.world_size = by.ranks, .limit_s = 120}, [&](const core::WorkerEnv& env) {
     std::string warned;
     core::set_warning_listener([&](const std::string& line) { warned += "; " + line; });
     by.before(env.rank);

@@ -15,9 +15,9 @@
 
 namespace scaletrain::testing {
 
-// Who runs: so many ranks, as if on so many nodes, and what each does first.
+// Who runs: so many ranks, and what each does first.
 struct RunBy {
-  int ranks = 3, nodes = 1;
+  int ranks = 3;
   std::function<void(int rank)> before = [](int) {};
 };
 

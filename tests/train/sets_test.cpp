@@ -54,6 +54,24 @@ TEST_CASE("sets are opened for the rank's blocks, from where training stands") {
         "epoch 2, 4 for validation, no test");
 }
 
+TEST_CASE("of replicas that are apart the ranks of each look at all of a held-out set together") {
+  const testing::TinyRun tiny;
+  const recipe::Recipe recipe = tiny.recipe({"sync=diloco"});
+  const auto seen = [&](int rank, const core::MeshPlan& plan) {
+    const std::string said = opened(recipe, at(0, 0), rank, plan);
+    return std::stoi(said.substr(said.find("epoch 0, ") + 9));
+  };
+  const int all = seen(0, core::MeshPlan(1));
+  for (const core::MeshSizes& sizes :
+       {core::MeshSizes{.replica = {}, .shard = 2}, core::MeshSizes{.replica = {}, .expert = 2}}) {
+    const core::MeshPlan plan(4, sizes);
+    for (const int first : {0, 2}) {
+      CHECK(seen(first, plan) < all);
+      CHECK(seen(first, plan) + seen(first + 1, plan) == all);
+    }
+  }
+}
+
 TEST_CASE("ranks with the same data coordinate read the same blocks") {
   const testing::TinyRun tiny;
   const core::MeshPlan plan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2});

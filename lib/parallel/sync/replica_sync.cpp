@@ -148,7 +148,7 @@ void ReplicaSync::exchange_all(std::chrono::milliseconds limit) {
 // Rank 0's replica goes on with what all have made of the weights.
 void ReplicaSync::leave(std::optional<std::chrono::milliseconds> limit) {
   fellows_->leave(steps_ == total_steps_);
-  if (mesh_->coordinate(core::Axis::kReplica) != 0) return;
+  if (mesh_->replica() != 0) return;
   if (fellows_->hosts() && !fellows_->await_all(limit)) {
     core::warn("some replicas were not heard of within {:g} s: what they learned last is not there",
                std::chrono::duration<double>(*limit).count());

@@ -17,12 +17,12 @@ struct Seats {
 };
 
 inline Seats seats_of(const core::MeshPlan& plan) {
-  const int replicas = plan.size(core::Axis::kReplica);
+  const int replicas = plan.model_copies();
   return {.replicas = replicas, .places = plan.world_size() / replicas};
 }
 // That of a rank of the job.
 inline int seat_of(const core::MeshPlan& plan, int rank) {
-  return seats_of(plan).rank(plan.coordinate(rank, core::Axis::kReplica), plan.place(rank));
+  return seats_of(plan).rank(plan.replica(rank), plan.place(rank));
 }
 
 }  // namespace scaletrain::parallel

@@ -71,7 +71,6 @@ void check_experts(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (recipe.parallel.shard > 1 && recipe.clip && recipe.clip->adaptive) {
     refuse({"clip", "adaptive"}, "/clip/adaptive");
   }
-  if (recipe.sync.is_async()) refuse({"sync"}, "/sync");
   if (recipe.checkpoint.writers == "rank_0") {
     problems.add(written_at(tree, {"checkpoint", "writers"}), "/checkpoint/writers",
                  fmt::format("rank 0 has only its part of the experts, of \"expert\": {}",

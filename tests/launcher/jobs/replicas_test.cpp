@@ -26,6 +26,12 @@ recipe::Recipe recipe_of(const std::string& sync, int shard = 1, int pipeline = 
   return recipe;
 }
 
+recipe::Recipe with_experts(const std::string& sync, int ranks, int pipeline = 1) {
+  recipe::Recipe recipe = recipe_of(sync, 1, pipeline);
+  recipe.parallel.expert = ranks;
+  return recipe;
+}
+
 Placement placed(int nproc, int nnodes = 1, int node_rank = 0) {
   return {.nproc = nproc, .nnodes = nnodes, .node_rank = node_rank};
 }
@@ -90,22 +96,27 @@ TEST_CASE("the others go on without a worker that trained in another replica tha
       CAPTURE(one.sync);
       CAPTURE(one.what);
       CAPTURE(ranks);
-      const recipe::Recipe recipe = recipe_of(one.sync, ranks);
-      Replicas replicas(recipe);
-      replicas.begin(placed(4));
-      CHECK(replicas.may_be_lost(ended(one.rank, one.status), one.seen) ==
-            (ranks == 1 ? one.of_one : one.of_two));
+      for (const recipe::Recipe& recipe :
+           {recipe_of(one.sync, ranks), with_experts(one.sync, ranks)}) {
+        Replicas replicas(recipe);
+        replicas.begin(placed(4));
+        CHECK(replicas.may_be_lost(ended(one.rank, one.status), one.seen) ==
+              (ranks == 1 ? one.of_one : one.of_two));
+      }
     }
   }
 }
 
 TEST_CASE("with a worker go the ranks of its replica that are on this node") {
   // Stage by stage: of four ranks on two nodes, 0 and 2 are replica 0, and 1 and 3 replica 1.
-  const recipe::Recipe staged = recipe_of("diloco", 1, 2), sharded = recipe_of("diloco", 2);
+  const recipe::Recipe staged = recipe_of("diloco", 1, 2), sharded = recipe_of("diloco", 2),
+                       shared = with_experts("diloco", 2), all = with_experts("async", 2, 2);
   const WorkerEnd killed = ended(3, {.signal = SIGKILL});
   for (const auto& [recipe, placement, expected] :
        {std::tuple(&staged, placed(4), Ranks{1}), std::tuple(&staged, placed(2, 2, 1), Ranks{}),
-        std::tuple(&sharded, placed(2, 2, 1), Ranks{2})}) {
+        std::tuple(&sharded, placed(2, 2, 1), Ranks{2}), std::tuple(&shared, placed(4), Ranks{2}),
+        std::tuple(&shared, placed(2, 2, 1), Ranks{2}),
+        std::tuple(&all, placed(8), Ranks{2, 6, 7})}) {
     Replicas replicas(*recipe);
     replicas.begin(placement);
     CHECK(replicas.go_with(killed, kTrains) == expected);
@@ -162,7 +173,7 @@ TEST_CASE("what other nodes have lost takes the ranks here along, and is logged 
 
 TEST_CASE("a node may be lost once all train, where no rank of it is of rank 0's replica") {
   const recipe::Recipe apart = recipe_of("diloco", 2), staged = recipe_of("async", 1, 2),
-                       together = recipe_of("periodic", 2);
+                       together = recipe_of("periodic", 2), shared = with_experts("async", 4);
   struct Case {
     const recipe::Recipe* recipe;
     Placement placement;
@@ -174,6 +185,7 @@ TEST_CASE("a node may be lost once all train, where no rank of it is of rank 0's
       {&apart, placed(4, 2), 1, {2, 3}}, {&apart, placed(1, 4), 1, {}},
       {&apart, placed(1, 4), 3, {1}},    {&staged, placed(2, 2), 1, {}},
       {&staged, placed(2, 3), 1, {}},    {&together, placed(2, 3), 2, {}},
+      {&shared, placed(2, 4), 1, {}},    {&shared, placed(2, 4), 2, {1}},
   };
   for (const Case& one : cases) {
     CAPTURE(one.node);

@@ -31,6 +31,9 @@ TEST_CASE("explain says what replicas that are apart do without, and whose loss 
 }
 
 TEST_CASE("explain says what replicas of several ranks exchange") {
+  const std::string outlives =
+      "sync: a replica that is lost, as one of its ranks is, does not end the job, rank 0's does; "
+      "the job then exits with 77";
   recipe::Recipe recipe;
   recipe.sync = {.name = "diloco", .steps = 50};
   recipe.parallel.shard = 4;
@@ -40,10 +43,15 @@ TEST_CASE("explain says what replicas of several ranks exchange") {
       std::vector<std::string>{
           "sync: each of 2 replicas of 8 ranks trains alone for 50 steps, then each rank exchanges "
           "weights with those that own the same",
-          "sync: a replica that is lost, as one of its ranks is, does not end the job, rank 0's "
-          "does; the job then exits with 77"});
+          outlives});
   CHECK(sync_notes(recipe, 1).empty());
   recipe.parallel.expert = 8;
+  CHECK(sync_notes(recipe, 2) ==
+        std::vector<std::string>{
+            "sync: each of 2 replicas of 16 ranks trains alone for 50 steps, then each rank "
+            "exchanges weights with those that own the same",
+            outlives});
+  recipe.early_stopping.emplace();
   CHECK(sync_notes(recipe, 2) ==
         std::vector<std::string>{
             "sync: each of 2 replicas of 16 ranks trains alone for 50 steps, then each rank "
