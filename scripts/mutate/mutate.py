@@ -91,7 +91,7 @@ def verdict_on(server, number, cases, end):
     for group in in_groups(cases):
         if time.monotonic() > end:
             return "not run"
-        limit_s = max(LEAST_LIMIT_S, 10 * sum(case.seconds for case in group))
+        limit_s = max(LEAST_LIMIT_S, 5 * sum(case.seconds for case in group))
         if server.run(number, limit_s, ",".join(case.pattern for case in group)) != 0:
             return "killed"
     return "survived"
@@ -120,7 +120,10 @@ def judge(program, work, mutants, options):
         if number % 50 == 0:
             rebuild.say(f"at mutant {number}")
         try:
-            return verdict_on(one, number, [case for case in cases if number in case.reached], end)
+            verdict = verdict_on(one, number, [case for case in cases if number in case.reached], end)
+            if verdict == "survived":
+                rebuild.say(f"line {mutant.line} survived: {mutant.what}: {mutant.text}")
+            return verdict
         finally:
             servers.put(one)
 
