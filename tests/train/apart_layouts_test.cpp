@@ -7,22 +7,22 @@
 #include <filesystem>
 
 #include "lib/core/signals.h"
-#include "tests/train/rare_runs.h"
+#include "tests/train/apart_bits.h"
 
 namespace scaletrain::train {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::Changes;
+using testing::check_all_end;
+using testing::check_bits;
+using testing::kApartSync;
 using testing::kRareCut;
 using testing::kRareEnd;
 using testing::rare_layouts;
 using testing::RareLayout;
 using testing::RareRuns;
 using testing::SavedRuns;
-
-constexpr const char* kApartSync =
-    R"(sync={"name": "diloco", "steps": 4, "fragments": 2, "outer": {"lr": 0.5, "momentum": 0.8}})";
 
 // Three replicas of two ranks.
 const std::vector<RareLayout>& pairs() {
@@ -35,13 +35,6 @@ const std::vector<RareLayout>& pairs() {
 
 const char* model_of(const RareLayout& layout) {
   return layout.name == std::string("expert") ? testing::kRareMixture : testing::kRareDecoder;
-}
-
-void check_all_end(const std::vector<testing::RankResult>& results, const std::string& text) {
-  for (std::size_t rank = 0; rank < results.size(); ++rank) {
-    CAPTURE(rank);
-    CHECK(results[rank].text.starts_with(text));
-  }
 }
 
 // What runs of pairs end with where the second rank of replica 1 is killed at `step`, whose fellow
@@ -65,72 +58,12 @@ void check_one_is_lost(const recipe::Recipe& recipe, const RareLayout& layout, i
   }
 }
 
-// The same files with the same bytes.
-std::string files_apart(const std::map<std::string, std::string>& found,
-                        const std::map<std::string, std::string>& expected) {
-  std::string text;
-  for (const auto& [name, bytes] : expected) {
-    const auto one = found.find(name);
-    if (one == found.end()) {
-      text += name + " is missing; ";
-    } else if (one->second != bytes) {
-      text += name + " differs; ";
-    }
-  }
-  for (const auto& [name, bytes] : found) {
-    if (!expected.contains(name)) text += name + " is one more; ";
-  }
-  return text;
-}
-
-// Apart, by collectives, and apart from the middle on. Early stopping wants votes.
-void check_bits(const RareRuns& runs, const RareLayout& layout) {
-  const std::string name = layout.name;
-  CAPTURE(name);
-  check_all_end(SavedRuns::run(runs.recipe(name, layout), {.ranks = layout.ranks}), kRareEnd);
-  const auto together =
-      runs.recipe(name + ", together", layout, {R"(early_stopping={"patience": 99})"});
-  check_all_end(SavedRuns::run(together, {.ranks = layout.ranks}), kRareEnd);
-  for (const int step : {kRareCut, testing::kRareSteps}) {
-    CHECK(files_apart(runs.bytes(name, step), runs.bytes(name + ", together", step)) == "");
-  }
-  CHECK(runs.state(name, 8).value("lost_positions", nlohmann::json()).empty());
-  const auto resumed = runs.recipe(name + ", resumed", layout);
-  check_all_end(SavedRuns::run(resumed, {.ranks = layout.ranks}, runs.cut(name)), kRareEnd);
-  CHECK(files_apart(runs.bytes(name + ", resumed"), runs.bytes(name)) == "");
-}
-
 }  // namespace
 
 TEST_CASE("replicas of several ranks save the bits of collectives, and so does a resume") {
   const RareRuns runs({kApartSync, R"(optimizer={"name": "adamw", "lr": 0.01})", "clip.norm=0.5"});
   for (const RareLayout& layout : rare_layouts()) check_bits(runs, layout);
   check_bits(runs, {"context", R"({"context": 2})"});
-}
-
-// By collectives the tokens of all replicas would move a router's bias.
-TEST_CASE("replicas that share experts save the bits of collectives, and so does a resume") {
-  const RareRuns runs({kApartSync, R"(optimizer={"name": "adamw", "lr": 0.01})", "clip.norm=0.5",
-                       "model.router_bias_rate=0", "model.router_aux_loss=0.5"},
-                      testing::kRareMixture);
-  for (const RareLayout& layout : testing::rare_expert_layouts()) check_bits(runs, layout);
-}
-
-TEST_CASE("replicas that share experts balance them alone, as those that cut what they have") {
-  const RareRuns runs({kApartSync}, testing::kRareMixture);
-  REQUIRE(runs.run("shards", {"shards", R"({"shard": 2})", 4, 2}) == kRareEnd);
-  const RareLayout& shared = testing::rare_expert_layouts().front();
-  CHECK(runs.trains_and_goes_on_as("shards", shared) == "");
-  // The bias of the router, of each replica its own.
-  const auto buffers = runs.tensors("shards", "buffers.safetensors");
-  CHECK(testing::tensors_apart(runs.tensors(shared.name, "buffers.safetensors"), buffers, 1e-6) ==
-        "");
-  int differing = 0;
-  for (const auto& [name, all] : buffers) {
-    CHECK(at::equal(all[0], all[1]));
-    if (!at::equal(all[0], all[2])) ++differing;
-  }
-  CHECK(differing > 0);
 }
 
 TEST_CASE("statistics of each data coordinate are those of collectives") {
@@ -229,6 +162,14 @@ TEST_CASE("async replicas of several ranks go on without one, and stop together"
                         model_of(layout));
     check_one_is_lost(runs.recipe(name, layout), layout, 5);
     CHECK_FALSE(runs.state(name, 8).at("lost_positions").empty());
+    if (name == "expert") {  // rank 0's replica's router stands for all
+      const auto buffers = runs.tensors(name, "buffers.safetensors");
+      CHECK_FALSE(buffers.empty());
+      for (const auto& [buffer, all] : buffers) CHECK(all.size(0) == layout.ranks);
+      const auto longer = runs.recipe(name + ", longer", layout, {"steps=12"});
+      check_all_end(SavedRuns::run(longer, {.ranks = layout.ranks}, runs.saved(name, 8)),
+                    "code 0 after step 12");
+    }
     if (name == "pipeline") continue;  // rank 1 is of another replica, which leaves alone
     const std::string stopped = name + ", stopped";
     const auto asked = runs.recipe(stopped, layout, {"steps=100000"});

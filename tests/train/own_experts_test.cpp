@@ -1,5 +1,6 @@
 // Replicas whose ranks share the experts of a mixture, against replicas of one rank that has them
 // all: layout x sync, a line each; and what each of them has of its own in a checkpoint.
+#include <ATen/ops/equal.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -7,11 +8,13 @@
 #include <vector>
 
 #include "lib/train/own_rows.h"
-#include "tests/train/rare_runs.h"
+#include "tests/train/apart_bits.h"
 
 namespace scaletrain::train {
 namespace {
 
+using testing::check_bits;
+using testing::kApartSync;
 using testing::kRareDiloco;
 using testing::kRareEnd;
 using testing::kRareMixture;
@@ -22,7 +25,7 @@ using testing::RareLayout;
 using testing::RareRuns;
 using testing::tensors_apart;
 
-const RareLayout& kShared = testing::rare_expert_layouts().front();
+const RareLayout& kShared = rare_expert_layouts().front();
 
 }  // namespace
 
@@ -61,6 +64,29 @@ TEST_CASE("replicas keep their own state on ranks that share experts in another 
   CHECK(runs.run("two", kShared, runs.cut("four"))
             .find("each replica goes on with the first one's state of the optimizer: the "
                   "checkpoint is of another mesh") != std::string::npos);
+}
+
+// By collectives the tokens of all replicas would move a router's bias.
+TEST_CASE("replicas that share experts save the bits of collectives, and so does a resume") {
+  const RareRuns runs({kApartSync, R"(optimizer={"name": "adamw", "lr": 0.01})", "clip.norm=0.5",
+                       "model.router_bias_rate=0", "model.router_aux_loss=0.5"},
+                      testing::kRareMixture);
+  for (const RareLayout& layout : rare_expert_layouts()) check_bits(runs, layout);
+}
+
+TEST_CASE("replicas that share experts balance them alone, as those that cut what they have") {
+  const RareRuns runs({kApartSync}, testing::kRareMixture);
+  REQUIRE(runs.run("shards", {"shards", R"({"shard": 2})", 4, 2}) == kRareEnd);
+  CHECK(runs.trains_and_goes_on_as("shards", kShared) == "");
+  // The bias of the router, of each replica its own.
+  const auto buffers = runs.tensors("shards", "buffers.safetensors");
+  CHECK(tensors_apart(runs.tensors(kShared.name, "buffers.safetensors"), buffers, 1e-6) == "");
+  int differing = 0;
+  for (const auto& [name, all] : buffers) {
+    CHECK(at::equal(all[0], all[1]));
+    if (!at::equal(all[0], all[2])) ++differing;
+  }
+  CHECK(differing > 0);
 }
 
 TEST_CASE("ranks that share experts compress what they add up") {
