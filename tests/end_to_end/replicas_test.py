@@ -112,6 +112,8 @@ class Replicas(support.RunTestCase):
         os.kill(ranks[2], signal.SIGTERM)  # it leaves in good order
         seen = last_step(run)
         support.wait_until(lambda: last_step(run) >= seen + 40, "steps of rank 0 alone")
+        support.wait_until(lambda: ranks[2] not in support.pids_with(process.marker),
+                           "the end of rank 2")
         os.kill(ranks[0], signal.SIGKILL)  # where the replicas meet
         _, err = process.communicate(timeout=support.TIMEOUT_S)
         self.assertEqual(process.returncode, 137, err)
