@@ -16,6 +16,7 @@ SCALETRAIN = BIN / "scaletrain"
 DIGITS = ROOT / "digits"
 LONG = os.environ.get("SCALETRAIN_LONG") == "1"
 TIMEOUT_S = 600
+FEW_TOKENS = 0.003  # of all
 
 
 def make_digits():
@@ -98,7 +99,8 @@ class RunTestCase(unittest.TestCase):
 
     def assert_same_course(self, name, reference, first=1, most=1e-5):
         """What run `name` says of steps from `first` on, in training and evaluation, `reference` says
-        too: the order, and numbers that differ by `most` of themselves."""
+        too: the order, and numbers that differ by `most` of themselves. Of a mixture's shares a few
+        tokens may: one that is as near to two experts goes to either."""
         for event in ("train", "eval"):
             expected, found = ({(r.get("split"), r["step"]): r for r in records(self.folder / run, event)
                                 if r["step"] >= first} for run in (reference, name))
@@ -113,7 +115,8 @@ class RunTestCase(unittest.TestCase):
                     for r in (theirs, ours))
                 self.assertEqual(wanted.keys(), numbers.keys())
                 for key, value in numbers.items():
-                    self.assertAlmostEqual(wanted[key], value, delta=most * abs(wanted[key]),
+                    few = FEW_TOKENS if key in ours.get("model", {}) else 0
+                    self.assertAlmostEqual(wanted[key], value, delta=most * abs(wanted[key]) + few,
                                            msg=f"{name}: {key} at {place}")
 
     def assert_nothing_left(self, process, within_s=10):
