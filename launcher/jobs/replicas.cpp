@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "lib/core/error.h"
@@ -87,12 +88,10 @@ std::vector<int> Replicas::hear(const std::vector<LostReplica>& lost) {
 std::vector<int> Replicas::on_node(int node) const {
   const std::lock_guard lock(mutex_);
   if (!are_apart() || !train_) return {};
-  std::vector<int> replicas;
-  for (int i = 0; i < placement_.nproc; ++i) replicas.push_back(of(node * placement_.nproc + i));
-  std::ranges::sort(replicas);
-  if (replicas.front() == 0) return {};
-  replicas.erase(std::unique(replicas.begin(), replicas.end()), replicas.end());
-  return replicas;
+  std::set<int> replicas;
+  for (int i = 0; i < placement_.nproc; ++i) replicas.insert(of(node * placement_.nproc + i));
+  if (replicas.contains(0)) return {};
+  return {replicas.begin(), replicas.end()};
 }
 
 std::vector<int> Replicas::ranks_of(const std::vector<int>& replicas) const {
