@@ -128,10 +128,16 @@ Cluster running_apart() {
   return cluster;
 }
 
-TEST_CASE("a round goes on without a node whose replicas may be lost, and all hear of them") {
+// The same after node 1 has fallen silent.
+Cluster without_node_1() {
   Cluster cluster = running_apart();
   cluster.agents[1]->frozen = true;
   cluster.run(milliseconds(12'000));
+  return cluster;
+}
+
+TEST_CASE("a round goes on without a node whose replicas may be lost, and all hear of them") {
+  Cluster cluster = without_node_1();
   for (const std::size_t there : {0, 2}) {
     const Board& board = cluster.agents[there]->member->board();
     CHECK(board.phase == Phase::kRunning);
@@ -151,9 +157,7 @@ TEST_CASE("a round goes on without a node whose replicas may be lost, and all he
 }
 
 TEST_CASE("a failure that comes later is the cause, and not the node that was outlived") {
-  Cluster cluster = running_apart();
-  cluster.agents[1]->frozen = true;
-  cluster.run(milliseconds(12'000));
+  Cluster cluster = without_node_1();
   cluster.report(*cluster.agents[0], Outcome::kFailed, failure_of_rank(0, 3));
   cluster.report(*cluster.agents[2], Outcome::kStopped);
   cluster.run(milliseconds(300));
@@ -163,9 +167,7 @@ TEST_CASE("a failure that comes later is the cause, and not the node that was ou
 }
 
 TEST_CASE("a stop names what was lost before") {
-  Cluster cluster = running_apart();
-  cluster.agents[1]->frozen = true;
-  cluster.run(milliseconds(12'000));
+  Cluster cluster = without_node_1();
   cluster.report(*cluster.agents[2], Outcome::kStopped, {}, SIGTERM, 75);
   cluster.report(*cluster.agents[0], Outcome::kStopped);
   cluster.run(milliseconds(300));
