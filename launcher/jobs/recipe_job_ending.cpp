@@ -9,6 +9,7 @@
 #include "launcher/workers/failure_file.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/worker_env.h"
 
 namespace scaletrain::launcher {
 
@@ -16,8 +17,11 @@ using core::ExitCode;
 
 LastSeen RecipeJob::last_seen(const WorkerEnd& end) const {
   const int verdict_fd = verdicts_[static_cast<std::size_t>(end.local_rank)].get();
-  return {.step = watch_->step_of(end.local_rank),
-          .has_verdict = read_verdict(verdict_fd).has_value()};
+  const std::optional<ErrorFile> verdict = read_verdict(verdict_fd);
+  return {
+      .step = watch_->step_of(end.local_rank),
+      .has_verdict = verdict.has_value(),
+      .lost_rank_0 = verdict && verdict->message.find(core::kRank0WasLost) != std::string::npos};
 }
 
 void RecipeJob::report_lost(const WorkerEnd& end, const std::vector<WorkerPlan>& plans,

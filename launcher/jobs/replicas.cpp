@@ -40,11 +40,9 @@ void Replicas::train() {
 bool Replicas::are_apart() const { return recipe::replicas_are_apart(recipe_); }
 
 bool Replicas::may_be_lost(const WorkerEnd& end, const LastSeen& seen) const {
-  if (!are_apart() || of(end.rank) == 0 || seen.step == 0) return false;
-  if (!was_asked_to_stop(end)) return true;
-  if (mesh_.replica_group(end.rank).size() > 1 && seen.has_verdict) return true;
-  if (recipe_.sync.name == "diloco") return false;
-  return !seen.has_verdict || end.status.code != static_cast<int>(ExitCode::kTemporary);
+  if (!are_apart() || of(end.rank) == 0 || seen.step == 0 || seen.lost_rank_0) return false;
+  const bool has_failed = !was_asked_to_stop(end) || seen.has_verdict;  // such as: lost a peer
+  return has_failed || recipe_.sync.name != "diloco";
 }
 
 std::vector<int> Replicas::go_with(const WorkerEnd& end, const LastSeen& seen) const {

@@ -20,6 +20,7 @@ inline constexpr int kFewerReplicas = 77;
 struct LastSeen {
   std::int64_t step = 0;     // that it was in; 0: it had begun none
   bool has_verdict = false;  // it has said why it ends
+  bool lost_rank_0 = false;  // for that reason
 };
 
 class Replicas {
@@ -36,7 +37,6 @@ class Replicas {
 
   // Whether the others go on without this worker. Rank 0's replica is where they meet, and before
   // they train all wait for all. Of async one that a signal stops leaves alone, of diloco all stop.
-  // A rank of several may have lost a peer of its replica, or rank 0, whose end is seen too.
   bool may_be_lost(const WorkerEnd& end, const LastSeen& seen) const;
   // The ranks of this node that go with it; of one that a signal has stopped they leave by
   // themselves.

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace scaletrain::core {
 
@@ -49,6 +50,10 @@ WorkerEnv read_worker_env();
 // TORCHELASTIC_USE_AGENT_STORE, TORCH_NCCL_ASYNC_ERROR_HANDLING, TORCHELASTIC_ERROR_FILE,
 // TORCHELASTIC_SIGNALS_TO_HANDLE) and ours.
 std::map<std::string, std::string> worker_variables(const WorkerEnv& env);
+
+// What a rank says that has lost rank 0 where replicas meet (lib/dist/hub/hub.h): by it the launcher
+// knows, of what is written here, that rank 0 is the cause.
+inline constexpr std::string_view kRank0WasLost = "rank 0, where the replicas meet, was lost";
 
 // Writes torchrun's error-file JSON to env.verdict_fd, which no full disk keeps from the launcher,
 // and to env.error_file, with `exit_code`, `step` (-1: none) and `time` (Unix seconds with a

@@ -9,6 +9,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/tcp.h"
+#include "lib/core/worker_env.h"
 #include "lib/dist/hub/hub.h"
 #include "lib/dist/hub/socket.h"
 
@@ -90,7 +91,7 @@ void HubLink::read(void* bytes, std::size_t count) {
 
 void HubLink::lose(const std::string& why) const {
   throw core::StoppedError(fmt::format("rank {}", rank_),
-                           fmt::format("rank 0, where the replicas meet, was lost: {}", why),
+                           fmt::format("{}: {}", core::kRank0WasLost, why),
                            "rank 0 says why in its own log; resume from the newest checkpoint");
 }
 

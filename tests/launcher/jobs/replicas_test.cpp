@@ -66,6 +66,7 @@ std::string logged(const std::function<void()>& body) {
 
 constexpr LastSeen kTrains{.step = 4};
 constexpr LastSeen kHasSaidWhy{.step = 4, .has_verdict = true};
+constexpr LastSeen kLostRank0{.step = 4, .has_verdict = true, .lost_rank_0 = true};
 
 using Ranks = std::vector<int>;
 
@@ -87,8 +88,10 @@ TEST_CASE("the others go on without a worker that trained in another replica tha
       {"stopped", "diloco", 2, stopped, kTrains, false, false},
       {"interrupted", "diloco", 2, interrupted, kTrains, false, false},
       {"stopped", "async", 2, stopped, kTrains, true, true},
-      {"lost rank 0, or a peer", "async", 2, stopped, kHasSaidWhy, false, true},
-      {"lost rank 0, or a peer", "diloco", 2, stopped, kHasSaidWhy, false, true},
+      {"lost a peer", "async", 2, stopped, kHasSaidWhy, true, true},
+      {"lost a peer", "diloco", 2, stopped, kHasSaidWhy, true, true},
+      {"lost rank 0", "async", 2, stopped, kLostRank0, false, false},
+      {"lost rank 0", "diloco", 2, stopped, kLostRank0, false, false},
       {"interrupted, and said so", "async", 2, interrupted, kHasSaidWhy, true, true},
   };
   for (const Case& one : cases) {
