@@ -25,6 +25,7 @@ std::vector<std::string> built(const recipe::Recipe& recipe, const recipe::Recip
   for (const auto& result :
        testing::run_ranks({.world_size = ranks}, [&](const core::WorkerEnv& env) {
          const auto run = build_run(env.rank == 1 ? of_rank_1 : recipe, env, resume, {});
+         run->mesh->end("all are connected");
          return fmt::format("global {} of {} ranks, {} steps; owns {}, state {}; at {}, layout {}",
                             run->state.global_batch, run->state.world_size, run->length.total_steps,
                             run->engine->owned().size(), run->learner.optimizer->state().size(),

@@ -29,6 +29,7 @@ TEST_CASE("a rank holds the model, or the parts that its mesh gives it, each ele
     for (const auto& result :
          testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
            const auto run = build_run(recipe, env, std::nullopt, {});
+           run->mesh->end("all are connected");
            const auto cut = cut_of(*run);
            if (!cut || !is_cut(*run)) return "not cut";
            std::int64_t of_table = 0;
@@ -83,6 +84,7 @@ TEST_CASE(
     for (const auto& result :
          testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
            const auto run = build_run(recipe, env, std::nullopt, {});
+           run->mesh->end("all are connected");
            const NamedTensors held = held_tensors(*run);
            if (!gathered_parts(*run).empty()) return "gathers what it writes in pieces";
            std::int64_t bytes = 0, elements = 0, model = 0;
@@ -134,6 +136,7 @@ TEST_CASE("what ranks of tensor alone cut is gathered for a checkpoint, but of r
     for (const auto& result :
          testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
            const auto run = build_run(recipe, env, std::nullopt, {});
+           run->mesh->end("all are connected");
            const units::TensorParts& parts = gathered_parts(*run);
            if (is_cut(*run)) return parts.empty() ? "written in pieces" : "gathers pieces";
            if (run->learner.parts.empty()) return "nothing is cut";
