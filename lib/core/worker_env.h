@@ -51,8 +51,8 @@ WorkerEnv read_worker_env();
 // TORCHELASTIC_SIGNALS_TO_HANDLE) and ours.
 std::map<std::string, std::string> worker_variables(const WorkerEnv& env);
 
-// What a rank says that has lost rank 0 where replicas meet (lib/dist/hub/hub.h): by it the launcher
-// knows, of what is written here, that rank 0 is the cause.
+// What a rank says that has lost rank 0's hub (lib/dist/hub/hub.h). The launcher looks for this in
+// what is written below, and knows that rank 0 is to blame.
 inline constexpr std::string_view kRank0WasLost = "rank 0, where the replicas meet, was lost";
 
 // Writes torchrun's error-file JSON to env.verdict_fd, which no full disk keeps from the launcher,

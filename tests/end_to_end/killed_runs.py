@@ -33,9 +33,10 @@ class KilledRunTestCase(support.RunTestCase):
         for number, kill in enumerate(kills):
             unfinished = self.unfinished()  # of the kill before
             process = self.start(*flags, "--resume", "auto", killed, env=SLOWLY)
-            # The first kill comes behind the first checkpoint, so that there is one to go on from.
-            least = 6 if number == 0 else 1
-            self.wait_for_moment(process, kill, moments.randint(least, least + 5), unfinished)
+            if number == 0:  # so that there is one to go on from
+                support.wait_until(lambda: process.poll() is not None or self.durable(),
+                                   "the first checkpoint")
+            self.wait_for_moment(process, kill, moments.randint(1, 6), unfinished)
             self.kill(process, kill, moments)
             process.communicate(timeout=60)
             self.assert_nothing_left(process)
@@ -57,6 +58,9 @@ class KilledRunTestCase(support.RunTestCase):
     def unfinished(self):
         """The checkpoints that are being written, or were when a process was killed."""
         return set((self.folder / "killed").glob("checkpoints/*.tmp.*"))
+
+    def durable(self):
+        return list((self.folder / "killed").glob("checkpoints/step-" + 8 * "[0-9]"))
 
     def wait_for_moment(self, process, kill, more, unfinished):
         """`more` lines of metrics after the start, or the middle of a save."""

@@ -8,6 +8,7 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "tests/dist/ranks.h"
 #include "tests/parallel/three_layers.h"
@@ -181,10 +182,17 @@ TEST_CASE("a step leaves nothing behind that grows: no order of arrival is recor
 }
 
 TEST_CASE("a saved layout that is of another model is refused") {
-  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
-    const std::vector<at::Tensor> one{at::ones({2}).requires_grad_(true)};
-    Job job(env, one, {{0, 1}});
-    return std::string("started");
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) -> std::string {
+    dist::Group group(env, at::kCPU, kTimeout);
+    const dist::Mesh mesh(group, core::MeshPlan(env.world_size));
+    DataParallel parallel(named({at::ones({2}).requires_grad_(true)}), mesh);
+    try {
+      parallel.start({{0, 1}});
+      return "started";
+    } catch (const core::CheckpointError& error) {
+      group.barrier("refused");  // whose connections may be under way
+      return error.what();
+    }
   });
   for (const auto& result : results) {
     CHECK(result.text.starts_with(

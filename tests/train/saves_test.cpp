@@ -7,25 +7,36 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <cstdio>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "lib/core/beat.h"
+#include "lib/core/descriptor.h"
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/core/log.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/run_requests.h"
 #include "lib/train/build.h"
+#include "lib/train/save_interval.h"
 #include "lib/train/trainer.h"
 #include "tests/dist/ranks.h"
+#include "tests/temporary_folder.h"
 #include "tests/train/run_support.h"
 
 namespace scaletrain::train {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 
 using Body = std::function<std::string(Run&, Saves&)>;
 
@@ -39,6 +50,47 @@ std::string said_of(const std::vector<std::string>& changes, const Body& body) {
     Reporter reporter(*run, env, std::nullopt, /*late=*/false);
     Saves saves(*run, reporter);
     return body(*run, saves);
+  });
+}
+
+struct Watched {
+  Run& run;
+  Saves& saves;
+  core::BeatReader beat;
+  std::string console;  // a file
+
+  std::string told() const {
+    std::ifstream file(console);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // "checkpoint 2 mirror 2" of metrics.jsonl.
+  std::string records() const {
+    std::ifstream file(fs::path(run.recipe.output) / "metrics.jsonl");
+    std::string text;
+    for (std::string line; std::getline(file, line);) {
+      const nlohmann::json json = nlohmann::json::parse(line);
+      const std::string event = json.at("event");
+      if (event != "checkpoint" && event != "mirror") continue;
+      text += fmt::format("{}{} {}", text.empty() ? "" : " ", event, json.at("step").get<int>());
+    }
+    return text;
+  }
+};
+
+// What `body` says of the saves of a tiny run whose beat and console it sees, alone in a process.
+std::string watched(const std::vector<std::string>& changes,
+                    const std::function<std::string(Watched&)>& body) {
+  const testing::TinyRun tiny;
+  return testing::said_apart([&] {
+    const std::string console = tiny.path("console");
+    core::WorkerEnv env;
+    env.console_fd = open(console.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const core::Descriptor file = core::make_beat_file();
+    const auto run = build_run(tiny.recipe(changes), env, std::nullopt, core::Beat(file.get()));
+    Reporter reporter(*run, env, std::nullopt, /*late=*/false);
+    Saves saves(*run, reporter);
+    Watched the{*run, saves, core::BeatReader(file.get()), console};
+    return body(the);
   });
 }
 
@@ -95,9 +147,12 @@ TEST_CASE("a person's request is asked for once") {
           said += saves.asks() ? "asks " : "is silent ";
           said += saves.asks() ? "asks " : "is silent ";
           saves.save();
+          said += saves.asks() ? "asks " : "is silent ";
+          format::make_request(core::system_disk(), run.recipe.output, format::kSaveRequest);
+          said += saves.asks() ? "asks " : "is silent ";
           std::this_thread::sleep_for(std::chrono::milliseconds(1100));
           return said + (saves.asks() ? "asks" : "is silent");
-        }) == "is silent is silent asks is silent is silent");
+        }) == "is silent is silent asks is silent is silent is silent asks");
 }
 
 TEST_CASE("the same step is saved once, but where its state has changed") {
@@ -115,6 +170,116 @@ TEST_CASE("the same step is saved once, but where its state has changed") {
           saves.finish();
           return fmt::format("{} {}", first == second, second == fs::last_write_time(checkpoint));
         }) == "true false");
+}
+
+TEST_CASE("what a run goes on from is not saved once more") {
+  const testing::TinyRun tiny;
+  CHECK(testing::said_apart([&] {
+          const auto run = build_run(tiny.recipe(), {}, std::nullopt, {});
+          run->state.step = 3;
+          run->is_saved = true;
+          Reporter reporter(*run, {}, std::nullopt, /*late=*/false);
+          Saves saves(*run, reporter);
+          saves.save();
+          saves.finish();
+          return fs::exists(run->checkpoints()) ? "saved" : "not saved";
+        }) == "not saved");
+}
+
+TEST_CASE("what is durable is reported at the next look, in the end, or at once with async false") {
+  const std::string report = "checkpoint 2";
+  CHECK(watched({}, [&](Watched& the) {
+          the.run.state.step = 2;
+          the.saves.save();
+          for (int i = 0; i < 1000 && the.records().empty(); ++i) {
+            std::this_thread::sleep_for(10ms);
+            the.saves.look();
+          }
+          return the.records();
+        }) == report);
+  CHECK(watched({}, [&](Watched& the) {
+          the.run.state.step = 2;
+          the.saves.save();
+          the.saves.finish();
+          return the.records();
+        }) == report);
+  CHECK(watched({}, [&](Watched& the) {
+          the.run.state.step = 2;
+          the.saves.save();
+          the.saves.finish_after_failure();
+          return the.records();
+        }) == report);
+  CHECK(watched({"checkpoint.async=false"}, [&](Watched& the) {
+          the.run.state.step = 2;
+          the.saves.save();
+          return the.records();
+        }) == report);
+}
+
+TEST_CASE("a copy in the second place is reported at the next look") {
+  const test::TemporaryFolder copies;
+  CHECK(watched({"checkpoint.mirror=" + copies.file("copies")}, [&](Watched& the) {
+          the.saves.save();
+          for (int i = 0; i < 1000 && the.records() != "checkpoint 0 mirror 0"; ++i) {
+            std::this_thread::sleep_for(10ms);
+            the.saves.look();
+          }
+          return the.records();
+        }) == "checkpoint 0 mirror 0");
+}
+
+// With async false training waits for the disk, whose progress is a beat too.
+TEST_CASE("the launcher sees that training saves, and that the disk that it waits for goes on") {
+  const auto beats = [](const char* async) {
+    const std::string text = watched({async}, [](Watched& the) {
+      the.run.beat.enter(core::Phase::kCompute);
+      const std::uint64_t before = the.beat.state().count;
+      the.saves.save();
+      return fmt::format("{} {}", core::to_text(the.beat.state().phase),
+                         the.beat.state().count - before);
+    });
+    CHECK(text.starts_with("saving "));
+    return std::stoi(text.substr(7));
+  };
+  const int beside = beats("checkpoint.async=true");
+  CHECK(beats("checkpoint.async=false") > beside);
+}
+
+TEST_CASE("auto begins with a tenth of the time between failures, and says what comes next") {
+  CHECK(watched({"checkpoint.every=auto", "checkpoint.mtbf_hours=1e-3"}, [](Watched& the) {
+          std::string said;
+          const auto ask = [&] { said += the.saves.asks() ? "asks " : "is silent "; };
+          ask();
+          std::this_thread::sleep_for(400ms);  // of 360
+          ask();
+          ask();  // it has asked
+          the.saves.save();
+          ask();
+          return said;
+        }) == "is silent asks is silent is silent ");
+  const std::string told =
+      watched({"checkpoint.every=auto", "checkpoint.mtbf_hours=2"}, [](Watched& the) {
+        the.saves.save();
+        the.saves.finish();
+        return the.told();
+      });
+  const std::string begin = "the next checkpoint comes after ";
+  const std::size_t at = told.find(begin);
+  REQUIRE(at != std::string::npos);
+  double interval = 0, stall = 0, write = 0;
+  REQUIRE(std::sscanf(told.c_str() + at + begin.size(),
+                      "%lf s: one costs training %lf s and is written in %lf s, and a failure is "
+                      "expected every 2 h",
+                      &interval, &stall, &write) == 3);
+  // What is said is rounded.
+  CHECK(interval >=
+        std::max(best_interval(std::max(0.0, stall - 0.0005), 7200), 10 * (write - 0.005)) - 0.05);
+  CHECK(interval <= std::max(best_interval(stall + 0.0005, 7200), 10 * (write + 0.005)) + 0.05);
+  CHECK(watched({}, [](Watched& the) {
+          the.saves.save();
+          the.saves.finish();
+          return the.told();
+        }).find(begin) == std::string::npos);
 }
 
 TEST_CASE("auto saves as often as failures make it worth") {

@@ -3,15 +3,22 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "lib/core/beat.h"
+#include "lib/core/descriptor.h"
 #include "lib/core/disk.h"
 #include "lib/core/log.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/train/build.h"
+#include "lib/train/held.h"
+#include "lib/train/reporter.h"
+#include "lib/train/saves.h"
 #include "tests/dist/ranks.h"
 #include "tests/train/run_support.h"
 
@@ -120,6 +127,36 @@ TEST_CASE("what a snapshot names stays as it is until a step's update") {
   }
 }
 
+TEST_CASE("ranks that have parts of tensors save the whole of each") {
+  const testing::TinyRun tiny;
+  const auto saved = [&](const std::string& parallel, const core::WorkerEnv& env) {
+    const auto run = build_run(tiny.recipe({testing::kVitChange, "ema.decay=0.5",
+                                            R"(optimizer={"name": "adamw", "lr": 0.1})", parallel}),
+                               env, std::nullopt, {});
+    for (const auto& [name, tensor] : run->learner.optimizer->state()) tensor.fill_(2);
+    const checkpoint::Contents contents = snapshot(*run);
+    std::string text;
+    const auto say = [&text](const char* of, const NamedTensors& tensors) {
+      for (const auto& [name, tensor] : tensors) {
+        text += fmt::format("{} {} {} {}\n", of, name, fmt::join(tensor.sizes(), "x"),
+                            tensor.to(at::kDouble).sum().item<double>());
+      }
+    };
+    say("model", contents.model);
+    for (const auto& [name, mean] : contents.means) say("mean", mean.tensors);
+    say("optimizer", contents.optimizer);
+    run->mesh->end("end");
+    return text;
+  };
+  const std::string one = testing::said_apart([&] { return saved("parallel.tensor=1", {}); });
+  CHECK(std::ranges::count(one, '\n') > 100);
+  for (const auto& rank : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+         return saved("parallel.tensor=2", env);
+       })) {
+    CHECK(rank.text == one);
+  }
+}
+
 TEST_CASE("a snapshot has the model, the optimizer, the state and the recipe") {
   const testing::TinyRun tiny;
   CHECK(testing::said_apart([&] {
@@ -167,6 +204,113 @@ TEST_CASE("the best model is taken over, not its optimizer; a damaged one is lef
   CHECK(said.find("of step 2, weight 0.25, momentum 0.125; ") != std::string::npos);
   CHECK(said.find("the last model is tested, not the best") != std::string::npos);
   CHECK(said.ends_with("taken: false, weight 0.75"));
+}
+
+TEST_CASE(
+    "a snapshot has the classes, where gradients travel and what was seen of streamed shards") {
+  const testing::TinyRun tiny;
+  std::ofstream(tiny.path("classes.json")) << R"(["a", "b", "c"])";
+  for (const auto& rank : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+         const auto run =
+             build_run(tiny.recipe({"data.order=streamed", "data.lanes=2"}), env, std::nullopt, {});
+         const checkpoint::Contents contents = snapshot(*run);
+         const auto& layout = contents.state.bucket_layout;
+         std::string said = fmt::format("{} {} {}", fmt::join(contents.classes, ","),
+                                        !layout.empty() && layout == run->placement->layout(),
+                                        contents.state.shard_sizes.size());
+         run->mesh->end("end");
+         return said;
+       })) {
+    CHECK(rank.text == "a,b,c true 1");
+  }
+}
+
+// What a rank holds, and what it computes with, each by the sum of its elements.
+std::string numbers_of(Run& run) {
+  std::string text;
+  const auto say = [&text](const at::Tensor& tensor) {
+    text += fmt::format("{} ", tensor.to(at::kDouble).sum().item<double>());
+  };
+  for (const auto& [name, tensor] : held_tensors(run)) say(tensor);
+  for (const at::Tensor& tensor : run.learner.model->parameters()) {
+    if (tensor.storage().nbytes() > 0) say(tensor);  // others come when they are needed
+  }
+  return text;
+}
+
+TEST_CASE("each rank takes over what it has of the best model") {
+  struct Case {
+    int ranks;
+    std::vector<std::string> changes;
+  };
+  const std::string batch = R"(batch={"global": 4, "per_device": 2})";
+  const std::vector<Case> cases{
+      {1, {}},
+      {1, {R"(optimizer={"name": "schedule_free_adamw", "lr": 0.1})"}},
+      {2, {batch}},
+      {2, {batch, "parallel.shard=2", "parallel.shard_level=optimizer"}},
+      {2, {batch, "parallel.shard=2", "parallel.shard_level=parameters"}},
+      {2, {testing::kVitChange, "parallel.tensor=2"}},
+  };
+  for (const Case& one : cases) {
+    const testing::TinyRun tiny;
+    CAPTURE(fmt::to_string(fmt::join(one.changes, " ")));
+    for (const auto& rank :
+         testing::run_ranks({.world_size = one.ranks}, [&](const core::WorkerEnv& env) {
+           const core::Descriptor file = core::make_beat_file();
+           const auto run =
+               build_run(tiny.recipe(one.changes), env, std::nullopt, core::Beat(file.get()));
+           run->state.step = run->state.step_in_epoch = run->state.best_step = 2;
+           run->state.samples = 8;
+           run->state.best_metric = 0.5;
+           run->state.best_steps = {{2, 0.5}};
+           for (const auto& [name, tensor] : run->learner.optimizer->state()) {
+             if (name == "step") tensor.fill_(2);
+           }
+           const std::string best = numbers_of(*run);
+           Reporter reporter(*run, env, std::nullopt, /*late=*/false);
+           Saves saves(*run, reporter);
+           saves.save();
+           saves.finish();
+           run->mesh->world().barrier("saved");
+           for (const auto& [name, tensor] : held_tensors(*run)) tensor.fill_(7);
+           run->engine->weights_changed();
+           const bool has_changed = numbers_of(*run) != best;
+           run->replicas.there = {1};
+           run->state.step = 4;
+           run->beat.enter(core::Phase::kCompute);
+           const std::int64_t step = load_best_model(*run)->best_step;
+           const core::Phase phase = core::BeatReader(file.get()).state().phase;
+           std::string said =
+               fmt::format("{} {} step {}, {} replicas, {} evaluated with others, {}", has_changed,
+                           numbers_of(*run) == best, step, run->replicas.there.size(),
+                           run->learner.evaluation_weights().size(),
+                           env.rank == 0 ? core::to_text(phase) : "not asked");
+           run->mesh->end("end");
+           return said;
+         })) {
+      CAPTURE(rank.text);
+      CHECK(rank.text.starts_with("true true step 2, 0 replicas, 0 evaluated with others, "));
+      CHECK((rank.text.ends_with("validating") || rank.text.ends_with("not asked")));
+    }
+  }
+}
+
+TEST_CASE("the best model is the mean where a run has one") {
+  const testing::TinyRun tiny;
+  CHECK(testing::said_apart([&] {
+          const auto run = build_run(tiny.recipe({"ema.decay=0.5"}), {}, std::nullopt, {});
+          run->state.step = run->state.step_in_epoch = run->state.best_step = 2;
+          run->state.samples = 8;
+          run->state.best_metric = 0.5;
+          run->state.best_steps = {{2, 0.5}};
+          const at::Tensor weight = run->learner.tensors().at("head.weight");
+          weight.fill_(0.25);
+          run->means.front()->tensors().at("head.weight").fill_(0.5);
+          checkpoint::save(core::system_disk(), run->recipe.output, snapshot(*run), {.last = 3});
+          load_best_model(*run);
+          return fmt::format("{}", weight[0][0].item<float>());
+        }) == "0.5");
 }
 
 }  // namespace scaletrain::train

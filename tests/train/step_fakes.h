@@ -2,13 +2,16 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "lib/parallel/data_parallel.h"
 #include "lib/recipe/lists.h"
 #include "lib/train/step.h"
 
@@ -91,11 +94,14 @@ class Weighted : public task::Task {
   bool squared_;
 };
 
-// `part` stands for what this rank has of the model; its gradients are so many times as large.
+// Multiplies by the sum of its weights. `part` stands for what this rank has of the model; its
+// gradients are so many times as large.
 class Line : public nn::Model {
  public:
-  Line(double part, Note note)
-      : part_(part), note_(std::move(note)), weight_(register_parameter("weight", at::ones({1}))) {
+  Line(double part, Note note, const std::vector<float>& weights = {1})
+      : part_(part),
+        note_(std::move(note)),
+        weight_(register_parameter("weight", at::tensor(weights))) {
     register_buffer("seen", at::zeros({1}));
   }
   std::vector<units::Unit> units() override {
@@ -104,7 +110,7 @@ class Line : public nn::Model {
           const at::Tensor sum = flow[0].sum();
           note_(context.again ? "forward again" : "forward", sum);
           if (!context.again) named_buffers()["seen"].add_(sum);
-          return {flow[0] * weight_ * part_};
+          return {flow[0] * weight_.sum() * part_};
         })};
   }
 
@@ -129,7 +135,7 @@ class Scaled : public precision::Precision {
   Note note_;
 };
 
-// Remembers the gradient that it was given; changes nothing.
+// Remembers the sum of the gradients that it was given; changes nothing.
 class Remembers : public optim::Optimizer {
  public:
   Remembers(at::Tensor parameter, Note note)
@@ -137,17 +143,29 @@ class Remembers : public optim::Optimizer {
   void step(double lr, const std::optional<at::Tensor>& found_inf) override {
     note_("update", {});
     if (found_inf->item<double>() != 0) return;
-    said += fmt::format("lr {} gradient {:g};", lr, parameter_.grad().item<double>());
+    said += fmt::format("lr {} gradient {:g};", lr, parameter_.grad().sum().item<double>());
   }
   void set_weight_decay(double weight_decay) override {
     said += fmt::format("decay {} ", weight_decay);
   }
+  void settle() override { note_("settle", {}); }
   std::map<std::string, at::Tensor> state() override { return {}; }
 
   std::string said;
 
  private:
   at::Tensor parameter_;
+  Note note_;
+};
+
+// Notes that the weights have changed.
+class Noted : public parallel::DataParallel {
+ public:
+  Noted(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh, Note note)
+      : DataParallel(std::move(parameters), mesh), note_(std::move(note)) {}
+  void spread() override { note_("new weights", {}); }
+
+ private:
   Note note_;
 };
 

@@ -4,10 +4,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <csignal>
 
 #include "lib/core/signals.h"
-#include "lib/parallel/data_parallel.h"
 #include "lib/recipe/lists.h"
 #include "tests/count_reads.h"
 #include "tests/dist/ranks.h"
@@ -34,16 +34,19 @@ struct Wanted {
   bool journal = false;  // what each part did comes before what is said
   std::optional<core::BatchRamp> ramp = std::nullopt;
   int stopped_before = -1;  // the last rank is asked to stop before this step
+  std::vector<float> weights = {1};
+  std::optional<double> weight_decay = std::nullopt;
 };
 
 recipe::Clip to_norm(double limit) { return {.norm = limit, .value = {}, .adaptive = {}}; }
 
-std::unique_ptr<parallel::Placement> place(const nn::Model& model, const dist::Mesh& mesh) {
+std::unique_ptr<parallel::Placement> place(const nn::Model& model, const dist::Mesh& mesh,
+                                           const Note& note) {
   const bool counts = mesh.coordinate(core::Axis::kTensor) == 0;
-  auto placement = std::make_unique<parallel::DataParallel>(
+  auto placement = std::make_unique<Noted>(
       std::vector<units::NamedParameter>{
           {.name = "weight", .tensor = model.parameters()[0], .counts = counts}},
-      mesh);
+      mesh, note);
   placement->start({});
   return placement;
 }
@@ -64,10 +67,10 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
   Counting batches(mesh.reader(), wanted.fixed_targets == 0, note);
   const Weighted task(wanted.fixed_targets, wanted.target_weight, wanted.input, note,
                       wanted.squared);
-  Line model(mesh.coordinate(core::Axis::kTensor) == 0 ? 1 : 10, note);
+  Line model(mesh.coordinate(core::Axis::kTensor) == 0 ? 1 : 10, note, wanted.weights);
   Scaled precision(note);
   Remembers optimizer(model.parameters()[0], note);
-  const auto placement = place(model, mesh);
+  const auto placement = place(model, mesh, note);
   engine::Engine engine({model, task, precision, *placement, mesh}, 1);
   optim::Mean mean({.decay = wanted.decay}, {{"seen", model.buffers()[0]}});
   std::vector<optim::Mean*> means;
@@ -104,7 +107,7 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
   core::install_stop_handlers();
   for (int step = 0; step < 2; ++step) {
     if (step == wanted.stopped_before && env.rank == env.world_size - 1) raise(SIGTERM);
-    runner.run(step, 0.5, 7 + env.rank);
+    runner.run(step, 0.5, 7 + env.rank, wanted.weight_decay);
     const auto result = runner.next();
     if (result && wanted.late) said += "late ";
     say(result);
@@ -223,6 +226,18 @@ TEST_CASE("with sam a step's gradients are those of the weights that are the wor
   CHECK(said[1].starts_with("loss 30.75 norm 64.575 finite true"));
 }
 
+// The gradient of each weight g is 61.5 / 4 times their sum s. They move by 0.05 w^2 g over the
+// norm of w g, so by 0.05 (1 + 9) / sqrt(10) together.
+TEST_CASE("with adaptive sam a weight moves the further the larger it is") {
+  const double sum = 4 + 0.05 * std::sqrt(10);
+  for (const std::string& said : said_by_ranks({.sam = recipe::Sam{.rho = 0.05, .adaptive = true},
+                                 .squared = true,
+                                 .weights = {1, 3}})) {
+    CHECK(said.find(fmt::format("norm {:g} finite", 61.5 * std::sqrt(2) * sum)) !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("sam's second pass is over the same micro-batches, which are read and prepared once") {
   const auto said =
       said_by_ranks({.sam = recipe::Sam{}, .squared = true, .ranks = 1, .journal = true});
@@ -230,8 +245,8 @@ TEST_CASE("sam's second pass is over the same micro-batches, which are read and 
       said[0].starts_with("1 data: read\n1 compute: prepare\n1 compute: forward 1\n"
                           "1 data: read\n1 compute: prepare\n1 compute: forward 3\n"
                           "1 compute: gradients\n"
-                          "1 compute: forward again 1\n1 compute: forward again 3\n"
-                          "1 compute: update\n"));
+                          "1 compute: new weights\n1 compute: forward again 1\n"
+                          "1 compute: forward again 3\n1 compute: update\n"));
 }
 
 TEST_CASE("with sam a step that is not finite is left out all the same") {
@@ -250,6 +265,17 @@ TEST_CASE("the mean moves with each step that is taken, and not with one that is
   const auto said = said_by_ranks({.decay = 0.75, .ranks = 1});
   unsetenv("SCALETRAIN_FAULT");
   CHECK(said[0].find("mean 4;") != std::string::npos);
+}
+
+TEST_CASE("a mean is of weights that the optimizer has done with") {
+  const auto said = said_by_ranks({.decay = 0.75, .ranks = 1, .journal = true});
+  CHECK(said[0].find("update\n1 compute: new weights\n1 compute: settle\n") != std::string::npos);
+  CHECK(said_by_ranks({.ranks = 1, .journal = true})[0].find("settle") == std::string::npos);
+}
+
+TEST_CASE("a weight decay that changes is the optimizer's before its update") {
+  CHECK(said_by_ranks({.ranks = 1, .weight_decay = 0.5})[0].find("decay 0.5 lr 0.5 gradient 1;") !=
+        std::string::npos);
 }
 
 TEST_CASE("the late path tells the same, of each step when the next one was queued") {
@@ -275,7 +301,7 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
       choose(config, *recipe::optimizers().find("adamw"));
       const auto optimizer =
           optim::make_optimizer(config, {{.name = "weight", .tensor = model.parameters()[0]}});
-      const auto placement = place(model, mesh);
+      const auto placement = place(model, mesh, note);
       engine::Engine engine({model, task, *precision, *placement, mesh}, 1);
       optim::Mean ema({.decay = 0.9, .warmup = true}, {{"weight", model.parameters()[0]}});
       optim::Mean swa({}, {{"weight", model.parameters()[0]}});
@@ -342,6 +368,7 @@ TEST_CASE("micro-batches are read as they are needed, and the launcher sees what
 1 compute: forward 3
 1 compute: gradients
 1 compute: update
+1 compute: new weights
 1 compute: scaler 0
 loss 1 norm 1 finite true digest 2 skipped 0 at 7, own 0
 step 0 lr 0.5 waited 0.5 s, decoded 6 s
@@ -353,6 +380,7 @@ step 0 lr 0.5 waited 0.5 s, decoded 6 s
 2 compute: forward nan
 2 compute: gradients
 2 compute: update
+2 compute: new weights
 2 compute: scaler 1
 loss nan norm nan finite false digest 2 skipped 1 at 7, own 1
 step 1 lr 0.5 waited 0.5 s, decoded 6 s
