@@ -1,6 +1,7 @@
 #include "lib/train/snapshot.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -222,6 +223,33 @@ TEST_CASE(
          return said;
        })) {
     CHECK(rank.text == "a,b,c true 1");
+  }
+}
+
+TEST_CASE("a snapshot has the buffers of all stages of a pipeline as their stages have them") {
+  const testing::TinyRun tiny;
+  for (const auto& rank : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+         at::set_num_threads(1);
+         const auto run = build_run(
+             tiny.recipe({R"(model={"name": "resnet18", "num_classes": 3})", "parallel.pipeline=2",
+                          R"(batch={"per_device": 2, "accumulate": 2})"}),
+             env, std::nullopt, {});
+         const NamedTensors buffers = run->learner.buffers();
+         for (const auto& [name, tensor] : buffers) {
+           tensor.fill_(run->pipeline->has(name) ? 1 + env.rank : 7);
+         }
+         const checkpoint::Contents contents = snapshot(*run);
+         int own = 0, others = 0, wrong = 0;
+         for (const auto& [name, tensor] : buffers) {
+           const bool is_own = run->pipeline->has(name);
+           ++(is_own ? own : others);
+           const int expected = is_own ? 1 + env.rank : 2 - env.rank;
+           if (!contents.model.at(name).eq(expected).all().item<bool>()) ++wrong;
+         }
+         run->mesh->end("end");
+         return fmt::format("{} {} {}", own > 0, others > 0, wrong);
+       })) {
+    CHECK(rank.text == "true true 0");
   }
 }
 
