@@ -20,7 +20,7 @@ inline constexpr int kFewerReplicas = 77;
 struct LastSeen {
   std::int64_t step = 0;     // that it was in; 0: it had begun none
   bool has_verdict = false;  // it has said why it ends
-  bool lost_rank_0 = false;  // for that reason
+  bool lost_rank_0 = false;  // which it says is the reason
 };
 
 class Replicas {

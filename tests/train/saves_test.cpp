@@ -38,21 +38,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-using Body = std::function<std::string(Run&, Saves&)>;
-
-// What `body` says of the saves of a tiny run, alone in a process.
-std::string said_of(const std::vector<std::string>& changes, const Body& body) {
-  const testing::TinyRun tiny;
-  return testing::said_apart([&] {
-    core::WorkerEnv env;
-    env.console_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    const auto run = build_run(tiny.recipe(changes), env, std::nullopt, {});
-    Reporter reporter(*run, env, std::nullopt, /*late=*/false);
-    Saves saves(*run, reporter);
-    return body(*run, saves);
-  });
-}
-
 struct Watched {
   Run& run;
   Saves& saves;
@@ -92,6 +77,11 @@ std::string watched(const std::vector<std::string>& changes,
     Watched the{*run, saves, core::BeatReader(file.get()), console};
     return body(the);
   });
+}
+
+std::string said_of(const std::vector<std::string>& changes,
+                    const std::function<std::string(Run&, Saves&)>& body) {
+  return watched(changes, [&](Watched& the) { return body(the.run, the.saves); });
 }
 
 std::string steps_in(const fs::path& run) {
@@ -187,33 +177,25 @@ TEST_CASE("what a run goes on from is not saved once more") {
 }
 
 TEST_CASE("what is durable is reported at the next look, in the end, or at once with async false") {
+  const auto reported = [](const char* async, const std::function<void(Watched&)>& afterwards) {
+    return watched({async}, [&](Watched& the) {
+      the.run.state.step = 2;
+      the.saves.save();
+      afterwards(the);
+      return the.records();
+    });
+  };
+  const char* const beside = "checkpoint.async=true";
   const std::string report = "checkpoint 2";
-  CHECK(watched({}, [&](Watched& the) {
-          the.run.state.step = 2;
-          the.saves.save();
+  CHECK(reported(beside, [](Watched& the) {
           for (int i = 0; i < 1000 && the.records().empty(); ++i) {
             std::this_thread::sleep_for(10ms);
             the.saves.look();
           }
-          return the.records();
         }) == report);
-  CHECK(watched({}, [&](Watched& the) {
-          the.run.state.step = 2;
-          the.saves.save();
-          the.saves.finish();
-          return the.records();
-        }) == report);
-  CHECK(watched({}, [&](Watched& the) {
-          the.run.state.step = 2;
-          the.saves.save();
-          the.saves.finish_after_failure();
-          return the.records();
-        }) == report);
-  CHECK(watched({"checkpoint.async=false"}, [&](Watched& the) {
-          the.run.state.step = 2;
-          the.saves.save();
-          return the.records();
-        }) == report);
+  CHECK(reported(beside, [](Watched& the) { the.saves.finish(); }) == report);
+  CHECK(reported(beside, [](Watched& the) { the.saves.finish_after_failure(); }) == report);
+  CHECK(reported("checkpoint.async=false", [](Watched& /*the*/) {}) == report);
 }
 
 TEST_CASE("a copy in the second place is reported at the next look") {

@@ -69,6 +69,19 @@ std::string third_step(const recipe::Recipe& recipe, const core::WorkerEnv& env)
                      tensors.size() < 2 || !stands() ? "then changes" : "never changes");
 }
 
+// What a rank holds, and what it computes with, each by the sum of its elements.
+std::string numbers_of(Run& run) {
+  std::string text;
+  const auto say = [&text](const at::Tensor& tensor) {
+    text += fmt::format("{} ", tensor.to(at::kDouble).sum().item<double>());
+  };
+  for (const auto& [name, tensor] : held_tensors(run)) say(tensor);
+  for (const at::Tensor& tensor : run.learner.model->parameters()) {
+    if (tensor.storage().nbytes() > 0) say(tensor);  // others come when they are needed
+  }
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("what a snapshot names stays as it is until a step's update") {
@@ -251,19 +264,6 @@ TEST_CASE("a snapshot has the buffers of all stages of a pipeline as their stage
        })) {
     CHECK(rank.text == "true true 0");
   }
-}
-
-// What a rank holds, and what it computes with, each by the sum of its elements.
-std::string numbers_of(Run& run) {
-  std::string text;
-  const auto say = [&text](const at::Tensor& tensor) {
-    text += fmt::format("{} ", tensor.to(at::kDouble).sum().item<double>());
-  };
-  for (const auto& [name, tensor] : held_tensors(run)) say(tensor);
-  for (const at::Tensor& tensor : run.learner.model->parameters()) {
-    if (tensor.storage().nbytes() > 0) say(tensor);  // others come when they are needed
-  }
-  return text;
 }
 
 TEST_CASE("each rank takes over what it has of the best model") {

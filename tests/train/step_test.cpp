@@ -226,7 +226,7 @@ TEST_CASE("with sam a step's gradients are those of the weights that are the wor
   CHECK(said[1].starts_with("loss 30.75 norm 64.575 finite true"));
 }
 
-// The gradient of each weight g is 61.5 / 4 times their sum s. They move by 0.05 w^2 g over the
+// The gradient g of each weight is 61.5 times their sum. They move by 0.05 w^2 g over the
 // norm of w g, so by 0.05 (1 + 9) / sqrt(10) together.
 TEST_CASE("with adaptive sam a weight moves the further the larger it is") {
   const double sum = 4 + 0.05 * std::sqrt(10);
