@@ -106,8 +106,9 @@ def judge(program, work, mutants, options):
     cases = [case for case in record(server) if case.seconds <= options.longest]
     servers.put(server)
     reached = set().union(*(case.reached for case in cases))
+    seen = [one for one in mutants if {one.number, -one.number} & reached]
     rebuild.say(f"{len(cases)} test cases, {sum(case.seconds for case in cases):.0f} s; they reach "
-                f"{len({abs(one) for one in reached})} of {len(mutants)} mutants")
+                f"{len(seen)} of {len(mutants)} mutants")
     end = time.monotonic() + options.minutes * 60
 
     def look(mutant):

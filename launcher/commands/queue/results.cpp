@@ -122,14 +122,14 @@ std::string as_csv(const std::vector<Cells>& lines) {
   return text;
 }
 
-// What its recipe, as it was resolved, chooses the best by; of an earlier version's recipe top1.
+// What its recipe, as it was resolved, chooses the best by.
 void read_metric(const std::filesystem::path& run, RunResult& result) {
   std::ifstream file(run / "recipe.json");
   const nlohmann::json recipe = nlohmann::json::parse(file, nullptr, false);
   if (!recipe.is_object()) return;
   const nlohmann::json::json_pointer metric("/checkpoint/best/metric"),
       mode("/checkpoint/best/mode");
-  result.metric = recipe.value(metric, "top1");
+  result.metric = recipe.value(metric, "");
   result.lower_is_better = recipe.value(mode, "max") == "min";
 }
 
