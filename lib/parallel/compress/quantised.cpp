@@ -2,13 +2,17 @@
 // order of the ranks, so that all have the same bits.
 //
 // The matrices of a bucket, one behind the other, are cut into blocks; vectors travel as they are
-// in the same message. What rounding takes away of a rank's own is added to its next gradients:
-// Seide, Fu, Droppo, Li and Yu, "1-bit stochastic gradient descent and its application to
-// data-parallel distributed training of speech DNNs", Interspeech 2014, equations 2 and 3.
+// in the same message. A rank keeps what rounding has taken away of its own, and adds of that to
+// its next gradients: Seide, Fu, Droppo, Li and Yu, "1-bit stochastic gradient descent and its
+// application to data-parallel distributed training of speech DNNs", Interspeech 2014, equations 2
+// and 3.
 //   onebit  a bit for each value, and for each block the mean of those that are not negative and
-//   the
-//           mean of the others, which is what the bits stand for (section 3.1)
+//           the mean of the others, which is what the bits stand for (section 3.1). Of what is kept
+//           a part is added: it is as large as the gradients, and all of it would be most of what
+//           the next steps send, later than the weights that it was of (docs/parallelism.md has
+//           what that costs)
 //   int8    a block's largest size over 127, and multiples of that, rounded to the nearest
+#include <ATen/ops/add.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
@@ -34,6 +38,7 @@ at::Tensor floats_of(const at::Tensor& bytes) { return bytes.view(at::kFloat); }
 // Blocks of values, [blocks, kBlock], as bytes and back. `padding`: zeros at the end of the last.
 struct OneBit {
   static constexpr std::int64_t kBlock = 512, kBits = 8;
+  static constexpr double kErrorSent = 1.0 / 32;  // of what is kept, in a step
 
   static std::int64_t bytes(std::int64_t blocks) {
     return blocks * static_cast<std::int64_t>(2 * sizeof(float) + kBlock / kBits);
@@ -72,6 +77,7 @@ struct OneBit {
 
 struct Int8 {
   static constexpr std::int64_t kBlock = 256;
+  static constexpr double kErrorSent = 1;
   static constexpr double kLargest = 127;
 
   static std::int64_t bytes(std::int64_t blocks) {
@@ -111,14 +117,15 @@ class Quantised : public BucketExchange {
     std::vector<at::Tensor> parts;
     for (const Slot& slot : vectors_) parts.push_back(bytes_of(gradient(slot).to(at::kFloat)));
     if (blocks_ > 0) {
-      const at::Tensor& sent = error_.next;
+      const at::Tensor& rest = error_.next;
       std::int64_t begin = 0;
       for (const Slot& slot : matrices_) {
-        sent.narrow(0, std::exchange(begin, begin + slot.elements), slot.elements)
+        rest.narrow(0, std::exchange(begin, begin + slot.elements), slot.elements)
             .copy_(gradient(slot));
       }
-      sent.narrow(0, elements_, padding()).zero_();
-      sent.add_(error_.now);
+      rest.narrow(0, elements_, padding()).zero_();
+      const at::Tensor sent = at::add(rest, error_.now, Code::kErrorSent);
+      rest.add_(error_.now);
       parts.push_back(Code::encode(sent.view({blocks_, Code::kBlock}), padding()));
     }
     const at::Tensor own = at::cat(parts);

@@ -50,11 +50,17 @@ Numbers by_int8(const Numbers& block) {
   return result;
 }
 
-// All ranks' means of `steps` steps, each rank's rounding errors going into its next step.
+struct Rounding {
+  std::size_t block;  // values
+  Rounded rounded;
+  double error_sent;  // of each rank's own, in its next step
+};
+
+// All ranks' means of `steps` steps.
 class RoundedReference {
  public:
-  RoundedReference(int ranks, std::size_t block, Rounded rounded)
-      : block_(block), rounded_(rounded), errors_(static_cast<std::size_t>(ranks)) {
+  RoundedReference(int ranks, const Rounding& rounding)
+      : rounding_(rounding), errors_(static_cast<std::size_t>(ranks)) {
     for (Numbers& error : errors_) error.resize(kMatrixElements);
   }
 
@@ -62,15 +68,17 @@ class RoundedReference {
     Numbers mean(kBucketElements);
     for (std::size_t rank = 0; rank < errors_.size(); ++rank) {
       Numbers flat = numbers(gradient(static_cast<int>(rank), number));
-      Numbers sent = matrices_of(flat);
-      for (std::size_t i = 0; i < sent.size(); ++i) sent[i] += errors_[rank][i];
-      for (std::size_t first = 0; first < sent.size(); first += block_) {
-        const std::size_t last = std::min(first + block_, sent.size());
-        const Numbers part(sent.begin() + static_cast<std::ptrdiff_t>(first),
-                           sent.begin() + static_cast<std::ptrdiff_t>(last));
-        const Numbers stands = rounded_(part);
+      Numbers& errors = errors_[rank];
+      const Numbers own = matrices_of(flat);
+      for (std::size_t first = 0; first < own.size(); first += rounding_.block) {
+        const std::size_t last = std::min(first + rounding_.block, own.size());
+        Numbers sent;
         for (std::size_t i = first; i < last; ++i) {
-          errors_[rank][i] = sent[i] - stands[i - first];
+          sent.push_back(own[i] + rounding_.error_sent * errors[i]);
+        }
+        const Numbers stands = rounding_.rounded(sent);
+        for (std::size_t i = first; i < last; ++i) {
+          errors[i] += own[i] - stands[i - first];
           flat[i < 1200 ? i : i + kVectorElements] = stands[i - first];
         }
       }
@@ -82,15 +90,14 @@ class RoundedReference {
   }
 
  private:
-  std::size_t block_;
-  Rounded rounded_;
+  Rounding rounding_;
   std::vector<Numbers> errors_;
 };
 
-std::string compare_rounded(const core::WorkerEnv& env, const std::string& name, std::size_t block,
-                            Rounded rounded) {
+std::string compare_rounded(const core::WorkerEnv& env, const std::string& name,
+                            const Rounding& rounding) {
   BucketJob job(env, name);
-  RoundedReference reference(env.world_size, block, rounded);
+  RoundedReference reference(env.world_size, rounding);
   for (int step = 0; step < 4; ++step) {
     const at::Tensor flat = gradient(env.rank, step);
     exchange(*job.bucket, flat);
@@ -101,15 +108,20 @@ std::string compare_rounded(const core::WorkerEnv& env, const std::string& name,
   return "same";
 }
 
-TEST_CASE("onebit sends the means of both signs of each block, and the rest with the next step") {
+TEST_CASE("onebit sends the means of both signs of each block, and the rest little by little") {
   check_ranks(
-      [](const core::WorkerEnv& env) { return compare_rounded(env, "onebit", 512, by_one_bit); },
+      [](const core::WorkerEnv& env) {
+        return compare_rounded(env, "onebit", {512, by_one_bit, 1.0 / 32});
+      },
       "same");
 }
 
 TEST_CASE("int8 sends multiples of a 127th of each block's largest value, and the rest later") {
-  check_ranks([](const core::WorkerEnv& env) { return compare_rounded(env, "int8", 256, by_int8); },
-              "same");
+  check_ranks(
+      [](const core::WorkerEnv& env) {
+        return compare_rounded(env, "int8", {256, by_int8, 1});
+      },
+      "same");
 }
 
 TEST_CASE("bf16 and fp16 add what the ranks' shares are in that type") {
