@@ -119,7 +119,14 @@ class Engine {
   bool runs_with_others() const { return walk_.exchanges(); }
   void accompany();
   // After what this rank owns was changed. Every rank calls it.
-  void weights_changed() { parts_.placement.spread(); }
+  void weights_changed() {
+    weights_updated();
+    settle();
+  }
+  // The same behind a step's update: what ranks gather of each other arrives during the next step's
+  // forward, or when settle() is called, which must be before anything else happens.
+  void weights_updated() { parts_.placement.spread_ahead(); }
+  void settle() { parts_.placement.settle(); }
 
  private:
   // What a pass of a micro-batch draws from: (seed, step, block) and nothing before, so that no

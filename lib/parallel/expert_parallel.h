@@ -33,7 +33,8 @@ class ExpertParallel : public Placement, public UnitHooks {
   // Of the experts those of other ranks too, without an element.
   const std::vector<units::NamedParameter>& parts() const override { return parts_; }
   void start(const BucketLayout& saved) override;
-  void spread() override { others_->spread(); }
+  void spread_ahead() override { others_->spread_ahead(); }
+  void settle() override { others_->settle(); }
   UnitHooks* hooks() override { return this; }
   void zero_grad() override;
   void begin_step(std::int64_t step) override;

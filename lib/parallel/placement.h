@@ -40,8 +40,10 @@ class Placement {
   // `saved` does not name each parameter once.
   virtual void start(const BucketLayout& saved) = 0;
   // After owned() or parts() were changed: the model has these values when it runs next. Every rank
-  // calls it.
-  virtual void spread() {}
+  // calls it. Until a micro-step's backward or settle(), what it has begun may be under way: nobody
+  // changes owned() or parts(), and all ranks run the same micro-step, or none.
+  virtual void spread_ahead() {}
+  virtual void settle() {}
 
   // What must be called around units; null: nothing.
   virtual UnitHooks* hooks() { return nullptr; }

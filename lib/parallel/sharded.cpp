@@ -27,7 +27,8 @@ class Sharded::Impl {
        const GradientExchange& exchange);
 
   void start();
-  void spread();
+  void spread_ahead();
+  void settle();
   void zero_grad();
   void begin_step(std::int64_t step) { copies_.begin_step(step); }
   void end_step(const at::Tensor& found_inf) { copies_.end_step(found_inf); }
@@ -47,9 +48,7 @@ class Sharded::Impl {
   void leave(std::size_t unit, Pass pass);
   void end_backward();
   bool cuts_parameters() const { return level_ == ShardLevel::kParameters; }
-  std::int64_t all_exchanged_bytes() const {
-    return exchanged_bytes_ + parts_gather_.sent_bytes() + copies_.bytes();
-  }
+  std::int64_t all_exchanged_bytes() const;
 
   std::vector<NamedParameter> owned, parts;
   std::size_t most_units = 0;
@@ -66,6 +65,7 @@ class Sharded::Impl {
   dist::Pending gather(const Block& block) {
     return parts_gather_.gather(block.whole, block.own, block.update.get());
   }
+  void begin_gathers(std::size_t end);
   void fetch(std::size_t unit);
   void give_back(std::size_t unit);
   void arrive(Block& block, std::size_t slot);
@@ -85,6 +85,7 @@ class Sharded::Impl {
   PartGather parts_gather_;
   std::int64_t exchanged_bytes_ = 0;  // of gradients
   std::vector<std::unique_ptr<Block>> blocks_;
+  std::size_t begun_ = 0;  // blocks whose parts are gathered since an update, where these stay
   std::vector<std::vector<Block*>> of_unit_;
   std::vector<bool> is_there_;  // by unit, where parameters are cut
   std::optional<Reducing> reducing_;
@@ -123,6 +124,7 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
     for (const std::size_t unit : block.plan.units) of_unit_[unit].push_back(&block);
     take_parts(block, parameters);
   }
+  begun_ = blocks_.size();
   for (const NamedParameter& part : parts) {
     if (part.tensor.requires_grad() && part.tensor.numel() > 0) owned.push_back(part);
   }
@@ -171,16 +173,28 @@ void Sharded::Impl::start() {
   }
 }
 
-void Sharded::Impl::spread() {
+void Sharded::Impl::spread_ahead() {
   if (cuts_parameters()) return;  // what is cut is gathered each time
+  settle();
+  begun_ = 0;
+  begin_gathers(2);
+}
+
+// Of the blocks before `end`; two are under way at a time, as some exchanges need as much memory
+// again.
+void Sharded::Impl::begin_gathers(std::size_t end) {
   const at::NoGradGuard no_grad;
-  // Two at a time: some exchanges need as much memory again. Who changes the parts next must not
-  // meet it under way.
-  dist::Pending before;
-  for (const auto& block : blocks_) {
-    std::exchange(before, gather(*block)).wait();
+  const MemoryPhase phase(MemoryKind::kParameters);
+  for (; begun_ < std::min(end, blocks_.size()); ++begun_) {
+    if (begun_ > 1) std::exchange(blocks_[begun_ - 2]->gathering, dist::Pending()).wait();
+    blocks_[begun_]->gathering = gather(*blocks_[begun_]);
   }
-  before.wait();
+}
+
+void Sharded::Impl::settle() {
+  if (cuts_parameters()) return;
+  begin_gathers(blocks_.size());
+  for (const auto& block : blocks_) std::exchange(block->gathering, dist::Pending()).wait();
 }
 
 void Sharded::Impl::fetch(std::size_t unit) {
@@ -207,12 +221,13 @@ void Sharded::Impl::give_back(std::size_t unit) {
 }
 
 void Sharded::Impl::enter(std::size_t unit, Pass pass) {
-  if (!cuts_parameters()) return;
   const at::NoGradGuard no_grad;
-  fetch(unit);
+  if (cuts_parameters()) fetch(unit);
   for (Block* const block : of_unit_[unit]) {
+    if (!cuts_parameters()) begin_gathers(block->number + 2);
     std::exchange(block->gathering, dist::Pending()).wait();
   }
+  if (!cuts_parameters()) return;
   if (pass == Pass::kBackward) {
     if (unit > 0) fetch(unit - 1);
   } else if (unit + 1 < of_unit_.size()) {
@@ -233,6 +248,7 @@ void Sharded::Impl::leave(std::size_t unit, Pass pass) {
 }
 
 void Sharded::Impl::begin_backward() {
+  settle();
   for (const auto& block : blocks_) {
     block->units_to_come = block->plan.units.size();
     block->is_reduced = false;
@@ -310,6 +326,7 @@ void Sharded::Impl::add_to_copies(Block& block) {
 
 void Sharded::Impl::end_backward() {
   const at::NoGradGuard no_grad;
+  settle();  // where there was no forward
   const bool all_have_sums = level_ == ShardLevel::kOptimizer || mesh_.size(core::Axis::kPipe) == 1;
   for (auto block = blocks_.rbegin(); half_ == Half::kNone && block != blocks_.rend(); ++block) {
     // Backward of a pipeline's stage has nothing for the blocks of the rank's other stages.
@@ -353,6 +370,15 @@ void Sharded::Impl::give_gradients() {
   }
 }
 
+// Those of a gathering that is still to begin count with the step that it is of.
+std::int64_t Sharded::Impl::all_exchanged_bytes() const {
+  std::int64_t bytes = exchanged_bytes_ + parts_gather_.sent_bytes() + copies_.bytes();
+  for (std::size_t i = begun_; !cuts_parameters() && i < blocks_.size(); ++i) {
+    bytes += static_cast<std::int64_t>(blocks_[i]->own.nbytes());
+  }
+  return bytes;
+}
+
 void Sharded::Impl::zero_grad() {
   for (const auto& block : blocks_) block->zero_grad();
 }
@@ -366,7 +392,8 @@ Sharded::~Sharded() = default;
 const std::vector<NamedParameter>& Sharded::owned() const { return impl_->owned; }
 const std::vector<NamedParameter>& Sharded::parts() const { return impl_->parts; }
 void Sharded::start(const BucketLayout& /*saved*/) { impl_->start(); }
-void Sharded::spread() { impl_->spread(); }
+void Sharded::spread_ahead() { impl_->spread_ahead(); }
+void Sharded::settle() { impl_->settle(); }
 void Sharded::zero_grad() { impl_->zero_grad(); }
 void Sharded::begin_step(std::int64_t step) { impl_->begin_step(step); }
 void Sharded::end_step(const at::Tensor& found_inf) { impl_->end_step(found_inf); }

@@ -43,7 +43,8 @@ class Sharded : public Placement, public UnitHooks {
   const std::vector<units::NamedParameter>& owned() const override;
   const std::vector<units::NamedParameter>& parts() const override;
   void start(const BucketLayout& saved) override;
-  void spread() override;
+  void spread_ahead() override;
+  void settle() override;
   UnitHooks* hooks() override { return this; }
   void zero_grad() override;
   void begin_step(std::int64_t step) override;

@@ -128,11 +128,11 @@ void Saves::finish_after_failure() {
   if (!saver_) return;
   if (copies_) copies_->give_up();
   saver_->finish_after_failure();
-  for (bool is_done = false; !is_done;) {
+  for (;;) {
     try {
       const std::optional<checkpoint::Saved> saved = saver_->next();
-      if (saved) reporter_.saved(*saved);
-      is_done = !saved;
+      if (!saved) return;
+      reporter_.saved(*saved);
     } catch (const std::exception& error) {  // the cause of the failure is another, or the same
       core::warn("a checkpoint was not written: {}", error.what());
     }

@@ -227,7 +227,7 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
   if (facts.weight_decay) parts_.optimizer.set_weight_decay(*facts.weight_decay);
   parts_.optimizer.step(facts.lr, found_inf);
   if (parts_.sync != nullptr) exchange_weights(facts.step);
-  parts_.engine.weights_changed();
+  parts_.engine.weights_updated();
   const at::Tensor statistics = parts_.engine.end_step(found_inf);
   buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
   for (optim::Mean* const mean : parts_.means) {

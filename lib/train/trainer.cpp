@@ -175,6 +175,7 @@ void Trainer::take_step() {
 }
 
 void Trainer::drain() {
+  run_->engine->settle();
   for (;;) {
     const core::SteadyTime start = core::now();
     const std::optional<StepResult> result = steps_.drain();

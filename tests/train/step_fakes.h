@@ -158,12 +158,13 @@ class Remembers : public optim::Optimizer {
   Note note_;
 };
 
-// Notes that the weights have changed.
+// Notes that the weights have changed, and where they must be there.
 class Noted : public parallel::DataParallel {
  public:
   Noted(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh, Note note)
       : DataParallel(std::move(parameters), mesh), note_(std::move(note)) {}
-  void spread() override { note_("new weights", {}); }
+  void spread_ahead() override { note_("new weights", {}); }
+  void settle() override { note_("weights there", {}); }
 
  private:
   Note note_;

@@ -245,7 +245,8 @@ TEST_CASE("sam's second pass is over the same micro-batches, which are read and 
       said[0].starts_with("1 data: read\n1 compute: prepare\n1 compute: forward 1\n"
                           "1 data: read\n1 compute: prepare\n1 compute: forward 3\n"
                           "1 compute: gradients\n"
-                          "1 compute: new weights\n1 compute: forward again 1\n"
+                          "1 compute: new weights\n1 compute: weights there\n"
+                          "1 compute: forward again 1\n"
                           "1 compute: forward again 3\n1 compute: update\n"));
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
@@ -62,12 +63,22 @@ void take_step(const FakeRun& fake, std::int64_t number) {
   run.engine->run(number, batches, at::full({}, 1.0), [](const at::Tensor&) {});
   run.engine->squared_norm();
   run.learner.optimizer->step(run.lr());
-  run.engine->weights_changed();
+  run.engine->weights_updated();
+}
+
+FakeStep sums_of(double seconds, std::span<const dist::FakeCall> calls) {
+  FakeStep one{.seconds = seconds, .exposed_s = exposed_seconds(calls)};
+  for (const dist::FakeCall& call : calls) {
+    one.exchange_s += call.seconds;
+    one.bytes += call.bytes;
+    ++one.calls;
+  }
+  return one;
 }
 
 }  // namespace
 
-double exposed_seconds(const std::vector<dist::FakeCall>& calls) {
+double exposed_seconds(std::span<const dist::FakeCall> calls) {
   struct OfGroup {
     double waited = 0;
     const dist::FakeCall* last = nullptr;
@@ -91,20 +102,21 @@ FakeStep measure_fake(recipe::Recipe recipe, const dist::FakeJob& job, std::int6
   const auto network = std::make_shared<dist::FakeNetwork>(job);
   const FakeRun fake = build(std::move(recipe), network, models);
   take_step(fake, 0);
-  std::vector<FakeStep> all;
+  std::vector<double> seconds;
+  std::vector<std::size_t> begin{network->count()};  // of each step's calls
   for (std::int64_t step = 1; step <= steps; ++step) {
-    network->forget();
     const core::SteadyTime start = core::now();
     take_step(fake, step);
-    FakeStep& one = all.emplace_back();
-    one.seconds = core::seconds_since(start);
-    const std::vector<dist::FakeCall> calls = network->calls();
-    for (const dist::FakeCall& call : calls) {
-      one.exchange_s += call.seconds;
-      one.bytes += call.bytes;
-      ++one.calls;
-    }
-    one.exposed_s = exposed_seconds(calls);
+    seconds.push_back(core::seconds_since(start));
+    begin.push_back(network->count());
+  }
+  fake.run->engine->settle();
+  // Now only, as a step waits for what the one before has asked for.
+  const std::vector<dist::FakeCall> calls = network->calls();
+  std::vector<FakeStep> all;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    const auto its = std::span(calls).subspan(begin[i], begin[i + 1] - begin[i]);
+    all.push_back(sums_of(seconds[i], its));
   }
   fake.run->mesh->end("the measurement");
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);

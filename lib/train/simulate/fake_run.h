@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "lib/dist/fake/network.h"
 #include "lib/nn/factory.h"
@@ -27,6 +27,6 @@ FakeStep measure_fake(recipe::Recipe recipe, const dist::FakeJob& job, std::int6
 
 // Of the calls of a step, how long this rank had to wait: as counted where it waited for a call,
 // and of a group that c10d's Reducer waits for, from the last bucket's start to its end.
-double exposed_seconds(const std::vector<dist::FakeCall>& calls);
+double exposed_seconds(std::span<const dist::FakeCall> calls);
 
 }  // namespace scaletrain::train
