@@ -10,6 +10,7 @@
 #include "lib/core/error.h"
 #include "lib/parallel/copy_sums.h"
 #include "lib/parallel/flat_memory.h"
+#include "lib/parallel/gather_ahead.h"
 #include "lib/parallel/gradient_hook.h"
 #include "lib/parallel/part_gather.h"
 #include "lib/parallel/shard_block.h"
@@ -27,8 +28,11 @@ class Sharded::Impl {
        const GradientExchange& exchange);
 
   void start();
-  void spread_ahead();
-  void settle();
+  void spread_ahead() {
+    ahead_.settle();
+    ahead_.start();
+  }
+  void settle() { ahead_.settle(); }
   void zero_grad();
   void begin_step(std::int64_t step) { copies_.begin_step(step); }
   void end_step(const at::Tensor& found_inf) { copies_.end_step(found_inf); }
@@ -63,9 +67,10 @@ class Sharded::Impl {
 
   void take_parts(Block& block, const std::vector<NamedParameter>& parameters);
   dist::Pending gather(const Block& block) {
+    const at::NoGradGuard no_grad;
+    const MemoryPhase phase(MemoryKind::kParameters);
     return parts_gather_.gather(block.whole, block.own, block.update.get());
   }
-  void begin_gathers(std::size_t end);
   void fetch(std::size_t unit);
   void give_back(std::size_t unit);
   void arrive(Block& block, std::size_t slot);
@@ -85,7 +90,7 @@ class Sharded::Impl {
   PartGather parts_gather_;
   std::int64_t exchanged_bytes_ = 0;  // of gradients
   std::vector<std::unique_ptr<Block>> blocks_;
-  std::size_t begun_ = 0;  // blocks whose parts are gathered since an update, where these stay
+  GatherAhead ahead_;  // of the blocks that stay, behind an update
   std::vector<std::vector<Block*>> of_unit_;
   std::vector<bool> is_there_;  // by unit, where parameters are cut
   std::optional<Reducing> reducing_;
@@ -124,7 +129,9 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
     for (const std::size_t unit : block.plan.units) of_unit_[unit].push_back(&block);
     take_parts(block, parameters);
   }
-  begun_ = blocks_.size();
+  if (!cuts_parameters()) {
+    ahead_ = GatherAhead(blocks_.size(), [this](std::size_t i) { return gather(*blocks_[i]); });
+  }
   for (const NamedParameter& part : parts) {
     if (part.tensor.requires_grad() && part.tensor.numel() > 0) owned.push_back(part);
   }
@@ -173,30 +180,6 @@ void Sharded::Impl::start() {
   }
 }
 
-void Sharded::Impl::spread_ahead() {
-  if (cuts_parameters()) return;  // what is cut is gathered each time
-  settle();
-  begun_ = 0;
-  begin_gathers(2);
-}
-
-// Of the blocks before `end`; two are under way at a time, as some exchanges need as much memory
-// again.
-void Sharded::Impl::begin_gathers(std::size_t end) {
-  const at::NoGradGuard no_grad;
-  const MemoryPhase phase(MemoryKind::kParameters);
-  for (; begun_ < std::min(end, blocks_.size()); ++begun_) {
-    if (begun_ > 1) std::exchange(blocks_[begun_ - 2]->gathering, dist::Pending()).wait();
-    blocks_[begun_]->gathering = gather(*blocks_[begun_]);
-  }
-}
-
-void Sharded::Impl::settle() {
-  if (cuts_parameters()) return;
-  begin_gathers(blocks_.size());
-  for (const auto& block : blocks_) std::exchange(block->gathering, dist::Pending()).wait();
-}
-
 void Sharded::Impl::fetch(std::size_t unit) {
   if (is_there_[unit] || of_unit_[unit].empty()) return;
   const MemoryPhase phase(MemoryKind::kParameters);
@@ -222,12 +205,14 @@ void Sharded::Impl::give_back(std::size_t unit) {
 
 void Sharded::Impl::enter(std::size_t unit, Pass pass) {
   const at::NoGradGuard no_grad;
-  if (cuts_parameters()) fetch(unit);
+  if (!cuts_parameters()) {
+    for (const Block* const block : of_unit_[unit]) ahead_.await(block->number);
+    return;
+  }
+  fetch(unit);
   for (Block* const block : of_unit_[unit]) {
-    if (!cuts_parameters()) begin_gathers(block->number + 2);
     std::exchange(block->gathering, dist::Pending()).wait();
   }
-  if (!cuts_parameters()) return;
   if (pass == Pass::kBackward) {
     if (unit > 0) fetch(unit - 1);
   } else if (unit + 1 < of_unit_.size()) {
@@ -248,7 +233,7 @@ void Sharded::Impl::leave(std::size_t unit, Pass pass) {
 }
 
 void Sharded::Impl::begin_backward() {
-  settle();
+  ahead_.settle();
   for (const auto& block : blocks_) {
     block->units_to_come = block->plan.units.size();
     block->is_reduced = false;
@@ -326,7 +311,7 @@ void Sharded::Impl::add_to_copies(Block& block) {
 
 void Sharded::Impl::end_backward() {
   const at::NoGradGuard no_grad;
-  settle();  // where there was no forward
+  ahead_.settle();  // where there was no forward
   const bool all_have_sums = level_ == ShardLevel::kOptimizer || mesh_.size(core::Axis::kPipe) == 1;
   for (auto block = blocks_.rbegin(); half_ == Half::kNone && block != blocks_.rend(); ++block) {
     // Backward of a pipeline's stage has nothing for the blocks of the rank's other stages.
@@ -373,7 +358,7 @@ void Sharded::Impl::give_gradients() {
 // Those of a gathering that is still to begin count with the step that it is of.
 std::int64_t Sharded::Impl::all_exchanged_bytes() const {
   std::int64_t bytes = exchanged_bytes_ + parts_gather_.sent_bytes() + copies_.bytes();
-  for (std::size_t i = begun_; !cuts_parameters() && i < blocks_.size(); ++i) {
+  for (std::size_t i = blocks_.size() - ahead_.rest(); i < blocks_.size(); ++i) {
     bytes += static_cast<std::int64_t>(blocks_[i]->own.nbytes());
   }
   return bytes;
