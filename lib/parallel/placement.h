@@ -40,7 +40,7 @@ class Placement {
   // `saved` does not name each parameter once.
   virtual void start(const BucketLayout& saved) = 0;
   // After owned() or parts() were changed: the model has these values when it runs next. Every rank
-  // calls it. Until a micro-step's backward or settle(), what it has begun may be under way: nobody
+  // calls it. Until the next backward's end or settle(), what it has begun may be under way: nobody
   // changes owned() or parts(), and all ranks run the same micro-step, or none.
   virtual void spread_ahead() {}
   virtual void settle() {}

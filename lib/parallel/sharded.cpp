@@ -28,10 +28,7 @@ class Sharded::Impl {
        const GradientExchange& exchange);
 
   void start();
-  void spread_ahead() {
-    ahead_.settle();
-    ahead_.start();
-  }
+  void spread_ahead() { ahead_.start(); }
   void settle() { ahead_.settle(); }
   void zero_grad();
   void begin_step(std::int64_t step) { copies_.begin_step(step); }
@@ -233,7 +230,6 @@ void Sharded::Impl::leave(std::size_t unit, Pass pass) {
 }
 
 void Sharded::Impl::begin_backward() {
-  ahead_.settle();
   for (const auto& block : blocks_) {
     block->units_to_come = block->plan.units.size();
     block->is_reduced = false;
@@ -311,7 +307,7 @@ void Sharded::Impl::add_to_copies(Block& block) {
 
 void Sharded::Impl::end_backward() {
   const at::NoGradGuard no_grad;
-  ahead_.settle();  // where there was no forward
+  ahead_.settle();  // of units that forward has left out
   const bool all_have_sums = level_ == ShardLevel::kOptimizer || mesh_.size(core::Axis::kPipe) == 1;
   for (auto block = blocks_.rbegin(); half_ == Half::kNone && block != blocks_.rend(); ++block) {
     // Backward of a pipeline's stage has nothing for the blocks of the rank's other stages.

@@ -48,7 +48,7 @@ TEST_CASE("a parameter belongs to the fragment in which its middle lies") {
                             .steps = one.fragments,
                             .outer = {.lr = 0, .momentum = 0},
                             .fragments = one.fragments},
-                           all, divide_in_fragments(all, one.fragments), group, 1000);
+                           all, parallel::divide_in_fragments(all, one.fragments), group, 1000);
       exchange.start();
       std::vector<std::int64_t> found(all.size(), -1);
       for (std::int64_t step = 0; step < one.fragments; ++step) {
@@ -82,7 +82,7 @@ TEST_CASE("a message is of 32 MiB at most, or of one parameter, and of one set")
       at::set_num_threads(1);
       dist::Group group(env, at::kCPU, 30s);
       const auto all = zeros_of(one.sizes);
-      const parallel::Fragments fragments = divide_in_fragments(all, 1, one.sets);
+      const parallel::Fragments fragments = parallel::divide_in_fragments(all, 1, one.sets);
       ReplicaSync exchange({.name = "periodic", .steps = 1}, all, fragments, group, 1000);
       exchange.start();
       const auto meter = std::make_shared<units::MemoryMeter>(at::kCPU);
