@@ -201,11 +201,11 @@ void Sharded::Impl::give_back(std::size_t unit) {
 }
 
 void Sharded::Impl::enter(std::size_t unit, Pass pass) {
-  const at::NoGradGuard no_grad;
   if (!cuts_parameters()) {
     for (const Block* const block : of_unit_[unit]) ahead_.await(block->number);
     return;
   }
+  const at::NoGradGuard no_grad;
   fetch(unit);
   for (Block* const block : of_unit_[unit]) {
     std::exchange(block->gathering, dist::Pending()).wait();

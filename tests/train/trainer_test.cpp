@@ -87,20 +87,13 @@ TEST_CASE("what is written is the same where everything comes late, and nothing 
 // Ten samples are one batch, and the rank that has none of it does not run the model meanwhile.
 TEST_CASE("weights that ranks gather of each other are there before one of them validates alone") {
   const testing::TinyRun tiny;
-  for (const auto& result :
-       testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& given) {
-         core::WorkerEnv env = given;
-         env.console_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-         Trainer trainer(
-             build_run(tiny.recipe({testing::kVitChange,
-                                    R"(parallel={"shard": 2, "shard_level": "gradients"})",
-                                    R"(batch={"global": 20, "per_device": 10})", "steps=3",
-                                    R"(validate.every={"steps": 1})"}),
-                       env, std::nullopt, {}),
-             env, std::nullopt, /*late=*/false);
-         return fmt::format("exit code {}", static_cast<int>(trainer.run()));
+  const recipe::Recipe recipe = tiny.recipe(
+      {testing::kVitChange, R"(parallel={"shard": 2, "shard_level": "gradients"})",
+       R"(batch={"global": 20, "per_device": 10})", "steps=3", R"(validate.every={"steps": 1})"});
+  for (const auto& result : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+         return ended(recipe, std::nullopt, env);
        })) {
-    CHECK(result.text == "exit code 0");
+    CHECK(result.text == "code 0 after step 3");
   }
   CHECK(lines(tiny.path("run")) == "train 1, eval val 1, eval val 2, train 3, eval val 3");
 }
