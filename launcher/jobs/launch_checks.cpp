@@ -11,6 +11,7 @@
 #include "launcher/platform/gpus.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/shared_device.h"
 #include "lib/core/shell_word.h"
 #include "lib/core/subprocess.h"
 #include "lib/core/url.h"
@@ -32,7 +33,7 @@ bool begins_as_program(const std::string& path) {
 }  // namespace
 
 void check_devices(const recipe::Recipe& recipe, const Placement& placement) {
-  if (recipe.device == "cpu") return;
+  if (recipe.device == "cpu" || core::shares_device()) return;
   const int gpus = count_gpus();
   if (placement.nproc <= gpus || (recipe.device == "auto" && gpus == 0)) return;
   throw core::UsageError(

@@ -8,10 +8,10 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <string_view>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/shared_device.h"
 #include "lib/dist/cuda_library.h"
 
 namespace scaletrain::dist {
@@ -56,6 +56,7 @@ at::Device choose_device(const std::string& wanted, LocalRank local) {
   if (!number) return at::kCPU;
   const auto index = static_cast<c10::DeviceIndex>(*number);
   cuda_library().set_device(index);
+  at::globalContext().lazyInitDevice(at::kCUDA);  // its allocator answers from now on
   // lib/dist/collective_watch.h aborts and reports; LibTorch's own watch would end the process.
   constexpr int kReplace = 1;
   ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", kReplace);
@@ -64,7 +65,7 @@ at::Device choose_device(const std::string& wanted, LocalRank local) {
 
 std::optional<int> cuda_number(const std::string& wanted, int count, LocalRank local) {
   if (local.rank < count) return local.rank;
-  if (count > 0 && shares_device()) return local.rank % count;
+  if (count > 0 && core::shares_device()) return local.rank % count;
   if (wanted == "auto" && count == 0) return std::nullopt;
   throw core::UsageError(
       "/device",
@@ -72,11 +73,6 @@ std::optional<int> cuda_number(const std::string& wanted, int count, LocalRank l
                   local.rank, local.ranks, count),
       count == 0 ? R"(use "device": "cpu", or check nvidia-smi and CUDA_VISIBLE_DEVICES)"
                  : fmt::format(R"(use --nproc {} or less, or "device": "cpu")", count));
-}
-
-bool shares_device() {
-  const char* const wanted = std::getenv("SCALETRAIN_SHARE_DEVICE");
-  return wanted != nullptr && std::string_view(wanted) == "1";
 }
 
 // What torch.use_deterministic_algorithms and its notes on reproducibility ask for; memory that is

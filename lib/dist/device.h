@@ -27,10 +27,6 @@ at::Device choose_device(const std::string& wanted, LocalRank local);
 // CPU, which only "auto" may have, and only where there is none. Throws as choose_device does.
 std::optional<int> cuda_number(const std::string& wanted, int count, LocalRank local);
 
-// Whether the ranks of a node share its devices, for tests on a machine with one: the variable
-// SCALETRAIN_SHARE_DEVICE is 1. NCCL refuses that, so their group is Gloo's.
-bool shares_device();
-
 // How LibTorch chooses among its kernels for CUDA devices from now on. `deterministic`: operations
 // give the same bits in every run, and one that has no such kernel throws; otherwise cuDNN tries
 // its kernels for each new shape and takes the fastest. Before the first of them, while no other

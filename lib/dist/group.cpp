@@ -17,6 +17,7 @@
 #include "lib/core/call_every.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/shared_device.h"
 #include "lib/dist/collective_watch.h"
 #include "lib/dist/cuda_library.h"
 #include "lib/dist/device.h"
@@ -37,7 +38,7 @@ constexpr std::chrono::milliseconds kLookEvery{50};
 
 using GlooDevices = std::vector<std::shared_ptr<gloo::transport::Device>>;
 
-bool uses_nccl(at::Device device) { return device.is_cuda() && !shares_device(); }
+bool uses_nccl(at::Device device) { return device.is_cuda() && !core::shares_device(); }
 
 c10::intrusive_ptr<c10d::Backend> make_gloo(c10::intrusive_ptr<c10d::Store> store, int rank,
                                             int world_size, const GlooDevices& devices,

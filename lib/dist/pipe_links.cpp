@@ -15,12 +15,13 @@ namespace {
 
 using core::Axis;
 
-// In memory one behind the other.
+// In memory one behind the other, with a version of their own: Gloo counts a device's tensor that
+// it sends as changed, which autograd may have saved.
 at::Tensor elements_of(const at::Tensor& tensor) {
   if (!tensor.is_non_overlapping_and_dense()) {
     throw core::InternalError("pipeline", "a tensor with gaps is sent");
   }
-  return tensor.detach().as_strided({tensor.numel()}, {1});
+  return tensor.variable_data().as_strided({tensor.numel()}, {1});
 }
 
 // Those that this rank has its ends of.

@@ -9,6 +9,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/shared_device.h"
 
 namespace {
 
@@ -36,14 +37,14 @@ TEST_CASE("automatic is the CPU where no driver is loaded" * doctest::skip(drive
 TEST_CASE("ranks share devices only where a test asks for it, in turn") {
   for (const char* const other : {"0", "yes", ""}) {
     ::setenv("SCALETRAIN_SHARE_DEVICE", other, 1);
-    CHECK_FALSE(dist::shares_device());
+    CHECK_FALSE(core::shares_device());
   }
   ::setenv("SCALETRAIN_SHARE_DEVICE", "1", 1);
-  CHECK(dist::shares_device());
+  CHECK(core::shares_device());
   CHECK(dist::cuda_number("cuda", 2, {.rank = 5, .ranks = 6}) == 1);
   CHECK_THROWS_AS(dist::cuda_number("cuda", 0, {.rank = 5, .ranks = 6}), core::UsageError);
   ::unsetenv("SCALETRAIN_SHARE_DEVICE");
-  CHECK_FALSE(dist::shares_device());
+  CHECK_FALSE(core::shares_device());
 }
 
 TEST_CASE("a rank without a device of its own is an error, whatever the others take") {

@@ -12,12 +12,14 @@ class Devices(RecipeTestCase):
         library = BIN.parent / "fake_nvml"
         if not library.exists():
             self.skipTest("the library of the tests is not built")
-        for gpus, device, expect in ((1, "auto", 2), (1, "cuda", 2), (0, "cuda", 2), (0, "auto", 0),
-                                     (2, "auto", 0), (1, "cpu", 0)):
-            with self.subTest(gpus=gpus, device=device):
+        for gpus, device, shared, expect in (
+                (1, "auto", "", 2), (1, "cuda", "0", 2), (0, "cuda", "", 2), (0, "auto", "", 0),
+                (2, "auto", "", 0), (1, "cpu", "", 0), (1, "cuda", "1", 0)):
+            with self.subTest(gpus=gpus, device=device, shared=shared):
                 done = self.run_launcher(
                     "launch", "--worker", self.worker, "--nproc", 2, self.recipe(device=device),
-                    env={"LD_LIBRARY_PATH": str(library), "FAKE_GPUS": str(gpus)}, expect=expect)
+                    env={"LD_LIBRARY_PATH": str(library), "FAKE_GPUS": str(gpus),
+                         "SCALETRAIN_SHARE_DEVICE": shared}, expect=expect)
                 if expect:
                     self.assertIn(f"--nproc: 2 workers, and {gpus} GPUs are visible", done.stderr)
 
