@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/nn/kernels/takes.h"
+#include "lib/nn/layers/aligned_dense.h"
 #include "lib/nn/layers/small_dense.h"
 
 namespace scaletrain::nn {
@@ -74,6 +75,7 @@ Tensor large_dense(const Tensor& input, const Tensor& weight, const Tensor& bias
 
 Tensor dense(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   if (is_large(input, weight)) return large_dense(input, weight, bias);
+  if (aligned_dense_takes(input, weight)) return aligned_dense(input, weight, bias);
   if (small_dense_takes(input, weight, bias)) return small_dense(input, weight, bias, false);
   return at::linear(input, weight, bias);
 }

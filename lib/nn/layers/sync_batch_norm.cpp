@@ -62,9 +62,10 @@ class SyncBatchNormBackward : public torch::autograd::Node {
     const Tensor input = input_.unpack(), weight = weight_.unpack();
     // With the statistics held fixed: weight / deviation times the gradient, and the sums of the
     // gradient and of its product with the normalised values.
+    const Tensor unsaved = at::empty({0}, moments_.mean.options());  // a device asks for a tensor
     const auto [fixed, weight_gradient, bias_gradient] = at::native_batch_norm_backward(
         gradients[0].contiguous(input.suggest_memory_format()), input, weight, moments_.mean,
-        moments_.variance, {}, {}, false, eps_, {true, true, true});
+        moments_.variance, unsaved, unsaved, false, eps_, {true, true, true});
     Tensor sums = at::cat({bias_gradient, weight_gradient}).to(at::kDouble);
     sum_over_ranks_(sums);
     sums = (sums / moments_.count).to(weight.scalar_type());
