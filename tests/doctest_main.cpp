@@ -3,6 +3,8 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
+#include <vector>
+
 namespace {
 
 constexpr int kSkipped = 77;  // ctest's SKIP_RETURN_CODE (scripts/cmake/scaletrain_build.cmake)
@@ -40,8 +42,8 @@ int main(int argc, char** argv) {
   doctest::Context context(argc, argv);
   const int status = context.run();
   if (context.shouldExit() || status != 0 || matching > 0) return status;
-  context.setOption("no-skip", true);
-  context.setOption("list-test-cases", true);
-  context.run();
+  std::vector<const char*> arguments(argv, argv + argc);
+  arguments.insert(arguments.end(), {"--no-skip", "--list-test-cases"});
+  doctest::Context(static_cast<int>(arguments.size()), arguments.data()).run();
   return matching > 0 ? kSkipped : 1;
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "lib/dist/device.h"
 #include "lib/precision/autocast.h"
 
 namespace scaletrain::precision {
@@ -176,12 +177,13 @@ TEST_CASE("under autocast sums are fp32 all the same, and the result is bf16") {
 
 TEST_CASE("a GPU's 8-bit products are those that are simulated; without a GPU skipped" *
           doctest::skip(!std::filesystem::exists("/dev/nvidiactl"))) {
+  const at::Device device = dist::choose_device("cuda", {.rank = 0, .ranks = 1});
   at::manual_seed(6);
   for (const Scaling scaling : {Scaling::kTensorwise, Scaling::kRowwise}) {
     const Float8 real{.scaling = scaling}, simulated{.scaling = scaling, .simulated = true};
     std::vector<at::Tensor> grads;
     for (const Float8& how : {real, simulated}) {
-      const auto on_gpu = at::TensorOptions(at::kFloat).device(at::kCUDA);
+      const auto on_gpu = at::TensorOptions(at::kFloat).device(device);
       at::manual_seed(7);
       const at::Tensor x = at::randn({30, 64}, on_gpu).requires_grad_(true),
                        w = at::randn({32, 64}, on_gpu).requires_grad_(true);
