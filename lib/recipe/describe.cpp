@@ -82,6 +82,8 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("checkpoint", describe(recipe.checkpoint), "what is kept for a resume")
       .add("storage", describe(recipe.storage), "how remote data is reached")
       .add("log", every(recipe.log_every, "how often a line of metrics is written"), "metrics")
+      .add("profile", describe(recipe.profile),
+           "a trace of some steps, of each rank: OUTPUT/profile/rank-0.json and so on")
       .add("threads", integer(recipe.threads, from(0).to(4096)),
            "computing threads of a rank; 0: cores over ranks of the node")
       .add("deterministic", flag(recipe.deterministic),
@@ -92,7 +94,7 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("dist", describe(recipe.dist), "how the ranks exchange tensors")
       .add("worker", path(recipe.worker), "a worker program of your own, with its models")
       .add("output", path(recipe.output), "the run's folder; without it runs/NAME")
-      .reserve({"safety", "profile"});
+      .reserve({"safety"});
   return keys;
 }
 

@@ -23,6 +23,7 @@
 #include "lib/recipe/sections/optimizer.h"
 #include "lib/recipe/sections/parallel.h"
 #include "lib/recipe/sections/precision.h"
+#include "lib/recipe/sections/profile.h"
 #include "lib/recipe/sections/recompute.h"
 #include "lib/recipe/sections/sam.h"
 #include "lib/recipe/sections/schedule.h"
@@ -60,6 +61,7 @@ struct Recipe {
   Checkpoint checkpoint;
   Storage storage;
   Duration log_every{Duration::Unit::kSteps, 10};
+  std::optional<Profile> profile;
   std::int64_t threads = 0;     // intra-op threads per rank; 0: cores / local ranks
   bool deterministic = false;   // on a GPU: deterministic kernels, so that a resume is bit for bit
   std::string device = "auto";  // "auto", "cpu", "cuda"

@@ -22,6 +22,7 @@
 #include "lib/train/number_types.h"
 #include "lib/train/own_state.h"
 #include "lib/train/plateau.h"
+#include "lib/train/profile.h"
 #include "lib/train/ranking.h"
 #include "lib/train/recompute_choice.h"
 #include "lib/train/replicate.h"
@@ -48,6 +49,7 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
   const at::Device device =
       dist::choose_device(recipe.device, {.rank = env.local_rank, .ranks = env.local_world_size});
   if (device.is_cuda()) dist::choose_kernels(recipe.deterministic);
+  if (recipe.profile) silence_profiler(device);
   beat.enter(core::Phase::kJoining);
   auto group = std::make_unique<dist::Group>(env, device, dist::patience_for_peers(env), beat,
                                              claims_on_joining(recipe, checkpoint),

@@ -51,6 +51,10 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       reporter_(*run_, env, resume, late_),
       bad_samples_(run_->recipe, env.rank),
       steps_(step_parts(*run_, [this] { saves_.await_copies(); }), late_),
+      profile_(run_->recipe.profile, run_->group->device(),
+               std::filesystem::path(run_->recipe.output) / "profile" /
+                   fmt::format("rank-{}.json", env.rank),
+               [this](const std::string& text) { reporter_.note(text); }),
       stragglers_(*run_->group, run_->beat, late_),
       meetings_(*run_, grace_s_),
       log_every_(run_->recipe.log_every, run_->length),
@@ -121,6 +125,7 @@ core::ExitCode Trainer::train() {
   }
   saves_.await_copies();
   drain();
+  profile_.finish();
   return stop_ == core::StopReason::kNone ? finish() : stop();
 }
 
@@ -159,6 +164,7 @@ void Trainer::train_step() {
 
 void Trainer::take_step() {
   format::TrainState& state = run_->state;
+  profile_.step_begins();
   const core::SteadyTime start = core::now();
   steps_.run(state.step, run_->lr(), state.trained_s, run_->weight_decay(), saves_.asks());
   const std::optional<StepResult> result = steps_.next();
@@ -172,6 +178,7 @@ void Trainer::take_step() {
     ++state.epoch;
   }
   if (result) collect(*result);
+  profile_.step_ended();
 }
 
 void Trainer::drain() {

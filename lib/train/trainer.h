@@ -14,6 +14,7 @@
 #include "lib/train/cadence.h"
 #include "lib/train/evaluate.h"
 #include "lib/train/meetings.h"
+#include "lib/train/profile.h"
 #include "lib/train/reporter.h"
 #include "lib/train/run.h"
 #include "lib/train/saves.h"
@@ -78,6 +79,7 @@ class Trainer {
   Reporter reporter_;
   BadSamples bad_samples_;
   StepRunner steps_;
+  Profile profile_;
   StragglerWatch stragglers_;
   Meetings meetings_;
   Cadence log_every_, validate_every_;

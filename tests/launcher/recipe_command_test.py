@@ -176,7 +176,7 @@ class SchemaTest(unittest.TestCase):
             (("epochs",), 0.5, True), (("epochs",), 0, False), (("epochs",), None, False),
             (("steps",), 5, False), (("seed",), -1, False), (("seed",), "1", False),
             (("sede",), 1, False), (("version",), 1, True), (("version",), 2, False),
-            (("$schema",), "x", True), (("ema",), {}, True), (("profile",), {}, False),
+            (("$schema",), "x", True), (("ema",), {}, True), (("profile",), {}, True), (("safety",), {}, False),
             (("parallel",), {}, True), (("parallel",), {"tensor": 0}, False),
             (("parallel",), {"sequence": False}, True), (("device",), "gpu", False),
             (("model", "name"), "resnet81", False), (("model", "hidden"), 0, False),

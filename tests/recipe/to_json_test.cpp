@@ -91,6 +91,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"checkpoint.keep_last=1"},
       {"checkpoint.keep_best=0"},
       {"log.every.minutes=2"},
+      {"profile={}", R"(profile={"after": 0, "steps": 1})"},
       {"storage.endpoint=http://127.0.0.1:9000", "storage.region=eu-1"},
       {"storage.addressing=virtual", "storage.connect_timeout_s=0.5"},
       {"storage.stall_timeout_s=1", "storage.give_up_after_s=0"},
