@@ -28,7 +28,7 @@ own_libraries() {
 pack() {
   local folder=${1:-build/gpu} from=${SCALETRAIN_BIN:-build/release/bin} program
   local programs=(scaletrain scaletrain-worker scaletrain-data libscaletrain_cuda.so test_dist
-    test_precision)
+    test_input test_precision test_train)
   for program in "${programs[@]}"; do
     [ -e "$from/$program" ] || { say "$from/$program is missing: scripts/setup.sh --tests"; exit 1; }
   done
@@ -38,8 +38,8 @@ pack() {
   local libraries
   mapfile -t libraries < <(own_libraries "$from"/scaletrain{,-worker,-data})
   cp -L "${libraries[@]}" "$folder/lib/"
-  tar -C "$folder" -c lib | xz -T0 -2 >"$folder/lib.tar.xz" # ICU's tables alone take 30 MiB
-  rm -r "${folder:?}/lib"
+  tar -C "$folder" -c bin lib | xz -T0 -2 >"$folder/programs.tar.xz"
+  rm -r "${folder:?}/bin" "${folder:?}/lib"
   cp -r scripts/gpu.sh scripts/bench "$folder/scripts/"
   cp -r recipes "$folder/"
   local mib
@@ -62,8 +62,8 @@ fi
 torch=$("$python" -c 'import os, torch; print(os.path.dirname(torch.__file__))') ||
   { say "$python has no torch: PYTHON names one that has"; exit 2; }
 
-if [ -e lib.tar.xz ] && [ ! -e lib ]; then # a packed folder
-  "$python" -c 'import tarfile; tarfile.open("lib.tar.xz").extractall()'
+if [ -e programs.tar.xz ] && [ ! -e bin ]; then # a packed folder
+  "$python" -c 'import tarfile; tarfile.open("programs.tar.xz").extractall()'
 fi
 [ ! -d bin ] || export SCALETRAIN_BIN=$PWD/bin
 export SCALETRAIN_LIBRARIES=$torch/lib:$PWD/lib

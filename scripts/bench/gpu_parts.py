@@ -14,10 +14,14 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 
 import compare
+import gpu_cases
 import gpu_models
 import torch
+
+LIMIT_S = 150  # of one of our programs
 
 PARTS = {}
 
@@ -38,11 +42,15 @@ class Machine:
 
     def ours(self, *command, expect=0, env=None):
         """Runs one of our programs with the libraries that were carried along."""
-        done = subprocess.run(
-            [str(compare.PROGRAMS / command[0]), *map(str, command[1:])], cwd=self.folder,
-            env={**os.environ, "LD_LIBRARY_PATH": os.environ.get("SCALETRAIN_LIBRARIES", ""),
-                 **(env or {})}, capture_output=True, text=True, check=False)
-        if done.returncode != expect:
+        try:
+            done = subprocess.run(
+                [str(compare.PROGRAMS / command[0]), *map(str, command[1:])], cwd=self.folder,
+                env={**os.environ, "LD_LIBRARY_PATH": os.environ.get("SCALETRAIN_LIBRARIES", ""),
+                     **(env or {})}, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        except subprocess.TimeoutExpired as error:
+            raise RuntimeError(f"{command}: not over after {LIMIT_S} s\n"
+                               f"{(error.stderr or b'')[-2000:]}") from error
+        if done.returncode not in (expect if isinstance(expect, tuple) else (expect,)):
             raise RuntimeError(f"{command}: exit {done.returncode}, not {expect}\n"
                                f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
         return done
@@ -55,6 +63,15 @@ class Machine:
                       "--encoding", encoding, "--classes", classes, "--shard-bytes", "64MB")
         return sorted(map(str, folder.glob("*.tar")))
 
+    def tokens(self):
+        """The files of a text's bytes, made once."""
+        folder = self.folder / "tokens"
+        if not folder.exists():
+            text = self.folder / "text.txt"
+            text.write_text("the quick brown fox jumps over the lazy dog\n" * 4000, encoding="utf-8")
+            self.ours("scaletrain-data", "tokenize", text, "--tokenizer", "bytes", "--out", folder)
+        return sorted(map(str, folder.glob("*.bin")))
+
     def recipe(self, name, **changes):
         """The file of a short run on small drawn shapes, `changes` merged at the top level."""
         shards = self.shards(512 if self.gpu else 64, 32, "png")
@@ -62,7 +79,7 @@ class Machine:
                  "model": {"name": "resnet18" if self.gpu else "mlp", "num_classes": 10},
                  "data": {"train": {"shards": shards}, "image_size": 32},
                  "batch": {"per_device": 16}, "steps": 20 if self.gpu else 4,
-                 "optimizer": {"name": "sgd", "lr": 0.02}, "log": {"every": {"steps": 1}},
+                 "optimizer": {"name": "sgd", "lr": 0.0005}, "log": {"every": {"steps": 1}},
                  "output": str(self.folder / name)}
         path = self.folder / f"{name}.json"
         path.write_text(json.dumps({**first, **changes}), encoding="utf-8")
@@ -92,8 +109,13 @@ class Machine:
             file.write(line + "\n")
 
 
-def doctest_result(text):
-    return next(line for line in text.splitlines() if line.startswith("[doctest] test cases"))
+SKIPPED = 77  # of a test program none of whose cases could run
+
+
+def doctest_result(done):
+    """The line that says how many cases passed."""
+    lines = done.stdout.splitlines()
+    return next((line for line in lines if line.startswith("[doctest] test cases")), "all skipped")
 
 
 def must(condition, what):
@@ -104,16 +126,17 @@ def must(condition, what):
 @part
 def tests(machine):
     """The unit tests that are skipped without a GPU."""
-    for program in ("test_dist", "test_precision"):
-        done = machine.ours(program, "--test-case=*CUDA*,*GPU*,*cuDNN*")
-        machine.report("tests", program=program, result=doctest_result(done.stdout))
+    for program in ("test_dist", "test_input", "test_precision", "test_train"):
+        done = machine.ours(program, "--test-case=*CUDA*,*GPU*,*cuDNN*,*on a device*",
+                            expect=(0,) if machine.gpu else (0, SKIPPED))
+        machine.report("tests", program=program, result=doctest_result(done))
 
 
 @part
 def nccl(machine):
     """NCCL's group with one rank: sums, the watch, the abort and the end."""
     done = machine.ours("test_dist", "--test-case=*NCCL*")
-    machine.report("nccl", result=doctest_result(done.stdout), ran=machine.gpu)
+    machine.report("nccl", result=doctest_result(done), ran=machine.gpu)
 
 
 @part
@@ -190,24 +213,29 @@ def layout_recipes(ranks):
 
 
 @part
+def cases(machine):
+    """What a recipe can ask for: the losses are those of a CPU."""
+    failed = []
+    for line in gpu_cases.run_all(machine, machine.tokens()):
+        machine.report("cases", **line)
+        failed += [line["case"]] if "failed" in line else []
+    must(not failed, f"failed: {', '.join(failed)}")
+
+
+@part
 def layouts(machine):
     """Several GPUs: each layout over NCCL ends with the loss of copies, on the same samples."""
     ranks = torch.cuda.device_count() // 2 * 2 if machine.gpu else 2
     if ranks < 2:
         machine.report("layouts", skipped="needs two GPUs or more")
         return
-    text = machine.folder / "text.txt"
-    text.write_text("the quick brown fox jumps over the lazy dog\n" * 4000, encoding="utf-8")
-    machine.ours("scaletrain-data", "tokenize", text, "--tokenizer", "bytes", "--out",
-                 machine.folder / "tokens")
     model = {"name": "llama", "vocab_size": 257, "positions": 64, "dim": 64, "depth": 2 * ranks,
              "heads": 8, "kv_heads": 8, "hidden": 128, "tied": False}
     found = {}
     for name, parallel in layout_recipes(ranks).items():
         run, _ = machine.train(
             name, "--nproc", ranks, model=model, parallel=parallel,
-            data={"train": {"tokens": sorted(map(str, (machine.folder / "tokens").glob("*.bin")))},
-                  "context": 64},
+            data={"train": {"tokens": machine.tokens()}, "context": 64},
             batch={"global": 8 * ranks, "per_device": 2}, device="auto" if machine.gpu else "cpu")
         found[name] = compare.train_lines(run)[-1]
         machine.report("layouts", layout=name, ranks=ranks, loss=found[name]["loss"])
@@ -222,9 +250,64 @@ for model in gpu_models.MODELS:
 
 
 @part
-def gpt2(machine):
-    """GPT-2 with 124 million parameters."""
-    machine.report("gpt2", skipped="its peer is not written yet")
+def first_step(machine):
+    """Seconds from the command to the end of the first step of ResNet-50, 32 images."""
+    model = gpu_models.MODELS["resnet50"]
+    image, batch = (224, 32) if machine.gpu else (32, 4)
+    shards = machine.shards(512 if machine.gpu else 64, image, "raw")
+
+    def ours():
+        begin = time.time()
+        run, _ = machine.train(
+            f"first-{time.monotonic_ns()}", model={**model.recipe, "num_classes": 1000}, steps=1,
+            data={"train": {"shards": shards}, "image_size": image}, precision="bf16",
+            batch={"per_device": batch})
+        return compare.train_lines(run)[0]["time"] - begin
+
+    def peer():
+        begin = time.time()
+        return gpu_models.run_peer(machine, model, "--batch", batch, "--image-size", image,
+                                   "--warmup", 1, "--steps", 0)["first_step"] - begin
+
+    median = compare.in_turn({"ours": ours, "eager": peer}, 3 if machine.gpu else 1)
+    machine.report("first_step", **median)
+
+
+@part
+def commands(machine):
+    """A checkpoint is measured, and continued as text, on the device as on a CPU."""
+    images = machine.shards(512 if machine.gpu else 64, 32, "png")
+    run, _ = machine.train("images")
+    texts, _ = machine.train("texts", model=gpu_cases.LLAMA, batch={"per_device": 8},
+                             data={"train": {"tokens": machine.tokens()}, "context": 64})
+    said = {}
+    for device in (machine.device, "cpu"):
+        seen = machine.ours("scaletrain", "eval", run, "--device", device, "--json", "--data",
+                            *images)
+        text = machine.ours("scaletrain", "generate", texts, "--device", device, "--temperature",
+                            0, "--max-tokens", 32, "--prompt", "the quick", "--tokenizer", "bytes")
+        said[device] = json.loads(seen.stdout), text.stdout
+    machine.report("commands", **{device: str(values) for device, values in said.items()})
+    must(said[machine.device][1] == said["cpu"][1], "the texts differ")
+
+
+@part
+def memory(machine):
+    """A micro-batch that fills the device, and one that it has no room for."""
+    if not machine.gpu:
+        machine.report("memory", skipped="a CPU's memory has no end of its own")
+        return
+    model = {"model": {"name": "resnet50", "num_classes": 10}, "precision": "bf16",
+             "deterministic": True}  # cuDNN tries its kernels for no size
+    data = {"train": {"shards": machine.shards(512, 32, "png")}, "image_size": 224}
+    run, said = machine.train("fill", batch={"per_device": "auto", "global": 256}, steps=2, data=data, **model)
+    last = compare.train_lines(run)[-1]
+    machine.report("memory", said=[line for line in said.splitlines() if "per_device" in line],
+                   memory_bytes=last["memory_bytes"], samples=last["samples"])
+    _, said = machine.train("too-much", batch={"per_device": 512}, steps=2, expect=71,
+                            data={**data, "image_size": 2048}, **model)
+    machine.report("memory", said=said[-1500:])
+    must("out of memory" in said, said)
 
 
 def write_table(out):
@@ -233,7 +316,7 @@ def write_table(out):
     lines = out / "gpu.jsonl"
     for text in lines.read_text(encoding="utf-8").splitlines() if lines.exists() else []:
         line = json.loads(text)
-        if line["gpu"] and "images_per_s" in line:
+        if line["gpu"] and "rate" in line:
             newest[line["part"], line["data"]] = line
     (out / "gpu-results.md").write_text(gpu_models.table(newest.values()), encoding="utf-8")
 

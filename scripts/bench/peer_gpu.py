@@ -2,7 +2,9 @@
 
     python scripts/bench/peer_gpu.py torchvision.models:resnet50 --mode compile --batch 256
 
-Prints one JSON line: images a second after the warmup, and the peak of allocated memory.
+Prints one JSON line: samples a second after the warmup, the peak of allocated memory, and the time
+when the first step had ended. A constructor of transformers is a language model's configuration;
+its samples are rows of random tokens.
 """
 import argparse
 import importlib
@@ -45,9 +47,16 @@ class Images(Dataset):
         return self.transform(Image.open(io.BytesIO(data)).convert("RGB")), label
 
 
+def is_text(options):
+    return options.constructor.startswith("transformers:")
+
+
 def batches(options):
     """Endless batches of images and labels on the device."""
     device = options.device
+    if is_text(options):
+        tokens = torch.randint(50257, (options.batch, options.context + 1), device=device)
+        yield from itertools.repeat((tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()))
     if not options.data:
         images = torch.randn(options.batch, 3, options.image_size, options.image_size,
                              device=device).to(memory_format=torch.channels_last)
@@ -63,13 +72,37 @@ def batches(options):
                    labels.to(device, non_blocking=True))
 
 
-def make_model(options):
-    module, name = options.constructor.split(":")
+class Logits(torch.nn.Module):
+    """A model of transformers that returns nothing but its logits."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens):
+        return self.model(tokens, use_cache=False).logits.flatten(0, 1)
+
+
+def make_text_model(name, options):
+    import transformers
+    config = getattr(transformers, name)(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+    if options.device == "cpu":
+        config.n_layer = 1  # only to see that it starts
+    return Logits(transformers.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa"))
+
+
+def make_image_model(module, name, options):
     sizes = {} if module.startswith("torchvision") else {"img_size": options.image_size}
     if options.device == "cpu" and sizes:
         sizes["depth"] = 1  # only to see that it starts
     model = getattr(importlib.import_module(module), name)(num_classes=1000, **sizes)
-    model = model.to(options.device, memory_format=torch.channels_last)
+    return model.to(memory_format=torch.channels_last)
+
+
+def make_model(options):
+    module, name = options.constructor.split(":")
+    model = (make_text_model(name, options) if is_text(options)
+             else make_image_model(module, name, options)).to(options.device)
     if options.mode == "eager":
         return model
     # Without a GPU a compiler would only cost time.
@@ -90,6 +123,7 @@ def main():
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--image-size", type=int, default=224)
+    parser.add_argument("--context", type=int, default=1024, help="tokens of a row")
     parser.add_argument("--optimizer", choices=["sgd", "adamw"], default="sgd")
     parser.add_argument("--lr", type=float, default=0.1)
     parser.add_argument("--warmup", type=int, default=20)
@@ -104,20 +138,24 @@ def main():
                  else torch.optim.AdamW(model.parameters(), options.lr, fused=True))
     criterion = torch.nn.CrossEntropyLoss()
     model.train()
-    begin = 0.0
+    first_step = begin = 0.0
     total = options.warmup + options.steps
     for step, (images, labels) in enumerate(itertools.islice(batches(options), total), 1):
         with torch.autocast(options.device, torch.bfloat16):
-            loss = criterion(model(images), labels)
+            loss = criterion(model(images), labels.flatten())
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
+        if step == 1:
+            loss.item()
+            first_step = time.time()
         if step in (options.warmup, total):
             loss.item()  # waits for the device
             if step == options.warmup:
                 begin = time.perf_counter()
     seconds = time.perf_counter() - begin
-    print(json.dumps({"images_per_s": options.steps * options.batch / seconds,
+    print(json.dumps({"samples_per_s": options.steps * options.batch / seconds,
+                      "first_step": first_step,
                       "memory_bytes": peak_memory_bytes(options.device)}))
 
 
