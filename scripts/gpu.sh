@@ -7,7 +7,7 @@
 #                                 carry it there and run FOLDER/scripts/gpu.sh
 #
 # The machine needs a `python3` whose torch is the LibTorch that was built with (2.11 for CUDA 13);
-# torchvision and timm for the peers of the models. PYTHON names another interpreter. Results: JSON
+# torchvision, timm and transformers for the peers of the models. PYTHON names another interpreter. Results: JSON
 # lines and a table in OUT (default build/gpu-results). Without a GPU it says so, and tries that
 # every part starts on the CPU, at a tiny size.
 set -euo pipefail
