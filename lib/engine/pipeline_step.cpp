@@ -64,15 +64,19 @@ void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Te
              is_last_backward = true;
              before_last_backward(total);
            }});
-  parts_.placement.exchange_rest();
+  // Before replicas compress what they exchange, so that the stages of a tied tensor round alike.
   std::unordered_map<std::string, at::Tensor> by_name;
   for (const units::NamedParameter& parameter : owned()) {
-    by_name.emplace(parameter.name, parameter.tensor.grad());
+    by_name.emplace(parameter.name, parameter.tensor);
   }
   parts_.pipeline->sum_tied([&](const std::string& name) {
     const auto found = by_name.find(name);
-    return found == by_name.end() ? at::Tensor() : found->second;
+    if (found == by_name.end()) return at::Tensor();
+    at::Tensor& gradient = found->second.mutable_grad();
+    if (!gradient.defined()) gradient = at::zeros_like(found->second);  // another stage has one
+    return gradient;
   });
+  parts_.placement.exchange_rest();
 }
 
 }  // namespace scaletrain::engine

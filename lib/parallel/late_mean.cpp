@@ -52,6 +52,10 @@ void LateMean::end_step(const at::Tensor& found_inf) {
   if (compression_) compression_->end_step(found_inf);
 }
 
+std::map<std::string, at::Tensor> LateMean::state() {
+  return compression_ ? compression_->state() : std::map<std::string, at::Tensor>();
+}
+
 void LateMean::zero_grad() {
   for (units::NamedParameter& parameter : parameters_) parameter.tensor.mutable_grad().reset();
 }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "lib/dist/group.h"
@@ -27,6 +29,8 @@ class LateMean {
   void end_step(const at::Tensor& found_inf);
   // Every rank of the group calls it. What has no gradient here has one of zeros then.
   void exchange();
+  // What this rank keeps of them for the next step, by name; its own tensors.
+  std::map<std::string, at::Tensor> state();
   // Bytes of gradients that this rank has given to exchanges so far.
   std::int64_t exchanged_bytes() const {
     return exchanged_bytes_ + (compression_ ? compression_->bytes() : 0);

@@ -8,6 +8,24 @@
 #include "lib/core/error.h"
 
 namespace scaletrain::parallel {
+namespace {
+
+// Makes a bucket of its own of what comes last, as far as it is small.
+void divide_last(BucketLayout& layout, const std::vector<at::Tensor>& parameters) {
+  const std::vector<std::int64_t> last = layout.back();
+  std::size_t bytes = 0, begin = last.size();
+  while (begin > 0) {
+    bytes += parameters[static_cast<std::size_t>(last[begin - 1])].nbytes();
+    if (bytes > kLastBucketBytes) break;
+    --begin;
+  }
+  if (begin == 0 || begin == last.size()) return;
+  const auto middle = last.begin() + static_cast<std::ptrdiff_t>(begin);
+  layout.back().assign(last.begin(), middle);
+  layout.emplace_back(middle, last.end());
+}
+
+}  // namespace
 
 BucketLayout make_layout(const std::vector<at::Tensor>& parameters) {
   const auto count = static_cast<std::int64_t>(parameters.size());
@@ -21,6 +39,7 @@ BucketLayout make_layout(const std::vector<at::Tensor>& parameters) {
                                               std::vector<bool>(parameters.size(), false), numbers);
   BucketLayout layout;
   for (const auto& bucket : buckets) layout.emplace_back(bucket.begin(), bucket.end());
+  divide_last(layout, parameters);
   return layout;
 }
 

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,7 @@ class StageParallel : public Placement {
   void begin_micro_step(bool /*synchronize*/) override {}
   void prepare_backward(const at::Tensor& /*loss*/) override {}
   void exchange_rest() override { mean_.exchange(); }
+  std::map<std::string, at::Tensor> own_state() override { return mean_.state(); }
   std::int64_t exchanged_bytes() const override { return mean_.exchanged_bytes(); }
   // Each stage has another one, a function of its parameters: a checkpoint keeps none.
   BucketLayout layout() const override { return {}; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,14 @@ namespace scaletrain::train {
 namespace {
 
 std::string without_prefix(const std::string& name) { return name.substr(name.find('/') + 1); }
+
+// Whether the tensor is what this rank has of the part's.
+bool is_held_as(const checkpoint::Part& part, const at::Tensor& tensor) {
+  const std::int64_t held = std::accumulate(
+      part.pieces.begin(), part.pieces.end(), std::int64_t{0},
+      [](std::int64_t sum, const format::Piece& piece) { return sum + piece.count(); });
+  return held == tensor.numel();
+}
 
 // What of a tensor of its own copy this rank has, or writes: where `evenly`, of what is cut its
 // equal range (lib/train/even_parts.h).
@@ -31,6 +40,10 @@ checkpoint::Part part_of_own(const Run& run, const checkpoint::Parts& parts,
             .writes = part != nullptr || model.rank() == 0};
   }
   if (evenly) return {.shape = part->shape, .pieces = {even_range(part->shape, model)}};
+  if (!is_held_as(*part, tensor)) {  // a factor of powersgd
+    const std::vector<std::int64_t> shape = tensor.sizes().vec();
+    return {.shape = shape, .pieces = {format::whole_piece(shape)}, .writes = part->writes};
+  }
   return {.shape = part->shape, .pieces = part->pieces, .writes = part->writes};
 }
 

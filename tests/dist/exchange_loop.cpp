@@ -37,9 +37,10 @@ double median(std::vector<double> values) {
 struct Tensors {
   explicit Tensors(int ranks)
       : large(at::ones({kLarge / ranks * ranks})),
+        other(at::ones({kLarge / ranks * ranks})),
         part(at::ones({kLarge / ranks})),
         small(at::ones({kSmall})) {}
-  at::Tensor large, part, small;
+  at::Tensor large, other, part, small;
 };
 
 using Call = std::function<c10::intrusive_ptr<c10d::Work>(c10d::Backend&, Tensors&)>;
@@ -60,6 +61,12 @@ const std::map<std::string, std::pair<Call, int>>& calls() {
       {"all_gather",
        {[](c10d::Backend& backend, Tensors& on) {
           return backend._allgather_base(on.large, on.part, {});
+        },
+        8}},
+      {"all_to_all",
+       {[](c10d::Backend& backend, Tensors& on) {
+          std::vector<std::int64_t> even;
+          return backend.alltoall_base(on.other, on.large, even, even, {});
         },
         8}},
       {"all_reduce_256_bytes",

@@ -6,6 +6,7 @@ import unittest
 from end_to_end import support
 
 GB = 1e9
+SEVENTY_BILLION = 'parallel={"pipeline": 4, "tensor": 8, "shard": 8}'
 
 
 class LayoutTest(support.RunTestCase):
@@ -38,6 +39,45 @@ class LayoutTest(support.RunTestCase):
         self.assertIn("of 163 all-gathers", traffic["shard, parameters"][0])
         self.assertIn("of 82 reduce-scatters", traffic["shard, gradients"][0])
         self.assertIn("8 ranks on 8 nodes", traffic["replica, gradients"][1])
+
+    def test_the_same_in_stages_of_tensor_ranks(self):
+        found = self.explain("--nproc", 8, "--nnodes", 128, "--set", SEVENTY_BILLION,
+                             support.ROOT / "recipes/llama_70b.json")
+        keys = self.rows(found["recipe"])
+        # 32 micro-batches through 4 stages: 3 / (32 + 3).
+        self.assertEqual("8.6 %", keys["pipeline idle share"][0])
+        self.assertEqual("4 3 2 1", keys["micro-batches held by rank"][0])
+        mesh = self.rows(found["mesh"])
+        self.assertEqual(("8", "rank 0's group: ranks 0-7, inside node 0"), mesh["tensor"])
+        self.assertEqual("4", mesh["replica"][0])
+        # Rank 256 has 20 of the 80 blocks, of each a 64th.
+        block = 2 * 8192 * 8192 + 2 * 8192 * 1024 + 3 * 8192 * 28672 + 2 * 8192
+        size, unit = self.rows(found["memory"])["rank 256: parameters"][0].split()
+        self.assertEqual("GB", unit)
+        self.assertAlmostEqual(20 * block * 4 / 64 / GB, float(size), delta=0.01)
+        traffic = self.rows(found["traffic"])
+        # Of each of 32 micro-batches: parameters of 20 blocks forward and backward, gradients once;
+        # 5 sums of each block over tensor ranks, since recomputation needs but the first again.
+        self.assertIn("of 1280 all-gathers", traffic["rank 256: shard, parameters"][0])
+        self.assertIn("of 640 reduce-scatters", traffic["rank 256: shard, gradients"][0])
+        self.assertIn("of 3200 all-reduces", traffic["rank 256: tensor, activations"][0])
+        # 4096 x 8192 numbers of 4 bytes.
+        for name in ("activations", "their gradients"):
+            self.assertEqual("4.29 GB of 32 sends", traffic[f"rank 256: pipeline, {name}"][0])
+        self.assertIn("4 ranks on 4 nodes", traffic["rank 256: replica, gradients"][1])
+
+    def test_one_rank_of_1024_runs_a_step_of_64_tokens(self):
+        small = {"vocab_size": 512, "dim": 512, "hidden": 1792, "depth": 8, "positions": 64}
+        flags = [part for key, value in small.items() for part in ("--set", f"model.{key}={value}")]
+        done = json.loads(self.run_scaletrain(
+            "bench", "exposed", "--json", "--nproc", 8, "--nnodes", 128, "--steps", 1, "--set",
+            SEVENTY_BILLION, *flags, "--set", "data.context=64", "--set",
+            'batch={"per_device": 1, "global": 128}', "--set", "threads=1",
+            support.ROOT / "recipes/llama_70b.json").stdout)
+        # A stage of 3 units, 4 micro-batches: of each 6 gatherings and 3 scatterings, 5 sums of
+        # each of 2 blocks and one of the embedding, and what it sends.
+        self.assertGreaterEqual(done["calls"], 4 * (6 + 3 + 2 * 5 + 1 + 1))
+        self.assertGreater(done["bytes"], 0)
 
     def test_the_stages_of_a_pipeline_have_rows_of_their_own(self):
         recipe = self.recipe(model={"name": "mlp", "num_classes": 10, "layers": 6},

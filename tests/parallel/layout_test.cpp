@@ -3,6 +3,8 @@
 #include <ATen/ops/empty.h>
 #include <doctest/doctest.h>
 
+#include <vector>
+
 #include "lib/core/error.h"
 
 namespace {
@@ -18,6 +20,21 @@ TEST_CASE("buckets hold the parameters from the last to the first") {
       {megabytes(20), megabytes(20), megabytes(20), at::empty({8}), megabytes(2), at::empty({8})});
   CHECK(layout == BucketLayout{{5, 4}, {3, 2, 1}, {0}});
   CHECK(parallel::make_layout({}).empty());
+}
+
+TEST_CASE("what comes last is a bucket of 4 MB at most") {
+  struct Case {
+    std::vector<std::int64_t> megabytes;  // of the parameters, from the first on
+    BucketLayout layout;
+  };
+  for (const Case& one :
+       {Case{{1, 2, 2, 10, 30}, {{4}, {3, 2}, {1, 0}}},
+        Case{{1, 3, 2, 10, 30}, {{4}, {3, 2}, {1, 0}}}, Case{{1, 1, 1, 1, 30}, {{4}, {3, 2, 1, 0}}},
+        Case{{5, 1, 1, 1, 30}, {{4}, {3, 2, 1, 0}}}, Case{{1, 1}, {{1}, {0}}}}) {
+    std::vector<at::Tensor> parameters;
+    for (const std::int64_t size : one.megabytes) parameters.push_back(megabytes(size));
+    CHECK(parallel::make_layout(parameters) == one.layout);
+  }
 }
 
 std::string mistake(const BucketLayout& layout) {

@@ -1,11 +1,11 @@
 // Gradients as small numbers: what all ranks send is gathered, and each rank adds it up in the
 // order of the ranks, so that all have the same bits.
 //
-// The matrices of a bucket, one behind the other, are cut into blocks; vectors travel as they are
-// in the same message. A rank keeps what rounding has taken away of its own, and adds of that to
-// its next gradients: Seide, Fu, Droppo, Li and Yu, "1-bit stochastic gradient descent and its
-// application to data-parallel distributed training of speech DNNs", Interspeech 2014, equations 2
-// and 3.
+// Each matrix is cut into blocks of its own, so that the same gradients become the same numbers
+// whatever else is in the bucket; vectors travel as they are in the same message. A rank keeps what
+// rounding has taken away of its own, and adds of that to its next gradients: Seide, Fu, Droppo, Li
+// and Yu, "1-bit stochastic gradient descent and its application to data-parallel distributed
+// training of speech DNNs", Interspeech 2014, equations 2 and 3.
 //   onebit  a bit for each value, and for each block the mean of those that are not negative and
 //           the mean of the others, which is what the bits stand for (section 3.1). Of what is kept
 //           a part is added: it is as large as the gradients, and all of it would be most of what
@@ -21,7 +21,9 @@
 #include <ATen/ops/zeros.h>
 
 #include <array>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "lib/parallel/compress/bucket.h"
 #include "lib/parallel/compress/stepped.h"
@@ -35,7 +37,8 @@ at::Tensor bytes_of(const at::Tensor& tensor) {
 
 at::Tensor floats_of(const at::Tensor& bytes) { return bytes.view(at::kFloat); }
 
-// Blocks of values, [blocks, kBlock], as bytes and back. `padding`: zeros at the end of the last.
+// Blocks of values, [blocks, kBlock], as bytes and back. `padding`, [blocks]: zeros at the end of
+// each.
 struct OneBit {
   static constexpr std::int64_t kBlock = 512, kBits = 8;
   static constexpr double kErrorSent = 1.0 / 32;  // of what is kept, in a step
@@ -54,11 +57,10 @@ struct OneBit {
   }
 
   // Products with the signs, not choices by them: what is not finite stays so.
-  static at::Tensor encode(const at::Tensor& blocks, std::int64_t padding) {
+  static at::Tensor encode(const at::Tensor& blocks, const at::Tensor& padding) {
     const at::Tensor is_high = blocks.ge(0);
     const at::Tensor high = is_high.to(at::kFloat);
-    at::Tensor highs = high.sum(1);
-    if (padding > 0) highs.select(0, -1).sub_(padding);
+    const at::Tensor highs = high.sum(1) - padding;
     const at::Tensor high_mean = (blocks * high).sum(1) / highs.clamp_min(1);
     const at::Tensor low_mean = (blocks * (1 - high)).sum(1) / (kBlock - high.sum(1)).clamp_min(1);
     const at::Tensor bits = is_high.view({-1, kBits}).to(at::kByte).mul_(places(blocks.device()));
@@ -84,7 +86,7 @@ struct Int8 {
     return blocks * static_cast<std::int64_t>(sizeof(float) + kBlock);
   }
 
-  static at::Tensor encode(const at::Tensor& blocks, std::int64_t /*padding*/) {
+  static at::Tensor encode(const at::Tensor& blocks, const at::Tensor& /*padding*/) {
     const at::Tensor scales = blocks.abs().amax(1) / kLargest;
     const at::Tensor divisors = scales.masked_fill(scales.eq(0), 1).unsqueeze(1);
     const at::Tensor codes = (blocks / divisors).round_().clamp_(-kLargest, kLargest);
@@ -104,11 +106,18 @@ template <class Code>
 class Quantised : public BucketExchange {
  public:
   Quantised(Wire& wire, std::vector<Slot> slots, at::Device device) : wire_(wire) {
+    std::vector<float> padding;
     for (Slot& slot : slots) {
-      (slot.is_matrix() ? elements_ : vector_elements_) += slot.elements;
+      if (slot.is_matrix()) {
+        padding.resize(padding.size() + static_cast<std::size_t>(padded(slot) / Code::kBlock));
+        padding.back() = static_cast<float>(padded(slot) - slot.elements);
+      } else {
+        vector_elements_ += slot.elements;
+      }
       (slot.is_matrix() ? matrices_ : vectors_).push_back(std::move(slot));
     }
-    blocks_ = (elements_ + Code::kBlock - 1) / Code::kBlock;
+    blocks_ = std::ssize(padding);
+    padding_ = at::tensor(padding).to(device);
     error_ = Stepped::zeros({blocks_ * Code::kBlock}, device);
   }
 
@@ -120,13 +129,12 @@ class Quantised : public BucketExchange {
       const at::Tensor& rest = error_.next;
       std::int64_t begin = 0;
       for (const Slot& slot : matrices_) {
-        rest.narrow(0, std::exchange(begin, begin + slot.elements), slot.elements)
+        rest.narrow(0, std::exchange(begin, begin + padded(slot)), slot.elements)
             .copy_(gradient(slot));
       }
-      rest.narrow(0, elements_, padding()).zero_();
       const at::Tensor sent = at::add(rest, error_.now, Code::kErrorSent);
       rest.add_(error_.now);
-      parts.push_back(Code::encode(sent.view({blocks_, Code::kBlock}), padding()));
+      parts.push_back(Code::encode(sent.view({blocks_, Code::kBlock}), padding_));
     }
     const at::Tensor own = at::cat(parts);
     gathered_ = at::empty({wire_.ranks(), own.numel()}, own.options());
@@ -147,27 +155,24 @@ class Quantised : public BucketExchange {
       if (blocks_ == 0) continue;
       const at::Tensor decoded =
           Code::decode(message.narrow(0, vector_bytes, Code::bytes(blocks_)), blocks_).view({-1});
-      if (rank == wire_.rank()) error_.next.sub_(decoded);
+      if (rank == wire_.rank()) keep_rest(decoded);
       add(matrices, decoded);
     }
-    put(vectors_, vectors);
-    if (blocks_ > 0) put(matrices_, matrices);
+    put(vectors_, vectors, [](const Slot& slot) { return slot.elements; });
+    if (blocks_ > 0) put(matrices_, matrices, padded);
     gathered_.reset();
     own_.reset();
   }
 
   void end_step(const at::Tensor& found_inf) override {
-    if (blocks_ == 0) return;
-    error_.end_step(found_inf);
-    // Zeros take part in a block's means.
-    error_.now.narrow(0, elements_, padding()).zero_();
+    if (blocks_ > 0) error_.end_step(found_inf);
   }
 
   std::map<std::string, at::Tensor> state() override {
     std::map<std::string, at::Tensor> result;
     std::int64_t begin = 0;
     for (const Slot& slot : matrices_) {
-      const std::int64_t first = std::exchange(begin, begin + slot.elements);
+      const std::int64_t first = std::exchange(begin, begin + padded(slot));
       result.emplace("error/" + slot.name,
                      error_.now.narrow(0, first, slot.elements).view({slot.rows, slot.columns()}));
     }
@@ -176,20 +181,35 @@ class Quantised : public BucketExchange {
 
  private:
   at::Tensor gradient(const Slot& slot) const { return flat_.narrow(0, slot.begin, slot.elements); }
-  std::int64_t padding() const { return blocks_ * Code::kBlock - elements_; }
-  // The mean, to where the slots' gradients are.
-  void put(const std::vector<Slot>& slots, const at::Tensor& sum) const {
+  // Elements of a matrix's blocks.
+  static std::int64_t padded(const Slot& matrix) {
+    return (matrix.elements + Code::kBlock - 1) / Code::kBlock * Code::kBlock;
+  }
+  // Takes away what was sent; what stands behind a matrix stays zero.
+  void keep_rest(const at::Tensor& sent) const {
+    error_.next.sub_(sent);
+    std::int64_t end = 0;
+    for (const Slot& slot : matrices_) {
+      end += padded(slot);
+      const std::int64_t zeros = padded(slot) - slot.elements;
+      if (zeros > 0) error_.next.narrow(0, end - zeros, zeros).zero_();
+    }
+  }
+  // The mean, to where the slots' gradients are; `stride` of a slot: elements in the sum.
+  template <class Stride>
+  void put(const std::vector<Slot>& slots, const at::Tensor& sum, const Stride& stride) const {
     sum.div_(wire_.ranks());
     std::int64_t begin = 0;
     for (const Slot& slot : slots) {
       gradient(slot).copy_(
-          sum.narrow(0, std::exchange(begin, begin + slot.elements), slot.elements));
+          sum.narrow(0, std::exchange(begin, begin + stride(slot)), slot.elements));
     }
   }
 
   Wire& wire_;
   std::vector<Slot> vectors_, matrices_;
-  std::int64_t vector_elements_ = 0, elements_ = 0, blocks_ = 0;
+  std::int64_t vector_elements_ = 0, blocks_ = 0;
+  at::Tensor padding_;  // [blocks]
   Stepped error_;
   at::Tensor flat_, own_, gathered_;
   Wire::Work work_;

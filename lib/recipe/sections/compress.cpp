@@ -41,15 +41,15 @@ void check(const std::optional<Compress>& compress, const CompressedWith& with, 
                        compress->name, with.parallel.expert),
            "use bf16 or fp16");
   }
-  if (with.parallel.tensor > 1) {
-    refuse(fmt::format("{} looks at several elements at once, so that what all ranks of "
-                       "\"tensor\": {} have whole would no longer be the same on them",
-                       compress->name, with.parallel.tensor),
-           "use bf16 or fp16");
+  if (with.parallel.tensor > 1 && compress->name == "powersgd") {
+    refuse(fmt::format("powersgd keeps factors of a matrix, of which each rank of \"tensor\": {} "
+                       "would have those of its part",
+                       with.parallel.tensor),
+           "use bf16, fp16, int8 or onebit");
   }
-  if (with.parallel.pipeline > 1) {
+  if (with.parallel.pipeline > 1 && with.parallel.shard > 1) {
     refuse(fmt::format("{} keeps a part of the gradients for the next step, of which two stages of "
-                       "\"pipeline\": {} may have their own for one tensor",
+                       "\"pipeline\": {} may have their own for one tensor, with \"shard\"",
                        compress->name, with.parallel.pipeline),
            "use bf16 or fp16");
   }

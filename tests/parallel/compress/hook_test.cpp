@@ -71,10 +71,10 @@ TEST_CASE("a warmup exchanges as without compression, and is counted so") {
     CHECK(compressed(0, 2).substr(warm.size() - 64) != plain.substr(plain.size() - 64));
     CHECK(warm.find(fmt::format(" {}\n", 2 * 4 * kAll)) != std::string::npos);
     std::map<std::string, std::int64_t> bytes{{"bf16", 2 * kAll}};
-    // Blocks of a bucket's matrices: 360,000 elements of the first, 720,000 of the second.
+    // Each of the three matrices has blocks of its own.
     const std::int64_t vectors = 4 * kLayers * kWidth, matrix = kWidth * kWidth;
-    bytes["int8"] = vectors + ((matrix + 255) / 256 + (2 * matrix + 255) / 256) * (4 + 256);
-    bytes["onebit"] = vectors + ((matrix + 511) / 512 + (2 * matrix + 511) / 512) * (8 + 64);
+    bytes["int8"] = vectors + kLayers * ((matrix + 255) / 256) * (4 + 256);
+    bytes["onebit"] = vectors + kLayers * ((matrix + 511) / 512) * (8 + 64);
     bytes["powersgd"] = vectors + kLayers * 4 * 2 * (kWidth + kWidth);
     CHECK(compressed(2, 3).find(fmt::format(" {}\n", 2 * 4 * kAll + bytes.at(name))) !=
           std::string::npos);
