@@ -72,9 +72,11 @@ RunCourse SavedRuns::course(const std::string& output) const {
   std::ifstream stream(fs::path(tiny_.path(output)) / "metrics.jsonl");
   for (std::string line; std::getline(stream, line);) {
     const auto json = nlohmann::json::parse(line);
+    if (json.at("event") == "eval") course.validated[json.at("split")].push_back(json.at("loss"));
     if (json.at("event") != "train") continue;
     course.losses.push_back(json.at("loss"));
     course.norms.push_back(json.at("grad_norm"));
+    course.order_digests.push_back(json.at("order_digest"));
   }
   return course;
 }

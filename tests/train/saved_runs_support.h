@@ -21,9 +21,11 @@ struct RunBy {
   std::function<void(int rank)> before = [](int) {};
 };
 
-// By step, as metrics.jsonl has them.
+// By step, as metrics.jsonl has them; the losses of validations behind them, by split.
 struct RunCourse {
   std::vector<double> losses = {}, norms = {};
+  std::vector<std::string> order_digests = {};
+  std::map<std::string, std::vector<double>> validated = {};
 };
 
 class SavedRuns {
