@@ -25,7 +25,11 @@ bool is_complete(c10d::Work& work) {
 CollectiveWatch::CollectiveWatch(Options options, core::Beat beat)
     : options_(std::move(options)), beat_(std::move(beat)) {}
 
-const char* CollectiveWatch::enter(const char* kind) { return beat_.enter_collective(kind); }
+const char* CollectiveWatch::enter(const char* kind) {
+  const char* const name = beat_.enter_collective(kind);
+  if (options_.on_enter) options_.on_enter(kind, name);
+  return name;
+}
 
 void CollectiveWatch::started(const char* name, c10::intrusive_ptr<c10d::Work> work) {
   const std::lock_guard lock(mutex_);

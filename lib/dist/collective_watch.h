@@ -24,6 +24,7 @@
 
 #include "lib/core/beat.h"
 #include "lib/core/clock.h"
+#include "lib/dist/collective_fault.h"
 #include "lib/dist/watched.h"
 
 namespace scaletrain::dist {
@@ -43,6 +44,7 @@ class CollectiveWatch : public CollectiveListener {
     bool on_host = false;
     // Ends the process with the failure.
     std::function<void(const std::exception_ptr&)> leave;
+    OnEnter on_enter = nullptr;  // before a collective starts
   };
   CollectiveWatch(Options options, core::Beat beat);
 

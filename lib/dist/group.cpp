@@ -18,6 +18,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/shared_device.h"
+#include "lib/dist/collective_fault.h"
 #include "lib/dist/collective_watch.h"
 #include "lib/dist/cuda_library.h"
 #include "lib/dist/device.h"
@@ -165,7 +166,8 @@ Group::Group(const core::WorkerEnv& env, at::Device device, std::chrono::millise
           .rank = rank_,
           .limit = uses_nccl(device) ? timeout : std::chrono::milliseconds(0),
           .on_host = !uses_nccl(device),
-          .leave = [env, heard = beat_](const auto& failure) { leave(env, heard, failure); }},
+          .leave = [env, heard = beat_](const auto& failure) { leave(env, heard, failure); },
+          .on_enter = read_collective_fault(rank_, beat_)},
       beat_);
   watching_ = core::call_every(kLookEvery, [watch = watch_] { watch->look(core::now()); });
   connect("connect", [&] { return GlooDevices{open_gloo_device(env)}; });

@@ -16,6 +16,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/text.h"
+#include "lib/dist/collective_fault.h"
 
 namespace scaletrain::train {
 namespace {
@@ -88,7 +89,7 @@ std::optional<Fault> parse_fault(const std::string& text) {
 
 std::optional<Fault> read_fault() {
   const char* const text = std::getenv("SCALETRAIN_FAULT");
-  if (text == nullptr) return std::nullopt;
+  if (text == nullptr || dist::parse_collective_fault(text)) return std::nullopt;
   return parse_fault(text);
 }
 

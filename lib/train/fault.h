@@ -1,7 +1,7 @@
 // Faults on purpose, for tests: the environment variable SCALETRAIN_FAULT, never a recipe key.
 //
 //   SCALETRAIN_FAULT=KIND@STEP[,RANK]    STEP from 1; any rank without RANK
-//
+//   (where a collective is entered: lib/dist/collective_fault.h)
 //   nan, nans           the loss of this step, of all from it on, is not finite
 //   kill, segv, stop    SIGKILL, SIGSEGV, SIGSTOP to this process
 //   exit, throw, spin   status 7, an exception, an endless loop
@@ -41,7 +41,7 @@ struct Fault {
   std::optional<int> rank;
 };
 
-// Reads the variable; nullopt where it is not set. Throws core::UsageError for another form.
+// Of the variable; nullopt: not set, or at a collective. Throws core::UsageError for other forms.
 std::optional<Fault> read_fault();
 std::optional<Fault> parse_fault(const std::string& text);
 

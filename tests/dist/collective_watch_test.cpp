@@ -103,6 +103,19 @@ TEST_CASE("a work whose caller has waited for it is let go at once, not with the
   CHECK(on_host.phase() != core::Phase::kCollective);
 }
 
+TEST_CASE("who asks to hear of collectives gets the kind and the name of each as it is entered") {
+  std::string heard;
+  CollectiveWatch watch(
+      {.leave = [](const std::exception_ptr&) {},
+       .on_enter = [&](const char* kind,
+                       const char* name) { heard += fmt::format("{} {}; ", kind, name); }},
+      core::Beat());
+  watch.begin("connect", "shards");
+  watch.end();
+  watch.enter("all-reduce");  // the Reducer's
+  CHECK(heard == "connect shards; all-reduce gradients; ");
+}
+
 TEST_CASE("a work that failed aborts the communicator, once, and its cause is told") {
   Watching w;
   const auto work = w.start(), behind = w.start();

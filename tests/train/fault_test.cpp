@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "lib/core/clock.h"
@@ -29,6 +30,17 @@ TEST_CASE("anything else is refused") {
     CAPTURE(text);
     CHECK_THROWS_AS(parse_fault(text), UsageError);
   }
+}
+
+TEST_CASE("the variable's fault at a collective is another's") {
+  const auto read = [](const char* text) {
+    ::setenv("SCALETRAIN_FAULT", text, 1);
+    const bool is_one = scaletrain::train::read_fault().has_value();
+    ::unsetenv("SCALETRAIN_FAULT");
+    return is_one;
+  };
+  CHECK(read("kill@3,1"));
+  CHECK(!read("kill@3,1,vote"));
 }
 
 TEST_CASE("a fault happens at its step and rank only") {
