@@ -16,6 +16,7 @@ namespace scaletrain::testing {
 struct RecordedCall {
   std::string kind;  // "allreduce_" and so on, c10d's
   std::int64_t bytes = 0, elements = 0;
+  int ranks = 0;  // of the group
 };
 
 class Recorder {
@@ -63,7 +64,9 @@ class Recorder {
         call.elements = tensor.numel();
       }
       if (group.empty() && input.isCustomClass()) {
-        group = input.toCustomClass<c10d::ProcessGroup>()->getGroupDesc();
+        const auto asked = input.toCustomClass<c10d::ProcessGroup>();
+        group = asked->getGroupDesc();
+        call.ranks = asked->getSize();
       }
     }
     const std::lock_guard lock(mutex_);
