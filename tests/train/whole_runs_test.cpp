@@ -149,7 +149,7 @@ class Runs {
 TEST_CASE("in whole runs each communicator's ranks ask it for the same in the same order") {
   const Runs runs;
   for (const Case& one : cases()) {
-    CAPTURE(one.name);
+    CAPTURE(std::string(one.name));
     std::map<std::string, std::vector<Json>> groups;  // what each rank that is there asks of one
     for (const testing::RankResult& rank : runs.run(one)) {
       REQUIRE_MESSAGE(rank.status == 0, rank.text);
