@@ -110,6 +110,8 @@ const std::map<std::string, const char*>& reasons() {
       {"storage.connect_timeout_s", "of remote shards"},
       {"storage.stall_timeout_s", "of remote shards"},
       {"storage.give_up_after_s", "of remote shards"},
+      {"profile.after", "for looking: tests/train/profile_test.cpp"},
+      {"profile.steps", "for looking: tests/train/profile_test.cpp"},
       {"threads", "for speed"},
       {"deterministic", "on a GPU: tests/end_to_end/gpu_test.py"},
       {"device", "where there is a GPU: tests/end_to_end/gpu_test.py"},
