@@ -2,27 +2,40 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <utility>
 
 #include "lib/core/error.h"
 
 namespace scaletrain::parallel {
 namespace {
 
-// Makes a bucket of its own of what comes last, as far as it is small.
+// Halves the last two buckets together until what comes last is small: the exchange of each is done
+// when the next one begins, and little begins when backward ends.
 void divide_last(BucketLayout& layout, const std::vector<at::Tensor>& parameters) {
-  const std::vector<std::int64_t> last = layout.back();
-  std::size_t bytes = 0, begin = last.size();
-  while (begin > 0) {
-    bytes += parameters[static_cast<std::size_t>(last[begin - 1])].nbytes();
-    if (bytes > kLastBucketBytes) break;
-    --begin;
+  const auto bytes_of = [&](std::int64_t number) {
+    return parameters[static_cast<std::size_t>(number)].nbytes();
+  };
+  if (layout.size() > 2) {  // the first one stays small
+    const std::vector<std::int64_t> last = std::exchange(layout.back(), {});
+    layout.pop_back();
+    layout.back().insert(layout.back().end(), last.begin(), last.end());
   }
-  if (begin == 0 || begin == last.size()) return;
-  const auto middle = last.begin() + static_cast<std::ptrdiff_t>(begin);
-  layout.back().assign(last.begin(), middle);
-  layout.emplace_back(middle, last.end());
+  for (;;) {
+    const std::vector<std::int64_t> last = layout.back();
+    const std::size_t all = std::accumulate(
+        last.begin(), last.end(), std::size_t{0},
+        [&](std::size_t sum, std::int64_t number) { return sum + bytes_of(number); });
+    const std::size_t most = std::max(all / 2, kLastBucketBytes);
+    std::size_t bytes = 0, begin = last.size();
+    while (begin > 0 && bytes + bytes_of(last[begin - 1]) <= most) bytes += bytes_of(last[--begin]);
+    if (begin == 0 || begin == last.size()) return;
+    const auto middle = last.begin() + static_cast<std::ptrdiff_t>(begin);
+    layout.back().assign(last.begin(), middle);
+    layout.emplace_back(middle, last.end());
+  }
 }
 
 }  // namespace

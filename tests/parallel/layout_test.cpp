@@ -2,7 +2,9 @@
 
 #include <ATen/ops/empty.h>
 #include <doctest/doctest.h>
+#include <fmt/ranges.h>
 
+#include <string>
 #include <vector>
 
 #include "lib/core/error.h"
@@ -22,17 +24,24 @@ TEST_CASE("buckets hold the parameters from the last to the first") {
   CHECK(parallel::make_layout({}).empty());
 }
 
-TEST_CASE("what comes last is a bucket of 4 MB at most") {
+TEST_CASE("the last buckets are halved until what comes last has 4 MB at most") {
   struct Case {
     std::vector<std::int64_t> megabytes;  // of the parameters, from the first on
     BucketLayout layout;
   };
-  for (const Case& one :
-       {Case{{1, 2, 2, 10, 30}, {{4}, {3, 2}, {1, 0}}},
-        Case{{1, 3, 2, 10, 30}, {{4}, {3, 2}, {1, 0}}}, Case{{1, 1, 1, 1, 30}, {{4}, {3, 2, 1, 0}}},
-        Case{{5, 1, 1, 1, 30}, {{4}, {3, 2, 1, 0}}}, Case{{1, 1}, {{1}, {0}}}}) {
+  for (const Case& one : {Case{{1, 2, 2, 10, 30}, {{4}, {3}, {2}, {1, 0}}},
+                          Case{{1, 3, 4, 4, 4, 30}, {{5}, {4, 3}, {2}, {1, 0}}},
+                          Case{{1, 1, 25, 25, 30}, {{4}, {3}, {2}, {1, 0}}},
+                          Case{{2, 10, 10, 10, 30}, {{4}, {3, 2}, {1}, {0}}},
+                          Case{{1, 1, 1, 1, 30}, {{4}, {3, 2, 1, 0}}},
+                          Case{{5, 1, 1, 1, 30}, {{4}, {3, 2, 1, 0}}}, Case{{1, 1}, {{1}, {0}}}}) {
     std::vector<at::Tensor> parameters;
     for (const std::int64_t size : one.megabytes) parameters.push_back(megabytes(size));
+    std::string found;
+    for (const auto& bucket : parallel::make_layout(parameters)) {
+      found += fmt::format("[{}] ", fmt::join(bucket, " "));
+    }
+    CAPTURE(found);
     CHECK(parallel::make_layout(parameters) == one.layout);
   }
 }
