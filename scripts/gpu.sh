@@ -7,9 +7,10 @@
 #                                 carry it there and run FOLDER/scripts/gpu.sh
 #
 # The machine needs a `python3` whose torch is the LibTorch that was built with (2.11 for CUDA 13);
-# torchvision, timm and transformers for the peers of the models. PYTHON names another interpreter. Results: JSON
-# lines and a table in OUT (default build/gpu-results). Without a GPU it says so, and tries that
-# every part starts on the CPU, at a tiny size.
+# torchvision, timm and transformers for the peers of the models. PYTHON names another interpreter.
+# Results: JSON lines and a table in OUT (default build/gpu-results). ROUNDS=1 measures a model once
+# and not three times; CASES=NAME,NAME runs these of the part `cases`. Without a GPU it says so, and
+# tries that every part starts on the CPU, at a tiny size.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

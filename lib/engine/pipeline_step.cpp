@@ -1,6 +1,7 @@
 // Engine::run() of one rank of a pipeline: what a step's micro-batches are to the units of its
 // stages.
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <string>
 #include <unordered_map>

@@ -5,10 +5,10 @@
 // the recipe compresses them, each bucket goes through lib/parallel/compress/ instead.
 //
 // The buckets hold the parameters in reverse order, about the order in which backward is done with
-// them, cut at kFirstBucketBytes and then kBucketBytes (lib/parallel/layout.h). They are never
-// rebuilt: PyTorch's second layout, by the order in which gradients arrived in the first step,
-// would change the order of sums after that step, also after a resume; it was not seen to be faster
-// for ResNet-18 on two CPU ranks (docs/parallelism.md).
+// them, of the sizes that lib/parallel/layout.h says. They are never rebuilt: PyTorch's second
+// layout, by the order in which gradients arrived in the first step, would change the order of sums
+// after that step, also after a resume; it was not seen to be faster for ResNet-18 on two CPU ranks
+// (docs/parallelism.md).
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -31,7 +31,6 @@ class Case:
     changes: dict
     ranks: int = 1
     tolerance: float = EXACT
-    alone: bool = False     # what it measures or takes of the device others would change
     on_cpu: dict = dataclasses.field(default_factory=dict)  # changes there besides
 
 

@@ -309,7 +309,7 @@ class Resuming(RecipeTestCase):
     def test_changed_keys_must_be_allowed(self):
         self.a_run(3)
         changes = ("--set", "optimizer.lr=0.2", "--set", "seed=2", "--set", "data.threads=1",
-                   "--set", "log.every.steps=3")
+                   "--set", "log.every.steps=3", "--set", "profile.after=0")
         text = (f"{self.run_folder}: the recipe differs from the run that is continued: "
                 "optimizer.lr, seed\n  if that is meant, give --allow optimizer.lr --allow seed\n")
         self.assertEqual(text, self.launch(*changes, self.run_folder, command="resume",
