@@ -9,7 +9,8 @@
 # The machine needs a `python3` whose torch is the LibTorch that was built with (2.11 for CUDA 13);
 # torchvision, timm and transformers for the peers of the models. PYTHON names another interpreter.
 # Results: JSON lines and a table in OUT (default build/gpu-results). ROUNDS=1 measures a model once
-# and not three times; CASES=NAME,NAME runs these of the part `cases`. Without a GPU it says so, and
+# and not three times; KINDS=synthetic leaves out the JPEG shards; CASES=NAME,NAME runs these of the
+# part `cases`. Without a GPU it says so, and
 # tries that every part starts on the CPU, at a tiny size.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -29,7 +30,7 @@ own_libraries() {
 pack() {
   local folder=${1:-build/gpu} from=${SCALETRAIN_BIN:-build/release/bin} program
   local programs=(scaletrain scaletrain-worker scaletrain-data libscaletrain_cuda.so test_dist
-    test_input test_precision test_train)
+    test_input test_nn test_precision test_train)
   for program in "${programs[@]}"; do
     [ -e "$from/$program" ] || { say "$from/$program is missing: scripts/setup.sh --tests"; exit 1; }
   done

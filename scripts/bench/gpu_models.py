@@ -16,9 +16,9 @@ from typing import NamedTuple
 import compare
 
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
+KINDS = os.environ.get("KINDS", "synthetic,shards").split(",")  # of images
 LAST_ROUND_AFTER_S = 300  # no round begins later: a part ends within ten minutes
 WARMUP, STEPS = 20, 60
-
 
 
 class Model(NamedTuple):
@@ -57,7 +57,7 @@ class Size:
         self.warmup, self.steps = (WARMUP, STEPS) if machine.gpu else (1, 2)
         self.samples = 4096 if machine.gpu else 16
         self.rounds = ROUNDS if machine.gpu else 1
-        self.data = ["tokens"] if model.is_text else ["synthetic", "shards"]
+        self.data = ["tokens"] if model.is_text else KINDS
         if not machine.gpu:
             self.data = self.data[-1:]
 
@@ -76,9 +76,11 @@ def ours(machine, name, data, size):
     run, _ = machine.train(
         f"{name}-{data}-{time.monotonic_ns()}", model={**model.recipe, **shape}, data=source,
         batch={"per_device": size.batch}, steps=size.warmup + size.steps,
-        optimizer=model.optimizer, precision="bf16")
+        optimizer=model.optimizer, precision="bf16", log={"every": {"steps": size.warmup}},
+        checkpoint={"every": {"steps": 10 * size.steps}})
     lines = compare.train_lines(run)
-    begin, end = lines[size.warmup - 1], lines[-1]
+    begin = next(line for line in lines if line["step"] == size.warmup)
+    end = lines[-1]
     return {"samples_per_s": (end["samples"] - begin["samples"]) / (end["time"] - begin["time"]),
             "memory_bytes": max(line["memory_bytes"] for line in lines)}
 

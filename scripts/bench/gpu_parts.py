@@ -69,7 +69,7 @@ class Machine:
         folder = self.folder / "tokens"
         if not folder.exists():
             text = self.folder / "text.txt"
-            text.write_text("the quick brown fox jumps over the lazy dog\n" * 4000, encoding="utf-8")
+            text.write_text("the quick brown fox jumps over the lazy dog\n" * 40000, encoding="utf-8")
             self.ours("scaletrain-data", "tokenize", text, "--tokenizer", "bytes", "--out", folder)
         return sorted(map(str, folder.glob("*.bin")))
 
@@ -127,7 +127,7 @@ def must(condition, what):
 @part
 def tests(machine):
     """The unit tests that are skipped without a GPU."""
-    for program in ("test_dist", "test_input", "test_precision", "test_train"):
+    for program in ("test_dist", "test_input", "test_nn", "test_precision", "test_train"):
         done = machine.ours(program, "--test-case=*CUDA*,*GPU*,*cuDNN*,*on a device*",
                             expect=(0,) if machine.gpu else (0, SKIPPED))
         machine.report("tests", program=program, result=doctest_result(done))

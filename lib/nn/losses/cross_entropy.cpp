@@ -10,6 +10,7 @@
 
 #include "lib/nn/cut_cross_entropy.h"
 #include "lib/nn/loss.h"
+#include "lib/nn/losses/fused_cross_entropy.h"
 #include "lib/nn/sigmoid_targets.h"
 #include "lib/units/widened.h"
 
@@ -25,6 +26,9 @@ class CrossEntropy : public Loss {
 
   at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const override {
     constexpr std::int64_t kNoIgnoredIndex = -100;
+    if (is_plain() && fused_cross_entropy_takes(logits, targets)) {
+      return fused_cross_entropy(logits, targets);
+    }
     const at::Tensor wide = units::widened(logits);
     if (cut_) return cut_cross_entropy(wide, targets, label_smoothing_, *cut_);
     const at::Tensor same = targets.is_floating_point() ? targets.to(wide.scalar_type()) : targets;
@@ -49,6 +53,8 @@ class CrossEntropy : public Loss {
   }
 
  private:
+  bool is_plain() const { return !cut_ && label_smoothing_ == 0 && weighs_alike(); }
+
   double label_smoothing_;
   std::vector<double> class_weights_;
   at::Tensor weights_;  // the same on the device

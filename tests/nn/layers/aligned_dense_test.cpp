@@ -37,6 +37,26 @@ TEST_CASE("a product that is widened has the values and gradients of at::linear"
   }
 }
 
+TEST_CASE("a gradient whose rows have room for the zeros is widened where it lies") {
+  torch::manual_seed(4);
+  const std::vector<at::Tensor> leaves{torch::randn({2, 3, 5}).requires_grad_(true),
+                                       torch::randn({70, 5}).requires_grad_(true)};
+  const at::Tensor whole = torch::randn({2, 3, 128});
+  const at::Tensor upper = whole.narrow(-1, 0, 70);
+  const auto expected = torch::autograd::grad({at::linear(leaves[0], leaves[1])}, leaves, {upper});
+  const auto found =
+      torch::autograd::grad({aligned_dense(leaves[0], leaves[1], {})}, leaves, {upper});
+  for (std::size_t i = 0; i < leaves.size(); ++i) CHECK(at::allclose(found[i], expected[i]));
+  CHECK(whole.narrow(-1, 70, 58).abs().sum().item<float>() == 0);
+
+  // Here something else lies between the rows.
+  const at::Tensor columns = torch::randn({2, 3, 129});
+  const at::Tensor before = columns.clone();
+  torch::autograd::grad({aligned_dense(leaves[0], leaves[1], {})}, leaves,
+                        {columns.narrow(-1, 0, 70)});
+  CHECK(at::equal(columns, before));
+}
+
 TEST_CASE("nothing is widened on a CPU") {
   CHECK_FALSE(
       aligned_dense_takes(at::zeros({4, 8}, at::kBFloat16), at::zeros({2001, 8}, at::kBFloat16)));

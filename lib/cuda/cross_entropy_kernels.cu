@@ -1,0 +1,190 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "lib/cuda/cross_entropy_kernels.h"
+
+namespace scaletrain::cuda {
+namespace {
+
+constexpr int kWarp = 32, kMostThreads = 512;
+
+__device__ float wide(float value) { return value; }
+__device__ float wide(__half value) { return __half2float(value); }
+__device__ float wide(__nv_bfloat16 value) { return __bfloat162float(value); }
+
+template <class T>
+__device__ T as(float value);
+template <>
+__device__ float as(float value) {
+  return value;
+}
+template <>
+__device__ __half as(float value) {
+  return __float2half_rn(value);
+}
+template <>
+__device__ __nv_bfloat16 as(float value) {
+  return __float2bfloat16_rn(value);
+}
+
+// What one instruction reads.
+template <class T>
+struct alignas(16) Pack {
+  static constexpr int kCount = 16 / sizeof(T);
+  T values[kCount];
+};
+
+// exp(x - most) of all x that were seen, added up.
+struct SumOfExps {
+  float most, sum;
+};
+
+__device__ SumOfExps join(SumOfExps a, SumOfExps b) {
+  const float most = fmaxf(a.most, b.most);
+  if (most == -INFINITY) return a;  // nothing but those yet
+  return {most, a.sum * expf(a.most - most) + b.sum * expf(b.most - most)};
+}
+
+__device__ SumOfExps join_lanes(SumOfExps one) {
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    one = join(one,
+               {__shfl_xor_sync(~0U, one.most, distance), __shfl_xor_sync(~0U, one.sum, distance)});
+  }
+  return one;
+}
+
+// Of all threads of the block, for its first warp.
+__device__ SumOfExps join_threads(SumOfExps own) {
+  __shared__ SumOfExps of_warps[kMostThreads / kWarp];
+  own = join_lanes(own);
+  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  if (lane == 0) of_warps[warp] = own;
+  __syncthreads();
+  return join_lanes(lane < blockDim.x / kWarp ? of_warps[lane] : SumOfExps{-INFINITY, 0});
+}
+
+// Calls `each(pack, column of its first)` for the packs of a row, then one(column) for what is
+// left, each thread of the block for its own; without packs where rows do not begin at 16 bytes.
+template <class T, class Each, class One>
+__device__ void for_row(const T* row, std::int64_t columns, bool aligned, Each each, One one) {
+  const std::int64_t packs = aligned ? columns / Pack<T>::kCount : 0;
+  for (std::int64_t i = threadIdx.x; i < packs; i += blockDim.x) {
+    each(reinterpret_cast<const Pack<T>*>(row)[i], i * Pack<T>::kCount);
+  }
+  for (std::int64_t i = packs * Pack<T>::kCount + threadIdx.x; i < columns; i += blockDim.x) one(i);
+}
+
+template <class T>
+__global__ void forward(const T* logits, std::int64_t classes, std::int64_t stride, bool aligned,
+                        const std::int64_t* targets, float* losses, float* log_sums) {
+  const std::int64_t row = blockIdx.x;
+  const T* const values = logits + row * stride;
+  SumOfExps own{-INFINITY, 0};
+  for_row(
+      values, classes, aligned,
+      [&](const Pack<T>& pack, std::int64_t) {
+        float most = own.most;
+        for (const T value : pack.values) most = fmaxf(most, wide(value));
+        if (most == -INFINITY) return;
+        float sum = own.sum * expf(own.most - most);
+        for (const T value : pack.values) sum += expf(wide(value) - most);
+        own = {most, sum};
+      },
+      [&](std::int64_t i) {
+        own = join(own, {wide(values[i]), 1});
+      });
+  own = join_threads(own);
+  if (threadIdx.x != 0) return;
+  const std::int64_t target = targets[row];
+  const float log_sum = own.most + logf(own.sum);
+  log_sums[row] = log_sum;
+  if (target == kIgnoredTarget) {
+    losses[row] = 0;
+  } else {
+    assert(target >= 0 && target < classes);
+    losses[row] = log_sum - wide(values[target]);
+  }
+}
+
+template <class T>
+__global__ void backward(const T* logits, std::int64_t classes, std::int64_t stride, bool aligned,
+                         const std::int64_t* targets, const float* log_sums, const float* factor,
+                         T* gradients) {
+  const std::int64_t row = blockIdx.x, target = targets[row];
+  const T* const values = logits + row * stride;
+  T* const to = gradients + row * stride;
+  const float log_sum = log_sums[row], scale = target == kIgnoredTarget ? 0 : *factor;
+  const auto gradient = [&](T value, std::int64_t column) {
+    const float share = expf(wide(value) - log_sum);
+    return as<T>(scale == 0 ? 0 : (column == target ? share - 1 : share) * scale);
+  };
+  for_row(
+      values, classes, aligned,
+      [&](const Pack<T>& pack, std::int64_t first) {
+        Pack<T> result;
+        for (int i = 0; i < Pack<T>::kCount; ++i)
+          result.values[i] = gradient(pack.values[i], first + i);
+        reinterpret_cast<Pack<T>*>(to)[first / Pack<T>::kCount] = result;
+      },
+      [&](std::int64_t i) { to[i] = gradient(values[i], i); });
+  for (std::int64_t i = classes + threadIdx.x; i < stride; i += blockDim.x) to[i] = as<T>(0);
+}
+
+template <class T>
+bool is_aligned(const CrossEntropyRows& on) {
+  return on.stride % Pack<T>::kCount == 0 &&
+         reinterpret_cast<std::uintptr_t>(on.logits) % sizeof(Pack<T>) == 0;
+}
+
+unsigned threads_for(std::int64_t packs) {
+  const std::int64_t warps = std::max<std::int64_t>(1, (packs + kWarp - 1) / kWarp);
+  return static_cast<unsigned>(std::min<std::int64_t>(warps * kWarp, kMostThreads));
+}
+
+template <class T>
+void run_forward(const CrossEntropyRows& on, float* losses, float* log_sums, cudaStream_t stream) {
+  forward<<<static_cast<unsigned>(on.rows), threads_for(on.classes / Pack<T>::kCount), 0, stream>>>(
+      static_cast<const T*>(on.logits), on.classes, on.stride, is_aligned<T>(on), on.targets,
+      losses, log_sums);
+}
+
+template <class T>
+void run_backward(const CrossEntropyRows& on, const float* log_sums, const float* factor,
+                  void* gradients, cudaStream_t stream) {
+  const bool aligned =
+      is_aligned<T>(on) && reinterpret_cast<std::uintptr_t>(gradients) % sizeof(Pack<T>) == 0;
+  backward<<<static_cast<unsigned>(on.rows), threads_for(on.classes / Pack<T>::kCount), 0,
+             stream>>>(static_cast<const T*>(on.logits), on.classes, on.stride, aligned, on.targets,
+                       log_sums, factor, static_cast<T*>(gradients));
+}
+
+}  // namespace
+
+void cross_entropy(const CrossEntropyRows& on, float* losses, float* log_sums,
+                   cudaStream_t stream) {
+  switch (on.type) {
+    case LogitType::kFloat:
+      return run_forward<float>(on, losses, log_sums, stream);
+    case LogitType::kHalf:
+      return run_forward<__half>(on, losses, log_sums, stream);
+    case LogitType::kBFloat16:
+      return run_forward<__nv_bfloat16>(on, losses, log_sums, stream);
+  }
+}
+
+void cross_entropy_backward(const CrossEntropyRows& on, const float* log_sums, const float* factor,
+                            void* gradients, cudaStream_t stream) {
+  switch (on.type) {
+    case LogitType::kFloat:
+      return run_backward<float>(on, log_sums, factor, gradients, stream);
+    case LogitType::kHalf:
+      return run_backward<__half>(on, log_sums, factor, gradients, stream);
+    case LogitType::kBFloat16:
+      return run_backward<__nv_bfloat16>(on, log_sums, factor, gradients, stream);
+  }
+}
+
+}  // namespace scaletrain::cuda
