@@ -40,8 +40,26 @@ const Option* find(const Row& row, std::string_view key) {
   return found == row.options.end() ? nullptr : &*found;
 }
 
+// Of kUnits and kFitsImageSize: up to nine digits.
+bool is_whole_number(std::string_view text) {
+  constexpr std::size_t kDigits = 9;
+  return !text.empty() && text.size() <= kDigits &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 std::string missing(std::string_view what, std::string_view key) {
   return fmt::format("needs {} \"{}\", which it has not", what, key);
+}
+
+std::string fault_of_units(const Rule& rule, const Row& row) {
+  if (!is_whole_number(rule.other)) return fmt::format("has \"{}\" units", rule.other);
+  double fewest = std::stod(rule.other);
+  if (!rule.key.empty()) {
+    const Option* const option = find<std::int64_t>(row, rule.key);
+    if (option == nullptr) return missing("an integer key", rule.key);
+    fewest += option->range.least + (option->range.above_least ? 1 : 0);
+  }
+  return fewest < 1 ? "may have no unit" : "";
 }
 
 // Why one of the conditions can never be looked at; "" where it can.
@@ -67,7 +85,12 @@ std::string fault_of(const Rule& rule, const Row& row) {
       if (find<bool>(row, rule.key) == nullptr) return missing("a flag", rule.key);
       return find<double>(row, rule.other) == nullptr ? missing(kNumber, rule.other) : "";
     case Rule::Kind::kFitsImageSize:
+      if (!is_whole_number(rule.other)) {
+        return fmt::format("has \"{}\" times \"{}\" in an image", rule.other, rule.key);
+      }
       return find<std::int64_t>(row, rule.key) == nullptr ? missing(kInteger, rule.key) : "";
+    case Rule::Kind::kUnits:
+      return fault_of_units(rule, row);
     case Rule::Kind::kTensorRanksShare:
       if (find<std::int64_t>(row, rule.key) == nullptr) return missing(kInteger, rule.key);
       if (rule.other.empty() || find<double>(row, rule.other) != nullptr) return "";

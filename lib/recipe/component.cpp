@@ -180,7 +180,8 @@ class ComponentType : public Type {
       case Rule::Kind::kCoversImageSize:
       case Rule::Kind::kBatchNorm:
       case Rule::Kind::kFirst:              // Components
-      case Rule::Kind::kOneUnit:            // lib/recipe/sections/recompute.cpp
+      case Rule::Kind::kUnits:              // lib/recipe/sections/parallel.cpp, recompute.cpp
+      case Rule::Kind::kOneUnit:            // the same, and precision.cpp
       case Rule::Kind::kFixedImageSize:     // lib/recipe/sections/resize_ramp.cpp
       case Rule::Kind::kTensorRanksShare:   // lib/recipe/sections/tensor.cpp
       case Rule::Kind::kContextRanksShare:  // lib/recipe/sections/context.cpp

@@ -27,10 +27,11 @@ struct Option {
 
 // What must hold between two keys of one row, between one (for kFitsImageSize `other` times) and
 // the image size, of the batch where BatchNorm sees one value for each kBatchNormStride pixels of a
-// side, or (kFirst) of the row's place in a list of components; kOneUnit: the model is one unit;
-// kIsMean: the optimizer evaluates and saves a mean of the weights itself; kFixedImageSize: the
-// model has weights for images of one size; kTensorRanksShare: the ranks of /parallel/tensor share
-// as many things as `key`, or as `key` times `other`, evenly, and a model without such a rule
+// side, or (kFirst) of the row's place in a list of components; kUnits: the model has `key` and
+// `other` units, or `other` without a key; kOneUnit: it is one unit, which does not show its
+// layers; kIsMean: the optimizer evaluates and saves a mean of the weights itself; kFixedImageSize:
+// the model has weights for images of one size; kTensorRanksShare: the ranks of /parallel/tensor
+// share as many things as `key`, or as `key` times `other`, evenly, and a model without such a rule
 // cannot be cut; kContextRanksShare: the ranks of /parallel/context can share its sequences.
 struct Rule {
   enum class Kind {
@@ -42,6 +43,7 @@ struct Rule {
     kNeedsAboveZero,
     kBatchNorm,
     kFirst,
+    kUnits,
     kOneUnit,
     kIsMean,
     kFixedImageSize,

@@ -26,13 +26,14 @@ constexpr std::int64_t kMaxBytes = 16 << 20;
 constexpr const char* kRemedy =
     "build the worker again: scaletrain_add_worker() writes it beside the program";
 
-constexpr std::array<std::pair<Rule::Kind, std::string_view>, 10> kRules{{
+constexpr std::array<std::pair<Rule::Kind, std::string_view>, 11> kRules{{
     {Rule::Kind::kDivides, "divides"},
     {Rule::Kind::kDividesImageSize, "divides_image_size"},
     {Rule::Kind::kFitsImageSize, "fits_image_size"},
     {Rule::Kind::kAtMost, "at_most"},
     {Rule::Kind::kNeedsAboveZero, "needs_above_zero"},
     {Rule::Kind::kBatchNorm, "batch_norm"},
+    {Rule::Kind::kUnits, "units"},
     {Rule::Kind::kOneUnit, "one_unit"},
     {Rule::Kind::kFixedImageSize, "fixed_image_size"},
     {Rule::Kind::kTensorRanksShare, "tensor_ranks_share"},
@@ -135,24 +136,13 @@ Option option_of(const Json& json) {
   return option;
 }
 
-// Of kFitsImageSize: up to nine digits.
-bool is_times(const std::string& text) {
-  constexpr std::size_t kDigits = 9;
-  return !text.empty() && text.size() <= kDigits &&
-         text.find_first_not_of("0123456789") == std::string::npos;
-}
-
 Rule rule_of(const Json& json) {
   const auto wanted = get<std::string>(json, "rule");
   for (const auto& [kind, name] : kRules) {
     if (name != wanted) continue;
-    Rule rule{.kind = kind,
-              .key = get<std::string>(json, "key", ""),
-              .other = get<std::string>(json, "other", "")};
-    if (kind == Rule::Kind::kFitsImageSize && !is_times(rule.other)) {
-      throw std::runtime_error(fmt::format("\"{}\" is no number of times", rule.other));
-    }
-    return rule;
+    return {.kind = kind,
+            .key = get<std::string>(json, "key", ""),
+            .other = get<std::string>(json, "other", "")};
   }
   throw std::runtime_error(fmt::format("{} is no rule", wanted));
 }

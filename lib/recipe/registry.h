@@ -9,7 +9,8 @@
 // A type is integer, number, flag, choice ("allowed": its texts) or file. A range says
 // "above_least" and "below_most" where the limits themselves are not allowed; without "most" there
 // is none. A rule is divides, divides_image_size, at_most, needs_above_zero, batch_norm,
-// one_unit, fixed_image_size, tensor_ranks_share or context_ranks_share.
+// units, one_unit, fixed_image_size, tensor_ranks_share or context_ranks_share; some have numbers
+// as texts: {"rule": "units", "key": "depth", "other": "2"}.
 #pragma once
 
 #include <filesystem>

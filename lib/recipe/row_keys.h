@@ -28,6 +28,10 @@
   Rule { Rule::Kind::kCoversImageSize, #key, "" }
 #define HAS_BATCH_NORM \
   Rule { Rule::Kind::kBatchNorm }
+#define HAS_UNITS(key, more) \
+  Rule { Rule::Kind::kUnits, #key, #more }
+#define HAS_UNITS_FIXED(number) \
+  Rule { Rule::Kind::kUnits, "", #number }
 #define IS_ONE_UNIT \
   Rule { Rule::Kind::kOneUnit }
 #define HAS_FIXED_IMAGE_SIZE \

@@ -150,6 +150,23 @@ TEST_CASE("the units of every model name all of its tensors, and nothing else") 
   }
 }
 
+TEST_CASE("a model has as many units as its row says, whatever its keys are") {
+  for (const std::string& name : model_names()) {
+    CAPTURE(name);
+    recipe::Model recipe = model_recipe(name);
+    const auto as_declared = [&] {
+      const auto model = make_blank_model(recipe, 32);
+      return recipe::units_of(recipe) == static_cast<std::int64_t>(model->units().size());
+    };
+    CHECK(as_declared());
+    for (const char* const key : {"depth", "layers"}) {
+      if (!recipe.options.contains(key)) continue;
+      recipe.options[key] = std::int64_t{5};
+      CHECK(as_declared());
+    }
+  }
+}
+
 TEST_CASE("a unit that runs again with the generator as it was gives the same, dropout included") {
   for (const std::string& name : small_names()) {
     CAPTURE(name);

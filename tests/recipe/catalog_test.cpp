@@ -87,6 +87,16 @@ TEST_CASE("a row that cannot be is refused") {
         "needs a flag \"f\", which it has not");
   CHECK(fault({"m", "", {whole, KEY_COVERS_IMAGE_SIZE(n)}}) ==
         "has a condition that is for transforms");
+  CHECK(fault({"m", "", {whole, KEY_FITS_IMAGE_SIZE(n, many)}}) ==
+        "has \"many\" times \"n\" in an image");
+  CHECK(fault({"m", "", {HAS_UNITS_FIXED(ten)}}) == "has \"ten\" units");
+  CHECK(fault({"m", "", {HAS_UNITS_FIXED(10000000000)}}) == "has \"10000000000\" units");
+  CHECK(fault({"m", "", {HAS_UNITS_FIXED(0)}}) == "may have no unit");
+  CHECK(fault({"m", "", {whole, HAS_UNITS(n, 0)}}) == "may have no unit");
+  CHECK(fault({"m", "", {number, HAS_UNITS(x, 2)}}) ==
+        "needs an integer key \"x\", which it has not");
+  CHECK(error_of_row({"m", "", {whole, HAS_UNITS(n, 1)}}) == "no error");
+  CHECK(error_of_row({"m", "", {KEY_INT(n, 1, above(0), ""), HAS_UNITS(n, 0)}}) == "no error");
   CHECK(fault({"m", "", {FOR_TASK(language_modelling)}}) ==
         "needs an integer key \"vocab_size\", which it has not");
 }

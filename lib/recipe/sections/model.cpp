@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,8 @@
 
 namespace scaletrain::recipe {
 namespace {
+
+constexpr std::int64_t kMostUnits = 1 << 30;  // of a key without an end: more than all stages
 
 // "batch", "sync_batch", "group", or "" without BatchNorm in the row; without a key of its own it
 // is plain BatchNorm.
@@ -38,6 +41,17 @@ void check_channels(const Model& model, const Node& tree, Problems& problems) {
   if (model.in_channels != 2) return;
   problems.add(written_at(tree, {"model", "in_channels"}), "/model/in_channels",
                "2 is neither 1 nor 3", "use 3 for colours, 1 for brightness alone");
+}
+
+std::optional<std::int64_t> units_of(const Model& model) {
+  for (const Rule& rule : model.row().rules) {
+    if (rule.kind == Rule::Kind::kOneUnit) return 1;
+    if (rule.kind != Rule::Kind::kUnits) continue;
+    const std::int64_t fixed = std::stoll(rule.other);
+    if (rule.key.empty()) return fixed;
+    return fixed + std::min(model.integer(rule.key), kMostUnits);
+  }
+  return std::nullopt;
 }
 
 bool reads_tokens(const Model& model) {

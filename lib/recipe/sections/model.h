@@ -31,6 +31,9 @@ TypePtr describe(Model& value);
 // That images have 1 or 3 channels.
 void check_channels(const Model& model, const Node& tree, Problems& problems);
 
+// How many units it has; nullopt where its row does not say it, and only its worker knows.
+std::optional<std::int64_t> units_of(const Model& model);
+
 // Whether the model's samples are windows of tokens: it has a "vocab_size" and "positions".
 bool reads_tokens(const Model& model);
 

@@ -36,6 +36,35 @@ Unfit unfit(const Parallel& parallel, std::int64_t micro_batches) {
       fmt::format("use {} or {}, or another schedule", below, below + ranks)};
 }
 
+// That each stage has a unit, where the model's row says how many there are; the worker looks at
+// the others (lib/engine/stages.cpp).
+void check_stages(const Parallel& parallel, const Model& model, const Node& tree,
+                  Problems& problems) {
+  const auto refuse = [&](const char* key, const std::string& found, const std::string& remedy) {
+    problems.add(written_at(tree, {"parallel", key}), fmt::format("/parallel/{}", key), found,
+                 remedy);
+  };
+  const core::PipelineShape shape = parallel.pipeline_shape(1);
+  const std::int64_t units = units_of(model).value_or(shape.stages());
+  if (units == 1) {
+    return refuse(
+        "pipeline",
+        fmt::format("{} is one unit, and a pipeline's stages are made of units", model.name),
+        "leave it out");
+  }
+  if (shape.stages() <= units) return;
+  const std::string chunks = shape.chunks == 1 ? ""
+                                               : fmt::format(", {} chunks on each of {} ranks,",
+                                                             shape.chunks, shape.ranks);
+  const std::string found =
+      fmt::format("{} stages{} of a model that has {} units", shape.stages(), chunks, units);
+  std::string remedy = fmt::format("use at most {} stages", units);
+  if (shape.ranks > units) return refuse("pipeline", found, remedy);
+  const std::int64_t most = units / shape.ranks;  // chunks, of which an interleaved schedule has 2
+  remedy += most >= 2 ? fmt::format(": at most {} chunks", most) : R"(: "schedule": "1f1b")";
+  refuse("chunks", found, remedy);
+}
+
 TypePtr types_of(std::optional<ShardTypes>& value) {
   return optional(value, [](ShardTypes& inner) {
     auto keys = std::make_unique<Object>();
@@ -161,12 +190,7 @@ void check(const Parallel& parallel, const Batch& batch, const Node& tree, Probl
 void check(const Parallel& parallel, const Model& model, const std::optional<Recompute>& recompute,
            const Node& tree, Problems& problems) {
   if (parallel.pipeline == 1) return;
-  if (model.row().has_rule(Rule::Kind::kOneUnit)) {
-    problems.add(
-        written_at(tree, {"parallel", "pipeline"}), "/parallel/pipeline",
-        fmt::format("{} is one unit, and a pipeline's stages are made of units", model.name),
-        "leave it out");
-  }
+  check_stages(parallel, model, tree, problems);
   if (recompute && !recompute->is_none() && parallel.schedule == "zero_bubble") {
     problems.add(written_at(tree, {"recompute"}), "/recompute",
                  "a zero_bubble schedule keeps what gradients of weights need, and this throws it "

@@ -34,7 +34,7 @@ TypePtr describe(std::optional<Recompute>& value) {
 
 void check(const std::optional<Recompute>& recompute, const Model& model, const Node& tree,
            Problems& problems) {
-  if (!recompute || recompute->is_none() || !model.row().has_rule(Rule::Kind::kOneUnit)) return;
+  if (!recompute || recompute->is_none() || units_of(model) != 1) return;
   problems.add(written_at(tree, {"recompute"}), "/recompute",
                fmt::format("{} is one unit, and backward needs all of it at once", model.name),
                "leave it out");

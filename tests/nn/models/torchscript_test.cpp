@@ -87,6 +87,9 @@ TEST_CASE("training and evaluation reach the script, and its unit names all tens
   CHECK(passes.item<float>() == 1);
   const auto units = model->units();
   REQUIRE(units.size() == 1);
+  recipe::Model recipe;
+  recipe.name = "torchscript";
+  CHECK(recipe::units_of(recipe) == 1);
   CHECK((units[0].tensors == std::vector<std::string>{"weight", "bias", "passes"}));
 }
 

@@ -64,7 +64,7 @@ TEST_CASE("each rule is told where it holds, once, and not where it does not") {
       {{"parallel.chunks=2"}, "/parallel/chunks"},
       {{"parallel.chunks=2", "parallel.pipeline=2", "batch.accumulate=2"}, "/parallel/chunks"},
       {{"parallel.chunks=2", "parallel.schedule=interleaved", "parallel.pipeline=2",
-        "parallel.balance=time", "batch.accumulate=2"},
+        "parallel.balance=time", "batch.accumulate=2", "model.layers=3"},
        ""},
       {{R"(compress={"name": "int8", "rank": 2})"}, "/compress/rank"},
       {{R"(compress={"name": "powersgd", "rank": 2})"}, ""},

@@ -4,7 +4,9 @@
 
 #include <fstream>
 
+#include "lib/core/error.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/row_keys.h"
 #include "tests/recipe/recipe_support.h"
 #include "tests/temporary_folder.h"
 
@@ -41,6 +43,24 @@ TEST_CASE("a model that is one unit has nothing that could be run again") {
       "recompute=all"};
   CHECK(error_of(minimal_recipe(), model) ==
         "--set recompute: torchscript is one unit, and backward needs all of it at once\n"
+        "  leave it out");
+}
+
+TEST_CASE("one unit may be said by its number") {
+  const auto refusal = [](const Row& row) {
+    try {
+      parse_recipe(minimal_recipe(), "r.json",
+                   {R"(model={"name": "own", "num_classes": 3})", "recompute=all"},
+                   catalog_with({row}));
+    } catch (const core::RecipeError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK(refusal({"own", "", {HAS_UNITS_FIXED(2)}}) == "no error");
+  CHECK(refusal({"own", "", {}}) == "no error");
+  CHECK(refusal({"own", "", {HAS_UNITS_FIXED(1)}}) ==
+        "--set recompute: own is one unit, and backward needs all of it at once\n"
         "  leave it out");
 }
 
