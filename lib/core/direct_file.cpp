@@ -27,11 +27,6 @@ constexpr std::size_t kDirectUnit = 4096;  // of memory, places and sizes
 constexpr std::size_t kBlock = std::size_t{4} << 20;
 constexpr std::size_t kBlocks = 3;  // one is filled, one is written, one waits
 
-struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<std::byte, Free>;
-
 // False where the file system cannot.
 bool set_direct(int fd, bool is_direct) {
   const int flags = ::fcntl(fd, F_GETFL);
@@ -191,9 +186,13 @@ struct DirectFile::Impl {
     changed_.notify_all();
   }
 
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+
   // Filled by the caller, a part of the file when it is handed over.
   struct Block {
-    Memory memory;
+    std::unique_ptr<std::byte, Free> memory;
     std::size_t part = 0;  // its number, from 1, when it was handed over last
   };
 
