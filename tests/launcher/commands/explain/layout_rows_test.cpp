@@ -58,7 +58,8 @@ TEST_CASE("what lies on the host, or in a file, is no memory of the device") {
   Json rank = rank_of(0);
   rank["bytes"]["optimizer"] = 4'000'000'000;
   const Json layout{{"per_device", 1}, {"ranks", {rank}}};
-  CHECK(text_of(memory_rows(layout, {.activations = true, .optimizer = true})) ==
+  CHECK(text_of(memory_rows(layout,
+                            {.activations = true, .optimizer = true, .optimizer_folder = {}})) ==
         "all | 9.06 GB | on the device\n"
         "parameters | 2.16 GB | and buffers; it runs 82 units, stem to head\n"
         "gathered | 6.9 GB | parameters of other ranks, two units at a time\n"
