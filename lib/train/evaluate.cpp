@@ -5,6 +5,9 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/train/any_rank.h"
@@ -93,25 +96,28 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
   const bool counts = run.mesh->counts(), has_values = run.mesh->counts_losses();
   const Turns turns(run);
   for (;;) {
-    std::optional<data::Batch> batch;
+    std::optional<data::Batch> next;
     const bool stopped = !run.engine->agree(!stop());
-    if (!stopped) batch = stream.next();
-    const Turns::Turn turn = turns.next(batch.has_value(), stopped);
+    if (!stopped) next = stream.next();
+    const Turns::Turn turn = turns.next(next.has_value(), stopped);
     if (turn == Turns::Turn::kStop) return true;
     if (turn == Turns::Turn::kEnd) return false;
     run.beat.enter(core::Phase::kValidating);
-    if (!batch || batch->count == 0) turns.accompany();
-    if (!batch) continue;
+    // Where others have batches left and this rank none, it has one without samples.
+    const data::Batch batch = std::move(next).value_or(data::Batch());
     if (counts) {
-      result.bad_samples.insert(result.bad_samples.end(), batch->skipped.begin(),
-                                batch->skipped.end());
+      result.bad_samples.insert(result.bad_samples.end(), batch.skipped.begin(),
+                                batch.skipped.end());
     }
-    if (batch->count == 0) continue;  // all of them were bad
-    const task::Example example = run.task->prepare(*batch, /*training=*/false);
+    if (batch.count == 0) {  // or all of them were bad
+      turns.accompany();
+      continue;
+    }
+    const task::Example example = run.task->prepare(batch, /*training=*/false);
     const engine::Evaluated own = run.engine->evaluate(example);
     if (has_values) totals.sums.add_(own.sums);
-    if (own.scores.defined()) totals.scores.add(own.scores, batch->position);
-    if (has_values && watcher) watcher(*batch, example, own.output);
+    if (own.scores.defined()) totals.scores.add(own.scores, batch.position);
+    if (has_values && watcher) watcher(batch, example, own.output);
   }
 }
 
