@@ -3,39 +3,53 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
-#include <utility>
 
 #include "lib/core/error.h"
 
 namespace scaletrain::parallel {
 namespace {
 
-// Halves the last two buckets together until what comes last is small: the exchange of each is done
-// when the next one begins, and little begins when backward ends.
-void divide_last(BucketLayout& layout, const std::vector<at::Tensor>& parameters) {
-  const auto bytes_of = [&](std::int64_t number) {
-    return parameters[static_cast<std::size_t>(number)].nbytes();
+// How much larger a bucket is than the one that follows it: each exchange is done when the next one
+// begins, as long as exchanges take at most 80 % of backward.
+constexpr double kGrowth = 1.25;
+
+// Takes what comes last of the buckets from `first` on: tensors of one type, of so many bytes at
+// most, but no less than a quarter of them where another one would be too much.
+std::vector<std::int64_t> take_last(BucketLayout& layout, std::size_t first,
+                                    const std::vector<at::Tensor>& parameters, double most) {
+  const auto tensor = [&](std::int64_t number) -> const at::Tensor& {
+    return parameters[static_cast<std::size_t>(number)];
   };
-  if (layout.size() > 2) {  // the first one stays small
-    const std::vector<std::int64_t> last = std::exchange(layout.back(), {});
-    layout.pop_back();
-    layout.back().insert(layout.back().end(), last.begin(), last.end());
+  std::vector<std::int64_t> taken;
+  double bytes = 0;
+  while (layout.size() > first) {
+    const std::int64_t next = layout.back().back();
+    const double with_next = bytes + static_cast<double>(tensor(next).nbytes());
+    if (!taken.empty() && tensor(next).scalar_type() != tensor(taken[0]).scalar_type()) break;
+    if (with_next > most && bytes >= most / 4) break;
+    bytes = with_next;
+    taken.push_back(next);
+    layout.back().pop_back();
+    if (layout.back().empty()) layout.pop_back();
   }
-  for (;;) {
-    const std::vector<std::int64_t> last = layout.back();
-    const std::size_t all = std::accumulate(
-        last.begin(), last.end(), std::size_t{0},
-        [&](std::size_t sum, std::int64_t number) { return sum + bytes_of(number); });
-    const std::size_t most = std::max(all / 2, kLastBucketBytes);
-    std::size_t bytes = 0, begin = last.size();
-    while (begin > 0 && bytes + bytes_of(last[begin - 1]) <= most) bytes += bytes_of(last[--begin]);
-    if (begin == 0 || begin == last.size()) return;
-    const auto middle = last.begin() + static_cast<std::ptrdiff_t>(begin);
-    layout.back().assign(last.begin(), middle);
-    layout.emplace_back(middle, last.end());
+  std::ranges::reverse(taken);
+  return taken;
+}
+
+// Divides all but the first bucket anew, from the end on, so that little begins when backward ends.
+void divide_last(BucketLayout& layout, const std::vector<at::Tensor>& parameters) {
+  const std::size_t first = layout.size() > 1 ? 1 : 0;
+  BucketLayout last;
+  double most = kLastBucketBytes;
+  for (; most < kBucketBytes && layout.size() > first; most *= kGrowth) {
+    last.push_back(take_last(layout, first, parameters, most));
   }
+  layout.insert(layout.end(), last.rbegin(), last.rend());
+  // Of several types: a bucket waits for those before it.
+  std::ranges::sort(layout, std::greater<>(), [](const auto& bucket) { return bucket.back(); });
 }
 
 }  // namespace

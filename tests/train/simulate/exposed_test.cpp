@@ -5,6 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "lib/parallel/data_parallel.h"
+#include "lib/parallel/layout.h"
 #include "lib/parallel/sharded.h"
 #include "lib/train/simulate/fake_run.h"
 
@@ -83,6 +85,17 @@ std::vector<dist::FakeCall> calls_of_step(parallel::ShardLevel level, std::size_
   return {calls.begin() + static_cast<std::ptrdiff_t>(before), calls.end()};
 }
 
+// That little of so many messages, 80 % of backward together, is waited for. Nothing hides the last
+// one, nor the first gathering.
+void check_hidden(const std::vector<dist::FakeCall>& calls, std::size_t messages) {
+  CHECK(calls.size() == messages);
+  double all_s = 0;
+  for (const dist::FakeCall& call : calls) all_s += call.seconds;
+  CHECK(all_s == doctest::Approx(kExchanges));
+  CHECK(exposed_seconds(calls) > 0);
+  CHECK(exposed_seconds(calls) <= 0.15 * all_s);
+}
+
 TEST_CASE("parameters and gradients of shards travel while units compute") {
   struct Case {
     parallel::ShardLevel level;
@@ -93,15 +106,55 @@ TEST_CASE("parameters and gradients of shards travel while units compute") {
                           Case{parallel::ShardLevel::kGradients, 2 * kUnits},
                           Case{parallel::ShardLevel::kOptimizer, 2 * kUnits}}) {
     CAPTURE(one.messages);
-    const std::vector<dist::FakeCall> calls = calls_of_step(one.level, one.messages);
-    CHECK(calls.size() == one.messages);
-    double all_s = 0;
-    for (const dist::FakeCall& call : calls) all_s += call.seconds;
-    CHECK(all_s == doctest::Approx(kExchanges));
-    // Nothing hides the first gathering and the last scattering.
-    CHECK(exposed_seconds(calls) > 0);
-    CHECK(exposed_seconds(calls) <= 0.15 * all_s);
+    check_hidden(calls_of_step(one.level, one.messages), one.messages);
   }
+}
+
+// The matrices of GPT-2 blocks of this width, 81 MB, in the order of their use.
+std::vector<at::Tensor> matrices(std::int64_t width) {
+  std::vector<at::Tensor> result;
+  for (std::size_t unit = 0; unit < kUnits; ++unit) {
+    for (const std::int64_t times : {3, 1, 4, 4}) {
+      result.push_back(at::empty({times * width, width}));
+    }
+  }
+  return result;
+}
+
+TEST_CASE("gradients of copies travel while units compute") {
+  // Small ones travel, at a speed in proportion.
+  constexpr std::int64_t kWidth = 384, kSmallWidth = 24;
+  const parallel::BucketLayout layout = parallel::make_layout(matrices(kWidth));
+  const std::vector<at::Tensor> small = matrices(kSmallWidth);
+  std::vector<units::NamedParameter> parameters;
+  std::int64_t bytes = 0;
+  for (const at::Tensor& one : small) {
+    bytes += static_cast<std::int64_t>(one.nbytes());
+    parameters.push_back({"", one.zero_().requires_grad_(true)});
+  }
+  const double sent = dist::sent_bytes(dist::FakeKind::kAllReduce, bytes, kRanks);
+  const auto network = std::make_shared<dist::FakeNetwork>(
+      dist::FakeJob{.rank = 1,
+                    .world_size = kRanks,
+                    .ranks_per_node = 8,
+                    .inside = {.bytes_per_s = sent / kExchanges}});
+  dist::Group world(network, at::kCPU);
+  const dist::Mesh mesh(world, core::MeshPlan(kRanks, {.pipe = 1, .replica = {}, .shard = 1}));
+  parallel::DataParallel copies(parameters, mesh);
+  copies.start(layout);
+  const std::size_t before = network->count();
+  copies.begin_micro_step(true);
+  at::Tensor flow = at::zeros({});
+  for (std::size_t first = 0; first < small.size(); first += 4) {
+    const at::Tensor unit = small[first].sum() + small[first + 1].sum() + small[first + 2].sum() +
+                            small[first + 3].sum();
+    flow = flow + unit;
+    flow.register_hook([](const at::Tensor&) { std::this_thread::sleep_for(kBackward); });
+  }
+  copies.prepare_backward(flow);
+  flow.backward();
+  const std::vector<dist::FakeCall> calls = network->calls();
+  check_hidden({calls.begin() + static_cast<std::ptrdiff_t>(before), calls.end()}, layout.size());
 }
 
 }  // namespace
