@@ -3,13 +3,12 @@ that were asked for. Both sides run at the same time."""
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import unittest
 
 from launcher.launch_support import LIMIT_S
-from launcher.torchrun_support import OWN, BothSidesTestCase, apart
+from launcher.torchrun_support import OWN, BothSidesTestCase, hold_port
 
 TIMER = """
 import os, time
@@ -26,8 +25,8 @@ with expires(after=0.3, scope="loading"):
 class Runs(BothSidesTestCase):
     def begin(self, name, command, *words, env=None):
         process = subprocess.Popen(
-            [*apart(command, env or {}), *map(str, words)], cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [*self.apart(command, env or {}), *map(str, words)], cwd=self.folder, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=self.environment({"TEST_OUT": name, "PYTHON_EXEC": sys.executable, **(env or {})}))
         self.addCleanup(process.communicate)
         self.addCleanup(self.kill_left)
@@ -65,11 +64,11 @@ class Runs(BothSidesTestCase):
                  "job", "--role", "trainer", "--max-restarts", 3, "-r", 3]
         nodes = []
         for name, command in self.SIDES:
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                port = free.getsockname()[1]
+            port = hold_port(self)
             nodes += [self.begin(name, command, *flags, "--node-rank", node, "--master-port", port,
                                  "--log-dir", f"{name}-of-{node}", "dump.py") for node in (1, 0)]
-        for node in nodes:
+        # The second of each side waits ten minutes for a first one that has failed.
+        for node in reversed(nodes):
             self.finish(node)
         ours, theirs = self.compare(4)
         self.assertEqual(("3", "1", "1", "3", "4"), tuple(ours[name] for name in (

@@ -4,13 +4,12 @@ rare flags, filters, prefixes, events, error files and exits."""
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import unittest
 
 from launcher.launch_support import LIMIT_S, SCALETRAIN, LaunchTestCase
-from launcher.torchrun_support import BothSidesTestCase
+from launcher.torchrun_support import BothSidesTestCase, hold_port
 
 
 class Spellings(BothSidesTestCase):
@@ -83,8 +82,7 @@ class LocalAddress(BothSidesTestCase):
     def test_two_nodes_meet_at_the_address_of_the_first(self):
         owns = ("127.0.0.5", "127.0.0.6")
         for _, command in self.SIDES:
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+            endpoint = f"127.0.0.1:{hold_port(self)}"
             nodes = [subprocess.Popen(
                 [*command, "--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
                  "--local-addr", own, "--no-python", "sh", "-c",

@@ -23,12 +23,15 @@ sys.exit(int(os.environ.get("TEST_EXIT", "0")) if os.environ["RANK"] == "1" else
 """
 
 
-def apart(command, env):
-    """The command; torchrun with a port of its own in the place of 29500, for tests side by side."""
-    if command != [TORCHRUN] or "PET_MASTER_PORT" in env:
-        return command
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return [*command, "--master-port", str(free.getsockname()[1])]
+def hold_port(test):
+    """A free port of this machine, kept until the test ends for who sets SO_REUSEADDR, as launchers
+    do: nobody else is given it in the seconds that torchrun takes until it listens. Without it a
+    first node ends, and the second waits for it."""
+    held = socket.socket()
+    test.addCleanup(held.close)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held.getsockname()[1]
 
 
 @unittest.skipUnless(TORCHRUN.exists(), "no torchrun beside this Python")
@@ -41,12 +44,18 @@ class BothSidesTestCase(LaunchTestCase):
         (self.folder / "dump.py").write_text(DUMP)
         (self.folder / "dump_module.py").write_text(DUMP)
 
+    def apart(self, command, env):
+        """The command; torchrun with a port of its own in the place of 29500, for tests side by side."""
+        if command != [TORCHRUN] or "PET_MASTER_PORT" in env:
+            return command
+        return [*command, "--master-port", str(hold_port(self))]
+
     def side(self, name, command, flags, program, env, expect, usual=USUAL):
         flags = [word.replace("SIDE", name) for word in (*usual, *flags)]
         env = {key: value.replace("SIDE", name) for key, value in env.items()}
         done = subprocess.run(
-            [*apart(command, env), *flags, *program], cwd=self.folder, capture_output=True, text=True,
-            timeout=5 * LIMIT_S,
+            [*self.apart(command, env), *flags, *program], cwd=self.folder, capture_output=True,
+            text=True, timeout=5 * LIMIT_S,
             env=self.environment({"TEST_OUT": name, "PYTHON_EXEC": sys.executable, **env}))
         self.assertEqual(expect, done.returncode, done.stderr)
         return done
