@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "launcher/agents/lost_replicas.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 
@@ -218,8 +219,9 @@ void Leader::lose(Peer& peer, const std::string& why) {
 
 void Leader::note_lost(LostReplica lost) {
   const int number = lost.number;
-  if (!lost_.note(std::move(lost))) return;
-  board_.lost = lost_.all();
+  LostReplicas known(board_.lost);
+  if (!known.note(std::move(lost))) return;
+  board_.lost = known.all();
   journal_.write("lose a replica", {{"round", board_.round}, {"replica", number}});
   show();
 }
@@ -295,7 +297,6 @@ void Leader::form(int nodes, SteadyTime now) {
   board_.plan.clear();
   board_.candidates.clear();
   board_.replicas.clear();
-  lost_.clear();
   board_.lost.clear();
   options_.last = {};
   arrivals_ = 0;

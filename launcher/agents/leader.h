@@ -12,7 +12,6 @@
 
 #include "launcher/agents/journal.h"
 #include "launcher/agents/key_store.h"
-#include "launcher/agents/lost_replicas.h"
 #include "launcher/agents/records.h"
 #include "launcher/agents/roster.h"
 #include "launcher/flags/timing.h"
@@ -92,7 +91,6 @@ class Leader {
   Journal& journal_;
   Roster roster_;
   Restarts restarts_;
-  LostReplicas lost_;  // in the round
   Board board_;
   std::vector<Claim> claims_;
   std::int64_t inbox_read_ = 0, version_ = 0, pulse_ = 0;

@@ -7,6 +7,7 @@
 
 #include "launcher/agents/judge.h"
 #include "launcher/agents/leader.h"
+#include "launcher/agents/lost_replicas.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::launcher {
@@ -56,7 +57,9 @@ void Leader::try_to_judge(SteadyTime now) {
     case Judgement::Kind::kStopped:
       verdict.code = judgement.status;
       verdict.text = "stopped: " + judgement.reason;
-      if (!lost_.empty()) verdict.text += "\n  lost before: " + lost_.text();
+      if (!board_.lost.empty()) {
+        verdict.text += "\n  lost before: " + LostReplicas(board_.lost).text();
+      }
       // A person who stops one node means the job; a scheduler may want that node only.
       verdict.again = options_.terms.elastic() && judgement.signal != SIGINT && may_go_on();
       break;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/agents/records.h"
@@ -11,6 +12,8 @@ namespace scaletrain::launcher {
 
 class LostReplicas {
  public:
+  explicit LostReplicas(std::vector<LostReplica> known = {}) : lost_(std::move(known)) {}
+
   // Whether that is news: of one that is known to be lost only what has brought it about, where no
   // more is known than a failure that followed from it.
   bool note(LostReplica one);
