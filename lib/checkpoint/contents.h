@@ -41,7 +41,7 @@ struct Cut {
 struct OwnRows {
   std::map<std::string, at::Tensor> tensors;
   Cut cut;
-  std::string file = {};  // of a share
+  std::string file = {};  // of a share, where it is another rank's
 };
 
 // A mean of the model's weights: the same two of it.

@@ -204,8 +204,9 @@ Contents share_of_cut(const Contents& contents) {
     OwnRows& to = share.own_rows.emplace_back();
     ShareFile file(rows.cut, kRanks, share);
     file.add(rows.tensors, to.tensors);
+    if (&rows == &contents.own_rows.front()) continue;  // its bytes are those of all ranks
     to.file = file.name();
-    if (&rows != &contents.own_rows.front()) share.all_bytes = before;  // of all ranks already
+    share.all_bytes = before;
   }
   if (!cut.writes || cut.place != 0) return share;
   share.buffers = contents.buffers;

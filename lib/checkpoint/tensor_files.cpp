@@ -58,7 +58,7 @@ TensorFiles::TensorFiles(const Contents& contents, KeptFiles* kept)
   if (contents.own_rows.empty()) add(kRanks, contents.ranks);
   for (const OwnRows& rows : contents.own_rows) {
     add(kRanks, rows.tensors);
-    if (&rows != &contents.own_rows.front()) files_.back().pieces = rows.file;
+    files_.back().pieces = rows.file;
   }
   for (const auto& [name, mean] : contents.means) {
     const std::string file = format::mean_file(name);
