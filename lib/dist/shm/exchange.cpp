@@ -10,6 +10,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
+#include "lib/core/stream_copy.h"
 #include "lib/dist/shm/sums.h"
 
 namespace scaletrain::dist {
@@ -33,6 +34,8 @@ constexpr std::size_t kAhead = 2;
 constexpr std::size_t kAlignment = 64;
 // From so many bytes on each of several ranks adds up a part.
 constexpr std::size_t kInPartsBytes = 1 << 14;
+// From so many bytes on that an all-to-all brings, caches would not keep them.
+constexpr std::size_t kStreamedBytes = std::size_t{8} << 20;
 
 std::size_t rounds_for(std::size_t bytes, std::size_t each) {
   return std::max<std::size_t>(1, (bytes + each - 1) / each);
@@ -49,6 +52,10 @@ Span piece(Span whole, std::size_t number, std::size_t each) {
 
 void copy(ConstBytes from, std::byte* to) {
   if (!from.empty() && from.data() != to) std::memcpy(to, from.data(), from.size());
+}
+
+void streamed_copy(ConstBytes from, std::byte* to) {
+  if (!from.empty() && from.data() != to) core::stream_copy(from, to);
 }
 
 template <class Span>
@@ -357,7 +364,10 @@ void ShmExchange::exchange_parts(const ShmCall& call, std::size_t rounds,
                                  const std::vector<Bytes>& outputs) {
   const auto own = static_cast<std::size_t>(rank());
   const std::size_t each = part_bytes();
-  copy(inputs[own], outputs[own].data());
+  std::size_t brought = 0;
+  for (const Bytes output : outputs) brought += output.size();
+  const auto copy_out = brought < kStreamedBytes ? copy : streamed_copy;
+  copy_out(inputs[own], outputs[own].data());
   run(
       call, rounds,
       [&](std::size_t i, std::byte* slot) {
@@ -369,8 +379,8 @@ void ShmExchange::exchange_parts(const ShmCall& call, std::size_t rounds,
         for (std::size_t peer = 0; peer < outputs.size(); ++peer) {
           if (peer == own) continue;
           const Bytes to = piece(outputs[peer], i, each);
-          copy({arena_->slot(static_cast<int>(peer), round) + place(own, peer) * each, to.size()},
-               to.data());
+          const std::byte* const slot = arena_->slot(static_cast<int>(peer), round);
+          copy_out({slot + place(own, peer) * each, to.size()}, to.data());
         }
       });
 }

@@ -182,6 +182,25 @@ TEST_CASE("an all-to-all brings each rank its part of each, of any size") {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("an all-to-all of more than caches keep has the same bytes, wherever parts begin") {
+  constexpr std::int64_t kParts = 5'000'001;  // 10 MB in all
+  const auto sent = [](int from, int to) {
+    return at::arange(kParts, at::kInt).mul(7).add(from * 3 + to).bitwise_and(255).to(at::kByte);
+  };
+  const ArenaShape shape{.ranks = 2, .slots = 4, .slot_bytes = 1 << 16};
+  std::atomic<int> wrong = 0;
+  CHECK(quiet(run_exchange(shape, [&](ShmExchange& exchange) {
+    const int rank = exchange.rank();
+    const at::Tensor to_all = at::cat({sent(rank, 0), sent(rank, 1)});
+    const at::Tensor got = at::zeros_like(to_all);
+    constexpr std::size_t kPart = kParts;
+    exchange.all_to_all({bytes(to_all).first(kPart), bytes(to_all).last(kPart)},
+                        {bytes(got).first(kPart), bytes(got).last(kPart)});
+    if (!got.equal(at::cat({sent(0, rank), sent(1, rank)}))) ++wrong;
+  })));
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("no rank leaves a barrier before all have come; thousands of small calls are right") {
   for (const int ranks : {2, 4}) {
     std::atomic<int> came = 0, wrong = 0;
