@@ -265,14 +265,16 @@ TEST_CASE("auto begins with a tenth of the time between failures, and says what 
 }
 
 TEST_CASE("auto saves as often as failures make it worth") {
-  const std::vector<std::string> changes{"steps=300", "checkpoint.keep_last=1000",
-                                         "checkpoint.keep_best=0", "data.val=null",
-                                         "checkpoint.every=auto"};
+  const std::vector<std::string> changes{
+      "steps=300",     "checkpoint.keep_last=1000", "checkpoint.keep_best=0",
+      "data.val=null", "checkpoint.every=auto",     "optimizer.lr=1e-4"};
   const auto saves_of = [&](const char* mtbf_hours) {
     std::vector<std::string> with = changes;
     with.push_back(fmt::format("checkpoint.mtbf_hours={}", mtbf_hours));
     const std::string said = trained(with);
-    return std::count(said.begin(), said.end(), ' ') - 4;  // "code 0 after step 300; 7 15 300"
+    const std::string end = "code 0 after step 300; ";  // and behind it steps: "7 15 300"
+    REQUIRE(said.substr(0, end.size()) == end);
+    return std::count(said.begin() + std::ssize(end), said.end(), ' ') + 1;
   };
   CHECK(saves_of("1e5") == 1);
   CHECK(saves_of("1e-6") > 1);
