@@ -5,18 +5,17 @@ namespace scaletrain::core {
 
 // Whether it has AVX2 and fused multiplication, which lib/core/vectors.h needs.
 inline bool has_avx2() {
-  static const bool kHas =
-      __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-  return kHas;
+  static const bool has = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+  return has;
 }
 
 // Whether it has AVX-512 and its permutations of bytes: Intel's since Ice Lake, AMD's since Zen 4.
 inline bool has_avx512() {
-  static const bool kHas =
+  static const bool has =
       has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&
       __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
       __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512vbmi") != 0;
-  return kHas;
+  return has;
 }
 
 }  // namespace scaletrain::core

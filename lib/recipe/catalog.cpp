@@ -86,7 +86,7 @@ std::string fault_of(const Rule& rule, const Row& row) {
       return find<double>(row, rule.other) == nullptr ? missing(kNumber, rule.other) : "";
     case Rule::Kind::kFitsImageSize:
       if (!is_whole_number(rule.other)) {
-        return fmt::format("has \"{}\" times \"{}\" in an image", rule.other, rule.key);
+        return fmt::format(R"(has "{}" times "{}" in an image)", rule.other, rule.key);
       }
       return find<std::int64_t>(row, rule.key) == nullptr ? missing(kInteger, rule.key) : "";
     case Rule::Kind::kUnits:
