@@ -10,8 +10,7 @@
 # torchvision, timm and transformers for the peers of the models. PYTHON names another interpreter.
 # Results: JSON lines and a table in OUT (default build/gpu-results). ROUNDS=1 measures a model once
 # and not three times; KINDS=synthetic leaves out the JPEG shards; CASES=NAME,NAME runs these of the
-# part `cases`. Without a GPU it says so, and
-# tries that every part starts on the CPU, at a tiny size.
+# part `cases`. Without a GPU it says so, and tries that every part starts on the CPU, at a tiny size.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
