@@ -123,6 +123,8 @@ class Runs(BothSidesTestCase):
                 return
             except subprocess.TimeoutExpired:
                 process.send_signal(number)
+        process.kill()
+        self.fail("torchrun lost every signal")
 
 
 if __name__ == "__main__":
