@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
+#include "tests/patterned_bytes.h"
 #include "tests/temporary_folder.h"
 
 namespace core = scaletrain::core;
@@ -35,9 +35,7 @@ class Memory {
  public:
   Memory(std::size_t bytes, unsigned seed)
       : memory_(static_cast<std::byte*>(std::aligned_alloc(kUnit, bytes))), bytes_(bytes) {
-    for (std::size_t i = 0; i < bytes; ++i) {
-      memory_.get()[i] = static_cast<std::byte>(i * 13 + i / kUnit + seed * 101);
-    }
+    scaletrain::test::fill_patterned(all(), seed);
   }
   std::span<std::byte> all() const { return {memory_.get(), bytes_}; }
 
@@ -100,7 +98,7 @@ TEST_CASE("ranges that are under way together are read back as they were written
       }
       for (std::size_t i = sizes.size(); i-- > 0;) {
         file.wait(numbers[i]);
-        CHECK(std::ranges::equal(found[i].all(), written[i].all()));
+        CHECK(scaletrain::test::same_bytes(found[i].all(), written[i].all()));
         file.wait(numbers[i]);  // is done
       }
     }

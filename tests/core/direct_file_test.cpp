@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lib/core/disk.h"
+#include "tests/patterned_bytes.h"
 #include "tests/temporary_folder.h"
 
 namespace core = scaletrain::core;
@@ -25,7 +26,7 @@ constexpr std::size_t kMb = 1 << 20;
 
 std::vector<std::byte> make_bytes(std::size_t count) {
   std::vector<std::byte> bytes(count);
-  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 4099);
+  scaletrain::test::fill_patterned(bytes, 0);
   return bytes;
 }
 
@@ -44,7 +45,7 @@ struct Folder : TemporaryFolder {
 bool has(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
   const std::string found =
       core::read_file(path, static_cast<std::int64_t>(bytes.size()) + 1, core::ExitCode::kData);
-  return std::ranges::equal(std::as_bytes(std::span(found)), bytes);
+  return scaletrain::test::same_bytes(std::as_bytes(std::span(found)), bytes);
 }
 
 }  // namespace

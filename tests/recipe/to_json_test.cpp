@@ -117,7 +117,7 @@ Recipe random_recipe(std::uint64_t number) {
 
 TEST_CASE("a resolved recipe reads back to an equal recipe") {
   int different = 0;
-  for (std::uint64_t number = 0; number < 400; ++number) {
+  for (std::uint64_t number = 0; number < 120; ++number) {
     const Recipe recipe = random_recipe(number);
     const std::string text = to_json(recipe);
     const Recipe again = parse_recipe(text, "/elsewhere/other name.json");
@@ -125,7 +125,7 @@ TEST_CASE("a resolved recipe reads back to an equal recipe") {
     REQUIRE(differing_keys(recipe, again).empty());
     if (!differing_keys(recipe, random_recipe(number + 1)).empty()) ++different;
   }
-  CHECK(different > 390);  // the recipes are not all the same one
+  CHECK(different > 115);  // the recipes are not all the same one
 }
 
 TEST_CASE("the resolved recipe has every key with a value") {
