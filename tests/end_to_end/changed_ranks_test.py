@@ -9,6 +9,10 @@ from end_to_end import support
 
 STEPS = 20
 FAULTS = ((2, "kill@7,1"), (4, "kill@12,3"), (1, "kill@17,0"), (3, None))
+# Of a network whose steps take long.
+FEW_STEPS = STEPS if support.LONG else 8
+FEW_FAULTS = FAULTS if support.LONG else (
+    (2, "kill@3,1"), (4, "kill@5,3"), (1, "kill@7,0"), (3, None))
 
 
 class NormedTwice(torch.nn.Module):
@@ -68,17 +72,17 @@ class ChangedRanksTest(support.RunTestCase):
         a step, in fp64 too; these of 8 keep it small."""
         def write(name):
             return self.recipe(
-                name, steps=STEPS, batch={"global": 96, "per_device": 8}, threads=1,
+                name, steps=FEW_STEPS, batch={"global": 96, "per_device": 8}, threads=1,
                 precision="fp64", model={"name": "resnet18", "num_classes": 10},
                 optimizer={"name": "sgd", "lr": 1e-3, "momentum": 0.9}, ema={"decay": 0.9},
                 checkpoint={"every": {"steps": 2}})
         self.run_scaletrain("launch", "--nproc", 2, write("alone"))
-        self.change_ranks(write("run"))
+        self.change_ranks(write("run"), FEW_FAULTS)
         alone = support.records(self.folder / "alone", "train")
         self.check(self.folder / "run", alone)
 
-    def change_ranks(self, path):
-        for ranks, fault in FAULTS:
+    def change_ranks(self, path, faults=FAULTS):
+        for ranks, fault in faults:
             self.run_scaletrain("launch", "--nproc", ranks, "--resume", "auto", path,
                                 expect=137 if fault else 0,
                                 env={"SCALETRAIN_FAULT": fault} if fault else None)

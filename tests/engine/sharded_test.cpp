@@ -8,17 +8,22 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <string_view>
 
 #include "lib/core/glob.h"
 #include "lib/core/hash.h"
 #include "tests/dist/ranks.h"
+#include "tests/engine/course.h"
 #include "tests/engine/one_rank.h"
+#include "tests/long_form.h"
 
 namespace scaletrain::engine {
 namespace {
 
 using namespace std::chrono_literals;
 using parallel::ShardLevel;
+using testing::Course;
 using testing::example_of;
 using testing::recipe_of_model;
 using testing::SameBatches;
@@ -219,14 +224,7 @@ class Job {
   std::unique_ptr<Engine> engine_;
 };
 
-// What a training of kSteps gives: loss, norm and gradients of the first and the last step, and an
-// evaluation after it.
-struct Course {
-  std::vector<double> numbers;
-  std::vector<at::Tensor> gradients;
-  std::size_t most_units = 0;
-};
-
+// Loss, norm and gradients of the first and the last step, and an evaluation after it.
 Course course_of(Job& job, std::int64_t all) {
   Course course;
   for (int step = 0; step < kSteps; ++step) {
@@ -238,25 +236,8 @@ Course course_of(Job& job, std::int64_t all) {
     }
     job.update();
   }
-  const at::Tensor sums = job.evaluate();
-  for (std::int64_t i = 0; i < sums.numel(); ++i) course.numbers.push_back(sums[i].item<double>());
-  course.most_units = job.most_units();
+  course.add(job.evaluate());
   return course;
-}
-
-double largest_error(const Course& one, const Course& other) {
-  double error = one.gradients.size() == other.gradients.size() ? 0 : 1;
-  for (std::size_t i = 0; i < one.numbers.size(); ++i) {
-    const double size = std::max(std::abs(other.numbers[i]), 1e-3);
-    error = std::max(error, std::abs(one.numbers[i] - other.numbers[i]) / size);
-  }
-  for (std::size_t i = 0; i < one.gradients.size() && error < 1; ++i) {
-    // The true gradient of a bias of keys is zero.
-    const double size = std::max(other.gradients[i].abs().max().item<double>(), 1e-4);
-    const double off = (one.gradients[i] - other.gradients[i]).abs().max().item<double>();
-    error = std::max(error, off / size);
-  }
-  return error;
 }
 
 std::string digest_of(const Course& course) {
@@ -276,11 +257,13 @@ struct Layout {
   dist::CpuExchange exchange = dist::CpuExchange::kAuto;
 };
 
+constexpr std::string_view kBothAxes = "replica 2 x shard 2";
+
 const std::vector<Layout>& layouts() {
   static const std::vector<Layout> layouts{
       {"shard 2", 2, {.replica = {}, .shard = 2}},
       {"shard 4", 4, {.replica = {}, .shard = 4}},
-      {"replica 2 x shard 2", 4, {.replica = {}, .shard = 2}},
+      {kBothAxes.data(), 4, {.replica = {}, .shard = 2}},
       {"shard 2 over the network", 2, {.replica = {}, .shard = 2}, dist::CpuExchange::kGloo},
   };
   return layouts;
@@ -290,21 +273,25 @@ constexpr std::array kLevels{Level{ShardLevel::kOptimizer}, Level{ShardLevel::kG
                              Level{ShardLevel::kParameters},
                              Level{ShardLevel::kParameters, /*parts_on_host=*/true}};
 
-// For each level "ERROR DIGEST UNITS", of a rank that knows what one process gives.
+// For each level "ERROR DIGEST UNITS".
 std::string all_levels(const Case& one, const Layout& layout, const core::WorkerEnv& env) {
   at::set_num_threads(1);
-  dist::Group alone({}, at::kCPU, 1s);
-  const dist::Mesh no_mesh(alone, core::MeshPlan(1));
-  Job single(one, no_mesh, {ShardLevel::kParameters});
-  const Course expected = course_of(single, layout.ranks);
+  const auto of_one_process = [&] {
+    dist::Group alone({}, at::kCPU, 1s);
+    const dist::Mesh no_mesh(alone, core::MeshPlan(1));
+    Job single(one, no_mesh, {ShardLevel::kParameters});
+    return course_of(single, layout.ranks);
+  };
+  std::optional<Course> expected;
   dist::Group world(env, at::kCPU, 60s, core::Beat(), {}, layout.exchange);
   const dist::Mesh mesh(world, core::MeshPlan(layout.ranks, layout.sizes));
   std::string text;
   for (const Level& level : kLevels) {
     Job job(one, mesh, level);
     const Course got = course_of(job, layout.ranks);
-    text +=
-        fmt::format("{:.2g} {} {}\n", largest_error(got, expected), digest_of(got), got.most_units);
+    if (!expected) expected = testing::of_rank_0(world, got, of_one_process);
+    text += fmt::format("{:.2g} {} {}\n", largest_error(got, *expected), digest_of(got),
+                        job.most_units());
     world.barrier("the next level");
   }
   return text;
@@ -326,6 +313,8 @@ std::vector<Said> read(const std::string& text) {
 TEST_CASE("ranks that hold a model together train as one process does, the levels bit for bit") {
   for (const Layout& layout : layouts()) {
     for (const Case& one : cases()) {
+      // It takes as long as all others: in the short form on the layout that has both axes.
+      if (one.in_doubles && layout.name != kBothAxes && !testing::is_long_form()) continue;
       CAPTURE(std::string(layout.name));
       CAPTURE(std::string(one.name));
       const auto results = testing::run_ranks(

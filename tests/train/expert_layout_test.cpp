@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/dist/ranks.h"
+#include "tests/engine/course.h"
 #include "tests/train/mixture_job.h"
 
 namespace scaletrain::train {
@@ -25,6 +26,7 @@ using namespace std::chrono_literals;
 using Case = testing::MixtureCase;
 using Job = testing::MixtureJob;
 using Integer = std::int64_t;
+using testing::Course;
 
 constexpr int kSteps = 5;
 constexpr double kMost = 1e-5;
@@ -118,18 +120,7 @@ std::vector<Layout> layouts() {
            parallel_of({.context = 2, .tensor = 2, .expert = 2})}};
 }
 
-// What a training gives: loss, norm, statistics and gradients of the first and the last step, and
-// an evaluation after it.
-struct Course {
-  std::vector<double> numbers;
-  std::vector<at::Tensor> gradients;
-
-  void add(const at::Tensor& values) {
-    const at::Tensor flat = values.to(at::kDouble).reshape({-1});
-    for (std::int64_t i = 0; i < flat.numel(); ++i) numbers.push_back(flat[i].item<double>());
-  }
-};
-
+// Loss, norm, statistics and gradients of the first and the last step, and an evaluation after it.
 Course course_of(Job& job, std::int64_t all) {
   Course course;
   for (int step = 0; step < kSteps; ++step) {
@@ -145,21 +136,6 @@ Course course_of(Job& job, std::int64_t all) {
   }
   course.add(job.evaluate());
   return course;
-}
-
-double largest_error(const Course& one, const Course& other) {
-  if (one.numbers.size() != other.numbers.size()) return 1;
-  double error = 0;
-  for (std::size_t i = 0; i < one.numbers.size(); ++i) {
-    const double size = std::max(std::abs(other.numbers[i]), 1e-3);
-    error = std::max(error, std::abs(one.numbers[i] - other.numbers[i]) / size);
-  }
-  for (std::size_t i = 0; i < one.gradients.size(); ++i) {
-    const double size = std::max(other.gradients[i].abs().max().item<double>(), 1e-4);
-    const double off = (one.gradients[i] - other.gradients[i]).abs().max().item<double>();
-    error = std::max(error, off / size);
-  }
-  return error;
 }
 
 std::unique_ptr<dist::Group> alone() {
@@ -192,9 +168,12 @@ void check_layouts(bool with_contexts) {
             if (!layout.takes(one)) continue;
             Job job(one, layout.parallel, group_for(*world, one.name));
             const std::int64_t readers = job.readers_of_step();
-            Job single(one, {}, alone());
-            const Course expected = course_of(single, readers);
-            const double error = largest_error(course_of(job, readers), expected);
+            const Course course = course_of(job, readers);
+            const Course expected = testing::of_rank_0(*world, course, [&] {
+              Job single(one, {}, alone());
+              return course_of(single, readers);
+            });
+            const double error = largest_error(course, expected);
             if (!(error < kMost)) wrong += fmt::format("{}: {:.2g}\n", one.name, error);
             job.end();
           }

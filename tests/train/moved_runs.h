@@ -6,15 +6,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lib/format/checkpoint_folder_names.h"
+#include "tests/long_form.h"
 #include "tests/train/saved_runs_support.h"
 
 namespace scaletrain::testing {
@@ -47,8 +46,7 @@ class MovedRuns {
       CHECK(trains_as_one(mesh, nullptr) == "");
     }
     const std::size_t count = meshes_.size();
-    const char* const asked = std::getenv("SCALETRAIN_LONG");
-    const bool all = asked != nullptr && std::string_view(asked) == "1";
+    const bool all = is_long_form();
     for (std::size_t from = 0; from < count; ++from) {
       for (std::size_t distance = 1; distance < count; ++distance) {
         if (!all && std::find(distances.begin(), distances.end(), distance) == distances.end()) {
