@@ -8,6 +8,7 @@ where it is not run, and why:
     <!-- docs-test: skip, needs Slurm -->           never here; the reason is reported
     <!-- docs-test: slow, trains for an hour -->    only with SCALETRAIN_LONG=1
     <!-- docs-test: by tests/launcher/x_test.py --> that file must hold each line of the block
+    <!-- docs-test: shorter, --set steps=40 -->    without SCALETRAIN_LONG=1 launches have this flag
 """
 import os
 import pathlib
@@ -19,7 +20,7 @@ import unittest
 
 import tracked
 
-BLOCK = re.compile(r"^(?:<!-- docs-test: (?P<how>skip|slow|by)[ ,] *(?P<why>[^\n]+?) -->\n)?"
+BLOCK = re.compile(r"^(?:<!-- docs-test: (?P<how>skip|slow|by|shorter)[ ,] *(?P<why>[^\n]+?) -->\n)?"
                    r"```sh\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 FOLDER_ROW = re.compile(r"^\| `([\w./-]+)/` \|", re.MULTILINE)
@@ -33,6 +34,11 @@ def blocks(text):
 
 def documents():
     return sorted(tracked.files("README.md", "docs/*.md"))
+
+
+def shorter(code, flag):
+    """The block with `flag` behind each launch."""
+    return re.sub(r"^(scaletrain launch .*[^\\])$", rf"\1 {flag}", code, flags=re.MULTILINE)
 
 
 def run_block(code, folder, programs):
@@ -84,6 +90,8 @@ class Documents(unittest.TestCase):
             missing = [line for line in code.splitlines() if line.strip() not in test]
             self.assertEqual([], missing, f"{why} does not run these")
         else:
+            if how == "shorter" and os.environ.get("SCALETRAIN_LONG") != "1":
+                code = shorter(code, why)
             self.assertIsNone(failure := run_block(code, folder, programs), f"\n{code}{failure}")
 
     def test_every_file_that_architecture_names_is_there(self):
@@ -116,6 +124,11 @@ class TheCheckItself(unittest.TestCase):
                 "```\n```json\n{}\n```\n<!-- docs-test: by tests/a_test.py -->\n```sh\nthree\n```\n")
         self.assertEqual([(None, None, "one\n\ntwo\n"), ("skip", "needs Slurm", "srun\n"),
                           ("by", "tests/a_test.py", "three\n")], blocks(text))
+
+    def test_launches_are_made_shorter_and_nothing_else(self):
+        self.assertEqual("cd x\nscaletrain launch r.json --set steps=2\nscaletrain eval runs/r\n",
+                         shorter("cd x\nscaletrain launch r.json\nscaletrain eval runs/r\n",
+                                 "--set steps=2"))
 
     def test_a_command_that_fails_is_a_failure(self):
         with tempfile.TemporaryDirectory() as folder:
