@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Formatting, shell scripts, module order (quick), then clang-tidy over the modules without LibTorch;
 # what that compiles in build/tidy has AddressSanitizer, for scripts/test.sh to go on with.
-# SCALETRAIN_LONG=1 adds the two checks that take as long as all others.
+# SCALETRAIN_LONG=1 adds the checks that take as long as all others, those of the static analyzer too.
 #
 #   scripts/lint.sh    needs what scripts/setup.sh --tests installs
 set -euo pipefail

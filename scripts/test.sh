@@ -18,4 +18,4 @@ for preset in tidy tsan; do # tidy is asan too
 done
 # Many of these tests wait: for a time-out, a server, a signal. Where the machine stood still
 # meanwhile, or a peer program lost its part, a second attempt shows it; both are in the output.
-ctest --preset release --parallel "$(($(nproc) + 1))" --repeat until-pass:2
+ctest --preset release --parallel "$((2 * $(nproc)))" --repeat until-pass:2
