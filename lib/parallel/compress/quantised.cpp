@@ -22,10 +22,12 @@
 
 #include <array>
 #include <iterator>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "lib/parallel/compress/bucket.h"
+#include "lib/parallel/compress/one_bit_loops.h"
 #include "lib/parallel/compress/stepped.h"
 
 namespace scaletrain::parallel {
@@ -40,7 +42,7 @@ at::Tensor floats_of(const at::Tensor& bytes) { return bytes.view(at::kFloat); }
 // Blocks of values, [blocks, kBlock], as bytes and back. `padding`, [blocks]: zeros at the end of
 // each.
 struct OneBit {
-  static constexpr std::int64_t kBlock = 512, kBits = 8;
+  static constexpr std::int64_t kBlock = kOneBitBlock, kBits = 8;
   static constexpr double kErrorSent = 1.0 / 32;  // of what is kept, in a step
 
   static std::int64_t bytes(std::int64_t blocks) {
@@ -56,8 +58,35 @@ struct OneBit {
     return at::tensor(values, at::kByte).to(device);
   }
 
+  // The means of blocks, one kind behind the other, and then the codes, of a message in host
+  // memory.
+  struct Parts {
+    std::span<float> high_means, low_means;
+    std::span<std::uint8_t> codes;
+
+    Parts(const at::Tensor& message, std::int64_t blocks) {
+      const auto count = static_cast<std::size_t>(blocks);
+      auto* const means = static_cast<float*>(message.mutable_data_ptr());
+      high_means = {means, count};
+      low_means = {means + count, count};
+      codes = {message.mutable_data_ptr<std::uint8_t>() + 2 * sizeof(float) * count,
+               count * kBlock / kBits};
+    }
+  };
+
+  static std::span<float> numbers_of(const at::Tensor& tensor) {
+    return {tensor.mutable_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+  }
+
   // Products with the signs, not choices by them: what is not finite stays so.
   static at::Tensor encode(const at::Tensor& blocks, const at::Tensor& padding) {
+    if (blocks.is_cpu()) {
+      const at::Tensor message = at::empty({bytes(blocks.size(0))}, at::kByte);
+      const Parts parts(message, blocks.size(0));
+      encode_one_bit(numbers_of(blocks), numbers_of(padding), parts.high_means, parts.low_means,
+                     parts.codes);
+      return message;
+    }
     const at::Tensor is_high = blocks.ge(0);
     const at::Tensor high = is_high.to(at::kFloat);
     const at::Tensor highs = high.sum(1) - padding;
@@ -68,6 +97,12 @@ struct OneBit {
   }
 
   static at::Tensor decode(const at::Tensor& message, std::int64_t blocks) {
+    if (message.is_cpu()) {
+      const Parts parts(message, blocks);
+      at::Tensor values = at::empty({blocks, kBlock});
+      decode_one_bit(parts.high_means, parts.low_means, parts.codes, numbers_of(values));
+      return values;
+    }
     const auto means_bytes = static_cast<std::int64_t>(2 * sizeof(float)) * blocks;
     const at::Tensor means = floats_of(message.narrow(0, 0, means_bytes)).view({2, blocks, 1});
     const at::Tensor codes = message.narrow(0, means_bytes, message.numel() - means_bytes);
