@@ -1,4 +1,5 @@
 """An HTTP proxy in front of a server that answers wrongly when a test says so."""
+import os
 import random
 import re
 import socket
@@ -18,6 +19,10 @@ REFUSALS = {
 # behind a sound one; "empty": none at all.
 PASSING = ("500", "503", "429", "delay", "pause", "reset", "short", "long", "garbage", "range",
            "empty")
+
+
+# Of the requests that mixed() faults are for.
+SHARES = (0.01, 0.05, 0.2) if os.environ.get("SCALETRAIN_LONG") == "1" else (0.2,)
 
 
 def mixed(share, kinds=PASSING, seed=1):

@@ -111,7 +111,7 @@ class MirrorTrainingTest(support.RunTestCase):
         self.assertIn(f"continuing from {run}/checkpoints/step-00000300", error)
 
     def test_the_last_copy_is_whole_through_faults_of_every_kind(self):
-        kinds = ("500", "503", "429", "delay", "reset", "empty", "damage")
+        kinds = ["503", "delay", "reset", "damage", *(["500", "429", "empty"] if support.LONG else [])]
         for kind in kinds:
             with self.subTest(kind):
                 run = self.folder / kind

@@ -172,7 +172,7 @@ class ObjectStoreTrainingTest(support.RunTestCase):
 
     def test_the_same_bits_through_mixed_faults(self):
         local = self.train("local", support.DIGITS)
-        for share in (0.01, 0.05, 0.2):
+        for share in fault_proxy.SHARES:
             with self.subTest(share):
                 proxy.set_fault(fault_proxy.mixed(share))
                 self.assertEqual(self.train(f"mixed-{share}", "s3://digits/set"), local)

@@ -321,7 +321,7 @@ class Faults(RemoteTest):
         data("split", local, "--val", 0.25, "--out", split)
         data("pack", self.path("pictures"), f"s3://{self.bucket}/sound", *flags)
         sound = data_json("check", f"s3://{self.bucket}/sound")["folders"][0]
-        for share in (0.01, 0.05, 0.2):
+        for share in fault_proxy.SHARES:
             packed, parts = (f"s3://{self.bucket}/{name}-{share}" for name in ("packed", "split"))
             with self.subTest(share):
                 proxy.set_fault(fault_proxy.mixed(share))

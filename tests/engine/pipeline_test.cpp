@@ -284,7 +284,8 @@ TEST_CASE("a rank that is lost ends the others' wait with its name") {
     return std::string("done");
   });
   CHECK(results[0].status == 75);
-  CHECK(results[0].text.find("gradients of activations") != std::string::npos);
+  // Those that it waits for, or its own on the way to whoever is gone by then.
+  CHECK(results[0].text.find("activations") != std::string::npos);
 }
 
 }  // namespace scaletrain::engine

@@ -38,7 +38,7 @@ def documents():
 
 def shorter(code, flag):
     """The block with `flag` behind each launch."""
-    return re.sub(r"^(scaletrain launch .*[^\\])$", rf"\1 {flag}", code, flags=re.MULTILINE)
+    return re.sub(r"^(scaletrain launch .*[^\\\n])$", rf"\1 {flag}", code, flags=re.MULTILINE)
 
 
 def run_block(code, folder, programs):
@@ -126,9 +126,10 @@ class TheCheckItself(unittest.TestCase):
                           ("by", "tests/a_test.py", "three\n")], blocks(text))
 
     def test_launches_are_made_shorter_and_nothing_else(self):
-        self.assertEqual("cd x\nscaletrain launch r.json --set steps=2\nscaletrain eval runs/r\n",
-                         shorter("cd x\nscaletrain launch r.json\nscaletrain eval runs/r\n",
-                                 "--set steps=2"))
+        self.assertEqual("scaletrain launch r.json --set steps=2\nscaletrain eval runs/r\n"
+                         "scaletrain launch r.json --set steps=2\n",
+                         shorter("scaletrain launch r.json\nscaletrain eval runs/r\n"
+                                 "scaletrain launch r.json\n", "--set steps=2"))
 
     def test_a_command_that_fails_is_a_failure(self):
         with tempfile.TemporaryDirectory() as folder:
