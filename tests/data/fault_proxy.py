@@ -1,5 +1,4 @@
 """An HTTP proxy in front of a server that answers wrongly when a test says so."""
-import os
 import random
 import re
 import socket
@@ -7,6 +6,8 @@ import socketserver
 import struct
 import threading
 import time
+
+from end_to_end import support
 
 REFUSALS = {
     "500": b"HTTP/1.1 500 Internal Error\r\nContent-Length: 0\r\n\r\n",
@@ -19,10 +20,8 @@ REFUSALS = {
 # behind a sound one; "empty": none at all.
 PASSING = ("500", "503", "429", "delay", "pause", "reset", "short", "long", "garbage", "range",
            "empty")
-
-
-# Of the requests that mixed() faults are for.
-SHARES = (0.01, 0.05, 0.2) if os.environ.get("SCALETRAIN_LONG") == "1" else (0.2,)
+# Of the requests, those that mixed() answers wrongly.
+SHARES = (0.01, 0.05, 0.2) if support.LONG else (0.2,)
 
 
 def mixed(share, kinds=PASSING, seed=1):

@@ -25,6 +25,7 @@ BLOCK = re.compile(r"^(?:<!-- docs-test: (?P<how>skip|slow|by|shorter)[ ,] *(?P<
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 FOLDER_ROW = re.compile(r"^\| `([\w./-]+)/` \|", re.MULTILINE)
 LIMIT_S = 900
+LONG = os.environ.get("SCALETRAIN_LONG") == "1"
 
 
 def blocks(text):
@@ -83,14 +84,14 @@ class Documents(unittest.TestCase):
         how, why, code = block
         if how == "skip":
             self.skipTest(why)
-        if how == "slow" and os.environ.get("SCALETRAIN_LONG") != "1":
+        if how == "slow" and not LONG:
             self.skipTest(f"SCALETRAIN_LONG=1 runs it: {why}")
         if how == "by":
             test = tracked.text(why)
             missing = [line for line in code.splitlines() if line.strip() not in test]
             self.assertEqual([], missing, f"{why} does not run these")
         else:
-            if how == "shorter" and os.environ.get("SCALETRAIN_LONG") != "1":
+            if how == "shorter" and not LONG:
                 code = shorter(code, why)
             self.assertIsNone(failure := run_block(code, folder, programs), f"\n{code}{failure}")
 
