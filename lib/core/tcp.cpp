@@ -70,6 +70,27 @@ Descriptor connect_to(const std::string& host, int port, milliseconds time, std:
   return {};
 }
 
+Descriptor listen_on_free_port(const std::string& who, int& port) {
+  std::string why;
+  for (const bool v6 : {true, false}) {
+    Descriptor fd(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_storage address{};
+    address.ss_family = v6 ? AF_INET6 : AF_INET;  // all else is zero: any address, a free port
+    socklen_t length = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    const int off = 0;
+    if (fd && v6) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (fd && ::bind(fd.get(), any, length) == 0 && ::getsockname(fd.get(), any, &length) == 0 &&
+        ::listen(fd.get(), SOMAXCONN) == 0) {
+      port = ntohs(v6 ? reinterpret_cast<sockaddr_in6*>(any)->sin6_port
+                      : reinterpret_cast<sockaddr_in*>(any)->sin_port);
+      return fd;
+    }
+    why = errno_text(errno);
+  }
+  throw InternalError(who, "has no port: " + why, "check that a network interface is up");
+}
+
 std::string send_all(int fd, std::span<const std::byte> bytes, const WaitForSocket& wait) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -16,6 +16,11 @@ namespace scaletrain::core {
 Descriptor connect_to(const std::string& host, int port, std::chrono::milliseconds time,
                       std::string& why);
 
+// Listens on a port that nobody has, at any address of both families, or of IPv4 where the machine
+// has no other; the socket does not block. Throws InternalError of `who` where there is no such
+// port.
+Descriptor listen_on_free_port(const std::string& who, int& port);
+
 // Returns when the socket may take or have something for these events of poll(2), throws where that
 // takes too long.
 using WaitForSocket = std::function<void(short events)>;

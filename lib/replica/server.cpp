@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
+#include "lib/core/tcp.h"
 #include "lib/format/checkpoint_folder_names.h"
 
 namespace scaletrain::replica {
@@ -38,31 +39,6 @@ void keep_alive(int fd) {
   set(IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
-// Of both families, or of IPv4 alone where the machine has no other.
-core::Descriptor listen_on_free_port(int& port) {
-  for (const bool v6 : {true, false}) {
-    core::Descriptor fd(
-        socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd) continue;
-    sockaddr_storage address{};
-    address.ss_family = v6 ? AF_INET6 : AF_INET;  // all else is zero: any address, a free port
-    socklen_t length = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-    const int off = 0;
-    if (v6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    if (bind(fd.get(), any, length) != 0 || getsockname(fd.get(), any, &length) != 0 ||
-        listen(fd.get(), SOMAXCONN) != 0) {
-      continue;
-    }
-    port = ntohs(v6 ? reinterpret_cast<sockaddr_in6*>(any)->sin6_port
-                    : reinterpret_cast<sockaddr_in*>(any)->sin_port);
-    return fd;
-  }
-  throw core::InternalError("the memory for other nodes' checkpoints",
-                            "has no port: " + core::errno_text(errno),
-                            "check that a network interface is up");
-}
-
 std::string listing(const Shelf& shelf) {
   nlohmann::json saves = nlohmann::json::array();
   for (const HeldSave& save : shelf.list()) {
@@ -84,7 +60,7 @@ struct Server::Guest {
 Server::Server(Shelf& shelf, std::string word)
     : shelf_(shelf),
       word_(std::move(word)),
-      socket_(listen_on_free_port(port_)),
+      socket_(core::listen_on_free_port("the memory for other nodes' checkpoints", port_)),
       thread_([this] { listen_for_guests(); }) {}
 
 Server::~Server() {

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "lib/core/descriptor.h"
-#include "tests/dist/ranks.h"
 
 namespace core = scaletrain::core;
 
@@ -48,7 +47,8 @@ TEST_CASE("a connection is to what listens, and says why there is none") {
   int port = 0;
   std::string why;
   {
-    const core::Descriptor listener(scaletrain::testing::listen_on_free_port(port));
+    const core::Descriptor listener = core::listen_on_free_port("the test", port);
+    CHECK((fcntl(listener.get(), F_GETFL) & O_NONBLOCK) != 0);
     const core::Descriptor fd = core::connect_to("127.0.0.1", port, milliseconds(5000), why);
     REQUIRE(fd);
     CHECK((fcntl(fd.get(), F_GETFL) & O_NONBLOCK) != 0);

@@ -9,6 +9,8 @@ import socket
 import subprocess
 import time
 
+from free_port import free_ports
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / ".deps/swift/bin"
 KEY_ID = "test:tester"
@@ -23,16 +25,6 @@ FILTERS = {"catch_errors": "catch_errors", "gatekeeper": "gatekeeper",
            "versioned_writes": "versioned_writes", "symlink": "symlink"}
 OPTIONS = {"tempauth": f"user_test_tester = {SECRET} .admin\n",
            "s3api": f"location = {REGION}\ns3_acl = no\n"}
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 class Swift:

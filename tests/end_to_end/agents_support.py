@@ -1,12 +1,12 @@
 """Agents of an elastic job, on hosts in network namespaces or all on this machine."""
 
 import collections
-import socket
 import subprocess
 import time
 
 from end_to_end.hosts import Hosts
 from end_to_end.support import SCALETRAIN
+from free_port import free_port
 from launcher.launch_support import LaunchTestCase
 
 RECOVERY_S = 60
@@ -15,11 +15,6 @@ PORT = 29471
 # Tells which round it is part of, and stays until the test is done.
 WORKER = ("echo $MASTER_PORT $RANK >>$OUT.new.$$; mv $OUT.new.$$ $OUT/$MASTER_PORT-$RANK-$WORLD_SIZE;"
           "while [ ! -e $OUT/done ]; do sleep 0.05; done")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
 
 
 class AgentsTestCase(LaunchTestCase):

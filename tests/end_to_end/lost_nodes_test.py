@@ -6,10 +6,10 @@ import signal
 import unittest
 
 from end_to_end import support
-from end_to_end.agents_support import free_port
 from end_to_end.hosts import TwoHostsTestCase, skip_unless_available
 from end_to_end.replicas_support import (BATCH, DONE_WITH_FEWER, async_sync, diloco, last_step,
                                          lost_samples)
+from free_port import free_port
 
 
 class LostOnNodes(support.RunTestCase):

@@ -12,14 +12,10 @@ import sys
 import time
 import unittest
 
+from free_port import free_port
 from launcher.launch_support import LIMIT_S, SCALETRAIN, LaunchTestCase
 
 WAIT = "while [ ! -e done ]; do sleep 0.05; done"
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
 
 
 class NodesTestCase(LaunchTestCase):

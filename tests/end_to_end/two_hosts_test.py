@@ -11,10 +11,10 @@ import time
 import unittest
 import unittest.mock
 
-from end_to_end.agents_support import free_port
 from end_to_end.hosts import TwoHostsTestCase, skip_unless_available
 from end_to_end.support import (DIGITS, TIMEOUT_S, RunTestCase, pids_with, records,
                                 wait_until)
+from free_port import free_port
 
 DDP = """
     import os, sys, torch, torch.distributed as dist

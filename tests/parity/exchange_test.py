@@ -5,13 +5,13 @@ import json
 import multiprocessing
 import os
 import pathlib
-import socket
 import subprocess
 import tempfile
 import unittest
 
 import torch
 import torch.distributed as dist
+from free_port import free_port
 from safetensors.torch import load_file, save_file
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 
@@ -19,12 +19,6 @@ PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "exchange_program"
 RANKS, STEPS, WARMUP = 2, 6, 2  # before its third step PyTorch may not begin
 SHAPES = {"conv.weight": (24, 4, 3, 3), "fc.bias": (48,), "fc.weight": (48, 32), "thin.weight": (20, 2)}
 TIMEOUT_S = 120
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def gradients():

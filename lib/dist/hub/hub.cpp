@@ -1,8 +1,6 @@
 #include "lib/dist/hub/hub.h"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
+#include "lib/core/tcp.h"
 #include "lib/dist/hub/socket.h"
 
 namespace scaletrain::dist {
@@ -26,30 +25,6 @@ constexpr std::uint64_t kMostBytes = 1ULL << 36;  // of a message
 std::string new_word() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
-}
-
-// Of both families, or of IPv4 alone where the machine has no other.
-core::Descriptor listen_on_free_port(int& port) {
-  for (const bool v6 : {true, false}) {
-    core::Descriptor fd(
-        socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd) continue;
-    sockaddr_storage address{};
-    address.ss_family = v6 ? AF_INET6 : AF_INET;  // all else is zero: any address, a free port
-    socklen_t length = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-    const int off = 0;
-    if (v6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    if (bind(fd.get(), any, length) != 0 || getsockname(fd.get(), any, &length) != 0 ||
-        listen(fd.get(), SOMAXCONN) != 0) {
-      continue;
-    }
-    port = ntohs(v6 ? reinterpret_cast<sockaddr_in6*>(any)->sin6_port
-                    : reinterpret_cast<sockaddr_in*>(any)->sin_port);
-    return fd;
-  }
-  throw core::InternalError("the replicas' hub", "has no port: " + core::errno_text(errno),
-                            "check that a network interface is up");
 }
 
 }  // namespace
@@ -219,7 +194,7 @@ class Hub::Server {
 };
 
 Hub::Hub(int ranks, std::unique_ptr<HubRules> rules) : word_(new_word()), ends_(core::make_pipe()) {
-  core::Descriptor listener = listen_on_free_port(port_);
+  core::Descriptor listener = core::listen_on_free_port("the replicas' hub", port_);
   server_ = std::make_unique<Server>(std::move(listener), ends_.read.get(), word_, ranks,
                                      std::move(rules));
   thread_ = std::thread([this] { server_->run(); });
