@@ -64,6 +64,7 @@ Json rank_json(const train::RankPlan& rank, int ranks_per_node) {
             {"gathered", rank.gathered},
             {"gradients", rank.gradients},
             {"optimizer", rank.optimizer},
+            {"unsent", rank.unsent},
             {"activations", rank.activations}}},
           {"traffic", traffic}};
 }

@@ -70,9 +70,10 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
            "saves memory of a GPU: what lies in its host's as long as it is not needed")
       .add("parallel", describe(recipe.parallel),
            "how the ranks divide the model among themselves; without it each has all of it")
-      .add("compress", describe(recipe.compress),
-           "gradients that are made smaller for their exchange; without it they are exchanged as "
-           "they are")
+      .add(
+          "compress", describe(recipe.compress),
+          "gradients, or of diloco what the replicas have learned, that are made smaller for their "
+          "exchange; without it they are exchanged as they are")
       .add("sync", describe(recipe.sync), "how often the replicas exchange")
       .add("validate",
            every(recipe.validate_every, "how often data.val and data.extra are looked at"),

@@ -193,9 +193,9 @@ std::unique_ptr<parallel::Placement> make_placement(Run& run,
     keep_own(*run.pipeline, parameters);
     keep_own(*run.pipeline, sharding.frozen);
   }
-  const parallel::GradientExchange exchange{.compress = run.recipe.compress,
-                                            .seed = run.recipe.seed,
-                                            .every_step = !run.recipe.sync.is_rare()};
+  parallel::GradientExchange exchange{.seed = run.recipe.seed,
+                                      .every_step = !run.recipe.sync.is_rare()};
+  if (exchange.every_step) exchange.compress = run.recipe.compress;
   if (run.mesh->plan().experts() > 1) {
     return std::make_unique<parallel::ExpertParallel>(std::move(parameters), *run.mesh,
                                                       divide_experts(*run.learner.model, *run.mesh),

@@ -31,6 +31,8 @@ TEST_CASE("replicas of several ranks save the bits of collectives, and so does a
   const RareRuns runs({kApartSync, R"(optimizer={"name": "adamw", "lr": 0.01})", "clip.norm=0.5"});
   for (const RareLayout& layout : every_second(rare_layouts(), 1)) check_bits(runs, layout);
   check_bits(runs, {"context", R"({"context": 2})"});
+  const RareRuns rounded({kApartSync, "compress=bf16"});
+  check_bits(rounded, {"shard", R"({"shard": 2})", 4, 2});
 }
 
 TEST_CASE("statistics of each data coordinate are those of collectives") {

@@ -101,6 +101,26 @@ TEST_CASE("ranks that hold a model together compress what replicas exchange") {
   }
 }
 
+TEST_CASE("ranks that hold a model together round what their replica has learned") {
+  constexpr double kOneRounding = 1e-3;  // which may fall another way
+  Changes changes = kRareDiloco;
+  const RareRuns plain(changes);
+  REQUIRE(plain.run("single", kRareSingle) == kRareEnd);
+  changes.emplace_back("compress=bf16");
+  const RareRuns runs(changes);
+  REQUIRE(runs.run("single", kRareSingle) == kRareEnd);
+  CHECK(tensors_apart(runs.tensors("single", "model.safetensors"),
+                      plain.tensors("single", "model.safetensors"), 1e-6) != "");
+  for (const RareLayout& layout : every_second(rare_layouts(), 0)) {
+    const std::string name = layout.name, second = name + ", second";
+    CAPTURE(name);
+    REQUIRE(runs.run(name, layout) == kRareEnd);
+    CHECK(runs.apart(name, "single", kOneRounding) == "");
+    REQUIRE(runs.run(second, layout, runs.cut(name)) == kRareEnd);
+    CHECK(runs.bytes(second) == runs.bytes(name));
+  }
+}
+
 namespace {
 
 // As `recipe check` has it.

@@ -65,4 +65,13 @@ std::unique_ptr<BucketExchange> make_bucket(const recipe::Compress& compress, st
   throw core::InternalError("compress", compress.name + " is not known");
 }
 
+BucketBytes bucket_bytes(const recipe::Compress& compress, const std::vector<Slot>& slots,
+                         std::int64_t elements) {
+  constexpr std::int64_t kHalf = 2;  // bytes
+  if (compress.name == "int8") return int8_bytes(slots);
+  if (compress.name == "onebit") return one_bit_bytes(slots);
+  if (compress.name == "powersgd") return power_sgd_bytes(slots, compress.rank);
+  return {.reduces = 1, .reduced = kHalf * elements};
+}
+
 }  // namespace scaletrain::parallel

@@ -59,4 +59,18 @@ std::unique_ptr<BucketExchange> make_int8(Wire& wire, std::vector<Slot> slots, a
 std::unique_ptr<BucketExchange> make_bucket(const recipe::Compress& compress, std::uint64_t seed,
                                             Wire& wire, std::vector<Slot> slots, at::Device device);
 
+// What a rank gives to collectives in a step, and what it keeps for the next one: before a step and
+// behind it.
+struct BucketBytes {
+  std::int64_t reduces = 0, reduced = 0;   // all-reduces, and bytes of them
+  std::int64_t gathers = 0, gathered = 0;  // all-gathers, and bytes of its own
+  std::int64_t unsent = 0;
+};
+BucketBytes power_sgd_bytes(const std::vector<Slot>& slots, std::int64_t rank);
+BucketBytes one_bit_bytes(const std::vector<Slot>& slots);
+BucketBytes int8_bytes(const std::vector<Slot>& slots);
+// Of what the recipe asks for, `elements` in all.
+BucketBytes bucket_bytes(const recipe::Compress& compress, const std::vector<Slot>& slots,
+                         std::int64_t elements);
+
 }  // namespace scaletrain::parallel

@@ -167,6 +167,24 @@ class PowerSgd : public BucketExchange {
 
 }  // namespace
 
+BucketBytes power_sgd_bytes(const std::vector<Slot>& slots, std::int64_t rank) {
+  std::int64_t first = 0, second = 0, unsent = 0;  // elements
+  for (const Slot& slot : slots) {
+    if (!is_worth_it(slot, rank)) {
+      first += slot.elements;
+      continue;
+    }
+    const std::int64_t columns = factor_rank(slot, rank);
+    first += slot.rows * columns;
+    second += slot.columns() * columns;
+    unsent += slot.elements + slot.columns() * columns;
+  }
+  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(float));
+  return {.reduces = second > 0 ? 2 : 1,
+          .reduced = kBytes * (first + second),
+          .unsent = 2 * kBytes * unsent};
+}
+
 std::unique_ptr<BucketExchange> make_power_sgd(Wire& wire, std::vector<Slot> slots,
                                                at::Device device, std::int64_t rank,
                                                std::uint64_t seed) {

@@ -137,6 +137,12 @@ struct Int8 {
   }
 };
 
+// Elements of a matrix's blocks.
+template <class Code>
+std::int64_t padded(const Slot& matrix) {
+  return (matrix.elements + Code::kBlock - 1) / Code::kBlock * Code::kBlock;
+}
+
 template <class Code>
 class Quantised : public BucketExchange {
  public:
@@ -144,8 +150,9 @@ class Quantised : public BucketExchange {
     std::vector<float> padding;
     for (Slot& slot : slots) {
       if (slot.is_matrix()) {
-        padding.resize(padding.size() + static_cast<std::size_t>(padded(slot) / Code::kBlock));
-        padding.back() = static_cast<float>(padded(slot) - slot.elements);
+        padding.resize(padding.size() +
+                       static_cast<std::size_t>(padded<Code>(slot) / Code::kBlock));
+        padding.back() = static_cast<float>(padded<Code>(slot) - slot.elements);
       } else {
         vector_elements_ += slot.elements;
       }
@@ -164,7 +171,7 @@ class Quantised : public BucketExchange {
       const at::Tensor& rest = error_.next;
       std::int64_t begin = 0;
       for (const Slot& slot : matrices_) {
-        rest.narrow(0, std::exchange(begin, begin + padded(slot)), slot.elements)
+        rest.narrow(0, std::exchange(begin, begin + padded<Code>(slot)), slot.elements)
             .copy_(gradient(slot));
       }
       const at::Tensor sent = at::add(rest, error_.now, Code::kErrorSent);
@@ -194,7 +201,7 @@ class Quantised : public BucketExchange {
       add(matrices, decoded);
     }
     put(vectors_, vectors, [](const Slot& slot) { return slot.elements; });
-    if (blocks_ > 0) put(matrices_, matrices, padded);
+    if (blocks_ > 0) put(matrices_, matrices, padded<Code>);
     gathered_.reset();
     own_.reset();
   }
@@ -207,7 +214,7 @@ class Quantised : public BucketExchange {
     std::map<std::string, at::Tensor> result;
     std::int64_t begin = 0;
     for (const Slot& slot : matrices_) {
-      const std::int64_t first = std::exchange(begin, begin + padded(slot));
+      const std::int64_t first = std::exchange(begin, begin + padded<Code>(slot));
       result.emplace("error/" + slot.name,
                      error_.now.narrow(0, first, slot.elements).view({slot.rows, slot.columns()}));
     }
@@ -216,17 +223,13 @@ class Quantised : public BucketExchange {
 
  private:
   at::Tensor gradient(const Slot& slot) const { return flat_.narrow(0, slot.begin, slot.elements); }
-  // Elements of a matrix's blocks.
-  static std::int64_t padded(const Slot& matrix) {
-    return (matrix.elements + Code::kBlock - 1) / Code::kBlock * Code::kBlock;
-  }
   // Takes away what was sent; what stands behind a matrix stays zero.
   void keep_rest(const at::Tensor& sent) const {
     error_.next.sub_(sent);
     std::int64_t end = 0;
     for (const Slot& slot : matrices_) {
-      end += padded(slot);
-      const std::int64_t zeros = padded(slot) - slot.elements;
+      end += padded<Code>(slot);
+      const std::int64_t zeros = padded<Code>(slot) - slot.elements;
       if (zeros > 0) error_.next.narrow(0, end - zeros, zeros).zero_();
     }
   }
@@ -250,7 +253,23 @@ class Quantised : public BucketExchange {
   Wire::Work work_;
 };
 
+template <class Code>
+BucketBytes quantised_bytes(const std::vector<Slot>& slots) {
+  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(float));
+  BucketBytes bytes{.gathers = 1};
+  for (const Slot& slot : slots) {
+    bytes.gathered +=
+        slot.is_matrix() ? Code::bytes(padded<Code>(slot) / Code::kBlock) : kBytes * slot.elements;
+    if (slot.is_matrix()) bytes.unsent += 2 * kBytes * slot.elements;
+  }
+  return bytes;
+}
+
 }  // namespace
+
+BucketBytes one_bit_bytes(const std::vector<Slot>& slots) { return quantised_bytes<OneBit>(slots); }
+
+BucketBytes int8_bytes(const std::vector<Slot>& slots) { return quantised_bytes<Int8>(slots); }
 
 std::unique_ptr<BucketExchange> make_one_bit(Wire& wire, std::vector<Slot> slots,
                                              at::Device device) {

@@ -1,4 +1,4 @@
-// Flat weights of fp32 as the bytes of a message, and back.
+// Flat values as the bytes of a message, and back.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,12 +21,16 @@ inline std::vector<std::byte> as_bytes(const at::Tensor& flat) {
 }
 
 // As long as `bytes` stay as they are.
-inline at::Tensor as_floats(const std::vector<std::byte>& bytes) {
-  if (bytes.empty()) return at::empty({0}, at::TensorOptions(at::kFloat));
+inline at::Tensor as_values(const std::vector<std::byte>& bytes, at::ScalarType type) {
+  if (bytes.empty()) return at::empty({0}, at::TensorOptions(type));
   // from_blob knows no constant memory.
   auto* const begin = const_cast<std::byte*>(bytes.data());
-  return at::from_blob(begin, {static_cast<std::int64_t>(bytes.size() / sizeof(float))},
-                       at::TensorOptions(at::kFloat));
+  return at::from_blob(begin, {static_cast<std::int64_t>(bytes.size() / c10::elementSize(type))},
+                       at::TensorOptions(type));
+}
+
+inline at::Tensor as_floats(const std::vector<std::byte>& bytes) {
+  return as_values(bytes, at::kFloat);
 }
 
 }  // namespace scaletrain::parallel

@@ -48,8 +48,9 @@ void take(const std::vector<units::NamedParameter>& parameters, const at::Tensor
 
 ReplicaSync::ReplicaSync(const recipe::Sync& sync,
                          const std::vector<units::NamedParameter>& parameters,
-                         const Fragments& fragments, dist::Group& group, std::int64_t total_steps)
-    : sync_(sync), group_(group), total_steps_(total_steps) {
+                         const Fragments& fragments, dist::Group& group, std::int64_t total_steps,
+                         std::optional<at::ScalarType> rounded_to)
+    : sync_(sync), group_(group), total_steps_(total_steps), rounded_to_(rounded_to) {
   for (const std::int64_t fragment : fragments.of_message) parts_.push_back({.fragment = fragment});
   for (const units::NamedParameter& parameter : parameters) {
     const auto message = static_cast<std::size_t>(fragments.message_of.at(parameter.name));
@@ -74,7 +75,7 @@ void ReplicaSync::go_apart(std::int64_t steps, const std::string& host, dist::Me
   mesh_ = &mesh;
   if (group_.world_size() == 1) return;
   if (sync_.name == "diloco") {
-    rounds_ = std::make_unique<Rounds>(steps, mesh, host);
+    rounds_ = std::make_unique<Rounds>(steps, mesh, host, rounded_to_.value_or(at::kFloat));
     return;
   }
   std::vector<at::Tensor> weights;
@@ -180,17 +181,22 @@ void ReplicaSync::exchange(const std::vector<Part*>& due) {
 // A part at a time, so that the hub holds one of each replica.
 void ReplicaSync::exchange_in_rounds(const std::vector<Part*>& due) {
   for (Part* const part : due) {
-    const at::Tensor weights = flat(part->parameters);
-    std::optional<at::Tensor> mean = rounds_->mean_of(part - parts_.data(), weights, steps_);
+    const at::Tensor own = given(*part);
+    std::optional<at::Tensor> mean = rounds_->mean_of(part - parts_.data(), own, steps_);
     if (!mean) return;
-    exchanged_bytes_ += static_cast<std::int64_t>(weights.nbytes());
+    exchanged_bytes_ += static_cast<std::int64_t>(own.nbytes());
     go_on_from(*part, std::move(*mean));
   }
   rounds_->meet(steps_);
 }
 
+at::Tensor ReplicaSync::given(const Part& part) const {
+  at::Tensor weights = flat(part.parameters);
+  return rounded_to_ ? (part.outer - weights).to(*rounded_to_) : weights;
+}
+
 at::Tensor ReplicaSync::mean_of(const Part& part) {
-  at::Tensor mean = flat(part.parameters);
+  at::Tensor mean = given(part);
   if (group_.world_size() == 1 || part.parameters.empty()) return mean;
   exchanged_bytes_ += static_cast<std::int64_t>(mean.nbytes());
   group_.all_reduce_sum(mean, "weights of the replicas").wait();
@@ -200,7 +206,8 @@ at::Tensor ReplicaSync::mean_of(const Part& part) {
 void ReplicaSync::go_on_from(Part& part, at::Tensor mean) {
   part.differs = false;
   if (part.outer.defined()) {
-    const at::Tensor delta = part.outer - mean.to(part.outer.device());
+    mean = mean.to(part.outer.options());
+    const at::Tensor delta = rounded_to_ ? mean : part.outer - mean;
     part.momentum.mul_(sync_.outer.momentum).add_(delta);
     part.outer.sub_(delta.add_(part.momentum, sync_.outer.momentum), sync_.outer.lr);
     mean = part.outer;

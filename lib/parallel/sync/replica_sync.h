@@ -12,7 +12,8 @@
 //   outer weights = outer weights - lr (delta + mu momentum), which all replicas go on from
 // With several fragments each is exchanged at steps of its own, evenly spread (Douillard et al.,
 // "Streaming DiLoCo with overlapping communication", 2025, section 2.2; here training waits for
-// each).
+// each). What a replica gives is its weights, or, in half the bytes, what it has learned: outer
+// weights - its weights, rounded; delta is the mean of these.
 //
 // async: the mean too, but replicas come to it when they can (lib/parallel/sync/async_mean.h).
 //
@@ -49,9 +50,10 @@ class ReplicaSync {
  public:
   // `parameters`: what this rank owns of the model, with a fragment each; `group`: of each replica
   // the rank that owns the same, which outlives it. `total_steps`: of the training, whose end is an
-  // exchange of all.
+  // exchange of all. `rounded_to`, of diloco: what it has learned is given, as this type.
   ReplicaSync(const recipe::Sync& sync, const std::vector<units::NamedParameter>& parameters,
-              const Fragments& fragments, dist::Group& group, std::int64_t total_steps);
+              const Fragments& fragments, dist::Group& group, std::int64_t total_steps,
+              std::optional<at::ScalarType> rounded_to = std::nullopt);
 
   // Once, before start(), where state() was filled from a checkpoint.
   void resume();
@@ -84,7 +86,7 @@ class ReplicaSync {
   Rounds* rounds() const { return rounds_.get(); }
   // Whether all shall stop: rank 0 has asked the others, in rounds anyone has.
   bool shall_stop() const;
-  // Of weights, that this rank has given to exchanges so far.
+  // That this rank has given to exchanges so far.
   std::int64_t exchanged_bytes() const { return exchanged_bytes_; }
 
   // By name, the same on all ranks: "outer_weights/PARAMETER" and "outer_momentum/PARAMETER" of
@@ -103,6 +105,7 @@ class ReplicaSync {
   std::int64_t offset_of(std::int64_t fragment) const;  // 0..steps-1
   void exchange(const std::vector<Part*>& due);
   void exchange_in_rounds(const std::vector<Part*>& due);
+  at::Tensor given(const Part& part) const;
   at::Tensor mean_of(const Part& part);
   void go_on_from(Part& part, at::Tensor mean);
   void leave(std::optional<std::chrono::milliseconds> limit);
@@ -111,6 +114,7 @@ class ReplicaSync {
   dist::Group& group_;
   dist::Mesh* mesh_ = nullptr;  // where the replicas are apart
   std::int64_t total_steps_;
+  std::optional<at::ScalarType> rounded_to_;
   std::vector<Part> parts_;
   std::unique_ptr<Fellows> fellows_;  // of async, where the replicas are apart
   std::unique_ptr<Rounds> rounds_;    // of diloco

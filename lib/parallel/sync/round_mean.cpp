@@ -11,10 +11,11 @@
 namespace scaletrain::parallel {
 
 RoundMean::RoundMean(Seats seats, std::shared_ptr<ReplicaRoll> roll,
-                     std::shared_ptr<GivenTensors> given)
+                     std::shared_ptr<GivenTensors> given, at::ScalarType type)
     : seats_(seats),
       roll_(std::move(roll)),
       given_(std::move(given)),
+      type_(type),
       ranks_(static_cast<std::size_t>(seats.count())) {}
 
 void RoundMean::received(int rank, dist::HubMessage message, const Send& send) {
@@ -155,12 +156,13 @@ void RoundMean::answer_part(int place, const Send& send) {
   for (int replica = 0; replica < seats_.replicas; ++replica) {
     const Rank& one = ranks_[static_cast<std::size_t>(seats_.rank(replica, place))];
     if (!one.part) continue;
-    const at::Tensor weights = as_floats(one.part->body);
-    sum = sum.defined() ? sum.add_(weights) : weights.clone();
+    const at::Tensor values = as_values(one.part->body, type_);
+    sum = sum.defined() ? sum.add_(values)
+                        : values.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
     ++count;
   }
   if (count == 0) return;
-  const std::vector<std::byte> mean = as_bytes(sum.div_(count));
+  const std::vector<std::byte> mean = as_bytes(sum.to(type_).div_(count));
   for (int replica = 0; replica < seats_.replicas; ++replica) {
     const int rank = seats_.rank(replica, place);
     const auto part = std::exchange(ranks_[static_cast<std::size_t>(rank)].part, std::nullopt);

@@ -2,7 +2,8 @@
 //
 // A round is of one part of the weights: when every replica that is there has given it, each gets
 // the mean over them, whose sum is in the order of their ranks, so that its bits do not depend on
-// who came first; they are those of all-reduce over the memory of one host. A replica that is lost
+// who came first; they are those of all-reduce over the memory of one host, which adds halves in
+// fp32 too. A replica that is lost
 // is waited for no more; what it had given to a round that is not over is left out.
 //
 // A replica of several ranks has given a part when each of its ranks has given what it owns of it,
@@ -15,6 +16,8 @@
 // furthest. That exchange is given up: none is over while a replica has not come to it. Then all
 // train to that step, as far as time allows, and exchange there.
 #pragma once
+
+#include <c10/core/ScalarType.h>
 
 #include <cstdint>
 #include <memory>
@@ -30,8 +33,9 @@ namespace scaletrain::parallel {
 
 class RoundMean : public dist::HubRules {
  public:
-  // The hub's ranks are `seats`; `roll` is of its replicas.
-  RoundMean(Seats seats, std::shared_ptr<ReplicaRoll> roll, std::shared_ptr<GivenTensors> given);
+  // The hub's ranks are `seats`; `roll` is of its replicas; parts are of `type`.
+  RoundMean(Seats seats, std::shared_ptr<ReplicaRoll> roll, std::shared_ptr<GivenTensors> given,
+            at::ScalarType type = at::kFloat);
 
   void received(int rank, dist::HubMessage message, const Send& send) override;
   void lost(int rank, const Send& send) override;
@@ -70,6 +74,7 @@ class RoundMean : public dist::HubRules {
   Seats seats_;
   std::shared_ptr<ReplicaRoll> roll_;
   std::shared_ptr<GivenTensors> given_;
+  at::ScalarType type_;
   std::vector<Rank> ranks_;
   enum class Stop { kNone, kAsked, kAgreed } stop_ = Stop::kNone;
   std::vector<std::int32_t> wishes_;  // rank 0's, by round from 1

@@ -29,7 +29,7 @@ at::Tensor tensor_of(const std::vector<std::byte>& bytes, const at::Tensor& like
 
 }  // namespace
 
-Rounds::Rounds(std::int64_t steps, dist::Mesh& mesh, const std::string& host)
+Rounds::Rounds(std::int64_t steps, dist::Mesh& mesh, const std::string& host, at::ScalarType type)
     : seats_(seats_of(mesh.plan())),
       seat_(seat_of(mesh.plan(), mesh.rank())),
       roll_(std::make_shared<ReplicaRoll>(seats_.replicas, steps)),
@@ -38,7 +38,7 @@ Rounds::Rounds(std::int64_t steps, dist::Mesh& mesh, const std::string& host)
   std::string address;
   if (mesh.rank() == 0) {
     hub_ = std::make_unique<dist::Hub>(seats_.count(),
-                                       std::make_unique<RoundMean>(seats_, roll_, given_));
+                                       std::make_unique<RoundMean>(seats_, roll_, given_, type));
     address = hub_->address(host);
   }
   address = mesh.world().broadcast_text(address, 0, "where the replicas meet");
@@ -46,17 +46,17 @@ Rounds::Rounds(std::int64_t steps, dist::Mesh& mesh, const std::string& host)
   mesh.part_replicas();
 }
 
-std::optional<at::Tensor> Rounds::mean_of(std::int64_t part, const at::Tensor& weights,
+std::optional<at::Tensor> Rounds::mean_of(std::int64_t part, const at::Tensor& values,
                                           std::int64_t steps) {
   const at::NoGradGuard no_grad;
   steps_ = steps;
   link_->send({.kind = kPart,
                .number = static_cast<std::int32_t>(part),
                .step = steps,
-               .body = as_bytes(on_host(weights))});
+               .body = as_bytes(on_host(values))});
   const dist::HubMessage answer = answer_to(kPart, kStopAt);
   if (answer.kind != kPart) return std::nullopt;
-  return as_floats(answer.body).clone();
+  return tensor_of(answer.body, values);
 }
 
 bool Rounds::meet(std::int64_t steps) {

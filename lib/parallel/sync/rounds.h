@@ -24,9 +24,11 @@ namespace scaletrain::parallel {
 
 class Rounds {
  public:
-  // `steps` of training are done. Rank 0 opens the hub at `host`. Every rank of `mesh` calls it at
-  // once, and each replica is a job of its own from then on (Mesh::part_replicas).
-  Rounds(std::int64_t steps, dist::Mesh& mesh, const std::string& host);
+  // `steps` of training are done; parts are of `type`. Rank 0 opens the hub at `host`. Every rank
+  // of `mesh` calls it at once, and each replica is a job of its own from then on
+  // (Mesh::part_replicas).
+  Rounds(std::int64_t steps, dist::Mesh& mesh, const std::string& host,
+         at::ScalarType type = at::kFloat);
 
   // How long rank 0 waits for others from a stop on; then it goes on without whom it waits for.
   void set_stop_limit(std::chrono::milliseconds limit) { stop_limit_ = limit; }
@@ -34,10 +36,10 @@ class Rounds {
   // The following throw core::StoppedError where rank 0 is lost. `steps`: that are done. A stop
   // that comes while this replica waits in any of them (core::stop_reason) is one that it wants.
 
-  // The mean over the replicas that are there of a flat part of the weights, of fp32; on the host.
+  // The mean over the replicas that are there of a flat part, of the same type; on the host.
   // All of them call it for the same parts in the same order. nullopt: the exchange is given up, as
   // all shall stop.
-  std::optional<at::Tensor> mean_of(std::int64_t part, const at::Tensor& weights,
+  std::optional<at::Tensor> mean_of(std::int64_t part, const at::Tensor& values,
                                     std::int64_t steps);
   // Ends an exchange, to which this replica has given all; waits for the others. False: given up.
   bool meet(std::int64_t steps);

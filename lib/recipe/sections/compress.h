@@ -1,4 +1,5 @@
-// How gradients are made smaller for the exchange between replicas.
+// How gradients, and with diloco what replicas have learned, are made smaller for the exchange
+// between replicas.
 #pragma once
 
 #include <cstdint>

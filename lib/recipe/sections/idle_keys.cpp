@@ -61,7 +61,7 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 55> kIdleRules{{
+constexpr std::array<IdleRule, 56> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/resize_ramp", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
@@ -160,6 +160,8 @@ constexpr std::array<IdleRule, 55> kIdleRules{{
      [](const Recipe& recipe) { return recipe.device == "cuda"; }},
     {"/compress/rank", "does nothing: it is for powersgd",
      [](const Recipe& recipe) { return recipe.compress && recipe.compress->name != "powersgd"; }},
+    {"/compress/warmup", "does nothing: it is for gradients",
+     [](const Recipe& recipe) { return recipe.sync.is_rare(); }},
     {"/sync/steps", "does nothing: gradients are exchanged in every step",
      [](const Recipe& recipe) { return !recipe.sync.is_rare(); }},
     {"/sync/outer", "does nothing: it is for diloco",

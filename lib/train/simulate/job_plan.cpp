@@ -14,10 +14,12 @@
 #include "lib/core/schedule_proof.h"
 #include "lib/engine/recompute_budget.h"
 #include "lib/engine/stages.h"
+#include "lib/parallel/compress/compression.h"
 #include "lib/parallel/layout.h"
 #include "lib/train/expert_layout.h"
 #include "lib/train/number_types.h"
 #include "lib/train/shard_types.h"
+#include "lib/train/simulate/copy_traffic.h"
 #include "lib/train/simulate/part_plan.h"
 #include "lib/train/simulate/unit_profile.h"
 
@@ -180,7 +182,8 @@ class Planner {
   void add_weights(std::int64_t bytes) {
     if (job_.mesh.model_copies() == 1 || recipe_.sync.is_async()) return;
     add("replica", "weights", FakeKind::kAllReduce,
-        job_.mesh.same_place(plan_.rank, core::kDataAxes), 1, bytes / recipe_.sync.steps);
+        job_.mesh.same_place(plan_.rank, core::kDataAxes), 1,
+        bytes / recipe_.sync.steps / (recipe_.compress ? 2 : 1));
   }
 
   // Of whole parameters, in buckets.
@@ -188,13 +191,25 @@ class Planner {
                      const std::vector<NamedParameter>& parameters) {
     if (parameters.empty()) return;
     std::vector<at::Tensor> tensors;
-    std::int64_t bytes = 0;
-    for (const NamedParameter& one : parameters) {
-      tensors.push_back(one.tensor);
-      bytes += bytes_of(one.tensor);
+    for (const NamedParameter& one : parameters) tensors.push_back(one.tensor);
+    std::vector<CopyBucket> buckets;
+    for (const std::vector<std::int64_t>& numbers : parallel::make_layout(tensors)) {
+      CopyBucket& bucket = buckets.emplace_back();
+      bucket.slots = parallel::slots_of(parameters, numbers);
+      for (const parallel::Slot& slot : bucket.slots) bucket.elements += slot.elements;
+      bucket.type = tensors[static_cast<std::size_t>(numbers.front())].scalar_type();
     }
-    const auto buckets = static_cast<std::int64_t>(parallel::make_layout(tensors).size());
-    add(axis, "gradients", FakeKind::kAllReduce, ranks, buckets, bytes);
+    add_buckets(axis, ranks, buckets);
+  }
+
+  void add_buckets(const char* axis, const std::vector<int>& ranks,
+                   const std::vector<CopyBucket>& buckets) {
+    const CopyTraffic traffic = copy_traffic(is_rare() ? std::nullopt : recipe_.compress, buckets,
+                                             static_cast<int>(ranks.size()));
+    for (const CopyTraffic::Calls& one : traffic.calls) {
+      add(axis, "gradients", one.kind, ranks, one.calls, one.bytes);
+    }
+    plan_.unsent += traffic.unsent_bytes;
   }
 
   // `owned`: bytes of what this rank has.
@@ -242,12 +257,8 @@ class Planner {
         parts.gathers.bytes);
     add("shard", "gradients", FakeKind::kReduceScatter, shard, parts.scatters.calls,
         parts.scatters.bytes);
-    std::vector<int> adding = ranks_that_add(core::kCopyAxes);
-    if (adding.size() > 1) {
-      const char* const axis = axis_of(adding);
-      add(axis, "gradients", FakeKind::kAllReduce, std::move(adding), parts.copies.calls,
-          parts.copies.bytes);
-    }
+    const std::vector<int> adding = ranks_that_add(core::kCopyAxes);
+    if (adding.size() > 1) add_buckets(axis_of(adding), adding, parts.copies);
     return std::move(parts.owned);
   }
 

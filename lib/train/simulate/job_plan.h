@@ -31,6 +31,7 @@ struct RankPlan {
   std::int64_t parameters = 0;     // and buffers, for as long as it trains
   std::int64_t gathered = 0;       // parameters of other ranks that are there for a moment
   std::int64_t gradients = 0, optimizer = 0;
+  std::int64_t unsent = 0;       // of gradients, that a compressed exchange keeps for the next step
   std::int64_t activations = 0;  // of all micro-batches under way, when they are most
   int held = 1;                  // micro-batches under way, each of one chunk of the rank's units
   std::vector<Traffic> traffic;

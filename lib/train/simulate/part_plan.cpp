@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/parallel/unit_flats.h"
 #include "lib/train/simulate/gather_count.h"
@@ -33,13 +34,22 @@ std::int64_t scatters_of(const FlatPlan& block, ShardLevel level, const PartOf& 
   return of.micros * stages;
 }
 
+// What lies of a matrix in a part is a row.
 void add_owned(const FlatPlan& block, const std::vector<NamedParameter>& parameters, int place,
-               std::vector<NamedParameter>& owned) {
+               PartPlan& plan) {
+  CopyBucket bucket{.elements = block.part, .type = block.type};
   for (const parallel::FlatSlot& slot : block.slots) {
     const parallel::FlatRange range = parallel::part_of(slot, block.part, place);
-    if (range.last == range.first) continue;
-    owned.push_back(without_memory(parameters[slot.parameter], {range.last - range.first}));
+    const std::int64_t count = range.last - range.first;
+    if (count == 0) continue;
+    const NamedParameter& parameter = parameters[slot.parameter];
+    plan.owned.push_back(without_memory(parameter, {count}));
+    bucket.slots.push_back({.name = parameter.name,
+                            .begin = slot.begin + range.first - block.part * place,
+                            .elements = count,
+                            .rows = parameter.dimensions() > 1 ? 1 : 0});
   }
+  plan.copies.push_back(std::move(bucket));
 }
 
 }  // namespace
@@ -76,9 +86,7 @@ PartPlan plan_parts(const std::vector<NamedParameter>& parameters,
     for (const std::size_t unit : block.units) there[unit] += whole;
     plan.bytes += block.part * item;
     if (!block.is_trained) continue;
-    add_owned(block, parameters, of.place, plan.owned);
-    plan.copies.calls += 1;
-    plan.copies.bytes += block.part * item;
+    add_owned(block, parameters, of.place, plan);
     const std::int64_t scatters = scatters_of(block, sharding.level, of);
     plan.scatters.calls += scatters;
     plan.scatters.bytes += scatters * elements * (sharding.reduces_as_bf16 ? kBf16Bytes : item);

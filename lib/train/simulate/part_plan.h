@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/parallel/placement.h"
+#include "lib/train/simulate/copy_traffic.h"
 #include "lib/units/named_parameter.h"
 
 namespace scaletrain::train {
@@ -34,7 +35,7 @@ struct PartPlan {
   std::int64_t bytes = 0;                    // of its parts of all blocks
   std::int64_t together = 0;                 // of whole blocks that are there at once, at most
   PartTraffic gathers, scatters;             // of parameters, and of gradients
-  PartTraffic copies;                        // of its parts, with ranks that have the same
+  std::vector<CopyBucket> copies;            // what it adds up with ranks that have the same parts
 };
 
 // Of `parameters`, which the rank's units use, frozen ones at ShardLevel::kParameters among them;

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "lib/parallel/sync/replica_sync.h"
@@ -40,12 +41,13 @@ inline void learn(const std::vector<units::NamedParameter>& all, int rank, int s
 }
 
 struct ReplicaJob {
-  ReplicaJob(const core::WorkerEnv& env, const recipe::Sync& sync, std::int64_t total_steps = 1000)
+  ReplicaJob(const core::WorkerEnv& env, const recipe::Sync& sync, std::int64_t total_steps = 1000,
+             std::optional<at::ScalarType> rounded_to = std::nullopt)
       : group(env, at::kCPU, std::chrono::seconds(30)),
         mesh(group, core::MeshPlan(env.world_size)),
         all(replica_parameters()),
-        exchange(sync, all, parallel::divide_in_fragments(all, sync.fragments), group,
-                 total_steps) {
+        exchange(sync, all, parallel::divide_in_fragments(all, sync.fragments), group, total_steps,
+                 rounded_to) {
     at::set_num_threads(1);
     exchange.start();
   }

@@ -19,12 +19,14 @@ using testing::ReplicaJob;
 using testing::run_ranks;
 
 TEST_CASE("in rounds diloco replicas come to the bits of collectives") {
-  for (const std::int64_t fragments : {1, 2}) {
+  for (const auto& [fragments, rounded_to] :
+       std::vector<std::pair<std::int64_t, std::optional<at::ScalarType>>>{
+           {1, {}}, {2, {}}, {2, at::kBFloat16}, {1, at::kHalf}}) {
     CAPTURE(fragments);
     const recipe::Sync sync{.name = "diloco", .steps = 4, .fragments = fragments};
     const auto weights_of = [&](bool apart) {
       return run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-        ReplicaJob job(env, sync, 10);
+        ReplicaJob job(env, sync, 10, rounded_to);
         if (apart) job.exchange.go_apart(0, "127.0.0.1", job.mesh);
         for (int step = 0; step < 10; ++step) {
           learn(job.all, env.rank, step);

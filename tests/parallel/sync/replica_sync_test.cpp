@@ -28,6 +28,7 @@ TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
   struct SyncCase {
     recipe::Sync sync;
     std::map<int, std::vector<std::size_t>> exchanged;
+    std::optional<at::ScalarType> rounded_to = {};
   };
   const std::vector<std::size_t> all{0, 1, 2, 3}, first{0, 1}, second{2, 3};
   const std::vector<SyncCase> cases{
@@ -50,6 +51,9 @@ TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
        {{4, all}, {8, all}, {10, all}}},
       {{.name = "diloco", .steps = 4, .fragments = 2},
        {{2, first}, {4, second}, {6, first}, {8, second}, {10, all}}},
+      {{.name = "diloco", .steps = 4, .fragments = 2},
+       {{2, first}, {4, second}, {6, first}, {8, second}, {10, all}},
+       at::kBFloat16},
   };
   for (const SyncCase& one : cases) {
     for (const int world_size : {1, 2, 4}) {
@@ -58,8 +62,8 @@ TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
       CAPTURE(world_size);
       const auto results =
           run_ranks({.world_size = world_size}, [&](const core::WorkerEnv& env) -> std::string {
-            ReplicaJob job(env, one.sync, 10);  // at the end all is exchanged
-            SyncReference reference(env.world_size, one.sync);
+            ReplicaJob job(env, one.sync, 10, one.rounded_to);  // at the end all is exchanged
+            SyncReference reference(env.world_size, one.sync, one.rounded_to);
             for (int step = 0; step < 10; ++step) {
               learn(job.all, env.rank, step);
               reference.step(step);
@@ -81,11 +85,13 @@ TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
   }
 }
 
-TEST_CASE("replicas have the same bits after an exchange, for the bytes of the weights") {
-  for (const std::string name : {"periodic", "diloco"}) {
+TEST_CASE("replicas have the same bits after an exchange, for the bytes of the weights or half") {
+  for (const std::string name : {"periodic", "diloco", "diloco as bf16"}) {
     CAPTURE(name);
+    const bool is_rounded = name.ends_with("bf16");
     const auto results = run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) {
-      ReplicaJob job(env, {.name = name, .steps = 50});
+      ReplicaJob job(env, {.name = name.substr(0, name.find(' ')), .steps = 50}, 1000,
+                     is_rounded ? std::optional(at::kBFloat16) : std::nullopt);
       std::string said;
       for (int step = 0; step < 100; ++step) {
         learn(job.all, env.rank, step);
@@ -103,7 +109,8 @@ TEST_CASE("replicas have the same bits after an exchange, for the bytes of the w
     // Of gradients it would be 100 times as many, every step, in place of 2.
     for (const auto& result : results) {
       CHECK(result.text == fmt::format("0 bytes, {} bytes, {} tensors of its own",
-                                       2 * 4 * kReplicaElements, name == "diloco" ? 8 : 0));
+                                       2 * (is_rounded ? 2 : 4) * kReplicaElements,
+                                       name == "periodic" ? 0 : 8));
     }
   }
 }

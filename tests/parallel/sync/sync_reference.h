@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tests/parallel/sync/replica_job.h"
@@ -17,7 +18,9 @@ namespace scaletrain::testing {
 // the outer weights, in doubles.
 class SyncReference {
  public:
-  SyncReference(int ranks, const recipe::Sync& sync) : sync_(sync) {
+  SyncReference(int ranks, const recipe::Sync& sync,
+                std::optional<at::ScalarType> rounded_to = std::nullopt)
+      : sync_(sync), rounded_to_(rounded_to) {
     for (const auto& parameter : replica_parameters()) {
       outer_.push_back(parameter.tensor.detach().to(at::kDouble).requires_grad_(true));
     }
@@ -43,11 +46,17 @@ class SyncReference {
   }
 
   void exchange(std::size_t parameter) {
-    at::Tensor mean = at::zeros_like(outer_[parameter].detach());
-    for (const auto& replica : replicas_) mean += replica[parameter];
-    mean /= static_cast<double>(replicas_.size());
+    const at::Tensor outer = outer_[parameter].detach();
+    at::Tensor mean = at::zeros_like(outer);
+    for (const auto& replica : replicas_) {
+      const at::Tensor& weights = replica[parameter];
+      mean += rounded_to_ ? (outer - weights).to(*rounded_to_) : weights;
+    }
+    // A sum is rounded, and then its mean.
+    if (rounded_to_) mean = mean.to(*rounded_to_);
+    mean = (mean / static_cast<double>(replicas_.size())).to(at::kDouble);
     if (sync_.name == "diloco") {
-      outer_[parameter].mutable_grad() = outer_[parameter].detach() - mean;
+      outer_[parameter].mutable_grad() = rounded_to_ ? mean : outer - mean;
       optimizers_[parameter]->step();
       mean = outer_[parameter].detach().clone();
     }
@@ -66,6 +75,7 @@ class SyncReference {
 
  private:
   recipe::Sync sync_;
+  std::optional<at::ScalarType> rounded_to_;
   std::vector<at::Tensor> outer_;
   std::vector<std::unique_ptr<torch::optim::SGD>> optimizers_;
   std::vector<std::vector<at::Tensor>> replicas_;

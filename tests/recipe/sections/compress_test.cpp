@@ -46,10 +46,19 @@ TEST_CASE("what fp64 keeps is not to be rounded") {
         "--set compress: rounds gradients that precision fp64 keeps\n  leave one of them out");
 }
 
-TEST_CASE("without an exchange of gradients there is nothing to compress") {
-  CHECK(error_of(minimal_recipe(), {"compress=bf16", "sync=diloco"}) ==
-        "--set compress: no gradients are exchanged: sync is diloco\n"
-        "  leave one of them out");
+TEST_CASE(
+    "of rare exchanges diloco's is of differences, which bear rounding; others' is of weights") {
+  for (const std::string name : {"bf16", "fp16"}) {
+    CHECK(error_of(minimal_recipe(), {"compress=" + name, "sync=diloco"}) == "no error");
+  }
+  CHECK(error_of(minimal_recipe(), {"compress=int8", "sync=diloco", "precision=fp16"}) ==
+        "--set compress: int8 is for gradients, and diloco exchanges what replicas have learned\n"
+        "  use bf16 or fp16");
+  for (const std::string name : {"periodic", "async"}) {
+    CHECK(error_of(minimal_recipe(), {"compress=bf16", "sync=" + name}) ==
+          "--set compress: no gradients are exchanged but weights: sync is " + name +
+              "\n  leave one of them out, or use diloco");
+  }
 }
 
 TEST_CASE("what compresses elements by themselves goes with each axis, other things with some") {

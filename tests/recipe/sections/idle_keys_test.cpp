@@ -68,6 +68,8 @@ TEST_CASE("each rule is told where it holds, once, and not where it does not") {
        ""},
       {{R"(compress={"name": "int8", "rank": 2})"}, "/compress/rank"},
       {{R"(compress={"name": "powersgd", "rank": 2})"}, ""},
+      {{R"(compress={"name": "bf16", "warmup": 2})"}, ""},
+      {{R"(compress={"name": "bf16", "warmup": 2})", "sync=diloco"}, "/compress/warmup"},
       {{"sync.steps=4"}, "/sync/steps"},
       {{R"(sync={"name": "periodic", "steps": 4})"}, ""},
       {{R"(sync={"name": "periodic", "fragments": 2})"}, "/sync/fragments"},

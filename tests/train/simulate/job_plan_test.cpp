@@ -46,7 +46,7 @@ struct Case {
   recipe::Parallel parallel = {};
   std::int64_t micro_steps = 1;
   bool recomputes = false;
-  std::int64_t samples = 2;
+  const char* compress = "";
 };
 
 recipe::Recipe recipe_of(const Case& one) {
@@ -54,12 +54,13 @@ recipe::Recipe recipe_of(const Case& one) {
   recipe::choose(recipe.optimizer, *recipe::optimizers().find("adamw"));
   recipe.seed = 1;
   recipe.data.context = 8;
-  recipe.batch.per_device = one.samples;
+  recipe.batch.per_device = 2;
   recipe.batch.accumulate = one.micro_steps;
   recipe.batch.global.reset();
   recipe.parallel = one.parallel;
   // What is gathered as bf16 autocast takes.
   if (one.parallel.types) recipe::choose(recipe.precision, *recipe::precisions().find("bf16"));
+  if (*one.compress != '\0') recipe.compress = recipe::Compress{.name = one.compress, .rank = 2};
   if (one.recomputes)
     recipe.recompute = recipe::Recompute{.units = "all", .every = {}, .match = {}};
   return recipe;
@@ -110,6 +111,16 @@ std::vector<Case> cases() {
   result.push_back({"narrow shards", "llama", kLlama, narrow(shards(4, "parameters")), 2});
   result.push_back(
       {"narrow stages", "llama", kLlama, narrow(stages_in_parts("parameters", "1f1b")), 4});
+  for (const char* const name : {"bf16", "int8", "onebit", "powersgd"}) {
+    result.push_back({"compressed copies", "gpt2", kGpt2, {}, 1, false, name});
+  }
+  for (const char* const name : {"bf16", "int8", "onebit"}) {
+    result.push_back(
+        {"compressed copies of shards", "llama", kLlama, shards(2, "gradients"), 1, false, name});
+  }
+  result.push_back(
+      {"compressed copies of stages", "llama", kLlama, stages(2, "1f1b"), 2, false, "powersgd"});
+  result.push_back({"compressed experts", "mixtral", kMixtral, experts(2), 1, false, "bf16"});
   return result;
 }
 
@@ -192,6 +203,11 @@ std::string run_rank(const Case& one, const core::WorkerEnv& env) {
   result["parameters"] = kept_bytes(held) + memory_of(parts);
   result["gradients"] = bytes_of(run.engine->gradients());
   result["optimizer"] = bytes_of(state);
+  std::int64_t unsent = 0;
+  for (const auto& [name, tensor] : run.placement->own_state()) {
+    unsent += 2 * static_cast<std::int64_t>(tensor.nbytes());
+  }
+  result["unsent"] = unsent;
   run.mesh->end("the test");
   return result.dump();
 }
@@ -274,6 +290,7 @@ TEST_CASE("what is planned is what ranks own and exchange, and groups ask in one
     CAPTURE(fmt::format("{} {} {} {}", one.name, one.model, one.parallel.shard_level,
                         one.parallel.schedule));
     CAPTURE(one.parallel.sequence);
+    CAPTURE(std::string(one.compress));
     const auto ranks =
         testing::run_ranks({.world_size = kRanks, .limit_s = 300},
                            [&one](const core::WorkerEnv& env) { return run_rank(one, env); });
@@ -286,6 +303,7 @@ TEST_CASE("what is planned is what ranks own and exchange, and groups ask in one
         all.push_back({{"parameters", rank.parameters},
                        {"gradients", rank.gradients},
                        {"optimizer", rank.optimizer},
+                       {"unsent", rank.unsent},
                        {"traffic", text_of(planned(rank))}});
       }
       return all.dump();
@@ -300,7 +318,7 @@ TEST_CASE("what is planned is what ranks own and exchange, and groups ask in one
       REQUIRE_MESSAGE(done.status == 0, done.text);
       const Json result = Json::parse(done.text);
       const Json& expected = plan[static_cast<std::size_t>(rank)];
-      for (const char* const kind : {"parameters", "gradients", "optimizer"}) {
+      for (const char* const kind : {"parameters", "gradients", "optimizer", "unsent"}) {
         CAPTURE(kind);
         CHECK(result.at(kind) == expected.at(kind));
       }

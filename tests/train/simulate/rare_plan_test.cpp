@@ -30,6 +30,12 @@ recipe::Recipe recipe_of_rare(const recipe::Parallel& parallel) {
   return recipe;
 }
 
+std::int64_t bytes_of(const JobPlan& job) {
+  std::int64_t bytes = 0;
+  for (const Traffic& one : job.ranks.front().traffic) bytes += one.bytes;
+  return bytes;
+}
+
 TEST_CASE("replicas that train alone exchange weights in place of gradients") {
   const auto lines = [](const recipe::Parallel& parallel, int ranks) {
     return testing::run_ranks(
@@ -42,8 +48,12 @@ TEST_CASE("replicas that train alone exchange weights in place of gradients") {
                  recipe.sync.name = "diloco";
                  const JobPlan outer = plan_job(recipe, ranks, nn::built_in_factories(), {0});
                  const std::int64_t more = outer.ranks.front().optimizer - rank.optimizer;
+                 recipe.compress = recipe::Compress{.name = "bf16"};
+                 const JobPlan rounded = plan_job(recipe, ranks, nn::built_in_factories(), {0});
+                 const std::int64_t less = bytes_of(outer) - bytes_of(rounded);
                  std::string text =
                      more == 2 * rank.gradients ? "" : "no outer weights and momentum; ";
+                 if (less != rank.gradients / 4 / 2) text += "not in half the bytes; ";
                  for (const Traffic& one : rank.traffic) {
                    const bool is_of_experts = one.axis == "expert" && one.what == "gradients";
                    if (one.axis != "replica" && one.axis != "context" && !is_of_experts) continue;

@@ -1,0 +1,32 @@
+#include "lib/train/simulate/copy_traffic.h"
+
+namespace scaletrain::train {
+
+CopyTraffic copy_traffic(const std::optional<recipe::Compress>& compress,
+                         const std::vector<CopyBucket>& buckets, int ranks) {
+  parallel::BucketBytes all;
+  for (const CopyBucket& bucket : buckets) {
+    parallel::BucketBytes one;
+    if (!compress) {
+      const auto element = static_cast<std::int64_t>(c10::elementSize(bucket.type));
+      one = {.reduces = 1, .reduced = bucket.elements * element};
+    } else if (!bucket.slots.empty()) {
+      one = parallel::bucket_bytes(*compress, bucket.slots, bucket.elements);
+    }
+    all.reduces += one.reduces;
+    all.reduced += one.reduced;
+    all.gathers += one.gathers;
+    all.gathered += one.gathered;
+    all.unsent += one.unsent;
+  }
+  CopyTraffic traffic{.unsent_bytes = all.unsent};
+  if (all.reduces > 0) {
+    traffic.calls.push_back({dist::FakeKind::kAllReduce, all.reduces, all.reduced});
+  }
+  if (all.gathers > 0) {
+    traffic.calls.push_back({dist::FakeKind::kAllGather, all.gathers, all.gathered * ranks});
+  }
+  return traffic;
+}
+
+}  // namespace scaletrain::train
