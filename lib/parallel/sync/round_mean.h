@@ -3,8 +3,8 @@
 // A round is of one part of the weights: when every replica that is there has given it, each gets
 // the mean over them, whose sum is in the order of their ranks, so that its bits do not depend on
 // who came first; they are those of all-reduce over the memory of one host, which adds halves in
-// fp32 too. A replica that is lost
-// is waited for no more; what it had given to a round that is not over is left out.
+// fp32 too. A replica that is lost is waited for no more; what it had given to a round that is not
+// over is left out.
 //
 // A replica of several ranks has given a part when each of its ranks has given what it owns of it,
 // and each gets the mean over those at its place in the others: so of what several ranks have

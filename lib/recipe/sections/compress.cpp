@@ -27,16 +27,16 @@ void check(const std::optional<Compress>& compress, const CompressedWith& with, 
   const auto refuse = [&](const std::string& found, const std::string& remedy) {
     problems.add(written_at(tree, {"compress"}), "/compress", found, remedy);
   };
-  const bool is_rare = with.sync.is_rare();
-  if (is_rare && with.sync.name != "diloco") {
-    refuse(fmt::format("no gradients are exchanged but weights: sync is {}", with.sync.name),
-           "leave one of them out, or use diloco");
-  }
   if (with.precision.name == "fp64") {
     refuse("rounds gradients that precision fp64 keeps", "leave one of them out");
   }
+  if (with.sync.name == "periodic" || with.sync.is_async()) {
+    refuse(fmt::format("no gradients are exchanged but weights: sync is {}", with.sync.name),
+           "leave one of them out, or use diloco");
+    return;
+  }
   if (!compress->feeds_back()) return;
-  if (is_rare) {
+  if (with.sync.name == "diloco") {
     refuse(fmt::format("{} is for gradients, and diloco exchanges what replicas have learned",
                        compress->name),
            "use bf16 or fp16");
