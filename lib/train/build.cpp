@@ -11,6 +11,7 @@
 #include "lib/core/local_address.h"
 #include "lib/core/mesh_plan.h"
 #include "lib/dist/device.h"
+#include "lib/parallel/compress/bucket.h"
 #include "lib/recipe/apart.h"
 #include "lib/train/agreement.h"
 #include "lib/train/context_layout.h"
@@ -108,12 +109,6 @@ parallel::Fragments fragments_of(const Run& run) {
   return parallel::divide_in_fragments(model, run.recipe.sync.fragments, sets);
 }
 
-// The type of what replicas exchange that train alone, where it is smaller.
-std::optional<at::ScalarType> rounded_to(const std::optional<recipe::Compress>& compress) {
-  if (!compress) return std::nullopt;
-  return compress->name == "bf16" ? at::kBFloat16 : at::kHalf;
-}
-
 // How many data coordinates a checkpoint has buffers of; its mesh is pipeline, replica, shard, ...
 std::int64_t readers_of(const format::TrainState& state) {
   return state.mesh.size() < 3 ? state.world_size : state.mesh[1] * state.mesh[2];
@@ -182,9 +177,10 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   place(run);
   run.learner.optimizer = make_optimizer(run);
   if (run.recipe.sync.is_rare()) {
+    const std::optional<recipe::Compress>& compress = run.recipe.compress;
     run.sync = std::make_unique<parallel::ReplicaSync>(
         run.recipe.sync, run.engine->owned(), fragments_of(run), run.mesh->replicas(),
-        run.length.total_steps, rounded_to(run.recipe.compress));
+        run.length.total_steps, compress ? parallel::cast_type(*compress) : std::nullopt);
   }
   const bool same_ranks = run.state.world_size == run.group->world_size();
   fill(run, resume, same_ranks);

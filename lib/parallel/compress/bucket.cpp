@@ -52,11 +52,16 @@ std::unique_ptr<BucketExchange> make_cast(Wire& wire, at::ScalarType type) {
   return std::make_unique<Cast>(wire, type);
 }
 
+std::optional<at::ScalarType> cast_type(const recipe::Compress& compress) {
+  if (compress.name == "bf16") return at::kBFloat16;
+  if (compress.name == "fp16") return at::kHalf;
+  return std::nullopt;
+}
+
 std::unique_ptr<BucketExchange> make_bucket(const recipe::Compress& compress, std::uint64_t seed,
                                             Wire& wire, std::vector<Slot> slots,
                                             at::Device device) {
-  if (compress.name == "bf16") return make_cast(wire, at::kBFloat16);
-  if (compress.name == "fp16") return make_cast(wire, at::kHalf);
+  if (const auto type = cast_type(compress)) return make_cast(wire, *type);
   if (compress.name == "int8") return make_int8(wire, std::move(slots), device);
   if (compress.name == "onebit") return make_one_bit(wire, std::move(slots), device);
   if (compress.name == "powersgd") {
@@ -67,11 +72,12 @@ std::unique_ptr<BucketExchange> make_bucket(const recipe::Compress& compress, st
 
 BucketBytes bucket_bytes(const recipe::Compress& compress, const std::vector<Slot>& slots,
                          std::int64_t elements) {
-  constexpr std::int64_t kHalf = 2;  // bytes
+  if (const auto type = cast_type(compress)) {
+    return {.reduces = 1, .reduced = static_cast<std::int64_t>(c10::elementSize(*type)) * elements};
+  }
   if (compress.name == "int8") return int8_bytes(slots);
   if (compress.name == "onebit") return one_bit_bytes(slots);
-  if (compress.name == "powersgd") return power_sgd_bytes(slots, compress.rank);
-  return {.reduces = 1, .reduced = kHalf * elements};
+  return power_sgd_bytes(slots, compress.rank);
 }
 
 }  // namespace scaletrain::parallel

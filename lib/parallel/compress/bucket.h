@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ std::unique_ptr<BucketExchange> make_one_bit(Wire& wire, std::vector<Slot> slots
                                              at::Device device);
 std::unique_ptr<BucketExchange> make_int8(Wire& wire, std::vector<Slot> slots, at::Device device);
 
+// Of those that only round; nullopt: another.
+std::optional<at::ScalarType> cast_type(const recipe::Compress& compress);
 // What the recipe asks for.
 std::unique_ptr<BucketExchange> make_bucket(const recipe::Compress& compress, std::uint64_t seed,
                                             Wire& wire, std::vector<Slot> slots, at::Device device);

@@ -2,8 +2,8 @@
 
 namespace scaletrain::train {
 
-CopyTraffic copy_traffic(const std::optional<recipe::Compress>& compress,
-                         const std::vector<CopyBucket>& buckets, int ranks) {
+parallel::BucketBytes copy_traffic(const std::optional<recipe::Compress>& compress,
+                                   const std::vector<CopyBucket>& buckets) {
   parallel::BucketBytes all;
   for (const CopyBucket& bucket : buckets) {
     parallel::BucketBytes one;
@@ -19,14 +19,7 @@ CopyTraffic copy_traffic(const std::optional<recipe::Compress>& compress,
     all.gathered += one.gathered;
     all.unsent += one.unsent;
   }
-  CopyTraffic traffic{.unsent_bytes = all.unsent};
-  if (all.reduces > 0) {
-    traffic.calls.push_back({dist::FakeKind::kAllReduce, all.reduces, all.reduced});
-  }
-  if (all.gathers > 0) {
-    traffic.calls.push_back({dist::FakeKind::kAllGather, all.gathers, all.gathered * ranks});
-  }
-  return traffic;
+  return all;
 }
 
 }  // namespace scaletrain::train

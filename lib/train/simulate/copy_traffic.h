@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "lib/dist/fake/network.h"
 #include "lib/parallel/compress/bucket.h"
 #include "lib/recipe/sections/compress.h"
 
@@ -20,17 +19,8 @@ struct CopyBucket {
   std::vector<parallel::Slot> slots = {};  // without any there is nothing to compress
 };
 
-struct CopyTraffic {
-  struct Calls {
-    dist::FakeKind kind = dist::FakeKind::kAllReduce;
-    std::int64_t calls = 0, bytes = 0;
-  };
-  std::vector<Calls> calls = {};  // of each kind
-  std::int64_t unsent_bytes = 0;  // parallel::BucketBytes
-};
-
-// Between so many ranks; of compressed gradients in a step behind the warmup.
-CopyTraffic copy_traffic(const std::optional<recipe::Compress>& compress,
-                         const std::vector<CopyBucket>& buckets, int ranks);
+// All of them; of compressed gradients in a step behind the warmup.
+parallel::BucketBytes copy_traffic(const std::optional<recipe::Compress>& compress,
+                                   const std::vector<CopyBucket>& buckets);
 
 }  // namespace scaletrain::train

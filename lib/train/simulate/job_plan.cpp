@@ -181,9 +181,12 @@ class Planner {
   // Of replicas that train alone, an even share of what they exchange now and then.
   void add_weights(std::int64_t bytes) {
     if (job_.mesh.model_copies() == 1 || recipe_.sync.is_async()) return;
+    if (recipe_.compress) {  // of fp32
+      const auto element = c10::elementSize(*parallel::cast_type(*recipe_.compress));
+      bytes = bytes / static_cast<std::int64_t>(sizeof(float)) * static_cast<std::int64_t>(element);
+    }
     add("replica", "weights", FakeKind::kAllReduce,
-        job_.mesh.same_place(plan_.rank, core::kDataAxes), 1,
-        bytes / recipe_.sync.steps / (recipe_.compress ? 2 : 1));
+        job_.mesh.same_place(plan_.rank, core::kDataAxes), 1, bytes / recipe_.sync.steps);
   }
 
   // Of whole parameters, in buckets.
@@ -204,12 +207,12 @@ class Planner {
 
   void add_buckets(const char* axis, const std::vector<int>& ranks,
                    const std::vector<CopyBucket>& buckets) {
-    const CopyTraffic traffic = copy_traffic(is_rare() ? std::nullopt : recipe_.compress, buckets,
-                                             static_cast<int>(ranks.size()));
-    for (const CopyTraffic::Calls& one : traffic.calls) {
-      add(axis, "gradients", one.kind, ranks, one.calls, one.bytes);
-    }
-    plan_.unsent += traffic.unsent_bytes;
+    const parallel::BucketBytes all =
+        copy_traffic(is_rare() ? std::nullopt : recipe_.compress, buckets);
+    add(axis, "gradients", FakeKind::kAllReduce, ranks, all.reduces, all.reduced);
+    add(axis, "gradients", FakeKind::kAllGather, ranks, all.gathers,
+        all.gathered * static_cast<std::int64_t>(ranks.size()));
+    plan_.unsent += all.unsent;
   }
 
   // `owned`: bytes of what this rank has.

@@ -23,6 +23,7 @@ TEST_CASE("in rounds diloco replicas come to the bits of collectives") {
        std::vector<std::pair<std::int64_t, std::optional<at::ScalarType>>>{
            {1, {}}, {2, {}}, {2, at::kBFloat16}, {1, at::kHalf}}) {
     CAPTURE(fragments);
+    CAPTURE(rounded_to.has_value());
     const recipe::Sync sync{.name = "diloco", .steps = 4, .fragments = fragments};
     const auto weights_of = [&](bool apart) {
       return run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
