@@ -1,41 +1,13 @@
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <algorithm>
 #include <cassert>
 
 #include "lib/cuda/cross_entropy_kernels.h"
+#include "lib/cuda/values.cuh"
 
 namespace scaletrain::cuda {
 namespace {
 
-constexpr int kWarp = 32, kMostThreads = 512;
-
-__device__ float wide(float value) { return value; }
-__device__ float wide(__half value) { return __half2float(value); }
-__device__ float wide(__nv_bfloat16 value) { return __bfloat162float(value); }
-
-template <class T>
-__device__ T as(float value);
-template <>
-__device__ float as(float value) {
-  return value;
-}
-template <>
-__device__ __half as(float value) {
-  return __float2half_rn(value);
-}
-template <>
-__device__ __nv_bfloat16 as(float value) {
-  return __float2bfloat16_rn(value);
-}
-
-// What one instruction reads.
-template <class T>
-struct alignas(16) Pack {
-  static constexpr int kCount = 16 / sizeof(T);
-  T values[kCount];
-};
+constexpr int kMostThreads = 512;
 
 // exp(x - most) of all x that were seen, added up.
 struct SumOfExps {
@@ -165,26 +137,15 @@ void run_backward(const CrossEntropyRows& on, const float* log_sums, const float
 
 void cross_entropy(const CrossEntropyRows& on, float* losses, float* log_sums,
                    cudaStream_t stream) {
-  switch (on.type) {
-    case LogitType::kFloat:
-      return run_forward<float>(on, losses, log_sums, stream);
-    case LogitType::kHalf:
-      return run_forward<__half>(on, losses, log_sums, stream);
-    case LogitType::kBFloat16:
-      return run_forward<__nv_bfloat16>(on, losses, log_sums, stream);
-  }
+  for_type(on.type,
+           [&](auto value) { run_forward<decltype(value)>(on, losses, log_sums, stream); });
 }
 
 void cross_entropy_backward(const CrossEntropyRows& on, const float* log_sums, const float* factor,
                             void* gradients, cudaStream_t stream) {
-  switch (on.type) {
-    case LogitType::kFloat:
-      return run_backward<float>(on, log_sums, factor, gradients, stream);
-    case LogitType::kHalf:
-      return run_backward<__half>(on, log_sums, factor, gradients, stream);
-    case LogitType::kBFloat16:
-      return run_backward<__nv_bfloat16>(on, log_sums, factor, gradients, stream);
-  }
+  for_type(on.type, [&](auto value) {
+    run_backward<decltype(value)>(on, log_sums, factor, gradients, stream);
+  });
 }
 
 }  // namespace scaletrain::cuda

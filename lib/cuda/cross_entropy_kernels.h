@@ -6,14 +6,14 @@
 
 #include <cstdint>
 
-namespace scaletrain::cuda {
+#include "lib/cuda/value_type.h"
 
-enum class LogitType { kFloat, kHalf, kBFloat16 };
+namespace scaletrain::cuda {
 
 // Device memory: logits [rows, classes], a row `stride` elements behind the other; targets [rows].
 struct CrossEntropyRows {
   const void* logits = nullptr;
-  LogitType type = LogitType::kFloat;
+  ValueType type = ValueType::kFloat;
   std::int64_t rows = 0, classes = 0, stride = 0;
   const std::int64_t* targets = nullptr;
 };

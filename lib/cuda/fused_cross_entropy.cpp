@@ -8,24 +8,14 @@
 #include <tuple>
 
 #include "lib/cuda/cross_entropy_kernels.h"
+#include "lib/cuda/value_type_of.h"
 
 namespace scaletrain::cuda {
 namespace {
 
-LogitType type_of(const at::Tensor& logits) {
-  switch (logits.scalar_type()) {
-    case at::kHalf:
-      return LogitType::kHalf;
-    case at::kBFloat16:
-      return LogitType::kBFloat16;
-    default:
-      return LogitType::kFloat;
-  }
-}
-
 CrossEntropyRows rows_of(const at::Tensor& logits, const at::Tensor& targets) {
   return {.logits = logits.const_data_ptr(),
-          .type = type_of(logits),
+          .type = value_type_of(logits),
           .rows = logits.size(0),
           .classes = logits.size(1),
           .stride = logits.stride(0),
@@ -55,7 +45,7 @@ at::Tensor backward(const at::Tensor& factor, const at::Tensor& logits, const at
 
 }  // namespace
 
-TORCH_LIBRARY(scaletrain, library) {
+TORCH_LIBRARY_FRAGMENT(scaletrain, library) {
   library.def("fused_cross_entropy(Tensor logits, Tensor targets) -> (Tensor, Tensor)");
   library.def(
       "fused_cross_entropy_backward(Tensor factor, Tensor logits, Tensor targets, Tensor log_sums) "

@@ -1,10 +1,10 @@
 #include "lib/nn/losses/fused_cross_entropy.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <optional>
 #include <tuple>
+
+#include "lib/nn/device_operator.h"
 
 namespace scaletrain::nn {
 namespace {
@@ -13,35 +13,23 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-using Forward = std::tuple<Tensor, Tensor>(const Tensor& logits, const Tensor& targets);
-using Backward = Tensor(const Tensor& factor, const Tensor& logits, const Tensor& targets,
-                        const Tensor& log_sums);
-
-// An operator of the library of devices; nothing where that is not open, or has no kernels.
-std::optional<c10::OperatorHandle> find(const char* name) {
-  return c10::Dispatcher::singleton().findSchema({name, ""});
-}
-
-template <class Signature>
-const c10::TypedOperatorHandle<Signature>& typed(const char* name) {
-  static const auto kOperator = find(name).value().typed<Signature>();
-  return kOperator;
-}
-
-constexpr const char* kForward = "scaletrain::fused_cross_entropy";
-constexpr const char* kBackward = "scaletrain::fused_cross_entropy_backward";
+constexpr DeviceOperator<std::tuple<Tensor, Tensor>(const Tensor& logits, const Tensor& targets)>
+    kForward("scaletrain::fused_cross_entropy");
+constexpr DeviceOperator<Tensor(const Tensor& factor, const Tensor& logits, const Tensor& targets,
+                                const Tensor& log_sums)>
+    kBackward("scaletrain::fused_cross_entropy_backward");
 
 class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& logits, const Tensor& targets) {
-    const auto [losses, log_sums] = typed<Forward>(kForward).call(logits, targets);
+    const auto [losses, log_sums] = kForward(logits, targets);
     context->save_for_backward({logits, targets, log_sums});
     return losses.sum();
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    return {typed<Backward>(kBackward).call(gradients[0], saved[0], saved[1], saved[2]), Tensor()};
+    return {kBackward(gradients[0], saved[0], saved[1], saved[2]), Tensor()};
   }
 };
 
@@ -54,7 +42,7 @@ bool has_kernels_for(at::ScalarType type) {
 bool fused_cross_entropy_takes(const Tensor& logits, const Tensor& targets) {
   return logits.is_cuda() && logits.dim() == 2 && logits.numel() > 0 && logits.stride(1) == 1 &&
          logits.stride(0) >= logits.size(1) && has_kernels_for(logits.scalar_type()) &&
-         targets.scalar_type() == at::kLong && targets.is_contiguous() && find(kForward);
+         targets.scalar_type() == at::kLong && targets.is_contiguous() && kForward.exists();
 }
 
 Tensor fused_cross_entropy(const Tensor& logits, const Tensor& targets) {

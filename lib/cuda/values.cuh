@@ -1,0 +1,52 @@
+// How kernels read and write numbers: in 16 bytes at a time, widened to fp32.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "lib/cuda/value_type.h"
+
+namespace scaletrain::cuda {
+
+constexpr int kWarp = 32;
+
+__device__ inline float wide(float value) { return value; }
+__device__ inline float wide(__half value) { return __half2float(value); }
+__device__ inline float wide(__nv_bfloat16 value) { return __bfloat162float(value); }
+
+template <class T>
+__device__ T as(float value);
+template <>
+__device__ inline float as(float value) {
+  return value;
+}
+template <>
+__device__ inline __half as(float value) {
+  return __float2half_rn(value);
+}
+template <>
+__device__ inline __nv_bfloat16 as(float value) {
+  return __float2bfloat16_rn(value);
+}
+
+// What one instruction reads.
+template <class T>
+struct alignas(16) Pack {
+  static constexpr int kCount = 16 / sizeof(T);
+  T values[kCount];
+};
+
+// Calls run(a value of the type), as in `run([](auto value) { using T = decltype(value); ... })`.
+template <class Run>
+void for_type(ValueType type, Run run) {
+  switch (type) {
+    case ValueType::kFloat:
+      return run(float{});
+    case ValueType::kHalf:
+      return run(__half{});
+    case ValueType::kBFloat16:
+      return run(__nv_bfloat16{});
+  }
+}
+
+}  // namespace scaletrain::cuda
