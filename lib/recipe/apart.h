@@ -7,8 +7,8 @@
 namespace scaletrain::recipe {
 
 // async's always do. DiLoCo's do where nothing is decided or counted together between exchanges: no
-// batch.ramp, schedule.plateau, early_stopping or streamed data.order; and where weights are fp32,
-// as the hub's are.
+// batch.ramp, schedule.plateau, early_stopping or streamed data.order; where weights are fp32, as
+// the hub's are; and without sync.overlap, as replicas wait at the hub.
 bool replicas_are_apart(const Recipe& recipe);
 
 }  // namespace scaletrain::recipe

@@ -1,4 +1,4 @@
-"""How many times faster a step is with compressed gradients, over a link of 100 MB a second.
+"""How many times faster a step is with cheaper and rarer exchanges, over a link of 100 MB a second.
 
     python scripts/bench/slow_link.py [--mb-per-s 100] [--rounds 3] [--steps 12]
 
@@ -22,8 +22,10 @@ PORT = 29541
 WARMUP = 3
 MODEL = {"name": "gpt2", "positions": 64, "vocab_size": 257, "dim": 384, "depth": 6, "heads": 6,
          "dropout": 0.0}
-COMPRESS = {"fp32": None, "bf16": "bf16",
-            "powersgd": {"name": "powersgd", "rank": 4, "warmup": 0}}
+DILOCO = {"name": "diloco", "steps": 4}
+EXCHANGES = {"fp32": {}, "bf16": {"compress": "bf16"},
+             "powersgd": {"compress": {"name": "powersgd", "rank": 4, "warmup": 0}},
+             "diloco": {"sync": DILOCO}, "overlap": {"sync": {**DILOCO, "overlap": 3}}}
 
 
 def tool(*words):
@@ -51,15 +53,14 @@ def slow_hosts(mb_per_s):
         yield names
 
 
-def samples_per_s(names, folder, compress, steps):
+def samples_per_s(names, folder, exchange, steps):
     batch = 2
     run = pathlib.Path(tempfile.mkdtemp(dir=folder))
     recipe = run / "recipe.json"
     recipe.write_text(json.dumps({
         "model": MODEL, "data": {"train": {"tokens": cpu_models.write_tokens(folder / "tokens")}},
         "batch": {"per_device": batch}, "steps": WARMUP + steps, "threads": 1,
-        **({"compress": compress} if compress else {}),
-        "optimizer": {"name": "adamw", "lr": 0.001}, "log": {"every": {"steps": 1}},
+        **exchange, "optimizer": {"name": "adamw", "lr": 0.001}, "log": {"every": {"steps": 1}},
         "output": str(run / "run")}))
     nodes = [subprocess.Popen(
         ["ip", "netns", "exec", name, str(compare.PROGRAMS / "scaletrain"), "launch", "--nnodes",
@@ -93,9 +94,9 @@ def main():
             print(f"skipped: {error}")
             return
         median = compare.in_turn(
-            {name: lambda compress=compress: samples_per_s(names, folder, compress, options.steps)
-             for name, compress in COMPRESS.items()}, options.rounds)
-    for name in ("bf16", "powersgd"):
+            {name: lambda exchange=exchange: samples_per_s(names, folder, exchange, options.steps)
+             for name, exchange in EXCHANGES.items()}, options.rounds)
+    for name in list(EXCHANGES)[1:]:
         compare.report(f"slow_link {name} {options.mb_per_s}_MB_per_s", ours=median[name],
                        peer=median["fp32"], ratio=median[name] / median["fp32"])
 

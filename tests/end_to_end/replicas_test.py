@@ -238,6 +238,26 @@ class Replicas(support.RunTestCase):
         model = "checkpoints/latest/model.safetensors"
         self.assertEqual((whole / model).read_bytes(), (killed / model).read_bytes())
 
+    def test_diloco_that_trains_while_it_exchanges_resumes_bit_for_bit_and_stops(self):
+        late = diloco(fragments=2, overlap=3)
+        def train(name):
+            return self.recipe(name, steps=60, sync=late, checkpoint={"every": {"steps": 5}})
+        self.launch(train("whole"))
+        # By collectives any loss ends the job: here between the beginning of an exchange and its end.
+        err = self.launch(train("killed"), fault="kill@37,2", expect=137).stderr
+        self.assertIn("rank 2 failed first: killed by SIGKILL", err)
+        whole, killed = self.folder / "whole", self.folder / "killed"
+        self.assertEqual(support.state(killed)["step"], 33)  # the last end of an exchange
+        self.run_scaletrain("resume", killed, "--nproc", RANKS)
+        self.assertEqual(support.state(killed)["step"], 60)
+        model = "checkpoints/latest/model.safetensors"
+        self.assertEqual((whole / model).read_bytes(), (killed / model).read_bytes())
+        process, run = self.train_until(16, sync=diloco(steps=10000, overlap=9999))
+        self.stop(process)
+        before = support.state(run)
+        self.assertLess(before["step"], 10000)
+        self.assertEqual(self.go_on(run, before["step"] + 5)["step"], before["step"] + 5)
+
     def test_a_stop_of_diloco_exchanges_and_saves_at_one_step(self):
         process, run = self.train_until(20, sync=diloco(steps=10000))
         err = self.stop(process)

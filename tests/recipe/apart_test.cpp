@@ -21,6 +21,7 @@ TEST_CASE("replicas are apart where nothing needs them together") {
       {"async", [](Recipe& one) { one.sync.name = "async"; }, true},
       {"diloco", [](Recipe&) {}, true},
       {"fragments", [](Recipe& one) { one.sync.fragments = 4; }, true},
+      {"overlap", [](Recipe& one) { one.sync.overlap = 1; }, false},
       {"tensor", [](Recipe& one) { one.parallel.tensor = 2; }, true},
       {"context", [](Recipe& one) { one.parallel.context = 2; }, true},
       {"shard", [](Recipe& one) { one.parallel.shard = 2; }, true},

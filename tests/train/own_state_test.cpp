@@ -88,6 +88,7 @@ TEST_CASE("two ranks go on to the same bits with each exchange") {
       {{R"(sync={"name": "periodic", "steps": 2})"}, true},
       {{R"(sync={"name": "diloco", "steps": 4, "outer": {"lr": 0.5, "momentum": 0.8}})"}, true},
       {{R"(sync={"name": "diloco", "steps": 4, "fragments": 2})", "clip.norm=0.5"}, true},
+      {{R"(sync={"name": "diloco", "steps": 3, "overlap": 1})"}, true},
   };
   for (const OwnCase& one : cases) {
     CAPTURE(one.changes.front());

@@ -123,6 +123,8 @@ const std::map<std::string, const char*>& reasons() {
       {"sync.outer.lr", "of several ranks: tests/parallel/sync/replica_sync_test.cpp"},
       {"sync.outer.momentum", "of several ranks: tests/parallel/sync/replica_sync_test.cpp"},
       {"sync.fragments", "of several ranks: tests/parallel/sync/replica_sync_test.cpp"},
+      {"sync.overlap", "of several ranks: tests/parallel/sync/replica_sync_test.cpp"},
+      {"sync.mix", "of several ranks: tests/parallel/sync/replica_sync_test.cpp"},
       {"sync.staleness", "of several ranks: tests/parallel/sync/async_mean_test.cpp"},
       {"dist.cpu", "of several ranks: tests/end_to_end/exchange_test.py"},
       {"parallel.pipeline", "of several ranks: tests/end_to_end/pipeline_test.py"},

@@ -29,6 +29,12 @@ std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas) 
         "weights with those that own the same{}",
         replicas, ranks, sync.steps, is_apart ? "" : "; the loss of any rank ends the job"));
   }
+  if (sync.overlap > 0) {
+    notes.push_back(fmt::format(
+        "sync: training goes on for {} steps while {} is exchanged; validations and saves wait for "
+        "its end; the loss of any rank ends the job",
+        sync.overlap, sync.fragments > 1 ? "a fragment" : "the model"));
+  }
   if (!is_apart) return notes;
   notes.push_back(
       fmt::format("sync: a replica that is lost{} does not end the job, rank 0's does; "

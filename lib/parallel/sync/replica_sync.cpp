@@ -36,11 +36,14 @@ void visit_parts(const std::vector<units::NamedParameter>& parameters, const at:
   }
 }
 
-void take(const std::vector<units::NamedParameter>& parameters, const at::Tensor& values) {
+// mix: the share of the parameters that stays.
+void take(const std::vector<units::NamedParameter>& parameters, const at::Tensor& values,
+          double mix = 0) {
   const at::NoGradGuard no_grad;
   visit_parts(parameters, values,
-              [](const units::NamedParameter& parameter, const at::Tensor& value) {
-                parameter.tensor.detach().copy_(value);
+              [mix](const units::NamedParameter& parameter, const at::Tensor& value) {
+                const at::Tensor weights = parameter.tensor.detach();
+                mix == 0 ? weights.copy_(value) : weights.lerp_(value, 1 - mix);
               });
 }
 
@@ -86,8 +89,9 @@ void ReplicaSync::go_apart(std::int64_t steps, const std::string& host, dist::Me
 
 // The last fragment's is 0, so that of one fragment every exchange is after a multiple of the
 // steps.
-std::int64_t ReplicaSync::offset_of(std::int64_t fragment) const {
-  return (fragment + 1) * sync_.steps / sync_.fragments % sync_.steps;
+bool ReplicaSync::is_due(const Part& part, std::int64_t steps) const {
+  const std::int64_t offset = (part.fragment + 1) * sync_.steps / sync_.fragments % sync_.steps;
+  return steps > 0 && steps % sync_.steps == offset;
 }
 
 std::vector<ReplicaPlace> ReplicaSync::places() const {
@@ -101,7 +105,7 @@ bool ReplicaSync::shall_stop() const {
 bool ReplicaSync::is_exchanged_after(std::int64_t steps) const {
   if (rounds_ && rounds_->stops_at()) return false;
   return steps == total_steps_ || std::ranges::any_of(parts_, [&](const Part& part) {
-           return steps % sync_.steps == offset_of(part.fragment);
+           return is_due(part, steps - sync_.overlap);
          });
 }
 
@@ -117,12 +121,18 @@ void ReplicaSync::resume() {
 void ReplicaSync::after_step(std::int64_t step) {
   steps_ = step + 1;
   const bool waits_for_stop = rounds_ && rounds_->stops_at();
+  const bool is_end = steps_ == total_steps_;
   std::vector<Part*> due;
   for (Part& part : parts_) {
     part.differs = true;
     if (waits_for_stop) continue;
-    const bool is_due = steps_ % sync_.steps == offset_of(part.fragment);
-    if (is_due || steps_ == total_steps_) due.push_back(&part);
+    if (is_end || is_due(part, steps_ - sync_.overlap)) end_overlap(part);
+    if (!is_end && !is_due(part, steps_)) continue;
+    if (is_end || sync_.overlap == 0) {
+      due.push_back(&part);
+    } else {
+      part.sum = begin_sum(part);
+    }
   }
   exchange(due);
   if (fellows_ && steps_ == total_steps_) leave(std::nullopt);
@@ -135,6 +145,7 @@ void ReplicaSync::exchange_all(std::chrono::milliseconds limit) {
   if (fellows_ && fellows_->hosts()) fellows_->stop_all();
   std::vector<Part*> due;
   for (Part& part : parts_) {
+    end_overlap(part);
     const bool is_behind = rounds_ && steps_ < rounds_->stops_at().value_or(steps_);
     if (part.differs || is_behind) due.push_back(&part);
   }
@@ -166,7 +177,7 @@ void ReplicaSync::exchange(const std::vector<Part*>& due) {
   const at::NoGradGuard no_grad;
   if (rounds_) return exchange_in_rounds(due);
   if (!fellows_) {
-    for (Part* const part : due) go_on_from(*part, mean_of(*part));
+    for (Part* const part : due) go_on_from(*part, mean_of(begin_sum(*part)));
     return;
   }
   std::map<std::int64_t, at::Tensor> weights;
@@ -195,15 +206,28 @@ at::Tensor ReplicaSync::given(const Part& part) const {
   return rounded_to_ ? (part.outer - weights).to(*rounded_to_) : weights;
 }
 
-at::Tensor ReplicaSync::mean_of(const Part& part) {
-  at::Tensor mean = given(part);
-  if (group_.world_size() == 1 || part.parameters.empty()) return mean;
-  exchanged_bytes_ += static_cast<std::int64_t>(mean.nbytes());
-  group_.all_reduce_sum(mean, "weights of the replicas").wait();
-  return mean.div_(group_.world_size());
+ReplicaSync::Sum ReplicaSync::begin_sum(const Part& part) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor values = given(part);
+  if (group_.world_size() == 1 || part.parameters.empty())
+    return {.values = values, .pending = dist::Pending()};
+  exchanged_bytes_ += static_cast<std::int64_t>(values.nbytes());
+  return {.values = values, .pending = group_.all_reduce_sum(values, "weights of the replicas")};
 }
 
-void ReplicaSync::go_on_from(Part& part, at::Tensor mean) {
+at::Tensor ReplicaSync::mean_of(Sum sum) {
+  sum.pending.wait();
+  return sum.values.div_(group_.world_size());
+}
+
+void ReplicaSync::end_overlap(Part& part) {
+  if (!part.sum) return;
+  const at::NoGradGuard no_grad;
+  go_on_from(part, mean_of(*std::exchange(part.sum, std::nullopt)), sync_.mix);
+  part.differs = true;
+}
+
+void ReplicaSync::go_on_from(Part& part, at::Tensor mean, double mix) {
   part.differs = false;
   if (part.outer.defined()) {
     mean = mean.to(part.outer.options());
@@ -212,7 +236,7 @@ void ReplicaSync::go_on_from(Part& part, at::Tensor mean) {
     part.outer.sub_(delta.add_(part.momentum, sync_.outer.momentum), sync_.outer.lr);
     mean = part.outer;
   }
-  take(part.parameters, mean);
+  take(part.parameters, mean, mix);
 }
 
 std::map<std::string, at::Tensor> ReplicaSync::state() const {

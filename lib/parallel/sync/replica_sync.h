@@ -11,9 +11,10 @@
 //   momentum = mu momentum + delta
 //   outer weights = outer weights - lr (delta + mu momentum), which all replicas go on from
 // With several fragments each is exchanged at steps of its own, evenly spread (Douillard et al.,
-// "Streaming DiLoCo with overlapping communication", 2025, section 2.2; here training waits for
-// each). What a replica gives is its weights, or, in half the bytes, what it has learned: outer
-// weights - its weights, rounded; delta is the mean of these.
+// "Streaming DiLoCo with overlapping communication", 2025, section 2.2). With overlap (section 2.3)
+// replicas go on while one is exchanged; then each goes on from mix of its own weights and 1 - mix
+// of the outer ones. What a replica gives is its weights, or, in half the bytes, what it has
+// learned: outer weights - its weights, rounded; delta is the mean of these.
 //
 // async: the mean too, but replicas come to it when they can (lib/parallel/sync/async_mean.h).
 //
@@ -24,7 +25,8 @@
 // those that own the same in the other replicas.
 //
 // The optimizers' states are not exchanged, as in these papers. The same weights have the same bits
-// on all replicas after an exchange; of async they have not, as they exchange at other times.
+// on all replicas after an exchange; not of async, as they exchange at other times, and not with
+// overlap, as a share of their own stays: there the outer weights have.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -73,12 +75,13 @@ class ReplicaSync {
   // rounds it leaves later, and has waited before.
   void exchange_all(std::chrono::milliseconds limit = std::chrono::seconds(10));
 
-  // Whether something is exchanged after so many steps; not where all shall stop at some step.
+  // Whether an exchange is over after so many steps, and no other is going on; not where all shall
+  // stop at some step.
   bool is_exchanged_after(std::int64_t steps) const;
   // Whether the replicas' weights may differ.
   bool differs() const;
-  // Whether they differ after exchanges too, as those of several fragments do.
-  bool always_differs() const { return sync_.fragments > 1; }
+  // Whether they differ after exchanges too, as those of several fragments do, or with overlap.
+  bool always_differs() const { return sync_.fragments > 1 || sync_.overlap > 0; }
   // Whether the replicas are apart, and who of them is still there.
   bool is_apart() const { return fellows_ || rounds_; }
   std::vector<ReplicaPlace> places() const;  // rank 0 knows them
@@ -94,6 +97,11 @@ class ReplicaSync {
   std::map<std::string, at::Tensor> state() const;
 
  private:
+  // What all replicas give, which collectives add up meanwhile.
+  struct Sum {
+    at::Tensor values;
+    dist::Pending pending;
+  };
   // What this rank owns of the parameters that travel in one message; perhaps nothing, so that all
   // ranks have the same messages.
   struct Part {
@@ -101,13 +109,17 @@ class ReplicaSync {
     bool differs = false;
     std::vector<units::NamedParameter> parameters = {};
     at::Tensor outer = {}, momentum = {};  // of diloco, flat
+    std::optional<Sum> sum = {};           // while training overlaps its exchange
   };
-  std::int64_t offset_of(std::int64_t fragment) const;  // 0..steps-1
+  // Whether its exchange begins after so many steps.
+  bool is_due(const Part& part, std::int64_t steps) const;
   void exchange(const std::vector<Part*>& due);
   void exchange_in_rounds(const std::vector<Part*>& due);
   at::Tensor given(const Part& part) const;
-  at::Tensor mean_of(const Part& part);
-  void go_on_from(Part& part, at::Tensor mean);
+  Sum begin_sum(const Part& part);
+  at::Tensor mean_of(Sum sum);
+  void end_overlap(Part& part);
+  void go_on_from(Part& part, at::Tensor mean, double mix = 0);
   void leave(std::optional<std::chrono::milliseconds> limit);
 
   recipe::Sync sync_;

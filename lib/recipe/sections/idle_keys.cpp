@@ -61,7 +61,7 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 56> kIdleRules{{
+constexpr std::array<IdleRule, 58> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/resize_ramp", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
@@ -168,6 +168,10 @@ constexpr std::array<IdleRule, 56> kIdleRules{{
      [](const Recipe& recipe) { return recipe.sync.name != "diloco"; }},
     {"/sync/fragments", "does nothing: it is for diloco",
      [](const Recipe& recipe) { return recipe.sync.name != "diloco"; }},
+    {"/sync/overlap", "does nothing: it is for diloco",
+     [](const Recipe& recipe) { return recipe.sync.name != "diloco"; }},
+    {"/sync/mix", "does nothing: no training overlaps an exchange",
+     [](const Recipe& recipe) { return recipe.sync.overlap == 0; }},
     {"/sync/staleness", "does nothing: it is for async",
      [](const Recipe& recipe) { return recipe.sync.name != "async"; }},
     {"/optimizer/groups", R"(does nothing in the last one: "lr_scale" or "weight_decay" says what)",

@@ -61,6 +61,11 @@ TypePtr describe(Sync& value) {
       .add("outer", describe(value.outer), "of diloco: its outer optimizer")
       .add("fragments", integer(value.fragments, from(1).to(4096)),
            "of diloco: parts of the model, each exchanged at steps of its own")
+      .add("overlap", integer(value.overlap, from(0).to(kMostCount)),
+           "of diloco: steps that replicas go on for while a fragment is exchanged; 0: they wait")
+      .add("mix", number(value.mix, from(0).below(1)),
+           "with overlap: share of a replica's own weights in those that it goes on from then; the "
+           "rest are the outer ones")
       .add("staleness", integer(value.staleness, from(0).to(kMostCount)),
            "of async: exchanges that a replica may be ahead of the slowest one; there it waits")
       .set_short_for("name");
@@ -77,6 +82,13 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
                        "one exchange to the next",
                        sync.fragments, steps_of(sync)),
            "use more steps, or fewer fragments");
+  }
+  const std::int64_t apart = steps_of(sync) / sync.fragments;
+  if (sync.name == "diloco" && sync.overlap > 0 && sync.overlap >= apart) {
+    refuse(fmt::format("an exchange of {} steps would not be over when the next one begins, {} "
+                       "behind it",
+                       sync.overlap, apart),
+           "use less overlap, more steps, or fewer fragments");
   }
   if (with.precision.name == "bf16_pure") {
     refuse("the mean of bf16 weights loses what a few steps have changed",
@@ -119,7 +131,9 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
 
 void complete(Sync& sync) {
   sync.steps = steps_of(sync);
-  if (sync.name != "diloco") sync.fragments = 1;
+  if (sync.name == "diloco") return;
+  sync.fragments = 1;
+  sync.overlap = 0;
 }
 
 }  // namespace scaletrain::recipe

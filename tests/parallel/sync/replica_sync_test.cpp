@@ -23,8 +23,8 @@ using testing::run_ranks;
 using testing::SyncReference;
 
 TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
-  // The parameters of each fragment that is exchanged behind a step; of two fragments, p0 and p1
-  // hold 32 of 68 elements, and the middle of p2 is behind the half.
+  // The parameters of each fragment whose exchange begins behind a step; of two fragments, p0 and
+  // p1 hold 32 of 68 elements, and the middle of p2 is behind the half.
   struct SyncCase {
     recipe::Sync sync;
     std::map<int, std::vector<std::size_t>> exchanged;
@@ -54,7 +54,13 @@ TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
       {{.name = "diloco", .steps = 4, .fragments = 2},
        {{2, first}, {4, second}, {6, first}, {8, second}, {10, all}},
        at::kBFloat16},
+      {{.name = "diloco", .steps = 4, .overlap = 3, .mix = 0.25}, {{4, all}, {8, all}, {10, all}}},
+      {{.name = "diloco", .steps = 4, .overlap = 1, .mix = 0}, {{4, all}, {8, all}, {10, all}}},
+      {{.name = "diloco", .steps = 4, .fragments = 2, .overlap = 1},
+       {{2, first}, {4, second}, {6, first}, {8, second}, {10, all}},
+       at::kBFloat16},
   };
+  constexpr int kSteps = 10;  // then all is exchanged
   for (const SyncCase& one : cases) {
     for (const int world_size : {1, 2, 4}) {
       CAPTURE(one.sync.name);
@@ -62,18 +68,25 @@ TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
       CAPTURE(world_size);
       const auto results =
           run_ranks({.world_size = world_size}, [&](const core::WorkerEnv& env) -> std::string {
-            ReplicaJob job(env, one.sync, 10, one.rounded_to);  // at the end all is exchanged
+            ReplicaJob job(env, one.sync, kSteps, one.rounded_to);
             SyncReference reference(env.world_size, one.sync, one.rounded_to);
-            for (int step = 0; step < 10; ++step) {
+            const auto begun_after = [&](int steps) {
+              const auto found = one.exchanged.find(steps);
+              return found == one.exchanged.end() ? std::vector<std::size_t>{} : found->second;
+            };
+            for (int step = 0; step < kSteps; ++step) {
               learn(job.all, env.rank, step);
               reference.step(step);
               job.exchange.after_step(step);
-              const auto found = one.exchanged.find(step + 1);
-              if (job.exchange.is_exchanged_after(step + 1) != (found != one.exchanged.end())) {
+              const int overlap = static_cast<int>(one.sync.overlap);
+              const bool waits = overlap == 0 || step + 1 == kSteps;
+              const auto ended = begun_after(waits ? step + 1 : step + 1 - overlap);
+              if (job.exchange.is_exchanged_after(step + 1) == ended.empty()) {
                 return fmt::format("step {}: is_exchanged_after", step + 1);
               }
-              if (found != one.exchanged.end()) {
-                for (const std::size_t parameter : found->second) reference.exchange(parameter);
+              for (const std::size_t parameter : ended) reference.end(parameter, one.sync.mix);
+              for (const std::size_t parameter : begun_after(step + 1)) {
+                waits ? reference.exchange(parameter) : reference.begin(parameter);
               }
               const double apart = reference.largest_difference(job.all, env.rank);
               if (!(apart < 1e-5)) return fmt::format("step {}: {} apart", step + 1, apart);
@@ -135,6 +148,29 @@ TEST_CASE("a stop exchanges once what differs") {
   for (const auto& result : results) {
     CHECK(result.text == fmt::format("true {}, false true {} {}", 4 * 32, 4 * kReplicaElements,
                                      4 * kReplicaElements));
+  }
+}
+
+TEST_CASE("a stop ends what training overlaps, and exchanges what was learned meanwhile") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    ReplicaJob job(env, {.name = "diloco", .steps = 4, .overlap = 3});
+    for (int step = 0; step < 5; ++step) {
+      learn(job.all, env.rank, step);
+      job.exchange.after_step(step);
+    }
+    std::string said =
+        fmt::format("{} {}", job.exchange.exchanged_bytes(), job.exchange.is_exchanged_after(5));
+    job.exchange.exchange_all();
+    for (const auto& parameter : job.all) {
+      const at::Tensor other = parameter.tensor.detach().clone();
+      job.group.broadcast(other, 0, "compare").wait();
+      if (!at::equal(other, parameter.tensor)) said += " another " + parameter.name;
+    }
+    return said + fmt::format(" {} {}", job.exchange.exchanged_bytes(), job.exchange.differs());
+  });
+  for (const auto& result : results) {
+    CHECK(result.text ==
+          fmt::format("{} false {} false", 4 * kReplicaElements, 8 * kReplicaElements));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <torch/optim/sgd.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -46,6 +47,11 @@ class SyncReference {
   }
 
   void exchange(std::size_t parameter) {
+    begin(parameter);
+    end(parameter, 0);
+  }
+
+  void begin(std::size_t parameter) {
     const at::Tensor outer = outer_[parameter].detach();
     at::Tensor mean = at::zeros_like(outer);
     for (const auto& replica : replicas_) {
@@ -54,13 +60,22 @@ class SyncReference {
     }
     // A sum is rounded, and then its mean.
     if (rounded_to_) mean = mean.to(*rounded_to_);
-    mean = (mean / static_cast<double>(replicas_.size())).to(at::kDouble);
+    means_[parameter] = (mean / static_cast<double>(replicas_.size())).to(at::kDouble);
+  }
+
+  // Nothing where it was not begun. mix: the share of each replica's own weights that stays.
+  void end(std::size_t parameter, double mix) {
+    if (means_.count(parameter) == 0) return;
+    at::Tensor mean = means_.extract(parameter).mapped();
+    const at::Tensor outer = outer_[parameter].detach();
     if (sync_.name == "diloco") {
       outer_[parameter].mutable_grad() = rounded_to_ ? mean : outer - mean;
       optimizers_[parameter]->step();
       mean = outer_[parameter].detach().clone();
     }
-    for (auto& replica : replicas_) replica[parameter] = mean.clone();
+    for (auto& replica : replicas_) {
+      replica[parameter] = replica[parameter] * mix + mean * (1 - mix);
+    }
   }
 
   double largest_difference(const std::vector<units::NamedParameter>& all, int rank) const {
@@ -79,6 +94,7 @@ class SyncReference {
   std::vector<at::Tensor> outer_;
   std::vector<std::unique_ptr<torch::optim::SGD>> optimizers_;
   std::vector<std::vector<at::Tensor>> replicas_;
+  std::map<std::size_t, at::Tensor> means_;  // of parameters whose exchange is going on
 };
 
 }  // namespace scaletrain::testing

@@ -24,6 +24,10 @@ TEST_CASE("sync is a name; the steps follow from it") {
   CHECK(keyed.fragments == 4);
   CHECK(keyed.outer.lr == 0.5);
   CHECK(keyed.outer.momentum == 0.8);
+  CHECK(keyed.overlap == 0);
+  const Sync late = sync(R"(sync={"name": "diloco", "fragments": 4, "overlap": 24})");
+  CHECK(late.overlap == 24);
+  CHECK(late.mix == 0.5);
   CHECK(sync("sync=async").steps == 8);
   CHECK(sync("sync=async").staleness == 4);
   CHECK(sync(R"(sync={"name": "async", "steps": 3, "staleness": 0})").staleness == 0);
@@ -66,6 +70,10 @@ TEST_CASE("replicas that train alone exclude what has one state for all of them"
             "4 fragments are exchanged at steps of their own, and there are 3 from one exchange to "
             "the next\n"
             "  use more steps, or fewer fragments");
+  CHECK(error_of(minimal_recipe(), {R"(sync={"name": "diloco", "steps": 10, "fragments": 4,
+                                             "overlap": 2})"}) ==
+        at + "an exchange of 2 steps would not be over when the next one begins, 2 behind it\n"
+             "  use less overlap, more steps, or fewer fragments");
 }
 
 TEST_CASE("replicas that meet nobody between exchanges exclude what one of them decides for all") {

@@ -28,6 +28,9 @@ TEST_CASE("explain says what replicas that are apart do without, and whose loss 
   const recipe::Sync async{.name = "async", .steps = 8, .staleness = 2};
   CHECK(notes_of(async, 4) == Notes{own, outlives});
   CHECK(notes_of({.name = "diloco", .steps = 8}, 4) == Notes{outlives});
+  CHECK(notes_of({.name = "diloco", .steps = 8, .fragments = 2, .overlap = 3}, 4) ==
+        Notes{"sync: training goes on for 3 steps while a fragment is exchanged; validations and "
+              "saves wait for its end; the loss of any rank ends the job"});
 }
 
 TEST_CASE("explain says what replicas of several ranks exchange") {
