@@ -1,6 +1,9 @@
 #include "lib/nn/layers/norm.h"
 
 #include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+
+#include "lib/nn/layers/fused_layer_norm.h"
 
 namespace scaletrain::nn {
 
@@ -13,9 +16,20 @@ void Norm::initialise(const std::string& name, const at::Tensor& logical,
   logical.fill_(name == "weight" ? 1 : 0);
 }
 
+// Of a kernel of our own. An exchange stays in fp32: its gradients are sums over ranks.
+at::ScalarType LayerNorm::output_type(const at::Tensor& input) const {
+  if (!at::autocast::is_autocast_enabled(at::kCUDA)) return input.scalar_type();
+  const bool by_products = read_by_ == ReadBy::kProducts && !after_;
+  return by_products ? at::autocast::get_autocast_dtype(at::kCUDA) : at::kFloat;
+}
+
 at::Tensor LayerNorm::forward(const at::Tensor& input) const {
-  const at::Tensor output = at::layer_norm(input, weight_.sizes(), weight_, bias_, eps_,
-                                           at::globalContext().userEnabledCuDNN());
+  const at::ScalarType type = output_type(input);
+  const at::Tensor output =
+      fused_layer_norm_takes(input, {}, weight_, type)
+          ? fused_layer_norm(input, {.weight = weight_, .bias = bias_, .eps = eps_}, type)
+          : at::layer_norm(input, weight_.sizes(), weight_, bias_, eps_,
+                           at::globalContext().userEnabledCuDNN());
   return after_ ? after_(output) : output;
 }
 

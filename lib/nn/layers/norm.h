@@ -24,14 +24,21 @@ class Norm : public Layer {
 // Ba, Kiros and Hinton, Layer Normalization, 2016.
 class LayerNorm : public Norm {
  public:
-  LayerNorm(std::int64_t channels, double eps) : Norm(channels), eps_(eps) {}
+  // Under autocast the output is fp32, as LibTorch's is; but where this device has kernels of our
+  // own, and products alone read it, it has the type that these would cast it to.
+  enum class ReadBy { kProducts, kSums };
+  LayerNorm(std::int64_t channels, double eps, ReadBy read_by = ReadBy::kProducts)
+      : Norm(channels), eps_(eps), read_by_(read_by) {}
 
   // [..., channels] -> the same, or what the exchange makes of it.
   at::Tensor forward(const at::Tensor& input) const;
   void cut_by(units::LayerCut cut) override { after_ = std::move(cut.after); }
 
  private:
+  at::ScalarType output_type(const at::Tensor& input) const;
+
   double eps_;
+  ReadBy read_by_;
   units::Exchange after_;
 };
 

@@ -111,7 +111,7 @@ class ConvNext : public Model {
   ConvNext(const ConvNextConfig& config, std::int64_t classes) : layer_scale_(config.layer_scale) {
     const auto& [depths, dims] = config.shape;
     stem_ = patch_conv(config.channels, dims[0], config.patch_size);
-    stem_norm_ = std::make_shared<LayerNorm>(dims[0], kEps);
+    stem_norm_ = std::make_shared<LayerNorm>(dims[0], kEps, LayerNorm::ReadBy::kSums);
     register_module("stem", ModuleList(stem_, stem_norm_));
     std::int64_t blocks = 0;
     for (const std::int64_t depth : depths) blocks += depth;

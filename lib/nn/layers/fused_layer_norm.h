@@ -1,0 +1,33 @@
+// Layer normalisation that a GPU reads its rows once for, and once more for all gradients
+// (lib/cuda/layer_norm_kernels.h): of a tensor, or of the sum of a residual stream and a branch,
+// with an output in the type that is wanted, such as a stream in fp32 and products in bf16.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace scaletrain::nn {
+
+struct SumAndNorm {
+  at::Tensor sum, output;
+};
+
+struct LayerNormParameters {
+  const at::Tensor &weight, &bias;  // [channels], floating point
+  double eps = 0;
+};
+
+// Whether there are kernels for input [..., channels], a branch alike (undefined: none) and outputs
+// of that type: on a CUDA device, in fp32, fp16 or bf16; branch and output have the input's type,
+// or one 16-bit type beside fp32; an output of a 16-bit input may be fp32.
+bool fused_layer_norm_takes(const at::Tensor& input, const at::Tensor& branch,
+                            const at::Tensor& weight, at::ScalarType output);
+
+at::Tensor fused_layer_norm(const at::Tensor& input, const LayerNormParameters& parameters,
+                            at::ScalarType output);
+
+// The sum, rounded to the input's type, and its norm. Without a branch the sum is the input:
+// backward adds the gradients of both in the same pass.
+SumAndNorm fused_sum_layer_norm(const at::Tensor& input, const at::Tensor& branch,
+                                const LayerNormParameters& parameters, at::ScalarType output);
+
+}  // namespace scaletrain::nn
