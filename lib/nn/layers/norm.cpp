@@ -33,6 +33,17 @@ at::Tensor LayerNorm::forward(const at::Tensor& input) const {
   return after_ ? after_(output) : output;
 }
 
+LayerNorm::Sum LayerNorm::forward_sum(const at::Tensor& input, const at::Tensor& branch) const {
+  const at::ScalarType type = output_type(input);
+  if (fused_layer_norm_takes(input, branch, weight_, type)) {
+    const auto [sum, output] =
+        fused_sum_layer_norm(input, branch, {.weight = weight_, .bias = bias_, .eps = eps_}, type);
+    return {.sum = sum, .output = after_ ? after_(output) : output};
+  }
+  const at::Tensor sum = branch.defined() ? input + branch : input;
+  return {.sum = sum, .output = forward(sum)};
+}
+
 BatchNorm::BatchNorm(std::int64_t channels, const Options& options)
     : ImageNorm(channels),
       options_(options),

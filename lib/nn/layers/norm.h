@@ -32,6 +32,15 @@ class LayerNorm : public Norm {
 
   // [..., channels] -> the same, or what the exchange makes of it.
   at::Tensor forward(const at::Tensor& input) const;
+
+  // {input + branch, forward(input + branch)}, which a kernel of our own reads and writes at once;
+  // without a branch {input, forward(input)}. In a residual block what reads the stream after its
+  // norm reads this sum: the stream's gradient is then added where the norm's is computed.
+  struct Sum {
+    at::Tensor sum, output;
+  };
+  Sum forward_sum(const at::Tensor& input, const at::Tensor& branch = {}) const;
+
   void cut_by(units::LayerCut cut) override { after_ = std::move(cut.after); }
 
  private:

@@ -91,8 +91,10 @@ class Gpt2Block : public torch::nn::Module {
         mlp_(register_module("mlp", std::make_shared<Gpt2Mlp>(config))) {}
 
   Tensor forward(const Tensor& input, const Context& context) {
-    const Tensor attended = input + attention_->forward(norm1_->forward(input), context);
-    return attended + mlp_->forward(norm2_->forward(attended));
+    const auto [stream, first] = norm1_->forward_sum(input);
+    const auto [attended, second] =
+        norm2_->forward_sum(stream, attention_->forward(first, context));
+    return attended + mlp_->forward(second);
   }
 
  private:

@@ -101,8 +101,10 @@ class VitBlock : public torch::nn::Module {
   }
 
   Tensor forward(const Tensor& input) {
-    const Tensor attended = input + branch(attention_->forward(norm1_->forward(input)), scale1_);
-    return attended + branch(mlp_->forward(norm2_->forward(attended)), scale2_);
+    const auto [stream, first] = norm1_->forward_sum(input);
+    const auto [attended, second] =
+        norm2_->forward_sum(stream, branch(attention_->forward(first), scale1_));
+    return attended + branch(mlp_->forward(second), scale2_);
   }
 
  private:

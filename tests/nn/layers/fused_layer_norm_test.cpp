@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <initializer_list>
+#include <string>
 #include <vector>
 
 #include "lib/dist/device.h"
@@ -101,9 +102,9 @@ double norm_tolerance(at::ScalarType type) {
 void compare_norms(const NormCase& row, at::Device device) {
   CAPTURE(row.rows);
   CAPTURE(row.channels);
-  CAPTURE(c10::toString(row.input));
-  CAPTURE(c10::toString(row.branch));
-  CAPTURE(c10::toString(row.output));
+  CAPTURE(std::string(c10::toString(row.input)));
+  CAPTURE(std::string(c10::toString(row.branch)));
+  CAPTURE(std::string(c10::toString(row.output)));
   CAPTURE(row.is_aligned);
   const NormValues values = draw_values(row, device);
   REQUIRE(fused_layer_norm_takes(values.input, values.branch, values.weight, row.output));
@@ -157,7 +158,7 @@ TEST_CASE("on a device norms of rows and of sums are at::layer_norm's, and so ar
     compare_norms({3, 320, input, branch, output, true, true, true, true, false}, device);
   }
   // Rows without a partner, channels that are no multiple of anything, and what is frozen.
-  for (const std::int64_t channels : {1, 7, 8, 252, 1000, 1028}) {
+  for (const std::int64_t channels : {5, 7, 8, 252, 1000, 1028}) {
     compare_norms({1, channels, f, f, b}, device);
     compare_norms({301, channels, f, b, b, true, false}, device);
     compare_norms({301, channels, f, f, f, false, true, false, true}, device);

@@ -2,13 +2,16 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/autocast_mode.h>
 #include <doctest/doctest.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/normalization.h>
 #include <torch/utils.h>
 
+#include <filesystem>
 #include <vector>
 
+#include "lib/dist/device.h"
 #include "tests/nn/layers/layer_support.h"
 
 namespace scaletrain::nn {
@@ -43,6 +46,40 @@ TEST_CASE("LayerNorm is PyTorch's, in values and gradients") {
   compare_layers([&](const at::Tensor& x) { return ours.forward(x); },
                  [&](const at::Tensor& x) { return peer->forward(x); }, torch::randn({2, 3, 6}),
                  ours, *peer);
+}
+
+TEST_CASE("a LayerNorm's sum is the sum, and its output the norm of that, bit for bit") {
+  torch::manual_seed(6);
+  LayerNorm norm(6, 1e-3);
+  draw_parameters(norm);
+  norm.cut_by({.after = [](const at::Tensor& output) { return output * 2; }});
+  const at::Tensor input = torch::randn({2, 3, 6}), branch = torch::randn({2, 3, 6});
+  const auto [sum, output] = norm.forward_sum(input, branch);
+  CHECK(at::equal(sum, input + branch));
+  CHECK(at::equal(output, norm.forward(input + branch)));
+  const auto [alone, of_input] = norm.forward_sum(input);
+  CHECK(alone.is_same(input));
+  CHECK(at::equal(of_input, norm.forward(input)));
+}
+
+TEST_CASE("on a device under autocast a LayerNorm gives the type that its readers take" *
+          doctest::skip(!std::filesystem::exists("/dev/nvidiactl"))) {
+  const at::Device device = dist::choose_device("cuda", {.rank = 0, .ranks = 1});
+  LayerNorm of_products(8, 1e-5), of_sums(8, 1e-5, LayerNorm::ReadBy::kSums), exchanged(8, 1e-5);
+  exchanged.cut_by({.after = [](const at::Tensor& output) { return output; }});
+  for (LayerNorm* norm : {&of_products, &of_sums, &exchanged}) norm->to(device);
+  const at::Tensor stream = torch::randn({4, 8}).to(device), branch = stream.to(at::kBFloat16);
+  CHECK((of_products.forward(stream).scalar_type() == at::kFloat));
+  at::autocast::set_autocast_enabled(at::kCUDA, true);
+  at::autocast::set_autocast_dtype(at::kCUDA, at::kBFloat16);
+  CHECK((of_products.forward(stream).scalar_type() == at::kBFloat16));
+  CHECK((of_sums.forward(stream).scalar_type() == at::kFloat));
+  CHECK((exchanged.forward(stream).scalar_type() == at::kFloat));
+  const auto [sum, output] = of_products.forward_sum(stream, branch);
+  CHECK((sum.scalar_type() == at::kFloat && output.scalar_type() == at::kBFloat16));
+  at::autocast::set_autocast_enabled(at::kCUDA, false);
+  of_products.to(at::kDouble);
+  CHECK((of_products.forward(stream.to(at::kDouble)).scalar_type() == at::kDouble));
 }
 
 TEST_CASE("BatchNorm is PyTorch's in training and evaluation, buffers too") {
