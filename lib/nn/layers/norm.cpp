@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 
+#include "lib/nn/layers/fused_batch_norm.h"
 #include "lib/nn/layers/fused_layer_norm.h"
 
 namespace scaletrain::nn {
@@ -44,6 +45,13 @@ LayerNorm::Sum LayerNorm::forward_sum(const at::Tensor& input, const at::Tensor&
   return {.sum = sum, .output = forward(sum)};
 }
 
+at::Tensor ImageNorm::forward_relu(const at::Tensor& input, const units::Context& context,
+                                   const at::Tensor& residual) {
+  at::Tensor output = forward(input, context);
+  if (residual.defined()) output += residual;
+  return output.relu_();
+}
+
 BatchNorm::BatchNorm(std::int64_t channels, const Options& options)
     : ImageNorm(channels),
       options_(options),
@@ -52,12 +60,35 @@ BatchNorm::BatchNorm(std::int64_t channels, const Options& options)
       batches_(register_buffer("num_batches_tracked", at::zeros({}, at::kLong))) {}
 
 at::Tensor BatchNorm::forward(const at::Tensor& input, const units::Context& context) {
+  if (is_fused(input, {})) return fused(input, {}, false, context);
   if (is_training() && !context.again) batches_.add_(1);
   // What runs again moves copies: it saves as many tensors for backward as it did before.
   const bool copies = is_training() && context.again;
   return at::batch_norm(input, weight_, bias_, copies ? mean_.clone() : mean_,
                         copies ? variance_.clone() : variance_, is_training(), options_.momentum,
                         options_.eps, at::globalContext().userEnabledCuDNN());
+}
+
+at::Tensor BatchNorm::forward_relu(const at::Tensor& input, const units::Context& context,
+                                   const at::Tensor& residual) {
+  return is_fused(input, residual) ? fused(input, residual, true, context)
+                                   : ImageNorm::forward_relu(input, context, residual);
+}
+
+bool BatchNorm::is_fused(const at::Tensor& input, const at::Tensor& residual) const {
+  return is_training() && fused_batch_norm_takes(input, residual, weight_, bias_);
+}
+
+at::Tensor BatchNorm::fused(const at::Tensor& input, const at::Tensor& residual, bool relu,
+                            const units::Context& context) {
+  FusedBatchNorm options{
+      .residual = residual, .relu = relu, .eps = options_.eps, .momentum = options_.momentum};
+  if (!context.again) {
+    batches_.add_(1);
+    options.running_mean = mean_;
+    options.running_variance = variance_;
+  }
+  return fused_batch_norm(input, weight_, bias_, options);
 }
 
 }  // namespace scaletrain::nn

@@ -56,6 +56,10 @@ class ImageNorm : public Norm {
  public:
   using Norm::Norm;
   virtual at::Tensor forward(const at::Tensor& input, const units::Context& context) = 0;
+
+  // relu(forward(input) + residual); an undefined residual is none.
+  virtual at::Tensor forward_relu(const at::Tensor& input, const units::Context& context,
+                                  const at::Tensor& residual = {});
 };
 
 // Ioffe and Szegedy, Batch Normalization, 2015; PyTorch's BatchNorm2d with its defaults, and its
@@ -75,10 +79,18 @@ class BatchNorm : public ImageNorm {
   // In training it normalises by the batch, and moves its running statistics unless the unit runs
   // again.
   at::Tensor forward(const at::Tensor& input, const units::Context& context) override;
+  at::Tensor forward_relu(const at::Tensor& input, const units::Context& context,
+                          const at::Tensor& residual = {}) override;
 
  protected:
   Options options_;
   at::Tensor mean_, variance_, batches_;
+
+ private:
+  // By the kernels of lib/nn/layers/fused_batch_norm.h, which must take the input.
+  bool is_fused(const at::Tensor& input, const at::Tensor& residual) const;
+  at::Tensor fused(const at::Tensor& input, const at::Tensor& residual, bool relu,
+                   const units::Context& context);
 };
 
 }  // namespace scaletrain::nn

@@ -99,7 +99,7 @@ class SyncBatchNormBackward : public torch::autograd::Node {
 }  // namespace
 
 Tensor SyncBatchNorm::forward(const Tensor& input, const units::Context& context) {
-  if (!is_training() || !context.sum_over_ranks) return BatchNorm::forward(input, context);
+  if (!has_ranks(context)) return BatchNorm::forward(input, context);
   const bool differentiates = at::GradMode::is_enabled();
   Tensor output;
   BatchMoments moments;
@@ -122,6 +122,12 @@ Tensor SyncBatchNorm::forward(const Tensor& input, const units::Context& context
   node->set_next_edges(torch::autograd::collect_next_edges(input, weight_, bias_));
   torch::autograd::set_history(output, node);
   return output;
+}
+
+Tensor SyncBatchNorm::forward_relu(const Tensor& input, const units::Context& context,
+                                   const Tensor& residual) {
+  return has_ranks(context) ? ImageNorm::forward_relu(input, context, residual)
+                            : BatchNorm::forward_relu(input, context, residual);
 }
 
 }  // namespace scaletrain::nn

@@ -15,6 +15,13 @@ class SyncBatchNorm : public BatchNorm {
  public:
   SyncBatchNorm(std::int64_t channels, const Options& options) : BatchNorm(channels, options) {}
   at::Tensor forward(const at::Tensor& input, const units::Context& context) override;
+  at::Tensor forward_relu(const at::Tensor& input, const units::Context& context,
+                          const at::Tensor& residual = {}) override;
+
+ private:
+  bool has_ranks(const units::Context& context) const {
+    return is_training() && context.sum_over_ranks != nullptr;
+  }
 };
 
 }  // namespace scaletrain::nn

@@ -47,11 +47,6 @@ std::int64_t multiple_of_8(std::int64_t channels) {
   return 10 * nearest < 9 * channels ? nearest + 8 : nearest;
 }
 
-Tensor activate(const Tensor& values, Activation activation) {
-  if (activation == Activation::kRelu) return at::relu(values);
-  return activation == Activation::kHardSwish ? at::hardswish(values) : values;
-}
-
 // A convolution without a bias ("0"), its norm ("1") and an activation.
 class ConvNorm : public torch::nn::Module {
  public:
@@ -62,7 +57,10 @@ class ConvNorm : public torch::nn::Module {
                               make_image_norm(norm, conv.out, {.eps = 0.001, .momentum = 0.01}))) {}
 
   Tensor forward(const Tensor& input, const Context& context) {
-    return activate(norm_->forward(conv_->forward(input), context), activation_);
+    const Tensor maps = conv_->forward(input);
+    if (activation_ == Activation::kRelu) return norm_->forward_relu(maps, context);
+    const Tensor normed = norm_->forward(maps, context);
+    return activation_ == Activation::kHardSwish ? at::hardswish(normed) : normed;
   }
 
  private:

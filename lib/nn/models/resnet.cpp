@@ -76,7 +76,7 @@ class DeepStem : public torch::nn::Module {
   Tensor forward(const Tensor& input, const Context& context) {
     Tensor output = input;
     for (std::size_t i = 0; i < norms_.size(); ++i) {
-      output = norms_[i]->forward(convs_[i]->forward(output), context).relu_();
+      output = norms_[i]->forward_relu(convs_[i]->forward(output), context);
     }
     return convs_.back()->forward(output);
   }
@@ -129,12 +129,12 @@ class Block : public torch::nn::Module {
 
   Tensor forward(const Tensor& input, const Context& context) {
     Tensor output = input;
-    for (std::size_t i = 0; i < convs_.size(); ++i) {
-      if (i > 0) output.relu_();
-      output = norms_[i]->forward(convs_[i]->forward(output), context);
+    for (std::size_t i = 0; i + 1 < convs_.size(); ++i) {
+      output = norms_[i]->forward_relu(convs_[i]->forward(output), context);
     }
-    output += shortcut_ ? shortcut_->forward(input, context) : input;
-    return output.relu_();
+    output = convs_.back()->forward(output);
+    const Tensor residual = shortcut_ ? shortcut_->forward(input, context) : input;
+    return norms_.back()->forward_relu(output, context, residual);
   }
 
  private:
@@ -180,7 +180,7 @@ class ResNet : public Model {
         unit("stem", {"conv1", "bn1"}, [this](const Flow& input, const Context& context) -> Flow {
           const Tensor maps =
               stem_ ? stem_->forward(input[0]) : deep_stem_->forward(input[0], context);
-          return {at::max_pool2d(stem_norm_->forward(maps, context).relu_(), 3, 2, 1)};
+          return {at::max_pool2d(stem_norm_->forward_relu(maps, context), 3, 2, 1)};
         }));
     for (const auto& named : blocks_) {
       Block& block = *named.second;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/dist/device.h"
+#include "lib/nn/layers/image_norm.h"
 #include "tests/nn/layers/layer_support.h"
 
 namespace scaletrain::nn {
@@ -115,6 +116,39 @@ TEST_CASE("BatchNorm that runs again gives the same and moves no statistics") {
   const std::vector<at::Tensor> after = norm.buffers();
   REQUIRE(after.size() == 3);
   for (std::size_t i = 0; i < after.size(); ++i) CHECK(at::equal(before[i], after[i]));
+}
+
+TEST_CASE("a norm with a ReLU is the ReLU of its norm and the residual, with their gradients") {
+  torch::manual_seed(4);
+  for (const char* kind : {"batch", "sync_batch", "group"}) {
+    CAPTURE(kind);
+    for (const bool has_residual : {false, true}) {
+      const at::Tensor values = torch::randn({3, 32, 5, 5}) + 2, other = torch::randn_like(values);
+      std::vector<at::Tensor> outputs, gradients;
+      for (const bool fused : {true, false}) {
+        const auto norm = make_image_norm(kind, 32);
+        const at::Tensor input = values.clone().requires_grad_(true);
+        const at::Tensor residual = other.clone().requires_grad_(true);
+        {
+          const at::NoGradGuard no_grad;
+          norm->named_parameters()["weight"].fill_(1.5);
+          norm->named_parameters()["bias"].fill_(0.25);
+        }
+        const at::Tensor added = has_residual ? residual : at::Tensor();
+        const at::Tensor output = fused          ? norm->forward_relu(input, {}, added)
+                                  : has_residual ? (norm->forward(input, {}) + residual).relu()
+                                                 : norm->forward(input, {}).relu();
+        output.backward(at::linspace(-1, 1, output.numel()).view_as(output));
+        outputs.push_back(output.detach());
+        gradients.push_back(input.grad());
+        gradients.push_back(norm->named_parameters()["weight"].grad());
+        if (has_residual) gradients.push_back(residual.grad());
+      }
+      CHECK(at::equal(outputs[0], outputs[1]));
+      const std::size_t each = gradients.size() / 2;
+      for (std::size_t i = 0; i < each; ++i) CHECK(at::equal(gradients[i], gradients[each + i]));
+    }
+  }
 }
 
 TEST_CASE("a norm starts with weights of one and biases of zero") {

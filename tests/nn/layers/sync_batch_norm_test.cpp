@@ -140,6 +140,17 @@ TEST_CASE("SyncBatchNorm in evaluation, and without other ranks, is BatchNorm an
   CHECK(at::equal(sync->forward(values, context), batch->forward(values, context)));
 }
 
+TEST_CASE("SyncBatchNorm with a ReLU asks the other ranks too") {
+  torch::manual_seed(6);
+  const auto norm = make_norm<SyncBatchNorm>(at::ones({4}), at::kFloat);
+  const at::Tensor values = torch::randn({3, 4, 5, 5});
+  int calls = 0;
+  const units::Context context{.sum_over_ranks = [&](const at::Tensor&) { ++calls; }};
+  const at::Tensor output = norm->forward_relu(values, context, values);
+  CHECK(calls == 1);
+  CHECK(at::equal(output, (norm->forward(values, context) + values).relu()));
+}
+
 TEST_CASE("SyncBatchNorm counts its batches, and gives the same without gradients") {
   torch::manual_seed(5);
   const auto norm = make_norm<SyncBatchNorm>(at::ones({4}), at::kFloat);

@@ -1,0 +1,26 @@
+// Batch normalisation in training, with the residual and the ReLU behind it, whose maps a GPU reads
+// and writes as seldom as it can (lib/cuda/batch_norm_kernels.h).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace scaletrain::nn {
+
+struct FusedBatchNorm {
+  at::Tensor residual = {};  // is added, if defined
+  bool relu = false;         // and then this
+  double eps = 1e-5, momentum = 0.1;
+  at::Tensor running_mean = {}, running_variance = {};  // are moved, if defined
+};
+
+// Whether there are kernels for `input` [batch, channels, height, width], as the residual is, with
+// fp32 parameters: on a CUDA device, in fp32, fp16 or bf16, channels last, with several values of a
+// channel.
+bool fused_batch_norm_takes(const at::Tensor& input, const at::Tensor& residual,
+                            const at::Tensor& weight, const at::Tensor& bias);
+
+// Not differentiable twice. The same bits each time.
+at::Tensor fused_batch_norm(const at::Tensor& input, const at::Tensor& weight,
+                            const at::Tensor& bias, const FusedBatchNorm& options);
+
+}  // namespace scaletrain::nn
