@@ -1,8 +1,10 @@
 #include "lib/nn/layers/attention.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <optional>
+#include <vector>
 
 #include "lib/nn/layers/fused_attention.h"
 #include "lib/units/cache.h"
@@ -16,6 +18,25 @@ at::Tensor repeat_heads(const at::Tensor& tensor, std::int64_t heads) {
   return times == 1 ? tensor : tensor.repeat_interleave(times, 1);
 }
 
+// [batch, tokens, 3, heads, head_dim] -> three of [batch, heads, tokens, head_dim]. Backward writes
+// the gradients of all three where they lie in the whole, once: those of unbind() and permute()
+// stack them and then turn the stack.
+class SplitHeads : public torch::autograd::Function<SplitHeads> {
+ public:
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* /*context*/,
+                                                const at::Tensor& heads) {
+    return heads.permute({2, 0, 3, 1, 4}).unbind();
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* /*context*/,
+                                                 const torch::autograd::variable_list& gradients) {
+    std::vector<at::Tensor> rows;
+    for (const at::Tensor& one : gradients) rows.push_back(one.transpose(1, 2).flatten(2));
+    const at::Tensor& first = gradients[0];
+    return {at::cat(rows, 2).view({first.size(0), first.size(2), 3, first.size(1), first.size(3)})};
+  }
+};
+
 }  // namespace
 
 bool Attention::is_plain(const units::Context& context) const {
@@ -26,7 +47,7 @@ bool Attention::is_plain(const units::Context& context) const {
 at::Tensor Attention::forward(const at::Tensor& qkv, const units::Context& context) const {
   const std::int64_t batch = qkv.size(0), tokens = qkv.size(1);
   const at::Tensor heads = qkv.view({batch, tokens, 3, -1, options_.head_dim});
-  const auto parts = heads.permute({2, 0, 3, 1, 4}).unbind();  // [batch, heads, tokens, head_dim]
+  const auto parts = SplitHeads::apply(heads);
   if (is_plain(context) && fused_attention_takes(parts[0], parts[1], parts[2])) {
     return fused_attention(heads, options_.causal).flatten(2);
   }
