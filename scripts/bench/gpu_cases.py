@@ -143,6 +143,8 @@ def text_cases(tokens):
         yield case(f"compress-{name}", ranks=2, compress=name)
     yield case("periodic", ranks=2, sync={"name": "periodic", "steps": 2})
     yield case("diloco", ranks=2, sync={"name": "diloco", "steps": 2, "fragments": 2})
+    yield case("diloco-overlap", ranks=2,
+               sync={"name": "diloco", "steps": 3, "overlap": 1}, compress="bf16")
     yield case("async", ranks=2, sync={"name": "async", "steps": 2}, tolerance=ROUGH)
 
 
