@@ -85,7 +85,8 @@ class MirrorTrainingTest(support.RunTestCase):
         self.scaletrain("launch", "--nproc", 2, self.mirrored("whole", mirror=False, steps=300))
         run = self.folder / "run"
         path = self.mirrored("run", steps=300)
-        process = self.start("launch", "--nproc", 2, path, env=swift_server.environment(proxy.url))
+        process = self.start("launch", "--nproc", 2, path, env={
+            **swift_server.environment(proxy.url), "SCALETRAIN_FAULT": "slows@20"})
         support.wait_until(lambda: (run / "metrics.jsonl").exists() and
                            support.records(run, "mirror"), "the first copy")
         process.send_signal(signal.SIGTERM)

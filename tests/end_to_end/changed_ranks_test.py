@@ -12,7 +12,7 @@ FAULTS = ((2, "kill@7,1"), (4, "kill@12,3"), (1, "kill@17,0"), (3, None))
 # Of a network whose steps take long; before each kill a step was saved for sure.
 FEW_STEPS = STEPS if support.LONG else 12
 FEW_FAULTS = FAULTS if support.LONG else (
-    (2, "kill@4,1"), (4, "kill@8,3"), (1, "kill@11,0"), (3, None))
+    (2, "kill@5,1"), (4, "kill@8,3"), (1, "kill@11,0"), (3, None))
 
 
 class NormedTwice(torch.nn.Module):

@@ -208,16 +208,17 @@ at::Tensor ReplicaSync::given(const Part& part) const {
 
 ReplicaSync::Sum ReplicaSync::begin_sum(const Part& part) {
   const at::NoGradGuard no_grad;
-  const at::Tensor values = given(part);
-  if (group_.world_size() == 1 || part.parameters.empty())
-    return {.values = values, .pending = dist::Pending()};
-  exchanged_bytes_ += static_cast<std::int64_t>(values.nbytes());
-  return {.values = values, .pending = group_.all_reduce_sum(values, "weights of the replicas")};
+  Sum sum{.values = given(part), .pending = dist::Pending()};
+  if (group_.world_size() > 1 && !part.parameters.empty()) {
+    exchanged_bytes_ += static_cast<std::int64_t>(sum.values.nbytes());
+    sum.pending = group_.all_reduce_sum(sum.values, "weights of the replicas");
+  }
+  return sum;
 }
 
 at::Tensor ReplicaSync::mean_of(Sum sum) {
   sum.pending.wait();
-  return sum.values.div_(group_.world_size());
+  return group_.world_size() == 1 ? sum.values : sum.values.div_(group_.world_size());
 }
 
 void ReplicaSync::end_overlap(Part& part) {
