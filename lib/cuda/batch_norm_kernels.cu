@@ -24,16 +24,16 @@ __device__ Moments join(Moments a, Moments b) {
 // means, squares: [chunks, channels]. A thread adds up distances from its first value.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    gather_moments(const Channels<T, kCount>* values, Split split, float* means, float* squares) {
+    gather_moments(const Pack<T, kCount>* values, Split split, float* means, float* squares) {
   __shared__ Slots<kCount> slots[2];
   const Walk walk = Walk::along(split, std::integral_constant<int, kCount>(), Order::kDown);
   if (walk.count > 0) {
     float first[kCount], sum[kCount] = {}, square[kCount] = {};
-    const Channels<T, kCount> one = values[walk.from];
+    const Pack<T, kCount> one = values[walk.from];
     for (int i = 0; i < kCount; ++i) first[i] = wide(one.values[i]);
     for_columns<4>(
         walk, [&](std::int64_t i) { return values[i]; },
-        [&](const Channels<T, kCount>& pack, std::int64_t) {
+        [&](const Pack<T, kCount>& pack, std::int64_t) {
           for (int i = 0; i < kCount; ++i) {
             const float far = wide(pack.values[i]) - first[i];
             sum[i] += far;
@@ -98,14 +98,14 @@ struct OfChannels {
 
 template <class T, int kCount, int kMaps>
 struct Columns {
-  Channels<T, kCount> of[kMaps];
+  Pack<T, kCount> of[kMaps];
 };
 
 // floor: 0 for the ReLU, else the least there is.
 template <class T, int kCount, bool kHasResidual>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    normalise(const Channels<T, kCount>* values, const Channels<T, kCount>* residual, Split split,
-              BatchNormChannels channels, float floor, Channels<T, kCount>* output) {
+    normalise(const Pack<T, kCount>* values, const Pack<T, kCount>* residual, Split split,
+              BatchNormChannels channels, float floor, Pack<T, kCount>* output) {
   const Walk walk = Walk::along(split, std::integral_constant<int, kCount>(), Order::kUp);
   if (walk.count == 0) return;
   const OfChannels<kCount> own(channels, walk.channel);
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         return columns;
       },
       [&](const auto& columns, std::int64_t at) {
-        Channels<T, kCount> result;
+        Pack<T, kCount> result;
         for (int i = 0; i < kCount; ++i) {
           const float far = wide(columns.of[0].values[i]) - own.mean[i];
           float value = normalised(far, own.scale[i], own.bias[i]);
@@ -133,9 +133,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 // mean: [chunks, channels]. Of a ReLU with a residual, these gradients are written too.
 template <class T, int kCount, bool kHasResidual>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    gather_gradients(const Channels<T, kCount>* values, const Channels<T, kCount>* gradients,
-                     const Channels<T, kCount>* output, Split split, BatchNormChannels channels,
-                     float floor, Channels<T, kCount>* of_residual, float* sums, float* products) {
+    gather_gradients(const Pack<T, kCount>* values, const Pack<T, kCount>* gradients,
+                     const Pack<T, kCount>* output, Split split, BatchNormChannels channels,
+                     float floor, Pack<T, kCount>* of_residual, float* sums, float* products) {
   __shared__ Slots<kCount> slots[2];
   const Walk walk = Walk::along(split, std::integral_constant<int, kCount>(), Order::kDown);
   float sum[kCount] = {}, product[kCount] = {};
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
           return columns;
         },
         [&](const auto& columns, std::int64_t at) {
-          Channels<T, kCount> passed = columns.of[1];
+          Pack<T, kCount> passed = columns.of[1];
           for (int i = 0; i < kCount; ++i) {
             const float far = wide(columns.of[0].values[i]) - own.mean[i];
             float behind = 0;
@@ -210,9 +210,9 @@ __global__ void end_gradients(const float* sums, const float* products, Split sp
 // products with the normalised): Ioffe and Szegedy, section 3.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    value_gradients(const Channels<T, kCount>* values, const Channels<T, kCount>* gradients,
-                    Split split, BatchNormChannels channels, float floor, const float* of_weight,
-                    const float* of_bias, Channels<T, kCount>* of_values) {
+    value_gradients(const Pack<T, kCount>* values, const Pack<T, kCount>* gradients, Split split,
+                    BatchNormChannels channels, float floor, const float* of_weight,
+                    const float* of_bias, Pack<T, kCount>* of_values) {
   const Walk walk = Walk::along(split, std::integral_constant<int, kCount>(), Order::kUp);
   if (walk.count == 0) return;
   const OfChannels<kCount> own(channels, walk.channel);
@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         return Columns<T, kCount, 2>{{values[i], gradients[i]}};
       },
       [&](const auto& columns, std::int64_t at) {
-        Channels<T, kCount> result;
+        Pack<T, kCount> result;
         for (int i = 0; i < kCount; ++i) {
           const float far = wide(columns.of[0].values[i]) - own.mean[i];
           const float gradient = normalised(far, own.scale[i], own.bias[i]) <= floor
@@ -261,10 +261,10 @@ void for_packs(const BatchNormMap& map, std::initializer_list<const void*> maps,
 
 template <class T, int kCount>
 struct Maps {
-  static const Channels<T, kCount>* in(const void* map) {
-    return static_cast<const Channels<T, kCount>*>(map);
+  static const Pack<T, kCount>* in(const void* map) {
+    return static_cast<const Pack<T, kCount>*>(map);
   }
-  static Channels<T, kCount>* out(void* map) { return static_cast<Channels<T, kCount>*>(map); }
+  static Pack<T, kCount>* out(void* map) { return static_cast<Pack<T, kCount>*>(map); }
 };
 
 Launch launch_for(const BatchNormMap& map, int count) {

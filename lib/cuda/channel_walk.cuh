@@ -15,12 +15,6 @@ constexpr int kBlocks = 3;        // on a multiprocessor at a time
 constexpr int kRowsOfThread = 4;  // at least, where there are several blocks
 constexpr int kTile = 32;         // channels, and parts of their sums, of a block that ends a sum
 
-// Neighbouring channels of a row, which one instruction reads.
-template <class T, int kCount>
-struct alignas(kCount * sizeof(T)) Channels {
-  T values[kCount];
-};
-
 // Which block and thread sees what. A row has `columns` of as many channels as a thread reads at
 // once; a block has `width` of these and `height` rows, then the rows `chunks` * `height` further.
 struct Split {

@@ -15,9 +15,7 @@ constexpr int kUsualWarps = 8;  // of a block, unless a row takes more
 
 // Four numbers, whatever their type: in fp32 what one instruction reads.
 template <class T>
-struct alignas(4 * sizeof(T)) Quad {
-  T values[4];
-};
+using Quad = Pack<T, 4>;
 
 template <class T>
 __device__ Quad<T> quad(const T* values, std::int64_t i) {

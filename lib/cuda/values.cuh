@@ -29,11 +29,11 @@ __device__ inline __nv_bfloat16 as(float value) {
   return __float2bfloat16_rn(value);
 }
 
-// What one instruction reads.
-template <class T>
-struct alignas(16) Pack {
-  static constexpr int kCount = 16 / sizeof(T);
-  T values[kCount];
+// Neighbouring numbers that one instruction reads: of 16 bytes, unless it says how many.
+template <class T, int kNumbers = 16 / sizeof(T)>
+struct alignas(kNumbers * sizeof(T)) Pack {
+  static constexpr int kCount = kNumbers;
+  T values[kNumbers];
 };
 
 // Calls run(a value of the type), as in `run([](auto value) { using T = decltype(value); ... })`.

@@ -1,12 +1,23 @@
 // Operators of the library of devices (lib/cuda), which LibTorch finds by name once that is open.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <optional>
 #include <utility>
 
 namespace scaletrain::nn {
+
+// Whether there are kernels of our own for numbers of a type.
+inline bool has_kernels_for(at::ScalarType type) {
+  return type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
+}
+
+// As operators take what may be left out.
+inline std::optional<at::Tensor> if_defined(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
 
 // Signature: the function's, such as at::Tensor(const at::Tensor& input, double eps).
 template <class Signature>

@@ -25,10 +25,6 @@ constexpr DeviceOperator<std::tuple<Tensor, Tensor, Tensor, Tensor>(
     bool relu, bool of_input)>
     kBackward("scaletrain::fused_batch_norm_backward");
 
-std::optional<Tensor> if_defined(const Tensor& tensor) {
-  return tensor.defined() ? std::optional(tensor) : std::nullopt;
-}
-
 class Fused : public torch::autograd::Function<Fused> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& input,
@@ -60,9 +56,8 @@ class Fused : public torch::autograd::Function<Fused> {
 };
 
 bool is_map(const Tensor& tensor) {
-  const at::ScalarType type = tensor.scalar_type();
   return tensor.is_cuda() && tensor.dim() == 4 && tensor.numel() > tensor.size(1) &&
-         (type == at::kFloat || type == at::kHalf || type == at::kBFloat16) &&
+         has_kernels_for(tensor.scalar_type()) &&
          tensor.is_contiguous(at::MemoryFormat::ChannelsLast);
 }
 

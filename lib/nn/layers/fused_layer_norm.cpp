@@ -26,10 +26,6 @@ constexpr DeviceOperator<std::tuple<Tensor, Tensor, Tensor, Tensor>(
     bool parameters)>
     kLayerNormBackward("scaletrain::fused_layer_norm_backward");
 
-std::optional<Tensor> if_defined(const Tensor& tensor) {
-  return tensor.defined() ? std::optional(tensor) : std::nullopt;
-}
-
 std::optional<Tensor> contiguous(const std::optional<Tensor>& tensor) {
   return tensor ? std::optional(tensor->contiguous()) : std::nullopt;
 }
@@ -74,11 +70,7 @@ class FusedLayerNorm : public torch::autograd::Function<FusedLayerNorm> {
   }
 };
 
-bool has_kernels_for(at::ScalarType type) {
-  return type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
-}
-
-bool has_kernels_for(at::ScalarType input, at::ScalarType branch, at::ScalarType output) {
+bool go_together(at::ScalarType input, at::ScalarType branch, at::ScalarType output) {
   if (!has_kernels_for(input) || !has_kernels_for(branch) || !has_kernels_for(output)) return false;
   if (input == at::kFloat) return branch == at::kFloat || output == at::kFloat || branch == output;
   return branch == input && (output == input || output == at::kFloat);
@@ -93,7 +85,7 @@ bool fused_layer_norm_takes(const Tensor& input, const Tensor& branch, const Ten
   if (input.numel() / weight.numel() > std::numeric_limits<std::int32_t>::max()) return false;
   if (branch.defined() && (!branch.is_cuda() || branch.sizes() != input.sizes())) return false;
   const at::ScalarType added = branch.defined() ? branch.scalar_type() : input.scalar_type();
-  return has_kernels_for(input.scalar_type(), added, output) && kLayerNorm.exists();
+  return go_together(input.scalar_type(), added, output) && kLayerNorm.exists();
 }
 
 Tensor fused_layer_norm(const Tensor& input, const LayerNormParameters& parameters,

@@ -33,10 +33,6 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
   }
 };
 
-bool has_kernels_for(at::ScalarType type) {
-  return type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
-}
-
 }  // namespace
 
 bool fused_cross_entropy_takes(const Tensor& logits, const Tensor& targets) {

@@ -84,7 +84,7 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
            "use more steps, or fewer fragments");
   }
   const std::int64_t apart = steps_of(sync) / sync.fragments;
-  if (sync.name == "diloco" && sync.overlap > 0 && sync.overlap >= apart) {
+  if (sync.name == "diloco" && apart > 0 && sync.overlap >= apart) {
     refuse(fmt::format("an exchange of {} steps would not be over when the next one begins, {} "
                        "behind it",
                        sync.overlap, apart),
