@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lib/core/log.h"
+#include "lib/dist/device.h"
 #include "lib/engine/deferred_weights.h"
 #include "lib/nn/layers/linear.h"
 #include "lib/parallel/data_parallel.h"
@@ -140,6 +141,12 @@ parallel::Sharding sharding_of(const Run& run, const std::vector<units::Unit>& u
   }
   sharding.parts_on_host = run.recipe.offload && run.recipe.offload->parameters;
   take_types(run.recipe, *learner.model, sharding);
+  // Hardware without fast bf16 computes in fp32 (lib/precision/precisions/bf16.cpp): layers then
+  // take their weights as they are stored.
+  const at::Device device = run.group->device();
+  if (!precision::multiplies_bf16({device, dist::compute_capability(device)})) {
+    sharding.gathered_as_bf16.clear();
+  }
   return sharding;
 }
 
