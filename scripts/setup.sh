@@ -1,32 +1,44 @@
 #!/usr/bin/env bash
 # Installs what scaletrain needs and builds the preset "release" into build/release.
 #
-#   scripts/setup.sh [--tests] [TARGET...]    without targets everything is built
+#   scripts/setup.sh [--tests | --unit] [--cuda] [TARGET...]    without targets everything is built
 #
-# Debian packages through apt-get (as root; otherwise the missing ones are named), LibTorch and
-# Python packages into .deps/venv. What is there already is left alone, so a second run is quick.
-# An existing LibTorch 2.11 is used where SCALETRAIN_TORCH names its folder.
+#   --tests  also what the tests need: packages, Python peers, OpenStack Swift
+#   --unit   only what the unit tests need besides the programs: doctest
+#   --cuda   build the CUDA library although no device is visible here, for example on a login node
+#
+# Debian packages through apt-get (as root; otherwise the missing ones are named), LibTorch and Python
+# packages into .deps/venv. What is there already is left alone, so a second run is quick. Without
+# --tests and without a CUDA device LibTorch comes without its CUDA libraries (0.6 GB instead of 5).
+# An existing LibTorch 2.11 is used if SCALETRAIN_TORCH names its folder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages=(ca-certificates ccache cmake g++ git libarchive-dev libcli11-dev libcurl4-openssl-dev
   libdeflate-dev libgif-dev libgloo-dev libjpeg62-turbo-dev liblmdb-dev libpcre2-dev libpng-dev
-  libsentencepiece-dev libssl-dev libtiff-dev libturbojpeg0-dev libutf8proc-dev libwebp-dev libxxhash-dev mold ninja-build nlohmann-json3-dev python3
-  python3-venv)
-requirements=(-r scripts/requirements.txt)
-if [ "${1:-}" = --tests ]; then
+  libsentencepiece-dev libssl-dev libtiff-dev libturbojpeg0-dev libutf8proc-dev libwebp-dev
+  libxxhash-dev mold ninja-build nlohmann-json3-dev python3 python3-venv)
+tests=none
+cuda=OFF
+[ ! -e /dev/nvidiactl ] || cuda=ON
+while [[ "${1:-}" == -* ]]; do
+  case "$1" in
+  --tests) tests=all ;;
+  --unit) tests=unit ;;
+  --cuda) cuda=ON ;;
+  *)
+    echo "usage: scripts/setup.sh [--tests | --unit] [--cuda] [TARGET...]" >&2
+    exit 2
+    ;;
+  esac
   shift
-  packages+=(bible-kjv bible-kjv-text clang-14 clang-format-14 clang-tidy-14 doctest-dev fish groff-base iproute2
-    libclang-rt-14-dev man-db munge shellcheck slurm-wlm strace zsh)
-  requirements+=(-r scripts/requirements-test.txt)
-  with_tests=ON
-else
-  with_tests=OFF
-fi
-case "${1:-}" in
--*)
-  echo "usage: scripts/setup.sh [--tests] [TARGET...]" >&2
-  exit 2
+done
+case $tests in
+unit) packages+=(doctest-dev) ;;
+all)
+  packages+=(bible-kjv bible-kjv-text clang-14 clang-format-14 clang-tidy-14 doctest-dev fish
+    groff-base iproute2 libclang-rt-14-dev man-db munge shellcheck slurm-wlm strace zsh)
+  cuda=ON # the Python peers load LibTorch's CUDA libraries, and the kernels are to compile
   ;;
 esac
 
@@ -49,35 +61,55 @@ if [ ${#missing[@]} -gt 0 ]; then
     "${missing[@]}" >/dev/null
 fi
 
-# The object store of the tests, apart from what is compared with: its pins are its own.
-# It is installed at the same time, since pip keeps one core busy.
-swift=.deps/swift
-if [ $with_tests = ON ] && ! cmp -s scripts/requirements-swift.txt $swift/installed; then
-  say "installing OpenStack Swift into $swift"
-  {
-    [ -x $swift/bin/python ] || /usr/bin/python3 -m venv $swift
-    $swift/bin/pip install --quiet --disable-pip-version-check -r scripts/requirements-swift.txt
-    cp scripts/requirements-swift.txt $swift/installed
-  } &
-  swift_install=$!
+# install VENV FILE...: a virtual environment with the packages of the requirement files, unless it
+# has them. uv downloads and unpacks several at a time: 34 s where pip took 130.
+install() {
+  local venv=$1
+  shift
+  [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv"
+  if cat "$@" | cmp -s - "$venv/installed"; then
+    return
+  fi
+  say "installing $* into $venv"
+  [ -x "$venv/bin/uv" ] ||
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/requirements-uv.txt
+  local file
+  for file in "$@"; do
+    local flags=()
+    [ "$file" != scripts/requirements-torch-cpu.txt ] || flags=(--no-deps)
+    "$venv/bin/uv" pip install --quiet --no-cache --python "$venv/bin/python" "${flags[@]}" -r "$file"
+  done
+  cat "$@" >"$venv/installed"
+}
+
+requirements=(scripts/requirements.txt)
+if [ $cuda = ON ] || [ -e .deps/venv/with-cuda ]; then
+  requirements+=(scripts/requirements-torch.txt)
+else
+  requirements+=(scripts/requirements-torch-cpu.txt)
+fi
+if [ $tests = all ] || [ -e .deps/venv/with-tests ]; then
+  requirements+=(scripts/requirements-test.txt)
+fi
+install .deps/venv "${requirements[@]}"
+[ $cuda = OFF ] || touch .deps/venv/with-cuda
+if [ $tests = all ]; then
+  touch .deps/venv/with-tests
+  # The tests' object store has pins of its own.
+  install .deps/swift scripts/requirements-swift.txt
 fi
 
-venv=.deps/venv
-[ -x $venv/bin/python ] || /usr/bin/python3 -m venv $venv
-if ! cat scripts/requirements.txt scripts/requirements-test.txt | cmp -s - $venv/installed ||
-   { [ $with_tests = ON ] && [ ! -e $venv/with-tests ]; }; then
-  say "installing LibTorch and Python packages into $venv (about 5 GB)"
-  $venv/bin/pip install --quiet --disable-pip-version-check "${requirements[@]}"
-  cat scripts/requirements.txt scripts/requirements-test.txt > $venv/installed
-  [ $with_tests = OFF ] || touch $venv/with-tests
-fi
-[ -z "${swift_install:-}" ] || wait "$swift_install"
-
-# A configured folder that has the tests keeps them.
-if [ ! -e build/release/build.ninja ] || { [ $with_tests = ON ] && [ ! -e build/release/with-tests ]; }; then
+# A folder that was configured with tests or CUDA keeps them.
+configured_with() { grep -qs "^SCALETRAIN_WITH_$1:BOOL=ON" build/release/CMakeCache.txt; }
+with_tests=OFF
+if [ $tests != none ] || configured_with TESTS; then with_tests=ON; fi
+if configured_with CUDA; then cuda=ON; fi
+options="-DSCALETRAIN_WITH_TESTS=$with_tests -DSCALETRAIN_WITH_CUDA=$cuda"
+if [ ! -e build/release/build.ninja ] || [ "$options" != "$(cat build/release/configured 2>/dev/null)" ]; then
   say "configuring build/release"
-  cmake --preset release -DSCALETRAIN_WITH_TESTS=$with_tests >/dev/null
-  [ $with_tests = OFF ] || touch build/release/with-tests
+  # shellcheck disable=SC2086 # two words
+  cmake --preset release $options >/dev/null
+  echo "$options" >build/release/configured
 fi
 if ! ninja -C build/release -n "$@" | grep -q 'no work to do'; then
   say "building build/release: ${*:-all}"

@@ -1,20 +1,34 @@
 # What the libraries need, by a build of ours and by who builds against an installed one
 # (scripts/cmake/scaletrain-config.cmake.in): third_party::NAME, one pinned finder per dependency.
 
-# third_party::NAME from the system: the folders of its HEADERS, and its LIBRARIES, which have to be
-# there.
+# Fails with the script that installs what `variable` was to find. The next configuration looks again.
+function(_scaletrain_require variable wanted name)
+  if(NOT ${variable})
+    set(flag "")
+    if(name STREQUAL "doctest")
+      set(flag " --unit")
+    endif()
+    message(FATAL_ERROR "third_party::${name}: ${wanted} was not found.\n"
+                        "Run scripts/setup.sh${flag}, which installs it, then configure again.")
+  endif()
+endfunction()
+
+# third_party::NAME from the system: the folders of its HEADERS, and its LIBRARIES. Fails if one of
+# them is missing.
 function(scaletrain_find name)
   cmake_parse_arguments(ARG "" "" "HEADERS;LIBRARIES" ${ARGN})
   add_library(third_party_${name} INTERFACE)
   add_library(third_party::${name} ALIAS third_party_${name})
   foreach(header IN LISTS ARG_HEADERS)
     string(MAKE_C_IDENTIFIER "SCALETRAIN_HEADER_${header}" folder)
-    find_path(${folder} "${header}" REQUIRED)
+    find_path(${folder} "${header}")
+    _scaletrain_require(${folder} "${header}" "${name}")
     target_include_directories(third_party_${name} SYSTEM INTERFACE "${${folder}}")
   endforeach()
   foreach(library IN LISTS ARG_LIBRARIES)
     string(MAKE_C_IDENTIFIER "SCALETRAIN_LIBRARY_${library}" file)
-    find_library(${file} NAMES "${library}" REQUIRED)
+    find_library(${file} NAMES "${library}")
+    _scaletrain_require(${file} "${library}" "${name}")
     target_link_libraries(third_party_${name} INTERFACE "${${file}}")
   endforeach()
 endfunction()

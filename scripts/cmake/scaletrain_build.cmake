@@ -1,8 +1,9 @@
 # The language, the warnings and the three ways to make a target:
-#   scaletrain_module(NAME [TORCH] [APART] [DEPS target...])    lib/NAME, every .cpp in it; APART:
-#     never in a unity build, since its files are written by many and may share names
+#   scaletrain_module(NAME [TORCH] [BATCHES n] [DEPS target...])    lib/NAME, every .cpp in it
 #   scaletrain_program(NAME [TORCH] SOURCES file... DEPS target...)
-#   scaletrain_unit_tests(NAME [TORCH] DEPS target...)  tests/NAME, one ctest entry a file
+#   scaletrain_unit_tests(NAME [TORCH] [BATCHES n] DEPS target...)  tests/NAME, one ctest entry a file
+# BATCHES: number of unity batches (default 1). A file's batch follows from its name, so that a new
+# file moves no other one and only its own batch is compiled again.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -14,9 +15,11 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 find_program(SCALETRAIN_CCACHE ccache)
 if(SCALETRAIN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # A precompiled header is only cached when ccache may trust its time stamps.
+  # A precompiled header is only cached when ccache may trust its time stamps. Paths are hashed
+  # relative to the source folder, so that clones in different folders share one cache.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
       "${SCALETRAIN_CCACHE}")
 endif()
 find_program(SCALETRAIN_MOLD mold)
@@ -57,18 +60,32 @@ function(_scaletrain_export target name)
           FILE_SET HEADERS DESTINATION include/scaletrain)
 endfunction()
 
+# Divides sources into `count` unity batches by the hash of their names.
+function(_scaletrain_batch target count)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  foreach(source IN LISTS ARGN)
+    get_source_file_property(is_single "${source}" SKIP_UNITY_BUILD_INCLUSION)
+    if(is_single)
+      continue()
+    endif()
+    cmake_path(GET source FILENAME name)
+    string(MD5 hash "${name}")
+    string(SUBSTRING "${hash}" 0 6 digits)
+    math(EXPR batch "0x${digits} % ${count}")
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "batch_${batch}")
+  endforeach()
+endfunction()
+
 # LibTorch's headers are parsed once for all targets of one build folder.
 function(_scaletrain_use_torch target)
   _scaletrain_link(${target} third_party::torch)
   # Programs are compiled as libraries are: GCC refuses a header that was precompiled otherwise.
   target_compile_options(${target} PRIVATE -fPIC)
   target_precompile_headers(${target} REUSE_FROM scaletrain_torch_pch)
-  # With the header parsed, large batches would only take memory.
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
 function(scaletrain_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH;APART" "" "DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH" "BATCHES" "DEPS")
   if(ARG_TORCH AND NOT SCALETRAIN_WITH_TORCH)
     return()
   endif()
@@ -82,9 +99,12 @@ function(scaletrain_module name)
   if(ARG_TORCH)
     _scaletrain_use_torch(scaletrain_${name})
   endif()
-  if(ARG_APART)
-    set_target_properties(scaletrain_${name} PROPERTIES UNITY_BUILD OFF)
+  if(NOT ARG_BATCHES)
+    set(ARG_BATCHES 1)
   endif()
+  # Called when the directory is done, since its CMakeLists.txt may still take files out of batches.
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL _scaletrain_batch
+                            scaletrain_${name} ${ARG_BATCHES} [[${sources}]])")
 endfunction()
 
 function(scaletrain_program name)
@@ -101,7 +121,7 @@ function(scaletrain_program name)
 endfunction()
 
 function(scaletrain_unit_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH" "" "DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH" "BATCHES" "DEPS")
   if(ARG_TORCH AND NOT SCALETRAIN_WITH_TORCH)
     return()
   endif()
@@ -112,18 +132,14 @@ function(scaletrain_unit_tests name)
     return()
   endif()
   list(TRANSFORM tests PREPEND "${folder}/" OUTPUT_VARIABLE sources)
-  foreach(source IN LISTS sources) # tables of cases and what stands around them have the same names
-    file(STRINGS "${source}" table REGEX "^struct Case " LIMIT_COUNT 1)
-    if(table)
-      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
-  endforeach()
   add_executable(test_${name} ${sources} ${helpers})
   target_link_libraries(test_${name} PRIVATE ${ARG_DEPS} scaletrain_doctest_main scaletrain_warnings)
   add_dependencies(unit_tests test_${name})
-  # Compiled quickly, and in small batches: the names of many files' helpers meet in them.
   target_compile_options(test_${name} PRIVATE $<IF:$<CONFIG:Release>,-O1,-O0>)
-  set_target_properties(test_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
+  if(NOT ARG_BATCHES)
+    set(ARG_BATCHES 1)
+  endif()
+  _scaletrain_batch(test_${name} ${ARG_BATCHES} ${sources})
   if(ARG_TORCH)
     _scaletrain_use_torch(test_${name})
   endif()

@@ -31,15 +31,15 @@ at::Tensor random(at::IntArrayRef shape, std::uint64_t seed) {
 }
 
 // A model's tensors, which start as zero, and a file of others.
-struct Case {
+struct LoadCase {
   test::TemporaryFolder folder;
   Tensors model, file;
   recipe::Weights weights;
 
-  explicit Case(Tensors model_tensors = {{"a.weight", at::zeros({2, 3})},
-                                         {"a.bias", at::zeros({2})}},
-                Tensors file_tensors = {{"a.weight", random({2, 3}, 1)},
-                                        {"a.bias", random({2}, 2)}})
+  explicit LoadCase(Tensors model_tensors = {{"a.weight", at::zeros({2, 3})},
+                                             {"a.bias", at::zeros({2})}},
+                    Tensors file_tensors = {{"a.weight", random({2, 3}, 1)},
+                                            {"a.bias", random({2}, 2)}})
       : model(std::move(model_tensors)), file(std::move(file_tensors)) {
     weights.path = folder.file("w.safetensors");
   }
@@ -65,7 +65,7 @@ struct Case {
 TEST_CASE("tensors are taken by name, converted to the model's types") {
   for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
     CAPTURE(c10::toString(type));
-    Case one;
+    LoadCase one;
     for (auto& [name, tensor] : one.file) tensor = tensor.to(type);
     const WeightReport report = one.load();
     CHECK((report.taken == std::vector<std::string>{"a.bias", "a.weight"}));
@@ -79,17 +79,17 @@ TEST_CASE("tensors are taken by name, converted to the model's types") {
 }
 
 TEST_CASE("a channels-last kernel and a count are filled, too") {
-  Case one({{"k", at::zeros({2, 3, 2, 2}).contiguous(at::MemoryFormat::ChannelsLast)},
-            {"n", at::zeros({}, at::kLong)}},
-           {{"k", random({2, 3, 2, 2}, 3)}, {"n", at::full({}, 7, at::kLong)}});
+  LoadCase one({{"k", at::zeros({2, 3, 2, 2}).contiguous(at::MemoryFormat::ChannelsLast)},
+                {"n", at::zeros({}, at::kLong)}},
+               {{"k", random({2, 3, 2, 2}, 3)}, {"n", at::full({}, 7, at::kLong)}});
   one.load();
   CHECK((at::equal(one.model.at("k"), one.file.at("k"))));
   CHECK(one.model.at("n").item<std::int64_t>() == 7);
 }
 
 TEST_CASE("what does not fit is refused, all at once, and nothing is changed") {
-  Case one({{"a", at::zeros({2})}, {"b", at::zeros({2})}, {"c", at::zeros({2})}},
-           {{"a", at::ones({2, 1})}, {"b", at::ones({2, 2}, at::kByte)}, {"d", at::ones({2})}});
+  LoadCase one({{"a", at::zeros({2})}, {"b", at::zeros({2})}, {"c", at::zeros({2})}},
+               {{"a", at::ones({2, 1})}, {"b", at::ones({2, 2}, at::kByte)}, {"d", at::ones({2})}});
   CHECK(
       one.refusal() ==
       "does not fit the model: tensors 1 missing (c); 1 unused (d); 1 of another shape (a: [2, 1] "
@@ -104,22 +104,22 @@ TEST_CASE("what does not fit is refused, all at once, and nothing is changed") {
 
 TEST_CASE("patterns allow what is missing and what is unused, each its own") {
   const auto make = [] {
-    return Case({{"a", at::zeros({2})}, {"b.0.w", at::zeros({2})}, {"b.1.w", at::zeros({2})}},
-                {{"a", at::ones({2})}, {"x.0", at::ones({2})}});
+    return LoadCase({{"a", at::zeros({2})}, {"b.0.w", at::zeros({2})}, {"b.1.w", at::zeros({2})}},
+                    {{"a", at::ones({2})}, {"x.0", at::ones({2})}});
   };
-  Case one = make();
+  LoadCase one = make();
   one.weights.allow_missing = {"b.*"};
   CHECK(one.refusal().starts_with("does not fit the model: tensors 1 unused (x.0)\n"));
-  Case two = make();
+  LoadCase two = make();
   two.weights.allow_unused = {"x.*"};
   CHECK(two.refusal().starts_with("does not fit the model: tensors 2 missing (b.0.w, b.1.w)\n"));
-  Case three = make();
+  LoadCase three = make();
   three.weights.allow_missing = {"c", "b.*"};
   three.weights.allow_unused = {"*"};
   CHECK(summary(three.load()) ==
         "1 tensors taken, 0 adapted, 0 left as initialised, 2 missing (b.0.w, b.1.w), 1 unused "
         "(x.0)");
-  Case nothing = make();
+  LoadCase nothing = make();
   nothing.file.erase("a");
   nothing.weights.allow_missing = nothing.weights.allow_unused = {"*"};
   CHECK(nothing.refusal() ==
@@ -129,7 +129,7 @@ TEST_CASE("patterns allow what is missing and what is unused, each its own") {
 TEST_CASE("names may have what wrappers put in front, or lack it") {
   for (const char* const prefix : {"module.", "_orig_mod.", "model.", "transformer."}) {
     CAPTURE(prefix);
-    Case longer, shorter;
+    LoadCase longer, shorter;
     const Tensors plain = longer.file;
     longer.file.clear();
     for (const auto& [name, tensor] : plain) longer.file[prefix + name] = tensor;
@@ -145,20 +145,20 @@ TEST_CASE("names may have what wrappers put in front, or lack it") {
 TEST_CASE("a tensor that is there twice is one, or one too many") {
   const at::Tensor embedding = random({4, 2}, 5);
   const auto make = [&](const at::Tensor& head) {
-    return Case({{"wte.weight", at::zeros({4, 2})}},
-                {{"transformer.wte.weight", embedding}, {"lm_head.weight", head}});
+    return LoadCase({{"wte.weight", at::zeros({4, 2})}},
+                    {{"transformer.wte.weight", embedding}, {"lm_head.weight", head}});
   };
-  Case tied = make(embedding.clone());
+  LoadCase tied = make(embedding.clone());
   CHECK(tied.load().unused.empty());
-  Case untied = make(embedding + 1);
+  LoadCase untied = make(embedding + 1);
   CHECK(untied.refusal().starts_with("does not fit the model: tensors 1 unused ("));
-  Case alone({{"wte.weight", at::zeros({4, 2})}}, {{"lm_head.weight", embedding}});
+  LoadCase alone({{"wte.weight", at::zeros({4, 2})}}, {{"lm_head.weight", embedding}});
   alone.load();
   CHECK((at::equal(alone.model.at("wte.weight"), embedding)));
 }
 
 TEST_CASE("masks, frequencies and counts are no mistake") {
-  Case one;
+  LoadCase one;
   for (const char* const name :
        {"h.0.attn.bias", "h.0.attn.masked_bias", "model.rotary_emb.inv_freq",
         "layers.0.self_attn.rotary_emb.inv_freq", "bn.num_batches_tracked"}) {
@@ -174,18 +174,19 @@ TEST_CASE("masks, frequencies and counts are no mistake") {
 }
 
 TEST_CASE("a head for another number of classes stays as initialised") {
-  Case one({{"a", at::zeros({2})}, {"fc.weight", at::zeros({5, 2})}, {"fc.bias", at::zeros({5})}},
-           {{"a", at::ones({2})}, {"fc.weight", at::ones({10, 2})}, {"fc.bias", at::ones({10})}});
+  LoadCase one(
+      {{"a", at::zeros({2})}, {"fc.weight", at::zeros({5, 2})}, {"fc.bias", at::zeros({5})}},
+      {{"a", at::ones({2})}, {"fc.weight", at::ones({10, 2})}, {"fc.bias", at::ones({10})}});
   const WeightReport report = one.load();
   CHECK(summary(report) ==
         "1 tensors taken, 0 adapted, 2 left as initialised (fc.bias, fc.weight), 0 missing, 0 "
         "unused");
   CHECK((one.model.at("fc.weight").eq(0).all().item<bool>()));
-  Case wider({{"fc.weight", at::zeros({5, 2})}}, {{"fc.weight", at::ones({10, 3})}});
+  LoadCase wider({{"fc.weight", at::zeros({5, 2})}}, {{"fc.weight", at::ones({10, 3})}});
   CHECK(wider.refusal().find("fc.weight: [10, 3] instead of [5, 2]") != std::string::npos);
-  Case other({{"fc2.weight", at::zeros({5, 2})}}, {{"fc2.weight", at::ones({10, 2})}});
+  LoadCase other({{"fc2.weight", at::zeros({5, 2})}}, {{"fc2.weight", at::ones({10, 2})}});
   CHECK(other.refusal().find("fc2.weight: [10, 2] instead of [5, 2]") != std::string::npos);
-  Case same({{"fc.bias", at::zeros({10})}}, {{"fc.bias", at::ones({10})}});
+  LoadCase same({{"fc.bias", at::zeros({10})}}, {{"fc.bias", at::ones({10})}});
   CHECK(same.load().initial.empty());
 }
 
@@ -193,17 +194,17 @@ TEST_CASE("a new head is one whatever the file has") {
   const auto make = [](Tensors head) {
     Tensors file{{"a", at::ones({2})}};
     file.merge(head);
-    return Case({{"a", at::zeros({2})}, {"fc.weight", at::zeros({5, 2})}}, std::move(file));
+    return LoadCase({{"a", at::zeros({2})}, {"fc.weight", at::zeros({5, 2})}}, std::move(file));
   };
   for (const Tensors& head : {Tensors{}, Tensors{{"fc.weight", at::ones({5, 2})}},
                               Tensors{{"fc.weight", at::ones({5, 3})}}}) {
-    Case one = make(head);
+    LoadCase one = make(head);
     one.weights.new_head = true;
     CHECK((one.load().initial == std::vector<std::string>{"fc.weight"}));
     CHECK((one.model.at("fc.weight").eq(0).all().item<bool>()));
     CHECK((one.model.at("a").eq(1).all().item<bool>()));
   }
-  Case headless = make({});
+  LoadCase headless = make({});
   headless.weights.new_head = true;
   HostTensors(headless.file).write(core::system_disk(), headless.weights.path);
   CHECK(test::message_of<core::RecipeError>([&] {
@@ -212,12 +213,12 @@ TEST_CASE("a new head is one whatever the file has") {
 }
 
 TEST_CASE("first kernels and positions are made to fit") {
-  Case one({{"conv.weight", at::zeros({4, 3, 2, 2})},
-            {"pos", at::zeros({1, 1 + 64, 6})},
-            {"wpe", at::zeros({8, 6})}},
-           {{"conv.weight", random({4, 1, 2, 2}, 1)},
-            {"pos", random({1, 1 + 16, 6}, 2)},
-            {"wpe", random({32, 6}, 3)}});
+  LoadCase one({{"conv.weight", at::zeros({4, 3, 2, 2})},
+                {"pos", at::zeros({1, 1 + 64, 6})},
+                {"wpe", at::zeros({8, 6})}},
+               {{"conv.weight", random({4, 1, 2, 2}, 1)},
+                {"pos", random({1, 1 + 16, 6}, 2)},
+                {"wpe", random({32, 6}, 3)}});
   const WeightReport report = one.load();
   CHECK(
       summary(report) ==
@@ -229,20 +230,21 @@ TEST_CASE("first kernels and positions are made to fit") {
 }
 
 TEST_CASE("positions that cannot be had are refused") {
-  Case longer({{"wpe", at::zeros({64, 6})}}, {{"wpe", at::ones({32, 6})}});
+  LoadCase longer({{"wpe", at::zeros({64, 6})}}, {{"wpe", at::ones({32, 6})}});
   CHECK(longer.refusal() ==
         "has 32 positions (wpe), and the model 64\n  set /model/positions to 32 or less");
-  Case wider({{"wpe", at::zeros({8, 6})}}, {{"wpe", at::ones({32, 5})}});
+  LoadCase wider({{"wpe", at::zeros({8, 6})}}, {{"wpe", at::ones({32, 5})}});
   CHECK(wider.refusal().find("wpe: [32, 5] instead of [8, 6]") != std::string::npos);
-  Case odd({{"pos", at::zeros({1, 17, 6})}}, {{"pos", at::ones({1, 19, 6})}});
+  LoadCase odd({{"pos", at::zeros({1, 17, 6})}}, {{"pos", at::ones({1, 19, 6})}});
   CHECK(odd.refusal().find("pos: [1, 19, 6] instead of [1, 17, 6]") != std::string::npos);
-  Case wide({{"conv.weight", at::zeros({4, 3, 2, 2})}}, {{"conv.weight", at::ones({4, 1, 3, 3})}});
+  LoadCase wide({{"conv.weight", at::zeros({4, 3, 2, 2})}},
+                {{"conv.weight", at::ones({4, 1, 3, 3})}});
   CHECK(wide.refusal().find("conv.weight: [4, 1, 3, 3] instead of") != std::string::npos);
 }
 
 TEST_CASE("another number of heads is refused, by a config.json or by a recipe of ours") {
   units::WeightRules of_heads{.heads = 4, .heads_name = "n_head"};
-  Case one;
+  LoadCase one;
   one.load();
   const auto found = [&] {
     return test::message_of<core::CheckpointError>(
@@ -272,8 +274,8 @@ TEST_CASE("another number of heads is refused, by a config.json or by a recipe o
 }
 
 TEST_CASE("progress is reported for each tensor that is renamed or copied") {
-  Case one({{"wte.weight", at::zeros({2})}, {"a", at::zeros({2})}},
-           {{"lm_head.weight", at::ones({2})}, {"a", at::ones({2})}});
+  LoadCase one({{"wte.weight", at::zeros({2})}, {"a", at::zeros({2})}},
+               {{"lm_head.weight", at::ones({2})}, {"a", at::ones({2})}});
   one.load();
   int calls = 0;
   load_weights(one.weights, rules(), one.model, [&calls] { ++calls; });
@@ -281,7 +283,7 @@ TEST_CASE("progress is reported for each tensor that is renamed or copied") {
 }
 
 TEST_CASE("a value that is not finite is refused by its tensor") {
-  Case one;
+  LoadCase one;
   one.file.at("a.bias")[1] = std::numeric_limits<float>::quiet_NaN();
   CHECK(one.refusal() ==
         "holds a value of \"a.bias\" that is not finite\n  use weights from before the training "
@@ -289,7 +291,7 @@ TEST_CASE("a value that is not finite is refused by its tensor") {
 }
 
 TEST_CASE("a report is JSON with a list of each kind") {
-  Case one;
+  LoadCase one;
   one.file["x"] = at::ones({1});
   one.weights.allow_unused = {"x"};
   CHECK(to_json(one.load()) == fmt::format(R"({{

@@ -128,7 +128,7 @@ TEST_CASE("destroying a process ends its whole group") {
     request.descriptors = {{out.write.get(), 1}};
     const Process process = Process::spawn(request);
     std::array<char, 8> started{};
-    REQUIRE(read(out.read.get(), started.data(), started.size()) == 8);
+    REQUIRE(::read(out.read.get(), started.data(), started.size()) == 8);
   }
   CHECK(out.drain().empty());  // ends only when the sleeping child is gone too
 }
@@ -141,7 +141,7 @@ TEST_CASE("what has become this process's child is waited for with its group, an
   Process process = Process::spawn(request);
   CHECK(wait_for(process).code == 3);
   std::array<char, 16> text{};
-  REQUIRE(read(out.read.get(), text.data(), text.size() - 1) > 1);
+  REQUIRE(::read(out.read.get(), text.data(), text.size() - 1) > 1);
   const pid_t left = std::atoi(text.data());
   REQUIRE(kill(left, 0) == 0);
   CHECK(process.end_group(now() + std::chrono::seconds(10)));
@@ -155,7 +155,7 @@ TEST_CASE("orphans that have ended are reaped, our own children are not") {
   request.descriptors = {{out.write.get(), 1}};
   const Process process = Process::spawn(request);
   std::array<char, 16> text{};
-  REQUIRE(read(out.read.get(), text.data(), text.size() - 1) > 1);
+  REQUIRE(::read(out.read.get(), text.data(), text.size() - 1) > 1);
   const SteadyTime end = now() + std::chrono::seconds(10);
   while (kill(std::atoi(text.data()), 0) == 0 && now() < end) reap_strangers({process.pid()});
   CHECK(kill(std::atoi(text.data()), 0) == -1);

@@ -22,12 +22,13 @@ constexpr auto kTimeout = 30s;
 using dist::CpuExchange;
 constexpr std::array kExchanges = {CpuExchange::kGloo, CpuExchange::kShm};
 
-struct Case {
+struct GroupCase {
   int ranks;
   CpuExchange exchange;
 };
-constexpr std::array kCases = {Case{2, CpuExchange::kGloo}, Case{2, CpuExchange::kShm},
-                               Case{4, CpuExchange::kGloo}, Case{4, CpuExchange::kShm}};
+constexpr std::array kGroupCases = {
+    GroupCase{2, CpuExchange::kGloo}, GroupCase{2, CpuExchange::kShm},
+    GroupCase{4, CpuExchange::kGloo}, GroupCase{4, CpuExchange::kShm}};
 
 dist::Group join(const core::WorkerEnv& env, CpuExchange exchange,
                  std::chrono::milliseconds timeout = kTimeout) {
@@ -42,7 +43,7 @@ void check_all_said(const std::vector<testing::RankResult>& results, const std::
 }
 
 TEST_CASE("sums, maxima and broadcasts reach every rank") {
-  for (const Case& one : kCases) {
+  for (const GroupCase& one : kGroupCases) {
     const auto results = run_ranks({.world_size = one.ranks}, [&](const core::WorkerEnv& env) {
       dist::Group group = join(env, one.exchange);
       const double mine = group.rank() + 1;
@@ -205,7 +206,7 @@ TEST_CASE("rows go from each rank to each, as many as it says, and none where it
 }
 
 TEST_CASE("a killed peer ends a collective on all others within seconds, by name") {
-  for (const Case& one : kCases) {
+  for (const GroupCase& one : kGroupCases) {
     const auto results =
         run_ranks({.world_size = one.ranks}, [&](const core::WorkerEnv& env) -> std::string {
           dist::Group group = join(env, one.exchange);

@@ -39,7 +39,7 @@ TEST_CASE("each rank has a chunk of the first half and the one as far from the e
                        core::RecipeError);
 }
 
-struct Case {
+struct AttentionCase {
   const char* name;
   std::int64_t tokens = 16, heads = 4, key_heads = 4;
   bool documents = false;
@@ -53,7 +53,7 @@ struct Drawn {
   Tensor queries, keys, values, gradient, documents;
 };
 
-Drawn draw(const Case& one) {
+Drawn draw(const AttentionCase& one) {
   at::manual_seed(7);
   Drawn drawn{.queries = at::randn({2, one.heads, one.tokens, 8}),
               .keys = at::randn({2, one.key_heads, one.tokens, 8}),
@@ -72,7 +72,7 @@ struct Answer {
   Tensor queries, keys, values, output;
 };
 
-Answer on_one_rank(const Case& one, const Drawn& drawn) {
+Answer on_one_rank(const AttentionCase& one, const Drawn& drawn) {
   Answer answer{.queries = drawn.queries.clone().requires_grad_(),
                 .keys = drawn.keys.clone().requires_grad_(),
                 .values = drawn.values.clone().requires_grad_(),
@@ -101,7 +101,7 @@ Answer on_ring(const units::TokenCut& cut, const Drawn& drawn) {
   return answer;
 }
 
-std::string compare(const Case& one, const units::TokenCut& cut) {
+std::string compare(const AttentionCase& one, const units::TokenCut& cut) {
   const Drawn drawn = draw(one);
   const Answer whole = on_one_rank(one, drawn), part = on_ring(cut, drawn);
   const Tensor places = cut.places(one.tokens);
@@ -129,10 +129,11 @@ TEST_CASE("a ring of ranks attends as one rank that has all tokens, forward and 
          for (dist::Mesh* const mesh : {&by_2, &by_4}) {
            const units::TokenCut cut = token_cut(
                std::make_shared<dist::Ring>(dist::open_ring(*mesh, core::Axis::kContext)));
-           for (const Case& one :
-                {Case{"plain"}, Case{"long", 2400, 2, 2}, Case{"served heads", 16, 6, 2},
-                 Case{"documents", 32, 4, 4, true},
-                 Case{"documents and served heads", 32, 4, 2, true}}) {
+           for (const AttentionCase& one :
+                {AttentionCase{"plain"}, AttentionCase{"long", 2400, 2, 2},
+                 AttentionCase{"served heads", 16, 6, 2},
+                 AttentionCase{"documents", 32, 4, 4, true},
+                 AttentionCase{"documents and served heads", 32, 4, 2, true}}) {
              text += compare(one, cut);
            }
          }

@@ -56,7 +56,7 @@ enum class Way {
   kNotToFirst  // it ends before the first unit
 };
 
-struct Case {
+struct ShardedCase {
   const char* name;
   core::MeshSizes sizes;
   ShardLevel level = ShardLevel::kParameters;
@@ -212,7 +212,7 @@ std::vector<units::NamedParameter> named(const Tensors& tensors, bool trained) {
   return result;
 }
 
-Sharding sharding_of(const Case& one, const Tensors& tensors) {
+Sharding sharding_of(const ShardedCase& one, const Tensors& tensors) {
   Sharding sharding{.level = one.level};
   for (const UnitNames& names : kNames) {
     sharding.units.push_back({names.weight, names.bias});
@@ -225,7 +225,7 @@ Sharding sharding_of(const Case& one, const Tensors& tensors) {
 
 // Bytes of gradients that a step exchanges where nothing is gathered in it. What units share goes
 // twice where others' gradients come in between.
-std::int64_t step_bytes(const Case& one, const dist::Mesh& mesh, const Tensors& tensors) {
+std::int64_t step_bytes(const ShardedCase& one, const dist::Mesh& mesh, const Tensors& tensors) {
   const int shards = mesh.size(core::Axis::kShard);
   const auto plans = plan_flats(named(tensors, true), sharding_of(one, tensors).units, shards);
   std::int64_t all = 0, shared = 0;  // bytes of this rank's parts
@@ -247,7 +247,7 @@ bool is_near(const at::Tensor& own, const at::Tensor& all, double most) {
 }
 
 // "" where this rank's parts have the gradients and values of a whole copy at each step.
-std::string against_whole(const Case& one, dist::Group& ranks) {
+std::string against_whole(const ShardedCase& one, dist::Group& ranks) {
   const dist::Mesh mesh(ranks, core::MeshPlan(kRanks, one.sizes));
   Tensors tensors = make_tensors();
   Sharded sharded(named(tensors, true), mesh, sharding_of(one, tensors));
@@ -328,9 +328,9 @@ constexpr core::MeshSizes kReplicas{.replica = {}, .shard = 2};
 constexpr core::MeshSizes kStages{.pipe = 2, .replica = {}, .shard = 2};
 constexpr core::MeshSizes kCopiedStages{.pipe = 2, .replica = {}};
 
-const std::vector<Case>& cases() {
+const std::vector<ShardedCase>& cases() {
   using enum ShardLevel;
-  static const std::vector<Case> rows{
+  static const std::vector<ShardedCase> rows{
       {"optimizer", kShards, kOptimizer},
       {"gradients", kShards, kGradients},
       {"parameters", kShards, kParameters},
@@ -366,7 +366,7 @@ TEST_CASE("parts of a model have a whole one's gradients and values, step by ste
          at::set_num_threads(1);
          dist::Group world(env, at::kCPU, 30s);
          std::string text;
-         for (const Case& one : cases()) {
+         for (const ShardedCase& one : cases()) {
            dist::Group ranks(world, {0, 1, 2, 3}, one.name);
            const std::string wrong = against_whole(one, ranks);
            if (!wrong.empty()) text += fmt::format("{}: {}\n", one.name, wrong);
@@ -383,7 +383,7 @@ TEST_CASE("a gradient that comes when backward is through with its unit is a mis
   dist::Group world(core::WorkerEnv(), at::kCPU, 1s);
   const dist::Mesh mesh(world, core::MeshPlan(1));
   Tensors tensors = make_tensors();
-  const Case one{"", {}, ShardLevel::kGradients};
+  const ShardedCase one{"", {}, ShardLevel::kGradients};
   Sharded sharded(named(tensors, true), mesh, sharding_of(one, tensors));
   sharded.start({});
   sharded.zero_grad();

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr std::int64_t kWide = 600;  // 1.4 MB: more than the first bucket
 
 // A wide matrix, one that lies in memory column by column, and one that gets no gradient.
-std::vector<units::NamedParameter> parameters() {
+std::vector<units::NamedParameter> stage_parameters() {
   return {{.name = "wide", .tensor = at::zeros({kWide, kWide}).requires_grad_()},
           {.name = "columns", .tensor = at::zeros({3, 4}).t().requires_grad_()},
           {.name = "unused", .tensor = at::zeros({2}).requires_grad_(), .counts = false}};
@@ -29,7 +29,7 @@ TEST_CASE("gradients are averaged behind the last backward, over the data group 
     dist::Group world(env, at::kCPU, 30s);
     at::set_num_threads(1);  // a fork has no threads of the pool
     dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 2, .replica = {}}));
-    StageParallel stage(parameters(), mesh);
+    StageParallel stage(stage_parameters(), mesh);
     stage.start({{7}});  // a layout of another run says nothing
     std::string text;
     for (int step = 0; step < 2; ++step) {
@@ -65,7 +65,7 @@ TEST_CASE("gradients of ranks that share sequences are averaged with those of th
     dist::Group world(env, at::kCPU, 30s);
     at::set_num_threads(1);
     dist::Mesh mesh(world, core::MeshPlan(8, {.pipe = 2, .replica = {}, .shard = 1, .context = 2}));
-    StageParallel stage(parameters(), mesh);
+    StageParallel stage(stage_parameters(), mesh);
     stage.start({});
     stage.zero_grad();
     (stage.owned()[1].tensor * (10 * env.rank)).sum().backward();
@@ -82,7 +82,7 @@ TEST_CASE("gradients of ranks that share sequences are averaged with those of th
 TEST_CASE("a stage of one replica keeps its gradients as they are") {
   dist::Group world({}, at::kCPU, 1s);
   dist::Mesh mesh(world, core::MeshPlan(1));
-  StageParallel stage(parameters(), mesh);
+  StageParallel stage(stage_parameters(), mesh);
   stage.start({});
   (stage.owned()[1].tensor * 3).sum().backward();
   stage.exchange_rest();

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::chrono::minutes kPatience{10};
+constexpr std::chrono::minutes kMeasureTimeout{10};
 
 // "1.41 GB".
 std::string size_text(double bytes) {
@@ -91,7 +91,7 @@ Json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node) {
                                   "--ranks", std::to_string(ranks), "--ranks-per-node",
                                   std::to_string(ranks_per_node), "--out", output.string()},
                     .variables = {}},
-                   kPatience);
+                   kMeasureTimeout);
   Json answer;
   if (done.ok()) {
     std::ifstream stream(output);

@@ -31,8 +31,8 @@ using units::Context;
 using units::Flow;
 
 // timm truncates at -2 and 2, a hundred deviations away: an ordinary normal.
-constexpr double kStd = 0.02;
-constexpr double kEps = 1e-6;
+constexpr double kConvNextStd = 0.02;
+constexpr double kConvNextEps = 1e-6;
 constexpr std::size_t kStages = 4;
 
 struct ConvNextShape {
@@ -80,7 +80,7 @@ class ConvNextBlock : public torch::nn::Module {
             "conv_dw",
             std::make_shared<Conv2d>(Conv2d::Options{
                 .in = dim, .out = dim, .kernel = 7, .padding = 3, .bias = true, .groups = dim}))),
-        norm_(register_module("norm", std::make_shared<LayerNorm>(dim, kEps))),
+        norm_(register_module("norm", std::make_shared<LayerNorm>(dim, kConvNextEps))),
         mlp_(register_module("mlp", std::make_shared<ConvNextMlp>(dim))) {
     if (has_scale) scale_ = register_parameter("gamma", at::empty({dim}));
   }
@@ -111,7 +111,7 @@ class ConvNext : public Model {
   ConvNext(const ConvNextConfig& config, std::int64_t classes) : layer_scale_(config.layer_scale) {
     const auto& [depths, dims] = config.shape;
     stem_ = patch_conv(config.channels, dims[0], config.patch_size);
-    stem_norm_ = std::make_shared<LayerNorm>(dims[0], kEps, LayerNorm::ReadBy::kSums);
+    stem_norm_ = std::make_shared<LayerNorm>(dims[0], kConvNextEps, LayerNorm::ReadBy::kSums);
     register_module("stem", ModuleList(stem_, stem_norm_));
     std::int64_t blocks = 0;
     for (const std::int64_t depth : depths) blocks += depth;
@@ -121,7 +121,7 @@ class ConvNext : public Model {
     for (std::size_t i = 0; i < kStages; ++i) {
       const auto stage = std::make_shared<torch::nn::Module>();
       if (i > 0) {
-        downsamples_[i] = {std::make_shared<LayerNorm>(dims[i - 1], kEps),
+        downsamples_[i] = {std::make_shared<LayerNorm>(dims[i - 1], kConvNextEps),
                            patch_conv(dims[i - 1], dims[i], 2)};
         stage->register_module("downsample",
                                ModuleList(downsamples_[i].norm, downsamples_[i].conv));
@@ -137,7 +137,8 @@ class ConvNext : public Model {
     }
     register_module("stages", stages);
     const auto head = std::make_shared<torch::nn::Module>();
-    head_norm_ = head->register_module("norm", std::make_shared<LayerNorm>(dims.back(), kEps));
+    head_norm_ =
+        head->register_module("norm", std::make_shared<LayerNorm>(dims.back(), kConvNextEps));
     head_ = head->register_module("fc", std::make_shared<Linear>(dims.back(), classes));
     register_module("head", head);
   }
@@ -174,7 +175,7 @@ class ConvNext : public Model {
     if (name.ends_with(".gamma")) {
       logical.fill_(layer_scale_);
     } else if (logical.dim() > 1) {
-      logical.normal_(0, kStd, std::move(generator));
+      logical.normal_(0, kConvNextStd, std::move(generator));
     } else if (name.ends_with(".bias")) {
       logical.zero_();
     } else {

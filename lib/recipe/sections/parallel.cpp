@@ -11,8 +11,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-constexpr double kMostRanks = 65536, kMostChunks = 64, kMostTensorRanks = 1024,
-                 kMostContextRanks = 1024;
+constexpr double kMostRanks = 65536, kMostChunks = 64, kMostContextRanks = 1024;
 
 // What is wrong with so many micro-batches of a step, and what to use instead; "": nothing.
 struct Unfit {

@@ -19,7 +19,10 @@ struct Optimizer;
 struct Checkpoint;
 struct Precision;
 
-// The numbers that ranks which hold a model together exchange: "fp32" or "bf16".
+// Largest /parallel/tensor: a divisor of the heads of an attention layer, so that larger values
+// have no use.
+inline constexpr std::int64_t kMostTensorRanks = 1024;
+// Communication dtypes of sharded parameters and their gradients: "fp32" or "bf16".
 struct ShardTypes {
   std::string parameters = "fp32";  // of linear layers and convolutions, gathered before a unit
   std::string reduce = "fp32";      // gradients, as they are added up

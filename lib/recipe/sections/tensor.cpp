@@ -10,12 +10,11 @@
 #include "lib/recipe/recipe.h"
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/problems.h"
+#include "lib/recipe/sections/parallel.h"
 #include "lib/recipe/sections/whole_tensors.h"
 
 namespace scaletrain::recipe {
 namespace {
-
-constexpr std::int64_t kMostTensorRanks = 1024;  // of /parallel/tensor
 
 bool is_share(const Rule& rule) { return rule.kind == Rule::Kind::kTensorRanksShare; }
 

@@ -32,11 +32,11 @@ std::string zip_problem(const std::string& bytes) {
 // Two entries, "x" with 3 bytes and "yy" with 2. The first header lies at 0, its contents at 31;
 // the second at 34 and 66; the directory from 68 on has records of 47 and 48 bytes; the end lies at
 // 163.
-std::string archive() { return test::zip_of({{"x", "abc"}, {"yy", "de"}}); }
+std::string small_zip() { return test::zip_of({{"x", "abc"}, {"yy", "de"}}); }
 constexpr std::size_t kSecond = 34, kDirectory = 68, kSecondRecord = 115, kEnd = 163;
 
 std::string with(std::size_t at, std::uint64_t number, std::size_t bytes) {
-  return archive().replace(at, bytes, test::little_endian(number, bytes));
+  return small_zip().replace(at, bytes, test::little_endian(number, bytes));
 }
 
 // An archive of one entry with records of 64 bits; `offset` as it says where its entry begins.
@@ -65,7 +65,7 @@ std::string wide_archive(std::uint64_t count, std::uint64_t locator, std::uint64
 }  // namespace
 
 TEST_CASE("entries lie where their headers end") {
-  const std::vector<ZipEntry> entries = entries_of(archive());
+  const std::vector<ZipEntry> entries = entries_of(small_zip());
   REQUIRE(entries.size() == 2);
   CHECK(entries[0].name == "x");
   CHECK(entries[0].begin == 31);
@@ -108,8 +108,8 @@ TEST_CASE("an archive that breaks a rule is refused") {
   const std::string other = "entry \"yy\" has another header than the directory says";
   for (const auto& [bytes, problem] : std::vector<Case>{
            {"", cut},
-           {archive().substr(0, kEnd + 21), cut},
-           {archive() + "x", cut},
+           {small_zip().substr(0, kEnd + 21), cut},
+           {small_zip() + "x", cut},
            {with(kEnd + 20, 1, 2), cut},
            {with(kEnd + 4, 1, 2), "is a part of an archive"},
            {with(kEnd + 10, 1, 2), "its directory has 48 bytes too many"},

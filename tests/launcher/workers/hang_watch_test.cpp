@@ -12,7 +12,6 @@
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 using scaletrain::core::Beat;
-using scaletrain::core::Phase;
 
 namespace scaletrain::launcher {
 namespace {
@@ -27,7 +26,7 @@ TEST_CASE("the rank that stands still is the verdict, not the one that waits for
   HangWatch watch(2, HangWatch::Workers::kOurs, 100ms, 8);
   Beat waits(watch.fd(0)), hangs(watch.fd(1));
   hangs.begin_step(7);
-  hangs.enter(Phase::kData);
+  hangs.enter(scaletrain::core::Phase::kData);
   waits.begin_step(7);
   waits.name_next("vote");
   waits.enter_collective("all-reduce");
@@ -53,7 +52,7 @@ TEST_CASE("ranks of groups that do not wait for each other are judged by themsel
   hangs.complete_collective();
   hangs.leave_collective();
   hangs.begin_step(7);
-  hangs.enter(Phase::kData);
+  hangs.enter(scaletrain::core::Phase::kData);
   const auto alone = [](int rank) { return rank; };
   CHECK_FALSE(watch.judge(watch.look(two()), alone).has_value());
   std::this_thread::sleep_for(150ms);
@@ -92,8 +91,8 @@ TEST_CASE("who beats does not hang, and no time-out means never") {
   Beat first(watch.fd(0)), second(watch.fd(1));
   for (int i = 0; i < 15; ++i) {
     std::this_thread::sleep_for(20ms);
-    first.enter(Phase::kCompute);
-    second.enter(Phase::kCompute);
+    first.enter(scaletrain::core::Phase::kCompute);
+    second.enter(scaletrain::core::Phase::kCompute);
     CHECK_FALSE(watch.judge(watch.look(two())).has_value());
     CHECK_FALSE(patient.judge(patient.look(two())).has_value());
   }

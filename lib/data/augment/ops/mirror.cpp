@@ -9,18 +9,18 @@ namespace scaletrain::data {
 namespace {
 
 using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
-constexpr std::int64_t kPixels = 5;  // that 16 bytes hold
+constexpr std::int64_t kPixelsAtOnce = 5;  // that 16 bytes hold
 
 // Five pixels at a time from the left go to the right. A store has one byte too many in front,
 // which the next store overwrites; near the edges single pixels are copied.
 SCALETRAIN_CLONES void mirror_row(const std::uint8_t* in, std::uint8_t* out, std::int64_t width) {
   std::int64_t x = 0;
-  for (; x + kPixels < width; x += kPixels) {
+  for (; x + kPixelsAtOnce < width; x += kPixelsAtOnce) {
     Bytes16 bytes;
     std::memcpy(&bytes, in + x * kChannels, sizeof bytes);
     const Bytes16 turned =
         __builtin_shufflevector(bytes, bytes, 15, 12, 13, 14, 9, 10, 11, 6, 7, 8, 3, 4, 5, 0, 1, 2);
-    std::memcpy(out + (width - x - kPixels) * kChannels - 1, &turned, sizeof turned);
+    std::memcpy(out + (width - x - kPixelsAtOnce) * kChannels - 1, &turned, sizeof turned);
   }
   for (; x < width; ++x) {
     std::memcpy(out + (width - 1 - x) * kChannels, in + x * kChannels, kChannels);
