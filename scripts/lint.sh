@@ -13,7 +13,7 @@ for tool in clang-format-14 clang-tidy-14 shellcheck; do
     exit 1
   }
 done
-.deps/venv/bin/python tests/repository/style_test.py
+SCALETRAIN_LINT=1 .deps/venv/bin/python tests/repository/style_test.py
 .deps/venv/bin/python tests/repository/layers_test.py
 all_checks=()
 if [ "${SCALETRAIN_LONG:-}" = 1 ]; then

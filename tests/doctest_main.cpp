@@ -1,8 +1,11 @@
-// The main function of every unit test program. A run of which nothing is left but test cases that
-// are marked to be skipped lists them and ends with kSkipped; one that no test case matches fails.
+// The main function of every unit test program. A run in which every matching test case is marked
+// as skipped lists these cases and exits with kSkipped; a filter that matches no test case fails.
+// The last line on stderr is the CPU time, which scripts/test_costs.py reads.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
+#include <cstdio>
 #include <vector>
 
 namespace {
@@ -36,11 +39,23 @@ class Counter : public doctest::IReporter {
 
 REGISTER_LISTENER("counter", 1, Counter);
 
+// User and system time in seconds, of this process or of the children it has waited for.
+double cpu_seconds(int who) {
+  rusage usage{};
+  getrusage(who, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   doctest::Context context(argc, argv);
   const int status = context.run();
+  std::fflush(stdout);
+  std::fprintf(stderr, "cpu_s: %.3f\n", cpu_seconds(RUSAGE_SELF) + cpu_seconds(RUSAGE_CHILDREN));
   if (context.shouldExit() || status != 0 || matching > 0) return status;
   std::vector<const char*> arguments(argv, argv + argc);
   arguments.insert(arguments.end(), {"--no-skip", "--list-test-cases"});

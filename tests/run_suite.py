@@ -1,10 +1,14 @@
 """Runs one file of tests for ctest: `run_suite.py FILE`.
 
-Exits with 0 only where a test ran and none failed; with 77, which ctest shows as skipped, where all
-were skipped, and with 1 where there was none.
+Exits with 0 if at least one test ran and none failed, with 77 (which ctest shows as skipped) if all
+tests were skipped, and with 1 if there was none. The last line on stderr is the CPU time of the
+suite and of the processes it waited for, which scripts/test_costs.py reads. If the environment variable
+SCALETRAIN_FORK_SERVER names the folder of a fork server, suites that import PyTorch run there.
 """
 
+import os
 import pathlib
+import resource
 import runpy
 import sys
 import unittest
@@ -39,14 +43,29 @@ def status_of(result):
     return SKIPPED
 
 
+def cpu_seconds():
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
 class Suite(unittest.TestProgram):
     def __init__(self, *arguments, **named):
         super().__init__(*arguments, **{"testRunner": Runner, **named, "exit": False})
+        print(f"cpu_s: {cpu_seconds():.3f}", file=sys.stderr)
         sys.exit(status_of(self.result))
 
 
-if __name__ == "__main__":
-    sys.argv = sys.argv[1:]
-    sys.path[0] = str(pathlib.Path(sys.argv[0]).parent)
+def run(arguments):
+    """Runs the file of tests `arguments[0]`; its unittest.main() exits."""
+    sys.argv = arguments
+    sys.path[0] = str(pathlib.Path(arguments[0]).parent)
     unittest.main = Suite
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    runpy.run_path(arguments[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    if folder := os.environ.get("SCALETRAIN_FORK_SERVER"):
+        import fork_server
+
+        fork_server.run_in_server(folder, sys.argv[1:])
+    run(sys.argv[1:])
