@@ -1,4 +1,4 @@
-// Tables of cases in their short form and in their long one.
+// Tables of cases in their short form and in their long form.
 #pragma once
 
 #include <cstdlib>
@@ -7,19 +7,30 @@
 
 namespace scaletrain::testing {
 
-// Whether SCALETRAIN_LONG=1 asks for all cases.
+// Returns true if SCALETRAIN_LONG=1 asks for all cases.
 inline bool is_long_form() {
   const char* const asked = std::getenv("SCALETRAIN_LONG");
   return asked != nullptr && std::string_view(asked) == "1";
 }
 
-// Every second row from `first` on, 0 or 1: between them two tests take all. The long form has all.
+// Returns every `n`th row from row `first` on: n tests that start at 0, 1, ... n - 1 cover all
+// rows. Returns all rows in the long form.
 template <typename Row>
-std::vector<Row> every_second(const std::vector<Row>& rows, std::size_t first) {
+std::vector<Row> every_nth(std::size_t n, const std::vector<Row>& rows, std::size_t first) {
   if (is_long_form()) return rows;
   std::vector<Row> result;
-  for (std::size_t i = first; i < rows.size(); i += 2) result.push_back(rows[i]);
+  for (std::size_t i = first; i < rows.size(); i += n) result.push_back(rows[i]);
   return result;
+}
+
+template <typename Row>
+std::vector<Row> every_second(const std::vector<Row>& rows, std::size_t first) {
+  return every_nth(2, rows, first);
+}
+
+template <typename Row>
+std::vector<Row> every_third(const std::vector<Row>& rows, std::size_t first) {
+  return every_nth(3, rows, first);
 }
 
 }  // namespace scaletrain::testing

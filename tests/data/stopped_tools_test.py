@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -46,9 +47,12 @@ class Stopped(FolderTest):
                         os.makedirs(self.folder, exist_ok=True)
                     self.assertFalse(os.path.exists(self.path(out.split("/")[0])))
 
-    def shards(self):
-        data("synth", self.path("set"), "--samples", 60_000, "--size", 16, "--encoding", "raw")
-        return self.path("set")
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="data_tools_")
+        cls.addClassCleanup(folder.cleanup)
+        cls.shards = os.path.join(folder.name, "set")
+        data("synth", cls.shards, "--samples", 60_000, "--size", 16, "--encoding", "raw")
 
     def test_synth(self):
         self.check("synth", "OUT", "--samples", 1 << 40)
@@ -59,13 +63,11 @@ class Stopped(FolderTest):
         self.check("pack", self.path("list.csv"), "OUT", "--reencode", "png")
 
     def test_import(self):
-        shards = self.shards()
-        self.check("import", "tar", *glob.glob(f"{shards}/*.tar"), "--out", "OUT")
+        self.check("import", "tar", *glob.glob(f"{self.shards}/*.tar"), "--out", "OUT")
 
     def test_split_and_dedup(self):
-        shards = self.shards()
-        self.check("split", shards, "--out", "OUT")
-        self.check("dedup", shards, "--out", "OUT")
+        self.check("split", self.shards, "--out", "OUT")
+        self.check("dedup", self.shards, "--out", "OUT")
 
     def test_tokenize(self):
         line = json.dumps({"text": "a document " * 200}) + "\n"

@@ -1,5 +1,6 @@
 """`scaletrain data tokenize` with a tokenizer.json: Hugging Face's tokenizers give the same tokens,
 and the same text for them."""
+import functools
 import json
 import os
 import pathlib
@@ -15,6 +16,8 @@ from tools_support import FolderTest, back_to_text, data, read_json
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 END = "<|endoftext|>"
+CORPUS = [(ROOT / "README.md").read_text(encoding="utf-8"),
+          "don't we've 12345 привет привет 日本語 日本語 naïve e\u0301 " * 20]
 # How Llama 3 cuts text.
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
           r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
@@ -48,7 +51,10 @@ DECODERS = {"gpt2": decoders.ByteLevel(), "prefixed": decoders.ByteLevel(),
             "digits": decoders.ByteLevel(), "llama2": SIGNS, "mistral": SIGNS}
 
 
-def train(normalizer, pre_tokenizer, options, corpus):
+@functools.cache
+def trained(kind):
+    """The JSON of a tokenizer that Hugging Face trained."""
+    normalizer, pre_tokenizer, options = KINDS[kind]
     tokenizer = Tokenizer(models.BPE(**options))
     if normalizer:
         tokenizer.normalizer = normalizer
@@ -63,8 +69,12 @@ def train(normalizer, pre_tokenizer, options, corpus):
     trainer = trainers.BpeTrainer(
         vocab_size=900, show_progress=False, special_tokens=special, max_token_length=12,
         initial_alphabet=PIECES.ByteLevel.alphabet() if byte_level else [])
-    tokenizer.train_from_iterator(corpus, trainer)
-    return tokenizer
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    return tokenizer.to_str()
+
+
+def reference_of(kind):
+    return Tokenizer.from_str(trained(kind))
 
 
 def hostile_texts(draw):
@@ -84,9 +94,7 @@ def hostile_texts(draw):
 class TokenizerJson(FolderTest):
     def setUp(self):
         super().setUp()
-        text = (ROOT / "README.md").read_text(encoding="utf-8")
-        self.corpus = [text, "don't we've 12345 привет привет 日本語 日本語 naïve e\u0301 " * 20]
-        texts = hostile_texts(random.Random(7)) + self.corpus
+        texts = hostile_texts(random.Random(7)) + CORPUS
         # What both sides know as assigned: newer characters' classes differ with Unicode's version.
         self.texts = [t for t in texts if self.is_old(t)]
         self.source = self.write("texts.jsonl",
@@ -116,9 +124,9 @@ class TokenizerJson(FolderTest):
         self.assertEqual(at, len(tokens))
 
     def test_every_kind_of_tokenizer_json(self):
-        for name, kind in KINDS.items():
+        for name in KINDS:
             with self.subTest(name):
-                reference = train(*kind, self.corpus)
+                reference = reference_of(name)
                 path = self.path("tokenizer.json")
                 reference.save(path)
                 self.check(name, reference, path)
@@ -126,7 +134,7 @@ class TokenizerJson(FolderTest):
     def test_tokens_stand_for_the_text_that_they_are_of(self):
         for name, decoder in DECODERS.items():
             with self.subTest(name):
-                parts = json.loads(train(*KINDS[name], self.corpus).to_str())
+                parts = json.loads(trained(name))
                 # Tokens of bytes are no special ones in a published model.
                 parts["added_tokens"] = [token for token in parts["added_tokens"]
                                          if not token["content"].startswith("<0x")]
@@ -142,14 +150,14 @@ class TokenizerJson(FolderTest):
                     self.assertEqual(other, mine, f"{name}: {text!r}")
 
     def test_vocab_and_merges_of_gpt2_in_a_folder(self):
-        reference = train(*KINDS["gpt2"], self.corpus)
+        reference = reference_of("gpt2")
         folder = self.path("gpt2")
         os.mkdir(folder)
         reference.model.save(folder)
         self.check("gpt2", reference, folder)
 
     def test_the_token_that_ends_a_document(self):
-        reference = train(*KINDS["gpt2"], self.corpus)
+        reference = reference_of("gpt2")
         reference.add_special_tokens(["<stop>"])
         os.mkdir(self.path("own"))
         reference.save(self.path("own", "tokenizer.json"))
@@ -166,7 +174,7 @@ class TokenizerJson(FolderTest):
                     *flags, code=code)
 
     def test_what_is_not_supported_is_refused(self):
-        sound = json.loads(train(*KINDS["gpt2"], self.corpus).to_str())
+        sound = json.loads(trained("gpt2"))
 
         def written(**changes):
             return self.write("tokenizer.json", json.dumps(sound | changes))
@@ -200,7 +208,7 @@ class TokenizerJson(FolderTest):
         with open(self.path("latin1.txt"), "wb") as file:
             file.write("naïve".encode("latin-1"))
         path = self.path("tokenizer.json")
-        train(*KINDS["gpt2"], self.corpus).save(path)
+        reference_of("gpt2").save(path)
         self.assertIn("latin1.txt: is not UTF-8", data(
             "tokenize", self.path("latin1.txt"), "--tokenizer", path, "--out", self.path("no"),
             code=65))

@@ -9,7 +9,7 @@ import unittest
 from tools_support import PROGRAM, FolderTest, data
 
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/data.md"
-FEW, MANY = 20_000, 140_000
+FEW, MANY = (20_000, 140_000) if os.environ.get("SCALETRAIN_LONG") == "1" else (10_000, 70_000)
 NOISE_BYTES = 2 << 20  # blocks of the allocator, what threads are ahead
 
 

@@ -133,12 +133,17 @@ class BadDataTest(support.RunTestCase):
                             bad_samples={"policy": "skip", "max_rate": 1})
         self.assertIn("/data/val: none of its 2 samples can be used", error)
 
-    def test_labels_that_are_none(self):
-        for label in ("cat", "-1", "10", "", "1" * 10_000_000):
-            with self.subTest(label[:10]):
-                self.write("a.tar", samples(40) + sample("wrong", picture(), label))
-                error = self.launch(self.folder / "set/a.tar", expect=65)
+    def test_what_is_wrong_with_a_sample_ends_the_run(self):
+        for name, image, label, ranks, text in (
+                ("word", picture(), "cat", 1, ""), ("negative", picture(), "-1", 1, ""),
+                ("empty", picture(), "", 1, ""), ("long", picture(), "1" * 10_000_000, 1, ""),
+                ("range", picture(), "10", 2, "label 10 is not in 0..9"),
+                ("image", picture()[:30] + bytes(20), "3", 2, "the image does not decode")):
+            with self.subTest(name):
+                self.write("a.tar", samples(40) + sample("wrong", image, label))
+                error = self.launch(self.folder / "set/a.tar", expect=65, ranks=ranks)
                 self.assertIn("a.tar: wrong", error)
+                self.assertIn(text, error)
                 self.assertLess(len(error), 10_000)
 
     def test_fewer_shards_than_ranks(self):

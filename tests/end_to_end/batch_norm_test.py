@@ -34,7 +34,7 @@ def held_out():
 class BatchNormTest(support.RunTestCase):
     def recipe(self, name="run", **changes):
         return super().recipe(name, **{
-            "model": {"name": "resnet18", "num_classes": 10},
+            "model": {"name": "mobilenet_v3_small", "num_classes": 10},
             "data": {"train": {"shards": str(support.DIGITS / "train-{000000..000003}.tar")},
                      "val": {"shards": str(support.DIGITS / "val-000000.tar")},
                      "image_size": SIZE, "index_cache": str(self.folder / "index"),
@@ -78,7 +78,7 @@ class BatchNormTest(support.RunTestCase):
                 self.assertTrue(torch.equal(ranks.double().mean(0).float(), model[name]), name)
 
         # Evaluated by torchvision with the weights of the checkpoint, and without label smoothing.
-        peer = torchvision.models.resnet18(num_classes=10)
+        peer = torchvision.models.mobilenet_v3_small(num_classes=10)
         peer.load_state_dict(model, strict=True)
         peer.eval()
         images, labels = held_out()

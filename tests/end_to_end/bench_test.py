@@ -10,18 +10,24 @@ HIDDEN = 256
 
 
 class BenchTest(support.RunTestCase):
-    def bench(self, what, *flags):
+    """What docs/techniques.md shows:
+
+    scaletrain bench memory recipes/digits_mlp.json
+    scaletrain bench speed --steps 5 recipes/digits_mlp.json
+    scaletrain bench memory --nproc 2 --set batch.per_device=64 --json recipes/digits_mlp.json > memory.json
+    """
+
+    def bench(self, what, *flags, **batch):
         # Wide enough for activations to count, and of as many layers as there is to run again.
         recipe = self.recipe(model={"name": "mlp", "num_classes": 10, "hidden": HIDDEN,
                                     "layers": 6},
-                             optimizer={"name": "adamw", "lr": 0.001},
-                             batch={"per_device": 256})
+                             optimizer={"name": "adamw", "lr": 0.001}, batch=batch)
         done = self.run_scaletrain("bench", what, recipe, *flags)
         self.assertFalse((self.folder / "recipe").exists(), "no run's folder is made")
         return done.stdout
 
     def test_memory_by_kind(self):
-        found = json.loads(self.bench("memory", "--json", "--nproc", 2))
+        found = json.loads(self.bench("memory", "--json", "--nproc", 2, per_device=256))
         costs = {cost["technique"]: cost for cost in found["costs"]}
         self.assertEqual(2, found["ranks"])
         self.assertEqual(512, found["global_batch"])
@@ -42,20 +48,14 @@ class BenchTest(support.RunTestCase):
         for name, cost in budgets.items():
             self.assertLess(cost["peak_bytes"]["activations"], whole["activations"], name)
 
-    def test_the_batch_that_fits_is_found_and_named(self):
-        recipe = self.recipe(model={"name": "mlp", "num_classes": 10, "hidden": HIDDEN,
-                                    "layers": 6},
-                             batch={"per_device": "auto", "global": 64, "memory_mb": 1000})
-        found = json.loads(self.run_scaletrain("bench", "memory", recipe, "--json").stdout)
-        self.assertEqual([64] * len(found["costs"]),
-                         [cost["per_device"] for cost in found["costs"]])
-
-    def test_speed_as_a_table(self):
-        lines = self.bench("speed", "--steps", 3).splitlines()
+    def test_speed_as_a_table_with_the_batch_that_fits(self):
+        lines = self.bench("speed", "--steps", 3, per_device="auto", memory_mb=1000,
+                           **{"global": 64}).splitlines()
         self.assertEqual(["technique", "steps/s", "samples/s", "faster"], lines[0].split())
-        self.assertTrue(lines[1].startswith("as it is "), lines[1])
+        self.assertTrue(lines[1].startswith("as it is (64 a device) "), lines[1])
         self.assertTrue(lines[1].endswith("x1.00"), lines[1])
         self.assertGreater(len(lines), 5)
+        self.assertEqual([], [line for line in lines[1:] if "(64 a device)" not in line])
 
     def test_what_cannot_run_is_refused_once(self):
         recipe = self.recipe(steps=None)

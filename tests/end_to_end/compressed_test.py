@@ -47,7 +47,7 @@ class CompressedTest(support.RunTestCase):
 
     def test_the_same_bits_as_from_plain_tars(self):
         plain = self.launch("plain", self.shards)
-        for ending in PACKERS:
+        for ending in (".tar.gz", ".tar.zst"):
             with self.subTest(ending):
                 packed = pack(self.shards, ending)
                 self.assertEqual(self.launch(f"one{ending}", packed), plain)

@@ -37,7 +37,7 @@ class Page(html.parser.HTMLParser):
 
 
 class EvaluateTest(support.RunTestCase):
-    """One run, which all tests look at."""
+    """One run and one evaluation of its test set, which all tests look at."""
 
     @classmethod
     def setUpClass(cls):
@@ -57,13 +57,21 @@ class EvaluateTest(support.RunTestCase):
         case.run_scaletrain("launch", case.recipe("run", data=data, steps=60,
                                                   validate={"every": {"steps": 30}},
                                                   checkpoint={"keep_best": 0}))
-        case.doCleanups()
         cls.run_folder = cls.home / "run"
+        cls.tested, cls.table = case.evaluate_test()
+        case.doCleanups()
         cls.records = support.records(cls.run_folder, "eval")
 
     def evaluate(self, *flags):
         done = self.run_scaletrain("eval", self.run_folder, "--json", *flags)
         return json.loads(done.stdout)
+
+    def evaluate_test(self, ranks=1):
+        """The measures of the test set, and the rows of the predictions."""
+        path = self.home / f"ranks-{ranks}.csv"
+        found = self.evaluate("--on", "test", "--nproc", ranks, "--predictions", path)
+        with path.open(newline="") as file:
+            return found, list(csv.DictReader(file))
 
     def predict(self, *words, expect=0):
         done = self.run_scaletrain("predict", self.run_folder, *words, expect=expect)
@@ -73,8 +81,8 @@ class EvaluateTest(support.RunTestCase):
         return [record for record in self.records if record["split"] == split][-1]
 
     def test_measures_are_those_of_the_training(self):
-        for name, split in (("val", "val"), ("test", "test"), ("few", "extra/few")):
-            found = self.evaluate("--on", name)
+        for found, split in ((self.evaluate("--on", "val"), "val"), (self.tested, "test"),
+                             (self.evaluate("--on", "few"), "extra/few")):
             expected = self.last(split)
             self.assertEqual(split, found["set"])
             self.assertEqual(expected["step"], found["step"])
@@ -87,9 +95,7 @@ class EvaluateTest(support.RunTestCase):
         self.assertEqual(self.last("test")["loss"], self.last("extra/again")["loss"])
 
     def test_reports_equal_scikit_learn_and_pytorch(self):
-        table = self.home / "test.csv"
-        found = self.evaluate("--on", "test", "--predictions", table)
-        rows = list(csv.DictReader(io.StringIO(table.read_text())))
+        found, rows = self.tested, self.table
         self.assertEqual(197, len(rows))
         names = [one["name"] for one in found["classes"]]
         labels = numpy.array([names.index(row["label"]) for row in rows])
@@ -162,26 +168,22 @@ class EvaluateTest(support.RunTestCase):
         return temperature.item(), loss().item()
 
     def test_every_sample_once_on_any_number_of_ranks(self):
-        one, tables = None, []
-        for ranks in (1, 2, 4):
-            table = self.home / f"ranks-{ranks}.csv"
-            found = self.evaluate("--on", "test", "--nproc", ranks, "--predictions", table)
-            tables.append([[row["key"], row["label"], row["predicted"]]
-                           for row in csv.DictReader(io.StringIO(table.read_text()))])
-            one = one or found
+        def shown(table):
+            return [[row["key"], row["label"], row["predicted"]] for row in table]
+
+        one = self.tested
+        for ranks in (2, 4):
+            found, table = self.evaluate_test(ranks)
+            self.assertEqual(shown(self.table), shown(table))
             self.assertEqual(197, found["count"])
             self.assertEqual(one["confusion"], found["confusion"])
             for measure, value in one["measures"].items():
                 self.assertAlmostEqual(value, found["measures"][measure], places=6)
             for name, value in one["calibration"].items():
                 self.assertAlmostEqual(value, found["calibration"][name], places=5)
-        self.assertEqual(tables[0], tables[1])
-        self.assertEqual(tables[0], tables[2])
 
     def test_predict_gives_what_eval_gave_bit_for_bit(self):
-        table = self.home / "same.csv"
-        self.evaluate("--on", "test", "--predictions", table)
-        expected = list(csv.reader(io.StringIO(table.read_text())))[1:]
+        expected = [list(row.values()) for row in self.table]
         folder = self.home / "images"
         with tarfile.open(TEST) as tar:
             members = [member for member in tar if member.name.endswith(".png")]
@@ -222,8 +224,7 @@ class EvaluateTest(support.RunTestCase):
         self.assertIn("197 samples", text)
         self.assertIn("calibration error", text)
         shown = Page(page.read_text())
-        wrong = sum(count for label, other, count in self.evaluate("--on", "test")["confusion"]
-                    if label != other)
+        wrong = sum(count for label, other, count in self.tested["confusion"] if label != other)
         self.assertEqual(min(wrong, 64), len(shown.images))
         self.assertTrue(all(image.startswith("data:image/png;base64,") for image in shown.images))
         self.assertEqual(CLASSES * CLASSES, shown.cells)

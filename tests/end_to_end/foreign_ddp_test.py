@@ -11,7 +11,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("SCALETRAIN_BIN", ROOT / "build/release/bin"))
 LONG = os.environ.get("SCALETRAIN_LONG") == "1"
-LIMIT_S = 1200 if LONG else 300  # of fifty restarts of four processes that import PyTorch
+LIMIT_S = 1200 if LONG else 300  # for fifty restarts of four processes that import PyTorch
 
 # A line is one write: ranks must not mix in it, with PYTHONUNBUFFERED too. The scripts leave without
 # Python's finalisation: on a busy machine a rank that was done aborted there ("terminate called
@@ -102,10 +102,10 @@ class ForeignDdp(unittest.TestCase):
         self.assertEqual("trained 2\n" * 2, self.launch(TRAIN, "--nproc", "2").stdout)
 
     def test_every_restart_meets_in_a_new_store(self):
-        restarts = 50 if LONG else 6
-        done = self.launch(FAIL_OFTEN, "--nproc", "4", "--max-restarts", str(restarts),
+        restarts, ranks = (50, 4) if LONG else (2, 2)
+        done = self.launch(FAIL_OFTEN, "--nproc", str(ranks), "--max-restarts", str(restarts),
                            "--restart-delay", "0s")
-        self.assertEqual("met 4\n" * 4, done.stdout)
+        self.assertEqual(f"met {ranks}\n" * ranks, done.stdout)
         self.assertEqual(restarts, done.stderr.count("failed first: exit code 3"))
         self.assertIn(f"starting again: restart {restarts} of {restarts}", done.stderr)
 

@@ -1,5 +1,6 @@
-"""Whichever rank is killed, and when: it is named, on a machine that has no time."""
+"""A killed rank is named, whichever rank it is and whenever it is killed, on an overloaded machine."""
 
+import contextlib
 import multiprocessing
 import os
 import pathlib
@@ -10,12 +11,27 @@ import unittest
 from end_to_end import support
 
 RANKS = 4
-KILLS = 200 if support.LONG else 4
+KILLS = 200 if support.LONG else 2
 
 
-def turn():
+def spin():
     while True:
         pass
+
+
+@contextlib.contextmanager
+def load():
+    """Three processes for each core that spin until the block ends."""
+    spinning = [multiprocessing.Process(target=spin, daemon=True)
+                for _ in range(3 * os.cpu_count())]
+    for process in spinning:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
+            process.join()
 
 
 def rank_of(pid):
@@ -26,13 +42,6 @@ def rank_of(pid):
 
 
 class KilledRank(support.RunTestCase):
-    def setUp(self):
-        super().setUp()
-        for _ in range(3 * os.cpu_count()):
-            other = multiprocessing.Process(target=turn, daemon=True)
-            other.start()
-            self.addCleanup(other.kill)
-
     def test_every_rank_that_is_killed_under_load_is_named(self):
         chooser = random.Random(os.environ.get("SCALETRAIN_SEED", "14"))
         for number in range(KILLS):
@@ -44,8 +53,9 @@ class KilledRank(support.RunTestCase):
                 lambda: metrics.exists() and metrics.read_bytes().count(b"\n") >= steps, "steps")
             pids = {rank_of(pid): pid for pid in support.pids_with(process.marker)}
             rank = chooser.randrange(RANKS)
-            os.kill(pids[rank], signal.SIGKILL)
-            _, err = process.communicate(timeout=support.TIMEOUT_S)
+            with load():
+                os.kill(pids[rank], signal.SIGKILL)
+                _, err = process.communicate(timeout=support.TIMEOUT_S)
             self.assertIn(f"rank {rank} failed first: killed by SIGKILL", err, f"kill {number}")
             self.assertEqual(137, process.returncode, err)
 

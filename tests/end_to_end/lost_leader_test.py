@@ -16,7 +16,12 @@ WITHIN_S = 15
 class LostLeaderTestCase(AgentsTestCase, RunTestCase):
     NNODES = "1:3"
     FLAGS = ["--last-call", "30s"]  # nobody waits for it who knows that all are here
+    HOSTS = 0
     PLACES = (0, 0, 0)  # the host of each agent
+
+    def setUp(self):
+        super().setUp()
+        self.endpoints = self.endpoints.split(",")[0]
 
     def start_agents(self, *words):
         """Three agents. The first one leads, but on a busy machine another of its host may."""
@@ -54,8 +59,6 @@ class LostLeaderTestCase(AgentsTestCase, RunTestCase):
 
 
 class OneHost(LostLeaderTestCase):
-    HOSTS = 0
-
     def test_the_others_go_on(self):
         for number in range(ROUNDS):
             with self.subTest(number=number):
@@ -71,6 +74,25 @@ class OneHost(LostLeaderTestCase):
                     self.check_console(out)
                 (self.folder / "out/done").unlink()
 
+    def test_a_leader_that_stands_still_is_left(self):
+        self.FLAGS = ["--heartbeat-timeout", "3s"]
+        agents = self.start_agents()
+        known = {}
+        self.wait_for_round(3, known)
+        stopped = self.leader(agents)
+        stopped.send_signal(signal.SIGSTOP)
+        self.assertLess(self.wait_for_round(2, known), WITHIN_S)
+        self.kill_leader(agents, stopped)
+        self.finish(agents)
+
+
+@skip_unless_available()
+class TwoHosts(OneHost):
+    HOSTS = 2
+    PLACES = (0, 0, 1)
+
+
+class MoreOfOneHost(LostLeaderTestCase):
     def test_a_run_of_a_recipe_goes_on(self):
         recipe = self.recipe(steps=60, batch={"global": 48, "per_device": 8}, threads=1,
                              checkpoint={"every": {"steps": 5}})
@@ -98,17 +120,6 @@ class OneHost(LostLeaderTestCase):
         self.wait_for_round(3, known)  # with one of 2 before, where it came too late for the first
         self.finish(agents)
 
-    def test_a_leader_that_stands_still_is_left(self):
-        self.FLAGS = ["--heartbeat-timeout", "3s"]
-        agents = self.start_agents()
-        known = {}
-        self.wait_for_round(3, known)
-        stopped = self.leader(agents)
-        stopped.send_signal(signal.SIGSTOP)
-        self.assertLess(self.wait_for_round(2, known), WITHIN_S)
-        self.kill_leader(agents, stopped)
-        self.finish(agents)
-
     def test_a_node_for_which_the_batch_does_not_divide_is_told(self):
         recipe = self.recipe(steps=20, batch={"global": 32, "per_device": 16})
         self.ENV = {"SCALETRAIN_FAULT": "slows@1"}
@@ -122,14 +133,11 @@ class OneHost(LostLeaderTestCase):
                           "among the ranks of 3 nodes, but of 1, 2"], told)
 
 
+@unittest.skipUnless(LONG, "on two hosts too: the long form")
 @skip_unless_available()
-class TwoHosts(OneHost):
+class MoreOfTwoHosts(MoreOfOneHost):
     HOSTS = 2
     PLACES = (0, 0, 1)
-
-    def setUp(self):
-        super().setUp()
-        self.endpoints = self.endpoints.split(",")[0]
 
 
 if __name__ == "__main__":

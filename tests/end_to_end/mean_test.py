@@ -16,7 +16,7 @@ EMA = {"ema": {"decay": 0.9, "warmup": True}}
 class MeanTest(support.RunTestCase):
     def recipe(self, name="run", **changes):
         return super().recipe(name, **{
-            "model": {"name": "resnet18", "num_classes": 10},
+            "model": {"name": "mobilenet_v3_small", "num_classes": 10},
             "data": {"train": {"shards": str(support.DIGITS / "train-{000000..000003}.tar")},
                      "val": {"shards": str(support.DIGITS / "val-000000.tar")},
                      "image_size": 8, "index_cache": str(self.folder / "index")},
@@ -42,9 +42,10 @@ class MeanTest(support.RunTestCase):
         mean, model = (load_file(self.checkpoint("whole") / f"{name}.safetensors")
                        for name in ("ema", "model"))
         own = load_file(self.checkpoint("whole") / "ema_buffers.safetensors")
-        self.assertFalse(torch.equal(mean["fc.weight"], model["fc.weight"]))
-        torch.testing.assert_close(own["bn1.running_mean"].mean(0), mean["bn1.running_mean"])
-        self.assertEqual(STEPS, mean["bn1.num_batches_tracked"])  # once a step, with sam too
+        self.assertFalse(torch.equal(mean["classifier.3.weight"], model["classifier.3.weight"]))
+        norm = "features.0.1"
+        torch.testing.assert_close(own[f"{norm}.running_mean"].mean(0), mean[f"{norm}.running_mean"])
+        self.assertEqual(STEPS, mean[f"{norm}.num_batches_tracked"])  # once a step, with sam too
         self.run_scaletrain("checkpoint", "verify", self.folder / "cut")
 
     def test_commands_take_the_mean_or_the_model(self):

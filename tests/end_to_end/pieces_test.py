@@ -34,7 +34,7 @@ class PiecesTest(support.RunTestCase):
     def test_what_all_ranks_write_is_what_rank_0_writes_and_any_number_goes_on_from_it(self):
         # Its buffers are the ranks' mean, and each rank's own.
         model = {"name": "mobilenet_v3_small", "num_classes": 10}
-        for ranks in (2, 4):
+        for ranks in (2, 4) if support.LONG else (4,):
             digests = set()
             for writers in ("rank_0", "all"):
                 name = f"{writers}{ranks}"
@@ -51,7 +51,7 @@ class PiecesTest(support.RunTestCase):
             self.assertFalse((folder / "model.safetensors").exists())
             self.assertGreaterEqual(len(list(folder.glob("*-of-*.safetensors"))), ranks)
 
-        for ranks in (1, 2, 3, 4):
+        for ranks in (1, 2, 3, 4) if support.LONG else (1, 3):
             digests = set()
             for writers in ("rank_0", "all"):
                 name = f"{writers}-on-{ranks}"
@@ -166,7 +166,10 @@ class PiecesTest(support.RunTestCase):
         alone = self.write("alone", 2, checkpoint={"every": {"steps": 1}, "writers": "rank_0"})
         self.run_scaletrain("launch", "--nproc", 2, alone)
         digest = support.inspect(self.folder / "alone")["model_digest"]
-        for fault in ("kill@6,0", "kill@6,1", "kill@8,1", "stop@7,1"):
+        faults = ["kill@6,0", "stop@7,1"]
+        if support.LONG:
+            faults += ["kill@6,1", "kill@8,1"]
+        for fault in faults:
             name = fault.replace("@", "-").replace(",", "-")
             path = self.write(name, 2, checkpoint={"every": {"steps": 1}, "writers": "all"})
             if fault.startswith("stop"):

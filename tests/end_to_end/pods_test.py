@@ -19,6 +19,8 @@ def ip(*arguments):
 
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which("ip"), "needs root and iproute2 for pods")
 class Pods(RunTestCase):
+    alone = None  # the chain of a run on one node, trained once for all tests
+
     def setUp(self):
         super().setUp()
         self.pods = [f"st{os.getpid()}-pod{number}" for number in range(2)]
@@ -59,17 +61,19 @@ class Pods(RunTestCase):
         pods = [self.start_pod(number, container, recipe, variables(number)) for number in range(2)]
         return [(*pod.communicate(timeout=TIMEOUT_S), pod.returncode) for pod in pods]
 
+    def chain(self, run):
+        return [(r["step"], r["loss"], r["order_digest"]) for r in records(self.folder / run, "train")]
+
     def check_kind(self, kind, container_of, variables):
-        alone = self.recipe("alone", steps=8, threads=1)
-        self.run_scaletrain("launch", "--nproc", 2, alone)
+        if self.alone is None:
+            self.run_scaletrain("launch", "--nproc", 2, self.recipe("alone", steps=8, threads=1))
+            type(self).alone = self.chain("alone")
+            self.assertEqual(8, len(self.alone))
         recipe = self.recipe("apart", steps=8, threads=1)
         container = container_of(self.job(recipe, kind)["spec"])
         for out, error, status in self.run_pods(recipe, container, variables):
             self.assertEqual(0, status, f"{out}\n{error}")
-        chains = [[(r["step"], r["loss"], r["order_digest"]) for r in records(self.folder / n, "train")]
-                  for n in ("alone", "apart")]
-        self.assertEqual(8, len(chains[0]))
-        self.assertEqual(chains[0], chains[1])
+        self.assertEqual(self.alone, self.chain("apart"))
 
     def test_an_indexed_job_trains_as_one_node(self):
         self.check_kind("indexed-job", lambda spec: spec["template"]["spec"]["containers"][0],
@@ -95,7 +99,6 @@ class Pods(RunTestCase):
                 lambda number: {**old, **new, "RANK": str(number), "PET_NODE_RANK": str(number)}):
             with self.subTest(variables=variables(0)):
                 self.check_kind("pytorchjob", container_of, variables)
-                shutil.rmtree(self.folder / "alone")
                 shutil.rmtree(self.folder / "apart")
 
     def test_the_operator_is_told_what_to_try_again(self):

@@ -34,7 +34,10 @@ class ResumeTest(killed_runs.KilledRunTestCase):
             self.check_killed_run(2, 16, RESNET, ["rank", "all while saving"])
 
     def test_four_ranks_of_a_transformer(self):
-        self.check_killed_run(4, 60, TRANSFORMER)
+        if support.LONG:
+            self.check_killed_run(4, 60, TRANSFORMER)
+        else:
+            self.check_killed_run(4, 40, TRANSFORMER, ["launcher", "launcher while saving", "all"])
 
     def test_two_ranks_in_fp16_with_a_loss_scale(self):
         self.check_killed_run(2, 24, HALF, ["rank", "all", "all while saving"])

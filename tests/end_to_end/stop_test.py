@@ -53,16 +53,6 @@ class StopTest(support.RunTestCase):
     def test_ctrl_c_saves_and_exits_130(self):
         self.check_stop(signal.SIGINT, 130)
 
-    def test_a_killed_rank_stops_the_others_soon_and_is_named(self):
-        path = self.recipe(steps=5000)
-        start = time.monotonic()
-        result = self.run_scaletrain("launch", "--nproc", 2, path, expect=137,
-                                     env={"SCALETRAIN_FAULT": "kill@30,1"})
-        self.assertLess(time.monotonic() - start, 30)
-        self.assertRegex(result.stderr, r"rank 1.*SIGKILL")
-        failure = json.loads((self.folder / "recipe/failure.json").read_text())
-        self.assertEqual(failure["rank"], 1)
-
     def test_whatever_ends_a_rank_is_the_cause_and_the_others_are_gone_in_5_s(self):
         for fault, status, text in (("segv", 139, "killed by SIGSEGV"), ("exit", 7, "exit code 7"),
                                     ("kill", 137, "killed by SIGKILL")):
@@ -72,6 +62,7 @@ class StopTest(support.RunTestCase):
                 env={"SCALETRAIN_FAULT": f"{fault}@9,1", "AWS_SECRET_ACCESS_KEY": "hunter2"})
             self.assertLess(time.time() - support.records(run, "train")[-1]["time"], 5)
             self.assertIn(f"rank 1 failed first: {text}", result.stderr)
+            self.assertEqual(1, json.loads((run / "failure.json").read_text())["rank"])
             texts = [file.read_bytes() for file in run.rglob("*") if file.is_file()]
             self.assertLess(5, len(texts))
             self.assertFalse([text for text in [*texts, result.stderr.encode()] if b"hunter2" in text])
@@ -99,7 +90,7 @@ class StopTest(support.RunTestCase):
         self.assertEqual(support.records(self.folder / "recipe", "train")[-1]["step"], 20)
 
     def test_a_step_that_is_left_out_leaves_nothing_in_batch_norm(self):
-        path = self.recipe(model={"name": "resnet18", "num_classes": 10}, steps=6)
+        path = self.recipe(model={"name": "mobilenet_v3_small", "num_classes": 10}, steps=6)
         self.run_scaletrain("launch", "--nproc", 1, path, env={"SCALETRAIN_FAULT": "nan@3,0"})
         model = safetensors.torch.load_file(
             self.folder / "recipe/checkpoints/latest/model.safetensors")

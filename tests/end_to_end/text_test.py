@@ -100,13 +100,15 @@ class OrderTest(TextTestCase):
 
 class ResumeTest(TextTestCase, killed_runs.KilledRunTestCase):
     def check(self, ranks):
+        kills = killed_runs.KILLS if support.LONG else ["rank", "launcher while saving"]
         self.check_killed_run(ranks, 40, {
             "model": MODEL, "optimizer": ADAMW, "data": self.tokenize("--prompt-field", "prompt"),
-            "validate": {"every": {"steps": 20}}})
+            "validate": {"every": {"steps": 20}}}, kills)
 
     def test_two_ranks_with_dropout_and_masks(self):
         self.check(2)
 
+    @unittest.skipUnless(support.LONG, "four ranks: the long form")
     def test_four_ranks_with_dropout_and_masks(self):
         self.check(4)
 

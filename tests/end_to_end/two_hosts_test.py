@@ -12,7 +12,7 @@ import unittest
 import unittest.mock
 
 from end_to_end.hosts import TwoHostsTestCase, skip_unless_available
-from end_to_end.support import (DIGITS, TIMEOUT_S, RunTestCase, pids_with, records,
+from end_to_end.support import (DIGITS, LONG, TIMEOUT_S, RunTestCase, pids_with, records,
                                 wait_until)
 from free_port import free_port
 
@@ -42,6 +42,37 @@ class TwoHosts(TwoHostsTestCase):
         self.assertEqual(losses[0], losses[1])
         self.assertEqual(8, len(losses[0]))
 
+    def test_a_rank_that_dies_on_one_host_stops_the_other(self):
+        recipe = self.recipe(steps=100000, log={"every": {"steps": 1}})
+        nodes = [self.start_node(node, recipe) for node in range(2)]
+        metrics = self.folder / "recipe/metrics.jsonl"
+        wait_until(lambda: metrics.exists() and records(metrics.parent, "train"), "a step")
+        worker, = [pid for pid in pids_with(nodes[1].marker)
+                   if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "scaletrain-worker"]
+        os.kill(worker, signal.SIGKILL)
+        for (_, err), status in self.finish(nodes):
+            self.assertEqual(137, status, err)
+            self.assertRegex(err, r"rank 1 failed first: killed by SIGKILL \(node 1, host \S+, local rank 0")
+        failure = json.loads((self.folder / "recipe/failure.json").read_text())
+        self.assertEqual((1, 1, "SIGKILL"), tuple(failure[key] for key in ("node", "rank", "signal")))
+        self.assertEqual([], [pid for node in nodes for pid in pids_with(node.marker)])
+
+    def test_an_address_that_is_loopback_on_one_host_is_refused_before_workers_start(self):
+        recipe = self.recipe()
+        nodes = [self.start_node(node, "--master-addr", address, recipe)
+                 for node, address in enumerate(("127.0.0.2", self.hosts.addresses[0]))]
+        for (_, err), status in self.finish(nodes):
+            self.assertEqual(2, status, err)
+            self.assertIn("MASTER_ADDR: \"127.0.0.2\" is a loopback address on node 0", err)
+        self.assertEqual([], list((self.folder / "recipe/logs").glob("attempt_*")))
+
+
+class TwoHostsOfIPv6Only(TwoHosts):
+    V6 = True
+
+
+@skip_unless_available()
+class MoreOfTwoHosts(TwoHostsTestCase):
     def test_a_launcher_with_another_recipe_is_refused_with_the_key(self):
         recipe = self.recipe()
         nodes = [self.start_node(0, recipe), self.start_node(1, recipe, "--set", "optimizer.lr=0.5")]
@@ -88,21 +119,6 @@ class TwoHosts(TwoHostsTestCase):
             self.assertEqual(0, status, f"{out}\n{err}")
         self.assertGreater(time.monotonic() - start, 8)  # longer than a silent rank has
 
-    def test_a_rank_that_dies_on_one_host_stops_the_other(self):
-        recipe = self.recipe(steps=100000, log={"every": {"steps": 1}})
-        nodes = [self.start_node(node, recipe) for node in range(2)]
-        metrics = self.folder / "recipe/metrics.jsonl"
-        wait_until(lambda: metrics.exists() and records(metrics.parent, "train"), "a step")
-        worker, = [pid for pid in pids_with(nodes[1].marker)
-                   if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "scaletrain-worker"]
-        os.kill(worker, signal.SIGKILL)
-        for (_, err), status in self.finish(nodes):
-            self.assertEqual(137, status, err)
-            self.assertRegex(err, r"rank 1 failed first: killed by SIGKILL \(node 1, host \S+, local rank 0")
-        failure = json.loads((self.folder / "recipe/failure.json").read_text())
-        self.assertEqual((1, 1, "SIGKILL"), tuple(failure[key] for key in ("node", "rank", "signal")))
-        self.assertEqual([], [pid for node in nodes for pid in pids_with(node.marker)])
-
     def test_a_rank_does_not_wait_in_a_collective_for_a_host_that_is_gone(self):
         # Nothing closes the connections to it. Without the launcher's word the rank would wait for
         # the group's time, deaf to SIGTERM, and be killed when the grace is over.
@@ -130,17 +146,8 @@ class TwoHosts(TwoHostsTestCase):
         self.assertEqual((1, 1, 75), tuple(failure[key] for key in ("node", "rank", "exit_code")))
 
 
-    def test_an_address_that_is_loopback_on_one_host_is_refused_before_workers_start(self):
-        recipe = self.recipe()
-        nodes = [self.start_node(node, "--master-addr", address, recipe)
-                 for node, address in enumerate(("127.0.0.2", self.hosts.addresses[0]))]
-        for (_, err), status in self.finish(nodes):
-            self.assertEqual(2, status, err)
-            self.assertIn("MASTER_ADDR: \"127.0.0.2\" is a loopback address on node 0", err)
-        self.assertEqual([], list((self.folder / "recipe/logs").glob("attempt_*")))
-
-
-class TwoHostsOfIPv6Only(TwoHosts):
+@unittest.skipUnless(LONG, "over IPv6 too: the long form")
+class MoreOfTwoHostsOfIPv6Only(MoreOfTwoHosts):
     V6 = True
 
 

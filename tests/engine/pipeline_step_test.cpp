@@ -91,7 +91,7 @@ std::string heard(const core::WorkerEnv& env, PipelineKind kind) {
   return listener.text;
 }
 
-struct Case {
+struct KindCase {
   PipelineKind kind;
   std::string first, last;  // ranks
 };
@@ -99,7 +99,7 @@ struct Case {
 }  // namespace
 
 TEST_CASE("a placement hears of a pipeline's step in the order of its schedule") {
-  const Case cases[] = {
+  const KindCase cases[] = {
       {PipelineKind::kOneForward,
        "step 7 zero f0 f0/ f1 f1/ f0 f0/ f1 f1/ micro prepare b1 b1/ b0 b0/ end "
        "| last prepare b1 b1/ b0 b0/ end rest ",
@@ -111,7 +111,7 @@ TEST_CASE("a placement hears of a pipeline's step in the order of its schedule")
        "step 7 zero f2 f2/ f3 f3/ inputs prepare b3 b3/ b2 b2/ end "
        "f2 f2/ f3 f3/ | inputs prepare b3 b3/ b2 b2/ end weights( ) last weights( ) rest "},
   };
-  for (const Case& one : cases) {
+  for (const KindCase& one : cases) {
     const auto results = testing::run_ranks(
         {.world_size = 2}, [&](const core::WorkerEnv& env) { return heard(env, one.kind); });
     CHECK(results[0].text == one.first);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "lib/core/glob.h"
@@ -31,7 +32,7 @@ using Options = std::map<std::string, recipe::Component::Value>;
 
 constexpr int kSteps = 5;
 
-struct Case {
+struct ShardedCase {
   const char* name;
   const char* model;
   Options options;
@@ -45,7 +46,7 @@ struct Case {
   std::int64_t samples = 2;  // of a micro-batch
 };
 
-const std::vector<Case>& cases() {
+const std::vector<ShardedCase>& sharded_cases() {
   static const Options gpt{{"vocab_size", std::int64_t{50}}, {"positions", std::int64_t{8}},
                            {"dim", std::int64_t{24}},        {"depth", std::int64_t{4}},
                            {"heads", std::int64_t{2}},       {"dropout", 0.1}};
@@ -54,7 +55,7 @@ const std::vector<Case>& cases() {
                            {"depth", std::int64_t{3}},
                            {"heads", std::int64_t{2}},
                            {"dropout", 0.1}};
-  static const std::vector<Case> cases{
+  static const std::vector<ShardedCase> all{
       {.name = "tied", .model = "gpt2", .options = gpt},
       {.name = "tied, accumulated", .model = "gpt2", .options = gpt, .micro_steps = 3, .clip = 0.2},
       {.name = "tied, recomputed, in chunks",
@@ -78,10 +79,10 @@ const std::vector<Case>& cases() {
        .lr = 0.01,
        .samples = 4},
   };
-  return cases;
+  return all;
 }
 
-bool is_frozen(const Case& one, const std::string& name) {
+bool is_frozen(const ShardedCase& one, const std::string& name) {
   std::string patterns = one.frozen;
   for (std::size_t begin = 0; !patterns.empty() && begin <= patterns.size();) {
     const std::size_t end = std::min(patterns.find('|', begin), patterns.size());
@@ -91,7 +92,7 @@ bool is_frozen(const Case& one, const std::string& name) {
   return false;
 }
 
-recipe::Recipe recipe_of(const Case& one) {
+recipe::Recipe recipe_of(const ShardedCase& one) {
   recipe::Recipe recipe = recipe_of_model(one.model, one.options);
   if (one.recomputes)
     recipe.recompute = recipe::Recompute{.units = "all", .every = {}, .match = {}};
@@ -107,7 +108,7 @@ struct Level {
 // A model of a case on a mesh.
 class Job {
  public:
-  Job(const Case& one, const dist::Mesh& mesh, const Level& level)
+  Job(const ShardedCase& one, const dist::Mesh& mesh, const Level& level)
       : case_(one),
         recipe_(recipe_of(one)),
         mesh_(mesh),
@@ -213,7 +214,7 @@ class Job {
   double norm = 0;
 
  private:
-  const Case& case_;
+  const ShardedCase& case_;
   recipe::Recipe recipe_;
   const dist::Mesh& mesh_;
   std::shared_ptr<nn::Model> model_;
@@ -250,7 +251,7 @@ std::string digest_of(const Course& course) {
   return hash.hex().substr(0, 16);
 }
 
-struct Layout {
+struct ShardedLayout {
   const char* name;
   int ranks;
   core::MeshSizes sizes;
@@ -259,22 +260,30 @@ struct Layout {
 
 constexpr std::string_view kBothAxes = "replica 2 x shard 2";
 
-const std::vector<Layout>& layouts() {
-  static const std::vector<Layout> layouts{
+const std::vector<ShardedLayout>& sharded_layouts() {
+  static const std::vector<ShardedLayout> all{
       {"shard 2", 2, {.replica = {}, .shard = 2}},
       {"shard 4", 4, {.replica = {}, .shard = 4}},
       {kBothAxes.data(), 4, {.replica = {}, .shard = 2}},
       {"shard 2 over the network", 2, {.replica = {}, .shard = 2}, dist::CpuExchange::kGloo},
   };
-  return layouts;
+  return all;
 }
 
 constexpr std::array kLevels{Level{ShardLevel::kOptimizer}, Level{ShardLevel::kGradients},
                              Level{ShardLevel::kParameters},
                              Level{ShardLevel::kParameters, /*parts_on_host=*/true}};
 
-// For each level "ERROR DIGEST UNITS".
-std::string all_levels(const Case& one, const Layout& layout, const core::WorkerEnv& env) {
+// Returns two adjacent levels, which depend on the layout and the case; all levels in the long
+// form.
+std::span<const Level> levels_of(std::size_t square) {
+  if (testing::is_long_form()) return kLevels;
+  return std::span(kLevels).subspan(square % (kLevels.size() - 1), 2);
+}
+
+// Returns a line "ERROR DIGEST UNITS" for each level.
+std::string run_levels(const ShardedCase& one, const ShardedLayout& layout,
+                       std::span<const Level> levels, const core::WorkerEnv& env) {
   at::set_num_threads(1);
   const auto of_one_process = [&] {
     dist::Group alone({}, at::kCPU, 1s);
@@ -286,7 +295,7 @@ std::string all_levels(const Case& one, const Layout& layout, const core::Worker
   dist::Group world(env, at::kCPU, 60s, core::Beat(), {}, layout.exchange);
   const dist::Mesh mesh(world, core::MeshPlan(layout.ranks, layout.sizes));
   std::string text;
-  for (const Level& level : kLevels) {
+  for (const Level& level : levels) {
     Job job(one, mesh, level);
     const Course got = course_of(job, layout.ranks);
     if (!expected) expected = testing::of_rank_0(world, got, of_one_process);
@@ -311,26 +320,30 @@ std::vector<Said> read(const std::string& text) {
 }
 
 TEST_CASE("ranks that hold a model together train as one process does, the levels bit for bit") {
-  for (const Layout& layout : layouts()) {
-    for (const Case& one : cases()) {
+  for (std::size_t i = 0; i < sharded_layouts().size(); ++i) {
+    for (std::size_t j = 0; j < sharded_cases().size(); ++j) {
+      const ShardedLayout& layout = sharded_layouts()[i];
+      const ShardedCase& one = sharded_cases()[j];
+      const std::span<const Level> levels = levels_of(i + j);
       // It takes as long as all others: in the short form on the layout that has both axes.
       if (one.in_doubles && layout.name != kBothAxes && !testing::is_long_form()) continue;
       CAPTURE(std::string(layout.name));
       CAPTURE(std::string(one.name));
       const auto results = testing::run_ranks(
           {.world_size = layout.ranks, .limit_s = 200},
-          [&](const core::WorkerEnv& env) { return all_levels(one, layout, env); });
+          [&](const core::WorkerEnv& env) { return run_levels(one, layout, levels, env); });
       for (const auto& result : results) {
         CAPTURE(result.text);
-        const std::vector<Said> levels = read(result.text);
-        REQUIRE(levels.size() == kLevels.size());
-        for (const Said& level : levels) CHECK(level.error < 1e-5);
-        CHECK(levels[1].digest == levels[2].digest);
-        CHECK(levels[2].digest == levels[3].digest);
-        // It adds up its micro-steps first.
-        if (one.micro_steps == 1) CHECK(levels[0].digest == levels[1].digest);
-        CHECK(levels[2].units == 2);
-        CHECK(levels[3].units == 2);
+        const std::vector<Said> said = read(result.text);
+        REQUIRE(said.size() == levels.size());
+        for (std::size_t k = 0; k < levels.size(); ++k) {
+          CHECK(said[k].error < 1e-5);
+          if (levels[k].cut == ShardLevel::kParameters) CHECK(said[k].units == 2);
+          // The optimizer level adds up its micro-steps first, which rounds in another order.
+          const bool has_same_bits =
+              k > 0 && (one.micro_steps == 1 || levels[k - 1].cut != ShardLevel::kOptimizer);
+          if (has_same_bits) CHECK(said[k].digest == said[k - 1].digest);
+        }
         CHECK(result.text == results[0].text);
       }
     }

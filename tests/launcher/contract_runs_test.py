@@ -4,10 +4,8 @@ that were asked for. Both sides run at the same time."""
 import json
 import signal
 import subprocess
-import sys
 import unittest
 
-from launcher.launch_support import LIMIT_S
 from launcher.torchrun_support import OWN, BothSidesTestCase, hold_port
 
 TIMER = """
@@ -23,24 +21,11 @@ with expires(after=0.3, scope="loading"):
 
 
 class Runs(BothSidesTestCase):
-    def begin(self, name, command, *words, env=None):
-        process = subprocess.Popen(
-            [*self.apart(command, env or {}), *map(str, words)], cwd=self.folder, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=self.environment({"TEST_OUT": name, "PYTHON_EXEC": sys.executable, **(env or {})}))
-        self.addCleanup(process.communicate)
-        self.addCleanup(self.kill_left)
-        return process
-
-    def finish(self, process, expect=0):
-        process.out, process.err = process.communicate(timeout=5 * LIMIT_S)
-        self.assertEqual(expect, process.returncode, process.err)
-
     def compare(self, ranks, own=OWN):
         """What workers were given; the variables of our last rank and of torchrun's."""
         for rank in range(ranks):
             ours, theirs = [json.loads((self.folder / f"{name}{rank}").read_text())
-                            for name, _ in self.SIDES]
+                            for name in self.SIDES]
             self.assertEqual(theirs[0], ours[0])
             self.assertEqual({k: v for k, v in theirs[1].items() if k not in own},
                              {k: v for k, v in ours[1].items() if k not in own})
@@ -51,8 +36,8 @@ class Runs(BothSidesTestCase):
         env = {"PET_STANDALONE": "1", "PET_MODULE": "1", "PET_NPROC_PER_NODE": "2",
                "PET_LOG_DIR": "/dev/null", "PET_RDZV_ID": "unused", "PYTHONPATH": str(self.folder),
                "PET_RDZV_ENDPOINT": "no-such-host:1", "PET_MASTER_ADDR": "no-such-host"}
-        sides = [self.begin(name, command, "dump_module", "x", "${local_rank}", env=env)
-                 for name, command in self.SIDES]
+        sides = [self.begin(side, "dump_module", "x", "${local_rank}", env=env)
+                 for side in self.SIDES]
         for side in sides:
             self.finish(side)
         for variables in self.compare(2, OWN | {"TORCHELASTIC_RUN_ID"}):
@@ -63,10 +48,10 @@ class Runs(BothSidesTestCase):
         flags = ["--nnodes", 2, "--nproc-per-node", 2, "--master-addr", "127.0.0.1", "--rdzv-id",
                  "job", "--role", "trainer", "--max-restarts", 3, "-r", 3]
         nodes = []
-        for name, command in self.SIDES:
+        for side in self.SIDES:
             port = hold_port(self)
-            nodes += [self.begin(name, command, *flags, "--node-rank", node, "--master-port", port,
-                                 "--log-dir", f"{name}-of-{node}", "dump.py") for node in (1, 0)]
+            nodes += [self.begin(side, *flags, "--node-rank", node, "--master-port", port,
+                                 "--log-dir", f"{side}-of-{node}", "dump.py") for node in (1, 0)]
         # The second of each side waits ten minutes for a first one that has failed.
         for node in reversed(nodes):
             self.finish(node)
@@ -85,11 +70,10 @@ class Runs(BothSidesTestCase):
         """torchrun ends itself by the same signal, and leaves the other workers behind."""
         (self.folder / "timer.py").write_text(TIMER)
         env = {"TORCHELASTIC_ENABLE_FILE_TIMER": "1"}
-        ours, theirs = [self.begin(name, command, "timer.py", env=env)
-                        for name, command in self.SIDES]
-        self.finish(ours, 1)
-        self.assertIn('rank 0: its timer "loading" ran out: SIGKILL\n', ours.err)
-        self.assertIn("rank 0 failed first: killed by SIGKILL", ours.err)
+        ours, theirs = [self.begin(side, "timer.py", env=env) for side in self.SIDES]
+        error = self.finish(ours, 1).stderr
+        self.assertIn('rank 0: its timer "loading" ran out: SIGKILL\n', error)
+        self.assertIn("rank 0 failed first: killed by SIGKILL", error)
         self.finish(theirs, -signal.SIGKILL)
         self.wait_for_files("ours-released", "theirs-released")
         # Its pipe is gone; torchrun's stays.
@@ -101,10 +85,10 @@ class Runs(BothSidesTestCase):
         sides = {}
         for number, flags in ((signal.SIGTERM, []),
                               (signal.SIGUSR1, ["--signals-to-handle", "SIGUSR1"])):
-            for name, command in self.SIDES:
-                out = f"{name}-{number}"
-                sides[out] = number, self.begin(out, command, *flags, "--no-python", "sh", "-c",
-                                                script)
+            for side in self.SIDES:
+                out = f"{side}-{number}"
+                sides[out] = number, self.begin(side, *flags, "--no-python", "sh", "-c", script,
+                                                out=out)
         for out, (number, process) in sides.items():
             self.wait_for_files(f"{out}-ready")
             process.send_signal(number)
@@ -124,6 +108,7 @@ class Runs(BothSidesTestCase):
             except subprocess.TimeoutExpired:
                 process.send_signal(number)
         process.kill()
+        self.kill_left()  # its workers hold the streams that finish() reads
         self.fail("torchrun lost every signal")
 
 

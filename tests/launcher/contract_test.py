@@ -75,24 +75,18 @@ class LocalAddress(BothSidesTestCase):
 
     def test_a_node_alone(self):
         self.each("--standalone", "--local-addr", "127.0.0.7")
-        for side, _ in self.SIDES:
+        for side in self.SIDES:
             variables = json.loads((self.folder / f"{side}1").read_text())[1]
             self.assertEqual("127.0.0.7", variables["MASTER_ADDR"])
 
     def test_two_nodes_meet_at_the_address_of_the_first(self):
         owns = ("127.0.0.5", "127.0.0.6")
-        for _, command in self.SIDES:
+        for side in self.SIDES:
             endpoint = f"127.0.0.1:{hold_port(self)}"
-            nodes = [subprocess.Popen(
-                [*command, "--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
-                 "--local-addr", own, "--no-python", "sh", "-c",
-                 f"echo $GROUP_RANK {own} $MASTER_ADDR"], cwd=self.folder, text=True,
-                env=self.environment(), stdout=subprocess.PIPE) for own in owns]
-            lines = []
-            for node in nodes:
-                self.addCleanup(node.kill)
-                lines.append(node.communicate(timeout=5 * LIMIT_S)[0].split())
-                self.assertEqual(0, node.returncode)
+            nodes = [self.begin(side, "--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint",
+                                endpoint, "--local-addr", own, "--no-python", "sh", "-c",
+                                f"echo $GROUP_RANK {own} $MASTER_ADDR") for own in owns]
+            lines = [self.finish(node).stdout.split() for node in nodes]
             first, = [own for rank, own, _ in lines if rank == "0"]
             self.assertEqual([first, first], [address for *_, address in lines])
 
@@ -112,15 +106,14 @@ class Console(BothSidesTestCase):
 
     def test_run_path_and_the_error_of_its_script(self):
         (self.folder / "script").write_text(
-            # In one write: two scripts share a terminal.
-            "import sys\nsys.stdout.write(f'{sys.argv} {__name__}\\n')\n"
-            "raise ValueError('boom')\n")
+            "import sys\nprint(sys.argv, __name__)\nraise ValueError('boom')\n")
         # torchrun runs the script in a child of its own process, which it does not redirect in time.
-        ours, theirs = self.each("--run-path", program=(f"{self.folder}/script", "x"), expect=1)
+        ours, theirs = self.each("--run-path", program=(f"{self.folder}/script", "x"), expect=1,
+                                 usual=("--log-dir", "SIDE"))
         self.assertEqual(f"['{self.folder}/script', 'x'] __main__", ours.stdout.splitlines()[0])
         self.assertEqual(theirs.stdout.splitlines()[0], ours.stdout.splitlines()[0])
         messages = []
-        for name, _ in self.SIDES:
+        for name in self.SIDES:
             run, = (self.folder / name).iterdir()
             messages += [json.loads(file.read_text())["message"]["message"]
                          for file in sorted(run.glob("attempt_0/*/error.json"))[:1]]

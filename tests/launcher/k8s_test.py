@@ -13,6 +13,7 @@ from kubeflow_trainer_api import models
 from launcher.launch_recipe_test import RecipeTestCase
 
 HOSTILE = 10_000 if os.environ.get("SCALETRAIN_LONG") == "1" else 200
+IN_A_LAUNCH = 10
 MODELS = {
     "ConfigMap": "IoK8sApiCoreV1ConfigMap",
     "Service": "IoK8sApiCoreV1Service",
@@ -112,14 +113,18 @@ class Kubernetes(RecipeTestCase):
                   "%", "@", "`", "yes", "null", "1e3", "$(x)", "é", "\u2028", "\x85", "\ufeff",
                   "\x7f", "\U0001f600", "\x01", " ", "---", "..."]
         recipe = self.recipe(output="/runs/test")
-        for _ in range(HOSTILE):
-            value = "".join(chooser.choice(pieces) for _ in range(chooser.randint(1, 6)))
-            process = self.start("k8s", recipe, "--image", value, "--env", f"A={value}",
+        for _ in range(HOSTILE // IN_A_LAUNCH):
+            values = ["".join(chooser.choice(pieces) for _ in range(chooser.randint(1, 6)))
+                      for _ in range(IN_A_LAUNCH)]
+            variables = [word for number, value in enumerate(values)
+                         for word in ("--env", f"A{number}={value}")]
+            process = self.start("k8s", recipe, "--image", values[0], *variables,
                                  "--volume", "r:/runs")
             out, error = process.communicate()
-            self.assertEqual(0, process.returncode, (value, error))
+            self.assertEqual(0, process.returncode, (values, error))
             pod = list(yaml.safe_load_all(out))[-1]["spec"]["template"]["spec"]["containers"][0]
-            self.assertEqual((value, value), (pod["image"], pod["env"][0]["value"]))
+            self.assertEqual(values[0], pod["image"])
+            self.assertEqual(values, [variable["value"] for variable in pod["env"]][:IN_A_LAUNCH])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """scaletrain launch -- PROGRAM: the contract of torchrun, and what is better."""
 
 import fcntl
-import json
 import os
 import pathlib
 import re
@@ -16,8 +15,6 @@ import unittest
 
 from launcher.launch_support import LIMIT_S, SCALETRAIN, LaunchTestCase
 
-TORCHRUN = pathlib.Path(sys.executable).parent / "torchrun"
-
 
 def report(text):
     """A report with the host's name and process numbers taken out."""
@@ -25,31 +22,6 @@ def report(text):
 
 
 class Contract(LaunchTestCase):
-    # One line a worker: a rank's lines do not mix with another's.
-    DUMP = ("import json,os,sys; n=os.environ['TEST_OUT']+os.environ['RANK'];"
-            "open(n,'w').write(json.dumps(dict(os.environ)))")
-
-    def dumps(self, name):
-        return [json.loads((self.folder / f"{name}{rank}").read_text()) for rank in (0, 1)]
-
-    @unittest.skipUnless(TORCHRUN.exists(), "no torchrun beside this Python")
-    def test_workers_get_the_variables_that_torchrun_gives(self):
-        self.run_launcher("launch", "--nproc", 2, "--max-restarts", 3, "--", sys.executable, "-c",
-                          self.DUMP, env={"TEST_OUT": "ours"})
-        theirs = subprocess.run(
-            [TORCHRUN, "--nproc-per-node", "2", "--max-restarts", "3", "--no-python",
-             sys.executable, "-c", self.DUMP], cwd=self.folder, capture_output=True, text=True,
-            timeout=5 * LIMIT_S, env=self.environment({"TEST_OUT": "theirs"}))
-        self.assertEqual(0, theirs.returncode, theirs.stderr)
-        # Differ from run to run; LC_CTYPE and the like come from Python's own start.
-        own = {"MASTER_PORT", "TORCHELASTIC_ERROR_FILE", "TEST_OUT"}
-        ours, peers = self.dumps("ours"), self.dumps("theirs")
-        for mine, peer in zip(ours, peers):
-            self.assertTrue(own < mine.keys() | {"TEST_OUT"})
-            self.assertEqual({key: value for key, value in peer.items() if key not in own},
-                             {key: value for key, value in mine.items() if key not in own})
-        self.assertEqual(ours[0]["MASTER_PORT"], ours[1]["MASTER_PORT"])
-
     def test_omp_num_threads_is_one_unless_set_or_alone(self):
         script = "echo ${OMP_NUM_THREADS-unset}"
         for nproc, env, expected in ((2, {}, "1\n1\n"), (1, {}, "unset\n"),

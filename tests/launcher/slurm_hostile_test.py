@@ -1,4 +1,4 @@
-"""No shell reads a value of a batch script: 10,000 hostile strings as job names, accounts, options,
+"""No shell reads a value of a batch script: thousands of hostile strings as job names, accounts, options,
 recipe paths and overrides."""
 
 import os
@@ -13,7 +13,8 @@ import unittest.mock
 from launcher.launch_support import BIN
 from launcher.slurm_script_test import ScriptTestCase
 
-STRINGS = 10_000
+LONG = os.environ.get("SCALETRAIN_LONG") == "1"
+STRINGS = 10_000 if LONG else 2_000
 IN_A_SCRIPT = 100
 IN_A_PATH = 20
 # Keeps the script and the words that it is given.
@@ -100,7 +101,9 @@ class Hostile(ScriptTestCase):
                               "scontrol", "requeue", "12"], self.called_with())
         self.assertEqual(1, len(bodies))
         files = sorted(scripts.iterdir())
-        done = subprocess.run(["shellcheck", *files], capture_output=True, text=True)
+        # They differ in comments alone.
+        done = subprocess.run(["shellcheck", *(files if LONG else files[:2])], capture_output=True,
+                              text=True)
         self.assertEqual((0, ""), (done.returncode, done.stdout + done.stderr))
         for file in files:
             done = subprocess.run(["bash", "-n", file], capture_output=True, text=True)

@@ -1,15 +1,24 @@
 """scaletrain launch and torchrun with the same flags, side by side."""
 
+import atexit
+import functools
 import json
-import pathlib
+import os
 import socket
 import subprocess
 import sys
+import tempfile
+import traceback
+import types
 import unittest
 
 from launcher.launch_support import LIMIT_S, SCALETRAIN, LaunchTestCase
 
-TORCHRUN = pathlib.Path(sys.executable).parent / "torchrun"
+try:
+    from torch.distributed import run as torchrun
+except ImportError:
+    torchrun = None
+
 # Differ from run to run.
 OWN = {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_ERROR_FILE", "TEST_OUT", "PET_LOG_DIR"}
 
@@ -25,7 +34,7 @@ sys.exit(int(os.environ.get("TEST_EXIT", "0")) if os.environ["RANK"] == "1" else
 
 def hold_port(test):
     """A free port of this machine, kept until the test ends for who sets SO_REUSEADDR, as launchers
-    do: nobody else is given it in the seconds that torchrun takes until it listens. Without it a
+    do: nobody else is given it in the time that torchrun takes until it listens. Without it a
     first node ends, and the second waits for it."""
     held = socket.socket()
     test.addCleanup(held.close)
@@ -34,9 +43,32 @@ def hold_port(test):
     return held.getsockname()[1]
 
 
-@unittest.skipUnless(TORCHRUN.exists(), "no torchrun beside this Python")
+def become_torchrun(words, environment):
+    """In a forked child: runs torchrun, which this process has imported, and exits."""
+    os.closerange(3, 4096)  # Popen waits for the end of one of them
+    os.environ.clear()
+    os.environ.update(environment)
+    tempfile.tempdir = None  # the environment names another
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    atexit._clear()
+    status = 0
+    try:
+        torchrun.main(words)
+    except SystemExit as end:
+        status = end.code
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    finally:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+@unittest.skipUnless(torchrun, "this Python has no torch.distributed.run")
 class BothSidesTestCase(LaunchTestCase):
-    SIDES = (("ours", [SCALETRAIN, "launch"]), ("theirs", [TORCHRUN]))
+    SIDES = ("ours", "theirs")
     USUAL = ("--nproc-per-node", "2", "--log-dir", "SIDE")  # SIDE: ours or theirs
 
     def setUp(self):
@@ -44,27 +76,42 @@ class BothSidesTestCase(LaunchTestCase):
         (self.folder / "dump.py").write_text(DUMP)
         (self.folder / "dump_module.py").write_text(DUMP)
 
-    def apart(self, command, env):
-        """The command; torchrun with a port of its own in the place of 29500, for tests side by side."""
-        if command != [TORCHRUN] or "PET_MASTER_PORT" in env:
-            return command
-        return [*command, "--master-port", str(hold_port(self))]
+    def begin(self, side, *words, env=None, out=None):
+        """Starts scaletrain launch or torchrun, which has a port of its own in the place of 29500, for
+        tests side by side."""
+        environment = self.environment(
+            {"TEST_OUT": out or side, "PYTHON_EXEC": sys.executable, **(env or {})})
+        options = {"cwd": self.folder, "env": environment, "text": True, "stdin": subprocess.DEVNULL,
+                   "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        words = list(map(str, words))
+        if side == "ours":
+            process = subprocess.Popen([SCALETRAIN, "launch", *words], **options)
+        else:
+            if "PET_MASTER_PORT" not in environment:
+                words = ["--master-port", str(hold_port(self)), *words]
+            sys.stdout.flush()
+            process = subprocess.Popen(
+                ["torchrun"], **options, restore_signals=False,
+                preexec_fn=functools.partial(become_torchrun, words, environment))
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.addCleanup(self.kill_left)
+        return process
 
-    def side(self, name, command, flags, program, env, expect, usual=USUAL):
-        flags = [word.replace("SIDE", name) for word in (*usual, *flags)]
-        env = {key: value.replace("SIDE", name) for key, value in env.items()}
-        done = subprocess.run(
-            [*self.apart(command, env), *flags, *program], cwd=self.folder, capture_output=True,
-            text=True, timeout=5 * LIMIT_S,
-            env=self.environment({"TEST_OUT": name, "PYTHON_EXEC": sys.executable, **env}))
-        self.assertEqual(expect, done.returncode, done.stderr)
-        return done
+    def finish(self, process, expect=0):
+        out, err = process.communicate(timeout=5 * LIMIT_S)
+        self.assertEqual(expect, process.returncode, err)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def side(self, side, flags, program, env, expect, usual=USUAL):
+        flags = [word.replace("SIDE", side) for word in (*usual, *flags)]
+        env = {key: value.replace("SIDE", side) for key, value in env.items()}
+        return self.finish(self.begin(side, *flags, *program, env=env), expect)
 
     def each(self, *flags, program=("dump.py", "a", "${local_rank}"), env=None, expect=0,
              usual=USUAL):
         """Runs both sides; returns ours and theirs."""
-        return [self.side(name, command, flags, program, env or {}, expect, usual)
-                for name, command in self.SIDES]
+        return [self.side(side, flags, program, env or {}, expect, usual) for side in self.SIDES]
 
     def both(self, *flags, **options):
         """As each; compares what the workers were given too."""

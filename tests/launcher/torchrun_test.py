@@ -9,6 +9,10 @@ from launcher.torchrun_support import BothSidesTestCase
 
 
 class Flags(BothSidesTestCase):
+    def test_no_flag_of_logs(self):
+        self.both("--max-restarts", "3", usual=("--nproc-per-node", "2"))
+        self.assertEqual(self.variables(0)["MASTER_PORT"], self.variables(1)["MASTER_PORT"])
+
     def test_redirects_role_and_id(self):
         ours, theirs = self.both("--role", "trainer", "--rdzv-id", "job7", "-r", "3",
                                  "--max-restarts", "2")
@@ -52,10 +56,10 @@ class Flags(BothSidesTestCase):
     def test_a_failure_exits_1_and_is_handed_to_the_launcher_above(self):
         record = ("import sys; from torch.distributed.elastic.multiprocessing.errors import record\n"
                   "@record\ndef main(): raise ValueError('boom')\nmain()")
-        for side, command in self.SIDES:
+        for side in self.SIDES:
             above = self.folder / f"{side}.json"
-            self.side(side, command, ["-r", "3", "--no-python"], [sys.executable, "-c", record],
-                      {"TORCHELASTIC_ERROR_FILE": str(above)}, 1)
+            self.side(side, ["-r", "3", "--no-python"], [sys.executable, "-c", record],
+                      {"TORCHELASTIC_ERROR_FILE": str(above)}, 1, usual=("--log-dir", side))
             message = json.loads(above.read_text())["message"]
             self.assertEqual(("ValueError: boom", 1), (message["message"], message["errorCode"]))
 

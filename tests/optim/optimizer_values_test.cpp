@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -132,12 +133,13 @@ const std::vector<KnownSteps> kKnownSteps{
      {0.589588, -0.293058, 0.784137, 0.097026, 0.300000, -0.400000}},
 };
 
+std::string row_of(const KnownSteps& known) { return known.name.substr(0, known.name.find(' ')); }
+
 double gradient_at(int step, int element) { return 0.5 * std::sin(1 + element + 2.3 * step); }
 
 recipe::Optimizer config_of(const KnownSteps& known) {
   recipe::Optimizer config;
-  const std::string row = known.name.substr(0, known.name.find(' '));
-  recipe::choose(config, *recipe::optimizers().find(row));
+  recipe::choose(config, *recipe::optimizers().find(row_of(known)));
   for (const auto& [key, value] : known.options) config.options.at(key) = value;
   config.centralize_gradients = known.centralized;
   config.lr = 0.05;
@@ -146,6 +148,15 @@ recipe::Optimizer config_of(const KnownSteps& known) {
 }
 
 }  // namespace
+
+TEST_CASE("every optimizer has numbers of its source here") {
+  std::set<std::string> rows;
+  for (const KnownSteps& known : kKnownSteps) rows.insert(row_of(known));
+  for (const recipe::Row& row : recipe::optimizers().rows) {
+    CAPTURE(row.name);
+    CHECK(rows.contains(row.name));
+  }
+}
 
 TEST_CASE("eight steps of every optimizer give the numbers of its source") {
   for (const KnownSteps& known : kKnownSteps) {

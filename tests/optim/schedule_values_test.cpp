@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -197,6 +198,15 @@ const std::vector<KnownRates> kKnownRates{
 };
 
 }  // namespace
+
+TEST_CASE("every schedule has rates of its source here") {
+  std::set<std::string> rows;
+  for (const KnownRates& known : kKnownRates) rows.insert(known.row);
+  for (const recipe::Row& row : recipe::schedules().rows) {
+    CAPTURE(row.name);
+    CHECK(rows.contains(row.name));
+  }
+}
 
 TEST_CASE("every schedule gives the rates of its source") {
   for (const KnownRates& known : kKnownRates) {

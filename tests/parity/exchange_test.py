@@ -107,7 +107,7 @@ def ours(compress, folder):
 
 
 def theirs(compress, first, folder):
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("fork")  # torch is imported
     port, started = free_port(), []
     for rank in range(RANKS):
         started.append(context.Process(target=peer,
@@ -145,4 +145,5 @@ class Exchange(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # it has no threads that a fork would lose
     unittest.main()

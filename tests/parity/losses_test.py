@@ -8,9 +8,10 @@ from timm.loss import BinaryCrossEntropy
 from torch.nn import functional
 from torchvision.ops import sigmoid_focal_loss
 
-from parity.twins import NUM_CLASSES, Twin
+from parity.twins import NUM_CLASSES, mean_losses
 
 COUNT = 24
+TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-12}
 WEIGHTS = [0.25 * (1 + i % 5) for i in range(NUM_CLASSES)]
 
 
@@ -70,27 +71,31 @@ class LossesTest(unittest.TestCase):
                         "multi": (torch.rand(COUNT, NUM_CLASSES, generator=generator) < 0.3).float()}
 
     def test_values_and_gradients(self):
-        for name, (peer, all_options) in CASES.items():
-            for options in all_options:
-                for kind, targets in self.targets.items():
-                    if kind == "multi" and name == "cross_entropy":
-                        continue
-                    with self.subTest(name, kind=kind, **options), \
-                            tempfile.TemporaryDirectory() as folder:
-                        self.compare(Twin(folder, "mlp", loss={"name": name, **options}),
-                                     peer(**options), targets)
+        cases = [(name, peer, options, kind, dtype)
+                 for name, (peer, all_options) in CASES.items() for options in all_options
+                 for kind in self.targets if (kind, name) != ("multi", "cross_entropy")
+                 for dtype in TOLERANCES]
+        given = [({"name": name, **options}, self.logits.to(dtype), self.targets_of(kind, dtype))
+                 for name, _, options, kind, dtype in cases]
+        with tempfile.TemporaryDirectory() as folder:
+            results = mean_losses(folder, given)
+        for (name, peer, options, kind, dtype), (loss, gradient) in zip(cases, results):
+            with self.subTest(name, kind=kind, dtype=dtype, **options):
+                self.assertEqual(loss.dtype, dtype)
+                self.compare(loss, gradient, peer(**options), self.targets_of(kind, dtype),
+                             TOLERANCES[dtype])
 
-    def compare(self, twin, peer, targets):
-        for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-12)):
-            logits = self.logits.double().requires_grad_()
-            given = targets.to(dtype) if targets.is_floating_point() else targets
-            expected = peer(logits, given.double() if given.is_floating_point() else given)
-            expected.backward()
-            loss, gradient = twin.loss(self.logits.to(dtype), given)
-            self.assertEqual(loss.dtype, dtype)
-            torch.testing.assert_close(loss.double(), expected.detach(), rtol=tolerance, atol=0)
-            torch.testing.assert_close(gradient.double(), logits.grad, rtol=tolerance,
-                                       atol=tolerance * logits.grad.abs().max().item())
+    def targets_of(self, kind, dtype):
+        targets = self.targets[kind]
+        return targets.to(dtype) if targets.is_floating_point() else targets
+
+    def compare(self, loss, gradient, peer, targets, tolerance):
+        logits = self.logits.double().requires_grad_()
+        expected = peer(logits, targets.double() if targets.is_floating_point() else targets)
+        expected.backward()
+        torch.testing.assert_close(loss.double(), expected.detach(), rtol=tolerance, atol=0)
+        torch.testing.assert_close(gradient.double(), logits.grad, rtol=tolerance,
+                                   atol=tolerance * logits.grad.abs().max().item())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ import unittest
 
 import torch
 
-from parity.twins import CONVNEXTS, NUM_CLASSES, RESNETS, VITS, Twin, disturb, images, peer_model
+from parity.twins import (CONVNEXTS, NUM_CLASSES, RESNETS, VITS, Twin, disturb, images, peer_model,
+                          peer_with)
 
 MOBILENETS = ["mobilenet_v3_small", "mobilenet_v3_large"]
 FAMILIES = [*RESNETS, *VITS, *CONVNEXTS, *MOBILENETS]
@@ -84,8 +85,9 @@ class ModelsTest(unittest.TestCase):
                 def described(state):
                     return {key: (tuple(value.shape), value.dtype) for key, value in state.items()}
 
-                self.assertEqual(described(self.initial_state(case)),
-                                 described(peer_model(name, **options).state_dict()))
+                with torch.device("meta"):
+                    peer = peer_model(name, **options)
+                self.assertEqual(described(self.initial_state(case)), described(peer.state_dict()))
 
     def test_initialisation_is_distributed_as_the_peers(self):
         torch.manual_seed(1)
@@ -109,14 +111,6 @@ class ModelsTest(unittest.TestCase):
         # absolute value is 0.866 of the deviation in one, 0.798 in the other.
         self.assertAlmostEqual(ours.abs().mean().item(), expected.abs().mean().item(), delta=allowed)
 
-    def test_logits_of_the_initial_model_are_the_peers(self):
-        for case in CASES:
-            # Its norms, which have seen nothing, let next to nothing through.
-            if CASES[case][0] in MOBILENETS and "norm" not in CASES[case][1]:
-                continue
-            with self.subTest(case):
-                self.compare_logits(case, self.initial_state(case))
-
     def test_logits_after_training_are_the_peers(self):
         generator = torch.Generator().manual_seed(2)
         for case in CASES:
@@ -125,9 +119,7 @@ class ModelsTest(unittest.TestCase):
 
     def compare_logits(self, case, state):
         name, options = CASES[case]
-        peer = peer_model(name, **options)
-        peer.load_state_dict(state, strict=True)
-        peer.eval()
+        peer = peer_with(state, name, **options).eval()
         batch = images(torch.Generator().manual_seed(3), 4, channels=options.get("in_channels", 3))
         dtype = dtype_of(name)
         with torch.no_grad():
@@ -150,9 +142,7 @@ class ModelsTest(unittest.TestCase):
                 dtype = dtype_of(name)
                 batch = images(generator, 4, channels=options.get("in_channels", 3)).to(dtype)
                 targets = torch.randint(NUM_CLASSES, (4,), generator=generator)
-                peer = peer_model(name, **options)
-                peer.load_state_dict(state, strict=True)
-                peer.to(dtype).train()
+                peer = peer_with(state, name, **options).to(dtype).train()
                 torch.nn.functional.cross_entropy(peer(batch), targets).backward()
                 ours = Twin(self.folder, name, options).gradients(state, batch, targets)
                 allowed = 1e-9 if dtype == torch.float64 else 1e-4

@@ -2,6 +2,7 @@
 paper's formula, on tensors of every rank, with and without weight decay, in groups of their own learning
 rate, and with steps that are left out."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -20,7 +21,7 @@ PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "optimizer_program"
 ROWS = pathlib.Path(__file__).parents[2] / "lib/recipe/optimizers.def"
 STEPS = 20
 LEFT_OUT = (0, 7)
-DECAY = 0.05
+LR, DECAY = 0.01, 0.05
 SHAPES = {"scalar": (), "bias": (5,), "matrix": (6, 4), "tall": (9, 2), "cube": (2, 3, 4),
           "kernel": (4, 3, 3, 3), "blocks": (33, 21), "own.kernel": (3, 2, 2, 2), "own.bias": (7,)}
 OWN = {"lr_scale": 0.5, "weight_decay": 0.2}  # of "own.*"
@@ -114,44 +115,48 @@ def by_the_peer(make, start, gradients, lr, left_out):
 
 
 class OptimizersTest(unittest.TestCase):
-    def ours(self, name, keys, start, gradients, lr, left_out):
+    def ours(self, cases, start, gradients):
+        """The parameters after all steps of each (case, left_out), by one run of the program."""
         with tempfile.TemporaryDirectory() as text:
             folder = pathlib.Path(text)
-            recipe = folder / "recipe.json"
-            recipe.write_text(json.dumps({
-                "model": {"name": "mlp", "num_classes": 2}, "epochs": 1, "output": "unused",
-                "data": {"train": {"shards": "unused.tar"}, "image_size": 8},
-                "optimizer": {"name": name, "lr": lr, "weight_decay": DECAY,
-                              "groups": [{"match": "own.*", **OWN}], **keys}}))
-            found_inf = torch.zeros(STEPS).index_fill_(0, torch.tensor(left_out, dtype=torch.long), 1)
-            poisoned = {key: value.clone() for key, value in gradients.items()}
-            for step in left_out:
-                poisoned["matrix"][step, 0, 0] = float("nan")
-                poisoned["bias"][step] = float("inf")
             save_file(start, folder / "start")
-            save_file({**poisoned, "found_inf": found_inf}, folder / "gradients")
-            done = subprocess.run([PROGRAM, recipe, folder / "start", folder / "gradients",
-                                   folder / "out"], capture_output=True, text=True, timeout=60)
+            words, outs = [], []
+            for number, (case, left_out) in enumerate(cases):
+                recipe, given, out = (folder / f"{name}{number}" for name in ("recipe", "given", "out"))
+                recipe.write_text(json.dumps({
+                    "model": {"name": "mlp", "num_classes": 2}, "epochs": 1, "output": "unused",
+                    "data": {"train": {"shards": "unused.tar"}, "image_size": 8},
+                    "optimizer": {"name": case.split()[0], "lr": LR, "weight_decay": DECAY,
+                                  "groups": [{"match": "own.*", **OWN}], **CASES[case][0]}}))
+                found_inf = torch.zeros(STEPS)
+                poisoned = {key: value.clone() for key, value in gradients.items()}
+                for step in left_out:
+                    found_inf[step] = 1
+                    poisoned["matrix"][step, 0, 0] = float("nan")
+                    poisoned["bias"][step] = float("inf")
+                save_file({**poisoned, "found_inf": found_inf}, given)
+                words += [recipe, given, out]
+                outs.append(out)
+            done = subprocess.run([PROGRAM, folder / "start", *words], capture_output=True, text=True,
+                                  timeout=300)
             self.assertEqual(0, done.returncode, done.stderr)
-            return load_file(folder / "out")
+            return list(map(load_file, outs))
 
     def test_twenty_steps(self):
         generator = torch.Generator().manual_seed(3)
         start = {name: torch.randn(shape, generator=generator) for name, shape in SHAPES.items()}
         gradients = {name: torch.randn(STEPS, *shape, generator=generator)
                      for name, shape in SHAPES.items()}
-        for case, (keys, make) in CASES.items():
-            for left_out in ((), LEFT_OUT):
-                with self.subTest(case, left_out=left_out):
-                    lr = 0.01
-                    ours = self.ours(case.split()[0], keys, start, gradients, lr, left_out)
-                    peer = by_the_peer(make, start, gradients, lr, left_out)
-                    self.assertEqual(set(peer), set(ours))
-                    for name, value in peer.items():
-                        before = start[name.removeprefix("evaluated/")]
-                        self.assertGreater((value - before).norm() / before.norm(), 1e-4)
-                        error = (ours[name] - value).norm() / value.norm()
-                        self.assertLess(error.item(), 1e-5, name)
+        cases = list(itertools.product(CASES, ((), LEFT_OUT)))
+        for (case, left_out), ours in zip(cases, self.ours(cases, start, gradients)):
+            with self.subTest(case, left_out=left_out):
+                peer = by_the_peer(CASES[case][1], start, gradients, LR, left_out)
+                self.assertEqual(set(peer), set(ours))
+                for name, value in peer.items():
+                    before = start[name.removeprefix("evaluated/")]
+                    self.assertGreater((value - before).norm() / before.norm(), 1e-4)
+                    error = (ours[name] - value).norm() / value.norm()
+                    self.assertLess(error.item(), 1e-5, name)
 
     def test_every_row_is_compared(self):
         rows = re.findall(r"^SCALETRAIN_OPTIMIZER\((\w+)", ROWS.read_text(), re.MULTILINE)

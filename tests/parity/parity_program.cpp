@@ -11,13 +11,11 @@
 //                                                     type of the inputs; prints a mean loss a
 //                                                     line; a step is left out where "found_inf" is
 //                                                     1
-//   parity_program loss   RECIPE INPUT OUT            the mean "loss" of "logits" and "targets",
-//   and
-//                                                     the gradient of "logits"
+//   parity_program loss   [RECIPE INPUT OUT]...       each mean "loss" of "logits" and "targets"
+//                                                     with the gradient of "logits"
 //   parity_program mix    RECIPE INPUT OUT            the recipe's mix of "images" and "targets",
-//   at
-//                                                     position 0 of epoch 0; OUT has "pairs" too:
-//                                                     own share; box: x, width, y, height
+//                                                     at position 0 of epoch 0; OUT has "pairs"
+//                                                     too: own share; box: x, width, y, height
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -189,8 +187,10 @@ void run(const std::vector<std::string>& arguments) {
     write_gradients(recipe::load_recipe(arguments[1]), arguments[2], arguments[3], arguments[4]);
   } else if (command == "train" && arguments.size() == 4) {
     print_losses(recipe::load_recipe(arguments[1]), arguments[2], arguments[3]);
-  } else if (command == "loss" && arguments.size() == 4) {
-    write_loss(recipe::load_recipe(arguments[1]), arguments[2], arguments[3]);
+  } else if (command == "loss" && arguments.size() % 3 == 1) {
+    for (std::size_t i = 1; i < arguments.size(); i += 3) {
+      write_loss(recipe::load_recipe(arguments[i]), arguments[i + 1], arguments[i + 2]);
+    }
   } else if (command == "mix" && arguments.size() == 4) {
     write_mixed(recipe::load_recipe(arguments[1]), arguments[2], arguments[3]);
   } else {

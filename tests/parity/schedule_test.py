@@ -1,9 +1,11 @@
 """Every schedule equals PyTorch's SequentialLR of the matching schedulers, its own or Transformers',
 at every step."""
 
+import itertools
 import json
 import math
 import os
+import pathlib
 import subprocess
 import tempfile
 import unittest
@@ -92,31 +94,31 @@ CASES = {
 }
 
 
-def ours(decay, warmup, **keys):
-    schedule = {"decay": decay}
-    if warmup:
-        schedule["warmup"] = {"steps": warmup}
-    recipe = {
-        "name": "schedules",
-        "model": {"name": "mlp", "num_classes": 10},
-        "data": {"train": {"shards": "train.tar"}, "image_size": 32},
-        "steps": TOTAL,
-        "optimizer": {"name": "sgd", "lr": PEAK},
-        "schedule": schedule,
-        **keys,
-    }
+def ours(*cases):
+    """The rates of each (decay, warmup, other keys of the recipe), by one run of the program."""
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "recipe.json")
-        with open(path, "w") as file:
-            json.dump(recipe, file)
-        done = subprocess.run(
-            [PROGRAM, path, str(TOTAL), str(STEPS_PER_EPOCH)],
-            cwd=folder, capture_output=True, text=True, timeout=60,
-        )
+        paths = []
+        for decay, warmup, keys in cases:
+            schedule = {"decay": decay, **({"warmup": {"steps": warmup}} if warmup else {})}
+            paths.append(pathlib.Path(folder, f"{len(paths)}.json"))
+            paths[-1].write_text(json.dumps({
+                "name": "schedules",
+                "model": {"name": "mlp", "num_classes": 10},
+                "data": {"train": {"shards": "train.tar"}, "image_size": 32},
+                "steps": TOTAL,
+                "optimizer": {"name": "sgd", "lr": PEAK},
+                "schedule": schedule,
+                **keys,
+            }))
+        done = subprocess.run([PROGRAM, str(TOTAL), str(STEPS_PER_EPOCH), *paths], cwd=folder,
+                              capture_output=True, text=True, timeout=60)
     if done.returncode:
         raise AssertionError(done.stderr)
-    rows = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
-    return [row[0] if len(row) == 1 else row for row in rows]
+    rates = []
+    for text in done.stdout.removesuffix("\n\n").split("\n\n"):
+        rows = [[float(word) for word in line.split()] for line in text.splitlines()]
+        rates.append([row[0] if len(row) == 1 else row for row in rows])
+    return rates
 
 
 def pytorch(make, warmup):
@@ -136,45 +138,44 @@ def pytorch(make, warmup):
 
 class ScheduleTest(unittest.TestCase):
     def test_every_schedule_at_every_step(self):
-        for name, (decay, make) in CASES.items():
-            for warmup in (0,) if "one_cycle" in name else (0, 1, 8):
-                with self.subTest(schedule=name, warmup=warmup):
-                    mine, theirs = ours(decay, warmup), pytorch(make, warmup)
-                    self.assertEqual(len(mine), TOTAL)
-                    for step, (a, b) in enumerate(zip(mine, theirs)):
-                        # PyTorch multiplies from step to step and collects rounding errors.
-                        self.assertTrue(
-                            math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-15),
-                            f"step {step}: {a} against {b}",
-                        )
+        cases = [(name, warmup) for name in CASES
+                 for warmup in ((0,) if "one_cycle" in name else (0, 1, 8))]
+        rates = ours(*((CASES[name][0], warmup, {}) for name, warmup in cases))
+        for (name, warmup), mine in zip(cases, rates, strict=True):
+            with self.subTest(schedule=name, warmup=warmup):
+                self.assertEqual(len(mine), TOTAL)
+                for step, (a, b) in enumerate(zip(mine, pytorch(CASES[name][1], warmup))):
+                    # PyTorch multiplies from step to step and collects rounding errors.
+                    self.assertTrue(math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-15),
+                                    f"step {step}: {a} against {b}")
 
     def test_the_rate_while_weights_are_averaged_is_pytorchs(self):
         start = 20
-        for anneal in (0, 1, 15):
-            for strategy in ("cos", "linear"):
-                with self.subTest(anneal=anneal, strategy=strategy):
-                    mine = ours({"name": "cosine"}, 0, swa={
-                        "start": {"steps": start}, "lr": 0.05, "anneal": {"steps": anneal},
-                        "anneal_strategy": strategy})
-                    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=PEAK)
-                    scheduler = lr.CosineAnnealingLR(optimizer, T_max=TOTAL)
-                    rates = []
-                    for step in range(TOTAL):
-                        if step == start:
-                            averaging = SWALR(optimizer, swa_lr=0.05, anneal_epochs=anneal,
-                                              anneal_strategy=strategy)
-                        if step >= start and (anneal == 0 or step > start):
-                            averaging.step()
-                        rates.append(optimizer.param_groups[0]["lr"])
-                        optimizer.step()
-                        if step < start:
-                            scheduler.step()
-                    for step, (a, b) in enumerate(zip(mine, rates)):
-                        self.assertTrue(math.isclose(a, b, rel_tol=1e-9), f"{step}: {a} against {b}")
+        cases = list(itertools.product((0, 1, 15), ("cos", "linear")))
+        rates = ours(*(({"name": "cosine"}, 0, {"swa": {
+            "start": {"steps": start}, "lr": 0.05, "anneal": {"steps": anneal},
+            "anneal_strategy": strategy}}) for anneal, strategy in cases))
+        for (anneal, strategy), mine in zip(cases, rates, strict=True):
+            with self.subTest(anneal=anneal, strategy=strategy):
+                optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=PEAK)
+                scheduler = lr.CosineAnnealingLR(optimizer, T_max=TOTAL)
+                theirs = []
+                for step in range(TOTAL):
+                    if step == start:
+                        averaging = SWALR(optimizer, swa_lr=0.05, anneal_epochs=anneal,
+                                          anneal_strategy=strategy)
+                    if step >= start and (anneal == 0 or step > start):
+                        averaging.step()
+                    theirs.append(optimizer.param_groups[0]["lr"])
+                    optimizer.step()
+                    if step < start:
+                        scheduler.step()
+                for step, (a, b) in enumerate(zip(mine, theirs)):
+                    self.assertTrue(math.isclose(a, b, rel_tol=1e-9), f"{step}: {a} against {b}")
 
     def test_the_weight_decay_is_dinos_cosine_scheduler(self):
-        mine = ours({"name": "constant"}, 0, optimizer={
-            "name": "adamw", "lr": PEAK, "weight_decay": 0.04, "weight_decay_end": 0.4})
+        mine, = ours(({"name": "constant"}, 0, {"optimizer": {
+            "name": "adamw", "lr": PEAK, "weight_decay": 0.04, "weight_decay_end": 0.4}}))
         # main_dino.py: cosine_scheduler(weight_decay, weight_decay_end, epochs, steps per epoch)
         steps = np.arange(TOTAL)
         dino = 0.4 + 0.5 * (0.04 - 0.4) * (1 + np.cos(np.pi * steps / len(steps)))

@@ -101,6 +101,15 @@ def peer_model(name, num_classes=NUM_CLASSES, image_size=IMAGE_SIZE, **options):
     return with_channels(model, model.features[0], "0", channels)
 
 
+def peer_with(state, name, **options):
+    """peer_model with the values of `state`, and without the time that it takes to draw others."""
+    with torch.device("meta"):
+        peer = peer_model(name, **options)
+    peer.load_state_dict({key: value.clone() for key, value in state.items()}, strict=True,
+                         assign=True)
+    return peer
+
+
 class Twin:
     """Our program for one recipe, with its files in `folder`."""
 
@@ -155,14 +164,6 @@ class Twin:
                          self._save("batches", {"inputs": inputs, "targets": targets, **more}))
         return [float(line) for line in text.splitlines()]
 
-    def loss(self, logits, targets):
-        """The mean loss and the gradient of the logits."""
-        out = self.folder / "loss.safetensors"
-        self._run("loss", self.recipe,
-                  self._save("batch", {"logits": logits, "targets": targets}), out)
-        found = load_file(out)
-        return found["loss"], found["gradient"]
-
     def mixed(self, images, targets):
         """Images, targets and pairs of the recipe's mix of a batch."""
         out = self.folder / "mixed.safetensors"
@@ -183,6 +184,19 @@ class Twin:
         if done.returncode != 0:
             raise AssertionError(f"parity_program ended with {done.returncode}: {done.stderr}")
         return done.stdout
+
+
+def mean_losses(folder, cases):
+    """The mean loss and the gradient of the logits of each (key "loss" of a recipe, logits, targets)."""
+    words, outs = [], []
+    for number, (loss, logits, targets) in enumerate(cases):
+        place = pathlib.Path(folder, str(number))
+        place.mkdir()
+        twin = Twin(place, "mlp", loss=loss)
+        outs.append(place / "loss.safetensors")
+        words += [twin.recipe, twin._save("batch", {"logits": logits, "targets": targets}), outs[-1]]
+    Twin._run("loss", *words)
+    return [(found["loss"], found["gradient"]) for found in map(load_file, outs)]
 
 
 def disturb(state, generator):

@@ -1,5 +1,7 @@
 #include "tests/recipe/recipe_support.h"
 
+#include <fmt/ranges.h>
+
 #include "lib/core/error.h"
 #include "lib/recipe/load.h"
 #include "tests/temporary_folder.h"
@@ -31,6 +33,14 @@ std::string load_error_of(const std::filesystem::path& path) {
     return error.what();
   }
   return "no error";
+}
+
+std::string models_where(const std::function<bool(const Row& row)>& is_one) {
+  std::vector<std::string> names;
+  for (const Row& row : models().rows) {
+    if (is_one(row)) names.push_back(row.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace scaletrain::recipe

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "lib/recipe/lists.h"
 #include "lib/recipe/recipe.h"
 #include "tests/temporary_folder.h"
 
@@ -18,5 +20,8 @@ std::string error_of(const std::string& text, const std::vector<std::string>& ov
 
 // The same for a file; "RecipeError" is the only type that passes.
 std::string load_error_of(const std::filesystem::path& path);
+
+// Returns the names of the models for which `is_one` is true, as an error lists them.
+std::string models_where(const std::function<bool(const Row& row)>& is_one);
 
 }  // namespace scaletrain::recipe

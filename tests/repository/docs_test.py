@@ -8,7 +8,7 @@ where it is not run, and why:
     <!-- docs-test: skip, needs Slurm -->           never here; the reason is reported
     <!-- docs-test: slow, trains for an hour -->    only with SCALETRAIN_LONG=1
     <!-- docs-test: by tests/launcher/x_test.py --> that file must hold each line of the block
-    <!-- docs-test: shorter, --set steps=40 -->    without SCALETRAIN_LONG=1 launches have this flag
+    <!-- docs-test: shorter, --set steps=40 -->    without SCALETRAIN_LONG=1 recipes run with this flag
 """
 import os
 import pathlib
@@ -38,8 +38,9 @@ def documents():
 
 
 def shorter(code, flag):
-    """The block with `flag` behind each launch."""
-    return re.sub(r"^(scaletrain launch .*[^\\\n])$", rf"\1 {flag}", code, flags=re.MULTILINE)
+    """Appends `flag` to each command of the block that launches or queues recipes."""
+    return re.sub(r"^(scaletrain (?:launch|queue) (?:.*\\\n)*.*\.json)$", rf"\1 {flag}", code,
+                  flags=re.MULTILINE)
 
 
 def run_block(code, folder, programs):
@@ -128,9 +129,12 @@ class TheCheckItself(unittest.TestCase):
 
     def test_launches_are_made_shorter_and_nothing_else(self):
         self.assertEqual("scaletrain launch r.json --set steps=2\nscaletrain eval runs/r\n"
-                         "scaletrain launch r.json --set steps=2\n",
+                         "scaletrain launch --nproc 2 \\\n  r.json --set steps=2\n"
+                         "scaletrain queue r.json s.json --set steps=2\nscaletrain queue --show\n",
                          shorter("scaletrain launch r.json\nscaletrain eval runs/r\n"
-                                 "scaletrain launch r.json\n", "--set steps=2"))
+                                 "scaletrain launch --nproc 2 \\\n  r.json\n"
+                                 "scaletrain queue r.json s.json\nscaletrain queue --show\n",
+                                 "--set steps=2"))
 
     def test_a_command_that_fails_is_a_failure(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
-"""A page of docs/ whose row and file are compiled with the flags of the build and linked in front of its
-libraries, without building anything else."""
+"""Programs with the model, the task and the optimizer of the pages on adding one: rows and files are
+compiled with the flags of the build, in three units, and linked in front of its libraries."""
 import json
 import os
 import pathlib
@@ -12,65 +12,63 @@ import tracked
 BLOCK = re.compile(r"^ *```cpp\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = pathlib.Path(os.environ.get("SCALETRAIN_BIN", ""))
 LIMIT_S = 600
+# The first block of a page is a row of this file, the second is a file; the source makes things by name.
+PAGES = {"docs/add-a-model.md": ("lib/recipe/models.def", "lib/nn/models.cpp"),
+         "docs/add-a-task.md": ("lib/recipe/tasks.def", "lib/task/tasks.cpp"),
+         "docs/add-an-optimizer.md": ("lib/recipe/optimizers.def", "lib/optim/optimizer.cpp")}
+# Sources that have the rows as values; programs without LibTorch have these alone.
+LISTS = ["lib/recipe/lists.cpp", "lib/recipe/task.cpp"]
 
 
-class Page:
-    """The first block of `page` is a row of `rows`, the second the file; `registry` makes things by name,
-    `lists` has the rows as values."""
+def run(*words, **options):
+    return subprocess.run(list(map(str, words)), timeout=LIMIT_S, capture_output=True, text=True,
+                          **options)
 
-    def __init__(self, page, rows, registry, lists="lib/recipe/lists.cpp"):
-        found = [re.sub(r"^   ", "", block, flags=re.MULTILINE)
-                 for block in BLOCK.findall((tracked.ROOT / page).read_text())]
-        self.row, self.code = found[0], found[1]
-        self.rows, self.registry, self.lists = rows, registry, lists
-        self.build = PROGRAMS.parent
 
-    def program(self, test, folder):
-        """parity_program with the page's thing."""
-        return self.programs(test, folder, ["parity_program"])[0]
+def programs(test, folder, names):
+    """Programs of the build with the things of all pages, in `folder`."""
+    things, tasks = [], []
+    for page, (rows, registry) in PAGES.items():
+        row, code = (re.sub(r"^   ", "", block, flags=re.MULTILINE)
+                     for block in BLOCK.findall((tracked.ROOT / page).read_text())[:2])
+        copy = folder / rows
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text((tracked.ROOT / rows).read_text().replace("#undef", row + "\n#undef", 1))
+        thing = folder / f"{pathlib.Path(page).stem}.cpp"
+        thing.write_text(code)
+        (tasks if "task" in page else things).extend([thing, tracked.ROOT / registry])
+    # Each with a library that a program must have to be linked with it.
+    objects = [(compiled(test, folder, name, sources), library) for name, sources, library in (
+        ("lists", [tracked.ROOT / source for source in LISTS], "scaletrain_recipe.a"),
+        ("things", things, "scaletrain_optim.a"), ("tasks", tasks, "scaletrain_task.a"))]
+    return [linked(test, objects, folder / name) for name in names]
 
-    def programs(self, test, folder, names):
-        """Programs of the build with the page's thing, in `folder`; those without LibTorch know its row."""
-        text = (tracked.ROOT / self.rows).read_text()
-        copy = folder / self.rows
-        copy.parent.mkdir(parents=True)
-        copy.write_text(text.replace("#undef", self.row + "\n#undef", 1))
-        (folder / "thing.cpp").write_text(self.code)
-        sources = [tracked.ROOT / self.lists, tracked.ROOT / self.registry, folder / "thing.cpp"]
-        objects = [folder / f"{source.stem}.o" for source in sources]
-        for source, target in zip(sources, objects):
-            self._compile(test, folder, source, target)
-        for name in names:
-            self._link(test, objects, folder / name)
-        return [folder / name for name in names]
 
-    def _command_for(self, source):
-        """How the build compiles `source`."""
-        for entry in json.loads((self.build / "compile_commands.json").read_text()):
-            if entry["file"].endswith(source):
-                return entry["directory"], shlex.split(entry["command"])
-        raise AssertionError(f"{source} is not compiled by itself")
+def compiled(test, folder, name, sources):
+    """The object of one unit of `sources`, which is compiled as the build compiles lib/nn."""
+    entries = json.loads((PROGRAMS.parent / "compile_commands.json").read_text())
+    entry = next(entry for entry in entries if entry["file"].endswith("lib/nn/models.cpp") or
+                 "scaletrain_nn.dir/Unity/" in entry["file"])
+    command = shlex.split(entry["command"])
+    command = command[:command.index("-c")]
+    del command[command.index("-o"):command.index("-o") + 2]
+    compiler = next(i for i, word in enumerate(command) if word.endswith("c++"))
+    command.insert(compiler + 1, f"-I{folder}")
+    unit, target = folder / f"{name}_unit.cpp", folder / f"{name}.o"
+    unit.write_text("".join(f'#include "{source}"\n' for source in sources))
+    done = run(*command, "-c", unit, "-o", target, cwd=entry["directory"])
+    test.assertEqual((0, ""), (done.returncode, done.stderr))  # no warning either
+    return target
 
-    def _compile(self, test, folder, source, target):
-        directory, command = self._command_for("lib/nn/models.cpp")
-        command = command[:command.index("-c")]
-        del command[command.index("-o"):command.index("-o") + 2]
-        compiler = next(i for i, word in enumerate(command) if word.endswith("c++"))
-        command[compiler + 1:compiler + 1] = [f"-I{folder}"]
-        done = subprocess.run([*command, "-c", source, "-o", target], cwd=directory, timeout=LIMIT_S,
-                              capture_output=True, text=True)
-        test.assertEqual(0, done.returncode, done.stderr)
-        test.assertEqual("", done.stderr)  # no warning either
 
-    def _link(self, test, objects, target):
-        listed = subprocess.run(["ninja", "-C", self.build, "-t", "commands", target.name],
-                                check=True, capture_output=True, text=True, timeout=LIMIT_S)
-        command = shlex.split(listed.stdout.splitlines()[-1])
-        command = command[command.index("&&") + 1:]
-        command = command[:command.index("&&")]
-        command[command.index("-o") + 1] = str(target)
-        if not any("torch" in word for word in command):
-            objects = objects[:1]
-        command[1:1] = ["-Wl,--allow-multiple-definition", *map(str, objects)]
-        done = subprocess.run(command, cwd=self.build, timeout=LIMIT_S, capture_output=True, text=True)
-        test.assertEqual(0, done.returncode, done.stderr)
+def linked(test, objects, target):
+    listed = run("ninja", "-C", PROGRAMS.parent, "-t", "commands", target.name, check=True)
+    command = shlex.split(listed.stdout.splitlines()[-1])
+    command = command[command.index("&&") + 1:]
+    command = command[:command.index("&&")]
+    command[command.index("-o") + 1] = str(target)
+    own = [str(made) for made, library in objects if any(library in word for word in command)]
+    command[1:1] = ["-Wl,--allow-multiple-definition", *own]
+    done = run(*command, cwd=PROGRAMS.parent)
+    test.assertEqual(0, done.returncode, done.stderr)
+    return target

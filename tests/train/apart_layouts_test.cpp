@@ -38,12 +38,13 @@ TEST_CASE("replicas of several ranks save the bits of collectives, and so does a
 TEST_CASE("statistics of each data coordinate are those of collectives") {
   const RareRuns runs({kApartSync, R"(optimizer={"name": "sgd", "lr": 0.05})"},
                       testing::kRareImages);
-  check_bits(runs, {"shard", R"({"shard": 2})", 4, 2});
-  check_bits(runs, {"pipeline", R"({"pipeline": 2})"});
+  const std::vector<RareLayout> layouts{{"shard", R"({"shard": 2})", 4, 2},
+                                        {"pipeline", R"({"pipeline": 2})"}};
+  for (const RareLayout& layout : every_second(layouts, 0)) check_bits(runs, layout);
 }
 
 TEST_CASE("with one of its ranks a replica is lost, and the others are saved and go on") {
-  for (const RareLayout& layout : pairs()) {
+  for (const RareLayout& layout : every_second(pairs(), 0)) {
     const std::string name = layout.name;
     CAPTURE(name);
     const RareRuns runs({kApartSync}, model_of(layout));
@@ -75,10 +76,10 @@ TEST_CASE("with one of its ranks a replica is lost, and the others are saved and
 }
 
 TEST_CASE("where one rank hears of a stop all replicas exchange at one step, and that is saved") {
-  for (std::size_t i = 0; i < pairs().size(); ++i) {
-    const RareLayout& layout = pairs()[i];
+  for (const RareLayout& layout : every_second(pairs(), 0)) {
     for (const int who : {0, 1, 4}) {
-      if (i > 0 && who != 4) continue;  // whoever it is, is the same of each layout
+      // One layout shows that each rank may be the one that hears of it.
+      if (who != 4 && layout.name != std::string("shard")) continue;
       CAPTURE(std::string(layout.name));
       CAPTURE(who);
       const RareRuns runs(

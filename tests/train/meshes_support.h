@@ -52,7 +52,7 @@ ModelOptions small_gpt2();
 ModelOptions small_llama();
 
 inline constexpr int kMeshRanks = 8;
-inline constexpr int kMeshSteps = 5;
+inline constexpr int kMeshSteps = 3;
 
 // A rank's part of a case, its steps of SGD and its evaluation.
 struct MeshJob {

@@ -109,7 +109,10 @@ std::vector<Line> lines_of_run(const recipe::Recipe& recipe) {
 
 }  // namespace
 
-TEST_CASE("in every precision a run that goes on ends with the bits of one that was not cut") {
+TEST_CASE(
+    "in every precision a run that goes on ends with the bits of one that was not cut, and two "
+    "ranks have its order and its losses") {
+  const std::map<std::string, double> exact{{"fp32", 1e-5}, {"tf32", 1e-5}, {"fp64", 1e-12}};
   for (const PrecisionCase& precision : all_precisions()) {
     CAPTURE(precision.keys);
     const testing::TinyRun tiny;
@@ -128,31 +131,21 @@ TEST_CASE("in every precision a run that goes on ends with the bits of one that 
     CHECK(bytes_of_file(one / "model.safetensors") !=
           bytes_of_file(saved_by(whole, 4) / "model.safetensors"));
     CHECK(format::read_state(one).scaler == format::read_state(other).scaler);
-  }
-}
 
-TEST_CASE("in every precision order and losses do not depend on the number of ranks") {
-  for (const PrecisionCase& precision : all_precisions()) {
-    CAPTURE(precision.keys);
-    const testing::TinyRun tiny;
-    std::vector<std::vector<Line>> runs;
-    for (const int ranks : {1, 2}) {
-      const recipe::Recipe recipe = recipe_in(tiny, precision, fmt::format("ranks-{}", ranks));
-      for (const auto& result :
-           testing::run_ranks({.world_size = ranks},
-                              [&](const core::WorkerEnv& env) { return train_in(recipe, env); })) {
-        CHECK(result.text == "code 0 after step 6");
-      }
-      runs.push_back(lines_of_run(recipe));
+    const recipe::Recipe shared = recipe_in(tiny, precision, "two ranks");
+    for (const auto& result :
+         testing::run_ranks({.world_size = 2},
+                            [&](const core::WorkerEnv& env) { return train_in(shared, env); })) {
+      CHECK(result.text == "code 0 after step 6");
     }
-    REQUIRE(runs[0].size() == 6);
-    REQUIRE(runs[1].size() == 6);
-    const std::map<std::string, double> exact{{"fp32", 1e-5}, {"tf32", 1e-5}, {"fp64", 1e-12}};
+    const std::vector<Line> alone = lines_of_run(whole), both = lines_of_run(shared);
+    REQUIRE(alone.size() == 6);
+    REQUIRE(both.size() == 6);
     const auto found = exact.find(precision.name);
     const double most = found == exact.end() ? 0.02 : found->second;
-    for (std::size_t i = 0; i < runs[0].size(); ++i) {
-      CHECK(runs[0][i].digest == runs[1][i].digest);
-      CHECK(runs[0][i].loss == doctest::Approx(runs[1][i].loss).epsilon(most));
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+      CHECK(alone[i].digest == both[i].digest);
+      CHECK(alone[i].loss == doctest::Approx(both[i].loss).epsilon(most));
     }
   }
 }

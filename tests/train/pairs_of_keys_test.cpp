@@ -144,12 +144,13 @@ std::map<std::string, Pair> pairs_of(const Pairs& files) {
   const std::string a = files.path("a.tar"), b = files.path("b.tar"), val = files.path("val.tar");
   const std::string bce = "loss=binary_cross_entropy", decay = "optimizer.weight_decay=0.1";
   const std::string test = "data.test.shards=" + val;
-  const std::string resnet = R"(model={"name": "resnet18", "num_classes": 3, "norm": "group"})";
+  const std::string convolutions =
+      R"(model={"name": "mobilenet_v3_small", "num_classes": 3, "norm": "group"})";
   const std::string vit = R"(model={"name": "vit_tiny", "num_classes": 3, "patch_size": 4,
                                    "dim": 16, "depth": 2, "heads": 2})";
   const std::string ramp =
       R"(data.resize_ramp={"from": 8, "over": {"steps": 4}, "multiple_of": 4})";
-  const Changes growing{resnet, "data.image_size=16", ramp};
+  const Changes growing{convolutions, "data.image_size=16", ramp};
   const Changes growing_batch{
       R"(batch={"global": 12, "per_device": 2,
                 "ramp": {"start": 4, "increment": 4, "samples": 20}})"};

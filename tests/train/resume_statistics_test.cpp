@@ -42,12 +42,12 @@ TEST_CASE("a network with BatchNorm goes on from each mesh on the others") {
   folder.write("train.tar", drawn_images(72));
   // The epoch has three steps: it ends, and the next one begins, behind the cut. A micro-batch of
   // fewer samples has too few values in the last maps for any precision.
-  MovedRuns({R"(model={"name": "resnet18", "num_classes": 3})", "precision=fp64",
+  MovedRuns({R"(model={"name": "mobilenet_v3_small", "num_classes": 3})", "precision=fp64",
              fmt::format(R"(data.train={{"shards": "{}"}})", folder.file("train.tar")),
              R"(batch={"global": 24, "per_device": 6})",
              R"(optimizer={"name": "sgd", "lr": 0.001, "momentum": 0.9})"},
             meshes, /*has_statistics=*/true)
-      .check({1, 3});
+      .check({1});
 }
 
 }  // namespace

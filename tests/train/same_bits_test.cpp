@@ -15,9 +15,10 @@
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/lists.h"
 #include "tests/dist/ranks.h"
+#include "tests/long_form.h"
 #include "tests/train/run_support.h"
 
-namespace scaletrain::train {
+namespace scaletrain::train::same_bits_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -28,11 +29,12 @@ constexpr int kSteps = 6, kCut = 3;
 struct Case {
   std::string name;
   Changes changes;
-  bool text = false;  // a language model's
+  bool text = false;       // a language model's
+  bool on_2_ranks = true;  // two ranks train it too
 };
 
 const char* const kConvolutional =
-    R"(model={"name": "resnet18", "num_classes": 3, "norm": "group"})";
+    R"(model={"name": "mobilenet_v3_small", "num_classes": 3, "norm": "group"})";
 
 std::string mixtral(const std::string& options) {
   return R"(model={"name": "mixtral", "vocab_size": 50, "positions": 16, "dim": 16, "depth": 2,
@@ -46,17 +48,19 @@ const char* const kGrowing =
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
+  // Each rank has the sums of gradients before an optimizer or a schedule takes part.
+  const bool on_2_ranks = testing::is_long_form();
   for (const recipe::Row& row : recipe::optimizers().rows) {
-    cases.push_back({row.name,
-                     {fmt::format(R"(optimizer={{"name": "{}", "lr": 0.01, "weight_decay": 0.1}})",
-                                  row.name)}});
+    const std::string change =
+        fmt::format(R"(optimizer={{"name": "{}", "lr": 0.01, "weight_decay": 0.1}})", row.name);
+    cases.push_back({row.name, {change}, /*text=*/false, on_2_ranks});
   }
   for (const recipe::Row& row : recipe::schedules().rows) {
     const bool has_list = std::any_of(row.options.begin(), row.options.end(),
                                       [](const recipe::Option& one) { return one.is_list(); });
-    cases.push_back({row.name,
-                     {fmt::format(R"(schedule.decay={{"name": "{}"{}}})", row.name,
-                                  has_list ? R"(, "milestones": [0.4])" : "")}});
+    const std::string change = fmt::format(R"(schedule.decay={{"name": "{}"{}}})", row.name,
+                                           has_list ? R"(, "milestones": [0.4])" : "");
+    cases.push_back({row.name, {change}, /*text=*/false, on_2_ranks});
   }
   const std::vector<Case> options{
       {"8-bit states", {R"(optimizer={"name": "adamw_8bit", "lr": 0.01, "min_8bit_size": 0})"}},
@@ -210,9 +214,10 @@ TEST_CASE(
       CHECK(whole.losses.at(step) == second.losses.at(step));
       CHECK(whole.digests.at(step) == second.digests.at(step));
     }
+    REQUIRE(whole.digests.size() == kSteps);
+    if (!one.on_2_ranks) continue;
     const Ran both = runs.run("both", 2);
     REQUIRE(both.ended == "code 0 after step 6");
-    REQUIRE(whole.digests.size() == kSteps);
     CHECK(whole.digests == both.digests);
     for (const auto& [step, loss] : whole.losses) {
       CHECK(both.losses.at(step) == doctest::Approx(loss).epsilon(one.text ? 1e-5 : 1e-3));
@@ -220,4 +225,4 @@ TEST_CASE(
   }
 }
 
-}  // namespace scaletrain::train
+}  // namespace scaletrain::train::same_bits_test

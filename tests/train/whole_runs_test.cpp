@@ -15,7 +15,7 @@
 #include "tests/train/run_support.h"
 #include "tests/train/simulate/recorded.h"
 
-namespace scaletrain::train {
+namespace scaletrain::train::whole_runs_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -174,4 +174,4 @@ TEST_CASE("in whole runs each communicator's ranks ask it for the same in the sa
 }
 
 }  // namespace
-}  // namespace scaletrain::train
+}  // namespace scaletrain::train::whole_runs_test

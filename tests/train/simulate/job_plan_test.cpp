@@ -20,7 +20,7 @@
 #include "tests/train/simulate/plan_cases.h"
 #include "tests/train/simulate/recorded.h"
 
-namespace scaletrain::train {
+namespace scaletrain::train::job_plan_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -332,4 +332,4 @@ TEST_CASE("what is planned is what ranks own and exchange, and groups ask in one
 }
 
 }  // namespace
-}  // namespace scaletrain::train
+}  // namespace scaletrain::train::job_plan_test
