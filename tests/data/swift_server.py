@@ -12,7 +12,7 @@ import time
 from free_port import free_ports
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PYTHON = ROOT / ".deps/swift/bin/python"
+PROGRAMS = ROOT / ".deps/swift/bin"
 KEY_ID = "test:tester"
 SECRET = "hunter2-swift-secret"  # tests look for it in everything that is written
 REGION = "us-east-1"
@@ -33,8 +33,10 @@ class Swift:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.port, *self.backends = free_ports(4)
+        self.servers = []
         self._configure()
-        self._start()
+        for kind in ("account", "container", "object", "proxy"):
+            self._start(kind)
         self._wait()
 
     def _configure(self):
@@ -49,6 +51,7 @@ class Swift:
             (self.folder / f"{kind}.conf").write_text(
                 default + f"bind_port = {port}\n[pipeline:main]\npipeline = {kind}-server\n"
                 f"[app:{kind}-server]\nuse = egg:swift#{kind}\n")
+            self._ring(kind, port)
         filters = "".join(f"[filter:{name}]\nuse = egg:swift#{egg}\n{OPTIONS.get(name, '')}"
                           for name, egg in FILTERS.items())
         (self.folder / "proxy.conf").write_text(
@@ -56,12 +59,18 @@ class Swift:
             "[app:proxy-server]\nuse = egg:swift#proxy\nallow_account_management = true\n"
             "account_autocreate = true\n")
 
-    def _start(self):
-        with open(self.folder / "starter.log", "wb") as log:
-            self.starter = subprocess.Popen(
-                [PYTHON, pathlib.Path(__file__).with_name("swift_processes.py"), self.folder,
-                 *map(str, self.backends)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True)
+    def _ring(self, kind, port):
+        builder = str(self.folder / f"{kind}.builder")
+        for arguments in (["create", "4", "1", "0"], ["add", f"r1z1-127.0.0.1:{port}/sda", "1"],
+                          ["rebalance"]):
+            subprocess.run([PROGRAMS / "swift-ring-builder", builder, *arguments], check=True,
+                           capture_output=True, timeout=60)
+
+    def _start(self, kind):
+        with open(self.folder / f"{kind}.log", "wb") as log:
+            self.servers.append(subprocess.Popen(
+                [PROGRAMS / f"swift-{kind}-server", str(self.folder / f"{kind}.conf"), "-v"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
 
     def _wait(self):
         """Until all of them answer: one that does not when a request needs it is left out by the
@@ -77,15 +86,17 @@ class Swift:
                     return
             except OSError:
                 pass
-            if time.monotonic() > deadline or self.starter.poll() is not None:
+            if time.monotonic() > deadline or any(s.poll() is not None for s in self.servers):
                 self.stop()
                 logs = "\n".join(f.read_text()[-2000:] for f in self.folder.glob("*.log"))
                 raise RuntimeError(f"Swift does not start:\n{logs}")
             time.sleep(0.1)
 
     def stop(self):
-        self.starter.terminate()
-        self.starter.wait()
+        for server in self.servers:
+            server.kill()
+        for server in self.servers:
+            server.wait()
 
     def request(self, method, path, body=b""):
         """(status, body), signed here independently of the program under test."""
