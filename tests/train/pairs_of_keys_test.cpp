@@ -221,7 +221,7 @@ std::map<std::string, Pair> pairs_of(const Pairs& files) {
       {"batch.ramp.samples", pair(growing_batch, "batch.ramp.samples=8")},
       {"epochs", alone("epochs=1")},
       {"steps", alone("steps=5")},
-      {"precision.name", alone("precision=bf16")},
+      {"precision.name", alone("precision=fp64")},
       {"precision.keep",
        pair({vit, R"(precision={"name": "fp8", "simulate": true})"}, "precision.keep=blocks.0.*")},
       {"optimizer.name", alone("optimizer.name=lars")},

@@ -92,7 +92,7 @@ std::vector<Case> cases() {
 class Runs {
  public:
   Runs() {
-    write("train.bin", 2000);
+    write("train.bin", 1000);
     write("val.bin", 300);  // 18 windows, of which ranks have different numbers
   }
 
@@ -103,7 +103,7 @@ class Runs {
         R"(model={"name": "llama", "vocab_size": 50, "positions": 16, "dim": 16, "depth": 4,
                   "heads": 4, "kv_heads": 4, "hidden": 24})",
         "steps=4",
-        R"(batch={"global": 32, "per_device": 1})",
+        R"(batch={"global": 16, "per_device": 1})",
         "validate.every={\"steps\": 2}",
         "checkpoint.every={\"steps\": 2}",
         "log.every={\"steps\": 1}",
