@@ -93,8 +93,9 @@ TEST_CASE("two ranks go on to the same bits with each exchange") {
   for (const OwnCase& one : cases) {
     CAPTURE(one.changes.front());
     const OwnRuns runs(one.changes);
-    REQUIRE(runs.run("whole", 2) == kEndedWell);
-    REQUIRE(runs.run("second", 2, runs.saved("whole", 4)) == kEndedWell);
+    // A CPU without AVX-512 adds the warning that bf16 is computed in fp32.
+    REQUIRE(runs.run("whole", 2).starts_with(kEndedWell));
+    REQUIRE(runs.run("second", 2, runs.saved("whole", 4)).starts_with(kEndedWell));
     const auto whole = runs.tensors("whole", 8), second = runs.tensors("second", 8);
     CHECK(whole.contains("ranks.safetensors") == one.has_own);
     REQUIRE(whole.size() == second.size());
