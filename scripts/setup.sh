@@ -9,7 +9,7 @@
 #
 # Debian packages through apt-get (as root; otherwise the missing ones are named), LibTorch and Python
 # packages into .deps/venv. What is there already is left alone, so a second run is quick. Without
-# --tests and without a CUDA device LibTorch comes without its CUDA libraries (0.6 GB instead of 5).
+# --tests and without a CUDA device LibTorch comes without its CUDA libraries (1.6 GB instead of 5).
 # An existing LibTorch 2.11 is used if SCALETRAIN_TORCH names its folder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -15,7 +15,7 @@ namespace scaletrain::recipe {
 namespace {
 
 constexpr std::array<std::string_view, 5> kSchemes{"http", "https", "s3", "gs", "pipe"};
-constexpr std::string_view kFile = "file://";
+constexpr std::string_view kFileScheme = "file://";
 
 class Path : public Type {
  public:
@@ -134,7 +134,7 @@ class ShardList : public Type {
 
   bool expand(const std::string& text, const Node& node, const std::string& pointer,
               Problems& problems) {
-    const std::string path = text.starts_with(kFile) ? text.substr(kFile.size()) : text;
+    const std::string path = text.starts_with(kFileScheme) ? text.substr(kFileScheme.size()) : text;
     std::string mistake = path.empty() ? "has an empty name beside \"::\"" : fault_of_shard(path);
     const std::vector<std::string> names =
         mistake.empty() ? expand_braces(path, mistake) : std::vector<std::string>();

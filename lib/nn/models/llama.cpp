@@ -28,6 +28,8 @@ using units::Flow;
 constexpr double kStd = 0.02;
 constexpr std::int64_t kHiddenMultiple = 256;
 
+}  // namespace
+
 class LlamaAttention : public torch::nn::Module {
  public:
   LlamaAttention(const LlamaConfig& config, std::shared_ptr<Rotary> rotary)
@@ -108,8 +110,6 @@ class LlamaBlock : public torch::nn::Module {
   std::shared_ptr<RmsNorm> norm2_;
   std::shared_ptr<FeedForward> mlp_;
 };
-
-}  // namespace
 
 // What Hugging Face calls "model": all but the head.
 class LlamaTrunk : public torch::nn::Module {

@@ -19,8 +19,8 @@ struct Optimizer;
 struct Checkpoint;
 struct Precision;
 
-// Largest /parallel/tensor: a divisor of the heads of an attention layer, so that larger values
-// have no use.
+// Largest /parallel/tensor; an error about it (lib/recipe/sections/tensor.cpp) lists the divisors
+// of a model's heads up to it.
 inline constexpr std::int64_t kMostTensorRanks = 1024;
 // Communication dtypes of sharded parameters and their gradients: "fp32" or "bf16".
 struct ShardTypes {
