@@ -2,8 +2,8 @@
 #   scaletrain_module(NAME [TORCH] [BATCHES n] [DEPS target...])    lib/NAME, every .cpp in it
 #   scaletrain_program(NAME [TORCH] SOURCES file... DEPS target...)
 #   scaletrain_unit_tests(NAME [TORCH] [BATCHES n] DEPS target...)  tests/NAME, one ctest entry a file
-# BATCHES: number of unity batches (default 1). A file's batch follows from its name, so that a new
-# file moves no other one and only its own batch is compiled again.
+# BATCHES: number of unity batches (default 1) where SCALETRAIN_UNITY is on.
+option(SCALETRAIN_UNITY "Compile the files of a module together, in a few batches" OFF)
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -60,20 +60,36 @@ function(_scaletrain_export target name)
           FILE_SET HEADERS DESTINATION include/scaletrain)
 endfunction()
 
-# Divides sources into `count` unity batches by the hash of their names.
+# Compiles sources in `count` unity batches. A file's batch follows from the hash of its name, so that
+# a new file moves no other one and only its own batch is compiled again; a file with options of its
+# own is compiled alone. Not CMake's own unity build, which includes files by absolute paths: __FILE__
+# and with it the key of the compiler cache would differ between clones.
 function(_scaletrain_batch target count)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  if(NOT SCALETRAIN_UNITY)
+    return()
+  endif()
   foreach(source IN LISTS ARGN)
-    get_source_file_property(is_single "${source}" SKIP_UNITY_BUILD_INCLUSION)
-    if(is_single)
+    get_source_file_property(options "${source}" COMPILE_OPTIONS)
+    get_source_file_property(definitions "${source}" COMPILE_DEFINITIONS)
+    if(options OR definitions)
       continue()
     endif()
     cmake_path(GET source FILENAME name)
     string(MD5 hash "${name}")
     string(SUBSTRING "${hash}" 0 6 digits)
     math(EXPR batch "0x${digits} % ${count}")
-    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "batch_${batch}")
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE path)
+    string(APPEND batch_${batch} "#include \"${path}\"\n")
+    set_source_files_properties("${source}" PROPERTIES HEADER_FILE_ONLY ON)
   endforeach()
+  foreach(batch RANGE ${count})
+    if(batch_${batch})
+      set(file "${CMAKE_CURRENT_BINARY_DIR}/${target}/unity_${batch}.cpp")
+      file(CONFIGURE OUTPUT "${file}" CONTENT "${batch_${batch}}" @ONLY)
+      target_sources(${target} PRIVATE "${file}")
+    endif()
+  endforeach()
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
 endfunction()
 
 # LibTorch's headers are parsed once for all targets of one build folder.

@@ -29,13 +29,19 @@ def ninja(build, *arguments):
     return run(["ninja", *arguments], build, f"ninja {shlex.join(arguments)} failed", 3600)
 
 
+def include_of(file):
+    """The line of a unity file that includes `file`: by its path in the source folder, where this
+    program runs (scripts/cmake/scaletrain_build.cmake)."""
+    return f'#include "{file.relative_to(pathlib.Path.cwd())}"'
+
+
 def compile_command(build, file):
     """(the words of the command that compiles `file`, the source that it names): `file` itself, or
     the unity file that includes it."""
-    include = f'#include "{file}"'
+    include = include_of(file)
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = pathlib.Path(entry["file"])
-        if source == file or (source.suffix == ".cxx" and source.exists()
+        if source == file or (source.name.startswith("unity_") and source.exists()
                               and include in source.read_text().split("\n")):
             return shlex.split(entry["command"]), source
     return fail(f"{file} is not compiled in {build}", "build it first: scripts/setup.sh --tests")
@@ -55,7 +61,7 @@ def compile_unit(build, work, command, source, finders, header, count):
         original = pathlib.Path(finder.path)
         copy = work / f"{finder.mutants[0].number if finder.mutants else 0}_{original.name}"
         copy.write_text(finder.result())
-        text = text.replace(f'#include "{original}"', f'#include "{copy}"')
+        text = text.replace(include_of(original), f'#include "{copy}"')
     unit = work / f"unit_{path.stem}.cpp"
     unit.write_text(f'#include "{HERE / header}"\n{text}')
     words = list(command)

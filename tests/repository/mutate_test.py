@@ -92,7 +92,7 @@ rule compile
   command = c++ -std=c++20 -o $out -c $in
 rule link
   command = : && c++ $in -o $out && :
-build tiny.o: compile unity_0.cxx
+build tiny.o: compile unity_0.cpp
 build test.o: compile ../lib/tiny/test.cpp
 build bin/test_tiny: link tiny.o test.o
 """
@@ -127,12 +127,12 @@ class Mutate(unittest.TestCase):
         build.mkdir()
         (code / "tiny.cpp").write_text(SOURCE)
         (code / "test.cpp").write_text(TESTS)
-        unity = build / "unity_0.cxx"
-        unity.write_text(f'#include "{code}/tiny.cpp"\n')  # as CMake writes it
+        unity = build / "unity_0.cpp"
+        unity.write_text('#include "lib/tiny/tiny.cpp"\n')
         (build / "build.ninja").write_text(NINJA)
         (build / "compile_commands.json").write_text(json.dumps([{
             "directory": str(build), "file": str(unity),
-            "command": f"c++ -std=c++20 -o tiny.o -c {unity}"}]))
+            "command": f"c++ -std=c++20 -I{self.root} -o tiny.o -c {unity}"}]))
 
     def test_killed_survived_and_unreached(self):
         self.assertEqual((1, EXPECTED), (result := self.mutate())[:2], result)

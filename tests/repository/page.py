@@ -48,7 +48,7 @@ def compiled(test, folder, name, sources):
     """The object of one unit of `sources`, which is compiled as the build compiles lib/nn."""
     entries = json.loads((PROGRAMS.parent / "compile_commands.json").read_text())
     entry = next(entry for entry in entries if entry["file"].endswith("lib/nn/models.cpp") or
-                 "scaletrain_nn.dir/Unity/" in entry["file"])
+                 "lib/nn/scaletrain_nn/unity_" in entry["file"])
     command = shlex.split(entry["command"])
     command = command[:command.index("-c")]
     del command[command.index("-o"):command.index("-o") + 2]
