@@ -13,6 +13,7 @@
 #include "lib/core/programs.h"
 #include "lib/core/url.h"
 #include "lib/format/token_card.h"
+#include "lib/recipe/recipe.h"
 #include "lib/storage/stores.h"
 
 namespace scaletrain::app {

@@ -6,7 +6,10 @@
 
 #include "app/tokenizer/tokenizer.h"
 #include "lib/recipe/generation.h"
-#include "lib/recipe/recipe.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::app {
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/data.h"
 
 namespace scaletrain::launcher {
 

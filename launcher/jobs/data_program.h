@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "lib/recipe/recipe.h"
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::launcher {
 

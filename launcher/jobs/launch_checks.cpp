@@ -15,6 +15,7 @@
 #include "lib/core/shell_word.h"
 #include "lib/core/subprocess.h"
 #include "lib/core/url.h"
+#include "lib/recipe/recipe.h"
 #include "lib/recipe/sources.h"
 
 namespace scaletrain::launcher {

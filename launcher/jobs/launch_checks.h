@@ -5,7 +5,10 @@
 #include <string>
 
 #include "launcher/place/placement.h"
-#include "lib/recipe/recipe.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::launcher {
 

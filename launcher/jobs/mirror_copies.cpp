@@ -9,6 +9,7 @@
 #include "launcher/jobs/data_program.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
 namespace {

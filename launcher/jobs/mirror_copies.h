@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/recipe.h"
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::launcher {
 

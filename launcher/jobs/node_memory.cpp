@@ -11,6 +11,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/format/checkpoint_folder_names.h"
+#include "lib/recipe/recipe.h"
 #include "lib/replica/address.h"
 #include "lib/replica/fetch.h"
 

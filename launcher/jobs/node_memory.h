@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "launcher/place/placement.h"
-#include "lib/recipe/recipe.h"
 #include "lib/replica/server.h"
 #include "lib/replica/shelf.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::launcher {
 

@@ -9,7 +9,10 @@
 #include "launcher/place/placement.h"
 #include "launcher/workers/hang_watch.h"
 #include "lib/core/mesh_plan.h"
-#include "lib/recipe/recipe.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::launcher {
 

@@ -16,6 +16,7 @@
 #include "lib/format/token_cards.h"
 #include "lib/format/token_mask.h"
 #include "lib/format/token_runs.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -1,7 +1,9 @@
 // Whether the token files of a recipe can be trained on, found out before anything is started.
 #pragma once
 
-#include "lib/recipe/recipe.h"
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::launcher {
 

@@ -8,6 +8,7 @@
 #include "lib/core/log.h"
 #include "lib/core/programs.h"
 #include "lib/core/subprocess.h"
+#include "lib/recipe/recipe.h"
 #include "lib/recipe/registry.h"
 
 namespace scaletrain::launcher {

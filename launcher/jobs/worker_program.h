@@ -6,7 +6,11 @@
 #include <vector>
 
 #include "launcher/flags/launch_options.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/catalog.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::launcher {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/core/cores.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
 

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "lib/recipe/recipe.h"
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::launcher {
 

@@ -4,6 +4,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/mesh_plan.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
 

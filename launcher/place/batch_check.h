@@ -4,7 +4,11 @@
 #include <string>
 
 #include "launcher/place/placement.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/batch.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::launcher {
 

@@ -1,6 +1,7 @@
 // The kernels as operators of LibTorch, which lib/nn/losses/fused_cross_entropy.cpp finds by name.
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/library.h>

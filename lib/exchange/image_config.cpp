@@ -1,4 +1,5 @@
 #include "lib/exchange/image_config.h"
+#include "lib/recipe/recipe.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,10 @@
 
 #include "lib/exchange/foreign_config.h"
 #include "lib/exchange/image_models.h"
-#include "lib/recipe/recipe.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::exchange {
 

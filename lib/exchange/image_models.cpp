@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::exchange {
 namespace {

@@ -5,7 +5,10 @@
 #include <string>
 
 #include "lib/exchange/foreign_config.h"
-#include "lib/recipe/recipe.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::exchange {
 

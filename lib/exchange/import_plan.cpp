@@ -18,6 +18,7 @@
 #include "lib/format/hashed_file.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/token_card.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::exchange {
 namespace {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/core/error.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::exchange {
 namespace {

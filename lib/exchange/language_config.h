@@ -10,7 +10,11 @@
 #include "lib/exchange/foreign_config.h"
 #include "lib/exchange/image_config.h"
 #include "lib/format/weights/weight_set.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/model.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::exchange {
 

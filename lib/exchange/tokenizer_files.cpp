@@ -12,6 +12,7 @@
 #include "lib/core/url.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/token_card.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::exchange {
 namespace {

@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "lib/recipe/recipe.h"
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::exchange {
 

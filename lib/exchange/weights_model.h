@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lib/format/weights/weight_files.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/model.h"
 
 namespace scaletrain::exchange {
 

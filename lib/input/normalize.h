@@ -10,7 +10,7 @@
 #include <array>
 #include <cstdint>
 
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/data.h"
 
 namespace scaletrain::input {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/loss.h"
 #include "lib/units/layer_cut.h"
 
 namespace scaletrain::nn {

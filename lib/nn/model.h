@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/nn/factory.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/model.h"
 #include "lib/units/tensor_rule.h"
 #include "lib/units/unit.h"
 #include "lib/units/weight_rules.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/values.h"
 
 namespace scaletrain::optim {
 

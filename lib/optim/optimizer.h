@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/optimizer.h"
 #include "lib/units/named_parameter.h"
 
 namespace scaletrain::optim {

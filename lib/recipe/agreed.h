@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "lib/recipe/recipe.h"
-
 namespace scaletrain::recipe {
+
+struct Recipe;
 
 // By key ("optimizer.lr") the value as JSON; of a long one its beginning and its digest.
 using AgreedValues = std::map<std::string, std::string>;

@@ -2,9 +2,9 @@
 // of their own, that meet at rank 0's hub (lib/dist/hub/hub.h), of which one may be lost alone.
 #pragma once
 
-#include "lib/recipe/recipe.h"
-
 namespace scaletrain::recipe {
+
+struct Recipe;
 
 // async's always do. DiLoCo's do where nothing is decided or counted together between exchanges: no
 // batch.ramp, schedule.plateau, early_stopping or streamed data.order; where weights are fp32, as

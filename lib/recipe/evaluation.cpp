@@ -13,6 +13,7 @@
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/recipe/recipe.h"
 #include "lib/recipe/task.h"
 #include "lib/recipe/weights_flag.h"
 

@@ -6,13 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/data.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 
 namespace scaletrain::recipe {
+
+struct Recipe;
 
 struct EvaluationRequest {
   std::string checkpoint;  // or a run's folder

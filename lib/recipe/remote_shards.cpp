@@ -8,6 +8,7 @@
 #include "lib/core/glob.h"
 #include "lib/core/url.h"
 #include "lib/recipe/local_shards.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::recipe {
 namespace {

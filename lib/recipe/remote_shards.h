@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/recipe.h"
-
 namespace scaletrain::recipe {
+
+struct Recipe;
 
 // Whether `name` is in a store that lists what it holds (s3://, gs://) and not named as a shard: a
 // pattern, a folder, or a shard after all.

@@ -11,6 +11,7 @@
 #include "lib/core/log.h"
 #include "lib/core/url.h"
 #include "lib/recipe/lists.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::recipe {
 namespace {

@@ -4,9 +4,9 @@
 #include <functional>
 #include <string>
 
-#include "lib/recipe/recipe.h"
-
 namespace scaletrain::recipe {
+
+struct Recipe;
 
 // Throws core::DataError that names the model's file, the shards and folders that cannot be read:
 // the first of them where there are many. URLs are left to the workers.

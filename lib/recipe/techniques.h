@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/recipe.h"
-
 namespace scaletrain::recipe {
+
+struct Recipe;
 
 struct Technique {
   std::string name;

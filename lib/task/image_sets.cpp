@@ -8,6 +8,7 @@
 #include "lib/core/url.h"
 #include "lib/data/set/open_dataset.h"
 #include "lib/data/set/set_digest.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::task {
 namespace {

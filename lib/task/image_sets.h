@@ -5,8 +5,12 @@
 #include <limits>
 
 #include "lib/data/loader/image_stream.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/data.h"
 #include "lib/task/task.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::task {
 

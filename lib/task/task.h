@@ -15,12 +15,17 @@
 #include "lib/data/loader/batch_stream.h"
 #include "lib/data/order/batch_job.h"
 #include "lib/data/set/sample_set.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/data.h"
+#include "lib/recipe/sections/source.h"
 #include "lib/recipe/task.h"
 #include "lib/storage/stores.h"
 #include "lib/units/layer_cut.h"
 #include "lib/units/token_cut.h"
 #include "lib/units/unit.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::task {
 

@@ -34,6 +34,7 @@ const core::Registry<Factory>& registry() {
   static const core::Registry<Factory> filled = [] {
     core::Registry<Factory> factories("task");
 #define SCALETRAIN_TASK(name, ...) factories.add(#name, make_##name);
+#include "lib/recipe/recipe.h"
 #include "lib/recipe/tasks.def"
     return factories;
   }();

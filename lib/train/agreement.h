@@ -10,8 +10,11 @@
 
 #include "lib/dist/agreement.h"
 #include "lib/nn/model.h"
-#include "lib/recipe/recipe.h"
 #include "lib/units/tensor_part.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::train {
 

@@ -9,6 +9,7 @@
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::train {
 namespace {

@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "lib/data/loader/bad_sample.h"
-#include "lib/recipe/recipe.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::train {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/values.h"
 #include "lib/train/length.h"
 
 namespace scaletrain::train {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "lib/recipe/recipe.h"
 #include "lib/train/ranking.h"
 
 namespace scaletrain::train {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "lib/nn/model.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/model.h"
 
 namespace scaletrain::train {
 

@@ -4,6 +4,7 @@
 
 #include "lib/core/log.h"
 #include "lib/dist/device.h"
+#include "lib/recipe/recipe.h"
 #include "lib/train/freeze.h"
 #include "lib/train/number_types.h"
 #include "lib/train/parameter_rules.h"

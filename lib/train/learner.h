@@ -13,12 +13,16 @@
 #include "lib/optim/optimizer.h"
 #include "lib/optim/schedule.h"
 #include "lib/precision/precision.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/optimizer.h"
 #include "lib/train/buffers.h"
 #include "lib/train/length.h"
 #include "lib/train/tensor_layout.h"
 #include "lib/units/named_parameter.h"
 #include "lib/units/tensor_part.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::train {
 

@@ -11,7 +11,7 @@
 
 #include "lib/core/step_plan.h"
 #include "lib/format/train_state.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/values.h"
 
 namespace scaletrain::train {
 

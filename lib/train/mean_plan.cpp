@@ -8,6 +8,7 @@
 #include "lib/core/error.h"
 #include "lib/optim/schedule.h"
 #include "lib/optim/swa_lr.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::train {
 namespace {

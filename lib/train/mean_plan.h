@@ -8,9 +8,12 @@
 
 #include "lib/format/train_state.h"
 #include "lib/optim/mean.h"
-#include "lib/recipe/recipe.h"
 #include "lib/train/buffers.h"
 #include "lib/train/length.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::train {
 

@@ -18,6 +18,7 @@
 #include "lib/core/glob.h"
 #include "lib/nn/layers/linear.h"
 #include "lib/optim/bf16_weights.h"
+#include "lib/recipe/recipe.h"
 #include "lib/train/parameter_rules.h"
 
 namespace scaletrain::train {

@@ -8,8 +8,12 @@
 #include "lib/nn/model.h"
 #include "lib/optim/optimizer.h"
 #include "lib/precision/precision.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/precision.h"
 #include "lib/units/named_parameter.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::train {
 

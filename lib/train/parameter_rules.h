@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lib/nn/model.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/optimizer.h"
 #include "lib/units/named_parameter.h"
 
 namespace scaletrain::train {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lib/recipe/recipe.h"
 #include "lib/train/ranking.h"
 
 namespace scaletrain::train {

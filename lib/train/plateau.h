@@ -5,8 +5,11 @@
 #include <vector>
 
 #include "lib/format/train_state.h"
-#include "lib/recipe/recipe.h"
 #include "lib/recipe/task.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::train {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lib/core/error.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::train {
 

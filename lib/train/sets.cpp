@@ -6,6 +6,7 @@
 #include "lib/data/set/set_digest.h"
 #include "lib/dist/device.h"
 #include "lib/recipe/apart.h"
+#include "lib/recipe/recipe.h"
 #include "lib/train/agreement.h"
 #include "lib/train/fault.h"
 

@@ -11,9 +11,12 @@
 #include "lib/core/worker_env.h"
 #include "lib/dist/agreement.h"
 #include "lib/format/train_state.h"
-#include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
 #include "lib/train/training_set.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::train {
 

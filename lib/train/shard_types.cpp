@@ -4,6 +4,7 @@
 
 #include "lib/nn/layers/conv2d.h"
 #include "lib/nn/layers/linear.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::train {
 

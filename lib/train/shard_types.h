@@ -3,7 +3,10 @@
 
 #include "lib/nn/model.h"
 #include "lib/parallel/placement.h"
-#include "lib/recipe/recipe.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::train {
 

@@ -15,6 +15,7 @@
 #include "lib/nn/layers/embedding.h"
 #include "lib/nn/layers/layer.h"
 #include "lib/parallel/tensor_exchange.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::train {
 namespace {

@@ -6,10 +6,13 @@
 
 #include "lib/dist/mesh.h"
 #include "lib/nn/model.h"
-#include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
 #include "lib/units/tensor_part.h"
 #include "lib/units/unit.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::train {
 

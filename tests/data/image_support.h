@@ -9,7 +9,7 @@
 #include "lib/data/augment/transform.h"
 #include "lib/data/image/image.h"
 #include "lib/data/image/view.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/values.h"
 #include "tests/format/tar_support.h"
 #include "tests/temporary_folder.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "lib/recipe/lists.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/model.h"
 
 namespace scaletrain::nn {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "lib/recipe/lists.h"
-#include "lib/recipe/recipe.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::recipe {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/core/error.h"
+#include "lib/recipe/recipe.h"
 #include "tests/recipe/recipe_support.h"
 #include "tests/temporary_folder.h"
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/error.h"
+#include "lib/recipe/recipe.h"
 #include "tests/temporary_folder.h"
 
 using scaletrain::data::BadSample;

@@ -7,7 +7,11 @@
 #include <vector>
 
 #include "launcher/commands/explain/explanation.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/offload.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::launcher {
 

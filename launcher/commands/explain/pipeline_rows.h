@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "launcher/commands/explain/explanation.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/batch.h"
+#include "lib/recipe/sections/parallel.h"
 
 namespace scaletrain::launcher {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lib/recipe/apart.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
 

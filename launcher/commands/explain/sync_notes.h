@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/recipe.h"
+namespace scaletrain::recipe {
+struct Recipe;
+}
 
 namespace scaletrain::launcher {
 

@@ -14,7 +14,8 @@
 #include "lib/data/augment/ops/scratch.h"
 #include "lib/data/image/image.h"
 #include "lib/data/image/view.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/data.h"
+#include "lib/recipe/values.h"
 
 namespace scaletrain::data {
 

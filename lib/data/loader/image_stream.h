@@ -13,7 +13,9 @@
 #include "lib/data/loader/image_batch.h"
 #include "lib/data/order/batch_job.h"
 #include "lib/data/set/dataset.h"
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/data.h"
+#include "lib/recipe/sections/resize_ramp.h"
+#include "lib/recipe/values.h"
 
 namespace scaletrain::data {
 

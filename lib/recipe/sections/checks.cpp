@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "lib/recipe/recipe.h"
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/problems.h"
 #include "lib/recipe/sections/context.h"

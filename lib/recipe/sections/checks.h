@@ -1,12 +1,13 @@
 // What must hold between keys, once each of them is right by itself.
 #pragma once
 
-#include "lib/recipe/recipe.h"
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/problems.h"
 #include "lib/recipe/task.h"
 
 namespace scaletrain::recipe {
+
+struct Recipe;
 
 // The task that is named, or the model's.
 const TaskRow& task_of(const Recipe& recipe);

@@ -9,6 +9,7 @@
 
 #include "lib/core/compressed_name.h"
 #include "lib/core/url.h"
+#include "lib/recipe/recipe.h"
 #include "lib/recipe/sources.h"
 
 namespace scaletrain::recipe {

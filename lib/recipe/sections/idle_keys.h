@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/recipe.h"
-
 namespace scaletrain::recipe {
+
+struct Recipe;
 
 // One sentence for each, "recipe.json:17: /data/lanes: does nothing in the indexed order";
 // `origins` says which keys were written and where (key_origins, lib/recipe/load.h).

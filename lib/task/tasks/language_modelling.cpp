@@ -17,6 +17,7 @@
 #include "lib/input/documents.h"
 #include "lib/input/tokens.h"
 #include "lib/nn/loss.h"
+#include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
 
 namespace scaletrain::task {

@@ -11,6 +11,7 @@
 #include "lib/input/images.h"
 #include "lib/input/mix.h"
 #include "lib/nn/loss.h"
+#include "lib/recipe/recipe.h"
 #include "lib/task/average_precision.h"
 #include "lib/task/image_sets.h"
 #include "lib/task/task.h"

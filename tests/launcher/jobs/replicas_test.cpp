@@ -13,6 +13,7 @@
 
 #include "lib/core/descriptor.h"
 #include "lib/core/log.h"
+#include "lib/recipe/recipe.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::launcher {

@@ -10,6 +10,7 @@
 #include "lib/format/token_card.h"
 #include "lib/format/token_file.h"
 #include "lib/format/token_mask.h"
+#include "lib/recipe/recipe.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain;  // NOLINT(google-build-using-namespace)

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/core/cores.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/core/error.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -5,7 +5,8 @@
 #include <map>
 #include <string>
 
-#include "lib/recipe/recipe.h"
+#include "lib/recipe/sections/parallel.h"
+#include "lib/recipe/values.h"
 
 namespace scaletrain::testing {
 

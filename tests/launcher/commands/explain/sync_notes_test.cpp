@@ -1,4 +1,5 @@
 #include "launcher/commands/explain/sync_notes.h"
+#include "lib/recipe/recipe.h"
 
 #include <doctest/doctest.h>
 
