@@ -5,6 +5,7 @@
 
 #include "lib/core/error.h"
 #include "lib/nn/loss.h"
+#include "lib/recipe/lists.h"
 
 namespace scaletrain::nn {
 namespace {
