@@ -9,6 +9,7 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/flags/launch_options.h"
+#include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/remote_sets.h"
 #include "launcher/jobs/token_check.h"
 #include "launcher/jobs/worker_program.h"
@@ -54,7 +55,7 @@ int ranks_for(const RecipeArguments& arguments, const recipe::Recipe& recipe) {
 void check(const RecipeArguments& arguments) {
   const std::string& path = arguments.launch.path;
   const std::vector<std::string> overrides = overrides_of(arguments.launch);
-  const recipe::Recipe recipe = with_remote_shards(recipe::load_recipe(path, overrides), path);
+  const recipe::Recipe recipe = with_remote_shards(load_recipe_of_run(path, overrides), path);
   const int ranks = ranks_for(arguments, recipe);
   const recipe::BatchPlan plan = plan_batch(recipe, ranks);
   recipe::check_sources(recipe);
@@ -95,7 +96,7 @@ void add_recipe_commands(CLI::App& app, int& exit_status) {
   showing->callback([arguments, &exit_status] {
     const std::string& path = arguments->launch.path;
     const recipe::Recipe shown =
-        with_remote_shards(recipe::load_recipe(path, overrides_of(arguments->launch)), path);
+        with_remote_shards(load_recipe_of_run(path, overrides_of(arguments->launch)), path);
     std::fputs(recipe::to_json(shown).c_str(), stdout);
     exit_status = 0;
   });

@@ -7,6 +7,7 @@
 #include <array>
 #include <string_view>
 
+#include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/mirror_copies.h"
 #include "launcher/jobs/remote_sets.h"
 #include "launcher/jobs/worker_program.h"
@@ -125,7 +126,7 @@ RunRequest run_from_copies(const LaunchOptions& options) {
 RunRequest run_to_launch(const LaunchOptions& options) {
   const std::vector<std::string> overrides = overrides_of(options);
   RunRequest request{
-      .recipe = with_remote_shards(recipe::load_recipe(options.path, overrides), options.path),
+      .recipe = with_remote_shards(load_recipe_of_run(options.path, overrides), options.path),
       .allow = options.allow};
   check_allowed_keys(options.allow, request.recipe);
   for (const std::string& idle :

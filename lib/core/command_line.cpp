@@ -14,6 +14,7 @@
 
 #include "lib/core/command_table.h"
 #include "lib/core/error.h"
+#include "lib/core/home.h"
 #include "lib/core/log.h"
 #include "lib/core/lookup.h"
 #include "lib/core/other_words.h"
@@ -24,6 +25,14 @@ namespace {
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& known) {
   const std::string near = nearest(name, known);
   return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
+}
+
+// "~" of a word, and of --flag=~ too, which a shell leaves as it is.
+void expand_homes(std::vector<std::string>& arguments) {
+  for (std::string& word : arguments) {
+    const std::size_t value = word.starts_with("--") ? word.find('=') + 1 : 0;
+    word = word.substr(0, value) + expand_home(word.substr(value));
+  }
 }
 
 // "--flag=" as "--flag" and "": CLI11 would take the next word for its value.
@@ -162,6 +171,7 @@ bool parse_command_line(CLI::App& app, std::vector<std::string> arguments, const
   }
   try {
     split_empty_values(arguments);
+    expand_homes(arguments);
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
     app.parse(arguments);
   } catch (const CLI::ExtrasError&) {

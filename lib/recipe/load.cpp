@@ -107,6 +107,14 @@ void add_origins(const Node& node, const std::string& pointer,
   }
 }
 
+// Before the checks between keys, which compare it.
+void fill_in_context(Recipe& recipe, const Problems& problems) {
+  if (!problems.none_at_root() || !problems.none_under("/model")) return;
+  if (reads_tokens(recipe.model) && recipe.data.context == 0) {
+    recipe.data.context = recipe.model.integer("positions");
+  }
+}
+
 // The defaults that follow from something else.
 void fill_in(Recipe& recipe, const std::string& file) {
   if (recipe.name.empty()) recipe.name = name_of_file(file);
@@ -118,9 +126,6 @@ void fill_in(Recipe& recipe, const std::string& file) {
   }
   if (recipe.schedule.plateau && recipe.schedule.plateau->metric.empty()) {
     recipe.schedule.plateau->metric = best;
-  }
-  if (reads_tokens(recipe.model) && recipe.data.context == 0) {
-    recipe.data.context = recipe.model.integer("positions");
   }
   complete(recipe.sync);
   if (recipe.output.empty()) recipe.output = absolute_path("runs/" + recipe.name);
@@ -145,6 +150,7 @@ Recipe parse_recipe(const std::string& text, const std::string& name,
   const std::unique_ptr<Object> keys = describe(recipe);
   Problems problems;
   keys->read(tree, "", problems);
+  fill_in_context(recipe, problems);
   check_between_keys(recipe, tree, problems);
   problems.throw_if_any();
   fill_in(recipe, name);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/core/home.h"
 #include "lib/core/url.h"
 #include "lib/recipe/braces.h"
 #include "lib/recipe/local_shards.h"
@@ -244,7 +245,8 @@ TypePtr token_list(std::vector<std::string>& value) {
   return std::make_unique<ShardList>(value, /*takes_folders=*/false);
 }
 
-std::string absolute_path(const std::string& path) {
+std::string absolute_path(const std::string& given) {
+  const std::string path = core::expand_home(given);
   // A list of ten thousand plain names must not cost tens of milliseconds: std::filesystem takes
   // every path apart.
   const bool is_plain = path.find("//") == std::string::npos &&

@@ -27,7 +27,7 @@ TypePtr token_list(std::vector<std::string>& value);
 TypePtr endpoint(std::string& value);
 TypePtr region(std::string& value);
 
-// `path` against the working directory, without "." and "..".
+// `path` against the working directory, without "~", "." and "..".
 std::string absolute_path(const std::string& path);
 
 }  // namespace scaletrain::recipe

@@ -50,6 +50,29 @@ class CheckTest(unittest.TestCase):
                          "ok: r: global batch 256 = 32 per device x 4 accumulated x 2 ranks\n")
         self.assertEqual(done.returncode, 0)
 
+    def test_a_vocabulary_that_is_left_out_is_that_of_the_training_tokens(self):
+        (self.folder / "a.txt").write_text("Tokens are bytes here, and one of them ends a text. " * 40)
+        subprocess.run([SCALETRAIN, "data", "tokenize", "a.txt", "--out", "tokens"], cwd=self.folder,
+                       capture_output=True, check=True)
+        card = self.folder / "tokens/train.tokens.json"
+        known = json.loads(card.read_text())["vocab_size"]
+        for model, vocabulary in (({}, known), ({"vocab_size": 300}, 300)):
+            with self.subTest(model):
+                self.write(json.dumps({
+                    **MINIMAL, "model": {"name": "gpt2", "positions": 8, "dim": 8, "depth": 1, "heads": 1, **model},
+                    "data": {"train": {"tokens": "tokens/train-000000.bin"}}}))
+                done = recipe("show", "r.json", cwd=self.folder)
+                self.assertEqual(vocabulary, json.loads(done.stdout)["model"]["vocab_size"])
+                self.assertEqual("" if model else f"model.vocab_size: {known}, as {card} says\n",
+                                 done.stderr)
+
+    def test_a_home_that_no_shell_has_expanded(self):
+        self.write(json.dumps({**MINIMAL, "output": "~/runs/x"}))
+        for flags in ([], ["--set", "output=~/runs/x"]):
+            with self.subTest(flags):
+                shown = json.loads(recipe("show", "r.json", *flags, cwd=self.folder).stdout)
+                self.assertEqual(os.path.expanduser("~/runs/x"), shown["output"])
+
     def test_keys_that_do_nothing_are_warned_about(self):
         self.write(json.dumps({**MINIMAL, "validate": {"every": {"epochs": 1}}}))
         done = recipe("check", "r.json", "--set", "data.lanes=8", cwd=self.folder)

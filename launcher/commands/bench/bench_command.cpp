@@ -18,6 +18,7 @@
 #include "launcher/commands/commands.h"
 #include "launcher/commands/worker_ranks.h"
 #include "launcher/flags/launch_options.h"
+#include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/remote_sets.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/place/placement.h"
@@ -85,7 +86,7 @@ Cost measure(const BenchRequest& asked, const std::string& what, const std::stri
 
 // One rank of a job whose others do not exist.
 int run_exposed(const BenchRequest& asked) {
-  recipe::Recipe recipe = recipe::load_recipe(asked.recipe.path, overrides_of(asked.recipe));
+  recipe::Recipe recipe = load_recipe_of_run(asked.recipe.path, overrides_of(asked.recipe));
   LaunchOptions node;
   node.nproc = asked.nproc;
   const int per_node = resolve_placement(node).nproc, ranks = per_node * asked.nnodes;
@@ -139,7 +140,7 @@ std::optional<std::int64_t> activations(const nlohmann::ordered_json& answer) {
 int run_bench(const BenchRequest& asked) {
   if (asked.what == "exposed") return run_exposed(asked);
   recipe::Recipe recipe = with_remote_shards(
-      recipe::load_recipe(asked.recipe.path, overrides_of(asked.recipe)), asked.recipe.path);
+      load_recipe_of_run(asked.recipe.path, overrides_of(asked.recipe)), asked.recipe.path);
   const std::string worker = worker_of(recipe);
   const Scratch scratch;
   recipe.output = scratch.file("run").string();

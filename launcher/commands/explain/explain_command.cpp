@@ -22,6 +22,7 @@
 #include "launcher/commands/explain/sync_notes.h"
 #include "launcher/commands/launch_command.h"
 #include "launcher/flags/launch_options.h"
+#include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/run_request.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/jobs/worker_threads.h"
@@ -250,7 +251,7 @@ Explanation explain(const Subject& subject) {
     explanation.worker = worker_rows(subject, placement, nullptr);
   } else {
     const recipe::Recipe recipe =
-        recipe::load_recipe(subject.options.path, overrides_of(subject.options));
+        load_recipe_of_run(subject.options.path, overrides_of(subject.options));
     check_allowed_keys(subject.options.allow, recipe);
     explain_recipe(subject, recipe, placement, explanation);
     explain_ranks(recipe, placement, explanation);

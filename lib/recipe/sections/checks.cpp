@@ -82,6 +82,11 @@ void check_device(const Recipe& recipe, const Node& tree, Problems& problems) {
                R"(use bf16, or compute the same roundings slowly with "simulate": true)");
 }
 
+// A mistake at the root may be a section that is missing: then there is nothing to compare with.
+bool has_optimizer(const Problems& problems) {
+  return problems.none_at_root() && problems.none_under("/optimizer");
+}
+
 void check_exchanges(const Recipe& recipe, const Node& tree, Problems& problems) {
   check(recipe.compress,
         {.parallel = recipe.parallel,
@@ -89,7 +94,7 @@ void check_exchanges(const Recipe& recipe, const Node& tree, Problems& problems)
          .sam = recipe.sam,
          .sync = recipe.sync},
         tree, problems);
-  if (!problems.none_under("/optimizer")) return;
+  if (!has_optimizer(problems)) return;
   check(recipe.sync,
         {.parallel = recipe.parallel,
          .precision = recipe.precision,
@@ -122,7 +127,7 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   }
   if (problems.none_under("/schedule")) check(recipe.schedule, tree, problems);
   if (problems.none_under("/precision")) check_device(recipe, tree, problems);
-  if (problems.none_under("/optimizer")) {
+  if (has_optimizer(problems)) {
     check(recipe.optimizer, tree, problems);
     if (problems.none_under("/ema")) check(recipe.ema, recipe.optimizer, tree, problems);
     if (problems.none_under("/precision")) {
@@ -130,7 +135,7 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     }
     check(recipe.swa, recipe.ema.has_value(), recipe.optimizer, tree, problems);
   }
-  if (problems.none_under("/parallel") && problems.none_under("/optimizer")) {
+  if (problems.none_under("/parallel") && has_optimizer(problems)) {
     check(recipe.parallel, recipe.optimizer, recipe.checkpoint, tree, problems);
   }
   if (problems.none_under("/parallel") && problems.none_under("/precision")) {

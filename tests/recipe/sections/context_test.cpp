@@ -42,6 +42,21 @@ TEST_CASE("a sequence that twice as many ranks do not divide is refused with num
   CHECK(context_error(context_changes({"parallel.context=12"})) == "no error");
 }
 
+TEST_CASE("without a context the model's positions are what ranks share") {
+  const std::vector<std::string> changes{
+      R"(data={"train": {"tokens": "a.bin"}})",
+      R"(model={"name": "llama", "vocab_size": 11, "positions": 18, "dim": 32, "heads": 8})"};
+  const auto error = [&](const char* ranks) {
+    std::vector<std::string> all = changes;
+    all.emplace_back(ranks);
+    return context_error(all);
+  };
+  CHECK(error("parallel.context=3") == "no error");
+  CHECK(error("parallel.context=4") ==
+        "--set parallel.context: 4 ranks share a sequence in 8 chunks, and /data/context is 18\n"
+        "  use one of: 1, 3, 9; or a context that is a multiple of 8");
+}
+
 TEST_CASE("a model without sequences of tokens is refused") {
   CHECK(context_error({"model.name=resnet18", "parallel.context=2"}) ==
         "--set parallel.context: resnet18 has no sequences of tokens that ranks could share\n"
