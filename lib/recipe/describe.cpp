@@ -42,7 +42,9 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
   keys->add("$schema", ignored_text("an address"), "for editors; not read")
       .add("version", fixed_integer(1), "version of the recipe format")
       .add("extends", ignored_text("a path relative to this file"),
-           "a recipe that this one changes, merged as RFC 7396 says: null removes a key")
+           "a recipe that this one changes, merged as RFC 7396 says: null removes a key, one of "
+           "several "
+           "that exclude each other replaces the rest")
       .add("name", run_name(recipe.name), "name of the run; without it the file's name")
       .add("seed", integer(recipe.seed, from(0).to(9007199254740991.0)),
            "start of everything random")

@@ -34,8 +34,9 @@ std::string read_recipe_file(const fs::path& path, const std::string& place) {
 }
 
 // The tree of `text` on top of those that it extends. `files` are the files being read, each
-// extended by the one before.
-Node read_tree(const std::string& text, const std::string& name, std::vector<std::string>& files) {
+// extended by the one before; `keys` describes the tree.
+Node read_tree(const std::string& text, const std::string& name, const Object& keys,
+               std::vector<std::string>& files) {
   auto source = std::make_shared<SourceText>();
   source->name = name;
   source->order = static_cast<int>(files.size());
@@ -62,9 +63,9 @@ Node read_tree(const std::string& text, const std::string& name, std::vector<std
   }
   const std::string base_text =
       read_recipe_file(base_path, fmt::format("{}: {}", place, in_quotes(base_path.string())));
-  Node base = read_tree(base_text, base_path.lexically_normal().string(), files);
+  Node base = read_tree(base_text, base_path.lexically_normal().string(), keys, files);
   std::get<Node::Object>(tree.value).erase("extends");
-  merge(base, std::move(tree));
+  merge(base, std::move(tree), keys);
   return base;
 }
 
@@ -143,9 +144,10 @@ Recipe load_recipe(const fs::path& path, const std::vector<std::string>& overrid
 Recipe parse_recipe(const std::string& text, const std::string& name,
                     const std::vector<std::string>& overrides, CatalogPtr catalog) {
   std::vector<std::string> files;
-  Node tree = read_tree(text, name, files);
   Recipe blank = blank_recipe();
-  apply_overrides(tree, overrides, *describe(blank));
+  const std::unique_ptr<Object> known = describe(blank);
+  Node tree = read_tree(text, name, *known, files);
+  apply_overrides(tree, overrides, *known);
   Recipe recipe = blank_recipe(catalog ? std::move(catalog) : catalog_for(tree));
   const std::unique_ptr<Object> keys = describe(recipe);
   Problems problems;
@@ -167,9 +169,10 @@ std::string to_json(const Recipe& recipe) {
 std::map<std::string, std::string> key_origins(const fs::path& path,
                                                const std::vector<std::string>& overrides) {
   std::vector<std::string> files;
-  Node tree = read_tree(read_recipe_file(path, path.string()), path.string(), files);
-  Recipe recipe = blank_recipe();
-  apply_overrides(tree, overrides, *describe(recipe));
+  Recipe blank = blank_recipe();
+  const std::unique_ptr<Object> known = describe(blank);
+  Node tree = read_tree(read_recipe_file(path, path.string()), path.string(), *known, files);
+  apply_overrides(tree, overrides, *known);
   std::map<std::string, std::string> origins;
   add_origins(tree, "", origins);
   return origins;

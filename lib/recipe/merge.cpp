@@ -43,13 +43,59 @@ Node parse_value(const std::string& text, const std::shared_ptr<const SourceText
   return node;
 }
 
+// A text that is short for an object becomes that object.
+void write_out(Node& node, const Type* type) {
+  if (node.text() == nullptr || type == nullptr || type->short_for().empty()) return;
+  Node name = node;
+  node.value = Node::Object{{type->short_for(), std::move(name)}};
+}
+
+// Takes out of `members` what `name` excludes, but for what `kept` says beside it.
+void erase_excluded(Node::Object& members, const std::string& name, const Object* object,
+                    const Node::Object& kept) {
+  const Group* const group = object == nullptr ? nullptr : object->group(name);
+  if (group == nullptr) return;
+  for (const std::string& other : group->names) {
+    if (other != name && !kept.contains(other)) members.erase(other);
+  }
+}
+
+const Type* type_of(const Object* object, const std::string& name) {
+  const Field* const field = object == nullptr ? nullptr : object->field(name);
+  return field == nullptr ? nullptr : field->type.get();
+}
+
+void merge_as(Node& base, Node patch, const Type* type) {
+  if (patch.object() == nullptr) {
+    base = std::move(patch);
+    return;
+  }
+  write_out(base, type);
+  // An object that replaces something else must lose its nulls too.
+  if (base.object() == nullptr) base.value = Node::Object();
+  auto& members = std::get<Node::Object>(base.value);
+  auto& changes = std::get<Node::Object>(patch.value);
+  const Object* const object = type == nullptr ? nullptr : type->object();
+  for (const auto& [name, value] : changes) {
+    if (!value.is_null()) erase_excluded(members, name, object, changes);
+  }
+  for (auto& [name, value] : changes) {
+    if (value.is_null()) {
+      members.erase(name);
+    } else {
+      merge_as(members[name], std::move(value), type_of(object, name));
+    }
+  }
+  // What is missing in the merged object is missing in the file that was named.
+  base.source = patch.source;
+  base.line = patch.line;
+  base.key_line = patch.key_line;
+}
+
 // The members of `node`, which becomes an object where it is none.
 Node::Object& as_object(Node& node, const Type* type,
                         const std::shared_ptr<const SourceText>& source, const std::string& key) {
-  if (node.text() != nullptr && type != nullptr && !type->short_for().empty()) {
-    Node name = node;
-    node.value = Node::Object{{type->short_for(), std::move(name)}};
-  }
+  write_out(node, type);
   if (node.is_null()) {
     node.value = Node::Object();
     node.source = source;
@@ -85,18 +131,12 @@ void apply_override(Node& tree, const std::string& text, int order, const Object
   const Type* type = &keys;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Node::Object& members = as_object(*node, type, source, steps[i]);
-    const Group* const group = object == nullptr ? nullptr : object->group(steps[i]);
-    if (group != nullptr && !value.is_null()) {
-      for (const std::string& other : group->names) {
-        if (other != steps[i]) members.erase(other);
-      }
-    }
+    if (!value.is_null()) erase_excluded(members, steps[i], object, {});
     if (i + 1 == steps.size() && value.is_null()) {
       members.erase(steps[i]);
       return;
     }
-    const Field* const field = object == nullptr ? nullptr : object->field(steps[i]);
-    type = field == nullptr ? nullptr : field->type.get();
+    type = type_of(object, steps[i]);
     object = type == nullptr ? nullptr : type->object();
     const auto [member, is_new] = members.try_emplace(steps[i]);
     node = &member->second;
@@ -107,31 +147,7 @@ void apply_override(Node& tree, const std::string& text, int order, const Object
 
 }  // namespace
 
-void merge(Node& base, Node patch) {
-  if (patch.object() == nullptr || base.object() == nullptr) {
-    // An object that replaces something else must lose its nulls too.
-    if (patch.object() != nullptr) {
-      Node empty = patch;
-      empty.value = Node::Object();
-      base = std::move(empty);
-      return merge(base, std::move(patch));
-    }
-    base = std::move(patch);
-    return;
-  }
-  auto& members = std::get<Node::Object>(base.value);
-  for (auto& [name, value] : std::get<Node::Object>(patch.value)) {
-    if (value.is_null()) {
-      members.erase(name);
-      continue;
-    }
-    merge(members[name], std::move(value));
-  }
-  // What is missing in the merged object is missing in the file that was named.
-  base.source = patch.source;
-  base.line = patch.line;
-  base.key_line = patch.key_line;
-}
+void merge(Node& base, Node patch, const Object& keys) { merge_as(base, std::move(patch), &keys); }
 
 void apply_overrides(Node& tree, const std::vector<std::string>& overrides, const Object& keys) {
   int order = 0;
