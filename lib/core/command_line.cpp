@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <sstream>
 
 #include "lib/core/command_table.h"
@@ -25,6 +26,15 @@ namespace {
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& known) {
   const std::string near = nearest(name, known);
   return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
+}
+
+// Paths are relative to it.
+void check_working_directory() {
+  std::error_code error;
+  static_cast<void>(std::filesystem::current_path(error));
+  if (!error) return;
+  throw UsageError("the working directory", fmt::format("is gone: {}", error.message()),
+                   "change to a folder that exists");
 }
 
 // "~" of a word, and of --flag=~ too, which a shell leaves as it is.
@@ -169,6 +179,7 @@ bool parse_command_line(CLI::App& app, std::vector<std::string> arguments, const
     flush_output();
     return false;
   }
+  check_working_directory();
   try {
     split_empty_values(arguments);
     expand_homes(arguments);

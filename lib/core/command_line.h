@@ -28,7 +28,8 @@ void flush_output();
 
 // Parses `arguments` (without the program's name) and runs the callbacks. False after --help,
 // --version or --command-table (lib/core/command_table.h), which print. Throws core::UsageError for
-// what the app does not take, naming the nearest flag, and whatever a callback throws.
+// what the app does not take, naming the nearest flag, and where the working directory was removed;
+// and whatever a callback throws.
 //
 // `hint` says more about a word that is not taken, as a remedy; "" for nothing.
 using WordHint = std::function<std::string(const std::string& command, const std::string& word)>;

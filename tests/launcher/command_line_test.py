@@ -89,6 +89,16 @@ class CommandLine(LaunchTestCase):
                          self.run_launcher("launch", "--", "tool", expect=2).stderr)
         self.run_launcher("launch", "--", "./tool")
 
+    def test_a_working_directory_that_was_removed_is_named(self):
+        for words in (["launch", "r.json"], ["data", "ls", "a.tar"]):
+            with self.subTest(words):
+                gone = self.folder / "gone"
+                gone.mkdir()
+                done = subprocess.run(["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", SCALETRAIN, *words], cwd=gone,
+                                      capture_output=True, text=True, check=False, timeout=LIMIT_S)
+                self.assertEqual((2, "the working directory: is gone: No such file or directory\n"
+                                     "  change to a folder that exists\n"), (done.returncode, done.stderr))
+
     def test_help_shows_what_a_flag_help_shows(self):
         for words in ([], ["launch"], ["recipe", "check"], ["data", "pack"]):
             self.assertEqual(self.run_launcher(*words, "--help").stdout,
