@@ -54,7 +54,7 @@ UnitRange range_of(const units::NamedParameter& part, std::int64_t first) {
 }
 
 void add_squares(const UnitRange& range, const at::Tensor& values, const at::Tensor& sums) {
-  sums.index_add_(0, range.numbers(values.device()), values.to(at::kDouble).square_());
+  sums.index_add_(0, range.numbers(values.device()), values.to(at::kDouble).square());
 }
 
 }  // namespace
@@ -114,13 +114,13 @@ void clip_grad_adaptive(const Shards& shards, double factor) {
   shards.sum(squares);
   const at::Tensor norms = squares.sqrt();
   const at::Tensor most = norms[0].clamp_min(kLeastWeightNorm).mul(factor);
-  const at::Tensor factors = (most / norms[1].clamp_min(kLeastGradientNorm))
-                                 .masked_fill(norms[1].lt(most), 1)
-                                 .to(at::kFloat);
+  const at::Tensor factors =
+      (most / norms[1].clamp_min(kLeastGradientNorm)).masked_fill(norms[1].lt(most), 1);
   for (const UnitRange& range : ranges) {
     if (range.part->tensor.numel() == 0) continue;
     at::Tensor gradient = range.part->tensor.grad();
-    gradient.mul_(factors.index_select(0, range.numbers(device)));
+    const at::ScalarType type = at::promote_types(gradient.scalar_type(), at::kFloat);
+    gradient.mul_(factors.to(type).index_select(0, range.numbers(device)));
   }
 }
 

@@ -81,6 +81,28 @@ TEST_CASE("a vector is one unit") {
   CHECK(bias.grad()[3].item<double>() == doctest::Approx(8 * 0.4 / 10));
 }
 
+TEST_CASE("parts are limited as the whole is, in the precision that they have") {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    CAPTURE(type);
+    const auto leaf = [&] {
+      const auto values = at::TensorOptions(type);
+      const at::Tensor tensor = at::arange(1, 9, values).div_(3).view({2, 4}).requires_grad_(true);
+      tensor.mutable_grad() = at::arange(8, 0, -1, values).div_(7).view({2, 4});
+      return tensor;
+    };
+    const at::Tensor whole = leaf(), weights = leaf().detach().clone(), cut = leaf();
+    optim::clip_grad_adaptive({{.name = "whole", .tensor = whole}}, 0.1);
+
+    const at::Tensor part = cut.detach().view({8}).requires_grad_(true);
+    part.mutable_grad() = cut.grad().view({8});
+    const units::NamedParameter named{.name = "cut", .tensor = part, .shape = {2, 4}};
+    optim::clip_grad_adaptive(optim::Shards{.parts = {named}, .sum = [](const at::Tensor&) {}},
+                              0.1);
+    CHECK(at::equal(cut, weights));
+    CHECK(at::allclose(cut.grad(), whole.grad(), type == at::kDouble ? 1e-15 : 1e-6, 0));
+  }
+}
+
 TEST_CASE("a recipe limits by one of them") {
   const auto clipped = [](const recipe::Clip& limits) {
     const at::Tensor p = at::full({1, 2}, 3.0).requires_grad_(true);

@@ -18,7 +18,11 @@
 namespace scaletrain::optim {
 namespace {
 
-constexpr double kLeastMean = std::numeric_limits<float>::epsilon();
+// The epsilon of the type that is computed in, as torch.optim.Adafactor takes it.
+double least_mean(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
+                                             : std::numeric_limits<float>::epsilon();
+}
 
 // Over dimension `dim`, which stays as one of size 1.
 at::Tensor mean_square(const at::Tensor& tensor, std::int64_t dim) {
@@ -54,8 +58,9 @@ class Adafactor : public TensorOptimizer {
     const at::Tensor rate =
         at::rsqrt(one.number).clamp_max(one.lr) * root_mean_square(one.parameter).clamp_min(eps_);
     one.parameter.mul_(1 - one.lr * one.weight_decay);
+    const double least = least_mean(one.gradient);
     const at::Tensor change =
-        variance(one, share).clamp_min_(kLeastMean * kLeastMean).rsqrt_().mul_(one.gradient);
+        variance(one, share).clamp_min_(least * least).rsqrt_().mul_(one.gradient);
     const at::Tensor excess = (root_mean_square(change) / clip_threshold_).clamp_min(1);
     one.parameter.sub_(change.mul_((rate / excess).to(change.scalar_type())));
   }
@@ -69,7 +74,8 @@ class Adafactor : public TensorOptimizer {
     const at::Tensor &rows = one.states[0], &columns = one.states[1];
     rows.lerp_(mean_square(one.gradient, -1), share);
     columns.lerp_(mean_square(one.gradient, -2), share);
-    return at::matmul(rows, columns).div_(rows.mean(-2, /*keepdim=*/true).clamp_min_(kLeastMean));
+    return at::matmul(rows, columns)
+        .div_(rows.mean(-2, /*keepdim=*/true).clamp_min_(least_mean(rows)));
   }
 
   double beta2_decay_, eps_, clip_threshold_;
