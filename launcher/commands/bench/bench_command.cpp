@@ -21,6 +21,7 @@
 #include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/remote_sets.h"
 #include "launcher/jobs/worker_program.h"
+#include "launcher/place/batch_check.h"
 #include "launcher/place/placement.h"
 #include "launcher/platform/captured.h"
 #include "lib/core/error.h"
@@ -148,7 +149,7 @@ int run_bench(const BenchRequest& asked) {
   ranks.nproc = asked.nproc;
   BenchReport report{.what = asked.what, .recipe = recipe.name, .costs = {}};
   report.ranks = resolve_placement(ranks).nproc;
-  report.global_batch = recipe::plan_batch(recipe.batch, report.ranks).global;
+  report.global_batch = plan_batch(recipe, report.ranks).global;
   const auto take = [&](const std::string& what, recipe::Technique technique) {
     core::log("{}", technique.name);
     return measure(asked, what, worker, recipe, std::move(technique), scratch);
