@@ -1,9 +1,10 @@
 #include "lib/exchange/image_config.h"
-#include "lib/recipe/recipe.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
+
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::exchange {
 namespace {

@@ -1,4 +1,5 @@
 #include "lib/recipe/apart.h"
+
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::recipe {

@@ -1,10 +1,11 @@
 #include "lib/recipe/apart.h"
-#include "lib/recipe/recipe.h"
 
 #include <doctest/doctest.h>
 
 #include <functional>
 #include <string>
+
+#include "lib/recipe/recipe.h"
 
 namespace {
 

@@ -127,9 +127,9 @@ class Style(unittest.TestCase):
         homes = {}
         for path in tracked.files("lib/*.h", "launcher/*.h", "app/*.h"):
             text = tracked.text(path)
-            namespace = re.search(r"^namespace ([\w:]+)", text, re.M)
+            namespaces = re.findall(r"^namespace ([\w:]+)", text, re.M)  # before the file's own: forward declarations
             for name in re.findall(r"^(?:struct|class|enum class) (\w+)[^;{]*\{", text, re.M):
-                homes.setdefault((namespace and namespace[1], name), set()).add(str(path))
+                homes.setdefault((namespaces and namespaces[-1], name), set()).add(str(path))
         self.assertEqual([], [(key, sorted(paths)) for key, paths in homes.items()
                               if len(paths) > 1])
 

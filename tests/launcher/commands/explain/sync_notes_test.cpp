@@ -1,7 +1,8 @@
 #include "launcher/commands/explain/sync_notes.h"
-#include "lib/recipe/recipe.h"
 
 #include <doctest/doctest.h>
+
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
 namespace {
