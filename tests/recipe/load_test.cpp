@@ -159,13 +159,6 @@ TEST_CASE("an empty object is told everything that it lacks") {
             "  add one of them");
 }
 
-TEST_CASE("what a missing section would be compared with is not looked at") {
-  const std::string error =
-      error_of(minimal_recipe("\"ema\": {}, \"sam\": {}, \"swa\": {}"), {"optimizer=null"});
-  CHECK(error.find("\"optimizer\" is missing") != std::string::npos);
-  CHECK(error.find("/ema") == std::string::npos);
-}
-
 TEST_CASE("what must hold between keys is told where it is written") {
   CHECK(error_of(minimal_recipe("\"batch\": {\"global\": 100, \"per_device\": 32}")) ==
         "r.json:6: /batch/global: 100 is not a multiple of \"per_device\", which is 32\n"

@@ -89,7 +89,7 @@ TEST_CASE("note") { int count = 0; note(count, 2); CHECK(count == 2); }
 
 NINJA = """\
 rule compile
-  command = c++ -std=c++20 -o $out -c $in
+  command = c++ -std=c++20 -I.. -o $out -c $in
 rule link
   command = : && c++ $in -o $out && :
 build tiny.o: compile unity_0.cpp

@@ -48,4 +48,11 @@ TEST_CASE("an optimizer that is a mean of the weights itself takes no ema") {
         "  leave it out");
 }
 
+TEST_CASE("what a missing section would be compared with is not looked at") {
+  const std::string error =
+      error_of(minimal_recipe("\"ema\": {}, \"sam\": {}, \"swa\": {}"), {"optimizer=null"});
+  CHECK(error.find("\"optimizer\" is missing") != std::string::npos);
+  CHECK(error.find("/ema") == std::string::npos);
+}
+
 }  // namespace scaletrain::recipe
