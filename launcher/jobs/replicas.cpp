@@ -11,6 +11,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/recipe/apart.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
 namespace {

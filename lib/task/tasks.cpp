@@ -2,6 +2,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/registry.h"
+#include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
 
 namespace scaletrain::task {
@@ -34,7 +35,6 @@ const core::Registry<Factory>& registry() {
   static const core::Registry<Factory> filled = [] {
     core::Registry<Factory> factories("task");
 #define SCALETRAIN_TASK(name, ...) factories.add(#name, make_##name);
-#include "lib/recipe/recipe.h"
 #include "lib/recipe/tasks.def"
     return factories;
   }();
