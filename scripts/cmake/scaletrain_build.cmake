@@ -163,7 +163,7 @@ function(scaletrain_unit_tests name)
     string(REGEX REPLACE "_test\\.cpp$" "" label "${test}")
     add_test(NAME "${name}/${label}"
              COMMAND test_${name} "--source-file=*tests/${name}/${test}" --no-version)
-    set_tests_properties("${name}/${label}" PROPERTIES LABELS unit TIMEOUT 300
+    set_tests_properties("${name}/${label}" PROPERTIES LABELS unit TIMEOUT 600
                          SKIP_RETURN_CODE 77) # tests/doctest_main.cpp
   endforeach()
 endfunction()
