@@ -127,7 +127,8 @@ class Style(unittest.TestCase):
         homes = {}
         for path in tracked.files("lib/*.h", "launcher/*.h", "app/*.h"):
             text = tracked.text(path)
-            namespaces = re.findall(r"^namespace ([\w:]+)", text, re.M)  # before the file's own: forward declarations
+            # The last is the file's own: forward declarations of other namespaces stand before it.
+            namespaces = re.findall(r"^namespace ([\w:]+)", text, re.M)
             for name in re.findall(r"^(?:struct|class|enum class) (\w+)[^;{]*\{", text, re.M):
                 homes.setdefault((namespaces and namespaces[-1], name), set()).add(str(path))
         self.assertEqual([], [(key, sorted(paths)) for key, paths in homes.items()
