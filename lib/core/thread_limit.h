@@ -14,4 +14,8 @@ inline constexpr const char* kMoreThreads =
 // True if `error` is what std::thread throws, LibTorch's pools too, when the system refuses one.
 bool is_thread_refusal(const std::exception& error);
 
+// Starts `count` threads at once and ends them: for pools of libraries that wait for ever, or end
+// the process, if the system refuses one. Throws std::system_error then.
+void try_threads(int count);
+
 }  // namespace scaletrain::core

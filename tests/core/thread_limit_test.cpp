@@ -23,5 +23,10 @@ TEST_CASE("a thread that the system refuses is an error of kMemory that names th
   CHECK(describe(refused) == text);
 }
 
+TEST_CASE("threads that are tried have ended afterwards") {
+  CHECK_NOTHROW(try_threads(0));
+  CHECK_NOTHROW(try_threads(4));
+}
+
 }  // namespace
 }  // namespace scaletrain::core
