@@ -36,6 +36,7 @@ constexpr int kUsageStatus = static_cast<int>(core::ExitCode::kUsage);
 void tidy_up_process() {
   std::signal(SIGCHLD, SIG_DFL);  // ignored, it would make exit statuses disappear
   std::signal(SIGPIPE, SIG_IGN);  // a closed console is no reason to leave workers alone
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails with EFBIG and is reported
   // A closed standard stream would give its number to the next file that is opened.
   while (true) {
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);

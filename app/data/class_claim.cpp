@@ -23,10 +23,10 @@ constexpr std::int64_t kMaxBytes = 64 << 20;  // more than encode_classes() give
 // Throws for a process that is writing shards of other classes; removes what ended ones left.
 void check_others(const std::string& folder, const std::string& text) {
   for (const auto& entry : storage::file_storage().list(folder)) {
-    const auto other = parse_unfinished(entry.name);
-    if (!other || other->becomes != kClassesFile || other->owner == ::getpid()) continue;
     const fs::path file = fs::path(folder) / entry.name;
-    if (!is_alive(other->owner)) {
+    const auto other = parse_unfinished(file);
+    if (!other || other->becomes != kClassesFile || other->owner == ::getpid()) continue;
+    if (!other->is_in_use) {
       core::system_disk().remove_all(file);
       continue;
     }

@@ -48,6 +48,7 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a progress bar whose terminal has gone is no reason to stop
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails with EFBIG and is reported
   try {
     return run({argv + 1, argv + argc});
   } catch (const std::exception& error) {

@@ -1,20 +1,15 @@
 #include "app/data/numbered_files.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <csignal>
 
 #include "lib/core/disk.h"
+#include "lib/core/temporary_name.h"
 #include "lib/storage/storage.h"
 
 namespace scaletrain::app {
 namespace {
 
-constexpr std::string_view kMark = ".tmp.";
+constexpr std::string_view kIndex = ".idx";
 
 }  // namespace
 
@@ -28,29 +23,26 @@ bool is_numbered(std::string_view file, std::string_view name,
 }
 
 std::filesystem::path unfinished(const std::filesystem::path& path) {
-  return path.parent_path() / fmt::format(".{}{}{}", path.filename().string(), kMark, ::getpid());
+  return path.parent_path() / core::temporary_name("." + path.filename().string());
 }
 
-std::optional<Unfinished> parse_unfinished(std::string_view file) {
-  const std::size_t mark = file.rfind(kMark);
-  if (mark == std::string_view::npos || !file.starts_with('.')) return std::nullopt;
-  const std::string_view rest = file.substr(mark + kMark.size());
-  pid_t pid = 0;
-  const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), pid);
-  const std::string_view ending = rest.substr(static_cast<std::size_t>(parsed.ptr - rest.data()));
-  if (mark == 0 || parsed.ec != std::errc() || pid <= 0 || (!ending.empty() && ending != ".idx")) {
+std::optional<Unfinished> parse_unfinished(const std::filesystem::path& file) {
+  std::string name = file.filename().string();
+  if (name.ends_with(kIndex)) name.resize(name.size() - kIndex.size());
+  const std::optional<core::Temporary> temporary = core::parse_temporary(name);
+  if (!temporary || temporary->name.size() < 2 || !temporary->name.starts_with('.')) {
     return std::nullopt;
   }
-  return Unfinished{file.substr(1, mark - 1), pid};
+  return Unfinished{.becomes = temporary->name.substr(1),
+                    .owner = temporary->writer,
+                    .is_in_use = core::has_living_writer(file, *temporary)};
 }
-
-bool is_alive(pid_t process) { return ::kill(process, 0) == 0 || errno == EPERM; }
 
 void remove_abandoned(const std::filesystem::path& folder, std::string_view name) {
   for (const auto& entry : storage::file_storage().list(folder.string())) {
-    const auto left = parse_unfinished(entry.name);
+    const auto left = parse_unfinished(folder / entry.name);
     if (!left || !is_numbered(left->becomes, name, {".tar", ".bin", ".bin.mask"})) continue;
-    if (!is_alive(left->owner)) core::system_disk().remove_all(folder / entry.name);
+    if (!left->is_in_use) core::system_disk().remove_all(folder / entry.name);
   }
 }
 

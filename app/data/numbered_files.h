@@ -19,17 +19,15 @@ bool is_numbered(std::string_view file, std::string_view name,
 // Where this process writes what will be `path`: a hidden name in the same folder.
 std::filesystem::path unfinished(const std::filesystem::path& path);
 
-// What unfinished() made of a file's name; `becomes` is a part of it.
+// What unfinished() made of a file's name.
 struct Unfinished {
-  std::string_view becomes;
+  std::string becomes;
   pid_t owner = 0;
+  bool is_in_use = false;  // its process is still there (lib/core/temporary_name.h)
 };
 
 // nullopt for a file of another kind; the index of an unfinished shard is one of that shard.
-std::optional<Unfinished> parse_unfinished(std::string_view file);
-
-// Whether there is such a process on this machine.
-bool is_alive(pid_t process);
+std::optional<Unfinished> parse_unfinished(const std::filesystem::path& file);
 
 // Removes what processes that have ended, as by SIGKILL, left in `folder` of a set `name`.
 void remove_abandoned(const std::filesystem::path& folder, std::string_view name);

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "lib/core/thread_limit.h"
 #include "lib/dist/out_of_memory.h"
 
 namespace scaletrain::app {
@@ -13,6 +14,10 @@ std::unique_ptr<core::Error> translate(const std::exception& error, int rank) {
   const std::string text = dist::text_of(error);
   if (dist::is_out_of_memory(error)) {
     return std::make_unique<core::OutOfMemoryError>(place, text, dist::kLessMemory);
+  }
+  if (core::is_thread_refusal(error)) {
+    return std::make_unique<core::Error>(core::ExitCode::kMemory, place, core::kNoThread,
+                                         core::kMoreThreads);
   }
   return std::make_unique<core::InternalError>(place, text);
 }

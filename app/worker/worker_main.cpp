@@ -1,9 +1,12 @@
 #include "app/worker/worker_main.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <limits>
 #include <string_view>
@@ -21,6 +24,7 @@
 #include "app/worker/train_command.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/thread_limit.h"
 
 namespace scaletrain::app {
 namespace {
@@ -46,6 +50,24 @@ void keep_freed_memory() {
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 }
 
+// A thread of LibTorch's that could not start another one has no caller to say it to.
+[[noreturn]] void leave_without_threads() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::exception& error) {
+    core::log_line(core::describe(error));
+    if (core::is_thread_refusal(error)) ::_exit(static_cast<int>(core::exit_code_of(error)));
+  } catch (...) {  // as any other end of that kind
+  }
+  std::abort();
+}
+
+// A worker leaves by _exit alone: this is OpenMP, which could not start a thread and has said so.
+void leave_for_library(int /*status*/, void* /*unused*/) {
+  core::log_line(fmt::format("{}\n  {}", core::kNoThread, core::kMoreThreads));
+  ::_exit(static_cast<int>(core::ExitCode::kMemory));
+}
+
 int dispatch(int argc, char** argv, const Additions& additions) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "train") return run_train(argc, argv, models_of(additions));
@@ -67,6 +89,9 @@ int dispatch(int argc, char** argv, const Additions& additions) {
 
 int worker_main(int argc, char** argv, const Additions& additions) {
   int status = 1;
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails with EFBIG and is reported
+  std::set_terminate(leave_without_threads);
+  ::on_exit(leave_for_library, nullptr);
   keep_freed_memory();
   try {
     status = dispatch(argc, argv, additions);

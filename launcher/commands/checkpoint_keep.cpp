@@ -195,9 +195,14 @@ std::vector<std::int64_t> remove_left_out(const KeepArguments& arguments) {
   const std::int64_t newest = kept.survey.states.rbegin()->first;
   format::check_checkpoint(format::checkpoint_path(kept.folder, newest));
   core::Disk& disk = core::system_disk();
+  core::Housekeeping housekeeping;
   std::vector<std::int64_t> removed = format::retain_checkpoints(
-      disk, kept.folder, kept.survey, newest, retention(arguments.run, arguments));
+      disk, kept.folder, kept.survey, newest, retention(arguments.run, arguments), housekeeping);
   format::settle_links(disk, kept.folder);
+  if (housekeeping.failures() > 0) {
+    throw core::StorageError(kept.folder.string(), "not all that was to go could be removed",
+                             "see the warnings; the same command tries again");
+  }
   return removed;
 }
 

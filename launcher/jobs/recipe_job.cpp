@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
@@ -29,6 +30,7 @@
 #include "lib/core/cores.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/housekeeping.h"
 #include "lib/core/left_overs.h"
 #include "lib/core/local_address.h"
 #include "lib/core/log.h"
@@ -77,6 +79,15 @@ void refuse_untrained(const fs::path& checkpoint) {
                          R"(start a run from them: "weights" in /model of its recipe)");
 }
 
+// A start that failed before its first checkpoint leaves a recipe behind, and no run.
+void note_replaced_recipe(const fs::path& output, const recipe::Recipe& recipe) {
+  std::ifstream file(output / "recipe.json");
+  const std::string stored{std::istreambuf_iterator<char>(file), {}};
+  if (stored.empty() || stored == recipe::to_json(recipe) || is_running(output)) return;
+  core::log("{}: an earlier start left no checkpoint: the recipe given now replaces its recipe",
+            output.string());
+}
+
 void warn_of_damage(const std::string& text) { core::warn("{}", text); }
 
 }  // namespace
@@ -90,6 +101,7 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOption
       cpus_(bind_workers_here(options.numa_binding, placement_.nproc)),
       output_(request_.recipe.output),
       resume_command_(resume_command(output_, placement_)),
+      launch_command_(launch_command(options, placement_)),
       facts_{
           .name = request_.recipe.name,
           .agreed = recipe::agreed_values(request_.recipe),
@@ -119,9 +131,12 @@ bool RecipeJob::check_run_folder() const {
         "continue it with --resume auto, or give this run another folder: --set output=FOLDER");
   }
   if (request_.start == RunRequest::Start::kNewest) {
+    if (!occupied) {
+      note_replaced_recipe(output_, request_.recipe);
+      return false;
+    }
     const auto stored = stored_recipe(output_, request_.recipe.model.catalog);
-    if (!stored) return occupied;
-    if (!occupied) check_same_batch();
+    if (!stored) return true;
     return !check_differences(*stored, request_.recipe, request_.allow, output_.string());
   }
   const fs::path named = named_checkpoint();
@@ -138,24 +153,6 @@ bool RecipeJob::check_run_folder() const {
         "two histories would mix there: give this run another folder: --set output=FOLDER");
   }
   return false;
-}
-
-// A checkpoint would keep its global batch; before the first one another number of ranks is another
-// batch where the recipe fixes it for a device only.
-void RecipeJob::check_same_batch() const {
-  const recipe::Batch& batch = request_.recipe.batch;
-  const int before = ranks_before(output_), ranks = placement_.world_size();
-  if (batch.global || before == 0 || before == ranks || is_allowed(request_.allow, "/batch")) {
-    return;
-  }
-  throw core::UsageError(
-      output_.string(),
-      fmt::format("the run began with {} ranks and a global batch of {}, and {} would make it {}",
-                  before, plan_batch(request_.recipe, before).global, ranks,
-                  plan_batch(request_.recipe, ranks).global),
-      fmt::format("start {} ranks again (--nproc, --nnodes), or, if the change is meant, give "
-                  "--allow batch",
-                  before));
 }
 
 std::optional<int> RecipeJob::open_run_folder() {
@@ -190,17 +187,23 @@ void RecipeJob::own_run_folder(bool first) {
       std::this_thread::sleep_for(kHeirRetry);
     }
   }
+  core::Housekeeping housekeeping;
   for (const fs::path& folder : {output_, output_ / "checkpoints"}) {
-    core::remove_left_overs(disk, folder);
+    housekeeping.attempt("it stays, and is removed when that is possible",
+                         [&] { core::remove_left_overs(disk, folder); });
   }
-  disk.remove_all(output_ / "failure.json");
-  disk.remove_all(output_ / "finished.json");
+  for (const char* const name : {"failure.json", "finished.json"}) {
+    housekeeping.attempt("it is of an earlier attempt", [&] { disk.remove_all(output_ / name); });
+  }
   // That of a run that goes on is replaced by rank 0 when everything is loaded: one that does not
   // fit must not stay.
   if (!holds_run(output_)) {
-    core::write_durably(disk, output_ / "recipe.json", recipe::to_json(request_.recipe));
+    housekeeping.attempt("rank 0 writes it again", [&] {
+      core::write_durably(disk, output_ / "recipe.json", recipe::to_json(request_.recipe));
+    });
   }
-  record_cards(request_.recipe.data, output_);
+  housekeeping.attempt("the run has no copy of its data's cards",
+                       [&] { record_cards(request_.recipe.data, output_); });
 }
 
 // The checkpoint that was asked for by its path, verified.

@@ -45,11 +45,11 @@ class RecipeJob : public AttemptMaker, public JobEnding {
 
  private:
   bool check_run_folder() const;
+  std::string advice(const Failure& failure) const;
   GroupOptions group_options(const std::vector<WorkerPlan>& plans);
   LastSeen last_seen(const WorkerEnd& end) const;
   void report_lost(const WorkerEnd& end, const std::vector<WorkerPlan>& plans,
                    const std::optional<Hang>& hang);
-  void check_same_batch() const;
   std::filesystem::path attempt_folder() const;
   std::optional<Hang> watch(const std::vector<RunningWorker>& running);
   std::filesystem::path named_checkpoint() const;
@@ -68,7 +68,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   std::chrono::milliseconds hang_timeout_, grace_;
   std::vector<std::vector<int>> cpus_;  // by local rank; empty: no binding
   std::filesystem::path output_;
-  std::string resume_command_;  // as it was started
+  std::string resume_command_, launch_command_;  // as it was started
   JobFacts facts_;
   RecipeRules rules_;
   bool may_be_finished_ = false;

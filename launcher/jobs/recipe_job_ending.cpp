@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "launcher/jobs/recipe_job.h"
+#include "launcher/jobs/run_folder.h"
 #include "launcher/workers/error_file.h"
 #include "launcher/workers/failure_file.h"
 #include "lib/core/error.h"
@@ -64,9 +65,16 @@ std::string RecipeJob::give_up(const Failure& failure) {
   if (lease_) write_failure(output_, failure, attempt_);
   const LostReplicas& lost = replicas_.lost();
   const std::string before = lost.empty() ? "" : "\n  lost before: " + lost.text();
-  return before + fmt::format("\n  all logs: {}\n  {}continue with: {}", attempt_folder().string(),
-                              rules_.worth_restart(failure) ? "" : "when that is put right, ",
-                              resume_command_);
+  return fmt::format("{}\n  all logs: {}\n  {}", before, attempt_folder().string(),
+                     advice(failure));
+}
+
+// The recipe in the folder may be what was wrong, so without a checkpoint nobody is to resume it.
+std::string RecipeJob::advice(const Failure& failure) const {
+  const char* const first = "when that is put right, ";
+  if (rules_.worth_restart(failure)) return "continue with: " + resume_command_;
+  if (holds_run(output_)) return fmt::format("{}continue with: {}", first, resume_command_);
+  return fmt::format("{}start again with: {}", first, launch_command_);
 }
 
 }  // namespace scaletrain::launcher

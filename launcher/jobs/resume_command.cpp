@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "lib/core/shell_word.h"
 
 namespace scaletrain::launcher {
@@ -15,15 +18,13 @@ std::string endpoints_text(const Placement& placement) {
   return text;
 }
 
-}  // namespace
+std::string task_command(const std::string& words, const Placement& placement) {
+  return fmt::format("srun --nodes={} --ntasks={} scaletrain worker {}", placement.task->nodes,
+                     placement.nnodes, words);
+}
 
-std::string resume_command(const std::filesystem::path& run, const Placement& placement) {
-  if (placement.task) {
-    return fmt::format("srun --nodes={} --ntasks={} scaletrain worker --resume auto {}",
-                       placement.task->nodes, placement.nnodes,
-                       core::shell_word((run / "recipe.json").string()));
-  }
-  std::string words = "scaletrain resume " + core::shell_word(run.string());
+// `words`, "scaletrain resume RUN", with the numbers of nodes and ranks.
+std::string placed_command(std::string words, const Placement& placement) {
   if (placement.by_srun) {
     return fmt::format("srun --nodes={} --ntasks-per-node=1 {} --nproc {}", placement.nnodes, words,
                        placement.nproc);
@@ -42,6 +43,26 @@ std::string resume_command(const std::filesystem::path& run, const Placement& pl
     words += " --local-addr " + core::shell_word(placement.local_addr);
   }
   return words;
+}
+
+}  // namespace
+
+std::string resume_command(const std::filesystem::path& run, const Placement& placement) {
+  if (placement.task) {
+    const std::string recipe = core::shell_word((run / "recipe.json").string());
+    return task_command("--resume auto " + recipe, placement);
+  }
+  return placed_command("scaletrain resume " + core::shell_word(run.string()), placement);
+}
+
+std::string launch_command(const LaunchOptions& options, const Placement& placement) {
+  std::filesystem::path recipe = options.path;
+  std::error_code unknown;
+  if (std::filesystem::is_directory(recipe, unknown)) recipe /= "recipe.json";
+  std::string words = core::shell_word(recipe.string());
+  for (const std::string& one : options.set) words += " --set " + core::shell_word(one);
+  if (placement.task) return task_command(words, placement);
+  return placed_command("scaletrain launch " + words, placement);
 }
 
 }  // namespace scaletrain::launcher

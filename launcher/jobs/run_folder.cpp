@@ -63,14 +63,6 @@ std::optional<std::string> finished_run(const fs::path& output) {
   return text;
 }
 
-int ranks_before(const fs::path& output) {
-  for (int attempt = highest_number(output / "logs", kAttempt); attempt >= 0; --attempt) {
-    const fs::path folder = output / "logs" / fmt::format("{}{}", kAttempt, attempt);
-    if (const int ranks = 1 + highest_number(folder, ""); ranks > 0) return ranks;
-  }
-  return 0;
-}
-
 bool is_running(const fs::path& output) {
   const std::optional<core::LeaseView> lease = core::view_lease(output / "lease.json");
   constexpr double kStaleS = std::chrono::duration<double>(core::Lease::kStaleAfter).count();

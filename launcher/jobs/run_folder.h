@@ -7,7 +7,8 @@
 
 namespace scaletrain::launcher {
 
-// Whether the folder holds a run that was started before: checkpoints, or a finished one.
+// Whether the folder holds a run that was started before: checkpoints, or a finished one. A start
+// that failed before its first checkpoint leaves none.
 bool holds_run(const std::filesystem::path& output);
 
 // "step 440, epoch 10, test top-1 0.9848 of step 387" of a finished run, nullopt where it is not
@@ -16,9 +17,6 @@ std::optional<std::string> finished_run(const std::filesystem::path& output);
 
 // Whether a job owns the folder and lives, as far as is seen from here.
 bool is_running(const std::filesystem::path& output);
-
-// How many ranks the newest attempt had that has left logs; 0: there is none.
-int ranks_before(const std::filesystem::path& output);
 
 // The number K of the next logs/attempt_K: 1 + the highest, or the highest itself while it has no
 // folder for `first_rank` (another node made it for the same attempt).

@@ -17,6 +17,7 @@ void become(const std::string& path, const std::vector<std::string>& arguments) 
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_DFL);
   execv(path.c_str(), pointers.data());
   throw core::UsageError(path, "cannot be executed: " + core::errno_text(errno), "check the file");
 }

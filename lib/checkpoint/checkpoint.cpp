@@ -37,18 +37,17 @@ std::string read_text(const fs::path& path) {
 }
 
 // nullopt where the folder cannot be listed: what was saved is saved, and nothing is removed.
-std::optional<format::Survey> survey_or_warn(const fs::path& checkpoints) {
-  try {
-    format::Survey survey = format::survey_checkpoints(checkpoints);
-    for (const auto& [step, why] : survey.unread) {
-      core::warn("{}; the checkpoint of step {} is kept, as nobody knows what it is worth", why,
-                 step);
-    }
-    return survey;
-  } catch (const core::Error& error) {
-    core::warn("{}: {}; no earlier checkpoint is removed", error.place(), error.found());
-    return std::nullopt;
+std::optional<format::Survey> survey_or_warn(const fs::path& checkpoints,
+                                             core::Housekeeping& housekeeping) {
+  std::optional<format::Survey> survey;
+  housekeeping.attempt("no earlier checkpoint is removed",
+                       [&] { survey = format::survey_checkpoints(checkpoints); });
+  if (!survey) return survey;
+  for (const auto& [step, why] : survey->unread) {
+    core::warn("{}; the checkpoint of step {} is kept, as nobody knows what it is worth", why,
+               step);
   }
+  return survey;
 }
 
 // One save of several ranks, from its begin to its end.
@@ -111,8 +110,9 @@ bool is_linked(const fs::path& path) {
 }  // namespace
 
 Written write(core::Disk& disk, const fs::path& run, const Contents& contents, Writers* writers,
-              KeptFiles* kept) {
+              KeptFiles* kept, core::Housekeeping* housekeeping) {
   Turn turn(writers);
+  core::Housekeeping own_housekeeping;
   const TensorFiles tensors(contents, kept);
   const std::string state = format::render_state(contents.state);
   const std::string classes = nlohmann::json(contents.classes).dump() + "\n";
@@ -137,7 +137,7 @@ Written write(core::Disk& disk, const fs::path& run, const Contents& contents, W
   written.path = format::publish_checkpoint(
       disk, run / kFolder,
       {.program = std::string("scaletrain ") + core::version(), .step = contents.state.step},
-      tensors.bytes(), write_files);
+      tensors.bytes(), write_files, housekeeping != nullptr ? *housekeeping : own_housekeeping);
   if (kept != nullptr) kept->published(written.path);
   return written;
 }
@@ -156,18 +156,19 @@ void write_share(core::Disk& disk, const fs::path& run, const Contents& share, W
 }
 
 void settle(core::Disk& disk, const fs::path& run, std::int64_t step,
-            const format::Retention& retention) {
+            const format::Retention& retention, core::Housekeeping& housekeeping) {
   const fs::path checkpoints = run / kFolder;
-  const std::optional<format::Survey> survey = survey_or_warn(checkpoints);
+  const std::optional<format::Survey> survey = survey_or_warn(checkpoints, housekeeping);
   if (!survey) return;
-  format::point_links(disk, checkpoints, *survey, step);
-  format::retain_checkpoints(disk, checkpoints, *survey, step, retention);
+  format::point_links(disk, checkpoints, *survey, step, housekeeping);
+  format::retain_checkpoints(disk, checkpoints, *survey, step, retention, housekeeping);
 }
 
 fs::path save(core::Disk& disk, const fs::path& run, const Contents& contents,
               const format::Retention& retention) {
-  fs::path path = write(disk, run, contents).path;
-  settle(disk, run, contents.state.step, retention);
+  core::Housekeeping housekeeping;
+  fs::path path = write(disk, run, contents, nullptr, nullptr, &housekeeping).path;
+  settle(disk, run, contents.state.step, retention, housekeeping);
   return path;
 }
 

@@ -15,6 +15,7 @@
 #include "lib/checkpoint/tensors.h"
 #include "lib/checkpoint/writers.h"
 #include "lib/core/disk.h"
+#include "lib/core/housekeeping.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/retention.h"
 
@@ -32,9 +33,10 @@ struct Written {
 // Writes RUN/checkpoints/step-N; returns once it is durable. With `writers`, `contents` are rank
 // 0's share, and all other ranks call write_share. With `kept`, `contents` are a share, if only of
 // one writer, and what has not changed since the last one is linked. Throws core::DivergedError
-// where a tensor is not finite, and what Writers::collect does.
+// where a tensor is not finite, and what Writers::collect does. `housekeeping`: the run's.
 Written write(core::Disk& disk, const std::filesystem::path& run, const Contents& contents,
-              Writers* writers = nullptr, KeptFiles* kept = nullptr);
+              Writers* writers = nullptr, KeptFiles* kept = nullptr,
+              core::Housekeeping* housekeeping = nullptr);
 
 // Another rank's part in a write: its share. Throws what Writers::follow does; rank 0 throws what
 // else went wrong.
@@ -42,9 +44,10 @@ void write_share(core::Disk& disk, const std::filesystem::path& run, const Conte
                  Writers& writers, KeptFiles* kept = nullptr);
 
 // What follows a write, which is durable already: points latest at it and best at the first of
-// state.best_steps, then removes what `retention` does not keep.
+// state.best_steps, then removes what `retention` does not keep. Throws core::StorageError if a
+// file of that checkpoint has lost bytes; what else fails is a warning.
 void settle(core::Disk& disk, const std::filesystem::path& run, std::int64_t step,
-            const format::Retention& retention);
+            const format::Retention& retention, core::Housekeeping& housekeeping);
 
 // Both. Returns the path.
 std::filesystem::path save(core::Disk& disk, const std::filesystem::path& run,

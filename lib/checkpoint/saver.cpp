@@ -158,8 +158,8 @@ void Saver::write(Write& one) {
   const bool is_durable = attempt([&] {
     const Contents& contents = one.what();
     saved.step = contents.state.step;
-    Written written =
-        checkpoint::write(disk_, options_.run, contents, options_.writers.get(), kept());
+    Written written = checkpoint::write(disk_, options_.run, contents, options_.writers.get(),
+                                        kept(), options_.housekeeping.get());
     saved.path = std::move(written.path);
     saved.bytes = written.bytes;
     saved.linked_bytes = written.linked;
@@ -173,7 +173,7 @@ void Saver::write(Write& one) {
   const std::int64_t step = saved.step;
   add({.saved = saved, .error = nullptr});
   attempt([&] { options_.published(saved); });
-  attempt([&] { settle(disk_, options_.run, step, options_.retention); });
+  attempt([&] { settle(disk_, options_.run, step, options_.retention, *options_.housekeeping); });
 }
 
 void Saver::add(Outcome outcome) {

@@ -19,6 +19,7 @@
 #include "lib/checkpoint/host_copies.h"
 #include "lib/core/clock.h"
 #include "lib/core/disk.h"
+#include "lib/core/housekeeping.h"
 #include "lib/core/watched_disk.h"
 #include "lib/format/retention.h"
 
@@ -40,6 +41,8 @@ struct SaverOptions {
   format::Retention retention;
   bool beside = true;  // false: save() returns when the checkpoint is durable
   std::shared_ptr<Writers> writers = nullptr;  // of the ranks that write together
+  // Links, removals and what else may fail without harm.
+  std::shared_ptr<core::Housekeeping> housekeeping = std::make_shared<core::Housekeeping>();
   bool incremental = false;  // tensors that did not change are linked (lib/checkpoint/kept_files.h)
   // Called behind each that has become durable, and on other ranks than 0 behind each share (of
   // these the step alone is said), on the thread that writes.
@@ -64,8 +67,8 @@ class Saver {
   void await_copies();
 
   // The next checkpoint that has become durable, each once, in their order; nullopt: none has.
-  // Throws what a write has thrown, whose checkpoint is absent, and what removing others has thrown
-  // behind a write; the next ones are not affected.
+  // Throws what a write has thrown, whose checkpoint is absent, and core::StorageError for one that
+  // has lost bytes after its write; the next ones are not affected.
   std::optional<Saved> next();
 
   // Seconds since the disk was last asked for something by a write that is under way; 0: none is.

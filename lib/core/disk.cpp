@@ -13,6 +13,7 @@
 #include "lib/core/direct_file.h"
 #include "lib/core/disk_faults.h"
 #include "lib/core/read_faults.h"
+#include "lib/core/temporary_name.h"
 
 namespace scaletrain::core {
 namespace {
@@ -135,7 +136,7 @@ class SystemDisk : public Disk {
 
 // One name a thread, so that threads that write one file do not share it.
 fs::path temporary_beside(const fs::path& path) {
-  return path.parent_path() / fmt::format(".{}.tmp.{}", path.filename().string(), ::gettid());
+  return path.parent_path() / temporary_name("." + path.filename().string(), ::gettid());
 }
 
 }  // namespace
@@ -163,8 +164,14 @@ void write_durably(Disk& disk, const fs::path& path, std::string_view bytes) {
 void replace_link(Disk& disk, const fs::path& target, const fs::path& link) {
   const fs::path temporary = temporary_beside(link);
   disk.remove_all(temporary);
-  disk.make_link(target, temporary);
-  disk.rename(temporary, link);
+  try {
+    disk.make_link(target, temporary);
+    disk.rename(temporary, link);
+  } catch (const StorageError&) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    throw;
+  }
   disk.sync_folder(link.parent_path());
 }
 

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstring>
 #include <new>
 #include <system_error>
+
+#include "lib/core/thread_limit.h"
 
 namespace scaletrain::core {
 
@@ -17,6 +20,7 @@ Error::Error(ExitCode code, std::string place, std::string found, std::string re
       remedy_(std::move(remedy)) {}
 
 std::string errno_text(int error) {
+  if (error == EFBIG) return "File too large (EFBIG: the limit of file sizes is ulimit -f)";
   const char* const name = strerrorname_np(error);
   return fmt::format("{} ({})",
                      strerrordesc_np(error) != nullptr ? strerrordesc_np(error) : "error",
@@ -25,6 +29,9 @@ std::string errno_text(int error) {
 
 std::string describe(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory on the host";
+  if (is_thread_refusal(error)) {
+    return fmt::format("{}\n  {}", kNoThread, kMoreThreads);
+  }
   return error.what();
 }
 

@@ -11,14 +11,16 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <thread>
+#include <utility>
 
 #include "lib/core/clock.h"
 #include "lib/core/descriptor.h"
 #include "lib/core/error.h"
+#include "lib/core/exclusive_file.h"
 #include "lib/core/host_name.h"
 #include "lib/core/log.h"
+#include "lib/core/process_start.h"
 
 namespace scaletrain::core {
 namespace {
@@ -35,34 +37,6 @@ struct Owner {
 std::string read_small(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-std::string this_boot() {
-  std::string id = read_small("/proc/sys/kernel/random/boot_id");
-  return id.substr(0, id.find('\n'));
-}
-
-// "pid:[4026531836]": numbers of processes mean something within it only. "" where it is not known.
-std::string this_pid_namespace() {
-  std::error_code unknown;
-  return std::filesystem::read_symlink("/proc/self/ns/pid", unknown).string();
-}
-
-// Field 22 of /proc/PID/stat; 0 where there is no such process, or only what is left of one until
-// its parent asks for it (state Z). The name in field 2 may hold anything, so fields are counted
-// from its closing bracket.
-std::int64_t start_time(pid_t pid) {
-  const std::string stat = read_small(fmt::format("/proc/{}/stat", pid));
-  const std::size_t bracket = stat.rfind(')');
-  if (bracket == std::string::npos) return 0;
-  std::istringstream fields(stat.substr(bracket + 1));
-  std::string field;
-  constexpr int kStartTime = 22, kAfterBracket = 3;
-  for (int i = kAfterBracket; i <= kStartTime; ++i) {
-    fields >> field;
-    if (i == kAfterBracket && (field == "Z" || field == "X")) return 0;
-  }
-  return std::atoll(field.c_str());
 }
 
 std::optional<Owner> parse(const std::string& text) {
@@ -86,7 +60,7 @@ std::optional<bool> lives(const Owner& owner) {
       owner.pid_namespace != this_pid_namespace()) {
     return std::nullopt;
   }
-  return start_time(owner.pid) == owner.started;
+  return start_ticks(owner.pid) == owner.started;
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& text) {
@@ -106,7 +80,8 @@ void watch(const std::filesystem::path& file, const std::string& text, milliseco
   while (now() < end) {
     std::this_thread::sleep_for(std::min<milliseconds>(stale_after / 20, milliseconds(1000)));
     const std::string seen = read_small(file);
-    if (seen.empty()) return;  // given back
+    std::error_code unknown;
+    if (seen.empty() && !std::filesystem::exists(file, unknown)) return;  // given back
     if (seen != text) refuse(file, seen);
   }
 }
@@ -127,14 +102,17 @@ std::filesystem::path write_beside(const std::filesystem::path& file, const std:
 // Puts `text` at `file` if nothing is there; false: something is.
 bool create(const std::filesystem::path& file, const std::string& text) {
   const std::filesystem::path temporary = write_beside(file, text);
-  const bool linked = link(temporary.c_str(), file.c_str()) == 0;
-  const int error = errno;
+  const Exclusive result = name_exclusively(temporary, file, text);
   unlink(temporary.c_str());
-  if (!linked && error != EEXIST) {
-    throw StorageError(file.string(), "cannot be made: " + errno_text(error),
+  if (result.link_error != 0) {
+    warn("{}: no hard link can be made here: {}; the lock is made with O_EXCL", file.string(),
+         errno_text(result.link_error));
+  }
+  if (result.error != 0) {
+    throw StorageError(file.string(), "cannot be made: " + errno_text(result.error),
                        "check the folder's permissions");
   }
-  return linked;
+  return result.is_made;
 }
 
 // Takes a stale lease away. Of several observers one succeeds; one that comes late and moves a new
@@ -143,8 +121,9 @@ void take_away(const std::filesystem::path& file, const std::string& stale) {
   const std::filesystem::path aside =
       file.string() + fmt::format(".stale.{}.{}", host_name(), getpid());
   if (rename(file.c_str(), aside.c_str()) != 0) return;  // another observer was first
-  if (read_small(aside) != stale && link(aside.c_str(), file.c_str()) != 0) {
-    warn("{}: could not be put back: {}", file.string(), errno_text(errno));
+  const std::string moved = read_small(aside);
+  if (moved != stale && !name_exclusively(aside, file, moved).is_made) {
+    warn("{}: could not be put back", file.string());
   }
   unlink(aside.c_str());
 }
@@ -218,9 +197,13 @@ bool Lease::beat() {
   const std::string next = text();
   try {
     const std::filesystem::path temporary = write_beside(file_, next);
-    if (rename(temporary.c_str(), file_.c_str()) == 0) written_ = next;
+    if (rename(temporary.c_str(), file_.c_str()) == 0) {
+      written_ = next;
+    } else {
+      unlink(temporary.c_str());
+    }
   } catch (const StorageError& error) {
-    warn("the lease was not renewed: {}", error.what());
+    if (!std::exchange(has_warned_, true)) warn("the lease was not renewed: {}", error.what());
   }
   return true;
 }
@@ -230,7 +213,7 @@ std::string Lease::text() const {
                                     {"boot_id", this_boot()},
                                     {"pid_namespace", this_pid_namespace()},
                                     {"pid", getpid()},
-                                    {"started", start_time(getpid())},
+                                    {"started", start_ticks(getpid())},
                                     {"attempt", attempt_},
                                     {"beat", beat_}};
   return json.dump() + "\n";

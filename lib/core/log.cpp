@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 #include "lib/core/console.h"
+#include "lib/core/error.h"
 #include "lib/core/line_start.h"
 
 namespace scaletrain::core {
@@ -52,6 +54,16 @@ void write_limited(LimitedConsole& to, std::string_view text) {
   }
 }
 
+// Once, to who hears warnings: the file behind standard error takes no more. A reader that has gone
+// is no fault.
+void report_lost_lines(int error) {
+  static std::atomic<bool> has_reported = false;
+  if (error == EPIPE || error == EAGAIN || !warning_listener() || has_reported.exchange(true))
+    return;
+  warning_listener()(
+      fmt::format("warning: the log cannot be written: {}; its lines are lost", errno_text(error)));
+}
+
 std::string escape(std::string_view text, bool keep_newline) {
   std::string result;
   result.reserve(text.size());
@@ -86,7 +98,8 @@ void log_line(std::string_view text) {
   while (!rest.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody reads: a log line is never worth an exit
+    if (written < 0) report_lost_lines(errno);
+    if (written <= 0) return;  // a log line is never worth an exit
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
 }

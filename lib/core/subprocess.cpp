@@ -91,6 +91,7 @@ void become(const SpawnRequest& request, char* const* arguments, char* const* en
     if (!hand_over(ours, childs)) return;
   }
   std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_DFL);
   for (const int signal : request.ignored_signals) std::signal(signal, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);

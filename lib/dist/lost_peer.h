@@ -11,4 +11,7 @@ namespace scaletrain::dist {
 [[noreturn]] void throw_lost(int rank, const std::string& what, const std::string& cause);
 [[noreturn]] void throw_lost(int rank, const std::string& what, const std::exception& cause);
 
+// Throws core::Error of kMemory at `place` if `cause` is a thread that the system refused.
+void throw_thread_refusal(const std::string& place, const std::exception& cause);
+
 }  // namespace scaletrain::dist

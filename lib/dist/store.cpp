@@ -9,6 +9,7 @@
 
 #include "lib/core/error.h"
 #include "lib/dist/foreign_text.h"
+#include "lib/dist/lost_peer.h"
 #include "lib/dist/numeric_names.h"
 
 namespace scaletrain::dist {
@@ -44,6 +45,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const core::WorkerEnv& env,
     return c10::make_intrusive<c10d::PrefixStore>(
         fmt::format("scaletrain/{}/{}", env.run_id, env.restart_count), std::move(store));
   } catch (const std::exception& error) {
+    throw_thread_refusal(place(env), error);
     const std::string cause = foreign_text(error);
     if (options.isServer) {
       throw core::UsageError(

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lib/core/disk.h"
+#include "lib/core/housekeeping.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/piece_table.h"
@@ -47,15 +48,23 @@ struct FolderFiles {
 const char* sum_key(Sum kind);
 
 // Writes one checkpoint so that it is either whole or absent: a temporary folder
-// "step-N.tmp.PID", `write_files` puts every file into it (each synced) and returns their entries,
-// then manifest.json, sync, rename to its name, sync of the parent. Returns the final path. After
-// any error of `write_files` the temporary folder is removed.
+// "step-N.tmp.PID-..." (lib/core/temporary_name.h), `write_files` puts every file into it (each
+// synced) and returns their entries, then manifest.json, sync, rename to its name, sync of the
+// parent. Returns the final path. After any error of `write_files` the temporary folder is removed.
 //
 // An existing valid checkpoint of that step is replaced only after the new one is whole: for a
 // moment it is called "step-N.old", which counts as step N where there is no "step-N". After a
 // failure of the disk the temporary folder is removed and everything is tried once more in a new
 // one, so `write_files` may be called twice; then core::StorageError. `expected_bytes` is what the
 // files will take: less than 1.2 times that free is core::StorageError before anything is written.
+// A file system that does not say what is free, and a predecessor that cannot be removed, end
+// nothing.
+std::filesystem::path publish_checkpoint(
+    core::Disk& disk, const std::filesystem::path& checkpoints, Manifest manifest,
+    std::int64_t expected_bytes,
+    const std::function<FolderFiles(const std::filesystem::path& folder)>& write_files,
+    core::Housekeeping& housekeeping);
+// With warnings of its own.
 std::filesystem::path publish_checkpoint(
     core::Disk& disk, const std::filesystem::path& checkpoints, Manifest manifest,
     std::int64_t expected_bytes,

@@ -5,6 +5,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/name_link.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_links.h"
@@ -42,9 +43,8 @@ std::optional<fs::path> meant_by_link(const fs::path& path) {
 // Where a link such as latest points; the path itself where it is no link.
 fs::path follow(const fs::path& path) {
   const fs::path link = path.has_filename() ? path : path.parent_path();
-  std::error_code no_link;
-  const fs::path target = fs::read_symlink(link, no_link);
-  return no_link ? path : link.parent_path() / target;
+  const std::string target = core::read_name_link(link);
+  return target.empty() ? path : link.parent_path() / target;
 }
 
 }  // namespace

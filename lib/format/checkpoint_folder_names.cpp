@@ -1,7 +1,6 @@
 #include "lib/format/checkpoint_folder_names.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "lib/core/text.h"
 
@@ -31,10 +30,6 @@ std::string name_of(const std::filesystem::path& path) {
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name != kManifestName &&
          name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
-}
-
-std::string temporary_name(const std::string& name) {
-  return fmt::format("{}.tmp.{}", name, ::getpid());
 }
 
 }  // namespace scaletrain::format

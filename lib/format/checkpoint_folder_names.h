@@ -33,7 +33,4 @@ std::optional<std::int64_t> step_of_name(const std::string& name);
 // A file's name that stays inside the checkpoint's folder, and is not the manifest's.
 bool is_plain_name(const std::string& name);
 
-// "NAME.tmp.PID" of this process (lib/core/left_overs.h).
-std::string temporary_name(const std::string& name);
-
 }  // namespace scaletrain::format

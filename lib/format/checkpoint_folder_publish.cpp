@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/temporary_name.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_manifest.h"
 #include "lib/format/checkpoint_folder_names.h"
@@ -27,16 +31,24 @@ bool is_damaged(const fs::path& checkpoint) {
 // Takes the name away from an earlier checkpoint of the same step, which stays to be found until
 // the new one has the name.
 void set_aside(core::Disk& disk, const fs::path& checkpoint, const fs::path& old) {
-  if (is_damaged(checkpoint)) return remove_folder(disk, checkpoint);
-  remove_folder(disk, old);
+  if (is_damaged(checkpoint)) return discard_folder(disk, checkpoint);
+  discard_folder(disk, old);
   disk.rename(checkpoint, old);
+}
+
+// What stays is removed by the next retain_checkpoints.
+void discard_if_possible(core::Disk& disk, const fs::path& old) {
+  try {
+    discard_folder(disk, old);
+  } catch (const core::Error&) {
+  }
 }
 
 fs::path publish_once(core::Disk& disk, const fs::path& checkpoints, Manifest& manifest,
                       const WriteFiles& write_files) {
   fs::path path = checkpoints / checkpoint_name(manifest.step);
   const fs::path old = path.string() + kOldSuffix;
-  const fs::path temporary = checkpoints / temporary_name(path.filename());
+  const fs::path temporary = checkpoints / core::temporary_name(path.filename());
   disk.remove_all(temporary);
   disk.make_folders(temporary);
   FolderFiles written = write_files(temporary);
@@ -49,32 +61,64 @@ fs::path publish_once(core::Disk& disk, const fs::path& checkpoints, Manifest& m
   set_aside(disk, path, old);
   disk.rename(temporary, path);
   disk.sync_folder(checkpoints);
-  remove_folder(disk, old);
+  discard_if_possible(disk, old);
   return path;
 }
 
+void make_durably(core::Disk& disk, const fs::path& checkpoints) {
+  disk.make_folders(checkpoints);
+  disk.sync_folder(checkpoints.parent_path());
+}
+
+// An error may come once.
+void make_or_retry(core::Disk& disk, const fs::path& checkpoints) {
+  try {
+    return make_durably(disk, checkpoints);
+  } catch (const core::StorageError& error) {
+    core::warn("{}: {}; tried once more", error.place(), error.found());
+  }
+  make_durably(disk, checkpoints);
+}
+
+// nullopt: the file system does not say.
+std::optional<std::int64_t> free_bytes(core::Disk& disk, const fs::path& folder,
+                                       core::Housekeeping& housekeeping) {
+  std::optional<std::int64_t> free;
+  housekeeping.attempt("a checkpoint is written without knowing whether it has room",
+                       [&] { free = disk.free_bytes(folder); });
+  return free;
+}
+
 // What a failure says about room: "needs 120 bytes, 100 are free".
-std::string room(core::Disk& disk, const fs::path& folder, std::int64_t needed) {
-  return fmt::format("needs {} bytes, {} are free", needed, disk.free_bytes(folder));
+std::string room(std::int64_t needed, std::optional<std::int64_t> free) {
+  return free ? fmt::format("needs {} bytes, {} are free", needed, *free)
+              : fmt::format("needs {} bytes", needed);
 }
 
 }  // namespace
 
 fs::path publish_checkpoint(core::Disk& disk, const fs::path& checkpoints, Manifest manifest,
                             std::int64_t expected_bytes, const WriteFiles& write_files) {
-  disk.make_folders(checkpoints);
-  disk.sync_folder(checkpoints.parent_path());
+  core::Housekeeping housekeeping;
+  return publish_checkpoint(disk, checkpoints, std::move(manifest), expected_bytes, write_files,
+                            housekeeping);
+}
+
+fs::path publish_checkpoint(core::Disk& disk, const fs::path& checkpoints, Manifest manifest,
+                            std::int64_t expected_bytes, const WriteFiles& write_files,
+                            core::Housekeeping& housekeeping) {
+  make_or_retry(disk, checkpoints);
   const std::int64_t needed = expected_bytes + expected_bytes / 5;
   const std::string what = fmt::format("the checkpoint of step {}", manifest.step);
-  if (disk.free_bytes(checkpoints) < needed) {
-    throw core::StorageError(checkpoints.string(),
-                             fmt::format("{} {}", what, room(disk, checkpoints, needed)),
+  const auto free = free_bytes(disk, checkpoints, housekeeping);
+  if (free && *free < needed) {
+    throw core::StorageError(checkpoints.string(), fmt::format("{} {}", what, room(needed, free)),
                              "free space on this disk, keep fewer checkpoints "
                              "(/checkpoint/keep_last) or choose another /output");
   }
   const auto remove_unfinished = [&] {
     try {
-      disk.remove_all(checkpoints / temporary_name(checkpoint_name(manifest.step)));
+      disk.remove_all(checkpoints / core::temporary_name(checkpoint_name(manifest.step)));
     } catch (const core::StorageError& second) {
       core::warn("{}: {}", second.place(), second.found());
     }
@@ -92,10 +136,10 @@ fs::path publish_checkpoint(core::Disk& disk, const fs::path& checkpoints, Manif
     return publish_once(disk, checkpoints, manifest, write_files);
   } catch (const core::StorageError& error) {
     remove_unfinished();
-    throw core::StorageError(
-        error.place(),
-        fmt::format("{} ({} {})", error.found(), what, room(disk, checkpoints, needed)),
-        error.remedy());
+    throw core::StorageError(error.place(),
+                             fmt::format("{} ({} {})", error.found(), what,
+                                         room(needed, free_bytes(disk, checkpoints, housekeeping))),
+                             error.remedy());
   }
 }
 

@@ -7,8 +7,8 @@
 
 #include "lib/core/error.h"
 #include "lib/core/left_overs.h"
-#include "lib/core/log.h"
 #include "lib/core/read_faults.h"
+#include "lib/core/temporary_name.h"
 #include "lib/format/byte_reader.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
@@ -17,6 +17,8 @@ namespace scaletrain::format {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kStays = "it stays, and is removed when that is possible";
 
 // A process writes one checkpoint at a time and removes afterwards, so its own folders are
 // left-overs too: of an attempt that failed, or of another process that had its number.
@@ -41,48 +43,76 @@ void compare_sizes(const fs::path& checkpoint) {
   }
 }
 
-}  // namespace
-
-void remove_folder(core::Disk& disk, const fs::path& folder) {
-  if (core::type_at(folder) == fs::file_type::not_found) return;
-  const fs::path removed =
-      folder.parent_path() / temporary_name(folder.filename().string() + ".removed");
-  disk.remove_all(removed);
-  disk.rename(folder, removed);
-  disk.remove_all(removed);
-}
-
-std::vector<std::int64_t> retain_checkpoints(core::Disk& disk, const fs::path& checkpoints,
-                                             const Survey& survey, std::int64_t newest,
-                                             const Retention& retention) {
+// False: it cannot be read back now. Throws StorageError where the disk has lost a part of it.
+bool is_whole(const fs::path& checkpoint, core::Housekeeping& housekeeping) {
   try {
-    remove_leftovers(disk, checkpoints);
-  } catch (const core::Error& error) {
-    core::warn("{}: {}; what was left over stays", error.place(), error.found());
-  }
-  const auto kept =
-      kept_checkpoints(survey, newest, retention, hours_since_written(checkpoints, survey));
-  std::vector<std::int64_t> removed;
-  for (const auto& [step, state] : survey.states) {
-    if (!kept.contains(step)) removed.push_back(step);
-  }
-  if (removed.empty()) return removed;
-
-  try {
-    compare_sizes(checkpoint_path(checkpoints, newest));
+    compare_sizes(checkpoint);
+    return true;
   } catch (const core::Error& error) {
     if (error.exit_code() != core::ExitCode::kData) {
-      core::warn("{}: {}; no earlier checkpoint is removed", error.place(), error.found());
-      return {};
+      housekeeping.failed(error, "no earlier checkpoint is removed");
+      return false;
     }
     throw core::StorageError(error.place(), error.found(),
                              "the disk did not keep what was just written, so no earlier "
                              "checkpoint was removed: check it, or choose another /output");
   }
-  for (const std::int64_t step : removed) {
+}
+
+fs::path take_name_away(core::Disk& disk, const fs::path& folder) {
+  fs::path removed =
+      folder.parent_path() / core::temporary_name(folder.filename().string() + ".removed");
+  disk.remove_all(removed);
+  disk.rename(folder, removed);
+  return removed;
+}
+
+// True if the name is gone.
+bool remove_old(core::Disk& disk, const fs::path& folder, core::Housekeeping& housekeeping) {
+  fs::path removed;
+  const bool is_gone = housekeeping.attempt(kStays, [&] {
+    const bool is_there = core::type_at(folder) != fs::file_type::not_found;
+    if (is_there) removed = take_name_away(disk, folder);
+  });
+  if (!removed.empty()) housekeeping.attempt(kStays, [&] { disk.remove_all(removed); });
+  return is_gone;
+}
+
+}  // namespace
+
+void remove_folder(core::Disk& disk, const fs::path& folder) {
+  if (core::type_at(folder) == fs::file_type::not_found) return;
+  disk.remove_all(take_name_away(disk, folder));
+}
+
+void discard_folder(core::Disk& disk, const fs::path& folder) {
+  if (core::type_at(folder) == fs::file_type::not_found) return;
+  const fs::path removed = take_name_away(disk, folder);
+  try {
+    disk.remove_all(removed);
+  } catch (const core::StorageError&) {  // a left-over from now on
+  }
+}
+
+std::vector<std::int64_t> retain_checkpoints(core::Disk& disk, const fs::path& checkpoints,
+                                             const Survey& survey, std::int64_t newest,
+                                             const Retention& retention,
+                                             core::Housekeeping& housekeeping) {
+  housekeeping.attempt(kStays, [&] { remove_leftovers(disk, checkpoints); });
+  const auto kept =
+      kept_checkpoints(survey, newest, retention, hours_since_written(checkpoints, survey));
+  std::vector<std::int64_t> left_out;
+  for (const auto& [step, state] : survey.states) {
+    if (!kept.contains(step)) left_out.push_back(step);
+  }
+  std::vector<std::int64_t> removed;
+  if (left_out.empty() || !is_whole(checkpoint_path(checkpoints, newest), housekeeping)) {
+    return removed;
+  }
+  for (const std::int64_t step : left_out) {
     const fs::path path = checkpoints / checkpoint_name(step);
-    remove_folder(disk, path.string() + kOldSuffix);
-    remove_folder(disk, path);
+    const bool is_old_gone = remove_old(disk, path.string() + kOldSuffix, housekeeping);
+    if (remove_old(disk, path, housekeeping) && is_old_gone) removed.push_back(step);
   }
   return removed;
 }

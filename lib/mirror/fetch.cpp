@@ -6,6 +6,7 @@
 #include <span>
 
 #include "lib/core/error.h"
+#include "lib/core/temporary_name.h"
 #include "lib/core/url.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_copy.h"
@@ -31,7 +32,7 @@ format::Manifest manifest_of(core::Disk& disk, const storage::Storage& storage, 
     throw core::CheckpointError(core::shown_path(url), "is missing: the copy was not finished",
                                 format::kOtherCheckpoint);
   }
-  const fs::path folder = checkpoints / format::temporary_name("copy");
+  const fs::path folder = checkpoints / core::temporary_name("copy");
   disk.make_folders(folder);
   disk.create(folder / format::kManifestName)->write(std::as_bytes(std::span(*text)));
   try {
@@ -110,7 +111,7 @@ std::optional<Fetched> fetch_newest(core::Disk& disk, const storage::Storage& st
       return fetch(disk, storage, copy, checkpoints);
     } catch (const core::Error& error) {
       if (error.exit_code() != core::ExitCode::kData) throw;
-      disk.remove_all(checkpoints / format::temporary_name(format::checkpoint_name(copy.step)));
+      disk.remove_all(checkpoints / core::temporary_name(format::checkpoint_name(copy.step)));
       report(error.what());
     }
   }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <span>
+#include <utility>
 
 #include "lib/core/error.h"
 #include "lib/core/read_faults.h"
@@ -48,27 +49,31 @@ void make_durably(core::Disk& disk, const fs::path& folder) {
 
 class FolderPlace : public Place {
  public:
-  FolderPlace(const std::string& path, core::Disk& disk)
-      : folder_(path), checkpoints_(checkpoints_of(path)), disk_(disk) {}
+  FolderPlace(const std::string& path, core::Disk& disk, HousekeepingPtr housekeeping)
+      : folder_(path),
+        checkpoints_(checkpoints_of(path)),
+        disk_(disk),
+        housekeeping_(std::move(housekeeping)) {}
 
   std::int64_t put(const OpenCheckpoint& checkpoint, const std::function<void()>& moved) override {
     const format::Manifest& manifest = checkpoint.manifest();
     if (is_there(checkpoint, format::checkpoint_path(checkpoints_, manifest.step))) return 0;
     core::WatchedDisk disk(disk_, moved);
     make_durably(disk, folder_);
-    format::publish_checkpoint(disk, checkpoints_, manifest, checkpoint.bytes(),
-                               [&](const fs::path& folder) {
-                                 for (const auto& [name, entry] : manifest.files) {
-                                   copy_file(disk, checkpoint, name, folder / name);
-                                 }
-                                 return format::FolderFiles(manifest.files, manifest.tensors);
-                               });
+    const auto copy_all = [&](const fs::path& folder) {
+      for (const auto& [name, entry] : manifest.files) {
+        copy_file(disk, checkpoint, name, folder / name);
+      }
+      return format::FolderFiles(manifest.files, manifest.tensors);
+    };
+    format::publish_checkpoint(disk, checkpoints_, manifest, checkpoint.bytes(), copy_all,
+                               *housekeeping_);
     return checkpoint.bytes();
   }
 
   void retain(std::int64_t newest, const format::Retention& retention) override {
     format::retain_checkpoints(disk_, checkpoints_, format::survey_checkpoints(checkpoints_),
-                               newest, retention);
+                               newest, retention, *housekeeping_);
     format::settle_links(disk_, checkpoints_);
   }
 
@@ -77,12 +82,14 @@ class FolderPlace : public Place {
  private:
   fs::path folder_, checkpoints_;
   core::Disk& disk_;
+  HousekeepingPtr housekeeping_;
 };
 
 }  // namespace
 
-std::unique_ptr<Place> make_folder_place(const std::string& path, core::Disk& disk) {
-  return std::make_unique<FolderPlace>(path, disk);
+std::unique_ptr<Place> make_folder_place(const std::string& path, core::Disk& disk,
+                                         HousekeepingPtr housekeeping) {
+  return std::make_unique<FolderPlace>(path, disk, std::move(housekeeping));
 }
 
 }  // namespace scaletrain::mirror

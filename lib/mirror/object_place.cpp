@@ -39,8 +39,11 @@ double hours_since(std::int64_t mtime_ns) {
 class ObjectPlace : public Place {
  public:
   ObjectPlace(const std::string& path, const storage::Storage& storage,
-              std::function<void()> cancel)
-      : checkpoints_(checkpoints_of(path)), storage_(storage), cancel_(std::move(cancel)) {}
+              std::function<void()> cancel, HousekeepingPtr housekeeping)
+      : checkpoints_(checkpoints_of(path)),
+        storage_(storage),
+        cancel_(std::move(cancel)),
+        housekeeping_(std::move(housekeeping)) {}
 
   std::int64_t put(const OpenCheckpoint& checkpoint, const std::function<void()>& moved) override;
   void retain(std::int64_t newest, const format::Retention& retention) override;
@@ -57,6 +60,8 @@ class ObjectPlace : public Place {
   void upload(const OpenCheckpoint& checkpoint, const std::string& folder,
               const std::function<void()>& moved) const;
   void remove_folder(const std::string& folder) const;
+  bool remove_if_possible(const std::string& folder) const;
+  std::vector<std::string> look_around();
   void remove_others(const std::string& folder, const format::FileEntries& kept) const;
 
   // What a checkpoint says of itself, read once: only this process writes here.
@@ -74,6 +79,7 @@ class ObjectPlace : public Place {
   std::string checkpoints_;
   const storage::Storage& storage_;
   std::function<void()> cancel_;
+  HousekeepingPtr housekeeping_;
   bool can_tidy_ = true;
   std::map<std::int64_t, Known> known_;
 };
@@ -95,7 +101,7 @@ std::int64_t ObjectPlace::put(const OpenCheckpoint& checkpoint,
     if (!is_plain && second) storage_.remove(url(old, format::kManifestName));
     upload(checkpoint, target, moved);
   }
-  if (is_plain ? second.has_value() : first.has_value()) remove_folder(other);
+  if (is_plain ? second.has_value() : first.has_value()) remove_if_possible(other);
   known_.erase(step);
   look_at(target, step);
   if (!known_.contains(step)) {
@@ -163,6 +169,12 @@ void ObjectPlace::remove_folder(const std::string& folder) const {
   remove_others(folder, {});
 }
 
+// False: it stays, and is removed when that is possible.
+bool ObjectPlace::remove_if_possible(const std::string& folder) const {
+  return housekeeping_->attempt("it stays, and is removed when that is possible",
+                                [&] { remove_folder(folder); });
+}
+
 // Into known_, where it has a manifest.
 void ObjectPlace::look_at(const std::string& folder, std::int64_t step) {
   const std::string path = url(folder, format::kManifestName);
@@ -193,7 +205,8 @@ void ObjectPlace::compare_sizes(const Known& newest) const {
   }
 }
 
-void ObjectPlace::retain(std::int64_t newest, const format::Retention& retention) {
+// Folders that hold no copy, or a second one of their step; known_ becomes what is there.
+std::vector<std::string> ObjectPlace::look_around() {
   std::vector<std::string> unfinished;
   std::set<std::int64_t> there;
   for (const storage::Storage::Entry& entry : storage_.list(checkpoints_)) {
@@ -208,6 +221,14 @@ void ObjectPlace::retain(std::int64_t newest, const format::Retention& retention
     }
   }
   std::erase_if(known_, [&](const auto& one) { return !there.contains(one.first); });
+  return unfinished;
+}
+
+void ObjectPlace::retain(std::int64_t newest, const format::Retention& retention) {
+  std::vector<std::string> unfinished;
+  const bool is_known =
+      housekeeping_->attempt("no old copy is removed", [&] { unfinished = look_around(); });
+  if (!is_known) return;
   format::Survey survey;
   std::map<std::int64_t, double> hours;
   for (const auto& [step, known] : known_) {
@@ -220,18 +241,18 @@ void ObjectPlace::retain(std::int64_t newest, const format::Retention& retention
   for (const auto& [step, state] : survey.states) {
     if (kept.contains(step)) continue;
     if (!std::exchange(is_compared, true)) compare_sizes(known_.at(newest));
-    remove_folder(known_.at(step).folder);
-    known_.erase(step);
+    if (remove_if_possible(known_.at(step).folder)) known_.erase(step);
   }
-  for (const std::string& folder : unfinished) remove_folder(folder);
+  for (const std::string& folder : unfinished) remove_if_possible(folder);
   tidy_up();
 }
 
 }  // namespace
 
 std::unique_ptr<Place> make_object_place(const std::string& path, const storage::Storage& storage,
-                                         std::function<void()> cancel) {
-  return std::make_unique<ObjectPlace>(path, storage, std::move(cancel));
+                                         std::function<void()> cancel,
+                                         HousekeepingPtr housekeeping) {
+  return std::make_unique<ObjectPlace>(path, storage, std::move(cancel), std::move(housekeeping));
 }
 
 }  // namespace scaletrain::mirror

@@ -12,9 +12,11 @@ namespace {
 // A place with the connections that it needs.
 class BucketPlace : public Place {
  public:
-  BucketPlace(const std::string& path, const recipe::Storage& settings)
+  BucketPlace(const std::string& path, const recipe::Storage& settings,
+              HousekeepingPtr housekeeping)
       : stores_(settings, std::nullopt),
-        place_(make_object_place(path, stores_.of(path), [this] { stores_.cancel(); })) {}
+        place_(make_object_place(
+            path, stores_.of(path), [this] { stores_.cancel(); }, std::move(housekeeping))) {}
 
   std::int64_t put(const OpenCheckpoint& checkpoint, const std::function<void()>& moved) override {
     return place_->put(checkpoint, moved);
@@ -32,9 +34,11 @@ class BucketPlace : public Place {
 }  // namespace
 
 std::unique_ptr<Place> make_place(const std::string& path, core::Disk& disk,
-                                  const recipe::Storage& settings) {
-  if (core::is_url(path)) return std::make_unique<BucketPlace>(path, settings);
-  return make_folder_place(path, disk);
+                                  const recipe::Storage& settings, HousekeepingPtr housekeeping) {
+  if (core::is_url(path)) {
+    return std::make_unique<BucketPlace>(path, settings, std::move(housekeeping));
+  }
+  return make_folder_place(path, disk, std::move(housekeeping));
 }
 
 std::string checkpoints_of(const std::string& place) {

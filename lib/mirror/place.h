@@ -9,6 +9,7 @@
 #include <string>
 
 #include "lib/core/disk.h"
+#include "lib/core/housekeeping.h"
 #include "lib/format/retention.h"
 #include "lib/mirror/open_checkpoint.h"
 #include "lib/storage/stores.h"
@@ -26,22 +27,27 @@ class Place {
   virtual std::int64_t put(const OpenCheckpoint& checkpoint,
                            const std::function<void()>& moved) = 0;
 
-  // Removes what `retention` does not keep, after `newest` was put, and what was left half done.
-  // Throws core::Error.
+  // Removes what `retention` does not keep, after `newest` was put, and what was left half done;
+  // what cannot be removed is a warning. Throws core::Error if `newest` is not whole there.
   virtual void retain(std::int64_t newest, const format::Retention& retention) = 0;
 
   // Ends what is under way, as far as that is possible; from any thread.
   virtual void cancel() = 0;
 };
 
+using HousekeepingPtr = std::shared_ptr<core::Housekeeping>;
+
 // `path`: a folder or s3://BUCKET/PREFIX. `disk` is for a folder, `settings` are for a bucket.
 std::unique_ptr<Place> make_place(const std::string& path, core::Disk& disk,
-                                  const recipe::Storage& settings);
+                                  const recipe::Storage& settings, HousekeepingPtr housekeeping);
 
 // The two kinds. `storage` must outlive the place.
-std::unique_ptr<Place> make_folder_place(const std::string& path, core::Disk& disk);
+std::unique_ptr<Place> make_folder_place(
+    const std::string& path, core::Disk& disk,
+    HousekeepingPtr housekeeping = std::make_shared<core::Housekeeping>());
 std::unique_ptr<Place> make_object_place(
-    const std::string& path, const storage::Storage& storage, std::function<void()> cancel = [] {});
+    const std::string& path, const storage::Storage& storage, std::function<void()> cancel = [] {},
+    HousekeepingPtr housekeeping = std::make_shared<core::Housekeeping>());
 
 // "PLACE/checkpoints".
 std::string checkpoints_of(const std::string& place);

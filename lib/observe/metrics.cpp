@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "lib/core/clock.h"
@@ -113,7 +114,11 @@ std::string to_json_line(const ReplicaRecord& record, double time) {
       .dump();
 }
 
-MetricsWriter::MetricsWriter(std::filesystem::path file) : file_(std::move(file)) { open_file(); }
+MetricsWriter::MetricsWriter(std::filesystem::path file,
+                             std::shared_ptr<core::Housekeeping> housekeeping)
+    : file_(std::move(file)), housekeeping_(std::move(housekeeping)) {
+  open_file();
+}
 
 void MetricsWriter::open_file() {
   core::Descriptor fd(open(file_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
@@ -166,29 +171,28 @@ void MetricsWriter::write(const ReplicaRecord& record) {
 }
 
 void MetricsWriter::append(std::string line) {
+  if (!fd_) open_file();
   if (!fd_) return;
   keep_file();
   if (torn_) line.insert(0, 1, '\n');
   line += '\n';
-  ssize_t written = 0;
-  do {
-    written = ::write(fd_.get(), line.data(), line.size());
-  } while (written < 0 && errno == EINTR);
-  if (written < 0) {
-    report(errno);
-  } else if (static_cast<std::size_t>(written) < line.size()) {
-    torn_ = written > 0 ? line[static_cast<std::size_t>(written) - 1] != '\n' : torn_;
-    report(ENOSPC);  // a regular file takes less than asked for only where the disk is full
-  } else {
-    torn_ = false;
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(fd_.get(), rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {  // also behind a part: a full disk and a limit take what they can
+      report(errno);
+      break;
+    }
+    rest.remove_prefix(static_cast<std::size_t>(written));
   }
+  const std::size_t done = line.size() - rest.size();
+  if (done > 0) torn_ = line[done - 1] != '\n';
 }
 
 void MetricsWriter::report(int error) {
-  if (reported_) return;
-  reported_ = true;
-  core::warn("{}: {}; training goes on without the lines that cannot be written", file_.string(),
-             core::errno_text(error));
+  housekeeping_->failed(file_.string(), core::errno_text(error),
+                        "training goes on without the lines that cannot be written");
 }
 
 }  // namespace scaletrain::observe

@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lib/core/descriptor.h"
+#include "lib/core/housekeeping.h"
 #include "lib/observe/stragglers.h"
 #include "lib/recipe/task.h"
 
@@ -110,12 +112,14 @@ std::string to_json_line(const MirrorRecord& record, double time);
 std::string to_json_line(const ReplicaRecord& record, double time);
 
 // Appends to RUN/metrics.jsonl, one write(2) a line; a torn last line of a killed run is ended with
-// a newline first. A file that cannot be opened or written is reported once and never stops the
+// a newline first. A file that cannot be opened or written is a warning and never stops the
 // training; later lines are still tried, since a full disk may be emptied. One that was removed is
 // warned about and begun anew, with its folder.
 class MetricsWriter {
  public:
-  explicit MetricsWriter(std::filesystem::path file);
+  explicit MetricsWriter(
+      std::filesystem::path file,
+      std::shared_ptr<core::Housekeeping> housekeeping = std::make_shared<core::Housekeeping>());
 
   void write(const TrainRecord& record);  // adds "time"
   void write(const EvalRecord& record);
@@ -131,9 +135,9 @@ class MetricsWriter {
   void keep_file();
   void report(int error);
   std::filesystem::path file_;
+  std::shared_ptr<core::Housekeeping> housekeeping_;
   core::Descriptor fd_;
   bool torn_ = false;  // the file ends inside a line
-  bool reported_ = false;
 };
 
 }  // namespace scaletrain::observe

@@ -52,6 +52,11 @@ std::string summary_text(const RunSummary& summary) {
         row("bad samples", fmt::format("{} were skipped: {}/bad_samples", summary.skipped_samples,
                                        core::escape_control(summary.run)));
   }
+  if (summary.housekeeping_failures > 0) {
+    text += row("not done", fmt::format("{} times something beside training failed: see the "
+                                        "warnings",
+                                        summary.housekeeping_failures));
+  }
   if (summary.checkpoint.empty()) return text + row("checkpoint", "none was saved");
   text += row("checkpoint", core::escape_control(summary.checkpoint));
   text += row("resume", core::escape_control(summary.resume));

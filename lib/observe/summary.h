@@ -11,14 +11,15 @@
 namespace scaletrain::observe {
 
 struct RunSummary {
-  std::string name;                  // of the recipe
-  std::string stopped;               // why it was cut short ("SIGTERM"); empty: it is done
-  std::string early = {};            // why it is done before all steps are; empty: they are
-  std::int64_t step = 0;             // optimizer steps done, over all attempts
-  double trained_s = 0;              // wall time of them
-  double samples_per_s = 0;          // all ranks, mean over this attempt
-  std::int64_t skipped_steps = 0;    // left out as not finite
-  std::int64_t skipped_samples = 0;  // left out as bad; they are listed in RUN/bad_samples
+  std::string name;                        // of the recipe
+  std::string stopped;                     // why it was cut short ("SIGTERM"); empty: it is done
+  std::string early = {};                  // why it is done before all steps are; empty: they are
+  std::int64_t step = 0;                   // optimizer steps done, over all attempts
+  double trained_s = 0;                    // wall time of them
+  double samples_per_s = 0;                // all ranks, mean over this attempt
+  std::int64_t skipped_steps = 0;          // left out as not finite
+  std::int64_t skipped_samples = 0;        // left out as bad; they are listed in RUN/bad_samples
+  std::int64_t housekeeping_failures = 0;  // of links, logs, old checkpoints (core::Housekeeping)
 
   struct Best {
     recipe::Measured measured;

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "lib/core/error.h"
-#include "lib/core/left_overs.h"
+#include "lib/core/temporary_name.h"
 #include "lib/format/checkpoint_folder_names.h"
 
 namespace scaletrain::replica {
@@ -14,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the folder in which a checkpoint is being written, "step-N.tmp.PID"; -1: it is another folder.
+// Step of the folder in which a checkpoint is being written; -1: it is another folder.
 std::int64_t step_under_way(const std::string& folder) {
-  if (!core::pid_of_temporary(folder)) return -1;
+  if (!core::parse_temporary(folder)) return -1;
   return format::step_of_name(folder.substr(0, folder.find('.'))).value_or(-1);
 }
 

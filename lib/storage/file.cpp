@@ -11,6 +11,7 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/exclusive_file.h"
 #include "lib/storage/storage.h"
 
 namespace scaletrain::storage {
@@ -122,12 +123,12 @@ class FileStorage : public Storage {
     // One name a thread, so that writers of one process do not share a temporary file.
     const std::string temporary = fmt::format("{}.new.{}", path, ::gettid());
     core::write_durably(disk, temporary, bytes);
-    // link(2) fails where the name is taken, which rename(2) would replace.
-    const int error = ::link(temporary.c_str(), path.c_str()) == 0 ? 0 : errno;
+    // rename(2) would replace what has the name.
+    const core::Exclusive result = core::name_exclusively(temporary, path, bytes);
     disk.remove_all(temporary);
-    if (error != 0 && error != EEXIST) throw core::StorageError(path, core::errno_text(error));
+    if (result.error != 0) throw core::StorageError(path, core::errno_text(result.error));
     disk.sync_folder(folder.empty() ? "." : folder);
-    return error == 0;
+    return result.is_made;
   }
 };
 

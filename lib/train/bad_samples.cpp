@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
@@ -18,9 +19,11 @@ constexpr std::size_t kMostWarnings = 5;
 
 }  // namespace
 
-BadSamples::BadSamples(const recipe::Recipe& recipe, int rank)
+BadSamples::BadSamples(const recipe::Recipe& recipe, int rank,
+                       std::shared_ptr<core::Housekeeping> housekeeping)
     : file_(std::filesystem::path(recipe.output) / "bad_samples" / fmt::format("{}.jsonl", rank)),
-      max_rate_(recipe.data.bad_samples.max_rate) {}
+      max_rate_(recipe.data.bad_samples.max_rate),
+      housekeeping_(std::move(housekeeping)) {}
 
 void BadSamples::record(const std::vector<data::BadSample>& skipped) {
   for (const data::BadSample& sample : skipped) {
@@ -33,7 +36,6 @@ void BadSamples::record(const std::vector<data::BadSample>& skipped) {
 }
 
 void BadSamples::append(const data::BadSample& sample) {
-  if (!writable_) return;
   const nlohmann::ordered_json line{{"shard", sample.shard}, {"key", sample.key},
                                     {"place", sample.place}, {"reason", sample.reason},
                                     {"epoch", sample.epoch}, {"position", sample.position}};
@@ -42,8 +44,8 @@ void BadSamples::append(const data::BadSample& sample) {
   std::ofstream stream(file_, std::ios::app);
   stream << core::json_text(line) << '\n';
   stream.flush();
-  writable_ = stream.good();
-  if (!writable_) core::warn("{}: cannot be written; bad samples are not listed", file_.string());
+  if (stream.good()) return;
+  housekeeping_->failed(file_.string(), "cannot be written", "bad samples are not listed");
 }
 
 void BadSamples::check(const std::string& split, std::int64_t skipped, std::int64_t samples) const {

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "lib/core/housekeeping.h"
 #include "lib/data/loader/bad_sample.h"
 
 namespace scaletrain::recipe {
@@ -22,10 +24,12 @@ class BadSamples {
   // not end a run.
   static constexpr std::int64_t kFewest = 1000;
 
-  BadSamples(const recipe::Recipe& recipe, int rank);
+  BadSamples(
+      const recipe::Recipe& recipe, int rank,
+      std::shared_ptr<core::Housekeeping> housekeeping = std::make_shared<core::Housekeeping>());
 
-  // Lists what this rank skipped, every sample once. A file that cannot be written is reported once
-  // and ends nothing.
+  // Lists what this rank skipped, every sample once. A file that cannot be written is a warning and
+  // ends nothing.
   void record(const std::vector<data::BadSample>& skipped);
 
   // Throws core::DataError when `skipped` of `samples` of `split`, both over all ranks, are more
@@ -38,7 +42,7 @@ class BadSamples {
   std::filesystem::path file_;
   double max_rate_;
   std::set<std::string> known_;  // places
-  bool writable_ = true;
+  std::shared_ptr<core::Housekeeping> housekeeping_;
 };
 
 }  // namespace scaletrain::train

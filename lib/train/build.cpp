@@ -1,7 +1,5 @@
 #include "lib/train/build.h"
 
-#include <ATen/Parallel.h>
-
 #include <map>
 #include <string>
 #include <utility>
@@ -15,6 +13,7 @@
 #include "lib/recipe/apart.h"
 #include "lib/train/agreement.h"
 #include "lib/train/context_layout.h"
+#include "lib/train/cpu_threads.h"
 #include "lib/train/early_stopping.h"
 #include "lib/train/expert_layout.h"
 #include "lib/train/held.h"
@@ -148,7 +147,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.recipe = std::move(recipe);
   run.beat = std::move(beat);
   const core::MeshPlan plan(env.world_size, run.recipe.parallel.mesh());
-  if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
+  start_cpu_threads(run.recipe.threads);
   run.group = join_ranks(run.recipe, env, resume, run.beat);
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
   run.goes_apart = plan.model_copies() > 1 && recipe::replicas_are_apart(run.recipe);

@@ -1,7 +1,5 @@
 #include "lib/train/evaluation_run.h"
 
-#include <ATen/Parallel.h>
-
 #include <utility>
 #include <vector>
 
@@ -10,6 +8,7 @@
 #include "lib/dist/device.h"
 #include "lib/train/agreement.h"
 #include "lib/train/build.h"
+#include "lib/train/cpu_threads.h"
 #include "lib/train/number_types.h"
 #include "lib/train/replicate.h"
 #include "lib/train/resume.h"
@@ -67,7 +66,7 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
   if (run.recipe.batch.is_automatic()) run.recipe.batch.per_device = recipe::Batch().per_device;
   const std::int64_t per_device = run.recipe.batch.per_device;
   run.batch = {.per_device = per_device, .accumulate = 1, .global = per_device * plan.readers()};
-  if (run.recipe.threads > 0) at::set_num_threads(static_cast<int>(run.recipe.threads));
+  start_cpu_threads(run.recipe.threads);
   run.group = join_ranks(run.recipe, env, stored.checkpoint, run.beat);
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
   const at::Device device = run.group->device();

@@ -20,10 +20,12 @@ void load(Run& run, const NamedTensors& tensors) {
         exchange::check_same_computation(run.recipe.model, files);
       });
   core::log("{}: {}", weights.path, checkpoint::summary(report));
-  core::WatchedDisk disk = run.disk();
-  disk.make_folders(run.recipe.output);
-  core::write_durably(disk, std::filesystem::path(run.recipe.output) / "weights.json",
-                      checkpoint::to_json(report));
+  run.housekeeping->attempt("the run goes on without that file", [&] {
+    core::WatchedDisk disk = run.disk();
+    disk.make_folders(run.recipe.output);
+    core::write_durably(disk, std::filesystem::path(run.recipe.output) / "weights.json",
+                        checkpoint::to_json(report));
+  });
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ std::unique_ptr<mirror::Mirror> make_mirror(const Run& run, const format::Retent
   const std::string& path = run.recipe.checkpoint.mirror;
   if (path.empty() || run.group->job_rank() != 0) return nullptr;
   return std::make_unique<mirror::Mirror>(
-      mirror::make_place(path, core::system_disk(), run.recipe.storage), retention);
+      mirror::make_place(path, core::system_disk(), run.recipe.storage, run.housekeeping),
+      retention);
 }
 
 }  // namespace

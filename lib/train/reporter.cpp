@@ -72,16 +72,14 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
   facts.devices = {dist::device_name(run.group->device())};
   facts.world_size = env.world_size;
   facts.command = observe::command_line(::getppid());
-  core::WatchedDisk disk = run.disk();
-  disk.make_folders(folder);
   files_ = {{folder / "environment.json", observe::environment_json(facts)},
             {folder / "recipe.json", recipe::to_json(run.recipe)}};
   for (const auto& [path, text] : files_) {
     // Of a new run the launcher has written the recipe, as far as it could know that.
     const bool is_there = !resume && run.state.auto_per_device == 0;
-    if (!is_there || path.filename() != "recipe.json") core::write_durably(disk, path, text);
+    if (!is_there || path.filename() != "recipe.json") write_file(path, text);
   }
-  metrics_ = std::make_unique<observe::MetricsWriter>(folder / "metrics.jsonl");
+  metrics_ = std::make_unique<observe::MetricsWriter>(folder / "metrics.jsonl", run.housekeeping);
   progress_ = std::make_unique<observe::Progress>(
       console_fd_, observe::ProgressGoal{.total_steps = run.length.total_steps,
                                          .steps_per_epoch = run.length.steps_per_epoch,
@@ -174,20 +172,21 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
       .replica = is_apart ? std::optional(0) : std::nullopt};
 }
 
+bool Reporter::write_file(const std::filesystem::path& path, const std::string& text) {
+  return run_.housekeeping->attempt("the run goes on without that file", [&] {
+    core::WatchedDisk disk = run_.disk();
+    disk.make_folders(path.parent_path());
+    core::write_durably(disk, path, text);
+  });
+}
+
 // Somebody may have removed them, or the whole folder.
 void Reporter::keep_files() {
-  try {
-    for (const auto& [path, text] : files_) {
-      std::error_code unknown;
-      if (std::filesystem::exists(path, unknown) || unknown) continue;
-      core::warn("{}: was removed while the run goes on: it is written again", path.string());
-      core::WatchedDisk disk = run_.disk();
-      disk.make_folders(path.parent_path());
-      core::write_durably(disk, path, text);
-    }
-  } catch (const core::StorageError& error) {
-    core::warn("{}: {}", error.place(), error.found());
-    files_.clear();
+  for (const auto& [path, text] : files_) {
+    std::error_code unknown;
+    if (std::filesystem::exists(path, unknown) || unknown) continue;
+    if (!write_file(path, text)) continue;
+    core::warn("{}: was removed while the run goes on: it is written again", path.string());
   }
 }
 
@@ -305,9 +304,7 @@ void Reporter::finished() {
     for (const auto& [measure, value] : test_->measures) file["test_" + measure->name] = value;
     file["test_step"] = test_->step;
   }
-  core::WatchedDisk disk = run_.disk();
-  core::write_durably(disk, std::filesystem::path(run_.recipe.output) / "finished.json",
-                      file.dump(2) + "\n");
+  write_file(std::filesystem::path(run_.recipe.output) / "finished.json", file.dump(2) + "\n");
 }
 
 void Reporter::summary(const std::string& stopped) {
@@ -323,6 +320,7 @@ void Reporter::summary(const std::string& stopped) {
       .samples_per_s = own_s_ > 0 ? static_cast<double>(own_samples_) / own_s_ : 0,
       .skipped_steps = state.skipped_steps,
       .skipped_samples = state.skipped_samples,
+      .housekeeping_failures = run_.housekeeping->failures(),
       .best = std::nullopt,
       .test = test_,
       .checkpoint = checkpoint_,

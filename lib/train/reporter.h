@@ -61,6 +61,7 @@ class Reporter {
   // nullopt: it does not change.
   std::optional<std::int64_t> image_size_of(std::int64_t step) const;
   void write(Outcomes<observe::TrainRecord>::Outcome line);
+  bool write_file(const std::filesystem::path& path, const std::string& text);
   void keep_files();
 
   Run& run_;

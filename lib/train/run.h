@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/core/beat.h"
+#include "lib/core/housekeeping.h"
 #include "lib/core/watched_disk.h"
 #include "lib/dist/mesh.h"
 #include "lib/engine/engine.h"
@@ -27,6 +28,8 @@ namespace scaletrain::train {
 struct Run {
   recipe::Recipe recipe;
   core::Beat beat;
+  // Links, logs, old checkpoints: what may fail without an end of the run.
+  std::shared_ptr<core::Housekeeping> housekeeping = std::make_shared<core::Housekeeping>();
   recipe::BatchPlan batch;
   std::unique_ptr<dist::Group>
       group;                         // of all ranks of the job, of a replica that is apart its own

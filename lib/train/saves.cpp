@@ -44,6 +44,7 @@ std::unique_ptr<checkpoint::Saver> make_saver(Run& run,
                                .retention = retention(asked),
                                .beside = asked.async,
                                .writers = writers,
+                               .housekeeping = run.housekeeping,
                                .incremental = asked.incremental,
                                .published = published},
       [beat = run.beat]() mutable { beat.enter(core::Phase::kSaving); });

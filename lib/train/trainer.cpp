@@ -49,7 +49,7 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       best_by_(best_measure(run_->recipe)),
       sizes_(run_->batch.sizes()),
       reporter_(*run_, env, resume, late_),
-      bad_samples_(run_->recipe, env.rank),
+      bad_samples_(run_->recipe, env.rank, run_->housekeeping),
       steps_(step_parts(*run_, [this] { saves_.await_copies(); }), late_),
       profile_(run_->recipe.profile, run_->group->device(),
                std::filesystem::path(run_->recipe.output) / "profile" /

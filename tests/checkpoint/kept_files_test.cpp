@@ -53,7 +53,8 @@ struct Process {
 
   Written save(const Contents& contents) {
     Written written = write(disk, run, share_of(contents, 0, 1), nullptr, &kept);
-    settle(disk, run, contents.state.step, {.last = keep_last});
+    core::Housekeeping housekeeping;
+    settle(disk, run, contents.state.step, {.last = keep_last}, housekeeping);
     return written;
   }
   fs::path path(std::int64_t step) const {

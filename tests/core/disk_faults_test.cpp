@@ -24,6 +24,9 @@ TEST_CASE("a fault of the disk names the path, what was done and what to do abou
   for (const int error : {ENOSPC, EDQUOT}) {
     CHECK(message_of(error).ends_with("\n  free space on this disk or choose another folder"));
   }
+  CHECK(message_of(EFBIG) ==
+        "/a/b: cannot write: File too large (EFBIG: the limit of file sizes is ulimit -f)\n  raise "
+        "the limit of file sizes (ulimit -f), or use a file system for larger files");
   CHECK(message_of(EIO).ends_with(
       "\n  the disk reports a fault: check it, or choose another folder"));
 }

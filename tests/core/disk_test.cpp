@@ -2,11 +2,11 @@
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "lib/core/temporary_name.h"
 #include "tests/temporary_folder.h"
 
 namespace fs = std::filesystem;
@@ -56,7 +56,7 @@ TEST_CASE("a folder below a link to nothing is refused with the link's name") {
 
 TEST_CASE("a folder that is not there is named with errno") {
   CHECK(message_of([] { write_durably(system_disk(), "/nowhere/at/all", "x"); }) ==
-        "/nowhere/at/.all.tmp." + std::to_string(::getpid()) +
+        "/nowhere/at/" + temporary_name(".all") +
             ": cannot create: No such file or directory (ENOENT)\n"
             "  choose another folder or correct its permissions");
 }

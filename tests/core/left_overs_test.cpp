@@ -2,47 +2,55 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <set>
+#include <string>
 
+#include "lib/core/error.h"
+#include "lib/core/temporary_name.h"
+#include "lib/core/watched_disk.h"
+#include "tests/core/zombie.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::core {
 namespace {
 
-TEST_CASE("a temporary name tells its process") {
-  CHECK(pid_of_temporary(".latest.tmp.17") == 17);
-  CHECK(pid_of_temporary("step-00000004.removed.tmp.18") == 18);
-  for (const char* name : {"", "step-00000001", "a.tmp.", "a.tmp.x", "a.tmp.-1", "a.tmp.1x"}) {
-    CAPTURE(name);
-    CHECK(pid_of_temporary(name) == std::nullopt);
-  }
-}
+namespace fs = std::filesystem;
 
-TEST_CASE("what the dead and this process left is removed, what another writes is not") {
-  const test::TemporaryFolder folder;
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(0);
-  REQUIRE(::waitpid(child, nullptr, 0) == child);
-  const std::string alive = fmt::format(".c.tmp.{}", ::getppid());
-  folder.write(fmt::format(".recipe.json.tmp.{}", child), "{");
-  folder.write(fmt::format(".b.tmp.{}", ::getpid()), "");
-  folder.write(alive, "");
-  folder.write("metrics.jsonl", "");
-  const std::filesystem::path removed =
-      folder.path / fmt::format("step-00000004.removed.tmp.{}", child);
-  std::filesystem::create_directories(removed / "inner");
-  std::filesystem::create_symlink("nowhere", folder.path / fmt::format(".best.tmp.{}", child));
-  remove_left_overs(system_disk(), folder.path);
+std::set<std::string> names_of(const fs::path& folder) {
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path)) {
-    names.insert(entry.path().filename());
-  }
-  CHECK(names == std::set<std::string>{alive, "metrics.jsonl"});
-  remove_left_overs(system_disk(), folder.path / "absent");
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
 }
 
 }  // namespace
+
+TEST_CASE("what the dead and this process left is removed, what another writes is not") {
+  const test::TemporaryFolder folder;
+  const test::Zombie zombie;
+  const std::string alive = temporary_name(".c", ::getppid());
+  folder.write(fmt::format(".recipe.json.tmp.{}", zombie.pid), "{");
+  folder.write(temporary_name(".b"), "");
+  folder.write(alive, "");
+  folder.write("metrics.jsonl", "");
+  const fs::path removed = folder.path / fmt::format("step-00000004.removed.tmp.{}", zombie.pid);
+  fs::create_directories(removed / "inner");
+  fs::create_symlink("nowhere", folder.path / fmt::format(".best.tmp.{}", zombie.pid));
+  remove_left_overs(system_disk(), folder.path);
+  CHECK(names_of(folder.path) == std::set<std::string>{alive, "metrics.jsonl"});
+  remove_left_overs(system_disk(), folder.path / "absent");
+}
+
+TEST_CASE("one left-over that cannot be removed is an error, and the others go") {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"a", "b", "c"}) folder.write(temporary_name(name), "");
+  int calls = 0;
+  WatchedDisk disk(system_disk(), [&] {
+    if (++calls == 2) throw StorageError("b", "is busy");
+  });
+  CHECK_THROWS_AS(remove_left_overs(disk, folder.path), StorageError);
+  CHECK(names_of(folder.path) == std::set<std::string>{temporary_name("b")});
+}
+
 }  // namespace scaletrain::core

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <stdexcept>
+#include <system_error>
 
 #include "lib/core/error.h"
 
@@ -26,6 +28,17 @@ TEST_CASE("memory that ran out is told as that, with all lines of the cause") {
       "\"all\"; "
       "`scaletrain bench memory RECIPE` shows what each saves",
       core::OutOfMemoryError);
+}
+
+TEST_CASE("a thread that the system refuses is no lost peer") {
+  const std::system_error refused(EAGAIN, std::generic_category());
+  CHECK_THROWS_WITH_AS(
+      throw_lost(2, "connect was", refused),
+      "rank 2: cannot start a thread: Resource temporarily unavailable (EAGAIN)\n  "
+      "raise the limit of processes and threads: ulimit -u, --pids-limit of a "
+      "container, TasksMax of a service (pids.max of the cgroup)",
+      core::Error);
+  CHECK_NOTHROW(throw_thread_refusal("rank 2", std::runtime_error("reset by peer")));
 }
 
 }  // namespace scaletrain::dist

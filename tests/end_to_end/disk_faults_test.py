@@ -2,6 +2,9 @@
 from before are as they were, and the message says what failed."""
 
 import errno
+import os
+import shutil
+import subprocess
 import unittest
 
 from end_to_end import support
@@ -16,6 +19,18 @@ FAULTS = [
     ("mkdir", errno.EROFS, ALWAYS, 74, "cannot make the folder: .*EROFS"),
     ("rename", errno.EXDEV, ALWAYS, 74, "rename step-00000004.tmp.*EXDEV"),
     ("rename", errno.EACCES, 1, 0, "EACCES.*is written once more"),
+]
+# The same of what lies beside the checkpoint's folder: what is said, when it fails for good.
+BESIDE = [
+    ("unlink", errno.EBUSY, ".removed.tmp", "EBUSY.*; it stays, and is removed"),
+    ("unlink", errno.EPERM, ".removed.tmp", "EPERM.*; it stays, and is removed"),
+    ("rename", errno.EIO, ".latest.tmp", "EIO.*; latest and best may be behind"),
+    ("symlink", errno.EOPNOTSUPP, "latest", "EOPNOTSUPP.*; .* are files that hold the name"),
+    ("link", errno.ENOSYS, "lease.json", "ENOSYS.*; the lock is made with O_EXCL"),
+    ("statvfs", errno.ENOSYS, "checkpoints", "ENOSYS.*; a checkpoint is written without knowing"),
+    ("fsync", errno.EIO, ".environment.json", "EIO.*; the run goes on without that file"),
+    ("write", errno.ENOSPC, "metrics.jsonl", "ENOSPC.*; training goes on without the lines"),
+    ("write", errno.EIO, "metrics.jsonl", "EIO.*; training goes on without the lines"),
 ]
 
 
@@ -69,6 +84,59 @@ class DiskFaultsTest(support.RunTestCase):
                     if status and goes_on:
                         self.assertIn("training goes on without that checkpoint", said)
                     self.check_goes_on(name, path)
+
+    def small(self, name, **more):
+        return self.recipe(name, steps=4, validate={"every": {"steps": 2}}, test=None,
+                           batch={"global": 16, "per_device": 16}, **more,
+                           model={"name": "mlp", "num_classes": 10, "hidden": 8, "layers": 1},
+                           checkpoint={"every": {"steps": 1}, "keep_last": 1, "keep_best": 0})
+
+    def test_what_fails_beside_the_checkpoint_is_a_warning(self):
+        for number, (call, error, part, text) in enumerate(BESIDE):
+            for times in (1, ALWAYS) if support.LONG or number == 0 else (ALWAYS,):
+                with self.subTest(call=call, error=errno.errorcode[error], part=part, times=times):
+                    name = f"beside-{number}-{times}"
+                    said = self.launch(self.small(name),
+                                       FAULTY_SAVE=f"{call} {error} {part} {times}")
+                    warnings = [line for line in said.splitlines() if "warning: " in line]
+                    if times == 1 and call != "link":  # which is not tried again
+                        self.assertEqual([], warnings)
+                        continue
+                    # Not one at each save; the launcher looks at the links too.
+                    self.assertLessEqual(len(warnings), 2 if call == "rename" else 1, said)
+                    self.assertRegex(warnings[0], text)
+                    if call not in ("symlink", "link"):  # another way was found
+                        self.assertRegex(said, r"not done +\d+ times something beside training failed")
+                    checkpoint = self.folder / name / "checkpoints/step-00000004"
+                    self.run_scaletrain("checkpoint", "verify", checkpoint)
+                    if call == "unlink":  # what stayed goes as soon as it can
+                        self.run_scaletrain("resume", self.folder / name, "--set", "steps=5",
+                                            "--allow", "steps")
+                        self.assertEqual([], list(checkpoint.parent.glob("*.tmp.*")))
+
+    def test_a_run_that_was_copied_without_links_resumes(self):
+        self.launch(self.small("run"))
+        copy = self.folder / "copy"
+        shutil.copytree(self.folder / "run", copy)  # follows links, as cp -rL
+        self.assertFalse((copy / "checkpoints/latest").is_symlink())
+        self.run_scaletrain("resume", copy, "--set", "steps=5", "--allow", "steps")
+        self.assertEqual("step-00000005", os.readlink(copy / "checkpoints/latest"))
+        self.assertEqual([], list((copy / "checkpoints").glob(".*")))
+
+    def test_a_limit_of_file_sizes_is_named_and_kills_nobody(self):
+        for kilobytes, status, text in (
+                (16, 74, r"cannot write: File too large \(EFBIG: the limit of file sizes is ulimit -f"),
+                (64, 0, r"metrics.jsonl: File too large \(EFBIG.*ulimit -f.*training goes on")):
+            path = self.small(f"limit-{kilobytes}", log={"every": {"steps": 1}})
+            if status == 0:
+                (self.folder / f"limit-{kilobytes}").mkdir()
+                (self.folder / f"limit-{kilobytes}/metrics.jsonl").write_text("{}\n" * 21770)
+            done = subprocess.run(
+                ["bash", "-c", f"ulimit -f {kilobytes}; exec \"$@\"", "bash", support.SCALETRAIN,
+                 "launch", path], capture_output=True, text=True, timeout=support.TIMEOUT_S,
+                check=False)
+            self.assertEqual(status, done.returncode, done.stderr)
+            self.assertRegex(done.stderr, f"(?s){text}")
 
     def test_writes_that_are_short_or_interrupted_are_not_seen(self):
         path = self.write("short")

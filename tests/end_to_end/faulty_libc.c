@@ -4,8 +4,9 @@
 // FAULTY_CLOCK names a file with the seconds that the wall clock is wrong by, read each time;
 // FAULTY_FSYNC names a file: while it is there, every fsync takes two seconds.
 // FAULTY_READ is the end of a path that cannot be opened for reading (EIO).
-// FAULTY_SAVE is "CALL ERRNO PART TIMES": the first TIMES calls of open (to write), fsync,
-// fallocate, mkdir, rename or link on a path with that PART fail with that number, in each process.
+// FAULTY_SAVE is "CALL ERRNO PART TIMES": the first TIMES calls of open (to write), write, fsync,
+// fallocate, mkdir, rename, link, symlink, unlink or statvfs on a path with that PART fail with that
+// number, in each process.
 // FAULTY_WRITE: of what is written at once at most 8,192 bytes are, and every third time none
 // (EINTR).
 #define _GNU_SOURCE
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -116,6 +118,30 @@ int link(const char* from, const char* to) {
   return fails("link", to) ? -1 : real(from, to);
 }
 
+int symlink(const char* target, const char* path) {
+  static int (*real)(const char*, const char*);
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "symlink");
+  return fails("symlink", path) ? -1 : real(target, path);
+}
+
+// As std::filesystem removes files: relative to a folder that is open.
+int unlinkat(int folder, const char* path, int flags) {
+  static int (*real)(int, const char*, int);
+  char link[64], whole[4096] = {0};
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "unlinkat");
+  snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+  if (folder < 0 || readlink(link, whole, sizeof whole - 1) < 0) whole[0] = 0;
+  strncat(whole, "/", sizeof whole - strlen(whole) - 1);
+  strncat(whole, path, sizeof whole - strlen(whole) - 1);
+  return fails("unlink", whole) ? -1 : real(folder, path, flags);
+}
+
+int statvfs(const char* restrict path, struct statvfs* restrict status) {
+  static int (*real)(const char*, struct statvfs*);
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "statvfs");
+  return fails("statvfs", path) ? -1 : real(path, status);
+}
+
 // How much of `bytes` is written; -1: none, EINTR.
 static ssize_t shortened(size_t bytes) {
   static int calls;
@@ -131,6 +157,7 @@ static ssize_t shortened(size_t bytes) {
 ssize_t write(int fd, const void* bytes, size_t count) {
   static ssize_t (*real)(int, const void*, size_t);
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, "write");
+  if (fails_on("write", fd)) return -1;
   const ssize_t some = shortened(count);
   return some < 0 ? some : real(fd, bytes, (size_t)some);
 }

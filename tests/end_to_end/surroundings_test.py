@@ -207,8 +207,8 @@ class SurroundingsTest(support.RunTestCase):
             script.chmod(0o755)
             process = self.start("launch", "--worker", script, "--grace", "1s", path)
             _, err = process.communicate(timeout=120)
-            self.assertNotEqual(0, process.returncode)
-            self.assertRegex(err, "Resource temporarily unavailable|[Tt]hread")
+            self.assertEqual(71, process.returncode, err)
+            self.assertIn("ulimit -u", err)
             self.assert_nothing_left(process)
 
 

@@ -34,7 +34,9 @@ void save(core::Disk& disk, const fs::path& run, std::int64_t step, const std::s
   const fs::path checkpoints = run / "checkpoints";
   publish(disk, run, step, text);
   core::replace_link(disk, checkpoint_name(step), checkpoints / "latest");
-  retain_checkpoints(disk, checkpoints, survey_checkpoints(checkpoints), step, {.last = keep_last});
+  core::Housekeeping housekeeping;
+  retain_checkpoints(disk, checkpoints, survey_checkpoints(checkpoints), step, {.last = keep_last},
+                     housekeeping);
 }
 
 std::string text_of(const fs::path& checkpoint) {

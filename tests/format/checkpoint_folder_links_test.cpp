@@ -3,6 +3,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+
+#include "lib/core/name_link.h"
+#include "lib/core/read_faults.h"
+#include "lib/core/watched_disk.h"
 #include "lib/format/checkpoint_folder.h"
 #include "tests/format/checkpoint_support.h"
 #include "tests/format/crash_disk.h"
@@ -27,10 +33,33 @@ fs::path publish_with_best(const fs::path& run, std::int64_t step, std::int64_t 
 
 // Where the links point: "latest best".
 std::string links_of(const fs::path& checkpoints) {
-  std::error_code absent;
-  return fs::read_symlink(checkpoints / "latest", absent).string() + " " +
-         fs::read_symlink(checkpoints / "best", absent).string();
+  return core::read_name_link(checkpoints / "latest") + " " +
+         core::read_name_link(checkpoints / "best");
 }
+
+// A disk that refuses operations of one kind on links, the first `times`.
+class PickyDisk : public core::WatchedDisk {
+ public:
+  PickyDisk(std::string kind, int times)
+      : WatchedDisk(core::system_disk(), [] {}), kind_(std::move(kind)), left_(times) {}
+
+  void make_link(const fs::path& target, const fs::path& link) override {
+    refuse("make_link", link);
+    WatchedDisk::make_link(target, link);
+  }
+  void rename(const fs::path& from, const fs::path& to) override {
+    refuse("rename", to);
+    WatchedDisk::rename(from, to);
+  }
+
+ private:
+  void refuse(const std::string& at, const fs::path& path) {
+    if (at == kind_ && left_-- > 0) throw core::StorageError(path.string(), at + ": EOPNOTSUPP");
+  }
+
+  std::string kind_;
+  int left_;
+};
 
 }  // namespace
 
@@ -103,4 +132,65 @@ TEST_CASE("latest and best mean what the checkpoints say, wherever the links poi
   // Elsewhere a link of that name is a person's own.
   fs::create_symlink(first, run.path / "best");
   CHECK(checkpoints_at(run.path / "best").folders == std::vector{first});
+}
+
+TEST_CASE("without symbolic links latest and best are files, which mean the same") {
+  const test::TemporaryFolder run;
+  const fs::path checkpoints = run.path / "checkpoints";
+  publish_with_best(run.path, 10, 10);
+  const fs::path newest = publish_with_best(run.path, 20, 10);
+  PickyDisk disk("make_link", 99);
+  const std::string warnings = test::warnings_of([&] { settle_links(disk, checkpoints); });
+  CHECK(warnings ==
+        fmt::format("warning: {}/latest: make_link: EOPNOTSUPP; without symbolic links, latest and "
+                    "best are files that hold the name; ",
+                    checkpoints.string()));
+  CHECK(links_of(checkpoints) == "step-00000020 step-00000010");
+  CHECK(!fs::is_symlink(checkpoints / "latest"));
+  CHECK(checkpoints_at(checkpoints / "latest").folders == std::vector{newest});
+  fs::rename(checkpoints / "latest", run.path / "latest");
+  fs::rename(newest, run.path / "step-00000020");
+  CHECK(checkpoints_at(run.path / "latest").folders == std::vector{run.path / "step-00000020"});
+}
+
+TEST_CASE(
+    "one operation beside the checkpoint that fails is tried again; for good it is a warning") {
+  for (const char* const kind : {"make_link", "rename"}) {
+    for (const int times : {1, 99}) {
+      CAPTURE(kind);
+      CAPTURE(times);
+      const test::TemporaryFolder run;
+      const fs::path checkpoints = run.path / "checkpoints";
+      publish_with_best(run.path, 10, 10);
+      PickyDisk disk(kind, times);
+      const std::string warnings = test::warnings_of([&] { settle_links(disk, checkpoints); });
+      const bool is_behind = std::string(kind) == "rename" && times > 1;
+      CHECK(links_of(checkpoints) == (is_behind ? " " : "step-00000010 step-00000010"));
+      const bool says_so = warnings.find("latest and best may be behind") != std::string::npos;
+      CHECK(says_so == is_behind);
+      CHECK(core::names_in(checkpoints).size() == (is_behind ? 1 : 3));
+    }
+  }
+}
+
+// As of cp -rL, or of a copy through an object store.
+TEST_CASE("links that were copied as folders become links again, what is no copy stays") {
+  const test::TemporaryFolder run;
+  const fs::path checkpoints = run.path / "checkpoints";
+  const fs::path first = publish_with_best(run.path, 10, 10);
+  fs::copy(first, checkpoints / "latest", fs::copy_options::recursive);
+  fs::copy(first, checkpoints / "best", fs::copy_options::recursive);
+  publish_with_best(run.path, 20, 10);
+  settle_links(core::system_disk(), checkpoints);
+  CHECK(links_of(checkpoints) == "step-00000020 step-00000010");
+  CHECK(core::names_in(checkpoints) ==
+        std::vector<std::string>{"best", "latest", "step-00000010", "step-00000020"});
+
+  fs::remove(checkpoints / "latest");
+  fs::create_directory(checkpoints / "latest");
+  test::write_bytes(checkpoints / "latest" / "mine", "");
+  const std::string warnings =
+      test::warnings_of([&] { settle_links(core::system_disk(), checkpoints); });
+  CHECK(warnings.find("latest and best may be behind") != std::string::npos);
+  CHECK(fs::exists(checkpoints / "latest" / "mine"));
 }

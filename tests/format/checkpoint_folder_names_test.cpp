@@ -1,10 +1,7 @@
 #include "lib/format/checkpoint_folder_names.h"
 
 #include <doctest/doctest.h>
-#include <fmt/format.h>
-#include <unistd.h>
 
-#include "lib/core/left_overs.h"
 #include "lib/format/checkpoint_folder.h"
 
 using namespace scaletrain;          // NOLINT(google-build-using-namespace)
@@ -26,9 +23,4 @@ TEST_CASE("only names of checkpoints have a step") {
     CAPTURE(name);
     CHECK(step_of_name(name) == std::nullopt);
   }
-}
-
-TEST_CASE("a temporary name tells its process") {
-  CHECK(temporary_name("a") == fmt::format("a.tmp.{}", ::getpid()));
-  CHECK(core::pid_of_temporary(temporary_name("a")) == ::getpid());
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/core/read_faults.h"
+#include "lib/core/temporary_name.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/safetensors.h"
 #include "tests/format/checkpoint_support.h"
@@ -130,10 +131,10 @@ TEST_CASE("what a killed save left under the names that a save uses is not in it
   const fs::path checkpoints = run.path / "checkpoints";
   const fs::path checkpoint = publish(run.path, 1, "first");
   fs::copy(checkpoint, checkpoint.string() + kOldSuffix);
-  fs::create_directory(checkpoints / temporary_name("step-00000001"));
-  test::write_bytes(checkpoints / temporary_name("step-00000001") / "stale", "");
-  fs::create_directory(checkpoints / temporary_name("step-00000001.old.removed"));
-  test::write_bytes(checkpoints / temporary_name("step-00000001.old.removed") / "stale", "");
+  fs::create_directory(checkpoints / core::temporary_name("step-00000001"));
+  test::write_bytes(checkpoints / core::temporary_name("step-00000001") / "stale", "");
+  fs::create_directory(checkpoints / core::temporary_name("step-00000001.old.removed"));
+  test::write_bytes(checkpoints / core::temporary_name("step-00000001.old.removed") / "stale", "");
   test::CrashDisk disk(run.path);
   CHECK(test::warnings_of([&] { publish(run.path, 1, "second"); }).empty());
   CHECK_NOTHROW(verify_checkpoint(checkpoint));

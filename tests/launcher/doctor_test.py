@@ -36,10 +36,21 @@ class Doctor(LaunchTestCase):
     def test_this_machine(self):
         found = self.findings("--output", self.folder / "runs")
         self.assertLessEqual({"load", "CPUs", "GPUs", "loopback", "port 29500", "localhost", "host name",
-                              "disk", "disk space", "open files", "processes", "locked memory",
+                              "disk", "disk's links", "disk space", "open files", "processes", "locked memory",
                               "shared memory", "clock"}, set(found))
-        for name in ("CPUs", "loopback", "localhost", "disk"):
+        for name in ("CPUs", "loopback", "localhost", "disk", "disk's links"):
             self.assertEqual("ok", found[name]["state"], found[name])
+        self.assertEqual([], list(self.folder.iterdir()))
+
+    @unittest.skipUnless(shutil.which("strace"), "needs strace to refuse links")
+    def test_a_file_system_without_links(self):
+        found = self.findings("--output", self.folder, command=[
+            "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=symlink,symlinkat,link,linkat",
+            "-e", "inject=symlink,symlinkat,link,linkat:error=EOPNOTSUPP"])["disk's links"]
+        self.assertEqual("warning", found["state"])
+        self.assertEqual("no symbolic links: Operation not supported (EOPNOTSUPP); no hard links: "
+                         "Operation not supported (EOPNOTSUPP)", found["found"])
+        self.assertRegex(found["remedy"], "files that hold the name.*O_EXCL")
         self.assertEqual([], list(self.folder.iterdir()))
 
     @unittest.skipUnless((BIN / "scaletrain-worker").exists(), "the worker is not built")

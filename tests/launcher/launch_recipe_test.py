@@ -194,10 +194,11 @@ class Launching(RecipeTestCase):
 
     def test_a_start_removes_what_the_killed_left_half_written(self):
         dead = subprocess.Popen(["true"])
-        dead.wait()
+        os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)  # a zombie from now on
         left = [self.run_folder / f".recipe.json.tmp.{dead.pid}",
                 self.run_folder / f"checkpoints/.best.tmp.{dead.pid}",
-                self.run_folder / f"checkpoints/step-00000004.removed.tmp.{dead.pid}/model"]
+                self.run_folder / f"checkpoints/step-00000004.removed.tmp.{dead.pid}/model",
+                self.run_folder / "checkpoints/step-00000005.tmp.1/model"]
         living = self.run_folder / f".recipe.json.tmp.{os.getpid()}"
         for path in [*left, living]:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -207,6 +208,7 @@ class Launching(RecipeTestCase):
         self.assertEqual([], [path for path in left if path.exists()])
         self.assertEqual([], list((self.run_folder / "checkpoints").iterdir()))
         self.assertTrue(living.exists())
+        dead.wait()
 
 
 class Failing(RecipeTestCase):
@@ -218,7 +220,7 @@ class Failing(RecipeTestCase):
             "rank 1 failed first: exit code 65 (local rank 1)\n"
             "  the last lines of its standard error:\n    | err 1\n    | boom\n"
             f"  its log: {log}\n  all logs: {log.parents[1]}\n"
-            f"  when that is put right, continue with: scaletrain resume {self.run_folder}"
+            f"  when that is put right, start again with: scaletrain launch {self.folder}/recipe.json"
             " --nproc 2\n",
             re.sub(r"\(host [^,]+, local rank 1, pid \d+\)", "(local rank 1)", done.stderr))
         failure = json.loads((self.run_folder / "failure.json").read_text())

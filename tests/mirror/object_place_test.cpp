@@ -194,10 +194,10 @@ TEST_CASE("a store that fails at any moment keeps the copies that were acknowled
     };
     try {
       attempt();
-      is_done = true;
+      is_done = left >= 0;  // else a removal has failed, and was tried again
     } catch (const core::StorageError&) {
-      ++failures;
     }
+    failures += is_done ? 0 : 1;
     const std::int64_t found = step_to_resume(storage);
     CHECK(found >= acknowledged);
     if (is_done) continue;
@@ -209,6 +209,33 @@ TEST_CASE("a store that fails at any moment keeps the copies that were acknowled
     CHECK(storage.names().size() == 6);
   }
   CHECK(failures > 20);
+}
+
+TEST_CASE("what cannot be deleted is a warning, and goes when that is allowed") {
+  const test::TemporaryFolder run;
+  const fs::path second = test::publish_sensible(run.path, 2);
+  test::MemoryStorage storage;
+  const auto housekeeping = std::make_shared<core::Housekeeping>();
+  const auto place = make_object_place(
+      kPlace, storage, [] {}, housekeeping);
+  put_object(*place, test::publish_sensible(run.path, 1));
+  storage.before = [](const std::string& operation, const std::string& path) {
+    if (operation == "remove") throw core::StorageError(path, "403 AccessDenied");
+  };
+  const std::string warned = test::warnings_of([&] {
+    for (int i = 0; i < 2; ++i) {
+      put_object(*place, second);
+      place->retain(2, {.last = 1});
+    }
+  });
+  CHECK(warned ==
+        "warning: s3://b/run/checkpoints/step-00000001/manifest.json: 403 AccessDenied; it "
+        "stays, and is removed when that is possible; ");
+  CHECK(housekeeping->failures() == 2);
+  CHECK(step_to_resume(storage) == 2);
+  storage.before = nullptr;
+  place->retain(2, {.last = 1});
+  CHECK(folders_in(storage) == "step-00000002");
 }
 
 }  // namespace scaletrain::mirror

@@ -30,7 +30,8 @@ std::int64_t put(Place& place, const fs::path& checkpoint) {
 TEST_CASE("a folder gets whole checkpoints, each once, and a changed one anew") {
   const test::TemporaryFolder folder;
   const fs::path run = folder.path / "run", copies = folder.path / "far/copies";
-  const auto place = make_place(copies.string(), core::system_disk(), {});
+  const auto place =
+      make_place(copies.string(), core::system_disk(), {}, std::make_shared<core::Housekeeping>());
   const fs::path first = test::publish_sensible(run, 1);
   int moves = 0;
   CHECK(place->put(OpenCheckpoint(first), [&] { ++moves; }) == OpenCheckpoint(first).bytes());

@@ -44,6 +44,13 @@ TEST_CASE("the summary of a run that is done early says why") {
       "1m 23s, 512 samples/s\n"));
 }
 
+TEST_CASE("the summary says how often something beside training failed") {
+  RunSummary summary = a_finished_run();
+  summary.housekeeping_failures = 3;
+  CHECK(summary_text(summary).find("\n  not done     3 times something beside training failed: see "
+                                   "the warnings\n") != std::string::npos);
+}
+
 TEST_CASE("the summary of a run that was stopped before its first validation") {
   RunSummary summary = a_finished_run();
   summary.stopped = "SIGTERM";

@@ -82,6 +82,42 @@ double probe(const fs::path& folder) {
   return static_cast<double>(status.st_mtim.tv_sec);
 }
 
+// errno of making a link of that kind to `file`, 0: it can be made. Leaves nothing behind.
+int try_link(int (*make)(const char*, const char*), const fs::path& file, const char* ending) {
+  const fs::path link = fs::path(file) += ending;
+  const int error = make(file.c_str(), link.c_str()) == 0 ? 0 : errno;
+  unlink(link.c_str());
+  return error;
+}
+
+// A run works without either kind; it says what it uses instead.
+Finding check_links(const fs::path& folder) {
+  const fs::path file = folder / fmt::format(".scaletrain-doctor.{}", getpid());
+  try {
+    core::system_disk().create(file);
+  } catch (const core::StorageError& error) {
+    return failure("disk's links", fmt::format("{}: {}", error.place(), error.found()),
+                   "choose another folder: scaletrain doctor --output FOLDER");
+  }
+  const int soft = try_link(symlink, file, ".soft"), hard = try_link(link, file, ".hard");
+  unlink(file.c_str());
+  if (soft == 0 && hard == 0) return well("disk's links", "symbolic and hard links can be made");
+  std::string found, remedy;
+  const auto add = [](std::string& text, const std::string& more) {
+    text += (text.empty() ? "" : "; ") + more;
+  };
+  if (soft != 0) {
+    add(found, "no symbolic links: " + core::errno_text(soft));
+    add(remedy, "latest and best will be files that hold the name of a checkpoint");
+  }
+  if (hard != 0) {
+    add(found, "no hard links: " + core::errno_text(hard));
+    add(remedy,
+        "the run's lock will be made with O_EXCL, and checkpoint.incremental will write all files");
+  }
+  return warning("disk's links", found, remedy);
+}
+
 }  // namespace
 
 Finding check_open_files(std::int64_t soft, std::int64_t hard) {
@@ -167,6 +203,7 @@ Findings check_disk(const fs::path& output) {
   const double seconds = core::seconds_since(start);
   findings.push_back(well("disk", fmt::format("{}: 4 MiB written, synced and renamed in {:.3f} s",
                                               folder.string(), seconds)));
+  findings.push_back(check_links(folder));
   const double skew = file_time - core::unix_time();
   if (std::abs(skew) > kClockSkewS) {
     findings.push_back(warning("disk's clock", fmt::format("{:.0f} s from this machine's", skew),

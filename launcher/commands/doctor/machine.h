@@ -29,8 +29,8 @@ Finding check_load(double busy, int cores);
 Finding check_clock();
 
 // In `output`, or in the nearest folder above it that is there: a file is written, synced, renamed
-// and the folder synced; free space; the time of the file against this machine's clock. Leaves
-// nothing behind.
+// and the folder synced; symbolic and hard links, and what runs use without them; free space; the
+// time of the file against this machine's clock. Leaves nothing behind.
 Findings check_disk(const std::filesystem::path& output);
 
 }  // namespace scaletrain::launcher

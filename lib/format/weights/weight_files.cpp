@@ -11,6 +11,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/name_link.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
@@ -46,6 +47,11 @@ bool is_checkpoint_or_run(const std::filesystem::path& path) {
   const CheckpointsAt found = checkpoints_at(path);
   if (found.folders.empty() || !found.is_one) return !found.folders.empty();
   return step_of_name(name_of(path)).has_value() || is_file(found.folders.front() / kManifestName);
+}
+
+// Latest or best of a run on a file system without symbolic links (lib/core/name_link.h).
+bool is_name_file(const std::filesystem::path& path) {
+  return step_of_name(core::read_name_link(path)).has_value();
 }
 
 // {"metadata": {...}, "weight_map": {TENSOR: FILE, ...}}. The sizes in metadata are not looked at:
@@ -117,7 +123,7 @@ WeightFiles find_weight_files(const std::filesystem::path& path,
   if (is_absent && !has_tensors(path)) {  // of a checkpoint it may be there in pieces
     throw core::CheckpointError(path.string(), "is not there", "check the path of the weights");
   }
-  if (type != std::filesystem::file_type::directory) {
+  if (type != std::filesystem::file_type::directory && !is_name_file(path)) {
     take_file(path, found);
   } else if (is_checkpoint_or_run(path)) {
     found.checkpoint = find_checkpoint(path, report);

@@ -103,6 +103,14 @@ TEST_CASE("of a run the model of its newest whole checkpoint is taken") {
   CHECK(found_files(folder, "run/checkpoints/step-00000005").starts_with("has 7 bytes"));
 }
 
+TEST_CASE("latest may be a file that holds the name, where there are no symbolic links") {
+  const test::TemporaryFolder folder;
+  test::publish_sensible(folder.path / "run", 3);
+  folder.write("run/checkpoints/latest", "step-00000003\n");
+  CHECK(found_files(folder, "run/checkpoints/latest") ==
+        "run/checkpoints/step-00000003/model.safetensors");
+}
+
 TEST_CASE("a checkpoint with a mean of the weights is that mean, and its model has a name") {
   const test::TemporaryFolder folder;
   test::Sensible contents(3);

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/temporary_folder.h"
+
 namespace scaletrain::launcher {
 namespace {
 
@@ -32,6 +34,18 @@ TEST_CASE("the command to go on carries the numbers of nodes and ranks") {
   const Placement task{.nnodes = 8, .task = TaskPlace{.nodes = 2}};
   CHECK(resume_command("runs/r", task) ==
         "srun --nodes=2 --ntasks=8 scaletrain worker --resume auto runs/r/recipe.json");
+}
+
+TEST_CASE("the command to start again names the recipe and its changes") {
+  const test::TemporaryFolder run;
+  const Placement two{.nproc = 2};
+  CHECK(launch_command({.set = {"steps=3", "name=a b"}, .path = "r.json"}, two) ==
+        "scaletrain launch r.json --set steps=3 --set 'name=a b' --nproc 2");
+  CHECK(launch_command({.path = run.path.string()}, {}) ==
+        "scaletrain launch " + run.file("recipe.json"));
+  const Placement task{.nnodes = 8, .task = TaskPlace{.nodes = 2}};
+  CHECK(launch_command({.path = "r.json"}, task) ==
+        "srun --nodes=2 --ntasks=8 scaletrain worker r.json");
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ TEST_CASE("a disk that takes what a checkpoint does is fine, and nothing stays o
   const Findings findings = check_disk(folder.path / "not" / "there" / "yet");
   CHECK(findings[0].state == State::kOk);
   CHECK(findings[0].found.starts_with(folder.path.string() + ": "));
+  CHECK(findings[1].found == "symbolic and hard links can be made");
   CHECK(std::filesystem::is_empty(folder.path));
 }
 

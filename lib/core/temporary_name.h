@@ -1,0 +1,35 @@
+// Names of files and folders that are being written: "NAME.tmp.PID-START-PLACE" beside NAME.
+//
+// START is the start of the process in clock ticks since boot, PLACE stands for the boot and the
+// process namespace, so a number that is used again, after a reboot or in another container, is not
+// mistaken for the writer.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace scaletrain::core {
+
+// The temporary name of what becomes `name`, written by a process or thread of this machine.
+std::string temporary_name(const std::string& name, pid_t writer = ::getpid());
+
+// A temporary name taken apart.
+struct Temporary {
+  std::string name;        // what it becomes
+  pid_t writer = 0;        // its number
+  std::string identity{};  // "START-PLACE"; "": written by an earlier version, "NAME.tmp.PID"
+};
+
+// nullopt for any other name.
+std::optional<Temporary> parse_temporary(const std::string& name);
+
+// True if the process that writes the temporary file or folder `path` is still there. False for
+// zombies, and for processes of another machine or container. Without an identity a process counts
+// that started before the last change of `path`; process 1, which each container has, does not.
+bool has_living_writer(const std::filesystem::path& path, const Temporary& temporary);
+
+}  // namespace scaletrain::core

@@ -1,0 +1,54 @@
+"""A start that failed before its first checkpoint leaves no run: the next one takes its own recipe."""
+
+import json
+import shutil
+import unittest
+
+from launcher.launch_recipe_test import RecipeTestCase
+
+
+class FailedStart(RecipeTestCase):
+    def recipe_with(self, lr):
+        return self.recipe(optimizer={"name": "sgd", "lr": lr})
+
+    def fail_to_start(self):
+        self.script("exit 65\n")
+        done = self.launch("--nproc", 2, self.recipe_with(1000), expect=65)
+        self.assertIn("when that is put right, start again with: scaletrain launch", done.stderr)
+        self.script()
+
+    def trained_with(self):
+        return json.loads((self.run_folder / "recipe.json").read_text())["optimizer"]["lr"]
+
+    def test_the_recipe_that_is_given_next_replaces_that_of_the_failed_start(self):
+        self.fail_to_start()
+        done = self.launch("--nproc", 2, "--resume", "auto", self.recipe_with(0.2))
+        self.assertEqual(
+            f"{self.run_folder}: an earlier start left no checkpoint: the recipe given now replaces "
+            f"its recipe\n{self.run_folder}: no checkpoint yet, starting from the beginning\n",
+            done.stderr)
+        self.assertEqual(0.2, self.trained_with())
+
+    def test_a_start_that_died_between_the_log_folders_of_its_ranks_is_no_run_of_fewer_ranks(self):
+        self.fail_to_start()
+        shutil.rmtree(self.run_folder / "logs/attempt_0/1")
+        self.launch("--nproc", 2, self.run_folder, command="resume")
+        self.launch(self.run_folder, command="resume")  # nor one of two ranks
+        self.launch("--resume", "auto", self.recipe_with(1000))
+
+    def test_a_recipe_that_is_damaged_is_replaced(self):
+        self.fail_to_start()
+        (self.run_folder / "recipe.json").write_text("{")
+        self.launch("--resume", "auto", self.recipe_with(0.2))
+        self.assertEqual(0.2, self.trained_with())
+
+    def test_with_a_checkpoint_the_recipes_are_compared_and_a_resume_is_advised(self):
+        self.a_run(3)
+        self.launch("--resume", "auto", self.recipe_with(0.2), expect=2)
+        self.script("exit 65\n")
+        done = self.launch(self.run_folder, command="resume", expect=65)
+        self.assertIn(f"continue with: scaletrain resume {self.run_folder}", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
