@@ -1,5 +1,5 @@
 """Sets that name their classes are matched by name with the training set, whatever their own numbers
-are: in validation, after a resume, in eval and in predict."""
+are: in validation, after a resume, in eval and predict, and with the head of another run's weights."""
 
 import contextlib
 import csv
@@ -125,6 +125,10 @@ class ClassNamesTest(support.RunTestCase):
         self.assert_refused(done.stderr, self.home / "unknown", "d", "the checkpoint")
         done = self.run_scaletrain("predict", self.run_folder, self.home / "two/c/0.png", "--json")
         self.assertEqual("c", json.loads(done.stdout)["predictions"][0]["label"])
+
+    def test_the_head_of_a_run_with_another_class_order_is_put_in_order(self):
+        self.launch("tuned", train=self.order, steps=1, lr=1e-9, weights=str(self.run_folder))
+        self.assertEqual({"val": 1.0}, self.top1(self.folder / "tuned"))
 
 
 if __name__ == "__main__":
