@@ -15,12 +15,12 @@
 #include "app/data/options.h"
 #include "app/data/output.h"
 #include "app/data/sample_table.h"
-#include "app/data/set_classes.h"
 #include "app/data/shard_set.h"
 #include "app/data/shard_writer.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
 #include "lib/data/image/decode.h"
+#include "lib/data/set/classes_file.h"
 #include "lib/data/set/near_sets.h"
 #include "lib/format/tar.h"
 
@@ -168,7 +168,7 @@ class Report {
 void write_filtered(const DedupOptions& options, const ShardSet& set,
                     const std::vector<bool>& dropped, int threads) {
   ShardWriter writer(set.stores(), options.shards);
-  writer.claim_classes(shared_classes(set.stores(), set.paths()));
+  writer.claim_classes(data::shared_classes(set.paths(), set.stores()));
   copy_samples(set, threads,
                [&](std::uint32_t number) { return dropped[number] ? nullptr : &writer; });
   writer.finish();

@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <set>
 
-#include "app/data/set_classes.h"
+#include "lib/data/set/classes_file.h"
 
 namespace scaletrain::app {
 
 ImportedTars::ImportedTars(const storage::Stores& stores, const std::vector<std::string>& paths)
-    : stores_(stores), quarantine_(paths, stores), classes_(shared_classes(stores, paths)) {}
+    : stores_(stores), quarantine_(paths, stores), classes_(data::shared_classes(paths, stores)) {}
 
 void ImportedTars::import(const std::string& path, const UseSample& use, ImportedSet& set) const {
   if (quarantine_.holds_shard(path)) return;

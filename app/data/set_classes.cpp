@@ -1,8 +1,5 @@
 #include "app/data/set_classes.h"
 
-#include <set>
-#include <utility>
-
 #include "app/data/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/url.h"
@@ -26,29 +23,6 @@ bool put_if_absent(const storage::Storage& storage, const std::string& folder,
 }
 
 }  // namespace
-
-std::vector<std::string> shared_classes(const storage::Stores& stores,
-                                        const std::vector<std::string>& shards) {
-  std::set<std::string> seen;
-  std::string first;
-  std::vector<std::string> classes;
-  for (const std::string& shard : shards) {
-    const std::string folder = folder_of(shard);
-    if (!seen.insert(folder).second) continue;
-    std::vector<std::string> found = data::read_classes(folder, stores.of(shard));
-    if (found.empty()) continue;
-    if (classes.empty()) {
-      classes = std::move(found);
-      first = folder;
-    } else if (classes != found) {
-      throw core::DataError(
-          core::shown_path(file_in(folder, kClassesFile)),
-          "has other classes than " + core::shown_path(file_in(first, kClassesFile)),
-          "a label means one class in a set: take sets of the same classes");
-    }
-  }
-  return classes;
-}
 
 void check_classes(const storage::Stores& stores, const std::string& folder,
                    const std::vector<std::string>& classes) {

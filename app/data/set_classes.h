@@ -10,11 +10,6 @@ namespace scaletrain::app {
 
 inline constexpr const char* kClassesFile = "classes.json";
 
-// The classes of all shards; empty where no folder of them has classes.json. Throws core::DataError
-// where two folders have different ones.
-std::vector<std::string> shared_classes(const storage::Stores& stores,
-                                        const std::vector<std::string>& shards);
-
 // Throws core::DataError where the folder of new shards has other classes already, or where there
 // are too many of them for classes.json: to be called before the first shard is written.
 void check_classes(const storage::Stores& stores, const std::string& folder,

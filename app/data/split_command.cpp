@@ -24,6 +24,7 @@
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/core/log.h"
+#include "lib/data/set/classes_file.h"
 #include "lib/format/tar.h"
 
 namespace scaletrain::app {
@@ -210,7 +211,7 @@ void run_split(const SplitOptions& options) {
   const std::vector<std::string> paths = resolve_shards(stores, options.paths);
   for (const char* const part : kParts) refuse_replaced_inputs(options_of(options, part), paths);
   const ShardSet set(stores, paths);
-  const std::vector<std::string> classes = shared_classes(stores, paths);
+  const std::vector<std::string> classes = data::shared_classes(paths, stores);
   check_classes(stores, options.shards.folder, classes);
   const int threads = resolve_threads(options.threads);
   const Plan plan = make_plan(options, set, threads);

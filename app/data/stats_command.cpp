@@ -19,7 +19,6 @@
 #include "app/data/in_order.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
-#include "app/data/set_classes.h"
 #include "app/data/shard_set.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -197,7 +196,7 @@ void run_stats(const StatsOptions& options) {
   if (!options.html.empty()) {
     refuse_existing(storage::file_storage(), options.html, options.overwrite);
   }
-  const std::vector<std::string> classes = shared_classes(stores, paths);
+  const std::vector<std::string> classes = data::shared_classes(paths, stores);
   ContactSheet sheet;
   const DataStats stats = gather(ShardSet(stores, paths), classes, resolve_threads(options.threads),
                                  options.html.empty() ? nullptr : &sheet);

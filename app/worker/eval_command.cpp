@@ -90,17 +90,6 @@ void write_page(const std::string& path, const Samples& samples,
   write_file(path, report::mistakes_page(evaluation, pictures));
 }
 
-// The checkpoint's, otherwise the set's; a set that names them otherwise has other classes.
-std::vector<std::string> names_for(const fs::path& checkpoint, const data::SampleSet& set,
-                                   const std::string& where) {
-  std::vector<std::string> names = classes_of(checkpoint);
-  if (names.empty()) return set.classes();
-  if (!set.classes().empty() && set.classes() != names) {
-    core::warn("{} names its classes otherwise than the checkpoint, whose names are shown", where);
-  }
-  return names;
-}
-
 // What is kept of single samples while a set is evaluated: of a task with classes alone, and only
 // what is shown.
 class Kept {
@@ -183,8 +172,6 @@ void evaluate_checkpoint(const recipe::EvaluationRequest& asked, const Models& m
   const at::NoGradGuard no_grad;
   kept.gather(run->mesh->data());
   if (env.rank == 0) {
-    const std::vector<std::string> names =
-        names_for(checkpoint, *run->sets.held_out.at(split).set, name);
     report_all(asked, *run, split,
                {.checkpoint = checkpoint.string(),
                 .weights = format::weights_name(format::weights_file(checkpoint, asked.weights)),
@@ -195,7 +182,7 @@ void evaluate_checkpoint(const recipe::EvaluationRequest& asked, const Models& m
                 .counted = run->task->row().counted,
                 .measures = result.measures,
                 .classes = std::nullopt},
-               kept, names);
+               kept, run->sets.held_out.at(split).set->classes());
   }
   run->mesh->end("the end");
 }

@@ -57,7 +57,8 @@ Input open_shards(const recipe::PredictionRequest& asked, const recipe::Recipe& 
     if (expanded.empty()) throw core::UsageError(input, mistake, "correct the braces");
     paths.insert(paths.end(), expanded.begin(), expanded.end());
   }
-  return {.images = data::open_shards(paths, recipe.data.index_cache, {.warns = warns})};
+  return {.images = data::open_shards(paths, recipe.data.index_cache,
+                                      {.warns = warns, .ignores_classes = true})};
 }
 
 // Of the ranks, one warns.

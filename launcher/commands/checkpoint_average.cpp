@@ -16,6 +16,8 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
+#include "lib/exchange/weights_classes.h"
+#include "lib/format/class_names.h"
 #include "lib/format/weights/weight_average.h"
 #include "lib/format/weights/weight_write.h"
 
@@ -42,6 +44,22 @@ void publish_weights(const std::filesystem::path& out,
   disk.sync_folder(out.has_parent_path() ? out.parent_path() : ".");
 }
 
+// A mean of rows for different classes would be a model of none of them.
+void check_same_classes(const std::vector<const format::WeightSet*>& sets,
+                        const std::vector<std::string>& paths) {
+  format::ClassNames first;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const std::vector<std::string> names = exchange::classes_of_weights(sets[i]->files());
+    if (first.names.empty()) first = {names, paths[i]};
+    if (names.empty() || names == first.names) continue;
+    throw core::CheckpointError(
+        core::escape_control(paths[i]),
+        fmt::format("has the classes {}, and {} has {}", format::shown_classes(names),
+                    core::escape_control(first.owner), format::shown_classes(first.names)),
+        "average models of the same classes in the same order");
+  }
+}
+
 void average(const AverageArguments& arguments) {
   if (core::type_at(arguments.out) != std::filesystem::file_type::not_found) {
     throw core::UsageError("--out", fmt::format("{} is there already", arguments.out),
@@ -56,6 +74,7 @@ void average(const AverageArguments& arguments) {
     sets.push_back(std::make_unique<format::WeightSet>(path, "", report));
     shown.push_back(sets.back().get());
   }
+  check_same_classes(shown, arguments.paths);
   const std::vector<format::OwnedTensor> tensors = format::average_weights(shown);
   publish_weights(arguments.out, tensors);
   std::printf("%s: the mean of %zu models, %zu tensors\n",

@@ -52,19 +52,6 @@ std::int64_t input_size(const ForeignConfig& config, std::int64_t channels) {
   return size[1].get<std::int64_t>();
 }
 
-std::vector<std::string> label_names(const ForeignConfig& config) {
-  if (!config.has("label_names")) return {};
-  const json& names = config.object().at("label_names");
-  std::vector<std::string> result;
-  if (!names.is_array()) config.refuse("label_names", "a list of texts");
-  result.reserve(names.size());
-  for (const json& name : names) {
-    if (!name.is_string()) config.refuse("label_names", "a list of texts");
-    result.push_back(name.get<std::string>());
-  }
-  return result;
-}
-
 json data_of(const ForeignConfig& config, std::int64_t image_size) {
   config.allow("crop_mode", {"center"});
   config.allow("interpolation", {"bilinear", "bicubic"});
@@ -79,6 +66,11 @@ json data_of(const ForeignConfig& config, std::int64_t image_size) {
   take_channels(config, "std", "std", normalize);
   if (!normalize.empty()) data["normalize"] = normalize;
   return data;
+}
+
+// An older layout has everything in one object.
+ForeignConfig pretrained_cfg(const ForeignConfig& config) {
+  return config.has("pretrained_cfg") ? config.inner("pretrained_cfg") : config;
 }
 
 }  // namespace
@@ -111,15 +103,28 @@ ordered_json image_config(const recipe::Recipe& recipe, const ImageArchitecture&
 }
 
 Described describe_image_config(const ForeignConfig& config) {
-  // An older layout has everything in one object.
-  const ForeignConfig cfg = config.has("pretrained_cfg") ? config.inner("pretrained_cfg") : config;
+  const ForeignConfig cfg = pretrained_cfg(config);
   ImageModel found = image_model_of(config);
   Described result;
   result.model = std::move(found.model);
   result.model["num_classes"] = config.integer("num_classes", cfg.integer("num_classes", kClasses));
   const std::int64_t channels = result.model.value("in_channels", std::int64_t{3});
   result.data = data_of(cfg, found.image_size > 0 ? found.image_size : input_size(cfg, channels));
-  result.classes = label_names(config.has("label_names") ? config : cfg);
+  result.classes = label_names(config);
+  return result;
+}
+
+std::vector<std::string> label_names(const ForeignConfig& config) {
+  const ForeignConfig owner = config.has("label_names") ? config : pretrained_cfg(config);
+  if (!owner.has("label_names")) return {};
+  const json& names = owner.object().at("label_names");
+  std::vector<std::string> result;
+  if (!names.is_array()) owner.refuse("label_names", "a list of texts");
+  result.reserve(names.size());
+  for (const json& name : names) {
+    if (!name.is_string()) owner.refuse("label_names", "a list of texts");
+    result.push_back(name.get<std::string>());
+  }
   return result;
 }
 

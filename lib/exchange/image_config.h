@@ -30,4 +30,8 @@ struct Described {
 // Throws core::CheckpointError for what our models or our preprocessing do not have.
 Described describe_image_config(const ForeignConfig& config);
 
+// The names of its classes by number; {}: it has none. Throws core::CheckpointError for anything
+// but a list of texts.
+std::vector<std::string> label_names(const ForeignConfig& config);
+
 }  // namespace scaletrain::exchange

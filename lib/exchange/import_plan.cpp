@@ -14,6 +14,7 @@
 #include "lib/exchange/foreign_config.h"
 #include "lib/exchange/image_config.h"
 #include "lib/exchange/language_config.h"
+#include "lib/exchange/weights_classes.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/json_fields.h"
@@ -103,20 +104,6 @@ void take_tokenizer(const ForeignConfig& config, const json& model,
   plan.files[kTokenizerFile] = *tokenizer;
 }
 
-// Of a checkpoint, or an export of ours.
-ImportPlan plan_of_recipe(const std::string& recipe, const format::WeightSet& weights) {
-  ImportPlan plan{.recipe = recipe};
-  const auto classes = read_beside(weights, format::kClassesFile, kMostConfigBytes);
-  if (!classes) return plan;
-  try {
-    plan.classes = json::parse(*classes).get<std::vector<std::string>>();
-  } catch (const json::exception&) {
-    throw core::CheckpointError(beside(weights, format::kClassesFile), "is not a list of names",
-                                "write the names of the classes, or remove the file");
-  }
-  return plan;
-}
-
 }  // namespace
 
 ImportPlan plan_import(const ImportRequest& request, const format::WeightSet& weights) {
@@ -133,7 +120,7 @@ ImportPlan plan_import(const ImportRequest& request, const format::WeightSet& we
     return plan;
   }
   if (const auto recipe = read_beside(weights, format::kRecipeFile, kMostConfigBytes)) {
-    return plan_of_recipe(*recipe, weights);
+    return {.recipe = *recipe, .classes = classes_of_weights(weights.files())};
   }
   const auto text = read_beside(weights, "config.json", kMostConfigBytes);
   if (!text) {

@@ -11,6 +11,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
+#include "lib/format/class_names.h"
 #include "lib/format/key_set.h"
 
 namespace scaletrain::format {
@@ -105,9 +106,10 @@ class Grouping {
     const auto label = rule_.class_of(sample_.key);
     if (!label) {
       throw core::DataError(
-          sample_place(name_, sample_.key), "its folder is no class of classes.json",
-          "with data.label \"folder\" keys are CLASS/NAME, and classes.json beside "
-          "the shards names the classes");
+          sample_place(name_, sample_.key), "its folder is no class",
+          fmt::format("with data.label \"folder\" keys are CLASS/NAME; classes.json beside the "
+                      "shards, or data.train, names the classes: {}",
+                      shown_classes(rule_.classes)));
     }
     sample_.label = *label;
     has_label_ = true;
@@ -168,11 +170,12 @@ class Grouping {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const auto label = rule_.parse(text);
     if (!label && !rule_.key.empty()) {
-      refuse(
-          fmt::format(R"(label "{}" has no class number in "{}")", shown_name(text),
-                      shown_name(rule_.key)),
-          "data.label.key names another; a label is a whole number, a name of classes.json, or a "
-          "list of them");
+      refuse(fmt::format(R"(label "{}" has no class in "{}")", shown_name(text),
+                         shown_name(rule_.key)),
+             fmt::format(
+                 "data.label.key names another; a class is a whole number, a name, or a list of "
+                 "them; classes.json beside the shards, or data.train, names the classes: {}",
+                 shown_classes(rule_.classes)));
     }
     if (!label) {
       refuse(

@@ -46,7 +46,8 @@ OpenSet ImageSets::open(Split split, const Reader& reader, core::BufferPool& poo
   data::OpenOptions how{.stores = reader.stores,
                         .warns = reader.warns,
                         .label = data_.label,
-                        .skip_bad = options.skip_bad};
+                        .skip_bad = options.skip_bad,
+                        .classes = reader.classes};
   OpenSet result;
   if (split != Split::kTrain) {
     const auto set = data::open_dataset(source_of(data_, split), data_.index_cache, how);

@@ -15,6 +15,7 @@
 #include "lib/data/loader/batch_stream.h"
 #include "lib/data/order/batch_job.h"
 #include "lib/data/set/sample_set.h"
+#include "lib/format/class_names.h"
 #include "lib/recipe/sections/data.h"
 #include "lib/recipe/sections/source.h"
 #include "lib/recipe/task.h"
@@ -45,6 +46,8 @@ struct Reader {
   int threads = 1;
   std::shared_ptr<const storage::Stores> stores;
   bool warns = false;  // of files that are left alone
+  // The classes that labels are matched with (data::OpenOptions); {}: the set's own numbers count.
+  format::ClassNames classes = {};
   // What a checkpoint knows of the shards of a streamed order, -1: nothing.
   std::vector<std::int64_t> shard_sizes = {}, shard_digests = {};
 };

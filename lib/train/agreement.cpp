@@ -5,6 +5,7 @@
 #include <torch/version.h>
 
 #include "lib/core/hash.h"
+#include "lib/format/class_names.h"
 #include "lib/recipe/agreed.h"
 
 namespace scaletrain::train {
@@ -67,6 +68,15 @@ void claim_set(std::vector<dist::Claim>& claims, const std::string& name, const 
                     .value = set.digest,
                     .code = ExitCode::kData,
                     .remedy = kSameFiles});
+}
+
+void claim_classes(std::vector<dist::Claim>& claims, const std::vector<std::string>& names) {
+  const std::uint64_t digest = core::xxh3_64(fmt::format("{}", fmt::join(names, "\n")));
+  claims.push_back(
+      {.field = "the class names of data.train",
+       .value = fmt::format("{} (digest {:016x})", format::shown_classes(names), digest),
+       .code = ExitCode::kData,
+       .remedy = kSameFiles});
 }
 
 void claim_samples(std::vector<dist::Claim>& claims, const std::string& set_digest) {

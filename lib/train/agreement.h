@@ -30,6 +30,9 @@ struct SetFacts {
 // Adds those of a set that is not lazy, called `name` ("data.val").
 void claim_set(std::vector<dist::Claim>& claims, const std::string& name, const SetFacts& set);
 
+// Adds the class names of data.train, which those of other sets are matched with.
+void claim_classes(std::vector<dist::Claim>& claims, const std::vector<std::string>& names);
+
 // Adds the digest of samples of data.train; "" where they were not looked at.
 void claim_samples(std::vector<dist::Claim>& claims, const std::string& set_digest);
 

@@ -152,7 +152,11 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
   run.goes_apart = plan.model_copies() > 1 && recipe::replicas_are_apart(run.recipe);
   const at::Device device = run.group->device();
-  if (resume) run.state = state_of_rank_0(*run.group, *resume);
+  format::ClassNames classes;
+  if (resume) {
+    run.state = state_of_rank_0(*run.group, *resume);
+    classes = classes_of_rank_0(*run.group, *resume);
+  }
   if (before_data) before_data(run);
   if (run.recipe.batch.is_automatic()) {
     throw core::RecipeError("/batch/per_device", R"("auto" is found when training begins)",
@@ -164,7 +168,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   std::vector<dist::Claim> claims;
   run.task = task::make_task(run.recipe, device);
   // Its threads decode while the rest is built.
-  run.sets = open_sets(run.recipe, env, plan, device, *run.task, run.state, claims);
+  run.sets = open_sets(run.recipe, env, plan, device, *run.task, run.state, classes, claims);
   run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state,
                            run.sets.train.stream->growing());
   run.beat.set_total_steps(run.length.total_steps);

@@ -74,7 +74,10 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
 
   std::vector<dist::Claim> claims;
   run.task = task::make_task(run.recipe, device);
-  if (split) run.sets = open_held_out(run.recipe, env, plan, device, *run.task, *split, claims);
+  if (split) {
+    run.sets = open_held_out(run.recipe, env, plan, device, *run.task, *split,
+                             classes_of_rank_0(*run.group, stored.checkpoint), claims);
+  }
   run.learner = make_learner(run.recipe, device, models, *run.mesh);
   claim_model(claims, run.state.step, *run.learner.model, run.learner.parts);
   run.group->agree("parts", claims);

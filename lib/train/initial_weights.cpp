@@ -2,8 +2,12 @@
 
 #include "lib/checkpoint/weights.h"
 #include "lib/core/disk.h"
+#include "lib/core/glob.h"
 #include "lib/core/log.h"
+#include "lib/exchange/weights_classes.h"
 #include "lib/exchange/weights_model.h"
+#include "lib/format/class_names.h"
+#include "lib/train/initial_weights_head.h"
 #include "lib/train/replicate.h"
 #include "lib/train/whole_tensors.h"
 
@@ -13,12 +17,17 @@ namespace {
 
 void load(Run& run, const NamedTensors& tensors) {
   const recipe::Weights& weights = *run.recipe.model.weights;
+  format::ClassNames classes{.owner = weights.path};
   const checkpoint::WeightReport report = checkpoint::load_weights(
       weights, run.learner.model->weight_rules(), tensors,
       [&run] { run.beat.enter(core::Phase::kStarting); },
-      [&run](const format::WeightFiles& files) {
+      [&](const format::WeightFiles& files) {
         exchange::check_same_computation(run.recipe.model, files);
+        const bool by_number = run.sets.train.set->classes().empty() ||
+                               core::matches_any(weights.allow_other, "class_names");
+        if (!by_number) classes.names = exchange::classes_of_weights(files);
       });
+  match_head(run, classes, report, tensors);
   core::log("{}: {}", weights.path, checkpoint::summary(report));
   run.housekeeping->attempt("the run goes on without that file", [&] {
     core::WatchedDisk disk = run.disk();

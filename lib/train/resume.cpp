@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/cut.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
@@ -155,6 +157,16 @@ format::TrainState state_of_rank_0(dist::Group& group, const std::filesystem::pa
       group.rank() == 0 ? format::render_state(format::read_state(checkpoint)) : "";
   return format::parse_state(group.broadcast_text(own, 0, "the checkpoint's state"),
                              (checkpoint / "state.json").string());
+}
+
+format::ClassNames classes_of_rank_0(dist::Group& group, const std::filesystem::path& checkpoint) {
+  std::vector<std::string> own;
+  if (group.rank() == 0) {
+    own = format::read_class_names(checkpoint, format::read_manifest(checkpoint));
+  }
+  const std::string all =
+      group.broadcast_text(core::json_text(nlohmann::json(own)), 0, "the checkpoint's classes");
+  return {nlohmann::json::parse(all).get<std::vector<std::string>>(), "the checkpoint"};
 }
 
 std::vector<std::int64_t> numbers_of(const std::optional<core::BatchRamp>& ramp) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/dist/group.h"
+#include "lib/format/class_names.h"
 #include "lib/format/train_state.h"
 #include "lib/train/run.h"
 
@@ -15,6 +16,9 @@ namespace scaletrain::train {
 // state.json of `checkpoint`, which rank 0 reads: other nodes may not have the folder. Every rank
 // calls it.
 format::TrainState state_of_rank_0(dist::Group& group, const std::filesystem::path& checkpoint);
+
+// The class names of `checkpoint` (classes.json), read and called in the same way.
+format::ClassNames classes_of_rank_0(dist::Group& group, const std::filesystem::path& checkpoint);
 
 // As state.json has it (format::ramp_of()).
 std::vector<std::int64_t> numbers_of(const std::optional<core::BatchRamp>& ramp);

@@ -51,21 +51,23 @@ data::BatchStream* Sets::stream(task::Split split) const {
 
 Sets open_held_out(const recipe::Recipe& recipe, const core::WorkerEnv& env,
                    const core::MeshPlan& plan, at::Device device, task::Task& task,
-                   task::Split split, std::vector<dist::Claim>& claims) {
+                   task::Split split, const format::ClassNames& classes,
+                   std::vector<dist::Claim>& claims) {
   Sets sets;
   sets.pool = dist::make_batch_pool(device);
-  const task::Reader reader = make_reader(recipe, env,
-                                          {.reader = plan.reader(env.rank),
-                                           .readers = plan.readers(),
-                                           .per_device = recipe.batch.per_device,
-                                           .accumulate = 1});
+  task::Reader reader = make_reader(recipe, env,
+                                    {.reader = plan.reader(env.rank),
+                                     .readers = plan.readers(),
+                                     .per_device = recipe.batch.per_device,
+                                     .accumulate = 1});
+  reader.classes = classes;
   open_split(sets, recipe, reader, task, split, claims);
   return sets;
 }
 
 Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const core::MeshPlan& plan,
                at::Device device, task::Task& task, format::TrainState& state,
-               std::vector<dist::Claim>& claims) {
+               const format::ClassNames& classes, std::vector<dist::Claim>& claims) {
   const recipe::Data& config = recipe.data;
   const recipe::BatchPlan batch = recipe::plan_batch(recipe.batch, plan.readers());
   Sets sets;
@@ -85,7 +87,9 @@ Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const c
     reader.shard_sizes = state.shard_sizes;
     reader.shard_digests = state.shard_digests;
   }
+  reader.classes = classes;
   sets.train = task.open(task::Split::kTrain, reader, *sets.pool);
+  reader.classes = {sets.train.set->classes(), "data.train"};
   if (const auto growing = sets.train.stream->growing()) {
     stand_at(*growing, state);
   } else if (state.step_in_epoch >= sets.train.stream->steps_per_epoch()) {

@@ -32,16 +32,18 @@ struct Sets {
 // Puts the place of the next step into `state`, of a batch that grows.
 void stand_at(const core::StepPlan& plan, format::TrainState& state);
 
-// One held-out set alone, for this rank's place in `plan`.
+// One held-out set alone, for this rank's place in `plan`, its labels numbered as `classes`.
 Sets open_held_out(const recipe::Recipe& recipe, const core::WorkerEnv& env,
                    const core::MeshPlan& plan, at::Device device, task::Task& task,
-                   task::Split split, std::vector<dist::Claim>& claims);
+                   task::Split split, const format::ClassNames& classes,
+                   std::vector<dist::Claim>& claims);
 
 // Opens all of them for this rank's place in `plan`; training goes on where `state` stands, which
-// is moved to the next epoch where the set has become too small for the step. Threads begin to read
-// ahead. Adds to `claims` what all ranks must have alike.
+// is moved to the next epoch where the set has become too small for the step. Labels of the
+// training set are numbered as `classes`, those of the checkpoint, and labels of the others as the
+// training set's. Threads begin to read ahead. Adds to `claims` what all ranks must have alike.
 Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const core::MeshPlan& plan,
                at::Device device, task::Task& task, format::TrainState& state,
-               std::vector<dist::Claim>& claims);
+               const format::ClassNames& classes, std::vector<dist::Claim>& claims);
 
 }  // namespace scaletrain::train

@@ -35,6 +35,7 @@ TrainingSet::TrainingSet(const task::OpenSet& open, bool streamed, std::int64_t 
 }
 
 void TrainingSet::claim(std::vector<dist::Claim>& claims) const {
+  claim_classes(claims, set_->classes());
   if (streamed_) return;
   claim_set(claims, "data.train", {.samples = samples_, .digest = index_digest_});
   claim_samples(claims, set_digest_);

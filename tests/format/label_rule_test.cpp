@@ -63,14 +63,13 @@ TEST_CASE("an index holds the labels of its rule") {
   CHECK(labels_in(tar, {.field = "json", .key = "y"}) == "3 list (0 left out)");
   CHECK(labels_in(tar, {.field = "folder", .classes = {"cat", "dog"}}) == "0 1 (0 left out)");
   CHECK(labels_in(tar, {.field = "json", .key = "z"}) ==
-        "a.tar: cat/0.json: label \"{\"y\": 3}\" has no class number in \"z\"\n"
-        "  data.label.key names another; a label is a whole number, a name of classes.json, or a "
-        "list of them");
-  CHECK(
-      labels_in(tar, {.field = "folder", .classes = {"dog"}}) ==
-      "a.tar: cat/0: its folder is no class of classes.json\n"
-      "  with data.label \"folder\" keys are CLASS/NAME, and classes.json beside the shards names "
-      "the classes");
+        "a.tar: cat/0.json: label \"{\"y\": 3}\" has no class in \"z\"\n"
+        "  data.label.key names another; a class is a whole number, a name, or a list of them; "
+        "classes.json beside the shards, or data.train, names the classes: no name");
+  CHECK(labels_in(tar, {.field = "folder", .classes = {"dog"}}) ==
+        "a.tar: cat/0: its folder is no class\n"
+        "  with data.label \"folder\" keys are CLASS/NAME; classes.json beside the shards, or "
+        "data.train, names the classes: \"dog\"");
   CHECK(labels_in(tar, {}).starts_with("a.tar: cat/0: has no label\n"));
 }
 

@@ -105,6 +105,19 @@ class CheckpointWeights(unittest.TestCase):
         self.assertIn('has "w" as F32 [4], where the first has F32 [3]', done.stderr)
         self.assertFalse((self.folder / "out").exists())
         self.assertEqual(2, run("average", a, "-o", self.folder / "out").returncode)
+        exports = []
+        for names in ("cat", "dog"), ("dog", "cat"):
+            folder = self.folder / names[0]
+            folder.mkdir()
+            safetensors.numpy.save_file({"w": numpy.ones(2, numpy.float32)},
+                                        folder / "model.safetensors")
+            (folder / "recipe.json").write_text("{}")
+            (folder / "classes.json").write_text(json.dumps(names))
+            exports.append(folder)
+        done = run("average", *exports, "-o", self.folder / "out")
+        self.assertEqual(65, done.returncode)
+        self.assertIn(f'{exports[1]}: has the classes "dog", "cat", and {exports[0]} has "cat", "dog"\n',
+                      done.stderr)
         self.assertEqual(65, run("diff", a, self.folder / "absent").returncode)
 
 

@@ -48,9 +48,15 @@ TEST_CASE("sets are claimed by size and digests, and are data") {
   std::vector<dist::Claim> claims;
   claim_set(claims, "data.val", {.samples = 200, .digest = "00ff"});
   claim_samples(claims, "");
+  claim_classes(claims, {"cat", "dog"});
+  std::vector<dist::Claim> of_others;
+  claim_classes(of_others, {"dog", "cat"});
   CHECK(claim_of(claims, "the number of samples of data.val").value == "200");
   CHECK(claim_of(claims, "the digest of data.val (names, labels and sizes)").value == "00ff");
   CHECK(claim_of(claims, "the digest of 16 samples of data.train").value.empty());
+  const std::string names = claim_of(claims, "the class names of data.train").value;
+  CHECK(names.starts_with(R"("cat", "dog" (digest )"));
+  CHECK(names != claim_of(of_others, "the class names of data.train").value);
   for (const dist::Claim& claim : claims) CHECK(claim.code == core::ExitCode::kData);
 }
 

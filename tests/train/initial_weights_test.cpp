@@ -112,6 +112,41 @@ TEST_CASE("a head of another number of classes is a new one, the same as without
          Said{"fc1 taken, head own", "fc1 taken, head own"}));
 }
 
+TEST_CASE("the rows of a head follow the class names of the training set") {
+  const testing::TinyRun tiny;
+  const std::string file = tiny.path("classes.json"), folder = tiny.path("of_names");
+  std::ofstream(file) << R"(["a", "b", "c"])";
+  REQUIRE(testing::said_apart([&]() -> std::string {
+            const auto run = build_run(tiny.recipe({"output=" + folder}), {}, std::nullopt, {});
+            for (const auto& [name, tensor] : run->learner.tensors()) {
+              tensor.copy_(numbered(tensor));
+            }
+            checkpoint::save(core::system_disk(), folder, snapshot(*run), {.last = 1});
+            return "saved";
+          }) == "saved");
+  const auto rows = [&](const char* names, const std::string& more = "") {
+    std::ofstream(file) << names;
+    const recipe::Recipe recipe =
+        tiny.recipe({R"(model.weights={"path": ")" + folder + "\"" + more + "}"});
+    return testing::said_apart([&] {
+      const auto run = build_run(recipe, {}, std::nullopt, {});
+      const NamedTensors tensors = run->learner.tensors();
+      CHECK(at::equal(tensors.at("fc1.weight"), numbered(tensors.at("fc1.weight"))));
+      const at::Tensor bias = tensors.at("head.bias") * 1024;
+      CHECK(at::equal(tensors.at("head.weight").select(1, 0) * 1024, bias * 5));
+      return fmt::format("{} {} {}", bias[0].item<int>(), bias[1].item<int>(), bias[2].item<int>());
+    });
+  };
+  CHECK(rows(R"(["a", "b", "c"])") == "0 1 2");
+  CHECK(rows(R"(["c", "a", "b"])") == "2 0 1");
+  CHECK(rows("[]") == "0 1 2");
+  CHECK(rows(R"(["a", "b", "x"])", R"(, "allow_other": "class_names")") == "0 1 2");
+  const std::string refused = rows(R"(["a", "b", "x"])");
+  CHECK(refused.find("of_names: has the class \"c\", which data.train does not have\n") !=
+        std::string::npos);
+  CHECK(refused.find("set /model/weights/new_head for other classes") != std::string::npos);
+}
+
 TEST_CASE("a run that goes on does not look at the weights") {
   const testing::TinyRun tiny;
   const std::string checkpoint = saved(tiny, 3) + "/checkpoints/step-00000000";

@@ -3,8 +3,10 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/core/disk.h"
@@ -67,6 +69,26 @@ std::string resumed(const recipe::Recipe& recipe, const recipe::Recipe& changed)
 TEST_CASE("a run goes on with the checkpoint's tensors, its place and its best") {
   const testing::TinyRun tiny;
   CHECK(resumed(tiny.recipe(), tiny.recipe()) == "step 3, saved true, best 3 0.75, same tensors");
+}
+
+TEST_CASE("a run goes on with the checkpoint's class names, and with no other") {
+  const testing::TinyRun tiny;
+  const std::string file = tiny.path("classes.json");
+  const auto with_classes = [&](const char* names) {
+    std::ofstream(file) << names;
+    return testing::said_apart([&] {
+      fs::path checkpoint = fs::path(tiny.recipe().output) / "checkpoints/step-00000003";
+      if (!fs::exists(checkpoint)) checkpoint = save(*build(tiny.recipe()));
+      return fmt::format(
+          "{}", fmt::join(build(tiny.recipe(), checkpoint)->sets.train.set->classes(), " "));
+    });
+  };
+  CHECK(with_classes(R"(["a", "b", "c"])") == "a b c");
+  CHECK(with_classes(R"(["c", "a", "b"])") == "a b c");
+  CHECK(with_classes(R"(["a", "b", "x"])")
+            .find(file + ": has the class \"x\", which the checkpoint does not have\n"
+                         "  the checkpoint has \"a\", \"b\", \"c\"") != std::string::npos);
+  CHECK(with_classes("[]") == "a b c");
 }
 
 TEST_CASE("in another folder nothing is the best yet") {

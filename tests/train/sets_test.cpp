@@ -2,7 +2,12 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "lib/data/loader/image_batch.h"
 #include "tests/train/run_support.h"
 
 namespace scaletrain::train {
@@ -19,7 +24,7 @@ std::string opened(const recipe::Recipe& recipe, format::TrainState state, int r
     env.world_size = env.local_world_size = plan.world_size();
     const auto task = task::make_task(recipe, at::kCPU);
     std::vector<dist::Claim> claims;
-    const Sets sets = open_sets(recipe, env, plan, at::kCPU, *task, state, claims);
+    const Sets sets = open_sets(recipe, env, plan, at::kCPU, *task, state, {}, claims);
     std::string said =
         fmt::format("{} steps an epoch, at {}/{}; claims:", sets.train.stream->steps_per_epoch(),
                     state.epoch, state.step_in_epoch);
@@ -32,6 +37,19 @@ std::string opened(const recipe::Recipe& recipe, format::TrainState state, int r
       said += fmt::format(", {} for validation", count);
     }
     return said + (sets.stream(task::Split::kTest) == nullptr ? ", no test" : "");
+  });
+}
+
+// The labels of the first batch of data.val, where the checkpoint has these classes.
+std::string labels_of_val(const recipe::Recipe& recipe, const format::ClassNames& classes) {
+  return testing::said_apart([&] {
+    const auto task = task::make_task(recipe, at::kCPU);
+    std::vector<dist::Claim> claims;
+    format::TrainState state;
+    const Sets sets =
+        open_sets(recipe, {}, core::MeshPlan(1), at::kCPU, *task, state, classes, claims);
+    const data::Batch batch = *sets.stream(task::Split::kVal)->next();
+    return fmt::format("{}", fmt::join(data::labels_of(batch), " "));
   });
 }
 
@@ -48,10 +66,10 @@ TEST_CASE("sets are opened for the rank's blocks, from where training stands") {
   const testing::TinyRun tiny;
   // 24 samples, 2 ranks of 4: 3 steps. Rank 1's part of validation is its second block.
   CHECK(opened(tiny.recipe(), at(2, 1)) ==
-        "3 steps an epoch, at 2/1; claims: the number of samples of data.train, the digest of "
-        "data.train (names, labels and sizes), the digest of 16 samples of data.train, the number "
-        "of samples of data.val, the digest of data.val (names, labels and sizes), first at 12 of "
-        "epoch 2, 4 for validation, no test");
+        "3 steps an epoch, at 2/1; claims: the class names of data.train, the number of samples of "
+        "data.train, the digest of data.train (names, labels and sizes), the digest of 16 samples "
+        "of data.train, the number of samples of data.val, the digest of data.val (names, labels "
+        "and sizes), first at 12 of epoch 2, 4 for validation, no test");
 }
 
 TEST_CASE("of replicas that are apart the ranks of each look at all of a held-out set together") {
@@ -87,9 +105,23 @@ TEST_CASE("ranks with the same data coordinate read the same blocks") {
 TEST_CASE("a set that became too small for the step goes on with the next epoch") {
   const testing::TinyRun tiny;
   CHECK(opened(tiny.recipe({"data.val=null"}), at(2, 5)) ==
-        "3 steps an epoch, at 3/0; claims: the number of samples of data.train, the digest of "
-        "data.train (names, labels and sizes), the digest of 16 samples of data.train, first at 4 "
-        "of epoch 3, no test");
+        "3 steps an epoch, at 3/0; claims: the class names of data.train, the number of samples of "
+        "data.train, the digest of data.train (names, labels and sizes), the digest of 16 samples "
+        "of data.train, first at 4 of epoch 3, no test");
+}
+
+TEST_CASE("labels are numbered as the checkpoint's classes, without one as the training set's") {
+  const testing::TinyRun tiny;
+  std::ofstream(tiny.path("classes.json")) << R"(["a", "b", "c"])";
+  std::filesystem::create_directory(tiny.path("apart"));
+  std::filesystem::copy(tiny.path("val.tar"), tiny.path("apart/val.tar"));
+  std::ofstream(tiny.path("apart/classes.json")) << R"(["c", "a", "b"])";
+  const recipe::Recipe recipe = tiny.recipe({"data.val.shards=" + tiny.path("apart/val.tar")});
+  // The first labels of data.val are stored as 0, 1, 2, 0.
+  CHECK(labels_of_val(recipe, {}) == "2 0 1 2");
+  CHECK(labels_of_val(recipe, {{"b", "a", "c"}, "the checkpoint"}) == "2 1 0 2");
+  CHECK(labels_of_val(recipe, {{"a", "b", "x"}, "the checkpoint"})
+            .find("has the class \"c\", which the checkpoint does not have") != std::string::npos);
 }
 
 }  // namespace scaletrain::train

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -16,6 +19,10 @@ constexpr std::int64_t kMaxBytes = 16 << 20;
 
 std::string classes_path(const std::string& folder) {
   return folder + (folder.empty() || folder.ends_with('/') ? "" : "/") + "classes.json";
+}
+
+std::string folder_of_shard(const std::string& shard) {
+  return std::filesystem::path(shard).parent_path().string();
 }
 
 // The names in a file's text; `place` stands for the file in messages.
@@ -48,6 +55,31 @@ std::vector<std::string> read_classes(const std::string& folder, const storage::
   const std::string path = classes_path(folder);
   const auto text = storage::read_if_there(storage, path, kMaxBytes);
   return text ? parse_classes(*text, core::shown_path(path)) : std::vector<std::string>();
+}
+
+std::vector<std::string> shared_classes(const std::vector<std::string>& shards,
+                                        const storage::Stores& stores) {
+  std::set<std::string> seen;
+  std::string first;  // shard beside which there are some
+  std::vector<std::string> classes;
+  for (const std::string& shard : shards) {
+    if (core::url_scheme(shard) == "pipe" || !seen.insert(folder_of_shard(shard)).second) continue;
+    std::vector<std::string> found = read_classes(folder_of_shard(shard), stores.of(shard));
+    if (found.empty()) continue;
+    if (classes.empty()) {
+      classes = std::move(found);
+      first = shard;
+    } else if (classes != found) {
+      throw core::DataError(shown_classes_file(shard),
+                            "has other classes than " + shown_classes_file(first),
+                            "a label means one class in a set: take sets of the same classes");
+    }
+  }
+  return classes;
+}
+
+std::string shown_classes_file(const std::string& shard) {
+  return core::shown_path(classes_path(folder_of_shard(shard)));
 }
 
 std::vector<std::string> read_classes_file(const std::string& path) {

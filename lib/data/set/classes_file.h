@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/storage/storage.h"
+#include "lib/storage/stores.h"
 
 namespace scaletrain::data {
 
@@ -14,7 +15,16 @@ namespace scaletrain::data {
 std::vector<std::string> read_classes(const std::string& folder,
                                       const storage::Storage& storage = storage::file_storage());
 
-// The same for a file of any name, which must be there.
+// Reads those of all folders of `shards`; empty where none has any. Commands ("pipe:") have no
+// folder. Throws core::DataError where two folders have different ones, too: a label means one
+// class in a set.
+std::vector<std::string> shared_classes(const std::vector<std::string>& shards,
+                                        const storage::Stores& stores);
+
+// The path of classes.json beside a shard, for messages.
+std::string shown_classes_file(const std::string& shard);
+
+// The same as read_classes for a file of any name, which must be there.
 std::vector<std::string> read_classes_file(const std::string& path);
 
 // The name of class `number`, or the number itself where there is none.

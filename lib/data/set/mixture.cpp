@@ -1,27 +1,16 @@
 #include "lib/data/set/mixture.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
-
-#include "lib/core/error.h"
 
 namespace scaletrain::data {
 
 Mixture::Mixture(std::vector<Member> members, std::shared_ptr<const storage::Stores> stores)
     : members_(std::move(members)), stores_(std::move(stores)), first_shards_{0} {
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const Dataset& dataset = *members_[i].dataset;
+  for (const Member& member : members_) {
+    const Dataset& dataset = *member.dataset;
     first_shards_.push_back(first_shards_.back() + dataset.shard_count());
-    if (dataset.classes().empty()) continue;
-    if (!classes_.empty() && classes_ != dataset.classes()) {
-      throw core::DataError(fmt::format("/data/train/sources/{}", i),
-                            "names its classes otherwise than the sources before it",
-                            "a label must mean the same in all sources: write them again with the "
-                            "same classes.json");
-    }
-    classes_ = dataset.classes();
+    if (classes_.empty()) classes_ = dataset.classes();
   }
 }
 

@@ -19,8 +19,8 @@ class Mixture : public Dataset {
     bool balanced = false;
   };
 
-  // Throws core::DataError where two of them name their classes differently. `stores`: where
-  // shards are fetched ahead from; null: nowhere.
+  // Members that name their classes have the same list. `stores`: where shards are fetched ahead
+  // from; null: nowhere.
   explicit Mixture(std::vector<Member> members,
                    std::shared_ptr<const storage::Stores> stores = nullptr);
 

@@ -9,9 +9,11 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/url.h"
+#include "lib/data/set/classes_file.h"
 #include "lib/data/set/folder.h"
 #include "lib/data/set/kept_set.h"
 #include "lib/data/set/mixture.h"
+#include "lib/data/set/renumbered_set.h"
 #include "lib/data/set/shard_subset.h"
 #include "lib/data/set/shards.h"
 #include "lib/data/set/subset.h"
@@ -45,20 +47,32 @@ void check_count(const std::vector<const recipe::Source*>& sources, std::int64_t
       "back, or start a new run");
 }
 
-// As they are stored: the shards of one after another's.
+// The folder or file that names the classes of a source, for messages.
+std::string classes_place(const recipe::Source& source) {
+  return source.folder.empty() ? shown_classes_file(source.shards.front()) : source.folder;
+}
+
+// Opens the sources as they are stored, the shards of one after another's. A class name has one
+// number in all of them: that of options.classes, or without these of the first source with names.
 std::vector<std::shared_ptr<const Dataset>> open_stored(
     const std::vector<const recipe::Source*>& sources, const std::string& index_cache,
     const OpenOptions& options) {
   std::vector<std::shared_ptr<const Dataset>> sets;
   std::int64_t shards = 0;
+  OpenOptions rest = options;
   for (const recipe::Source* const source : sources) {
+    std::shared_ptr<const Dataset> set;
     if (!source->folder.empty()) {
-      sets.push_back(open_class_folders(source->folder, options.warns));
+      set = open_class_folders(source->folder, options.warns);
     } else {
-      OpenOptions rest = options;
       rest.shard_sizes = behind(options.shard_sizes, shards);
       rest.shard_digests = behind(options.shard_digests, shards);
-      sets.push_back(open_shards(source->shards, index_cache, rest));
+      set = open_shards(source->shards, index_cache, rest);
+    }
+    sets.push_back(renumbered(std::move(set), rest.classes, classes_place(*source)));
+    if (rest.classes.names.empty()) {
+      rest.classes = {sets.back()->classes(),
+                      fmt::format("/data/train/sources/{}", sets.size() - 1)};
     }
     shards += sets.back()->shard_count();
   }

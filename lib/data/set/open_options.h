@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "lib/format/class_names.h"
 #include "lib/recipe/sections/data.h"
 #include "lib/storage/stores.h"
 
@@ -19,6 +20,9 @@ struct OpenOptions {
   bool warns = false;        // warns of the files that are left alone in each folder
   recipe::Label label = {};  // of shards
   bool skip_bad = false;     // samples of shards without an image or a label are left out
+  // The training set's classes: labels are numbered as these, by name where the set has names.
+  format::ClassNames classes = {};
+  bool ignores_classes = false;  // labels are not used: no class names are read or compared
 };
 
 }  // namespace scaletrain::data

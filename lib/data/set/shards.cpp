@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <iterator>
 #include <mutex>
 #include <optional>
@@ -63,11 +62,9 @@ class ShardDataset : public Dataset {
       if (i < options.shard_digests.size()) shards_[i].digest_before = options.shard_digests[i];
     }
     if (paths.empty()) fail_empty();
-    if (core::url_scheme(paths.front()) != "pipe") {  // a command has no folder
-      classes_ = read_classes(std::filesystem::path(paths.front()).parent_path().string(),
-                              stores_->of(paths.front()));
-      rule_.classes = classes_;
-    }
+    if (!options.ignores_classes) classes_ = shared_classes(paths, *stores_);
+    if (classes_.empty()) classes_ = options.classes.names;
+    rule_.classes = classes_;
     if (!lazy_) open_all();
   }
 
