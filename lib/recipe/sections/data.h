@@ -53,7 +53,7 @@ struct Data {
   std::int64_t eval_resize = 0;          // shorter side before the centre is cut out; 0: image_size
   std::string eval_filter = "bilinear";  // "bicubic"
   std::int64_t context = 0;              // tokens of a window; 0: the model's positions
-  std::int64_t token_bytes = 2;          // of a .bin without a header
+  std::int64_t token_bytes = 0;          // of a .bin without a header; 0: not given
   bool document_attention = false;       // tokens see nothing of other documents in their window
   std::int64_t threads = 0;              // decoding threads per rank; 0: automatic
   std::int64_t prefetch = 4;             // batches read ahead
