@@ -195,7 +195,10 @@ TypePtr describe(Data& value) {
            "lenient: what libjpeg only warns about is decoded, counted and reported")
       .add("max_pixels", integer(value.max_pixels, from(1).to(4e9)),
            "of a picture; a larger one is no image, as bad_samples has it")
-      .add("label", label(value.label), "where shards have the class of a sample");
+      .add("label", label(value.label), "where shards have the class of a sample")
+      .add("label_format", choice(value.label_format, {"auto", "class_numbers", "multi_hot"}),
+           "how a label that is a list is read: [1, 4] as class_numbers is [0, 1, 0, 0, 1] as "
+           "multi_hot; auto: class_numbers, and what may be multi_hot is an error");
   return keys;
 }
 

@@ -69,6 +69,8 @@ struct Data {
   std::string jpeg = "strict";            // "lenient": what libjpeg only warns about is decoded
   std::int64_t max_pixels = 100'000'000;  // of a picture, decoded; more are refused
   Label label;
+  // How a label that is a list is read: "auto", "class_numbers", "multi_hot".
+  std::string label_format = "auto";
 };
 
 // The held-out sets that there are, by their names: "val", "test", "extra/NAME". /data/NAME points
