@@ -12,6 +12,7 @@
 #include "app/foreign/foreign_image.h"
 #include "lib/core/error.h"
 #include "lib/core/text.h"
+#include "lib/format/json_fields.h"
 #include "lib/format/label_rule.h"
 #include "lib/format/label_text.h"
 #include "lib/format/tar.h"
@@ -88,8 +89,13 @@ void add_label(ImportedSample& sample, const FieldNames& names) {
   if (names.label_of_folder) {
     if (const auto number = rule.class_of(sample.key)) found = format::FoundLabel{*number};
   } else {
-    found = rule.parse(
-        field_of(sample, names.label.empty() ? "json" : names.label, "--label-field").bytes);
+    const std::string& text =
+        field_of(sample, names.label.empty() ? "json" : names.label, "--label-field").bytes;
+    found = rule.parse(text);
+    if (const std::string problem = found ? "" : format::json_problem(text); !problem.empty()) {
+      throw core::DataError(place_of(sample), "its label's field " + problem,
+                            "write null in place of NaN and Infinity");
+    }
   }
   if (!found) {
     throw core::DataError(place_of(sample),

@@ -79,7 +79,7 @@ class Hostile(FolderTest):
                 add(f"{name}.jpg", content=sound)
                 add(f"{name}.cls", content=b"1")
             add("link.jpg", tarfile.SYMTYPE, "/etc/passwd")
-            add("hard.jpg", tarfile.LNKTYPE, "../../up.jpg")
+            add("hard.jpg", tarfile.LNKTYPE, "/etc/passwd")
             add("fifo.jpg", tarfile.FIFOTYPE)
             add("device.jpg", tarfile.CHRTYPE)
             add("folder.jpg", tarfile.DIRTYPE)

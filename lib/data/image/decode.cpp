@@ -152,4 +152,16 @@ void Decoder::decode_jpeg_view(const View& view, Image& out) {
   resizer_.finish(whole_, corner.left, corner.top, out);
 }
 
+bool decodes_leniently(std::string_view file, DecodeOptions options) {
+  options.lenient_jpeg = true;
+  Decoder lenient(options);
+  Image image;
+  try {
+    lenient.decode(file, image);
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+  return !lenient.warning().empty();
+}
+
 }  // namespace scaletrain::data

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
@@ -66,9 +67,15 @@ void SampleMaker::make_at(SamplePlace place, std::int64_t epoch, std::int64_t po
         },
         work_.image);
   } catch (const std::invalid_argument& error) {
-    throw BadSampleError({source_.dataset->image_place(place.shard, raw),
-                          fmt::format("the image does not decode: {}", error.what()), raw.shard,
-                          raw.key, epoch, position});
+    BadSample sample{source_.dataset->image_place(place.shard, raw),
+                     fmt::format("the image does not decode: {}", error.what()),
+                     raw.shard,
+                     raw.key,
+                     epoch,
+                     position};
+    const bool is_strict = !source_.skip_bad && !source_.decode.lenient_jpeg;
+    throw BadSampleError(std::move(sample),
+                         is_strict && decodes_leniently(raw.image, source_.decode));
   }
   if (!decoder_.warning().empty() && source_.jpeg_warnings) {
     source_.jpeg_warnings->add(source_.dataset->image_place(place.shard, raw), decoder_.warning());
