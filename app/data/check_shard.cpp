@@ -26,6 +26,10 @@
 namespace scaletrain::app {
 namespace {
 
+constexpr const char* kMultiHotHint =
+    ": as a multi-hot row it is read by data.label_format \"multi_hot\" in training, and import "
+    "--multi-hot writes class numbers";
+
 // What one sample's contents are found to be.
 struct Finding {
   std::string problem;      // "" for none
@@ -69,7 +73,11 @@ class SampleCheck {
     const auto wrong = std::find_if(labels->begin(), labels->end(), [this](std::int64_t label) {
       return rules_.classes > 0 && label >= rules_.classes;
     });
-    if (wrong != labels->end()) {
+    if (const auto twice = format::repeated_label(*labels)) {
+      problems.push_back(fmt::format(R"(label "{}" names class {} twice{})",
+                                     format::shown_name(text), *twice,
+                                     format::is_zeros_and_ones(*labels) ? kMultiHotHint : ""));
+    } else if (wrong != labels->end()) {
       problems.push_back(fmt::format("label {} is not below the {} classes of classes.json", *wrong,
                                      rules_.classes));
     } else {

@@ -55,6 +55,7 @@ const std::vector<KindFlag>& kind_flags() {
       {"--label-field", {"lmdb", "parquet", "tar", "tfrecord"}},
       {"--label-key", {"lmdb", "tar"}},
       {"--class-from-folder", {"tar"}},
+      {"--multi-hot", {"lmdb", "tar"}},
       {"--first-class", {"idx", "lmdb", "parquet", "tar", "tfrecord"}},
       {"--prefix-keys", {"lmdb", "tar"}},
       {"--threads", {"folder"}},
@@ -239,6 +240,9 @@ void add_import_command(CLI::App& app, int& exit_status) {
       ->add_flag("--class-from-folder", options->fields.label_of_folder,
                  "the class is the last folder of the key, cat of cat/000.jpg")
       ->excludes("--label-key");
+  command->add_flag("--multi-hot", options->fields.multi_hot,
+                    "lists have a zero or one for each class, [0, 1, 0, 0, 1]; they are written as "
+                    "class numbers, [1, 4]");
   command
       ->add_option("--first-class", options->fields.first_class,
                    "the lowest label, which becomes 0")

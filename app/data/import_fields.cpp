@@ -12,7 +12,9 @@
 #include "app/foreign/foreign_image.h"
 #include "lib/core/error.h"
 #include "lib/core/text.h"
+#include "lib/format/json_fields.h"
 #include "lib/format/label_rule.h"
+#include "lib/format/label_text.h"
 #include "lib/format/tar.h"
 #include "lib/format/tar_samples.h"
 
@@ -87,8 +89,13 @@ void add_label(ImportedSample& sample, const FieldNames& names) {
   if (names.label_of_folder) {
     if (const auto number = rule.class_of(sample.key)) found = format::FoundLabel{*number};
   } else {
-    found = rule.parse(
-        field_of(sample, names.label.empty() ? "json" : names.label, "--label-field").bytes);
+    const std::string& text =
+        field_of(sample, names.label.empty() ? "json" : names.label, "--label-field").bytes;
+    found = rule.parse(text);
+    if (const std::string problem = found ? "" : format::json_problem(text); !problem.empty()) {
+      throw core::DataError(place_of(sample), "its label's field " + problem,
+                            "write null in place of NaN and Infinity");
+    }
   }
   if (!found) {
     throw core::DataError(place_of(sample),
@@ -112,6 +119,33 @@ void choose_label(ImportedSample& sample, const std::string& asked) {
     if (&field != &label && field.extension == "cls") field.extension.insert(0, kOther);
   }
   label.extension = "cls";
+}
+
+// A list of classes: a multi-hot row becomes one, and no class is there twice.
+void check_list(const ImportedSample& sample, std::string& text, bool multi_hot) {
+  if (format::parse_label(text)) return;
+  const auto list = format::parse_labels(text);
+  if (!list) return;  // the writer counts it
+  const auto refuse = [&](const std::string& found, const char* remedy) {
+    throw core::DataError(place_of(sample),
+                          fmt::format("its label [{}] {}", fmt::join(*list, ", "), found), remedy);
+  };
+  if (!multi_hot) {
+    const auto twice = format::repeated_label(*list);
+    if (twice) {
+      refuse(fmt::format("names class {} twice", *twice),
+             "correct it; --multi-hot reads a zero or one for each class");
+    }
+    return;
+  }
+  if (!format::is_zeros_and_ones(*list)) {
+    refuse("is not made of zeros and ones", "leave --multi-hot out: it is a list of classes");
+  }
+  std::vector<std::size_t> classes;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    if ((*list)[i] == 1) classes.push_back(i);
+  }
+  text = fmt::format("[{}]", fmt::join(classes, ", "));
 }
 
 void shift_label(const ImportedSample& sample, std::string& text, std::int64_t first_class) {
@@ -158,6 +192,9 @@ ImportedSample arranged(ImportedSample sample, const FieldNames& names, const st
     add_label(sample, names);
   } else if (!names.label.empty()) {
     choose_label(sample, names.label);
+  }
+  for (ImportedField& field : sample.fields) {
+    if (field.extension == "cls") check_list(sample, field.bytes, names.multi_hot);
   }
   if (names.first_class != 0) {
     for (ImportedField& field : sample.fields) {

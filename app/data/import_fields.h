@@ -21,7 +21,8 @@ std::string label_remedy(std::optional<std::int64_t> label, std::int64_t first_c
 // format it is in, and `names.label` becomes "cls"; another image, or "cls", beside it becomes
 // "other.EXTENSION". The number in "cls" is shifted by `names.first_class`. With `names.label_key`,
 // or of a folder, "cls" is added. A `prefix` that is not empty stands before the key, with a slash.
-// Throws core::DataError: no such field, bytes that are no image, a label that is no class number.
+// Throws core::DataError: no such field, bytes that are no image, a label that is no class number,
+// a list that names a class twice, or with `names.multi_hot` is no row of zeros and ones.
 ImportedSample arranged(ImportedSample sample, const FieldNames& names, const std::string& prefix);
 
 }  // namespace scaletrain::app

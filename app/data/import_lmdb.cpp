@@ -8,6 +8,7 @@
 
 #include "app/data/import_sources.h"
 #include "lib/core/error.h"
+#include "lib/core/placeholder.h"
 #include "lib/core/url.h"
 #include "lib/format/tar_samples.h"
 
@@ -45,6 +46,7 @@ void import_lmdb(const std::string& path, const UseSample& use) {
   const std::unique_ptr<MDB_env, void (*)(MDB_env*)> env(opened, mdb_env_close);
   std::error_code ignored;
   const unsigned no_folder = std::filesystem::is_directory(path, ignored) ? 0U : MDB_NOSUBDIR;
+  core::refuse_placeholder_file(no_folder != 0 ? path : path + "/data.mdb");
   constexpr mdb_mode_t kReadable = 0444;
   // Without a lock file: the data set may lie where nothing can be written.
   check_lmdb(path,

@@ -2,66 +2,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include "app/data/image_kind.h"
 #include "app/data/import_fields.h"
 #include "app/data/import_sources.h"
+#include "app/data/parquet_file.h"
 #include "app/data/unique_keys.h"
-#include "app/parquet/parquet_library.h"
 #include "lib/core/error.h"
-#include "lib/core/programs.h"
 #include "lib/format/tar.h"
 
 namespace scaletrain::app {
 namespace {
 
 using Kind = ParquetCell::Kind;
-
-const ParquetLibrary* open_parquet_library() {
-  void* const symbol = core::symbol_beside_us(
-      "libscaletrain_parquet.so", "scaletrain_parquet_library", "data import parquet",
-      "run scripts/setup.sh, which installs pyarrow into .deps/venv, and build the target "
-      "scaletrain_parquet");
-  return reinterpret_cast<decltype(&scaletrain_parquet_library)>(symbol)();
-}
-
-// The rows of one file, with errors as ours.
-class ParquetFile {
- public:
-  explicit ParquetFile(const std::string& path, const std::vector<std::string>& only = {})
-      : path_(path) {
-    static const ParquetLibrary* const library = open_parquet_library();
-    named([&] { rows_ = library->open(path, only); });
-  }
-
-  const std::vector<std::string>& columns() const { return rows_->columns(); }
-  std::string huggingface() const { return rows_->huggingface(); }
-
-  bool next(std::vector<ParquetCell>& row) {
-    bool more = false;
-    named([&] { more = rows_->next(row); });
-    return more;
-  }
-
- private:
-  template <class Body>
-  void named(const Body& body) const {
-    try {
-      body();
-    } catch (const std::runtime_error& error) {
-      throw core::DataError(path_, error.what(), "name a whole Parquet file");
-    }
-  }
-
-  std::string path_;
-  std::unique_ptr<ParquetRows> rows_;
-};
 
 // The column that is asked for, else the first usual one that is there, else "".
 std::string choose_column(const std::string& path, const std::vector<std::string>& columns,

@@ -16,6 +16,7 @@
 #include "app/data/pack_sources.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/placeholder.h"
 #include "lib/data/image/encode.h"
 #include "lib/format/tar.h"
 #include "lib/storage/unpacked_file.h"
@@ -88,6 +89,7 @@ class IdxFile {
   }
 
   [[noreturn]] void refuse(const std::string& found) const {
+    core::refuse_placeholder_file(path_);
     throw core::DataError(path_, found, "name an IDX file of unsigned bytes, as MNIST's");
   }
 
@@ -102,6 +104,7 @@ ImportedSample read_item(const PackItem& item) {
   std::string image = core::read_file(item.path, format::kMaxMemberBytes, core::ExitCode::kData);
   const std::string kind = take_image(image, item.path);
   if (kind.empty()) {
+    core::refuse_placeholder(item.path, image);
     throw core::DataError(item.path, "its first bytes are those of no image format",
                           "scaletrain data pack --skip-bad leaves such files out");
   }

@@ -50,6 +50,7 @@ struct FieldNames {
   std::int64_t first_class = 0;  // what is taken off each label
   std::string label_key;         // the label is this key of the field, which is JSON
   bool label_of_folder = false;  // the last folder of the key is the class
+  bool multi_hot = false;        // a list has a zero or one for each class
   std::vector<std::string> classes = {};  // by number, where those two may be names
 };
 

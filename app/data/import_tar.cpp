@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "app/data/import_sources.h"
-#include "app/data/tar_links.h"
 #include "lib/core/url.h"
 #include "lib/format/tar.h"
+#include "lib/format/tar_links.h"
 #include "lib/format/tar_samples.h"
 #include "lib/storage/block_reader.h"
 
@@ -71,7 +71,7 @@ class TarImport {
   const storage::Object& file_;
   const format::ReadAt& read_;
   ImportedSet& set_;
-  TarLinks links_;
+  format::TarLinks links_;
 };
 
 }  // namespace

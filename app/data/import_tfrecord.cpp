@@ -15,6 +15,7 @@
 #include "app/data/unique_keys.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/placeholder.h"
 #include "lib/format/tar_samples.h"
 #include "lib/format/tfrecord.h"
 
@@ -70,6 +71,7 @@ void import_records(const std::string& path, const std::string& stem, const Fiel
                     ClassTexts& texts, const UseSample& use) {
   const std::string image_name = names.image.empty() ? "image/encoded" : names.image;
   const std::string label_name = names.label.empty() ? "image/class/label" : names.label;
+  core::refuse_placeholder_file(path);
   const auto file = open_source(path, storage::file_storage());
   std::int64_t number = 0;
   const auto take = [&](std::string_view record) {

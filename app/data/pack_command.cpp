@@ -23,6 +23,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/philox.h"
+#include "lib/core/placeholder.h"
 #include "lib/data/image/decode.h"
 #include "lib/data/image/encode.h"
 #include "lib/data/image/resize.h"
@@ -64,6 +65,7 @@ class Packer {
       std::string file = core::read_file(path, format::kMaxMemberBytes, core::ExitCode::kData);
       packed.extension = take_image(file, path);
       if (packed.extension.empty()) {
+        core::refuse_placeholder(path, file);
         throw std::invalid_argument("its first bytes are those of no image format");
       }
       if (!encoding_ && skip_bad_) decoder_.decode(file, image_);

@@ -15,7 +15,9 @@
 #include "app/foreign/foreign_image.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/placeholder.h"
 #include "lib/core/text.h"
+#include "lib/format/label_text.h"
 #include "lib/format/sample_list.h"
 #include "lib/format/tar.h"
 #include "lib/storage/storage.h"
@@ -110,6 +112,7 @@ class ClassFolders {
 
 std::vector<NamedItem> read_list(const std::string& source) {
   const std::string text = core::read_file(source, kMaxListBytes, core::ExitCode::kData);
+  core::refuse_placeholder(source, text);
   const auto listed = source.ends_with(".csv") ? format::parse_csv_list(text, source)
                                                : format::parse_jsonl_list(text, source);
   if (listed.empty()) throw core::DataError(source, "names no sample", "add one a line");
@@ -243,6 +246,13 @@ PackSource read_pack_source(const std::string& source, const std::vector<std::st
           item.place,
           fmt::format(R"(its class "{}" is not in classes.json)", format::shown_name(label)),
           "add it there, or pack into another folder");
+    }
+    if (const auto twice = format::repeated_label(found)) {
+      throw core::DataError(
+          item.place,
+          fmt::format(R"(its label names class "{}" twice)",
+                      format::shown_name(result.classes[static_cast<std::size_t>(*twice)])),
+          "name each class once; a multi-hot row, as [0, 1, 0, 0, 1], is the classes [1, 4]");
     }
     const std::string text = fmt::to_string(fmt::join(found, ", "));
     result.items.push_back({item.path, keys.take(make_key(item.key)),

@@ -32,6 +32,9 @@ std::vector<std::int64_t> labels_of(const ShardFile& shard, const format::TarGro
   }
   auto labels = format::parse_labels(shard.read(group.find("cls")->member));
   if (!labels) refuse_group(shard, group, "its label is not a class number");
+  if (const auto twice = format::repeated_label(*labels)) {
+    refuse_group(shard, group, fmt::format("its label names class {} twice", *twice));
+  }
   return *std::move(labels);
 }
 

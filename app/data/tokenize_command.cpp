@@ -12,6 +12,7 @@
 #include "app/data/in_order.h"
 #include "app/data/options.h"
 #include "app/data/output.h"
+#include "app/data/text_file.h"
 #include "app/data/token_writer.h"
 #include "app/tokenizer/sentence_pieces.h"
 #include "app/tokenizer/tokenizer.h"
@@ -24,7 +25,7 @@ namespace {
 
 struct TokenizeOptions {
   std::vector<std::string> texts;
-  std::string folder, name = "train", tokenizer = "bytes", end_of_text, layout = "raw";
+  std::string folder, name = "train", tokenizer = "bytes", end_of_text, layout = "raw", encoding;
   DocumentFields fields;
   std::int64_t tokens_per_file = 100'000'000;
   bool overwrite = false, as_json = false;
@@ -55,6 +56,7 @@ std::int64_t token_bytes_of(const Tokenizer& tokenizer, const std::string& layou
 }
 
 void run_tokenize(const TokenizeOptions& options) {
+  check_encoding(options.encoding);
   const std::unique_ptr<Tokenizer> tokenizer =
       make_tokenizer(options.tokenizer, options.end_of_text, load_sentence_pieces);
   TokenWriter writer({.folder = options.folder,
@@ -65,8 +67,7 @@ void run_tokenize(const TokenizeOptions& options) {
                       .overwrite = options.overwrite});
   observe::WorkProgress progress(STDERR_FILENO, "tokenizing documents", 0);
   for (const std::string& path : options.texts) {
-    const std::vector<Document> documents =
-        read_documents(path, options.fields, tokenizer->takes_any_bytes());
+    const std::vector<Document> documents = read_documents(path, options.fields, options.encoding);
     in_order<EncodedDocument>(
         static_cast<std::int64_t>(documents.size()), resolve_threads(options.threads),
         [&](std::int64_t i, int) {
@@ -97,14 +98,21 @@ void add_tokenize_command(CLI::App& app, int& exit_status) {
       app.add_subcommand("tokenize", "turn text into files of tokens for language models");
   command
       ->add_option("TEXT", options->texts,
-                   "files: each a document, or .jsonl with a document a line")
+                   "files: each a document, or .jsonl, .json, .csv, .tsv or .parquet with many; "
+                   "gzip, zstd, xz and bzip2 are decompressed")
       ->required();
   command->add_option("--out", options->folder, "the folder of the files")->required();
   command->add_option("--name", options->name, "files are NAME-000000.bin and so on")
       ->capture_default_str();
   command->add_option("--tokenizer", options->tokenizer, kTokenizers)->capture_default_str();
-  command->add_option("--text-field", options->fields.text, "the text of a line of a .jsonl")
+  command
+      ->add_option("--text-field,--column", options->fields.text,
+                   "the field of a JSON object, or the column of a .csv or .parquet, that is the "
+                   "text")
       ->capture_default_str();
+  command->add_option("--encoding", options->encoding,
+                      "what the files are in, where they are not UTF-8: utf-16, latin1 or another "
+                      "name that iconv knows");
   command->add_option("--prompt-field", options->fields.prompt,
                       "what stands before the text and carries no loss: written to masks beside "
                       "the files");
@@ -119,7 +127,8 @@ void add_tokenize_command(CLI::App& app, int& exit_status) {
   command->add_flag("--overwrite", options->overwrite, "replace files of this name");
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);
-  command->callback([options, &exit_status] {
+  command->callback([options, command, &exit_status] {
+    options->fields.text_is_asked = command->count("--text-field") > 0;
     run_tokenize(*options);
     exit_status = 0;
   });

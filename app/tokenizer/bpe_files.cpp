@@ -16,6 +16,7 @@
 #include "app/tokenizer/utf8.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/placeholder.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/json_fields.h"
 
@@ -150,6 +151,7 @@ std::unique_ptr<Tokenizer> make_bpe(const fs::path& path, Steps steps, BpeParts 
 // "a b" a line; GPT-2's file begins with a line "#version".
 Merges read_merges(const fs::path& path) {
   const std::string text = read(path);
+  core::refuse_placeholder(path.string(), text);
   Merges merges;
   std::string_view rest = text;
   for (std::int64_t line = 1; !rest.empty(); ++line) {

@@ -6,6 +6,7 @@
 
 #include "app/tokenizer/bpe_files.h"
 #include "lib/core/error.h"
+#include "lib/core/placeholder.h"
 
 namespace scaletrain::app {
 namespace {
@@ -53,6 +54,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& what, const std::st
                           fmt::format("\"{}\" is neither a tokenizer's name nor a file", what),
                           fmt::format("use one of: {}", kTokenizers));
   }
+  core::refuse_placeholder_file(what);
   return sentence_pieces(path);
 }
 

@@ -16,6 +16,7 @@
 #include "lib/format/token_cards.h"
 #include "lib/format/token_mask.h"
 #include "lib/format/token_runs.h"
+#include "lib/format/token_width.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
@@ -40,6 +41,16 @@ std::optional<std::string> read_card(const std::string& path) {
   return core::read_file(path, format::kMaxTokenCardBytes, core::ExitCode::kData);
 }
 
+// The first bytes of a neighbour.
+std::optional<std::string> read_head(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return std::nullopt;
+  const format::ByteReader file(path);
+  std::string head(static_cast<std::size_t>(std::min(file.bytes(), format::kIndexHeadBytes)), '\0');
+  file.read(0, std::as_writable_bytes(std::span(head)));
+  return head;
+}
+
 // The whole set is compared when it is read; what is wrong as a whole shows here.
 void check_first_tokens(const std::string& path, const format::ByteReader& file,
                         const format::TokenRun& run, std::int64_t vocab_size) {
@@ -57,26 +68,39 @@ void check_first_tokens(const std::string& path, const format::ByteReader& file,
       "tokenize with the model's tokenizer, or check /data/token_bytes");
 }
 
-// Takes a file into `cards`; the result: its windows.
-std::int64_t check_token_file(const std::string& path, const TokenNeeds& needs,
-                              format::TokenCards& cards) {
+struct CheckedFile {
+  std::int64_t windows = 0;
+  bool has_target = false;  // a token in them carries a loss
+};
+
+// Takes a file into `cards`.
+CheckedFile check_token_file(const std::string& path, const TokenNeeds& needs,
+                             format::TokenCards& cards) {
   const format::ByteReader file(path);
-  std::int64_t tokens = 0, windows = 0;
-  for (const format::TokenRun& run :
-       format::find_tokens(path, file.bytes(), needs.token_bytes, reader_of(file))) {
+  std::int64_t tokens = 0;
+  CheckedFile checked;
+  const format::WidthSources width{.recipe = needs.token_bytes,
+                                   .vocab_size = needs.vocab_size,
+                                   .card = cards.card_of(path),
+                                   .read_head = read_head};
+  const std::vector<format::TokenRun> runs =
+      format::find_tokens_of_width(path, file.bytes(), width, reader_of(file));
+  for (const format::TokenRun& run : runs) {
     if (tokens == 0) check_first_tokens(path, file, run, needs.vocab_size);
     tokens += run.count;
-    windows += format::windows_of(run, needs.context);
+    checked.windows += format::windows_of(run, needs.context);
   }
+  checked.has_target = checked.windows > 0;
   const std::string mask_path = format::token_mask_path(path);
   std::error_code ignored;
   const bool has_mask = fs::exists(mask_path, ignored);
   if (has_mask) {
     const format::ByteReader mask(mask_path);
     format::check_mask(mask_path, mask.bytes(), tokens, reader_of(mask));
+    checked.has_target = format::any_target(runs, needs.context, reader_of(mask));
   }
   cards.add(path, tokens, has_mask);
-  return windows;
+  return checked;
 }
 
 // `batch`: the windows that a step takes; 1 of a held-out set.
@@ -84,17 +108,23 @@ void check_token_set(const recipe::Source& source, const std::string& pointer,
                      const TokenNeeds& needs, std::int64_t batch) {
   format::TokenCards cards(read_card);
   std::int64_t windows = 0;
-  bool all_here = true;
+  bool all_here = true, has_target = false;
   for (const std::string& path : source.tokens) {
     if (core::is_url(path)) {
       all_here = false;
     } else {
-      windows += check_token_file(path, needs, cards);
+      const CheckedFile checked = check_token_file(path, needs, cards);
+      windows += checked.windows;
+      has_target = has_target || checked.has_target;
     }
   }
   cards.check_vocabulary(needs.vocab_size);
   if (needs.documents && all_here) static_cast<void>(cards.needed_end_of_text());
-  if (source.tokens.empty() || !all_here || windows >= batch) return;
+  if (source.tokens.empty() || !all_here) return;
+  if (windows > 0 && !has_target) {
+    throw core::DataError(source.tokens.front(), format::kNoTargets, format::kNoTargetsRemedy);
+  }
+  if (windows >= batch) return;
   throw core::RecipeError(
       fmt::format("{}/tokens", pointer),
       fmt::format("has {} windows of {} tokens, and {}", windows, needs.context + 1,

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/placeholder.h"
 
 namespace scaletrain::format {
 namespace {
@@ -74,6 +76,23 @@ class Check : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
+std::string json_problem(std::string_view text) {
+  try {
+    [[maybe_unused]] const Json parsed = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    const std::string_view rest = text.substr(std::min(error.byte - 1, text.size()));
+    for (const std::string_view name : {"NaN", "Infinity"}) {
+      if (!rest.starts_with(name)) continue;
+      return fmt::format("is not JSON: {} at its byte {}, which JSON does not have", name,
+                         error.byte);
+    }
+    return fmt::format("is not JSON at its byte {}", error.byte);
+  } catch (const Json::out_of_range&) {
+    return "holds a number that is too large";
+  }
+  return "";
+}
+
 Json parse_object(std::string_view text, const std::string& place) {
   Check check(place);
   Json::sax_parse(text, &check);
@@ -81,12 +100,11 @@ Json parse_object(std::string_view text, const std::string& place) {
   Json result;
   try {
     result = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    problem = fmt::format("is not JSON at its byte {}", error.byte);
-  } catch (const Json::out_of_range&) {
-    problem = "holds a number that is too large";
+  } catch (const Json::exception&) {
+    problem = json_problem(text);
   }
   if (problem.empty() && !result.is_object()) problem = "is not a JSON object";
+  if (!problem.empty()) core::refuse_placeholder<core::CheckpointError>(place, text);
   if (!problem.empty()) throw core::CheckpointError(place, problem, kDamagedJson);
   return result;
 }

@@ -15,6 +15,10 @@ namespace scaletrain::format {
 // core::CheckpointError naming `place`.
 nlohmann::json parse_object(std::string_view text, const std::string& place);
 
+// What keeps `text` from being JSON, for a message: "is not JSON at its byte 7", or NaN or
+// Infinity, which Python's json.dumps writes, by name. "" for JSON.
+std::string json_problem(std::string_view text);
+
 // The members of one object, each asked for once. Throws core::CheckpointError naming place,
 // pointer, what was found and what is allowed.
 class JsonFields {

@@ -41,4 +41,16 @@ std::optional<std::vector<std::int64_t>> parse_labels(std::string_view text) {
   return std::nullopt;  // a comma at the end
 }
 
+std::optional<std::int64_t> repeated_label(std::span<const std::int64_t> labels) {
+  std::vector<std::int64_t> sorted(labels.begin(), labels.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto found = std::adjacent_find(sorted.begin(), sorted.end());
+  return found == sorted.end() ? std::nullopt : std::make_optional(*found);
+}
+
+bool is_zeros_and_ones(std::span<const std::int64_t> labels) {
+  return std::all_of(labels.begin(), labels.end(),
+                     [](std::int64_t label) { return label == 0 || label == 1; });
+}
+
 }  // namespace scaletrain::format

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/core/placeholder.h"
 
 namespace scaletrain::format {
 namespace {
@@ -39,6 +40,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   const auto length = std::bit_cast<std::uint64_t>(start);
   const std::int64_t allowed = std::min(file_.bytes() - kLengthBytes, kMaxHeaderBytes);
   if (length > static_cast<std::uint64_t>(allowed)) {
+    core::refuse_placeholder_file<core::CheckpointError>(path.string());
     throw core::CheckpointError(
         path.string(),
         fmt::format("says that its header has {} bytes, where at most {} are possible", length,

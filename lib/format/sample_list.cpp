@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/format/csv.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/tar.h"
 
@@ -19,73 +19,6 @@ namespace {
                               const std::string& remedy) {
   throw core::DataError(fmt::format("{}:{}", place, line), found, remedy);
 }
-
-struct CsvRow {
-  std::vector<std::string> fields;
-  std::int64_t line = 1;  // on which it starts
-};
-
-// Rows of a CSV text one after the other.
-class CsvReader {
- public:
-  CsvReader(std::string_view text, const std::string& place) : text_(text), place_(place) {
-    if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;  // a byte order mark
-  }
-
-  // The next row that is not empty, or nullopt at the end.
-  std::optional<CsvRow> next() {
-    while (at_ < text_.size()) {
-      CsvRow row;
-      row.line = line_;
-      do {
-        row.fields.push_back(field());
-      } while (take(','));
-      const bool returned = take('\r');  // alone it ends a line too
-      if (!take('\n') && !returned && at_ < text_.size()) {
-        refuse_line(place_, line_, "text after a closing quote",
-                    "write \"\" for a quote in quotes");
-      }
-      ++line_;
-      if (row.fields.size() > 1 || !row.fields[0].empty()) return row;
-    }
-    return std::nullopt;
-  }
-
- private:
-  bool take(char wanted) {
-    if (at_ >= text_.size() || text_[at_] != wanted) return false;
-    ++at_;
-    return true;
-  }
-
-  std::string field() {
-    if (!take('"')) {
-      const std::size_t end = std::min(text_.find_first_of(",\r\n", at_), text_.size());
-      const std::string_view plain = text_.substr(at_, end - at_);
-      at_ = end;
-      return std::string(plain);
-    }
-    std::string value;
-    const std::int64_t first_line = line_;
-    while (true) {
-      const std::size_t end = text_.find('"', at_);
-      if (end == std::string_view::npos) {
-        refuse_line(place_, first_line, "a quote that does not end", "close it");
-      }
-      const std::string_view part = text_.substr(at_, end - at_);
-      line_ += std::count(part.begin(), part.end(), '\n');
-      value += part;
-      at_ = end + 1;
-      if (!take('"')) return value;
-      value += '"';
-    }
-  }
-
-  std::string_view text_;
-  const std::string& place_;
-  std::size_t at_ = 0;
-  std::int64_t line_ = 1;
-};
 
 std::size_t column(const CsvRow& header, const std::string& name, const std::string& place) {
   const auto found = std::find(header.fields.begin(), header.fields.end(), name);
@@ -126,12 +59,7 @@ std::vector<ListedSample> parse_csv_list(std::string_view text, const std::strin
   const std::size_t path = column(*header, "path", place), label = column(*header, "label", place);
   std::vector<ListedSample> samples;
   while (auto row = reader.next()) {
-    if (row->fields.size() != header->fields.size()) {
-      refuse_line(place, row->line,
-                  fmt::format("{} columns where the first line has {}", row->fields.size(),
-                              header->fields.size()),
-                  "put a field that holds a comma in quotes");
-    }
+    check_width(*row, *header, place);
     samples.push_back({std::move(row->fields[path]), std::move(row->fields[label]), row->line});
     check_sample(samples.back(), place);
   }

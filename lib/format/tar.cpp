@@ -9,6 +9,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/placeholder.h"
 #include "lib/format/tar_header.h"
 
 namespace scaletrain::format {
@@ -54,6 +55,7 @@ bool TarReader::next(TarMember& member) {
   member.begin = offset_;
   PaxRecords extended;  // what extended headers say of the member that follows
   if (file_bytes_ == 0) fail(0, "the file is empty", kTruncated);
+  if (offset_ == 0) refuse_if_placeholder();
   for (;;) {
     if (offset_ >= file_bytes_) {
       fail(file_bytes_, "ends without the two zero blocks that end a tar", kTruncated);
@@ -116,6 +118,11 @@ bool TarReader::next(TarMember& member) {
       fail(offset_, error.what(), kDamaged);
     }
   }
+}
+
+void TarReader::refuse_if_placeholder() {
+  const std::span<const std::byte> start = fetch(0, std::min(file_bytes_, kTarBlock));
+  core::refuse_placeholder(name_, {reinterpret_cast<const char*>(start.data()), start.size()});
 }
 
 // The file's bytes, out of the window where they are in it. Valid until the next call.

@@ -51,6 +51,7 @@ class TarReader {
 
  private:
   std::span<const std::byte> fetch(std::int64_t offset, std::int64_t bytes);
+  void refuse_if_placeholder();
   std::string read_extended(char type, std::int64_t data, std::int64_t bytes);
   void check_end(std::int64_t offset);
   [[noreturn]] void fail(std::int64_t offset, const std::string& found,

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "lib/format/tar_links.h"
 #include "lib/format/tar_samples.h"
 
 namespace scaletrain::format {
@@ -27,9 +28,13 @@ const TarField* TarGroup::image() const {
 std::int64_t for_each_group(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
                             const std::function<bool(TarGroup)>& use) {
   TarReader reader(name, file_bytes, read);
+  TarLinks links(name, file_bytes, read);
   TarGroup group;
   std::int64_t ignored = 0;
   while (auto member = reader.next()) {
+    if (const auto link = member->regular ? std::nullopt : links.link_of(*member)) {
+      if (auto file = links.resolve(*member, *link)) member = std::move(file);
+    }
     auto parts = member->regular ? split_sample_name(member->path) : std::nullopt;
     if (!parts) {
       ++ignored;

@@ -16,7 +16,8 @@ struct TarField {
   TarMember member;
 };
 
-// Members with one key that stand next to one another.
+// Members with one key that stand next to one another; a hard link is the file before it that it
+// stands for.
 struct TarGroup {
   std::string key;
   std::vector<TarField> fields;  // in file order

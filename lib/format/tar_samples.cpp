@@ -12,7 +12,9 @@
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
 #include "lib/format/class_names.h"
+#include "lib/format/json_fields.h"
 #include "lib/format/key_set.h"
+#include "lib/format/tar_links.h"
 
 namespace scaletrain::format {
 namespace {
@@ -170,6 +172,11 @@ class Grouping {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const auto label = rule_.parse(text);
     if (!label && !rule_.key.empty()) {
+      if (const std::string problem = json_problem(text); !problem.empty()) {
+        refuse(problem,
+               "write null in place of NaN and Infinity; json.dumps(..., allow_nan=False) "
+               "finds them");
+      }
       refuse(fmt::format(R"(label "{}" has no class in "{}")", shown_name(text),
                          shown_name(rule_.key)),
              fmt::format(
@@ -202,6 +209,17 @@ class Grouping {
   std::optional<core::DataError> incomplete_;
 };
 
+// Makes of a hard link to a file of a sample before it that file. False where `links` may not look
+// at what stands before.
+bool follow_link(TarLinks& links, bool may_look, TarMember& member) {
+  if (member.regular || !sample_name_parts(member.path)) return true;
+  const auto link = links.link_of(member);
+  if (!link || !link->hard || !sample_name_parts(link->target)) return true;
+  if (!may_look) return false;
+  if (auto file = links.resolve(member, *link)) member = *std::move(file);
+  return true;
+}
+
 // for_each_sample() and for_each_sample_between().
 std::optional<std::vector<std::uint64_t>> walk(TarStretch stretch, const std::string& name,
                                                std::int64_t file_bytes, const ReadAt& read,
@@ -213,12 +231,14 @@ std::optional<std::vector<std::uint64_t>> walk(TarStretch stretch, const std::st
   Grouping grouping(name, reader, use, excluded, rule, keys);
   bool before_first = stretch.begin > 0, behind_end = false;
   std::string first_key, last_key;  // of the members at both ends
+  TarLinks links(name, file_bytes, read);
   TarMember member;
   while (reader.next(member)) {
     if (!behind_end && member.begin >= stretch.end) {
       if (member.begin > stretch.end || before_first) return std::nullopt;
       behind_end = true;
     }
+    if (!follow_link(links, keys == Grouping::Keys::kRefuse, member)) return std::nullopt;
     const auto parts = member.regular ? sample_name_parts(member.path) : std::nullopt;
     if (!parts) continue;
     if (before_first) {

@@ -1,7 +1,8 @@
 // WebDataset samples in a tar: the members of one key, next to one another.
 //
 // The key is the path up to the first dot of the file name, the rest is the extension
-// (lower-cased); names that start with a dot or have none are no part of a sample. A sample is one
+// (lower-cased); names that start with a dot or have none are no part of a sample. A hard link to a
+// file before it, which has such a name too, is that file: its place is the file's. A sample is one
 // image (.jpg, .jpeg, .png, .webp, .rgb8) and one label (.cls); other extensions beside them are
 // left alone. A label is the number of a class, or a list of such numbers.
 #pragma once
@@ -58,7 +59,8 @@ struct TarStretch {
 // The same for a stretch of the tar, so that several threads may share it. The sample whose member
 // stands at `begin` is left out, that at `end` is whole: stretches that join have each sample once.
 // A key that is used again is no error yet: XXH3-64 of each comes back, and they must differ within
-// and between stretches; nullopt where no member begins at `end`.
+// and between stretches; nullopt where no member begins at `end`, or for a hard link, whose file
+// may stand in another stretch.
 std::optional<std::vector<std::uint64_t>> for_each_sample_between(
     TarStretch stretch, const std::string& name, std::int64_t file_bytes, const ReadAt& read,
     const std::function<void(const TarSample&)>& use, std::span<const std::string> excluded = {});

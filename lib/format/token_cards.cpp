@@ -16,6 +16,13 @@ const std::optional<TokenCard>& TokenCards::card_at(const std::string& path) {
   return at->second;
 }
 
+const TokenCard* TokenCards::card_of(const std::string& file) {
+  const std::optional<std::string> path = token_card_path(file);
+  if (!path) return nullptr;
+  const std::optional<TokenCard>& card = card_at(*path);
+  return card ? &*card : nullptr;
+}
+
 void TokenCards::add(const std::string& file, std::int64_t tokens, bool has_mask) {
   const std::optional<std::string> path = token_card_path(file);
   tokens_ += tokens;

@@ -19,6 +19,10 @@ class TokenCards {
 
   explicit TokenCards(ReadCard read) : read_(std::move(read)) {}
 
+  // The card of a file, which stays valid; nullptr where it has none. Throws core::DataError for a
+  // damaged one.
+  const TokenCard* card_of(const std::string& file);
+
   // Takes in the next file of the set, which has so many tokens; each card is read once. Throws
   // core::DataError: a damaged card; one without this file, with another number of tokens
   // for it or with a mask that is not there; another tokenizer than that of the files before.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
+#include "lib/core/placeholder.h"
 
 namespace scaletrain::format {
 namespace {
@@ -49,6 +50,10 @@ void check_mask(const std::string& name, std::int64_t file_bytes, std::int64_t t
   std::array<char, kMaskHeaderBytes> header{};
   if (file_bytes >= kMaskHeaderBytes) read(0, std::as_writable_bytes(std::span(header)));
   if (std::string_view(header.data(), kMaskMagic.size()) != kMaskMagic) {
+    std::string start(std::min(static_cast<std::size_t>(file_bytes), core::kPlaceholderBytes),
+                      '\0');
+    if (file_bytes > 0) read(0, std::as_writable_bytes(std::span(start)));
+    core::refuse_placeholder(name, start);
     fail_mask(name, 0, "is no mask of tokens", remedy);
   }
   std::int64_t count = 0;
@@ -76,6 +81,22 @@ void read_mask(std::int64_t first, std::span<std::uint8_t> out, const ReadAt& re
     const auto bit = static_cast<std::size_t>(first - begin * kBits) + i;
     out[i] = bytes[bit / kBits] >> (bit % kBits) & 1;
   }
+}
+
+bool any_target(std::span<const TokenRun> runs, std::int64_t context, const ReadAt& read) {
+  constexpr std::int64_t kPiece = 1 << 20;  // tokens
+  std::vector<std::uint8_t> without_loss;
+  std::int64_t first = 0;  // of the run
+  for (const TokenRun& run : runs) {
+    const std::int64_t end = first + 1 + windows_of(run, context) * context;
+    for (std::int64_t at = first + 1; at < end; at += kPiece) {
+      without_loss.resize(static_cast<std::size_t>(std::min(kPiece, end - at)));
+      read_mask(at, without_loss, read);
+      if (std::find(without_loss.begin(), without_loss.end(), 0) != without_loss.end()) return true;
+    }
+    first += run.count;
+  }
+  return false;
 }
 
 }  // namespace scaletrain::format

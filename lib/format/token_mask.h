@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "lib/format/tar.h"
+#include "lib/format/token_runs.h"
 
 namespace scaletrain::format {
 
@@ -28,5 +29,17 @@ void check_mask(const std::string& name, std::int64_t file_bytes, std::int64_t t
 
 // out[i] becomes 1 where token `first` + i carries no loss, else 0.
 void read_mask(std::int64_t first, std::span<std::uint8_t> out, const ReadAt& read);
+
+// True if the mask leaves a loss to any target in the windows of `context` tokens of `runs`. Stops
+// at the first one.
+bool any_target(std::span<const TokenRun> runs, std::int64_t context, const ReadAt& read);
+
+// What is wrong with a set whose masks leave no target at all, and the remedy.
+inline constexpr const char* kNoTargets =
+    "no token carries a loss: the masks leave out all of them";
+inline constexpr const char* kNoTargetsRemedy =
+    "tokenize again, with the text that is to be learned in --text-field, or delete the .mask "
+    "files "
+    "and the card: all tokens count then";
 
 }  // namespace scaletrain::format

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "lib/core/error.h"
+#include "lib/core/placeholder.h"
 
 namespace scaletrain::format {
 namespace {
@@ -26,10 +27,26 @@ struct BinKind {
 };
 constexpr std::array<BinKind, 2> kBinKinds{{{20240520, 1, 2}, {20240801, 7, 4}}};
 
+using BinHeader = std::array<std::uint32_t, 3>;  // magic, version, count
+
+// Zeros for a file that is too short for a header.
+BinHeader read_bin_header(std::int64_t file_bytes, const ReadAt& read) {
+  BinHeader header{};
+  if (file_bytes >= kBinHeaderBytes) read(0, std::as_writable_bytes(std::span(header)));
+  return header;
+}
+
+void check_placeholder(const std::string& name, std::int64_t file_bytes, const ReadAt& read) {
+  constexpr std::int64_t kStart{core::kPlaceholderBytes};
+  if (file_bytes == 0) return;
+  std::string start(static_cast<std::size_t>(std::min(file_bytes, kStart)), '\0');
+  read(0, std::as_writable_bytes(std::span(start)));
+  core::refuse_placeholder(name, start);
+}
+
 TokenRun find_in_bin(const std::string& name, std::int64_t file_bytes, std::int64_t raw_bytes,
                      const ReadAt& read) {
-  std::array<std::uint32_t, 3> header{};  // magic, version, count
-  if (file_bytes >= kBinHeaderBytes) read(0, std::as_writable_bytes(std::span(header)));
+  const BinHeader header = read_bin_header(file_bytes, read);
   for (const BinKind& kind : kBinKinds) {
     if (header[0] != kind.magic) continue;
     if (header[1] != kind.version) {
@@ -88,6 +105,7 @@ TokenRun find_in_npy(const std::string& name, std::int64_t begin, std::int64_t b
   const std::int64_t version = byte(6);
   if (std::string_view(start.data(), kNumpyMagic.size()) != kNumpyMagic || version < 1 ||
       version > 3) {
+    if (begin == 0) check_placeholder(name, bytes, read);
     fail_tokens(name, begin, "is not a NumPy array", remedy);
   }
   const std::int64_t prefix = version == 1 ? 10 : 12;
@@ -118,6 +136,14 @@ TokenRun find_in_npy(const std::string& name, std::int64_t begin, std::int64_t b
 }
 
 }  // namespace
+
+bool is_raw_tokens(const std::string& name, std::int64_t file_bytes, const ReadAt& read) {
+  if (!name.ends_with(".bin")) return false;
+  check_placeholder(name, file_bytes, read);
+  const std::uint32_t magic = read_bin_header(file_bytes, read)[0];
+  return std::none_of(kBinKinds.begin(), kBinKinds.end(),
+                      [magic](const BinKind& kind) { return kind.magic == magic; });
+}
 
 std::vector<TokenRun> find_tokens(const std::string& name, std::int64_t file_bytes,
                                   std::int64_t raw_bytes, const ReadAt& read) {

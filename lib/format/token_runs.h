@@ -31,6 +31,10 @@ struct TokenRun {
 std::vector<TokenRun> find_tokens(const std::string& name, std::int64_t file_bytes,
                                   std::int64_t raw_bytes, const ReadAt& read);
 
+// True for a .bin without a header: nothing in it says how wide its tokens are. Throws
+// core::DataError for a placeholder (lib/core/placeholder.h).
+bool is_raw_tokens(const std::string& name, std::int64_t file_bytes, const ReadAt& read);
+
 // Windows of `context` tokens and one more in a run, each begun at the last token of the one
 // before.
 std::int64_t windows_of(const TokenRun& run, std::int64_t context);

@@ -47,6 +47,10 @@ std::string summary_text(const RunSummary& summary) {
     text += row("skipped", fmt::format("{} steps whose loss or gradients were not finite",
                                        summary.skipped_steps));
   }
+  if (summary.empty_steps > 0) {
+    text += row("no targets", fmt::format("{} steps learned nothing: masks left out their targets",
+                                          summary.empty_steps));
+  }
   if (summary.skipped_samples > 0) {
     text +=
         row("bad samples", fmt::format("{} were skipped: {}/bad_samples", summary.skipped_samples,

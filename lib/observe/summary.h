@@ -19,6 +19,7 @@ struct RunSummary {
   double samples_per_s = 0;                // all ranks, mean over this attempt
   std::int64_t skipped_steps = 0;          // left out as not finite
   std::int64_t skipped_samples = 0;        // left out as bad; they are listed in RUN/bad_samples
+  std::int64_t empty_steps = 0;            // of this attempt: masks left out all targets
   std::int64_t housekeeping_failures = 0;  // of links, logs, old checkpoints (core::Housekeeping)
 
   struct Best {

@@ -9,6 +9,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/placeholder.h"
 #include "lib/core/subprocess.h"
 #include "lib/core/url.h"
 #include "lib/recipe/describe.h"
@@ -40,6 +41,7 @@ Node read_tree(const std::string& text, const std::string& name, const Object& k
   auto source = std::make_shared<SourceText>();
   source->name = name;
   source->order = static_cast<int>(files.size());
+  core::refuse_placeholder<core::RecipeError>(core::escape_control(name), text);
   Node tree = parse_json_text(text, source);
   const Node* const extends = tree.member("extends");
   if (extends == nullptr) return tree;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/core/placeholder.h"
 
 namespace scaletrain::storage {
 namespace {
@@ -38,6 +39,7 @@ class UnpackedStream : public Stream {
     check(archive_read_open(archive_.get(), this, nullptr, more, nullptr));
     is_packed_ = archive_filter_code(archive_.get(), 0) != ARCHIVE_FILTER_NONE;
     if (!is_packed_ && packing == Packing::kGzipOrZstd) {
+      core::refuse_placeholder(place_, {reinterpret_cast<const char*>(buffer_.data()), first_});
       throw core::DataError(place_, "is neither gzip nor zstd",
                             "name a tar that is not compressed .tar; otherwise copy it again");
     }
@@ -69,6 +71,7 @@ class UnpackedStream : public Stream {
     auto& stream = *static_cast<UnpackedStream*>(self);
     try {
       const std::size_t got = stream.packed_.read(stream.buffer_);
+      if (stream.first_ == 0) stream.first_ = got;
       stream.keep_tail(std::span(stream.buffer_).first(got));
       *bytes = stream.buffer_.data();
       return static_cast<la_ssize_t>(got);
@@ -114,6 +117,7 @@ class UnpackedStream : public Stream {
   std::vector<std::byte> buffer_;
   std::unique_ptr<archive, int (*)(archive*)> archive_;
   std::exception_ptr error_;  // of packed_
+  std::size_t first_ = 0;     // bytes that the first read brought
   std::int64_t bytes_ = 0;    // so far, and their CRC-32
   std::uint32_t sum_ = 0;
   std::array<std::byte, 8> tail_{};  // of what was read of packed_

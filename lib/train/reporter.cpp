@@ -99,6 +99,7 @@ void Reporter::step(const StepResult& result, double seconds, bool first, bool d
   window_data_s_ += result.facts.data_s;
   window_stages_ += result.facts.stages;
   window_exchanged_ += result.facts.exchanged_bytes;
+  if (!result.has_targets) count_without_targets(result);
   if (first || due) {
     const auto steps = static_cast<double>(window_steps_);
     const double samples = static_cast<double>(run_.batch.micro_steps(window_samples_)) *
@@ -119,6 +120,14 @@ void Reporter::step(const StepResult& result, double seconds, bool first, bool d
     window_stages_ = {};
   }
   if (speaks()) progress_->tick(result.facts.step + 1, result.loss, result.facts.lr);
+}
+
+void Reporter::count_without_targets(const StepResult& result) {
+  if (++empty_steps_ > 1) return;
+  note(fmt::format(
+      "warning: step {} learned nothing, and its loss of 0 says nothing: no target of its batch "
+      "carries a loss; the summary counts such steps",
+      result.facts.step + 1));
 }
 
 void Reporter::drain() {
@@ -320,6 +329,7 @@ void Reporter::summary(const std::string& stopped) {
       .samples_per_s = own_s_ > 0 ? static_cast<double>(own_samples_) / own_s_ : 0,
       .skipped_steps = state.skipped_steps,
       .skipped_samples = state.skipped_samples,
+      .empty_steps = empty_steps_,
       .housekeeping_failures = run_.housekeeping->failures(),
       .best = std::nullopt,
       .test = test_,

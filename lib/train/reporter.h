@@ -62,6 +62,8 @@ class Reporter {
   std::optional<std::int64_t> image_size_of(std::int64_t step) const;
   void write(Outcomes<observe::TrainRecord>::Outcome line);
   bool write_file(const std::filesystem::path& path, const std::string& text);
+  // Counts a step whose batch had no target, and says so of the first.
+  void count_without_targets(const StepResult& result);
   void keep_files();
 
   Run& run_;
@@ -79,6 +81,7 @@ class Reporter {
   data::StageTimes window_stages_;
   // Of this process.
   std::int64_t own_samples_ = 0;
+  std::int64_t empty_steps_ = 0;
   double own_s_ = 0;
   std::string checkpoint_;
   std::string resume_command_;

@@ -28,6 +28,7 @@ std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> 
   const auto [loss_sum, vote] = read_votes(sums.first(VoteExchange::kSize));
   StepResult result;
   result.facts = std::move(outcome->facts);
+  result.has_targets = vote.targets > 0;
   result.loss = vote.targets > 0 ? loss_sum / vote.targets : loss_sum;
   const std::span<const double> others = sums.subspan(VoteExchange::kSize);
   result.grad_norm = others.front();

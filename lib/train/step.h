@@ -51,6 +51,7 @@ struct StepResult {
   double trained_s = 0;      // rank 0's clock at the step's beginning
   std::int64_t skipped = 0;  // bad samples of all data coordinates
   bool save = false;         // rank 0 has asked for a checkpoint
+  bool has_targets = true;   // false: masks leave out all targets of the global batch
 
   // Whether the gradients of a finite loss were too large for the scale; the next step's is lower.
   bool overflowed() const;

@@ -79,7 +79,7 @@ class Hostile(FolderTest):
                 add(f"{name}.jpg", content=sound)
                 add(f"{name}.cls", content=b"1")
             add("link.jpg", tarfile.SYMTYPE, "/etc/passwd")
-            add("hard.jpg", tarfile.LNKTYPE, "../../up.jpg")
+            add("hard.jpg", tarfile.LNKTYPE, "/etc/passwd")
             add("fifo.jpg", tarfile.FIFOTYPE)
             add("device.jpg", tarfile.CHRTYPE)
             add("folder.jpg", tarfile.DIRTYPE)
@@ -93,6 +93,36 @@ class Hostile(FolderTest):
         self.assertEqual(0, code)
         self.assertEqual(5, len(output.splitlines()))
         self.assertNotIn("\x1b", output)
+
+    def test_what_stands_in_place_of_a_file(self):
+        """git-lfs pointers and error pages of a server, for every reader of `scaletrain data`."""
+        self.write("text.txt", "text")
+        out = ["--out", "out"]
+        contents = {"a git-lfs pointer": b"version https://git-lfs.github.com/spec/v1\n"
+                                         b"oid sha256:4d7a\nsize 12345\n",
+                    "an HTML page": b"<!DOCTYPE html>\n<html><body>Not found</body></html>\n",
+                    "an error message of an object store":
+                        b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>NoSuchKey</Code></Error>'}
+        readers = [["check", "a.tar"], ["check", "a.tar.gz"], ["ls", "a.tar"],
+                   ["import", "tar", "a.tar", *out], ["import", "tfrecord", "a.tfrecord", *out],
+                   ["import", "parquet", "a.parquet", *out], ["import", "idx", "a.idx", "a.idx", *out],
+                   ["import", "lmdb", "a.mdb", *out],
+                   ["pack", "list.csv", "out"], ["pack", "folder", "out"],
+                   ["tokenize", "a.jsonl", *out],
+                   *(["tokenize", "text.txt", "--tokenizer", name, *out]
+                     for name in ("tokenizer.json", "vocab.json", "a.model"))]
+        for name in ("a.tar", "a.tar.gz", "a.tfrecord", "a.parquet", "a.idx", "a.mdb", "list.csv",
+                     "folder/class/a.jpg", "a.jsonl", "tokenizer.json", "vocab.json", "a.model"):
+            for found, content in contents.items():
+                self.write(f"{found}/{name}", content)
+        for found in contents:
+            for reader in readers:
+                with self.subTest(found=found, reader=reader):
+                    code, output = self.run_limited(*(
+                        os.path.join(found, word) if os.path.exists(self.path(found, word)) else word
+                        for word in reader))
+                    self.assertEqual(65, code, output)
+                    self.assertIn(f"is {found}, not the file itself", output)
 
     def test_what_is_no_file(self):
         os.mkfifo(self.path("fifo.tar"))

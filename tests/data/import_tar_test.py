@@ -88,6 +88,8 @@ class Links(FolderTest):
                 self.assertTrue(any(member.islnk() for member in tar))
             expected = [(f"{folder}/{i}", {"jpg": picture(i % 3), "cls": b"7"})
                         for folder in [".", *names] for i in range(4)]
+            data("check", self.path("a.tar"))
+            data("index", self.path("a.tar"))
             self.assertEqual((expected, ""), self.imported(self.path("a.tar")))
             data("check", self.path("out"))
 

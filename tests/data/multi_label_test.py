@@ -50,6 +50,8 @@ class MultiLabelTest(FolderTest):
 
     def test_what_is_wrong_with_a_list_is_reported(self):
         for text, problem in ((b"[1, cat]", 'label "[1, cat]" is not a class number'),
+                              (b"[1, 0, 1]", 'label "[1, 0, 1]" names class 1 twice: as a multi-hot row'),
+                              (b"[2, 1, 2]", 'label "[2, 1, 2]" names class 2 twice'),
                               (b"[0, 3]", "label 3 is not below the 3 classes of classes.json")):
             folder = self.path("wrong")
             os.makedirs(folder, exist_ok=True)
@@ -57,6 +59,25 @@ class MultiLabelTest(FolderTest):
             with open(os.path.join(folder, "classes.json"), "w", encoding="utf-8") as file:
                 json.dump(["cat", "dog", "emu"], file)
             self.assertIn(problem, data("check", folder, code=65))
+
+    def test_multi_hot_rows_are_no_lists_of_classes(self):
+        rows = [b"[0, 1, 0, 0, 1]", b"[0, 0, 0, 0, 0]", b"[1, 0, 0, 0, 0]"]
+        shard = write_tar(self.path("a.tar"), [
+            (f"{i}.{kind}", content) for i, row in enumerate(rows)
+            for kind, content in (("jpg", picture(i)), ("cls", row))])
+        for command in (["stats", shard], ["import", "tar", shard, "--out", self.path("no")]):
+            self.assertRegex(data(*command, code=65), "its label .*names class 0 twice")
+        data("import", "tar", shard, "--multi-hot", "--out", self.path("out"))
+        self.assertEqual(["[1, 4]", "[]", "[0]"],
+                         [fields["cls"].decode() for _, fields in samples_of(self.path("out"))])
+        data("check", self.path("out"))
+        self.assertIn("is not made of zeros and ones", data(
+            "import", "tar", write_tar(self.path("b.tar"), [("1.jpg", picture(1)), ("1.cls", b"[0, 2]")]),
+            "--multi-hot", "--out", self.path("no"), code=65))
+        self.write("0.jpg", picture(0))
+        self.write("list.jsonl", '{"path": "0.jpg", "label": [0, 1, 0]}\n')
+        self.assertIn('list.jsonl:1: its label names class "0" twice',
+                      data("pack", self.path("list.jsonl"), self.path("none"), code=65))
 
     def test_a_list_of_no_class_at_all(self):
         self.assertTrue(self.pack())

@@ -1,11 +1,19 @@
 """`scaletrain data tokenize`: NumPy reads nanoGPT's and llm.c's layouts; SentencePiece agrees."""
+import bz2
 import glob
+import gzip
+import io
 import json
+import lzma
 import os
 import pathlib
+import tarfile
 import unittest
+import zipfile
 
 import numpy
+import pyarrow
+import pyarrow.parquet
 import sentencepiece
 
 from tools_support import FolderTest, back_to_text, data, data_json, read_bytes, read_json
@@ -77,6 +85,106 @@ class Tokenize(FolderTest):
         self.assertEqual([], glob.glob(self.path("out", "*.mask")))
         self.assertEqual(1, len(self.files()))
 
+    def tokens_of(self, path, *flags):
+        data("tokenize", path, "--out", self.path("out"), "--overwrite", *flags)
+        return numpy.fromfile(self.files()[0], dtype="<u2").tolist()
+
+    def test_documents_in_every_container(self):
+        """Each file holds the same documents."""
+        texts = ["one", 'zwei, "Döner"\nand more', ""]
+        expected = [t for text in texts for t in (*text.encode(), END)]
+        rows = [{"n": i, "body": text} for i, text in enumerate(texts)]
+        lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        quoted = [text.replace('"', '""') for text in texts]
+        csv = "".join(f'{i},"{text}"\r\n' for i, text in enumerate(quoted)).encode()
+        tsv = "".join(f'{i}\t"{text}"\n' for i, text in enumerate(quoted)).encode()
+        table = io.BytesIO()
+        pyarrow.parquet.write_table(pyarrow.table({"n": [0, 1, 2], "body": texts}), table)
+        for name, content in [
+                ("a.jsonl", lines), ("a.ndjson", lines), ("a.json", lines), ("A.JSONL", lines),
+                ("a.jsonl.gz", gzip.compress(lines)), ("gzip.jsonl", gzip.compress(lines)),
+                ("a.ndjson.xz", lzma.compress(lines)), ("a.jsonl.bz2", bz2.compress(lines)),
+                ("a.jsonl.zst", pyarrow.compress(lines, "zstd", asbytes=True)),
+                ("list.json", json.dumps(rows, indent=1).encode()),
+                ("a.csv", b"n,body\r\n" + csv), ("mark.csv", b"\xef\xbb\xbfbody,n\n" + b"".join(
+                    f'"{text}",{i}\n'.encode() for i, text in enumerate(quoted))),
+                ("a.tsv", b"n\tbody\n" + tsv), ("a.CSV.gz", gzip.compress(b"n,body\r\n" + csv)),
+                ("a.parquet", table.getvalue()), ("parquet.bin", table.getvalue())]:
+            with self.subTest(name):
+                self.assertEqual(expected, self.tokens_of(self.write(name, content), "--column", "body"))
+        whole = self.write("a.txt.gz", gzip.compress(texts[1].encode()))
+        self.assertEqual([*texts[1].encode(), END], self.tokens_of(whole))
+        self.assertEqual(expected, self.tokens_of(self.write("texts.json", json.dumps(texts))))
+        self.assertEqual([*b"one", END],
+                         self.tokens_of(self.write("object.json", '{\n "text": "one"\n}\n')))
+
+    def test_other_encodings_are_converted_where_that_is_said(self):
+        text = "Döner"
+        expected = [*text.encode(), END]
+        for encoding, content, refusal in [
+                ("latin1", text.encode("latin-1"), "a.txt:1: is not UTF-8"),
+                ("utf-16", text.encode("utf-16"), "a.txt: is UTF-16\n  --encoding utf-16 converts it"),
+                ("utf-16le", text.encode("utf-16-le"), "holds a zero at byte 1"),
+                ("", b"\xef\xbb\xbf" + text.encode(), "")]:
+            with self.subTest(encoding):
+                path = self.write("a.txt", content)
+                flags = ["--encoding", encoding] if encoding else []
+                self.assertEqual(expected, self.tokens_of(path, *flags))
+                if refusal:
+                    self.assertIn(refusal, data("tokenize", path, "--out", self.path("no"), code=65))
+        path = self.write("a.jsonl", b'{"text": "a"}\n{"text": "' + text.encode("latin-1") + b'"}\n')
+        self.assertIn("a.jsonl:2: is not UTF-8",
+                      data("tokenize", path, "--out", self.path("no"), code=65))
+        self.assertEqual([*b"a", END, *expected], self.tokens_of(path, "--encoding", "latin1"))
+        self.assertIn('a.txt: byte 1: is not ascii, as --encoding says', data(
+            "tokenize", self.write("a.txt", text), "--encoding", "ascii", "--out", self.path("no"),
+            code=65))
+        self.assertIn('--encoding: "klingon" is not known', data(
+            "tokenize", path, "--encoding", "klingon", "--out", self.path("no"), code=2))
+
+    def test_what_is_no_text_is_refused_by_name(self):
+        tar, archive = io.BytesIO(), io.BytesIO()
+        with tarfile.open(fileobj=tar, mode="w") as file:
+            file.addfile(tarfile.TarInfo("a.txt"))
+        with zipfile.ZipFile(archive, "w") as file:
+            file.writestr("a.txt", "text")
+        html = b"<!DOCTYPE html>\n<html>404</html>"
+        for name, content, found in [
+                ("a.tar", tar.getvalue(), "is a tar archive, not text"),
+                ("a.tar.gz", gzip.compress(tar.getvalue()), "is a tar archive, not text"),
+                ("a.zip", archive.getvalue(), "is a zip archive"),
+                ("a.pdf", b"%PDF-1.7\n%\xe2\xe3", "is a PDF, not text"),
+                ("a.arrow", b"ARROW1\0\0", "is an Arrow file, not text"),
+                ("a.npy", b"\x93NUMPY\x01\0", "is a NumPy array, not text"),
+                ("a.bin", b"ab\0cd", "holds a zero at byte 2"),
+                ("a.parquet", b"no Parquet", "is no Parquet file"),
+                ("a.jsonl", html, "is an HTML page, not the file itself"),
+                ("page.txt.gz", gzip.compress(html), "is an HTML page, not the file itself"),
+                ("lfs.txt", b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n",
+                 "is a git-lfs pointer, not the file itself\n  fetch the file: git lfs pull"),
+                ("nan.json", b'[{"text": NaN}]', "is not JSON: NaN at its byte 11"),
+                ("number.json", b"[7]", "element 0: is no object with a text in it"),
+                ("a.csv", b"body,n\n1\n", "a.csv:2: 1 columns where the first line has 2")]:
+            with self.subTest(name):
+                flags = ["--column", "body"] if name == "a.csv" else []
+                self.assertIn(found, data("tokenize", self.write(name, content), *flags, "--out",
+                                          self.path("no"), code=65))
+        self.assertFalse(os.path.exists(self.path("no")))
+        self.assertEqual([*html, END], self.tokens_of(self.write("page.html", html)))
+
+    def test_columns_that_are_not_there(self):
+        table = self.path("a.parquet")
+        pyarrow.parquet.write_table(pyarrow.table({"body": ["a", None], "n": [1, 2]}), table)
+        csv = self.write("a.csv", "body,n\na,1\n")
+        for path in (table, csv):
+            self.assertIn('has no field "text"\n  --column names another; those with text here: body',
+                          data("tokenize", path, "--out", self.path("no"), code=65))
+        for column, found in (("n", 'row 0: its "n" is no text'), ("body", 'row 1: its "body" is null')):
+            self.assertIn(found, data("tokenize", table, "--column", column, "--out",
+                                      self.path("no"), code=65))
+        self.assertIn("a.txt is one document and has no fields", data(
+            "tokenize", self.write("a.txt", "a"), "--column", "body", "--out", self.path("no"), code=2))
+
     def test_fields_that_are_not_there(self):
         path = self.write("chat.jsonl", '{"text": "a"}\n')
         self.assertIn('chat.jsonl:1: has no field "question"\n  --prompt-field names another; those '
@@ -89,7 +197,7 @@ class Tokenize(FolderTest):
                       data("tokenize", path, "--out", self.path("no"), code=65))
         self.assertIn('other.jsonl:1: holds no text in its field "n"', data(
             "tokenize", path, "--text-field", "n", "--out", self.path("no"), code=65))
-        self.assertIn("is no .jsonl and has no fields", data(
+        self.assertIn("is one document and has no fields", data(
             "tokenize", self.write("a.txt", "a"), "--prompt-field", "q", "--out", self.path("no"),
             code=2))
         self.assertFalse(os.path.exists(self.path("no")))

@@ -209,7 +209,7 @@ class TokenizerJson(FolderTest):
             file.write("naïve".encode("latin-1"))
         path = self.path("tokenizer.json")
         reference_of("gpt2").save(path)
-        self.assertIn("latin1.txt: is not UTF-8", data(
+        self.assertIn("latin1.txt:1: is not UTF-8", data(
             "tokenize", self.path("latin1.txt"), "--tokenizer", path, "--out", self.path("no"),
             code=65))
 

@@ -31,6 +31,13 @@ TEST_CASE("an object is parsed strictly") {
   CHECK(parse_object(R"({"a":{"b":1},"c":{"b":2}})", "a.json").at("c").at("b") == 2);
   CHECK(parse_error("{\"a\":1") == std::string("a.json: is not JSON at its byte 7") + kRemedy);
   CHECK(parse_error("[]") == std::string("a.json: is not a JSON object") + kRemedy);
+  CHECK(parse_error("{\"a\": NaN}") ==
+        std::string("a.json: is not JSON: NaN at its byte 7, which JSON does not have") + kRemedy);
+  CHECK(parse_error("{\"a\": -Infinity}") ==
+        std::string("a.json: is not JSON: Infinity at its byte 8, which JSON does not have") +
+            kRemedy);
+  CHECK(parse_error("version https://git-lfs.github.com/spec/v1\n")
+            .starts_with("a.json: is a git-lfs pointer"));
   CHECK(parse_error("{} {}") == std::string("a.json: is not JSON at its byte 4") + kRemedy);
   CHECK(parse_error(R"({"a":1,"b":{"a":1},"a":2})") ==
         std::string("a.json: has the key \"a\" twice") + kRemedy);

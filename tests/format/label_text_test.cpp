@@ -19,3 +19,12 @@ TEST_CASE("a list of classes is JSON, or numbers with commas or white space betw
   CHECK(parse_labels("3\n") == Labels{3});
   CHECK(!parse_labels(" "));
 }
+
+TEST_CASE("a class that a list names twice is found, and rows of zeros and ones are") {
+  using Labels = std::vector<std::int64_t>;
+  CHECK(repeated_label(Labels{3, 1, 3}) == 3);
+  CHECK(!repeated_label(Labels{3, 1, 2}));
+  CHECK(!repeated_label(Labels{}));
+  CHECK(is_zeros_and_ones(Labels{0, 1, 0}));
+  CHECK(!is_zeros_and_ones(Labels{0, 2}));
+}

@@ -126,6 +126,8 @@ TEST_CASE("a header's length lies inside the file") {
   const std::string remedy = "\n  the file is damaged or is not safetensors: use another copy";
   test::write_bytes(path, "1234567");
   CHECK(open_error(path) == path.string() + ": has 7 bytes, too few for a header" + remedy);
+  test::write_bytes(path, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n");
+  CHECK(open_error(path).starts_with(path.string() + ": is a git-lfs pointer"));
   for (const std::uint64_t length : {std::uint64_t{3}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
     write_file(path, length, "{}");
     CHECK(open_error(path) ==

@@ -67,3 +67,11 @@ TEST_CASE("fields are found by extension") {
 }
 
 TEST_CASE("a tar without samples has no group") { CHECK(groups_of("").groups.empty()); }
+
+TEST_CASE("a hard link is the file that it stands for, and another link is left out") {
+  const Found found = groups_of(tar_member("1.png", "p") + tar_member("1.cls", "3") +
+                                tar_entry({.name = "2.png", .type = '1', .link = "1.png"}, "") +
+                                tar_entry({.name = "2.cls", .type = '1', .link = "none.cls"}, ""));
+  CHECK(found.groups == std::vector<std::string>{"1: png cls", "2: png, no label"});
+  CHECK(found.ignored == 1);
+}

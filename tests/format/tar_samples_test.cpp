@@ -62,6 +62,18 @@ TEST_CASE("samples are an image and a label, in either order, with other members
   CHECK(samples_of("").empty());
 }
 
+TEST_CASE("a hard link to a member before it is that member") {
+  const auto link = [](const std::string& name, const std::string& target) {
+    return tar_entry({.name = name, .type = '1', .link = target}, "");
+  };
+  const std::string first = tar_member("1.png", "p") + tar_member("1.cls", "3");
+  CHECK(samples_of(first + link("2.png", "1.png") + link("2.cls", "1.cls")) == "1=3 2=3 ");
+  CHECK(samples_of(tar_member("1.png", "p") + tar_member("1.cls", "[3]") +
+                   tar_member("2.png", "p") + link("2.cls", "1.cls")) == "1=[1024] 2=[1024] ");
+  CHECK(samples_error(first + link("2.png", "0.png") + link("2.cls", "1.cls")) ==
+        std::string("a.tar: 2: has no image") + kLayout);
+}
+
 TEST_CASE("incomplete samples are named") {
   CHECK(samples_error(tar_member("1.png", "p") + tar_member("2.png", "p") +
                       tar_member("2.cls", "3")) == std::string("a.tar: 1: has no label") + kLayout);

@@ -22,6 +22,7 @@ struct TarFields {
       "00",
       8};
   std::string prefix = {};
+  std::string link = {};  // what it links to
 };
 
 // One header block with its checksum.
@@ -36,6 +37,7 @@ inline std::string tar_header(const TarFields& fields, std::int64_t bytes) {
   put(136, "00000000000");
   put(148, "        ");
   put(156, std::string(1, fields.type));
+  put(157, fields.link);
   put(257, fields.magic);
   put(345, fields.prefix);
   unsigned sum = 0;

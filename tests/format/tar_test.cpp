@@ -235,6 +235,14 @@ TEST_CASE("damage in the middle of a shard is an error with its place") {
   }
 }
 
+TEST_CASE("a file that stands in for a shard is named") {
+  CHECK(error_of("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n") ==
+        "a.tar: is a git-lfs pointer, not the file itself\n"
+        "  fetch the file: git lfs pull, in the repository that it is from");
+  CHECK(error_of("<!DOCTYPE html>" + std::string(2000, ' '))
+            .starts_with("a.tar: is an HTML page, not the file itself"));
+}
+
 TEST_CASE("sizes that lie are refused before anything is allocated") {
   const std::string huge = "77777777777";  // 8 GiB - 1
   CHECK(error_of(tar_header({.name = "1.png", .size = huge}, 0) + tar_end()) ==

@@ -66,3 +66,15 @@ TEST_CASE("a mask that does not fit its file is refused") {
   CHECK(mask_error(kTenBits + "x", 10) ==
         "a.bin.mask: byte 18: has 19 bytes, and 10 tokens take 18" + remedy);
 }
+
+TEST_CASE("a mask leaves out all targets where no token of a window but its first carries a loss") {
+  // Two runs of 5 and 6 tokens with windows of 2: targets are tokens 1 to 4 and 6 to 9.
+  const std::vector<TokenRun> runs{{0, 5, 2}, {10, 6, 2}};
+  for (std::size_t free = 0; free < 11; ++free) {
+    CAPTURE(free);
+    std::vector<std::uint8_t> mask(11, 1);
+    mask[free] = 0;
+    const std::string bytes = encode_mask(mask);
+    CHECK(any_target(runs, 2, reader_of(bytes)) == (free != 0 && free != 5 && free != 10));
+  }
+}

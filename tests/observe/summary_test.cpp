@@ -59,10 +59,12 @@ TEST_CASE("the summary of a run that was stopped before its first validation") {
   summary.test.reset();
   summary.skipped_steps = 2;
   summary.skipped_samples = 31;
+  summary.empty_steps = 3;
   summary.checkpoint = "runs/digits-resnet18/checkpoints/step-00000012";
   CHECK(summary_text(summary) ==
         "digits-resnet18: stopped by SIGTERM, 12 steps in 1m 23s, 512 samples/s\n"
         "  skipped      2 steps whose loss or gradients were not finite\n"
+        "  no targets   3 steps learned nothing: masks left out their targets\n"
         "  bad samples  31 were skipped: runs/digits-resnet18/bad_samples\n"
         "  checkpoint   runs/digits-resnet18/checkpoints/step-00000012\n"
         "  resume       scaletrain resume runs/digits-resnet18 --nproc 2\n");

@@ -149,8 +149,8 @@ TEST_CASE("an empty object is told everything that it lacks") {
             "  add \"data\": an object with keys of: train, val, test, extra, image_size, "
             "resize_ramp, eval_resize, eval_filter, context, token_bytes, document_attention, "
             "threads, prefetch, shuffle_shards, order, lanes, samples_per_epoch, bad_samples, "
-            "index_cache, cache, normalize, exif_orientation, jpeg, max_pixels, label (what it is "
-            "trained on)\n"
+            "index_cache, cache, normalize, exif_orientation, jpeg, max_pixels, label, "
+            "label_format (what it is trained on)\n"
             "r.json:1: \"optimizer\" is missing\n"
             "  add \"optimizer\": an optimizer, one of: " +
             names_in(optimizers()) +

@@ -24,7 +24,7 @@ constexpr const char* kText = R"({
 TEST_CASE("a window is as long as the model's positions where a recipe says nothing") {
   const Recipe recipe = parse_recipe(kText, "r.json");
   CHECK(recipe.data.context == 64);
-  CHECK(recipe.data.token_bytes == 2);
+  CHECK(recipe.data.token_bytes == 0);
   CHECK(recipe.data.train.tokens == Texts{"/t/a-0.bin", "/t/a-1.bin"});
   CHECK(parse_recipe(kText, "r.json", {"data.context=16"}).data.context == 16);
   CHECK(differing_keys(recipe, parse_recipe(to_json(recipe), "recipe.json")).empty());

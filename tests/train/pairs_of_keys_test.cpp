@@ -83,6 +83,7 @@ const std::map<std::string, const char*>& reasons() {
       {"data.jpeg", "of damaged JPEGs: tests/data/image/decode_test.cpp"},
       {"data.max_pixels", "of large pictures: tests/data/image/decode_test.cpp"},
       {"data.label.field", "of other shards: tests/format/label_rule_test.cpp"},
+      {"data.label_format", "of other shards: tests/data/loader/class_flags_test.cpp"},
       {"data.label.key", "of other shards: tests/format/label_rule_test.cpp"},
       {"data.exif_orientation", "of JPEGs: tests/data/image/exif_test.cpp"},
       {"loss.chunk", "for memory, with the same bits: tests/engine/chunked_loss_test.cpp"},

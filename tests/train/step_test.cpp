@@ -98,6 +98,7 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
     said += fmt::format("loss {:g} norm {:g} finite {} digest {} skipped {} at {:g}, own {}\n",
                         result->loss, result->grad_norm, result->finite, result->digest >> 40,
                         result->skipped, result->trained_s, result->facts.bad_samples.size());
+    if (!result->has_targets) said += "no targets\n";
     if (result->stop == core::StopReason::kTerminate) said += "stop\n";
     if (wanted.journal) {
       said += fmt::format("step {} lr {} waited {} s, decoded {} s\n", result->facts.step,
@@ -171,6 +172,8 @@ TEST_CASE("targets may have weights, of which the mean is then, also where they 
   for (const std::string& said : said_by_ranks({.fixed_targets = 0, .target_weight = 0.01})) {
     CHECK(said.starts_with("loss 480 norm 480 finite true"));  // 48 over 0.1
   }
+  const auto none = said_by_ranks({.fixed_targets = 0, .target_weight = 0});
+  CHECK(none.front().find("no targets\n") != std::string::npos);
 }
 
 // Two data coordinates, each read by two ranks that have other parts of the model.

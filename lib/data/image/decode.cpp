@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "lib/core/placeholder.h"
 #include "lib/data/image/exif.h"
 #include "lib/data/image/pixel_limit.h"
 #include "lib/format/rgb8.h"
@@ -21,6 +22,9 @@ Format format_of(std::string_view file) {
   if (file.starts_with("\xff\xd8\xff")) return Format::kJpeg;
   if (file.starts_with("RIFF") && file.substr(0, 12).ends_with("WEBP")) return Format::kWebp;
   if (file.starts_with(format::kRgb8Magic)) return Format::kRgb8;
+  if (const auto placeholder = core::find_placeholder(file)) {
+    throw std::invalid_argument("it " + placeholder->found);
+  }
   throw std::invalid_argument("its first bytes are not those of PNG, JPEG, WebP or rgb8");
 }
 
@@ -146,6 +150,18 @@ void Decoder::decode_jpeg_view(const View& view, Image& out) {
   const Box needed = resizer_.prepare(view, shrink);
   const Jpeg::Corner corner = jpeg_.decode_part(needed, shrink, whole_);
   resizer_.finish(whole_, corner.left, corner.top, out);
+}
+
+bool decodes_leniently(std::string_view file, DecodeOptions options) {
+  options.lenient_jpeg = true;
+  Decoder lenient(options);
+  Image image;
+  try {
+    lenient.decode(file, image);
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+  return !lenient.warning().empty();
 }
 
 }  // namespace scaletrain::data

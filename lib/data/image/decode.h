@@ -61,6 +61,9 @@ class Decoder {
   std::string warning_;
 };
 
+// True for a JPEG that a lenient decoder takes although libjpeg warns of it.
+bool decodes_leniently(std::string_view file, DecodeOptions options);
+
 // After shrinking, the picture is still so many times larger than the view makes it.
 inline constexpr std::int64_t kReserve = 2;
 

@@ -18,10 +18,14 @@ struct BadSample {
 
 class BadSampleError : public core::DataError {
  public:
-  explicit BadSampleError(BadSample sample)
-      : core::DataError(sample.place, sample.reason,
-                        "replace the image or leave the sample out; \"bad_samples\": \"skip\" "
-                        "takes another one in its place"),
+  // `decodes_leniently`: as /data/jpeg "lenient" would have it.
+  explicit BadSampleError(BadSample sample, bool decodes_leniently = false)
+      : core::DataError(
+            sample.place, sample.reason,
+            decodes_leniently
+                ? R"(set "jpeg": "lenient" in "data", which decodes what libjpeg only warns about)"
+                : R"(replace the image or leave the sample out; "bad_samples": "skip" takes )"
+                  "another one in its place"),
         sample_(std::move(sample)) {}
 
   const BadSample& sample() const { return sample_; }

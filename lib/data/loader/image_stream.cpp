@@ -27,10 +27,16 @@ SampleSource make_source(std::shared_ptr<const Dataset> dataset, const LoaderOpt
   };
   source.num_classes = options.num_classes;
   source.multi_label = options.multi_label;
+  source.list_format = options.list_format;
   source.seed = options.seed;
   source.decode = options.decode;
   if (options.decode.lenient_jpeg) source.jpeg_warnings = std::make_shared<JpegWarnings>();
   return source;
+}
+
+ListFormat list_format_of(const recipe::Data& data) {
+  if (data.label_format == "multi_hot") return ListFormat::kMultiHot;
+  return data.label_format == "class_numbers" ? ListFormat::kClassNumbers : ListFormat::kAuto;
 }
 
 Transforms eval_transforms(const LoaderOptions& options) {
@@ -96,6 +102,7 @@ std::shared_ptr<const Order> make_train_order(const std::shared_ptr<const Datase
 LoaderOptions loader_options(const recipe::Data& data) {
   return {.image_size = data.image_size,
           .resize_ramp = data.resize_ramp,
+          .list_format = list_format_of(data),
           .threads = static_cast<int>(data.threads),
           .prefetch = static_cast<int>(data.prefetch),
           .shuffle_shards = data.shuffle_shards,

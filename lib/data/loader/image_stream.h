@@ -10,6 +10,7 @@
 #include "lib/core/buffer.h"
 #include "lib/data/image/decode.h"
 #include "lib/data/loader/batch_stream.h"
+#include "lib/data/loader/class_flags.h"
 #include "lib/data/loader/image_batch.h"
 #include "lib/data/order/batch_job.h"
 #include "lib/data/set/dataset.h"
@@ -23,7 +24,8 @@ struct LoaderOptions {
   std::int64_t image_size = 224;
   std::optional<recipe::ResizeRamp> resize_ramp = {};  // of training
   std::int64_t num_classes = 0;                        // labels must be below
-  bool multi_label = false;                            // a sample has any number of classes
+  bool multi_label = false;                            // a sample has any number of classes,
+  ListFormat list_format = ListFormat::kAuto;          // which a list says in this way
   std::uint64_t seed = 0;
   int threads = 1;
   int prefetch = 4;  // batches decoded ahead, at least 1

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
@@ -66,9 +67,15 @@ void SampleMaker::make_at(SamplePlace place, std::int64_t epoch, std::int64_t po
         },
         work_.image);
   } catch (const std::invalid_argument& error) {
-    throw BadSampleError({source_.dataset->image_place(place.shard, raw),
-                          fmt::format("the image does not decode: {}", error.what()), raw.shard,
-                          raw.key, epoch, position});
+    BadSample sample{source_.dataset->image_place(place.shard, raw),
+                     fmt::format("the image does not decode: {}", error.what()),
+                     raw.shard,
+                     raw.key,
+                     epoch,
+                     position};
+    const bool is_strict = !source_.skip_bad && !source_.decode.lenient_jpeg;
+    throw BadSampleError(std::move(sample),
+                         is_strict && decodes_leniently(raw.image, source_.decode));
   }
   if (!decoder_.warning().empty() && source_.jpeg_warnings) {
     source_.jpeg_warnings->add(source_.dataset->image_place(place.shard, raw), decoder_.warning());
@@ -82,29 +89,26 @@ void SampleMaker::make_at(SamplePlace place, std::int64_t epoch, std::int64_t po
 }
 
 void SampleMaker::write_label(SamplePlace place, const Row& row) const {
-  const auto refuse = [&](const std::string& found, const char* remedy) {
-    throw core::DataError(source_.dataset->label_place(place.shard, raw_), found, remedy);
-  };
-  const auto check = [&](std::int64_t label) {
-    if (label < source_.num_classes) return label;
-    refuse(fmt::format("label {} is not in 0..{}", label, source_.num_classes - 1),
-           "correct the label, or set /model/num_classes");
-    return label;
+  const auto refuse_if = [&](const std::optional<LabelProblem>& problem) {
+    if (!problem) return;
+    throw core::DataError(source_.dataset->label_place(place.shard, raw_), problem->found,
+                          problem->remedy);
   };
   const bool has_list = raw_.label < 0;
   if (source_.multi_label) {
-    const std::span<std::uint8_t> flags = row.values<std::uint8_t>(kLabels);
-    std::fill(flags.begin(), flags.end(), std::uint8_t{0});
-    const std::span<const std::int64_t> labels =
-        has_list ? std::span(raw_.labels) : std::span(&raw_.label, 1);
-    for (const std::int64_t label : labels) flags[static_cast<std::size_t>(check(label))] = 1;
+    // A class number alone is one whatever lists are.
+    const ListFormat format = has_list ? source_.list_format : ListFormat::kClassNumbers;
+    refuse_if(set_class_flags(has_list ? std::span(raw_.labels) : std::span(&raw_.label, 1), format,
+                              row.values<std::uint8_t>(kLabels)));
     return;
   }
   if (has_list) {
-    refuse(fmt::format("is a list of {} classes", raw_.labels.size()),
-           R"(add "task": "multi_label_classification" to the recipe, or correct the label)");
+    refuse_if(LabelProblem{
+        fmt::format("is a list of {} classes", raw_.labels.size()),
+        R"(add "task": "multi_label_classification" to the recipe, or correct the label)"});
   }
-  row.values<std::int64_t>(kLabels)[0] = check(raw_.label);
+  refuse_if(check_label(raw_.label, source_.num_classes));
+  row.values<std::int64_t>(kLabels)[0] = raw_.label;
 }
 
 }  // namespace scaletrain::data

@@ -9,6 +9,7 @@
 #include "lib/core/philox.h"
 #include "lib/data/augment/transform.h"
 #include "lib/data/image/decode.h"
+#include "lib/data/loader/class_flags.h"
 #include "lib/data/loader/jpeg_warnings.h"
 #include "lib/data/loader/read_ahead.h"
 #include "lib/data/order/order.h"
@@ -30,7 +31,8 @@ struct SampleSource {
   // Height and width of a sample.
   std::function<std::int64_t(std::int64_t epoch, std::int64_t position)> size_at;
   std::int64_t num_classes = 0;
-  bool multi_label = false;  // a sample has any number of classes
+  bool multi_label = false;                    // a sample has any number of classes,
+  ListFormat list_format = ListFormat::kAuto;  // which a list says in this way
   std::uint64_t seed = 0;
 };
 

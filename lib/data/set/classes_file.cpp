@@ -10,6 +10,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
+#include "lib/core/placeholder.h"
 #include "lib/core/url.h"
 
 namespace scaletrain::data {
@@ -43,6 +44,7 @@ std::vector<std::string> parse_classes(std::string_view text, const std::string&
     if (sound) names.push_back(name);
   }
   if (!sound) {
+    core::refuse_placeholder(place, text);
     throw core::DataError(place, "is not a JSON array of strings",
                           R"(write the names of the classes by label, as ["cat", "dog"])");
   }

@@ -8,8 +8,8 @@
 #include "lib/core/error.h"
 #include "lib/core/url.h"
 #include "lib/data/set/dataset.h"
-#include "lib/format/token_cards.h"
 #include "lib/format/token_mask.h"
+#include "lib/format/token_width.h"
 
 namespace scaletrain::data {
 namespace {
@@ -43,7 +43,7 @@ TokenSet::TokenSet(const std::vector<std::string>& paths, const TokenOptions& op
     return storage::read_if_there(options.stores->of(path), path, format::kMaxTokenCardBytes);
   });
   for (const std::string& path : paths) {
-    files_.push_back(open_file(path));
+    files_.push_back(open_file(path, cards));
     const File& file = files_.back();
     counts_.push_back(file.ends.empty() ? 0 : file.ends.back());
     cards.add(path, file.runs.empty() ? 0 : file.firsts.back() + file.runs.back().count,
@@ -55,18 +55,40 @@ TokenSet::TokenSet(const std::vector<std::string>& paths, const TokenOptions& op
         fmt::format("not one window of {} tokens in {} files", options.context + 1, paths.size()),
         "use a shorter context, or longer files");
   }
+  bool any = false;
+  for (std::size_t i = 0; i < files_.size() && !any; ++i) any = has_target(i);
+  if (!any) {
+    throw core::DataError(core::shown_path(paths.front()), format::kNoTargets,
+                          format::kNoTargetsRemedy);
+  }
   if (options.vocab_size > 0) cards.check_vocabulary(options.vocab_size);
   end_of_text_ = options.documents ? cards.needed_end_of_text() : cards.end_of_text();
   bytes_per_token_ = cards.bytes_per_token();
 }
 
-TokenSet::File TokenSet::open_file(const std::string& path) const {
+std::optional<std::string> TokenSet::read_head(const std::string& path) const {
+  const auto object = storage::open_if_there(options_.stores->of(path), path);
+  if (object == nullptr) return std::nullopt;
+  std::string head(
+      static_cast<std::size_t>(std::min(object->identity().bytes, format::kIndexHeadBytes)), '\0');
+  object->read(0, std::as_writable_bytes(std::span(head)));
+  return head;
+}
+
+TokenSet::File TokenSet::open_file(const std::string& path, format::TokenCards& cards) const {
   File file;
   file.name = core::base_name(path);
   const auto object = options_.stores->open(path);
   file.identity = object->identity();
-  file.runs = format::find_tokens(core::shown_path(path), file.identity.bytes, options_.token_bytes,
-                                  reader_of(*object));
+  format::WidthSources width{.recipe = options_.token_bytes,
+                             .vocab_size = options_.vocab_size,
+                             .card = nullptr,
+                             .read_head = nullptr};
+  if (has_neighbours(path)) {
+    width.card = cards.card_of(path);
+    width.read_head = [this](const std::string& beside) { return read_head(beside); };
+  }
+  file.runs = format::find_tokens_of_width(path, file.identity.bytes, width, reader_of(*object));
   std::int64_t windows = 0, tokens = 0;
   for (const format::TokenRun& run : file.runs) {
     windows += format::windows_of(run, options_.context);
@@ -81,6 +103,13 @@ TokenSet::File TokenSet::open_file(const std::string& path) const {
   file.mask = mask->identity();
   format::check_mask(core::shown_path(mask_path), file.mask->bytes, tokens, reader_of(*mask));
   return file;
+}
+
+bool TokenSet::has_target(std::size_t file) const {
+  const File& of = files_[file];
+  if (!of.mask) return counts_[file] > 0;
+  return format::any_target(of.runs, options_.context,
+                            reader_of(*open_masks_.get(static_cast<std::int64_t>(file), *of.mask)));
 }
 
 std::int64_t TokenSet::size() const {

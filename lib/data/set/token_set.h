@@ -11,6 +11,7 @@
 
 #include "lib/data/set/open_shards.h"
 #include "lib/data/set/sample_set.h"
+#include "lib/format/token_cards.h"
 #include "lib/format/token_runs.h"
 #include "lib/storage/storage.h"
 
@@ -21,7 +22,7 @@ inline constexpr std::int64_t kNoTarget = -100;
 
 struct TokenOptions {
   std::int64_t context = 1024;   // tokens of a window, and one more as the last target
-  std::int64_t token_bytes = 2;  // of a .bin without a header: 2 or 4
+  std::int64_t token_bytes = 0;  // of a .bin without a header: 2 or 4; 0: lib/format/token_width.h
   std::int64_t vocab_size = 0;   // of the model: tokens must be less; 0: any token
   bool documents = false;        // their ends must be known
   // As in OpenOptions (lib/data/set/open_options.h).
@@ -30,11 +31,11 @@ struct TokenOptions {
 
 class TokenSet : public SampleSet {
  public:
-  // Opens every file (lib/format/token_runs.h), the mask beside it (lib/format/token_mask.h) and
+  // Opens every file (lib/format/token_width.h), the mask beside it (lib/format/token_mask.h) and
   // the cards. Throws core::DataError: a missing or damaged file, a mask of another length, cards
-  // that do not agree (lib/format/token_cards.h), not one whole window in all of them; and
-  // core::RecipeError where the tokenizer has more tokens than the model, or a file has no card to
-  // name the end of a document.
+  // that do not agree (lib/format/token_cards.h), not one whole window in all of them, masks that
+  // leave no target; and core::RecipeError where the tokenizer has more tokens than the model, or a
+  // file has no card to name the end of a document.
   TokenSet(const std::vector<std::string>& paths, const TokenOptions& options);
 
   std::int64_t size() const override;         // windows
@@ -79,7 +80,9 @@ class TokenSet : public SampleSet {
     std::optional<storage::Identity> mask;
   };
 
-  File open_file(const std::string& path) const;
+  File open_file(const std::string& path, format::TokenCards& cards) const;
+  bool has_target(std::size_t file) const;
+  std::optional<std::string> read_head(const std::string& path) const;
   void check_tokens(std::int64_t file, std::int64_t offset, std::int64_t token_bytes,
                     std::span<const std::int64_t> tokens) const;
 

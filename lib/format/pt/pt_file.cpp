@@ -11,6 +11,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/placeholder.h"
 #include "lib/core/text.h"
 #include "lib/format/safetensors_header.h"
 
@@ -53,7 +54,10 @@ PtFile::PtFile(const std::filesystem::path& path) : place_(path.string()), file_
     throw core::CheckpointError(place_, "was saved by PyTorch before 1.6, or without its zip form",
                                 kSaveAgain);
   }
-  if (!is_zip(first)) throw core::CheckpointError(place_, "is no file of torch.save", kZipRemedy);
+  if (!is_zip(first)) {
+    core::refuse_placeholder_file<core::CheckpointError>(place_);
+    throw core::CheckpointError(place_, "is no file of torch.save", kZipRemedy);
+  }
   entries_ = read_zip_directory(file_, place_);
   std::sort(entries_.begin(), entries_.end(),
             [](const ZipEntry& a, const ZipEntry& b) { return a.name < b.name; });

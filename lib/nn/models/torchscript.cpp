@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
+#include "lib/core/placeholder.h"
 #include "lib/nn/model.h"
 
 namespace scaletrain::nn {
@@ -52,6 +53,7 @@ torch::jit::Module load_script(const std::string& file) {
     for (at::Tensor tensor : module.buffers()) as_float(tensor);
     return module;
   } catch (const c10::Error& error) {
+    core::refuse_placeholder_file(file);
     throw core::DataError(file,
                           fmt::format("is not a TorchScript file that can be read: {}",
                                       first_line(error.what_without_backtrace())),

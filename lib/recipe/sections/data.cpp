@@ -118,9 +118,10 @@ void check_token_sets(const Data& data, const Node& tree, Problems& problems) {
                              has_tokens ? "tokens" : "images"),
                  "use sets of one kind");
   }
-  if (data.token_bytes == 3) {
+  if (data.token_bytes % 2 != 0) {
     problems.add(written_at(tree, {"data", "token_bytes"}), "/data/token_bytes",
-                 "3 is neither 2 nor 4", "use 2 for tokens of 16 bits, 4 for those of 32");
+                 fmt::format("{} is neither 2 nor 4", data.token_bytes),
+                 "use 2 for tokens of 16 bits, 4 for those of 32");
   }
 }
 
@@ -163,8 +164,9 @@ TypePtr describe(Data& value) {
            "how pixels of held-out images are weighed, always against aliasing")
       .add("context", integer(value.context, from(0).to(1 << 24)),
            "tokens of a sample of a text; 0: the model's positions")
-      .add("token_bytes", integer(value.token_bytes, from(2).to(4)),
-           "of a .bin that is nothing but tokens: 2 or 4")
+      .add("token_bytes", integer(value.token_bytes, from(0).to(4)),
+           "bytes of a token in a .bin without a header: 2 or 4; 0: as its card or its .idx says, "
+           "else 2, but needed for a vocab_size above 65536")
       .add("document_attention", flag(value.document_attention),
            "a token sees nothing of the documents before its own; their ends are the card's "
            "end_of_text")
@@ -193,7 +195,10 @@ TypePtr describe(Data& value) {
            "lenient: what libjpeg only warns about is decoded, counted and reported")
       .add("max_pixels", integer(value.max_pixels, from(1).to(4e9)),
            "of a picture; a larger one is no image, as bad_samples has it")
-      .add("label", label(value.label), "where shards have the class of a sample");
+      .add("label", label(value.label), "where shards have the class of a sample")
+      .add("label_format", choice(value.label_format, {"auto", "class_numbers", "multi_hot"}),
+           "how a label that is a list is read: [1, 4] as class_numbers is [0, 1, 0, 0, 1] as "
+           "multi_hot; auto: class_numbers, and what may be multi_hot is an error");
   return keys;
 }
 

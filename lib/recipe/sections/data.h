@@ -53,7 +53,7 @@ struct Data {
   std::int64_t eval_resize = 0;          // shorter side before the centre is cut out; 0: image_size
   std::string eval_filter = "bilinear";  // "bicubic"
   std::int64_t context = 0;              // tokens of a window; 0: the model's positions
-  std::int64_t token_bytes = 2;          // of a .bin without a header
+  std::int64_t token_bytes = 0;          // of a .bin without a header; 0: not given
   bool document_attention = false;       // tokens see nothing of other documents in their window
   std::int64_t threads = 0;              // decoding threads per rank; 0: automatic
   std::int64_t prefetch = 4;             // batches read ahead
@@ -69,6 +69,8 @@ struct Data {
   std::string jpeg = "strict";            // "lenient": what libjpeg only warns about is decoded
   std::int64_t max_pixels = 100'000'000;  // of a picture, decoded; more are refused
   Label label;
+  // How a label that is a list is read: "auto", "class_numbers", "multi_hot".
+  std::string label_format = "auto";
 };
 
 // The held-out sets that there are, by their names: "val", "test", "extra/NAME". /data/NAME points

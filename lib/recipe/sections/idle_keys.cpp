@@ -62,7 +62,7 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // Of several that cover a key the first is reported.
-constexpr std::array<IdleRule, 58> kIdleRules{{
+constexpr std::array<IdleRule, 60> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/resize_ramp", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
@@ -73,6 +73,9 @@ constexpr std::array<IdleRule, 58> kIdleRules{{
     {"/data/jpeg", kForImages, has_tokens},
     {"/data/max_pixels", kForImages, has_tokens},
     {"/data/label", kForImages, has_tokens},
+    {"/data/label_format", kForImages, has_tokens},
+    {"/data/label_format", R"(does nothing: it is for "task": "multi_label_classification")",
+     [](const Recipe& recipe) { return recipe.task != "multi_label_classification"; }},
     {"/data/samples_per_epoch", kForImages, has_tokens},
     {"/data/context", kForTokens, has_images},
     {"/data/token_bytes", kForTokens, has_images},

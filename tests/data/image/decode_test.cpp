@@ -241,6 +241,9 @@ TEST_CASE("a lenient decoder takes what libjpeg only warns about, and says so") 
   CHECK(image.width == 16);
   CHECK_THROWS_AS(lenient.decode(file.substr(0, 10), image), std::invalid_argument);
   CHECK_THROWS_AS(Decoder().decode(cut, image), std::invalid_argument);
+  CHECK(decodes_leniently(cut, {}));
+  CHECK(!decodes_leniently(file, {}));  // needs no patience
+  CHECK(!decodes_leniently(file.substr(0, 10), {}));
 }
 
 TEST_CASE("the limit of pixels may be another") {

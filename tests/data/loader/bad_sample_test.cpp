@@ -130,3 +130,22 @@ TEST_CASE("a set of bad samples alone ends with an error, not in a search withou
                   "rgb8, as 99 other "
                   "samples drawn in its place") != std::string::npos);
 }
+
+TEST_CASE("a JPEG that libjpeg only warns about is named with the key that decodes it") {
+  std::string file = encode_jpeg({16, 16, 3, std::vector<std::uint8_t>(768, 90)});
+  file.insert(file.find("\xff\xc4"), 5, '\0');  // as in Oxford-IIIT Pet and COCO
+  const TemporaryFolder folder;
+  recipe::Source source;
+  source.shards = {
+      folder.write("a.tar", tar_member("0.jpg", file) + tar_member("0.cls", "0") + tar_end())};
+  LoaderOptions options = skipping(1);
+  options.skip_bad = false;
+  const auto pool = core::make_host_pool();
+  const auto set = open_dataset(source, "");
+  CHECK(message_of([&] { eval_images(set, options, {.per_device = 1}, *pool)->next(); })
+            .ends_with("extraneous bytes before marker 0xc4\n"
+                       "  set \"jpeg\": \"lenient\" in \"data\", which decodes what libjpeg only "
+                       "warns about"));
+  options.decode.lenient_jpeg = true;
+  CHECK(eval_images(set, options, {.per_device = 1}, *pool)->next()->count == 1);
+}

@@ -102,6 +102,28 @@ TEST_CASE("targets that the mask marks are left out and not counted, over the ar
         }).starts_with(path + ".mask: byte 8: is for 14 tokens, and the file beside it has 15"));
 }
 
+TEST_CASE("a set whose masks leave out all targets is refused") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> paths{folder.write("a.bin", counting(0, 9)),
+                                       folder.write("b.bin", counting(0, 9))};
+  std::vector<std::uint8_t> marked(9, 1);
+  folder.write("a.bin.mask", scaletrain::format::encode_mask(marked));
+  CHECK(message_of([&] {
+          TokenSet({paths[0]}, {.context = 4});
+        }).starts_with(paths[0] + ": no token carries a loss: the masks leave out all of them\n"));
+  CHECK(TokenSet(paths, {.context = 4}).size() == 4);  // the second has no mask
+  marked[3] = 0;
+  folder.write("a.bin.mask", scaletrain::format::encode_mask(marked));
+  CHECK(TokenSet({paths[0]}, {.context = 4}).size() == 2);
+}
+
+TEST_CASE("the index of Megatron-LM beside a file says how wide its tokens are") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("a.bin", counting(0, 18));
+  folder.write("a.idx", std::string("MMIDIDX\0\0\1\0\0\0\0\0\0\0\4", 18));
+  CHECK(TokenSet({path}, {.context = 4}).window_counts() == std::vector<std::int64_t>{2});  // of 9
+}
+
 TEST_CASE("a token that the model does not have is named with its byte") {
   const TemporaryFolder folder;
   const TokenSet set({folder.write("a.bin", counting(0, 9))}, {.context = 4, .vocab_size = 7});

@@ -120,6 +120,39 @@ TEST_CASE("what cannot be trained on is said before the start") {
        "a-000000.bin: has no mask beside it, and has one in a.tokens.json\n"
        "  use another copy with its .mask files, or tokenize again: all tokens would carry a loss",
        65},
+      {"a mask that leaves out all targets",
+       [](TokenFolder& t) {
+         std::vector<std::uint8_t> mask(41, 1);
+         mask[0] = 0;  // no target
+         for (const char* name : {"a-000000.bin.mask", "a-000001.bin.mask"}) {
+           t.folder.write(name, format::encode_mask(mask));
+         }
+       },
+       "a-000000.bin: no token carries a loss: the masks leave out all of them\n"
+       "  tokenize again, with the text that is to be learned in --text-field, or delete the .mask "
+       "files and the card: all tokens count then",
+       65},
+      {"a width that nobody says",
+       [](TokenFolder& t) { t.recipe.model.options["vocab_size"] = std::int64_t{128256}; },
+       "/data/token_bytes: is left out, and neither a card nor an index beside a-000000.bin says "
+       "whether its tokens have 16 or 32 bits; /model/vocab_size is 128256\n"
+       "  set 4 for tokens of 32 bits, 2 for tokens of 16 bits",
+       2},
+      {"a width that is not the card's",
+       [](TokenFolder& t) {
+         t.write_card(41);
+         t.recipe.data.token_bytes = 4;
+       },
+       "/data/token_bytes: is 4, and a-000000.bin has tokens of 2 bytes, as a.tokens.json says\n"
+       "  leave it out",
+       2},
+      {"an index of another width",
+       [](TokenFolder& t) {
+         t.folder.write("a-000000.idx", std::string("MMIDIDX\0\0\1\0\0\0\0\0\0\0\1", 18));
+       },
+       "a-000000.idx: says that its .bin has values of Megatron-LM's type 1\n"
+       "  tokens are read as int16, uint16 or int32 (types 3, 8 and 4): write them again",
+       65},
       {"a mask of another file",
        [](TokenFolder& t) {
          t.folder.write("a-000001.bin.mask", format::encode_mask(std::vector<std::uint8_t>(40)));

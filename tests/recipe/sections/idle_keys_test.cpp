@@ -102,6 +102,7 @@ TEST_CASE("each rule is told where it holds, once, and not where it does not") {
       {{"validate.every.steps=1", val}, ""},
       {{"data.context=8"}, "/data/context"},
       {{"data.token_bytes=4"}, "/data/token_bytes"},
+      {{"data.label_format=multi_hot"}, "/data/label_format"},
       {{"data.document_attention=true"}, "/data/document_attention"},
       {{"data.lanes=64"}, "/data/lanes"},
       {{"data.lanes=64", "data.order=streamed"}, ""},

@@ -8,7 +8,7 @@
 
 #include "lib/format/tar.h"
 
-namespace scaletrain::app {
+namespace scaletrain::format {
 
 struct TarLink {
   bool hard = false;   // or symbolic
@@ -18,29 +18,29 @@ struct TarLink {
 class TarLinks {
  public:
   // As for TarReader; all must outlive it.
-  TarLinks(const std::string& name, std::int64_t file_bytes, const format::ReadAt& read)
+  TarLinks(const std::string& name, std::int64_t file_bytes, const ReadAt& read)
       : name_(name), file_bytes_(file_bytes), read_(read) {}
 
   // What the member links to; nullopt for what is no link.
-  std::optional<TarLink> link_of(const format::TarMember& member) const;
+  std::optional<TarLink> link_of(const TarMember& member) const;
 
-  // The bytes of the regular file that a hard link stands for, under the link's path; nullopt for
-  // other links, and where no such file stands before it. The first call goes through all headers
-  // of the tar; 40 bytes for each member are kept then.
-  std::optional<format::TarMember> resolve(const format::TarMember& member, const TarLink& link);
+  // The regular file that a hard link stands for, at its own place, under the link's path; nullopt
+  // for other links, and where no such file stands before it. The first call goes through all
+  // headers of the tar; 40 bytes for each member are kept then.
+  std::optional<TarMember> resolve(const TarMember& member, const TarLink& link);
 
  private:
   struct Place {
-    std::int64_t data = 0, bytes = 0;
+    std::int64_t begin = 0, data = 0, bytes = 0;
   };
 
   void read_places();
 
   const std::string& name_;
   std::int64_t file_bytes_;
-  const format::ReadAt& read_;
+  const ReadAt& read_;
   bool was_read_ = false;
   std::unordered_map<std::uint64_t, Place> places_;  // of regular files, by XXH3-64 of their paths
 };
 
-}  // namespace scaletrain::app
+}  // namespace scaletrain::format

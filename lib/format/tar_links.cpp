@@ -1,4 +1,4 @@
-#include "app/data/tar_links.h"
+#include "lib/format/tar_links.h"
 
 #include <cstddef>
 #include <span>
@@ -9,7 +9,7 @@
 #include "lib/core/text.h"
 #include "lib/format/tar_header.h"
 
-namespace scaletrain::app {
+namespace scaletrain::format {
 namespace {
 
 constexpr std::size_t kType = 156, kLinkName = 157, kLinkNameBytes = 100;  // in a header block
@@ -34,39 +34,39 @@ std::string pax_target(std::string_view records) {
 
 }  // namespace
 
-std::optional<TarLink> TarLinks::link_of(const format::TarMember& member) const {
+std::optional<TarLink> TarLinks::link_of(const TarMember& member) const {
   const auto text_at = [&](std::int64_t offset, std::int64_t bytes) {
     std::string text(static_cast<std::size_t>(bytes), '\0');
     read_(offset, std::as_writable_bytes(std::span(text)));
     return text;
   };
-  const std::string block = text_at(member.data - format::kTarBlock, format::kTarBlock);
+  const std::string block = text_at(member.data - kTarBlock, kTarBlock);
   if (block[kType] != '1' && block[kType] != '2') return std::nullopt;
   TarLink link{block[kType] == '1',
                std::string(up_to_nul(std::string_view(block).substr(kLinkName, kLinkNameBytes)))};
   // Extended headers that stand before the member's own, each a block and its data.
-  for (std::int64_t at = member.begin; at < member.data - format::kTarBlock;) {
-    const std::string before = text_at(at, format::kTarBlock);
-    const std::int64_t bytes = format::parse_tar_header(std::as_bytes(std::span(before))).bytes;
-    const std::int64_t data = at + format::kTarBlock;
+  for (std::int64_t at = member.begin; at < member.data - kTarBlock;) {
+    const std::string before = text_at(at, kTarBlock);
+    const std::int64_t bytes = parse_tar_header(std::as_bytes(std::span(before))).bytes;
+    const std::int64_t data = at + kTarBlock;
     if (before[kType] == 'K') link.target = up_to_nul(text_at(data, bytes));
     if (before[kType] == 'x') {
       std::string target = pax_target(text_at(data, bytes));
       if (!target.empty()) link.target = std::move(target);
     }
-    at = data + (bytes + format::kTarBlock - 1) / format::kTarBlock * format::kTarBlock;
+    at = data + (bytes + kTarBlock - 1) / kTarBlock * kTarBlock;
   }
   return link;
 }
 
-std::optional<format::TarMember> TarLinks::resolve(const format::TarMember& member,
-                                                   const TarLink& link) {
+std::optional<TarMember> TarLinks::resolve(const TarMember& member, const TarLink& link) {
   if (!link.hard) return std::nullopt;
   if (!was_read_) read_places();
   const auto found = places_.find(core::xxh3_64(link.target));
   if (found == places_.end() || found->second.data > member.begin) return std::nullopt;
-  format::TarMember file = member;
+  TarMember file = member;
   file.regular = true;
+  file.begin = found->second.begin;
   file.data = found->second.data;
   file.bytes = found->second.bytes;
   return file;
@@ -74,12 +74,12 @@ std::optional<format::TarMember> TarLinks::resolve(const format::TarMember& memb
 
 void TarLinks::read_places() {
   was_read_ = true;
-  format::TarReader reader(name_, file_bytes_, read_);
-  format::TarMember member;
+  TarReader reader(name_, file_bytes_, read_);
+  TarMember member;
   while (reader.next(member)) {
     if (member.regular)
-      places_.emplace(core::xxh3_64(member.path), Place{member.data, member.bytes});
+      places_.emplace(core::xxh3_64(member.path), Place{member.begin, member.data, member.bytes});
   }
 }
 
-}  // namespace scaletrain::app
+}  // namespace scaletrain::format

@@ -1,0 +1,44 @@
+// CSV as RFC 4180 has it: fields may stand in quotes, with "" for a quote.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scaletrain::format {
+
+struct CsvRow {
+  std::vector<std::string> fields;
+  std::int64_t line = 1;  // on which it starts
+};
+
+// Rows of a text one after the other; a byte order mark in front is passed over.
+class CsvReader {
+ public:
+  // `place` stands for the file in messages; it must outlive the reader.
+  CsvReader(std::string_view text, const std::string& place, char separator = ',');
+
+  // The next row that is not empty, or nullopt at the end. Throws core::DataError naming the line:
+  // a quote that does not end, text after a closing quote.
+  std::optional<CsvRow> next();
+
+ private:
+  bool take(char wanted);
+  std::string field();
+
+  std::string_view text_;
+  const std::string& place_;
+  std::string ends_;  // of a field without quotes
+  char separator_;
+  std::size_t at_ = 0;
+  std::int64_t line_ = 1;
+};
+
+// Throws core::DataError naming `place` and the row's line if it has not as many fields as
+// `header`.
+void check_width(const CsvRow& row, const CsvRow& header, const std::string& place);
+
+}  // namespace scaletrain::format
