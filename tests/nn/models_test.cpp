@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
@@ -93,22 +92,6 @@ TEST_CASE("a model maps its input to logits, and every parameter has a value") {
       CHECK(parameter.value().isfinite().all().item<bool>());  // every one is initialised
     }
   }
-}
-
-TEST_CASE("every file in lib/nn/models has its row in models.def") {
-  const auto names = all_names();
-  const auto folder = std::filesystem::path(__FILE__).parent_path() / "../../lib/nn/models";
-  std::set<std::string> stems;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    stems.insert(entry.path().stem().string());
-  }
-  // A family's file has the beginning of its members' names.
-  for (const std::string& stem : stems) {
-    CAPTURE(stem);
-    CHECK(std::any_of(names.begin(), names.end(),
-                      [&](const auto& name) { return name.starts_with(stem); }));
-  }
-  CHECK(stems.contains("resnet"));
 }
 
 TEST_CASE(

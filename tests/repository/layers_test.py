@@ -212,6 +212,14 @@ class Layers(unittest.TestCase):
         folders = {path.parts[1] for path in tracked.files("lib/*/*")}
         self.assertEqual({*ORDER, *NO_MODULE, "cuda"}, folders)
 
+    def test_every_file_of_a_model_has_a_row_in_models_def(self):
+        rows = tracked.text("lib/recipe/models.def")
+        names = re.findall(r"^SCALETRAIN_MODEL\((\w+)", rows, re.MULTILINE)
+        stems = {path.stem for path in tracked.files("lib/nn/models/*")}
+        self.assertIn("resnet", stems)
+        # A family's file has the beginning of its members' names.
+        self.assertEqual([], [stem for stem in stems if not any(name.startswith(stem) for name in names)])
+
     def test_the_readme_has_the_modules_in_their_order(self):
         self.assertEqual(ORDER, re.findall(r"^\| `(\w+)` \|", tracked.text("README.md"), re.M))
 
