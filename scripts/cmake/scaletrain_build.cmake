@@ -4,6 +4,7 @@
 #   scaletrain_unit_tests(NAME [TORCH] [BATCHES n] DEPS target...)  tests/NAME, one ctest entry a file
 # BATCHES: number of unity batches (default 1) where SCALETRAIN_UNITY is on.
 option(SCALETRAIN_UNITY "Compile the files of a module together, in a few batches" OFF)
+option(SCALETRAIN_TIDY "Check sources with clang-tidy before they are compiled (needs ccache)" OFF)
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -19,8 +20,13 @@ if(SCALETRAIN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # relative to the source folder, so that clones in different folders share one cache.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
-      "${SCALETRAIN_CCACHE}")
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1)
+  if(SCALETRAIN_TIDY)
+    set(tidy "${PROJECT_SOURCE_DIR}/scripts/cmake/tidy_first.sh")
+    list(APPEND CMAKE_CXX_COMPILER_LAUNCHER "CCACHE_PREFIX=${tidy}"
+         "CCACHE_EXTRAFILES=${tidy}:${PROJECT_SOURCE_DIR}/.clang-tidy")
+  endif()
+  list(APPEND CMAKE_CXX_COMPILER_LAUNCHER "${SCALETRAIN_CCACHE}")
 endif()
 find_program(SCALETRAIN_MOLD mold)
 if(SCALETRAIN_MOLD)
