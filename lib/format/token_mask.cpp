@@ -84,13 +84,13 @@ void read_mask(std::int64_t first, std::span<std::uint8_t> out, const ReadAt& re
 }
 
 bool any_target(std::span<const TokenRun> runs, std::int64_t context, const ReadAt& read) {
-  constexpr std::int64_t kPiece = 1 << 20;  // tokens
+  constexpr std::int64_t kTokensPerRead = 1 << 20;
   std::vector<std::uint8_t> without_loss;
   std::int64_t first = 0;  // of the run
   for (const TokenRun& run : runs) {
     const std::int64_t end = first + 1 + windows_of(run, context) * context;
-    for (std::int64_t at = first + 1; at < end; at += kPiece) {
-      without_loss.resize(static_cast<std::size_t>(std::min(kPiece, end - at)));
+    for (std::int64_t at = first + 1; at < end; at += kTokensPerRead) {
+      without_loss.resize(static_cast<std::size_t>(std::min(kTokensPerRead, end - at)));
       read_mask(at, without_loss, read);
       if (std::find(without_loss.begin(), without_loss.end(), 0) != without_loss.end()) return true;
     }

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void set_mtime(const fs::path& path, std::int64_t seconds) {
-  const timespec time{.tv_sec = seconds, .tv_nsec = 0};
+void set_mtime(const fs::path& path, std::int64_t time_s) {
+  const timespec time{.tv_sec = time_s, .tv_nsec = 0};
   const timespec times[2] = {time, time};
   REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0);
 }

@@ -12,7 +12,8 @@ using Names = std::vector<std::string>;
 
 // The classes of weights in `folder`.
 Names classes_in(const test::TemporaryFolder& folder, bool has_config = false) {
-  format::WeightFiles files{.files = {folder.file("model.safetensors")}};
+  format::WeightFiles files;
+  files.files = {folder.file("model.safetensors")};
   if (has_config) files.config = folder.file("config.json");
   return classes_of_weights(files);
 }

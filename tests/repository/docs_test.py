@@ -1,4 +1,4 @@
-"""Every command in README.md and docs/ is run, and every link and folder they name is there.
+"""Every command in README.md, CONTRIBUTING.md and docs/ is run, and every link and folder they name is there.
 
 The ```sh blocks run in their order, README.md first, by one bash each, in one temporary folder that
 looks like the repository after scripts/setup.sh, with the digits made and the programs on PATH: a
@@ -34,7 +34,7 @@ def blocks(text):
 
 
 def documents():
-    return sorted(tracked.files("README.md", "docs/*.md"))
+    return sorted(tracked.files("README.md", "CONTRIBUTING.md", "docs/*.md"))
 
 
 def shorter(code, flag):
