@@ -22,7 +22,7 @@ import tracked
 
 BLOCK = re.compile(r"^(?:<!-- docs-test: (?P<how>skip|slow|by|shorter)[ ,] *(?P<why>[^\n]+?) -->\n)?"
                    r"```sh\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 FOLDER_ROW = re.compile(r"^\| `([\w./-]+)/` \|", re.MULTILINE)
 LIMIT_S = 900
 LONG = os.environ.get("SCALETRAIN_LONG") == "1"
@@ -31,6 +31,12 @@ LONG = os.environ.get("SCALETRAIN_LONG") == "1"
 def blocks(text):
     """(how, why, code) of each block; how is None where it is run."""
     return [(match["how"], match["why"], match["code"]) for match in BLOCK.finditer(text)]
+
+
+def anchors(text):
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def documents():
@@ -107,9 +113,10 @@ class Documents(unittest.TestCase):
         for path in documents():
             prose = re.sub(r"^ *```.*?^ *```", "", tracked.text(path), flags=re.M | re.S)
             prose = re.sub(r"(`+)[^\n]*?[^`\n]\1(?!`)", "", prose)  # code looks like a link at times
-            for target in LINK.findall(prose):
-                if not (tracked.ROOT / path.parent / target).exists():
-                    broken.append(f"{path}: {target}")
+            for target, anchor in LINK.findall(prose):
+                linked = (tracked.ROOT / path.parent / target) if target else tracked.ROOT / path
+                if not linked.exists() or (anchor and anchor not in anchors(linked.read_text())):
+                    broken.append(f"{path}: {target}#{anchor}")
         self.assertEqual([], broken)
 
     def test_the_folder_map_is_the_top_level(self):
@@ -126,6 +133,10 @@ class TheCheckItself(unittest.TestCase):
                 "```\n```json\n{}\n```\n<!-- docs-test: by tests/a_test.py -->\n```sh\nthree\n```\n")
         self.assertEqual([(None, None, "one\n\ntwo\n"), ("skip", "needs Slurm", "srun\n"),
                           ("by", "tests/a_test.py", "three\n")], blocks(text))
+
+    def test_anchors_are_those_of_the_headings(self):
+        self.assertEqual({"gradient-clipping", "sharded-data-parallel-zero-fsdp"},
+                         anchors("# Gradient clipping\ntext\n### Sharded data parallel (ZeRO, `FSDP`)\n"))
 
     def test_launches_are_made_shorter_and_nothing_else(self):
         self.assertEqual("scaletrain launch r.json --set steps=2\nscaletrain eval runs/r\n"
