@@ -119,6 +119,18 @@ class Documents(unittest.TestCase):
                     broken.append(f"{path}: {target}#{anchor}")
         self.assertEqual([], broken)
 
+    def test_the_keys_in_pages_for_newcomers_are_in_the_reference(self):
+        keys = set(re.findall(r"^\| `([\w.]+)` \|", tracked.text("docs/recipe-reference.md"), re.M))
+        paths = tracked.files("docs/coming-from/*.md")
+        self.assertGreater(len(paths), 7)
+        for path in paths:
+            # In the last column; a model's own keys stand in the reference without "model.".
+            columns = [row.split("|")[-2] for row in tracked.text(path).splitlines() if row.startswith("|")]
+            named = re.findall(r"`([a-z_]+(?:\.[a-z_0-9]+)+)`", " ".join(columns))
+            unknown = [key for key in named if key not in keys and key.removeprefix("model.") not in keys
+                       and not key.endswith((".json", ".jsonl", ".bin", ".py"))]
+            self.assertEqual([], unknown, path)
+
     def test_the_folder_map_is_the_top_level(self):
         top_level = {path.parts[0] for path in tracked.files() if len(path.parts) > 1}
         mapped = FOLDER_ROW.findall(tracked.text("README.md"))
