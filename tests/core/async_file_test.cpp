@@ -145,8 +145,9 @@ TEST_CASE(
     setrlimit(RLIMIT_FSIZE, &small);
     const std::uint64_t number = file.write(0, memory.all());
     CHECK_THROWS_WITH_AS(file.wait(number),
-                         "state: cannot write: File too large (EFBIG)\n"
-                         "  choose another folder or correct its permissions",
+                         "state: cannot write: File too large (EFBIG: the limit of file sizes is "
+                         "ulimit -f)\n  raise the limit of file sizes (ulimit -f), or use a file "
+                         "system for larger files",
                          core::StorageError);
     setrlimit(RLIMIT_FSIZE, &before);
     file.wait(file.write(0, memory.all()));  // goes on

@@ -138,7 +138,8 @@ TEST_CASE("a folder that cannot be, a disk without room and a file that was cut 
         file.add({second}),
         (folder.path.string() +
          "/(optimizer state): cannot reserve 32768 bytes behind 16384 of the optimizer's state: "
-         "File too large (EFBIG)\n  choose another folder or correct its permissions")
+         "File too large (EFBIG: the limit of file sizes is ulimit -f)\n  raise the limit of file "
+         "sizes (ulimit -f), or use a file system for larger files")
             .c_str(),
         core::StorageError);
     setrlimit(RLIMIT_FSIZE, &before);
