@@ -92,7 +92,7 @@ class RareRuns {
     if (layout.replicas != 2) all.push_back(fmt::format("batch.global={}", 8 * layout.replicas));
     if (reads_text_) {
       const std::string tokens = fmt::format(R"({{"tokens": "{}"}})", runs_.path("text.bin"));
-      all.insert(all.end(), {"data.train=" + tokens, "data.val=" + tokens});
+      all.insert(all.end(), {"data.train=" + tokens, "data.val=" + tokens, "data.val.limit=16"});
     }
     all.insert(all.end(), more.begin(), more.end());
     return runs_.recipe(output, all);

@@ -57,7 +57,7 @@ void check_decoder(const char* model, const std::vector<MovedMesh>& meshes,
   file.close();
   const std::string tokens = fmt::format(R"({{"tokens": "{}"}})", path);
   MovedRuns({model, "data.train=null", "data.val=null", "data.context=8", "data.train=" + tokens,
-             "data.val=" + tokens, R"(batch={"global": 8, "per_device": 1})",
+             "data.val=" + tokens, "data.val.limit=16", R"(batch={"global": 8, "per_device": 1})",
              R"(optimizer={"name": "adamw", "lr": 0.01, "eps": 1e-4})"},
             meshes)
       .check(distances);

@@ -169,7 +169,7 @@ class Runs {
     if (case_.text) {
       const std::string tokens = fmt::format(R"({{"tokens": "{}"}})", tiny_.path("text.bin"));
       all.insert(all.end(), {"data.train=null", "data.train=" + tokens, "data.val=null",
-                             "data.val=" + tokens, "data.context=16"});
+                             "data.val=" + tokens, "data.val.limit=8", "data.context=16"});
     }
     all.insert(all.end(), own.begin(), own.end());
     return tiny_.recipe(all);
