@@ -18,6 +18,7 @@ import sys
 import tempfile
 import unittest
 
+import guide
 import tracked
 
 BLOCK = re.compile(r"^(?:<!-- docs-test: (?P<how>skip|slow|by|shorter)[ ,] *(?P<why>[^\n]+?) -->\n)?"
@@ -120,15 +121,19 @@ class Documents(unittest.TestCase):
         self.assertEqual([], broken)
 
     def test_the_keys_in_pages_for_newcomers_are_in_the_reference(self):
-        keys = set(re.findall(r"^\| `([\w.]+)` \|", tracked.text("docs/recipe-reference.md"), re.M))
-        paths = tracked.files("docs/coming-from/*.md")
-        self.assertGreater(len(paths), 7)
+        keys = set(re.findall(r"^(?:\||#+ .*?) ?`([\w.]+)`(?: \||$)", tracked.text("docs/recipe-reference.md"), re.M))
+        self.assertGreater(len(keys), 300)
+        paths = tracked.files("docs/coming-from/*.md", "docs/guide/*.md")
+        self.assertGreater(len(paths), 19)
         for path in paths:
-            # In the last column; a model's own keys stand in the reference without "model.".
-            columns = [row.split("|")[-2] for row in tracked.text(path).splitlines() if row.startswith("|")]
-            named = re.findall(r"`([a-z_]+(?:\.[a-z_0-9]+)+)`", " ".join(columns))
-            unknown = [key for key in named if key.split(".")[0] in keys and key not in keys
-                       and key.removeprefix("model.") not in keys]
+            text = guide.COMMENT.sub("", tracked.text(path))
+            if "coming-from" in path.parts:  # the other columns have another library's keys
+                text = " ".join(row.split("|")[-2] for row in text.splitlines() if row.startswith("|"))
+            named = re.findall(r"`([a-z_]+(?:\.[a-z_0-9]+)+)`|--set '?([a-z_.]+)=", text)
+            # A model's own keys stand in the reference without "model.".
+            unknown = [key for key in map("".join, named) if key.split(".")[0] in keys and
+                       key not in keys and key.removeprefix("model.") not in keys and
+                       not key.endswith((".safetensors", ".json", ".jsonl", ".pt", ".pth", ".bin"))]
             self.assertEqual([], unknown, path)
 
     def test_the_folder_map_is_the_top_level(self):
@@ -139,12 +144,108 @@ class Documents(unittest.TestCase):
             self.assertTrue((tracked.ROOT / row).is_dir(), row)
 
 
+# A query, and the page that a search must list first (tests/repository/guide.py has the ranking).
+QUERIES = {
+    "gradient accumulation": "several-gpus", "resume from checkpoint": "resume-and-failures",
+    "out of memory": "resume-and-failures", "use 2 nodes": "several-nodes",
+    "ImageNet folder": "your-own-pictures", "freeze layers": "fine-tuning",
+    "learning rate warmup": "training-options", "bf16": "several-gpus", "FSDP": "several-gpus",
+    "slurm requeue": "slurm", "tensorboard": "monitoring",
+    "export to huggingface": "evaluate-predict-export",
+    "pretrained weights": "fine-tuning", "layer decay": "fine-tuning", "linear probe": "fine-tuning",
+    "early stopping": "training-options", "gradient clipping": "training-options",
+    "label smoothing": "training-options", "EMA": "training-options",
+    "cosine schedule": "training-options", "batch size": "training-options",
+    "mixed precision": "several-gpus", "activation checkpointing": "several-gpus",
+    "ZeRO": "several-gpus", "data parallel": "several-gpus", "CPU offload": "several-gpus",
+    "elastic training": "several-nodes", "multi node": "several-nodes",
+    "kubernetes job": "kubernetes", "sbatch script": "slurm", "preemption": "slurm",
+    "metrics.jsonl": "monitoring", "profiler": "monitoring", "perplexity": "language-model",
+    "train GPT-2 on my text": "language-model", "generate text": "language-model",
+    "train on my own images": "your-own-pictures", "predict images": "evaluate-predict-export",
+    "export to timm": "evaluate-predict-export", "exit code 71": "troubleshooting",
+    "loss is NaN": "troubleshooting", "training is slow": "troubleshooting",
+    "CUDA out of memory": "resume-and-failures", "hang": "resume-and-failures",
+}
+# What a user may call a thing; each must be found in the guide or in the recipe reference.
+TERMS = """all-gather; all-reduce; activation checkpointing; CPU offload; CutMix; DiLoCo; DistributedDataParallel;
+    EMA; FSDP; SyncBatchNorm; TensorBoard; ZeRO; autocast; bf16; calibration; confusion matrix; context parallel;
+    cosine decay; data augmentation; data parallel; early stopping; elastic; expert parallel; fine-tuning; fp16;
+    global batch; gradient accumulation; gradient checkpointing; gradient clipping; gradient compression;
+    heartbeat; instruction tuning; label smoothing; layer decay; learning rate schedule; linear probe; local SGD;
+    loss scaling; micro-batch; mixed precision; mixture of experts; mixup; object store; optimizer state; perplexity;
+    pipeline parallel; preemption; pretrained weights; profiler; reduce-scatter; rendezvous; requeue; safetensors;
+    sequence parallel; straggler; tensor parallel; throughput; tokenizer; top-1 accuracy; warmup; weight decay;
+    world size"""
+
+
+class Guide(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.guide = {path.stem: tracked.text(path) for path in tracked.files("docs/guide/*.md")}
+        self.assertGreater(len(self.guide), 11)
+        self.searched = {**self.guide, "recipe-reference": tracked.text("docs/recipe-reference.md")}
+
+    def test_a_search_finds_the_page_of_a_task_first(self):
+        for query, page in QUERIES.items():
+            with self.subTest(query=query):
+                ranking = guide.search(self.searched, query)
+                self.assertEqual(page, ranking[0][1], ranking[:3])
+
+    def test_terms_of_the_field_are_found(self):
+        text = " ".join("\n".join(self.searched.values()).lower().split())
+        terms = [" ".join(term.lower().split()) for term in TERMS.split(";")]
+        self.assertGreaterEqual(len(terms), 40)
+        self.assertEqual([], [term for term in terms if term not in text])
+
+    def test_pages_and_sentences_are_short(self):
+        for page, text in self.guide.items():
+            self.assertLessEqual(len(text.splitlines()), 200, page)
+            self.assertEqual([], [sentence for sentence in guide.sentences(text)
+                                  if len(sentence.split()) > 35], page)
+
+    def test_the_way_to_a_first_model_is_short(self):
+        """README.md up to its link to the first page, and that page: 600 words without code."""
+        readme = tracked.text("README.md")
+        before, link, _ = readme.partition("docs/guide/your-own-pictures.md")
+        self.assertTrue(link, "README.md does not link docs/guide/your-own-pictures.md")
+        read = guide.prose(before) + guide.prose(self.guide["your-own-pictures"])
+        self.assertLessEqual(len(read.split()), 600)
+        self.assertLessEqual(len(readme.splitlines()), 150)
+
+    def test_the_guide_speaks_of_tasks_and_not_of_tests(self):
+        for page, text in self.guide.items():
+            self.assertEqual([], re.findall(r"[\w/]+_test\.(?:py|cpp)|three seeds", guide.prose(text)), page)
+
+    def test_the_index_links_every_page(self):
+        linked = {target for target, _ in LINK.findall(tracked.text("docs/README.md"))}
+        pages = {str(path.relative_to("docs")) for path in tracked.files("docs/*.md")} - {"README.md"}
+        self.assertEqual([], sorted(pages - linked))
+
+
 class TheCheckItself(unittest.TestCase):
     def test_blocks_are_found_with_their_marks(self):
         text = ("Text.\n```sh\none\n\ntwo\n```\n<!-- docs-test: skip, needs Slurm -->\n```sh\nsrun\n"
                 "```\n```json\n{}\n```\n<!-- docs-test: by tests/a_test.py -->\n```sh\nthree\n```\n")
         self.assertEqual([(None, None, "one\n\ntwo\n"), ("skip", "needs Slurm", "srun\n"),
                           ("by", "tests/a_test.py", "three\n")], blocks(text))
+
+    def test_a_search_prefers_titles_then_headings_then_text(self):
+        pages = {"title": "# Warm socks\n\nno\n", "heading": "# Feet\n\n## Socks\n\nno\n",
+                 "text": "# Feet\n\nSocks.\n", "none": "# Feet\n\nno\n",
+                 "both": "# Feet\n\nnew socks, [new](new.md)\n"}
+        self.assertEqual(["title", "heading"], [name for _, name in guide.search(pages, "the socks")][:2])
+        self.assertEqual("both", guide.search(pages, "new socks")[0][1])  # it has both words
+        self.assertEqual((1, 10.0), guide.score(guide.counted(pages["title"]), "Sock"))
+        self.assertEqual((2, 2.58), guide.score(guide.counted(pages["both"]), "new sock"))
+        self.assertEqual((1, 1.0), guide.score(guide.counted("# A\n\n" + "sock " * 4), "socks", 4))
+
+    def test_sentences_end_with_headings_items_and_cells(self):
+        text = ("# Warm socks\n\nOne. Two\nlines!\n\n- item\n- other `x.y` [item](a/b.md)\n\n"
+                "| a | b. c |\n|---|---|\n\n```sh\ncode here\n```\n<!-- note -->\nlast\n")
+        self.assertEqual(["# Warm socks", "One.", "Two lines!", "item", "other `x.y` [item]", "a", "b.",
+                          "c", "last"], guide.sentences(text))
 
     def test_anchors_are_those_of_the_headings(self):
         self.assertEqual({"gradient-clipping", "sharded-data-parallel-zero-fsdp"},
