@@ -110,7 +110,7 @@ class Failed(FolderTest):
         done = subprocess.run(["bash", "-c", shell, PROGRAM, self.path("new", "out")], timeout=60,
                               stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(74, done.returncode, done.stderr)
-        self.assertIn("File too large (EFBIG)", done.stderr)
+        self.assertIn("File too large (EFBIG: the limit of file sizes is ulimit -f)", done.stderr)
         self.assertFalse(os.path.exists(self.path("new")))
 
 
