@@ -56,11 +56,11 @@ class Start(NodesTestCase):
         self.assertRegex(store, r"^127\.0\.0\.1:\d+$")
 
     def test_a_node_that_does_not_come_is_named_to_all_who_came(self):
-        flags = ["--join-timeout", "2s"]
+        flags = ["--join-timeout", "6s"]
         nodes = [self.shell(rank, "exit 0", nodes=4, flags=flags) for rank in (0, 2)]
         for status, err in self.finish(*nodes):
             self.assertEqual(75, status)
-            self.assertIn("rendezvous: 2 of 4 nodes came within 2 s; missing: node 1, node 3", err)
+            self.assertIn("rendezvous: 2 of 4 nodes came within 6 s; missing: node 1, node 3", err)
 
     def test_a_first_node_that_does_not_come_is_named_with_its_address(self):
         for address, why in (("127.0.0.1", "Connection refused"),

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/train/saved_runs_support.h"
@@ -81,8 +82,10 @@ class RareRuns {
  public:
   explicit RareRuns(const Changes& changes, const char* model = kRareDecoder)
       : runs_(all_changes(changes, model)), reads_text_(model != kRareImages) {
-    std::ofstream file(runs_.path("text.bin"), std::ios::binary);  // tokens of 2 bytes
-    for (int i = 0; i < 4000; ++i) file << static_cast<char>((i * i + i / 7) % 50) << '\0';
+    for (const auto& [name, tokens] : {std::pair("text.bin", 4000), std::pair("val.bin", 130)}) {
+      std::ofstream file(runs_.path(name), std::ios::binary);  // tokens of 2 bytes
+      for (int i = 0; i < tokens; ++i) file << static_cast<char>((i * i + i / 7) % 50) << '\0';
+    }
   }
 
   recipe::Recipe recipe(const std::string& output, const RareLayout& layout,
@@ -91,8 +94,10 @@ class RareRuns {
                 std::string("parallel=") + layout.parallel};
     if (layout.replicas != 2) all.push_back(fmt::format("batch.global={}", 8 * layout.replicas));
     if (reads_text_) {
-      const std::string tokens = fmt::format(R"({{"tokens": "{}"}})", runs_.path("text.bin"));
-      all.insert(all.end(), {"data.train=" + tokens, "data.val=" + tokens, "data.val.limit=16"});
+      const auto tokens = [&](const char* set, const char* file) {
+        return fmt::format(R"({}={{"tokens": "{}"}})", set, runs_.path(file));
+      };
+      all.insert(all.end(), {tokens("data.train", "text.bin"), tokens("data.val", "val.bin")});
     }
     all.insert(all.end(), more.begin(), more.end());
     return runs_.recipe(output, all);

@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/temporary_folder.h"
@@ -51,13 +52,16 @@ constexpr const char* kMovedMixture =
 void check_decoder(const char* model, const std::vector<MovedMesh>& meshes,
                    const std::vector<std::size_t>& distances) {
   const test::TemporaryFolder folder;
-  const std::string path = folder.file("text.bin");
-  std::ofstream file(path, std::ios::binary);  // tokens of 2 bytes
-  for (int i = 0; i < 1000; ++i) file << static_cast<char>((i * i + i / 7) % 50) << '\0';
-  file.close();
-  const std::string tokens = fmt::format(R"({{"tokens": "{}"}})", path);
-  MovedRuns({model, "data.train=null", "data.val=null", "data.context=8", "data.train=" + tokens,
-             "data.val=" + tokens, "data.val.limit=16", R"(batch={"global": 8, "per_device": 1})",
+  for (const auto& [name, tokens] : {std::pair("train.bin", 1000), std::pair("val.bin", 130)}) {
+    std::ofstream file(folder.file(name), std::ios::binary);  // tokens of 2 bytes
+    for (int i = 0; i < tokens; ++i) file << static_cast<char>((i * i + i / 7) % 50) << '\0';
+  }
+  const auto tokens = [&](const char* set, const char* file) {
+    return fmt::format(R"({}={{"tokens": "{}"}})", set, folder.file(file));
+  };
+  MovedRuns({model, "data.train=null", "data.val=null", "data.context=8",
+             tokens("data.train", "train.bin"), tokens("data.val", "val.bin"),
+             R"(batch={"global": 8, "per_device": 1})",
              R"(optimizer={"name": "adamw", "lr": 0.01, "eps": 1e-4})"},
             meshes)
       .check(distances);

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/lists.h"
@@ -150,8 +151,10 @@ Ran look_at(const recipe::Recipe& recipe, std::string ended) {
 class Runs {
  public:
   explicit Runs(const Case& one) : case_(one) {
-    std::ofstream file(tiny_.path("text.bin"), std::ios::binary);  // tokens of 2 bytes
-    for (int i = 0; i < 2000; ++i) file << static_cast<char>((i * i + i / 7) % 50) << '\0';
+    for (const auto& [name, tokens] : {std::pair("train.bin", 2000), std::pair("val.bin", 140)}) {
+      std::ofstream file(tiny_.path(name), std::ios::binary);  // tokens of 2 bytes
+      for (int i = 0; i < tokens; ++i) file << static_cast<char>((i * i + i / 7) % 50) << '\0';
+    }
   }
 
   recipe::Recipe recipe(const std::string& output) const {
@@ -167,9 +170,11 @@ class Runs {
       all.erase(all.begin() + 1);
     }
     if (case_.text) {
-      const std::string tokens = fmt::format(R"({{"tokens": "{}"}})", tiny_.path("text.bin"));
-      all.insert(all.end(), {"data.train=null", "data.train=" + tokens, "data.val=null",
-                             "data.val=" + tokens, "data.val.limit=8", "data.context=16"});
+      const auto tokens = [&](const char* set, const char* file) {
+        return fmt::format(R"({}={{"tokens": "{}"}})", set, tiny_.path(file));
+      };
+      all.insert(all.end(), {"data.train=null", tokens("data.train", "train.bin"), "data.val=null",
+                             tokens("data.val", "val.bin"), "data.context=16"});
     }
     all.insert(all.end(), own.begin(), own.end());
     return tiny_.recipe(all);
