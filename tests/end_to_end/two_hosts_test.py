@@ -87,8 +87,8 @@ class MoreOfTwoHosts(TwoHostsTestCase):
 
     def test_hosts_may_have_the_same_shards_in_other_places(self):
         (self.folder / "copy").mkdir()
-        for shard in DIGITS.glob("*.tar"):
-            shutil.copy(shard, self.folder / "copy")
+        for file in [*DIGITS.glob("*.tar"), DIGITS / "classes.json"]:
+            shutil.copy(file, self.folder / "copy")
         recipe = self.recipe(steps=2)
         text = recipe.read_text().replace(str(DIGITS), str(self.folder / "copy"))
         (self.folder / "there").mkdir()
