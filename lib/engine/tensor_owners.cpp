@@ -6,7 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -54,7 +57,6 @@ class TensorOwners : public optim::Optimizer {
       : ranks_(ranks), tensors_(share(parts, ranks)) {
     std::vector<NamedParameter> owned;
     for (SharedTensor& one : tensors_) {
-      names_.insert(one.part.name);
       if (one.owner != ranks_.rank()) continue;
       one.whole = at::empty(one.part.shape, one.part.tensor.options().requires_grad(false));
       owned.push_back(one.part);
@@ -62,6 +64,7 @@ class TensorOwners : public optim::Optimizer {
       owned.back().begin = 0;
     }
     inner_ = make(std::move(owned));
+    whole_state_ = share_names(inner_->state(), ranks_);
     for (const SharedTensor& one : tensors_) {
       if (one.whole.defined()) parallel::give_memory_back(one.whole);
     }
@@ -95,7 +98,7 @@ class TensorOwners : public optim::Optimizer {
 
   void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
   std::map<std::string, at::Tensor> state() override { return inner_->state(); }
-  std::set<std::string> with_owner() const override { return names_; }
+  std::set<std::string> whole_state() override { return whole_state_; }
   void resume_at(std::int64_t step) override { inner_->resume_at(step); }
 
  private:
@@ -125,6 +128,22 @@ class TensorOwners : public optim::Optimizer {
     }
     choose_owners(tensors, ranks.world_size());
     return tensors;
+  }
+
+  // The tensors of a parameter in the state of any rank.
+  static std::set<std::string> share_names(const std::map<std::string, at::Tensor>& state,
+                                           dist::Group& ranks) {
+    std::string own;
+    for (const auto& [name, tensor] : state) {
+      if (name.find('/') != std::string::npos) own.append(name).append("\n");
+    }
+    std::set<std::string> names;
+    for (int rank = 0; rank < ranks.world_size(); ++rank) {
+      std::istringstream lines(
+          ranks.broadcast_text(rank == ranks.rank() ? own : "", rank, "names of optimizer state"));
+      for (std::string name; std::getline(lines, name);) names.insert(name);
+    }
+    return names;
   }
 
   static at::Tensor gradient_of_part(const SharedTensor& one) {
@@ -244,7 +263,7 @@ class TensorOwners : public optim::Optimizer {
 
   dist::Group& ranks_;
   std::vector<SharedTensor> tensors_;
-  std::set<std::string> names_;
+  std::set<std::string> whole_state_;
   std::unique_ptr<Optimizer> inner_;
 };
 

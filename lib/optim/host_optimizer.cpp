@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -220,6 +221,12 @@ class HostOptimizer : public Optimizer {
     std::map<std::string, at::Tensor> named;
     for (const Portion& portion : portions_) named.merge(portion.state());
     return named;
+  }
+
+  std::set<std::string> whole_state() override {
+    std::set<std::string> names;
+    for (const Portion& portion : portions_) names.merge(portion.optimizer->whole_state());
+    return names;
   }
 
   void resume_at(std::int64_t step) override {

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -139,7 +140,11 @@ std::string differences_from_one(const recipe::Optimizer& config, const dist::Me
     if (found[i].item<std::int64_t>() != most) differs += " lost " + name;
     ++i;
   }
-  if (optimizer->with_owner().size() != owned_shapes().size()) differs += " with_owner()";
+  std::set<std::string> of_parameters;
+  for (const auto& [name, tensor] : expected.state) {
+    if (name.find('/') != std::string::npos) of_parameters.insert(name);
+  }
+  if (optimizer->whole_state() != of_parameters) differs += " whole_state()";
   return differs;
 }
 
