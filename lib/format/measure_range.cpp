@@ -2,16 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <limits>
+
+#include "lib/recipe/task.h"
 
 namespace scaletrain::format {
 namespace {
 
-constexpr std::array<std::string_view, 5> kShareMeasures{"top1", "top5", "map", "micro_f1",
-                                                         "macro_f1"};
-constexpr std::array<std::string_view, 3> kNumberMeasures{"loss", "perplexity", "bits_per_byte"};
 constexpr double kLargestDouble = std::numeric_limits<double>::max();
 
 }  // namespace
@@ -23,10 +20,12 @@ std::string MeasureRange::text() const {
 
 MeasureRange measure_range(std::string_view measure) {
   const std::string_view name = measure.substr(measure.rfind('/') + 1);  // all of it without one
-  if (std::ranges::find(kShareMeasures, name) != kShareMeasures.end())
-    return {.lowest = 0, .highest = 1};
-  if (std::ranges::find(kNumberMeasures, name) != kNumberMeasures.end())
+  for (const recipe::TaskRow& task : recipe::tasks()) {
+    const recipe::Measure* const known = task.measure(name);
+    if (known == nullptr) continue;
+    if (known->kind == recipe::Measure::Kind::kShare) return {.lowest = 0, .highest = 1};
     return {.lowest = 0, .highest = kLargestDouble};
+  }
   return {.lowest = -kLargestDouble, .highest = kLargestDouble};
 }
 

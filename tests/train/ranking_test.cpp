@@ -2,10 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <string>
-
-#include "lib/format/measure_range.h"
-
 using namespace scaletrain::train;  // NOLINT(google-build-using-namespace)
 namespace recipe = scaletrain::recipe;
 using Ranked = std::vector<scaletrain::format::RankedStep>;
@@ -29,23 +25,6 @@ TEST_CASE("the k best are kept, of equals the earlier") {
   CHECK((best == Ranked{{50, 0.9}, {10, 0.5}}));
   CHECK(rank(best, {60, 1}, kTop1, 1));  // fewer are to be kept now
   CHECK((best == Ranked{{60, 1}}));
-}
-
-TEST_CASE("a checkpoint's state knows the range of each measure of each task") {
-  for (const recipe::TaskRow& task : recipe::tasks()) {
-    for (const recipe::Measure& measure : task.measures) {
-      CAPTURE(measure.name);
-      const bool is_share = measure.kind == recipe::Measure::Kind::kShare;
-      for (const std::string& by : {measure.name, "ema/" + measure.name}) {
-        const auto range = scaletrain::format::measure_range(by);
-        CHECK(range.contains(0));
-        CHECK(range.contains(1));
-        CHECK_FALSE(range.contains(-0.5));
-        CHECK(range.contains(5) == !is_share);
-      }
-    }
-  }
-  CHECK(scaletrain::format::measure_range("of another program").contains(-5));
 }
 
 TEST_CASE("of none to keep none is among them") {
