@@ -38,6 +38,7 @@ class Centralized : public Optimizer {
   std::map<std::string, at::Tensor> evaluation_weights() override {
     return inner_->evaluation_weights();
   }
+  bool has_evaluation_weights() const override { return inner_->has_evaluation_weights(); }
 
  private:
   std::unique_ptr<Optimizer> inner_;

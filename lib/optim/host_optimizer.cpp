@@ -242,6 +242,9 @@ class HostOptimizer : public Optimizer {
     for (const Portion& portion : portions_) named.merge(portion.optimizer->evaluation_weights());
     return named;
   }
+  bool has_evaluation_weights() const override {
+    return portions_.front().optimizer->has_evaluation_weights();
+  }
 
  private:
   // The numbers of the whole optimizer, which several portions have by the same name, are those of

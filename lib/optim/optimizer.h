@@ -56,8 +56,11 @@ class Optimizer {
   virtual std::set<std::string> whole_state() { return {}; }
 
   // By name, as new tensors, what parameters are evaluated and saved with in place of what they are
-  // trained with; nothing of those for which both are the same.
+  // trained with; nothing of those for which both are the same. All ranks that have parts of
+  // tensors call it at once.
   virtual std::map<std::string, at::Tensor> evaluation_weights() { return {}; }
+  // True if the above has anything for parameters of this optimizer; costs nothing.
+  virtual bool has_evaluation_weights() const { return false; }
 };
 
 // Throws core::RecipeError where the optimizer finds nothing that it is for among a model's

@@ -56,9 +56,11 @@ struct Cell {
   std::string optimizer;
   const Layout* layout;
   bool tied;
+  bool centralized = false;  // so that any optimizer looks at whole tensors
 
   std::string name() const {
-    return fmt::format("{}, {}{}", optimizer, layout->name, tied ? ", tied" : "");
+    return fmt::format("{}, {}{}{}", optimizer, layout->name, tied ? ", tied" : "",
+                       centralized ? ", centralized" : "");
   }
 };
 
@@ -83,13 +85,16 @@ std::vector<Cell> cells() {
       result.push_back({row.name, &all[rest % all.size()], /*tied=*/rest % 4 == 1});
     }
   }
+  result.push_back({"schedule_free_adamw", &all[5], /*tied=*/false, /*centralized=*/true});
   return result;
 }
 
 // With states in 8 bits and bases that change within the few steps.
-std::string optimizer_change(const std::string& name) {
+std::string optimizer_change(const Cell& cell) {
+  const std::string& name = cell.optimizer;
   const bool is_coded = name.ends_with("_8bit");
-  return fmt::format(R"(optimizer={{"name": "{}", "lr": 0.01{}}})", name,
+  return fmt::format(R"(optimizer={{"name": "{}", "lr": 0.01, "centralize_gradients": {}{}}})",
+                     name, cell.centralized,
                      is_coded         ? R"(, "min_8bit_size": 64)"
                      : name == "soap" ? R"(, "frequency": 2)"
                                       : "");
@@ -148,9 +153,8 @@ class Table {
 
   std::string run(const Cell& cell, const std::string& output, const char* parallel, int ranks,
                   const std::optional<fs::path>& resume = {}) const {
-    const recipe::Recipe asked =
-        runs_.recipe(output, {model_change(cell), optimizer_change(cell.optimizer),
-                              std::string("parallel=") + parallel});
+    const recipe::Recipe asked = runs_.recipe(
+        output, {model_change(cell), optimizer_change(cell), std::string("parallel=") + parallel});
     const std::string ended = SavedRuns::run(asked, {.ranks = ranks}, resume)[0].text;
     return ended.starts_with(fmt::format("code 0 after step {}", kSteps)) ? "" : ended;
   }
