@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <set>
 
 #include "lib/core/error.h"
 #include "lib/format/checkpoint_folder_names.h"
@@ -102,7 +101,6 @@ void check_best(const TrainState& state, const std::string& place) {
   }
   if (has_best) check_measured(state, state.best_metric, state.best_by, place);
   const MeasureRange range = measure_range(state.best_by);
-  std::set<std::int64_t> named;
   for (const auto& [step, metric] : state.best_steps) {
     if (step < 0 || step > state.step || !std::isfinite(metric)) {
       refuse(state, &state.best_steps, place,
@@ -112,9 +110,6 @@ void check_best(const TrainState& state, const std::string& place) {
       refuse(state, &state.best_steps, place,
              fmt::format("has step {} with {}, and {} is {}", step, metric, state.best_by,
                          range.text()));
-    }
-    if (!named.insert(step).second) {
-      refuse(state, &state.best_steps, place, fmt::format("has step {} twice", step));
     }
   }
 }

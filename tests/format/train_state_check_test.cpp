@@ -96,10 +96,6 @@ TEST_CASE("each field that cannot be true beside the others is named") {
        [](TrainState& state) {
          state.best_steps = {{30, 1.5}, {40, 0.5}};
        }},
-      {"best_steps: has step 40 twice",
-       [](TrainState& state) {
-         state.best_steps = {{40, 0.5}, {40, 0.5}};
-       }},
       {"stopping_best: is 2, and top5 is from 0 to 1",
        [](TrainState& state) {
          state.stopping_by = "top5";
