@@ -1,6 +1,7 @@
 """Every command in README.md, CONTRIBUTING.md and docs/ is run, and every link and folder they name is there.
 
-The ```sh blocks run in their order, README.md first, by one bash each, in one temporary folder that
+The ```sh blocks run in their order, by one bash each: CONTRIBUTING.md, README.md, docs/reference, then the other
+folders of docs/ by name. They run in one temporary folder that
 looks like the repository after scripts/setup.sh, with the digits made and the programs on PATH: a
 later block finds the runs that an earlier one left. An HTML comment on the line before a block says
 where it is not run, and why:
@@ -41,7 +42,9 @@ def anchors(text):
 
 
 def documents():
-    return sorted(tracked.files("README.md", "CONTRIBUTING.md", "docs/*.md"))
+    """The pages in the order of their commands: guides use the runs of README.md and of the reference."""
+    paths = tracked.files("README.md", "CONTRIBUTING.md", "docs/*.md")
+    return sorted(paths, key=lambda path: (path.parts[0] == "docs" and path.parts[1] != "reference", path))
 
 
 def shorter(code, flag):
@@ -104,7 +107,7 @@ class Documents(unittest.TestCase):
             self.assertIsNone(failure := run_block(code, folder, programs), f"\n{code}{failure}")
 
     def test_every_file_that_architecture_names_is_there(self):
-        text = tracked.text(pathlib.Path("docs/architecture.md"))
+        text = tracked.text(pathlib.Path("docs/internals/architecture.md"))
         named = re.findall(r"`((?:lib|app|launcher)/[\w/.]+)`", text)
         self.assertGreater(len(named), 60)
         self.assertEqual([], [path for path in named if not (tracked.ROOT / path).is_file()])
@@ -121,7 +124,7 @@ class Documents(unittest.TestCase):
         self.assertEqual([], broken)
 
     def test_the_keys_in_pages_for_newcomers_are_in_the_reference(self):
-        keys = set(re.findall(r"^(?:\||#+ .*?) ?`([\w.]+)`(?: \||$)", tracked.text("docs/recipe-reference.md"), re.M))
+        keys = set(re.findall(r"^(?:\||#+ .*?) ?`([\w.]+)`(?: \||$)", tracked.text("docs/reference/recipe.md"), re.M))
         self.assertGreater(len(keys), 300)
         paths = tracked.files("docs/coming-from/*.md", "docs/guide/*.md")
         self.assertGreater(len(paths), 19)
@@ -185,7 +188,7 @@ class Guide(unittest.TestCase):
     def setUp(self):
         self.guide = {path.stem: tracked.text(path) for path in tracked.files("docs/guide/*.md")}
         self.assertGreater(len(self.guide), 11)
-        self.searched = {**self.guide, "recipe-reference": tracked.text("docs/recipe-reference.md")}
+        self.searched = {**self.guide, "recipe": tracked.text("docs/reference/recipe.md")}
 
     def test_a_search_finds_the_page_of_a_task_first(self):
         for query, page in QUERIES.items():
