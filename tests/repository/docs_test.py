@@ -170,6 +170,7 @@ QUERIES = {
     "loss is NaN": "troubleshooting", "training is slow": "troubleshooting",
     "CUDA out of memory": "resume-and-failures", "hang": "resume-and-failures",
 }
+STRATEGY_SECTIONS = ["When to use it", "Switch it on", "Cost", "Combinations", "How it works", "Limits"]
 # What a user may call a thing; each must be found in the guide or in the recipe reference.
 TERMS = """all-gather; all-reduce; activation checkpointing; CPU offload; CutMix; DiLoCo; DistributedDataParallel;
     EMA; FSDP; SyncBatchNorm; TensorBoard; ZeRO; autocast; bf16; calibration; confusion matrix; context parallel;
@@ -220,6 +221,16 @@ class Guide(unittest.TestCase):
     def test_the_guide_speaks_of_tasks_and_not_of_tests(self):
         for page, text in self.guide.items():
             self.assertEqual([], re.findall(r"[\w/]+_test\.(?:py|cpp)|three seeds", guide.prose(text)), page)
+
+    def test_each_parallel_strategy_has_a_page_with_the_same_sections(self):
+        paths = tracked.files("docs/internals/parallelism/*.md")
+        self.assertEqual(10, len(paths))
+        for path in paths:
+            text = tracked.text(path)
+            self.assertNotRegex(guide.prose(text), r"_test\.(py|cpp)|three seeds", path)
+            self.assertIn(f"parallelism/{path.name}", tracked.text("docs/internals/parallelism.md"))
+            if path.stem != "process-groups":
+                self.assertEqual(STRATEGY_SECTIONS, re.findall(r"^## (.+)$", text, re.MULTILINE), path)
 
     def test_the_index_links_every_page(self):
         linked = {target for target, _ in LINK.findall(tracked.text("docs/README.md"))}
