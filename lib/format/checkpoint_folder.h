@@ -1,5 +1,5 @@
 // A checkpoint's folder as bytes: manifest, verification, finding the newest valid one
-// (docs/formats/checkpoint.md). What the tensors mean is lib/checkpoint's.
+// (docs/reference/formats/checkpoint.md). What the tensors mean is lib/checkpoint's.
 #pragma once
 
 #include <cstdint>

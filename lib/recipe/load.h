@@ -50,10 +50,10 @@ std::vector<std::string> all_keys(const CatalogPtr& catalog = built_in_catalog()
 // The JSON Schema (draft 2020-12) of a recipe.
 std::string json_schema(const CatalogPtr& catalog = built_in_catalog());
 
-// The Markdown reference of all keys: docs/recipe-reference.md is this text.
+// The Markdown reference of all keys: docs/reference/recipe.md is this text.
 std::string markdown_reference(const CatalogPtr& catalog = built_in_catalog());
 
-// The Markdown page of all models: docs/models.md is this text.
+// The Markdown page of all models: docs/reference/models.md is this text.
 std::string markdown_models();
 
 }  // namespace scaletrain::recipe

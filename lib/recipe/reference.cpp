@@ -1,4 +1,4 @@
-// docs/recipe-reference.md: every key in one table, then the lists of names with their keys.
+// docs/reference/recipe.md: every key in one table, then the lists of names with their keys.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -76,7 +76,7 @@ class MirrorTrainingTest(support.RunTestCase):
         self.assertEqual(support.inspect(path)["files"], support.inspect(run)["files"])
 
     def test_a_run_whose_folder_is_lost_goes_on_from_its_copies_with_the_same_bits(self):
-        """What docs/checkpoints.md shows, of this test's own run and place:
+        """What docs/reference/checkpoints.md shows, of this test's own run and place:
 
         scaletrain launch --nproc 2 --set checkpoint.mirror=s3://BUCKET/PREFIX recipes/digits_mlp.json
         scaletrain data mirror s3://BUCKET/PREFIX

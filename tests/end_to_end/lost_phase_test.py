@@ -6,7 +6,7 @@ import unittest
 from end_to_end import context_test, expert_test, support, text_test
 
 LLAMA, MIXTRAL = context_test.LLAMA, expert_test.MIXTRAL
-ENDS_WITHIN_S = 10  # a promise, also in docs/reliability.md
+ENDS_WITHIN_S = 10  # a promise, also in docs/internals/reliability.md
 STEP = 6  # where ranks are lost, which is also validated and saved behind
 MUON, LAMB = ({"optimizer": {"name": name, "lr": 0.002}} for name in ("muon", "lamb"))
 INT8, POWER = ({"compress": {"name": name}} for name in ("int8", "powersgd"))

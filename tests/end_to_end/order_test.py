@@ -55,7 +55,7 @@ class OrderTest(support.RunTestCase):
 
     def test_resnet18_at_1_2_and_4_ranks(self):
         # BatchNorm over few values multiplies a rounding difference a hundredfold each step: PyTorch
-        # parts from itself as fast between its two memory layouts (docs/reliability.md). What an
+        # parts from itself as fast between its two memory layouts (docs/internals/reliability.md). What an
         # exchange of the wrong sets would change shows in the first two steps.
         # One thread for all: another number of them rounds otherwise.
         self.check_ranks(2, threads=1, model={"name": "resnet18", "num_classes": 10},

@@ -64,7 +64,7 @@ class PiecesTest(support.RunTestCase):
             self.assertEqual(1, len(digests), ranks)
 
     def test_pieces_are_evaluated_exported_compared_and_joined(self):
-        """What docs/checkpoints.md shows:
+        """What docs/reference/checkpoints.md shows:
 
         scaletrain checkpoint reshard runs/kept --output runs/kept-whole
         """

@@ -18,7 +18,7 @@ def steps_of(run):
 
 class SavesTest(support.RunTestCase):
     def test_a_running_run_is_asked_for_a_checkpoint_and_goes_on(self):
-        """What docs/checkpoints.md shows:
+        """What docs/reference/checkpoints.md shows:
 
         scaletrain checkpoint now runs/kept
         """

@@ -1,4 +1,4 @@
-"""`scaletrain checkpoint inspect|verify` on checkpoints that Python writes by docs/formats/, and the
+"""`scaletrain checkpoint inspect|verify` on checkpoints that Python writes by docs/reference/formats/, and the
 reader of safetensors against the one of PyPI."""
 import hashlib
 import json

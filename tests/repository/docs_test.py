@@ -1,6 +1,7 @@
 """Every command in README.md, CONTRIBUTING.md and docs/ is run, and every link and folder they name is there.
 
-The ```sh blocks run in their order, README.md first, by one bash each, in one temporary folder that
+The ```sh blocks run in their order, by one bash each: CONTRIBUTING.md, README.md, docs/reference, then the other
+folders of docs/ by name. They run in one temporary folder that
 looks like the repository after scripts/setup.sh, with the digits made and the programs on PATH: a
 later block finds the runs that an earlier one left. An HTML comment on the line before a block says
 where it is not run, and why:
@@ -41,7 +42,9 @@ def anchors(text):
 
 
 def documents():
-    return sorted(tracked.files("README.md", "CONTRIBUTING.md", "docs/*.md"))
+    """The pages in the order of their commands: guides use the runs of README.md and of the reference."""
+    paths = tracked.files("README.md", "CONTRIBUTING.md", "docs/*.md")
+    return sorted(paths, key=lambda path: (path.parts[0] == "docs" and path.parts[1] != "reference", path))
 
 
 def shorter(code, flag):
@@ -104,7 +107,7 @@ class Documents(unittest.TestCase):
             self.assertIsNone(failure := run_block(code, folder, programs), f"\n{code}{failure}")
 
     def test_every_file_that_architecture_names_is_there(self):
-        text = tracked.text(pathlib.Path("docs/architecture.md"))
+        text = tracked.text(pathlib.Path("docs/internals/architecture.md"))
         named = re.findall(r"`((?:lib|app|launcher)/[\w/.]+)`", text)
         self.assertGreater(len(named), 60)
         self.assertEqual([], [path for path in named if not (tracked.ROOT / path).is_file()])
@@ -121,7 +124,7 @@ class Documents(unittest.TestCase):
         self.assertEqual([], broken)
 
     def test_the_keys_in_pages_for_newcomers_are_in_the_reference(self):
-        keys = set(re.findall(r"^(?:\||#+ .*?) ?`([\w.]+)`(?: \||$)", tracked.text("docs/recipe-reference.md"), re.M))
+        keys = set(re.findall(r"^(?:\||#+ .*?) ?`([\w.]+)`(?: \||$)", tracked.text("docs/reference/recipe.md"), re.M))
         self.assertGreater(len(keys), 300)
         paths = tracked.files("docs/coming-from/*.md", "docs/guide/*.md")
         self.assertGreater(len(paths), 19)
@@ -167,6 +170,7 @@ QUERIES = {
     "loss is NaN": "troubleshooting", "training is slow": "troubleshooting",
     "CUDA out of memory": "resume-and-failures", "hang": "resume-and-failures",
 }
+STRATEGY_SECTIONS = ["When to use it", "Switch it on", "Cost", "Combinations", "How it works", "Limits"]
 # What a user may call a thing; each must be found in the guide or in the recipe reference.
 TERMS = """all-gather; all-reduce; activation checkpointing; CPU offload; CutMix; DiLoCo; DistributedDataParallel;
     EMA; FSDP; SyncBatchNorm; TensorBoard; ZeRO; autocast; bf16; calibration; confusion matrix; context parallel;
@@ -185,7 +189,7 @@ class Guide(unittest.TestCase):
     def setUp(self):
         self.guide = {path.stem: tracked.text(path) for path in tracked.files("docs/guide/*.md")}
         self.assertGreater(len(self.guide), 11)
-        self.searched = {**self.guide, "recipe-reference": tracked.text("docs/recipe-reference.md")}
+        self.searched = {**self.guide, "recipe": tracked.text("docs/reference/recipe.md")}
 
     def test_a_search_finds_the_page_of_a_task_first(self):
         for query, page in QUERIES.items():
@@ -217,6 +221,16 @@ class Guide(unittest.TestCase):
     def test_the_guide_speaks_of_tasks_and_not_of_tests(self):
         for page, text in self.guide.items():
             self.assertEqual([], re.findall(r"[\w/]+_test\.(?:py|cpp)|three seeds", guide.prose(text)), page)
+
+    def test_each_parallel_strategy_has_a_page_with_the_same_sections(self):
+        paths = tracked.files("docs/internals/parallelism/*.md")
+        self.assertEqual(10, len(paths))
+        for path in paths:
+            text = tracked.text(path)
+            self.assertNotRegex(guide.prose(text), r"_test\.(py|cpp)|three seeds", path)
+            self.assertIn(f"parallelism/{path.name}", tracked.text("docs/internals/parallelism.md"))
+            if path.stem != "process-groups":
+                self.assertEqual(STRATEGY_SECTIONS, re.findall(r"^## (.+)$", text, re.MULTILINE), path)
 
     def test_the_index_links_every_page(self):
         linked = {target for target, _ in LINK.findall(tracked.text("docs/README.md"))}

@@ -1,4 +1,4 @@
-"""docs/own-model.md is followed: from an installed tree its project builds a worker that trains, and its
+"""docs/internals/own-model.md is followed: from an installed tree its project builds a worker that trains, and its
 Python file a model that trains too."""
 import json
 import os
@@ -12,7 +12,7 @@ import tracked
 sys.path.insert(0, str(tracked.ROOT / "tests"))
 from end_to_end import support  # noqa: E402  (behind the path)
 
-PAGE = "docs/own-model.md"
+PAGE = "docs/internals/own-model.md"
 FILES = re.compile(r"`([\w.]+)`[^\n]*:\n\n```(?!python)\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INSTALL = "cmake --install build/release --prefix ~/scaletrain"
