@@ -19,6 +19,7 @@
 #include "lib/format/hashed_file.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/token_card.h"
+#include "lib/format/weights/wrapper_names.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::exchange {
@@ -49,12 +50,21 @@ std::string beside(const format::WeightSet& weights, const char* name) {
   return (weights.files().files.front().parent_path() / name).string();
 }
 
+// The tensor of that name, or of that name with what wrappers put in front; nullptr without one.
+const format::WeightTensor* find_wrapped(const format::WeightSet& weights, const char* name) {
+  if (const format::WeightTensor* const tensor = weights.find(name)) return tensor;
+  for (const format::WeightTensor& tensor : weights.tensors()) {
+    if (format::without_wrappers(tensor.name) == name) return &tensor;
+  }
+  return nullptr;
+}
+
 Described named_model(const std::string& name, bool is_language_model,
                       const format::WeightSet& weights) {
   Described found{.model = {{"name", name}}, .data = json::object()};
   if (is_language_model) return found;
   for (const char* const head : kHeads) {
-    const format::WeightTensor* const tensor = weights.find(head);
+    const format::WeightTensor* const tensor = find_wrapped(weights, head);
     if (tensor == nullptr || tensor->shape.empty()) continue;
     found.model["num_classes"] = tensor->shape.front();
     break;

@@ -30,7 +30,7 @@ using testing::recipe_of_model;
 using testing::SameBatches;
 using Options = std::map<std::string, recipe::Component::Value>;
 
-constexpr int kSteps = 5;
+constexpr int kSteps = 3;
 
 struct ShardedCase {
   const char* name;

@@ -14,10 +14,11 @@ using namespace scaletrain::exchange;  // NOLINT(google-build-using-namespace)
 namespace {
 
 // A source with one tensor.
-ImportPlan plan_of(const test::TemporaryFolder& folder, const std::string& model = "") {
+ImportPlan plan_of(const test::TemporaryFolder& folder, const std::string& model = "",
+                   const std::string& tensor = "fc.weight") {
   const std::string bytes(6, '\1');
   format::write_safetensors(core::system_disk(), folder.file("model.safetensors"),
-                            {{"fc.weight", "U8", {3, 2}, std::as_bytes(std::span(bytes))}}, {});
+                            {{tensor, "U8", {3, 2}, std::as_bytes(std::span(bytes))}}, {});
   const format::WeightSet weights(folder.file("model.safetensors"), "", [](const std::string&) {});
   ImportRequest request;
   request.out = "/runs/out";
@@ -45,6 +46,15 @@ TEST_CASE("an image model's config becomes a recipe that can be read") {
         std::vector<std::string>{"/runs/out/imported-without-data-000000.tar"});
   CHECK(plan.classes == std::vector<std::string>{"a", "b", "c"});
   CHECK(plan.files.empty());
+}
+
+TEST_CASE("the number of classes is the head's, with or without the prefix of a wrapper") {
+  const test::TemporaryFolder folder;
+  for (const char* const tensor : {"fc.weight", "model.fc.weight", "_forward_module.net.fc.weight",
+                                   "backbone._orig_mod.fc.weight"}) {
+    CAPTURE(tensor);
+    CHECK(parsed(plan_of(folder, "resnet18", tensor)).model.num_classes == 3);
+  }
 }
 
 TEST_CASE("a language model's tokenizer comes along with a card for generate") {

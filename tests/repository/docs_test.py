@@ -2,7 +2,7 @@
 
 The ```sh blocks run in their order, by one bash each: CONTRIBUTING.md, README.md, docs/reference, then the other
 folders of docs/ by name. They run in one temporary folder that
-looks like the repository after scripts/setup.sh, with the digits made and the programs on PATH: a
+looks like the repository after scripts/setup.sh, with the programs on PATH: a
 later block finds the runs that an earlier one left. An HTML comment on the line before a block says
 where it is not run, and why:
 
@@ -10,19 +10,20 @@ where it is not run, and why:
     <!-- docs-test: slow, trains for an hour -->    only with SCALETRAIN_LONG=1
     <!-- docs-test: by tests/launcher/x_test.py --> that file must hold each line of the block
     <!-- docs-test: shorter, --set steps=40 -->    without SCALETRAIN_LONG=1 recipes run with this flag
+    <!-- docs-test: explained, trains as above --> without SCALETRAIN_LONG=1 only the block's launches
+                                                   count: `scaletrain explain launch` takes their words
 """
 import os
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import guide
 import tracked
 
-BLOCK = re.compile(r"^(?:<!-- docs-test: (?P<how>skip|slow|by|shorter)[ ,] *(?P<why>[^\n]+?) -->\n)?"
+BLOCK = re.compile(r"^(?:<!-- docs-test: (?P<how>skip|slow|by|shorter|explained)[ ,] *(?P<why>[^\n]+?) -->\n)?"
                    r"```sh\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 FOLDER_ROW = re.compile(r"^\| `([\w./-]+)/` \|", re.MULTILINE)
@@ -53,6 +54,12 @@ def shorter(code, flag):
                   flags=re.MULTILINE)
 
 
+def explained(code):
+    """The launches of recipes in the block, as commands that check their recipes and flags and start nothing."""
+    launches = re.findall(r"^scaletrain launch ((?:.*\\\n)*.*\n)", code, flags=re.MULTILINE)
+    return "".join(f"scaletrain explain launch {launch}" for launch in launches)
+
+
 def run_block(code, folder, programs):
     """Runs one block with bash; its output where it fails, None where it succeeds."""
     environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}")
@@ -68,12 +75,11 @@ def run_block(code, folder, programs):
 
 
 def make_workplace(folder):
-    """The top level of the repository as links; what a command makes lands in `folder`."""
+    """The top level of the repository as links; what a command makes lands in `folder`. The first block
+    of README.md makes the digits."""
     for entry in tracked.ROOT.iterdir():
         if entry.name not in (".git", "runs", "digits"):
             (folder / entry.name).symlink_to(entry)
-    subprocess.run([sys.executable, "scripts/make_digits.py"], cwd=folder, check=True,
-                   stdout=subprocess.DEVNULL, timeout=300)
 
 
 class Documents(unittest.TestCase):
@@ -104,6 +110,9 @@ class Documents(unittest.TestCase):
         else:
             if how == "shorter" and not LONG:
                 code = shorter(code, why)
+            if how == "explained" and not LONG:
+                code = explained(code)
+                self.assertTrue(code, "the block has no launch")
             self.assertIsNone(failure := run_block(code, folder, programs), f"\n{code}{failure}")
 
     def test_every_file_that_architecture_names_is_there(self):
@@ -273,6 +282,12 @@ class TheCheckItself(unittest.TestCase):
                                  "scaletrain launch --nproc 2 \\\n  r.json\n"
                                  "scaletrain queue r.json s.json\nscaletrain queue --show\n",
                                  "--set steps=2"))
+
+    def test_launches_are_explained_with_all_their_words_and_nothing_else_is_run(self):
+        self.assertEqual("scaletrain explain launch --nproc 2 \\\n  r.json --set steps=2\n"
+                         "scaletrain explain launch s.json\n",
+                         explained("scaletrain launch --nproc 2 \\\n  r.json --set steps=2\n"
+                                   "scaletrain eval runs/r\nscaletrain launch s.json\nls -l\n"))
 
     def test_a_command_that_fails_is_a_failure(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -60,7 +60,7 @@ TEST_CASE("replicas that meet in rounds save the bits of those that exchange by 
       {},
       {R"(sync={"name": "diloco", "steps": 4, "fragments": 2})",
        R"(optimizer={"name": "sgd", "lr": 0.05})", "clip.norm=0.5"},
-      {R"(model={"name": "resnet18", "num_classes": 3})",
+      {R"(model={"name": "mobilenet_v3_small", "num_classes": 3})",
        R"(sync={"name": "diloco", "steps": 2, "fragments": 2})"},
   };
   for (const Changes& changes : cases) {

@@ -135,8 +135,8 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     }
     check(recipe.swa, recipe.ema.has_value(), recipe.optimizer, tree, problems);
   }
-  if (problems.none_under("/parallel") && has_optimizer(problems)) {
-    check(recipe.parallel, recipe.optimizer, recipe.checkpoint, tree, problems);
+  if (problems.none_under("/parallel")) {
+    check(recipe.parallel, recipe.checkpoint, tree, problems);
   }
   if (problems.none_under("/parallel") && problems.none_under("/precision")) {
     check(recipe.parallel, recipe.precision, tree, problems);
@@ -189,7 +189,8 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     check_shared_sequences(recipe, tree, problems);
   }
   if (problems.none_under("/model") && problems.none_under("/parallel") &&
-      problems.none_under("/sync") && problems.none_under("/compress")) {
+      problems.none_under("/optimizer") && problems.none_under("/sync") &&
+      problems.none_under("/compress")) {
     check_experts(recipe, tree, problems);
   }
   if (problems.none_under("/model") && problems.none_under("/data")) {

@@ -29,8 +29,8 @@ class ImageClassification : public Task {
       : Task(row),
         num_classes_(recipe.model.num_classes),
         sets_(recipe, recipe.model.num_classes),
-        input_(recipe.data.normalize, recipe.model.in_channels, device),
-        type_(input::image_type(recipe.precision)),
+        input_(recipe.data.normalize, recipe.model.in_channels, device,
+               input::image_type(recipe.precision)),
         loss_(nn::make_loss(recipe.loss, device)),
         plain_loss_(nn::make_plain_loss(recipe.loss, device)) {
     if (recipe.mix) {
@@ -46,7 +46,7 @@ class ImageClassification : public Task {
   Example prepare(const data::Batch& batch, bool training) const override {
     input::ImageTensors tensors = input_.prepare(batch);
     if (training && mixer_) mixer_->mix(tensors, batch.epoch, batch.position);
-    return {.input = tensors.images.to(type_), .target = std::move(tensors.targets)};
+    return {.input = std::move(tensors.images), .target = std::move(tensors.targets)};
   }
 
   std::int64_t exclusive_classes() const override { return num_classes_; }
@@ -66,7 +66,7 @@ class ImageClassification : public Task {
   std::int64_t sum_count() const override { return kSums; }
 
   at::Tensor sums(const at::Tensor& output, const Example& example) const override {
-    const at::Tensor logits = output.to(at::kFloat);
+    const at::Tensor logits = output.scalar_type() == at::kDouble ? output : output.to(at::kFloat);
     const std::int64_t top = std::min(kTop, logits.size(1));
     const at::Tensor best = std::get<1>(logits.topk(top, 1));  // [count, top], best first
     const at::Tensor hits = best.eq(example.target.unsqueeze(1));
@@ -90,7 +90,6 @@ class ImageClassification : public Task {
   std::int64_t num_classes_;
   ImageSets sets_;
   input::ImageInput input_;
-  at::ScalarType type_;
   std::optional<input::Mixer> mixer_;  // nullopt where the recipe mixes nothing
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
 };
