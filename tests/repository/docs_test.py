@@ -1,10 +1,9 @@
 """Every command in README.md, CONTRIBUTING.md and docs/ is run, and every link and folder they name is there.
 
 The ```sh blocks run in their order, by one bash each: CONTRIBUTING.md, README.md, docs/reference, then the other
-folders of docs/ by name. They run in one temporary folder that
-looks like the repository after scripts/setup.sh, with the programs on PATH: a
-later block finds the runs that an earlier one left. An HTML comment on the line before a block says
-where it is not run, and why:
+folders of docs/ by name. They run in one temporary folder that looks like the repository after scripts/setup.sh, with
+the programs on PATH: a later block finds the runs that an earlier one left. An HTML comment on the line before a
+block says where it is not run, and why:
 
     <!-- docs-test: skip, needs Slurm -->           never here; the reason is reported
     <!-- docs-test: slow, trains for an hour -->    only with SCALETRAIN_LONG=1
