@@ -10,6 +10,7 @@
 #include "launcher/commands/commands.h"
 #include "launcher/flags/launch_options.h"
 #include "launcher/jobs/class_check.h"
+#include "launcher/jobs/launch_checks.h"
 #include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/remote_sets.h"
 #include "launcher/jobs/token_check.h"
@@ -63,6 +64,7 @@ void check(const RecipeArguments& arguments) {
   recipe::check_weights(recipe);
   check_tokens(recipe, ranks);
   check_class_count(recipe);
+  warn_of_shared_files(recipe.data);
   if (const std::string warning = weights_warning_of(recipe); !warning.empty()) {
     core::warn("{}", warning);
   }

@@ -123,6 +123,7 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOption
   check_class_count(request_.recipe);
   check_devices(request_.recipe, placement_);
   warn_of_patience(request_.recipe, hang_timeout_);
+  warn_of_shared_files(request_.recipe.data);
   may_be_finished_ = check_run_folder();
 }
 

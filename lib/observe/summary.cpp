@@ -66,7 +66,7 @@ std::string summary_text(const RunSummary& summary) {
   }
   if (summary.checkpoint.empty()) return text + row("checkpoint", "none was saved");
   text += row("checkpoint", core::escape_control(summary.checkpoint));
-  text += row("resume", core::escape_control(summary.resume));
+  if (!summary.stopped.empty()) text += row("resume", core::escape_control(summary.resume));
   return text;
 }
 

@@ -38,7 +38,7 @@ struct RunSummary {
 
   std::string checkpoint;  // newest saved one, empty: none
   std::string run;         // the run's folder, as a person would type it
-  std::string resume;      // the command to go on with
+  std::string resume;      // the command to go on with, shown of a run that was stopped
 };
 
 // A few lines, each with its newline:
@@ -47,7 +47,8 @@ struct RunSummary {
 //     best top-1   99.00 % on val at step 387
 //     test top-1   98.48 %, top-5 100.00 %, loss 0.0812 (197 samples, step 387)
 //     checkpoint   runs/digits-resnet18/checkpoints/step-00000430
-//     resume       scaletrain resume runs/digits-resnet18
+//
+// A run that was stopped is told how to go on: "resume       scaletrain resume runs/...".
 std::string summary_text(const RunSummary& summary);
 
 }  // namespace scaletrain::observe

@@ -32,7 +32,8 @@ class ImageClassification : public Task {
         input_(recipe.data.normalize, recipe.model.in_channels, device,
                input::image_type(recipe.precision)),
         loss_(nn::make_loss(recipe.loss, device)),
-        plain_loss_(nn::make_plain_loss(recipe.loss, device)) {
+        plain_loss_(nn::make_plain_loss(recipe.loss, device)),
+        measures_top5_(recipe.model.num_classes > kTop || is_asked_for(recipe, "top5")) {
     if (recipe.mix) {
       mixer_.emplace(*recipe.mix, recipe.model.num_classes, recipe.seed,
                      recipe::first_unmixed_epoch(*recipe.mix, recipe.length));
@@ -79,19 +80,28 @@ class ImageClassification : public Task {
   std::vector<recipe::Measured> finish(Split /*split*/, std::span<const double> sums,
                                        const at::Tensor& /*scores*/) const override {
     const double count = std::max(sums[kTargets], 1.0);
-    return {{row().measure("top1"), sums[kTop1] / count},
-            {row().measure("top5"), sums[kTop5] / count},
-            {row().measure("loss"), sums[kLoss] / count}};
+    std::vector<recipe::Measured> found{{row().measure("top1"), sums[kTop1] / count}};
+    if (measures_top5_) found.push_back({row().measure("top5"), sums[kTop5] / count});
+    found.push_back({row().measure("loss"), sums[kLoss] / count});
+    return found;
   }
 
  private:
   bool weighs_alike() const { return mixer_ || loss_->weighs_alike(); }
+
+  // Of so few classes it is 1 whatever the model does.
+  static bool is_asked_for(const recipe::Recipe& recipe, const std::string& measure) {
+    return recipe.checkpoint.best.metric == measure ||
+           (recipe.early_stopping && recipe.early_stopping->metric == measure) ||
+           (recipe.schedule.plateau && recipe.schedule.plateau->metric == measure);
+  }
 
   std::int64_t num_classes_;
   ImageSets sets_;
   input::ImageInput input_;
   std::optional<input::Mixer> mixer_;  // nullopt where the recipe mixes nothing
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
+  bool measures_top5_;
 };
 
 }  // namespace
