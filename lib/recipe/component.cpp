@@ -9,6 +9,7 @@
 #include "lib/core/log.h"
 #include "lib/core/lookup.h"
 #include "lib/recipe/paths.h"
+#include "lib/recipe/schema/foreign_names.h"
 #include "lib/recipe/schema/json_text.h"
 
 namespace scaletrain::recipe {
@@ -51,7 +52,7 @@ class Name : public Type {
     if (name == nullptr) return;
     const Row* const row = list_.find(*name);
     if (row != nullptr) return choose(value_, *row);
-    const std::string near = core::did_you_mean(*name, list_.names());
+    const std::string near = near_name(*name);
     std::string remedy = near.empty() ? "use " + phrase() : near;
     if (!list_.missing.empty()) {
       remedy += fmt::format("; a worker of your own has a list beside it, and {} is missing",
@@ -66,6 +67,14 @@ class Name : public Type {
   }
 
  private:
+  // `did you mean "vit_small"?`, also for names of other frameworks; "" if none is near.
+  std::string near_name(const std::string& name) const {
+    const std::string ours = our_value(list_.kind, name);
+    const bool is_other_case = core::nearest(name, list_.names()) == core::lower_case(name);
+    if (ours.empty() || is_other_case) return core::did_you_mean(name, list_.names());
+    return fmt::format("did you mean \"{}\"?", ours);
+  }
+
   Component& value_;
   const List& list_;
 };
