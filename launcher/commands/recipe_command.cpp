@@ -9,6 +9,7 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/flags/launch_options.h"
+#include "launcher/jobs/class_check.h"
 #include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/remote_sets.h"
 #include "launcher/jobs/token_check.h"
@@ -61,6 +62,10 @@ void check(const RecipeArguments& arguments) {
   recipe::check_sources(recipe);
   recipe::check_weights(recipe);
   check_tokens(recipe, ranks);
+  check_class_count(recipe);
+  if (const std::string warning = weights_warning_of(recipe); !warning.empty()) {
+    core::warn("{}", warning);
+  }
   for (const std::string& idle : recipe::idle_keys(recipe, recipe::key_origins(path, overrides))) {
     core::warn("{}", idle);
   }

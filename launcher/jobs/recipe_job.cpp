@@ -14,8 +14,10 @@
 #include <thread>
 
 #include "launcher/flags/values.h"
+#include "launcher/jobs/class_check.h"
 #include "launcher/jobs/data_cards.h"
 #include "launcher/jobs/launch_checks.h"
+#include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/newest_checkpoint.h"
 #include "launcher/jobs/resume_command.h"
 #include "launcher/jobs/run_folder.h"
@@ -34,6 +36,7 @@
 #include "lib/core/left_overs.h"
 #include "lib/core/local_address.h"
 #include "lib/core/log.h"
+#include "lib/exchange/known_tokenizer.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_links.h"
 #include "lib/format/train_state_check.h"
@@ -114,8 +117,10 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOption
   recipe::check_sources(request_.recipe);
   if (request_.start != RunRequest::Start::kCheckpoint && !holds_run(output_)) {
     recipe::check_weights(request_.recipe);
+    static_cast<void>(weights_warning_of(request_.recipe));  // rank 0 warns
   }
   check_tokens(request_.recipe, placement_.world_size());
+  check_class_count(request_.recipe);
   check_devices(request_.recipe, placement_);
   warn_of_patience(request_.recipe, hang_timeout_);
   may_be_finished_ = check_run_folder();
@@ -135,12 +140,14 @@ bool RecipeJob::check_run_folder() const {
       note_replaced_recipe(output_, request_.recipe);
       return false;
     }
+    check_tokenizer(output_);
     const auto stored = stored_recipe(output_, request_.recipe.model.catalog);
     if (!stored) return true;
     return !check_differences(*stored, request_.recipe, request_.allow, output_.string());
   }
   const fs::path named = named_checkpoint();
   refuse_untrained(named);
+  check_tokenizer(named.parent_path().parent_path());
   const auto stored = stored_recipe(request_.checkpoint, request_.recipe.model.catalog);
   if (stored) {
     check_differences(*stored, request_.recipe, request_.allow, request_.checkpoint.string());
@@ -153,6 +160,12 @@ bool RecipeJob::check_run_folder() const {
         "two histories would mix there: give this run another folder: --set output=FOLDER");
   }
   return false;
+}
+
+// The training tokens may have been made again since the run began.
+void RecipeJob::check_tokenizer(const fs::path& run) const {
+  const std::vector<std::string>& tokens = request_.recipe.data.train.tokens;
+  if (!tokens.empty()) exchange::check_tokenizer_of_run(tokens.front(), run);
 }
 
 std::optional<int> RecipeJob::open_run_folder() {

@@ -100,11 +100,12 @@ class TensorOwners : public optim::Optimizer {
   void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
   std::map<std::string, at::Tensor> state() override {
     std::map<std::string, at::Tensor> named = inner_->state();
-    for (const std::string& name : own_weights_) named.erase(name);
     for (const SharedTensor& one : tensors_) {
-      if (one.part.tensor.numel() == 0) continue;
-      for (const std::string& name : own_weights_) {
-        if (parameter_of(name) == one.part.name) named.emplace(name, one.part.tensor.detach());
+      const auto names = own_weights_.find(one.part.name);
+      if (names == own_weights_.end()) continue;
+      for (const std::string& name : names->second) {
+        named.erase(name);
+        if (one.part.tensor.numel() > 0) named.emplace(name, one.part.tensor.detach());
       }
     }
     return named;
@@ -167,31 +168,31 @@ class TensorOwners : public optim::Optimizer {
     return tensors;
   }
 
-  static std::string parameter_of(const std::string& state) {
-    return state.substr(state.find('/') + 1);
-  }
-
   static at::Tensor weights_of_part(const SharedTensor& one) { return one.part.tensor.detach(); }
-
-  bool is_weight(const at::Tensor& tensor) const {
-    return std::ranges::any_of(tensors_, [&](const SharedTensor& one) {
-      return one.whole.defined() && tensor.is_alias_of(one.whole);
-    });
-  }
 
   // Learns which tensors of parameters the state of any rank has, "+NAME" or, of those that are the
   // weights themselves, "=NAME".
   void share_names(const std::map<std::string, at::Tensor>& state) {
+    std::set<const c10::StorageImpl*> wholes;
+    for (const SharedTensor& one : tensors_) {
+      if (one.whole.defined()) wholes.insert(one.whole.storage().unsafeGetStorageImpl());
+    }
     std::string own;
     for (const auto& [name, tensor] : state) {
       if (name.find('/') == std::string::npos) continue;
-      own.append(is_weight(tensor) ? "=" : "+").append(name).append("\n");
+      const bool is_weight = wholes.contains(tensor.storage().unsafeGetStorageImpl());
+      own.append(is_weight ? "=" : "+").append(name).append("\n");
     }
     for (int rank = 0; rank < ranks_.world_size(); ++rank) {
       std::istringstream lines(ranks_.broadcast_text(rank == ranks_.rank() ? own : "", rank,
                                                      "names of optimizer state"));
       for (std::string line; std::getline(lines, line);) {
-        (line.front() == '=' ? own_weights_ : whole_state_).insert(line.substr(1));
+        const std::string name = line.substr(1);
+        if (line.front() == '=') {
+          own_weights_[name.substr(name.find('/') + 1)].insert(name);
+        } else {
+          whole_state_.insert(name);
+        }
       }
     }
   }
@@ -314,7 +315,8 @@ class TensorOwners : public optim::Optimizer {
   dist::Group& ranks_;
   std::vector<SharedTensor> tensors_;
   std::set<std::string> whole_state_;
-  std::set<std::string> own_weights_;  // of the state what is the weights themselves
+  // Names in the state, by parameter, of what is the weights themselves.
+  std::map<std::string, std::set<std::string>> own_weights_;
   std::unique_ptr<Optimizer> inner_;
 };
 

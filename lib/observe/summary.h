@@ -21,6 +21,7 @@ struct RunSummary {
   std::int64_t skipped_samples = 0;        // left out as bad; they are listed in RUN/bad_samples
   std::int64_t empty_steps = 0;            // of this attempt: masks left out all targets
   std::int64_t housekeeping_failures = 0;  // of links, logs, old checkpoints (core::Housekeeping)
+  std::string weights_differences = {};    // between the weights it started from and the recipe
 
   struct Best {
     recipe::Measured measured;

@@ -60,7 +60,7 @@ class Name : public Type {
     problems.add(node, pointer, fmt::format("{} is not {}", in_quotes(*name), list_.kind), remedy);
   }
   Json write() const override { return value_.name.empty() ? Json() : Json(value_.name); }
-  Json schema() const override { return {{"enum", list_.names()}}; }
+  Json schema() const override { return enum_schema(list_.values()); }
   std::string phrase() const override {
     return fmt::format("one of: {}", fmt::join(list_.names(), ", "));
   }
@@ -138,7 +138,8 @@ class ComponentType : public Type {
 
  private:
   void add_common_keys(Object& keys, bool name_is_required) const {
-    const std::string help = "which one";
+    const std::string help =
+        fmt::format("Name of the {}.", list_.kind.substr(list_.kind.find(' ') + 1));
     auto name = std::make_unique<ReadName>(value_, list_);
     if (name_is_required) {
       keys.require("name", std::move(name), help);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <variant>
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -110,6 +111,34 @@ void add_origins(const Node& node, const std::string& pointer,
   }
 }
 
+Json plain_json(const Node& node) {
+  if (const Node::Object* const object = node.object()) {
+    Json result = Json::object();
+    for (const auto& [name, member] : *object) result[name] = plain_json(member);
+    return result;
+  }
+  if (const Node::Array* const items = node.array()) {
+    Json result = Json::array();
+    for (const Node& item : *items) result.push_back(plain_json(item));
+    return result;
+  }
+  if (const std::string* const text = node.text()) return *text;
+  if (const auto* const flag = std::get_if<bool>(&node.value)) return *flag;
+  if (const auto* const whole = std::get_if<std::int64_t>(&node.value)) return *whole;
+  if (const auto* const real = std::get_if<double>(&node.value)) return *real;
+  return {};
+}
+
+// The tree of a recipe's file with `overrides`.
+Node written_tree(const fs::path& path, const std::vector<std::string>& overrides) {
+  std::vector<std::string> files;
+  Recipe blank = blank_recipe();
+  const std::unique_ptr<Object> known = describe(blank);
+  Node tree = read_tree(read_recipe_file(path, path.string()), path.string(), *known, files);
+  apply_overrides(tree, overrides, *known);
+  return tree;
+}
+
 // Before the checks between keys, which compare it.
 void fill_in_context(Recipe& recipe, const Problems& problems) {
   if (!problems.none_at_root() || !problems.none_under("/model")) return;
@@ -170,14 +199,13 @@ std::string to_json(const Recipe& recipe) {
 
 std::map<std::string, std::string> key_origins(const fs::path& path,
                                                const std::vector<std::string>& overrides) {
-  std::vector<std::string> files;
-  Recipe blank = blank_recipe();
-  const std::unique_ptr<Object> known = describe(blank);
-  Node tree = read_tree(read_recipe_file(path, path.string()), path.string(), *known, files);
-  apply_overrides(tree, overrides, *known);
   std::map<std::string, std::string> origins;
-  add_origins(tree, "", origins);
+  add_origins(written_tree(path, overrides), "", origins);
   return origins;
+}
+
+Json written_keys(const fs::path& path, const std::vector<std::string>& overrides) {
+  return plain_json(written_tree(path, overrides));
 }
 
 std::string json_schema(const CatalogPtr& catalog) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,11 @@ std::vector<std::string> differing_keys(const Recipe& a, const Recipe& b);
 // not there. Throws as load_recipe does for what is not JSON.
 std::map<std::string, std::string> key_origins(const std::filesystem::path& path,
                                                const std::vector<std::string>& overrides = {});
+
+// The keys of a recipe with `overrides` as they were written, before any check and without
+// defaults. Throws as key_origins does.
+nlohmann::ordered_json written_keys(const std::filesystem::path& path,
+                                    const std::vector<std::string>& overrides = {});
 
 // The keys that --set takes, "optimizer.lr", each with its help; those of a thing chosen by name (a
 // model's own) are not among them.

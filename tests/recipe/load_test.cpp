@@ -126,7 +126,7 @@ r.json:3: /data/image_size: 4 is out of range
 r.json:4: /steps: excludes "epochs"
   use one of: "epochs", "steps"; null removes an inherited key
 r.json:5: /optimizer: "lr" is missing
-  add "lr": a number above 0 and at most 1000 (peak learning rate)
+  add "lr": a number above 0 and at most 1000 (Base learning rate after warmup, for example 0.001. Scaled with the global batch when `lr_base_batch` is set.)
 r.json:5: /optimizer/beta1: 1 is out of range
   use a number of at least 0 and below 1
 r.json:5: /optimizer/no_such_key: "no_such_key" is not a key here
@@ -144,17 +144,17 @@ TEST_CASE("an empty object is told everything that it lacks") {
         "r.json:1: \"model\" is missing\n"
         "  add \"model\": a model, one of: " +
             names_in(models()) +
-            " (what is trained)\n"
+            " (Model architecture, with its initial weights and frozen parameters.)\n"
             "r.json:1: \"data\" is missing\n"
             "  add \"data\": an object with keys of: train, val, test, extra, image_size, "
             "resize_ramp, eval_resize, eval_filter, context, token_bytes, document_attention, "
             "threads, prefetch, shuffle_shards, order, lanes, samples_per_epoch, bad_samples, "
             "index_cache, cache, normalize, exif_orientation, jpeg, max_pixels, label, "
-            "label_format (what it is trained on)\n"
+            "label_format (Training, validation and test data, and how they are read.)\n"
             "r.json:1: \"optimizer\" is missing\n"
             "  add \"optimizer\": an optimizer, one of: " +
             names_in(optimizers()) +
-            " (how the weights are changed)\n"
+            " (Optimizer, with learning rate and weight decay.)\n"
             "r.json:1: none of \"epochs\", \"steps\" is there\n"
             "  add one of them");
 }

@@ -55,7 +55,9 @@ def compiled(test, folder, name, sources):
     compiler = next(i for i, word in enumerate(command) if word.endswith("c++"))
     command.insert(compiler + 1, f"-I{folder}")
     unit, target = folder / f"{name}_unit.cpp", folder / f"{name}.o"
-    unit.write_text("".join(f'#include "{source}"\n' for source in sources))
+    # Names below the folders of -I: the compiler cache is to know the unit wherever the clone is.
+    names = [source.relative_to(folder if source.is_relative_to(folder) else tracked.ROOT) for source in sources]
+    unit.write_text("".join(f'#include "{name}"\n' for name in names))
     done = run(*command, "-c", unit, "-o", target, cwd=entry["directory"])
     test.assertEqual((0, ""), (done.returncode, done.stderr))  # no warning either
     return target

@@ -86,6 +86,7 @@ class Optional : public Type {
   std::string phrase() const override { return inner_->phrase(); }
   const Object* object() const override { return inner_->object(); }
   std::string short_for() const override { return inner_->short_for(); }
+  NamedValues values() const override { return inner_->values(); }
 
  private:
   std::optional<T>& value_;
