@@ -120,6 +120,22 @@ class Documents(unittest.TestCase):
         self.assertGreater(len(named), 60)
         self.assertEqual([], [path for path in named if not (tracked.ROOT / path).is_file()])
 
+    def test_files_and_names_in_internals_are_in_the_code(self):
+        place = r"`((?:lib|app|launcher|scripts|tests)/[\w/]+\.\w+)`"
+        paths = [path for path in tracked.files("docs/internals/*.md") if path.stem != "guarantees"]
+        self.assertGreater(len(paths), 15)
+        found = 0
+        for path in paths:
+            text = tracked.text(path)
+            named = set(re.findall(place, text)) - EXAMPLES
+            self.assertEqual([], [name for name in named if not (tracked.ROOT / name).is_file()], path)
+            # `kFree` in `launcher/jobs/run_request.cpp`; `tests/parity/optimizers_test.py`, `CASES`
+            pairs = [(file, name) for name, file in re.findall(rf"`(\w+)(?:\(\))?` (?:in|of) {place}", text)]
+            pairs += re.findall(rf"{place}, `(\w+)(?:\(\))?`", text)
+            self.assertEqual([], [pair for pair in pairs if pair[1] not in tracked.text(pair[0])], path)
+            found += len(pairs)
+        self.assertGreater(found, 8)
+
     def test_every_link_leads_somewhere(self):
         broken = []
         for path in documents():
@@ -154,6 +170,10 @@ class Documents(unittest.TestCase):
         for row in mapped:
             self.assertTrue((tracked.ROOT / row).is_dir(), row)
 
+
+# The files that a reader of the pages on adding something writes.
+EXAMPLES = {"lib/nn/models/logistic.cpp", "tests/nn/models/logistic_test.cpp", "lib/optim/optimizers/signsgd.cpp",
+            "lib/task/tasks/rotation.cpp"}
 
 # A query, and the page that a search must list first (tests/repository/guide.py has the ranking).
 QUERIES = {
