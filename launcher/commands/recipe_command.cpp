@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -18,6 +17,7 @@
 #include "launcher/place/batch_check.h"
 #include "lib/core/log.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/ranks.h"
 #include "lib/recipe/sections/idle_keys.h"
 #include "lib/recipe/sources.h"
 
@@ -45,20 +45,11 @@ void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
   add_worker_flag(command, arguments);
 }
 
-// Without a number as many as one copy of the model needs.
-int ranks_for(const RecipeArguments& arguments, const recipe::Recipe& recipe) {
-  if (arguments.nproc > 0) return arguments.nproc;
-  const core::MeshSizes mesh = recipe.parallel.mesh();
-  // Experts lie on several copies of all else.
-  const int replicas = mesh.replica.value_or(std::max(1, mesh.expert / mesh.shard));
-  return mesh.pipe * replicas * mesh.shard * mesh.context * mesh.tensor;
-}
-
 void check(const RecipeArguments& arguments) {
   const std::string& path = arguments.launch.path;
   const std::vector<std::string> overrides = overrides_of(arguments.launch);
   const recipe::Recipe recipe = with_remote_shards(load_recipe_of_run(path, overrides), path);
-  const int ranks = ranks_for(arguments, recipe);
+  const int ranks = arguments.nproc > 0 ? arguments.nproc : recipe::ranks_of_copy(recipe);
   const recipe::BatchPlan plan = plan_batch(recipe, ranks);
   recipe::check_sources(recipe);
   recipe::check_weights(recipe);

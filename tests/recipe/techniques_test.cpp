@@ -48,6 +48,24 @@ TEST_CASE("a recipe has the techniques that change it, the global batch staying 
   with_lamb.push_back("optimizer.name=lamb");
   CHECK(technique_names(with_lamb, 4) == technique_names(alone, 4));
 
+  // Ranks that share a layer read the same samples: the others shard.
+  std::vector<std::string> with_tensor = alone;
+  with_tensor.insert(
+      with_tensor.end(),
+      {R"(model={"name": "vit_tiny", "heads": 4, "num_classes": 10})", "parallel.tensor=2"});
+  for (const std::string& name : names_of(with_tensor, 2)) {
+    CAPTURE(name);
+    CHECK(name.find("shard") == std::string::npos);
+  }
+  const Recipe shared = parse_recipe(minimal_recipe(), "r.json", with_tensor);
+  int sharded = 0;
+  for (const Technique& one : techniques(shared, 4)) {
+    const Recipe changed = parse_recipe(to_json(shared), "r.json", one.overrides);
+    CHECK(changed.parallel.shard <= 2);
+    sharded += changed.parallel.shard == 2 ? 1 : 0;
+  }
+  CHECK(sharded > 0);
+
   for (const char* batch : {R"(batch={"global": 64, "per_device": 8})",
                             R"(batch={"accumulate": 8, "per_device": 8})"}) {
     const Recipe recipe = parse_recipe(minimal_recipe(), "r.json", {batch});
