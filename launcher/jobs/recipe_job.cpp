@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
@@ -19,6 +18,7 @@
 #include "launcher/jobs/launch_checks.h"
 #include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/newest_checkpoint.h"
+#include "launcher/jobs/resume_checks.h"
 #include "launcher/jobs/resume_command.h"
 #include "launcher/jobs/run_folder.h"
 #include "launcher/jobs/token_check.h"
@@ -61,34 +61,6 @@ core::WorkerEnv env_of(const Attempt& attempt, int local_rank) {
   env.restart_count = attempt.restart;
   env.max_restarts = attempt.max_restarts;
   return env;
-}
-
-// A training that was made shorter than what is done of it has nothing left to do.
-void refuse_past_end(const fs::path& checkpoint, const recipe::Recipe& recipe) {
-  try {
-    format::check_not_past_end(format::read_state(checkpoint),
-                               nlohmann::json::parse(recipe::to_json(recipe)), checkpoint.string());
-  } catch (const core::CheckpointError& error) {
-    throw core::UsageError(error.place(), error.found(),
-                           "let the recipe's steps or epochs reach that far at least");
-  }
-}
-
-// Imported weights come without a state of training: not even a batch.
-void refuse_untrained(const fs::path& checkpoint) {
-  if (format::read_state(checkpoint).global_batch > 0) return;
-  throw core::UsageError(checkpoint.string(),
-                         "holds imported weights and no training to go on with",
-                         R"(start a run from them: "weights" in /model of its recipe)");
-}
-
-// A start that failed before its first checkpoint leaves a recipe behind, and no run.
-void note_replaced_recipe(const fs::path& output, const recipe::Recipe& recipe) {
-  std::ifstream file(output / "recipe.json");
-  const std::string stored{std::istreambuf_iterator<char>(file), {}};
-  if (stored.empty() || stored == recipe::to_json(recipe) || is_running(output)) return;
-  core::log("{}: an earlier start left no checkpoint: the recipe given now replaces its recipe",
-            output.string());
 }
 
 void warn_of_damage(const std::string& text) { core::warn("{}", text); }
