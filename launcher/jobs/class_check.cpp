@@ -12,7 +12,9 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/text.h"
 #include "lib/core/url.h"
+#include "lib/format/tar.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
@@ -20,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// {}: the folder cannot be listed, which is reported by who opens it.
+// {}: the folder cannot be listed, which is reported by who opens it. Throws core::DataError for a
+// name that is not UTF-8.
 std::vector<std::string> class_folders(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -31,14 +34,20 @@ std::vector<std::string> class_folders(const std::string& folder) {
     if (!name.starts_with('.') && entry->is_directory(ignored)) names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    if (core::is_utf8(name)) continue;
+    throw core::DataError(fmt::format("{}/{}", folder, format::shown_name(name)),
+                          "the name of a class folder is not UTF-8",
+                          "rename the folder: it is the name of a class");
+  }
   return names;
 }
 
 std::vector<std::string> names_of_file(const fs::path& file) {
-  constexpr std::int64_t kMostBytes = 16 << 20;
+  constexpr std::int64_t kMostClassBytes = 16 << 20;
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return {};
-  const std::string text = core::read_file(file, kMostBytes, core::ExitCode::kData);
+  const std::string text = core::read_file(file, kMostClassBytes, core::ExitCode::kData);
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const bool is_list =
       json.is_array() &&

@@ -35,7 +35,7 @@ using Written = nlohmann::ordered_json;
 // The member at `pointer`; nullptr where it is not written.
 const Written* find_written(const Written& recipe, const std::string& pointer) {
   const Written::json_pointer place(pointer);
-  return recipe.contains(place) ? &recipe.at(place) : nullptr;
+  return recipe.contains(place) && !recipe.at(place).is_null() ? &recipe.at(place) : nullptr;
 }
 
 std::string text_at(const Written& recipe, const std::string& pointer) {
@@ -65,7 +65,7 @@ std::optional<format::WeightFiles> weights_of(const Written& recipe) {
   if (path.empty()) path = text_at(recipe, "/model/weights/path");
   if (path.empty() || core::is_url(path)) return std::nullopt;
   try {
-    return format::find_weight_files(recipe::absolute_path(path), [](const std::string&) {});
+    return exchange::files_to_look_at(recipe::absolute_path(path));
   } catch (const core::Error&) {  // reported where the weights are needed
     return std::nullopt;
   }
@@ -222,6 +222,18 @@ void complete_classes(const std::string& path, const std::vector<std::string>& s
   for (std::string& set : completion.take(place)) known.push_back(std::move(set));
 }
 
+// What the weights said when the run began: they may be gone when it goes on.
+std::optional<exchange::KnownOfWeights> known_of_run(const std::string& path,
+                                                     const std::vector<std::string>& sets) {
+  auto recipe = try_to_load(path, sets);
+  if (!recipe) recipe = try_to_load(path, sets, "model.num_classes=2");
+  if (!recipe) return std::nullopt;
+  const fs::path stored = fs::path(recipe->output) / "recipe.json";
+  std::error_code ignored;
+  if (!fs::exists(stored, ignored)) return std::nullopt;
+  return exchange::known_of_recipe(stored);
+}
+
 std::vector<std::string> joined(std::vector<std::string> first,
                                 const std::vector<std::string>& second) {
   first.insert(first.end(), second.begin(), second.end());
@@ -237,19 +249,25 @@ std::vector<std::string> known_values(const std::string& path,
   Completion completion(recipe);
   std::vector<std::string> known;
   std::optional<exchange::KnownOfWeights> weights;
+  const bool has_weights = find_written(recipe, "/model/weights") != nullptr;
   if (const auto files = weights_of(recipe)) {
     weights = exchange::known_of_weights(*files);
+  } else if (has_weights) {
+    weights = known_of_run(path, overrides);
+  }
+  if (weights) {
     complete_model(recipe, *weights, completion);
     complete_images(recipe, *weights, completion);
     known = completion.take(weights->place);
   }
-  const bool has_weights = find_written(recipe, "/model/weights") != nullptr;
-  if (!has_weights && find_written(recipe, "/model/vocab_size") == nullptr) {
+  // A model of a worker of one's own may be of either kind.
+  const recipe::Row* const row = recipe::models().find(name_of_model(recipe));
+  const bool may_have_tokens = row == nullptr || has_key(*row, "vocab_size");
+  const bool may_have_classes = row == nullptr || !has_key(*row, "vocab_size");
+  if (!has_weights && may_have_tokens && find_written(recipe, "/model/vocab_size") == nullptr) {
     complete_vocabulary(path, joined(overrides, known), completion, known);
   }
-  const recipe::Row* const row = recipe::models().find(name_of_model(recipe));
-  const bool has_classes = row == nullptr || !has_key(*row, "vocab_size");
-  if (has_classes && find_written(recipe, "/model/num_classes") == nullptr) {
+  if (may_have_classes && find_written(recipe, "/model/num_classes") == nullptr) {
     complete_classes(path, joined(overrides, known), weights, completion, known);
   }
   return known;

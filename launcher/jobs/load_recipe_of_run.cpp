@@ -4,7 +4,7 @@
 
 #include "launcher/jobs/known_values.h"
 #include "lib/exchange/compare_weights.h"
-#include "lib/format/weights/weight_files.h"
+#include "lib/exchange/known_of_weights.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::launcher {
@@ -19,8 +19,8 @@ recipe::Recipe load_recipe_of_run(const std::string& path,
 std::string weights_warning_of(const recipe::Recipe& recipe) {
   if (!recipe.model.weights) return "";
   const std::string& path = recipe.model.weights->path;
-  const std::string differences = exchange::differences_from_weights(
-      recipe, format::find_weight_files(path, [](const std::string&) {}));
+  const std::string differences =
+      exchange::differences_from_weights(recipe, exchange::files_to_look_at(path));
   return differences.empty() ? "" : exchange::weights_warning(path, differences);
 }
 

@@ -190,6 +190,8 @@ void RecipeJob::own_run_folder(bool first) {
   }
   housekeeping.attempt("the run has no copy of its data's cards",
                        [&] { record_cards(request_.recipe.data, output_); });
+  housekeeping.attempt("an export takes the tokenizer from the weights",
+                       [&] { record_companions(request_.recipe.model, output_); });
 }
 
 // The checkpoint that was asked for by its path, verified.

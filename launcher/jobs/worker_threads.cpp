@@ -14,12 +14,13 @@ namespace scaletrain::launcher {
 std::optional<std::int64_t> threads_of_environment() {
   const char* const text = std::getenv("OMP_NUM_THREADS");
   if (text == nullptr) return std::nullopt;
-  constexpr std::int64_t kMost = 4096;
+  constexpr std::int64_t kMostThreads = 4096;
   std::int64_t threads = 0;
   const char* const end = text + std::strlen(text);
   const auto [rest, error] = std::from_chars(text, end, threads);
   // "4,2" is of nested regions: the first number is that of the outer one.
-  if (error != std::errc() || (rest != end && *rest != ',') || threads < 1 || threads > kMost) {
+  if (error != std::errc() || (rest != end && *rest != ',') || threads < 1 ||
+      threads > kMostThreads) {
     return std::nullopt;
   }
   return threads;

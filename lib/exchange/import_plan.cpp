@@ -11,6 +11,7 @@
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/read_faults.h"
+#include "lib/exchange/companion_files.h"
 #include "lib/exchange/foreign_config.h"
 #include "lib/exchange/image_config.h"
 #include "lib/exchange/language_config.h"
@@ -148,6 +149,7 @@ ImportPlan plan_import(const ImportRequest& request, const format::WeightSet& we
   }
   Described described = describe_language_config(config);
   take_tokenizer(config, described.model, weights, plan);
+  plan.files.merge(files_to_keep(companions_in(weights.files().files.front().parent_path())));
   dump(std::move(described), true);
   return plan;
 }

@@ -10,6 +10,7 @@
 #include "lib/exchange/foreign_config.h"
 #include "lib/exchange/image_models.h"
 #include "lib/exchange/language_config.h"
+#include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/json_fields.h"
 
@@ -20,8 +21,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 json read_known(const fs::path& file) {
-  constexpr std::int64_t kMostBytes = 32 << 20;
-  return format::parse_object(core::read_file(file, kMostBytes, core::ExitCode::kData),
+  constexpr std::int64_t kMostKnownBytes = 32 << 20;
+  return format::parse_object(core::read_file(file, kMostKnownBytes, core::ExitCode::kData),
                               file.string());
 }
 
@@ -129,14 +130,34 @@ std::optional<fs::path> recipe_of_weights(const format::WeightFiles& files) {
   return beside;
 }
 
+bool is_regular(const fs::path& file) { return core::type_at(file) == fs::file_type::regular; }
+
 }  // namespace
 
-KnownOfWeights known_of_weights(const format::WeightFiles& files) {
+format::WeightFiles files_to_look_at(const std::string& path) {
+  if (core::type_at(path) == fs::file_type::directory) {
+    const format::CheckpointsAt found = format::checkpoints_at(path);
+    if (!found.folders.empty() && is_regular(found.folders.front() / format::kManifestName)) {
+      format::WeightFiles files;
+      files.checkpoint = found.folders.front();
+      files.files = {*files.checkpoint / format::kModelFile};
+      return files;
+    }
+  }
+  return format::find_weight_files(path, [](const std::string&) {});
+}
+
+KnownOfWeights known_of_recipe(const fs::path& recipe) {
   KnownOfWeights known;
-  if (const auto recipe = recipe_of_weights(files)) {
-    known.place = recipe->string();
-    take_recipe(read_known(*recipe), known);
-  } else if (files.config) {
+  known.place = recipe.string();
+  take_recipe(read_known(recipe), known);
+  return known;
+}
+
+KnownOfWeights known_of_weights(const format::WeightFiles& files) {
+  if (const auto recipe = recipe_of_weights(files)) return known_of_recipe(*recipe);
+  KnownOfWeights known;
+  if (files.config) {
     known.place = files.config->string();
     const json config = read_known(*files.config);
     if (config.contains("architecture")) {

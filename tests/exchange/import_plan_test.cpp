@@ -81,11 +81,12 @@ TEST_CASE("a language model's tokenizer comes along with a card for generate") {
 TEST_CASE("without a tokenizer, or with a token that there is not, there is no card") {
   const test::TemporaryFolder folder;
   folder.write("config.json", R"({"model_type": "llama", "vocab_size": 8, "eos_token_id": 8})");
-  CHECK(plan_of(folder).files.empty());
+  CHECK(plan_of(folder).files == std::map<std::string, std::string>{
+                                     {"special_token_ids.json", "{\n \"eos_token_id\": 8\n}\n"}});
   folder.write("tokenizer.json", "{}");
-  CHECK(plan_of(folder).files.empty());
+  CHECK(!plan_of(folder).files.contains("imported-without-data.tokens.json"));
   folder.write("config.json", R"({"model_type": "llama", "vocab_size": 9, "eos_token_id": 8})");
-  CHECK(plan_of(folder).files.size() == 2);
+  CHECK(plan_of(folder).files.size() == 3);
   folder.write("config.json", R"({"model_type": "llama", "vocab_size": 9, "eos_token_id": "a"})");
   CHECK_THROWS_AS(plan_of(folder), core::CheckpointError);
 }
