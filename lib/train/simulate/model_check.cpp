@@ -24,15 +24,15 @@ namespace scaletrain::train {
 namespace {
 
 // The recipe as a CPU without its devices and its memory can look at it.
-recipe::Recipe looked_at(recipe::Recipe recipe) {
+recipe::Recipe without_devices(recipe::Recipe recipe) {
   recipe.parallel.balance = "parameters";  // the other one needs a run
   recipe.offload.reset();
   if (recipe.precision.name == "fp8") recipe.precision.options["simulate"] = true;
   return recipe;
 }
 
-void check_units(const recipe::Recipe& recipe, const dist::Mesh& mesh, Learner& learner,
-                 task::Task& task) {
+void check_units_of(const recipe::Recipe& recipe, const dist::Mesh& mesh, Learner& learner,
+                    task::Task& task) {
   const std::vector<units::Unit> units =
       units_of_part(recipe, mesh, {learner.model, learner.parts}, task);
   static_cast<void>(engine::recomputed_units(recipe.recompute, units));
@@ -46,7 +46,7 @@ void check_units(const recipe::Recipe& recipe, const dist::Mesh& mesh, Learner& 
 }  // namespace
 
 void check_model(recipe::Recipe recipe, int world_size, const nn::Factories& models) {
-  const recipe::Recipe as_here = looked_at(std::move(recipe));
+  const recipe::Recipe as_here = without_devices(std::move(recipe));
   const core::MeshPlan plan(world_size, as_here.parallel.mesh());
   const recipe::BatchPlan batch = recipe::plan_batch(as_here, world_size);
   const auto network =
@@ -58,7 +58,7 @@ void check_model(recipe::Recipe recipe, int world_size, const nn::Factories& mod
       build_learner(as_here, at::kCPU, {.steps_per_epoch = 1000, .total_steps = 1000000},
                     batch.global, models, &mesh, Values::kBlank);
   share_sequences(mesh, *task);
-  check_units(as_here, mesh, learner, *task);
+  check_units_of(as_here, mesh, learner, *task);
   if (plan.experts() > 1) divide_experts(*learner.model, mesh);
   optim::check_optimizer(as_here.optimizer, learner.parameters());
   const bool divides_tokens = as_here.parallel.sequence || as_here.parallel.context > 1;

@@ -8,7 +8,7 @@
 #include "lib/core/error.h"
 #include "lib/recipe/load.h"
 
-namespace scaletrain::train {
+namespace scaletrain::train::model_check_test {
 namespace {
 
 constexpr const char* kGpt = R"({
@@ -56,4 +56,4 @@ TEST_CASE("patterns that fit nothing, and layers that are not there, are found w
         "multiples of 16");
 }
 
-}  // namespace scaletrain::train
+}  // namespace scaletrain::train::model_check_test
