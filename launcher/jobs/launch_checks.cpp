@@ -52,7 +52,7 @@ void check_devices(const recipe::Recipe& recipe, const Placement& placement) {
 }
 
 void refuse_program_as_recipe(const std::string& path) {
-  if (path.ends_with(".json")) return;
+  if (path.ends_with(".json") || path.ends_with(".jsonc")) return;
   std::error_code ignored;
   const bool exists = std::filesystem::exists(path, ignored);
   const bool is_program = exists ? path.ends_with(".sh") || begins_as_program(path)

@@ -49,6 +49,9 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("name", run_name(recipe.name),
            "Run name. Default: the file's name without its extension. It names the default run "
            "folder, `runs/NAME`.")
+      .add("description", texts(recipe.description, "a text"),
+           "Comment for readers, a text or a list of lines. `recipe show` prints it; training "
+           "ignores it.")
       .add("seed", integer(recipe.seed, from(0).to(9007199254740991.0)),
            "Random seed of initialization, data order, augmentation and dropout. Default: 0.")
       .add("task", choice(recipe.task, task_names()),

@@ -238,18 +238,4 @@ Json written_keys(const fs::path& path, const std::vector<std::string>& override
   return plain_json(written_tree(path, overrides));
 }
 
-std::string json_schema(const CatalogPtr& catalog) {
-  Recipe recipe = blank_recipe(catalog);
-  const std::unique_ptr<Object> keys = describe(recipe);
-  // What a recipe that extends another leaves out cannot be known here.
-  const Json schema{
-      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
-      {"title", "A recipe of scaletrain"},
-      {"if", {{"type", "object"}, {"required", {"extends"}}}},
-      {"then", {{"properties", {{"extends", keys->field("extends")->type->schema()}}}}},
-      {"else", keys->schema()},
-  };
-  return schema.dump(2) + "\n";
-}
-
 }  // namespace scaletrain::recipe

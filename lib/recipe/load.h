@@ -53,7 +53,7 @@ std::vector<std::pair<std::string, std::string>> settable_keys();
 // those of every thing chosen by name are among them.
 std::vector<std::string> all_keys(const CatalogPtr& catalog = built_in_catalog());
 
-// The JSON Schema (draft 2020-12) of a recipe.
+// The JSON Schema (draft 7, which editors know) of a recipe.
 std::string json_schema(const CatalogPtr& catalog = built_in_catalog());
 
 // The Markdown reference of all keys: docs/reference/recipe.md is this text.

@@ -55,7 +55,7 @@ TEST_CASE("a minimal recipe gets every default") {
 TEST_CASE("short forms, durations, shard ranges and options are read") {
   const Recipe recipe = parse_recipe(
       R"({
-        "$schema": "x", "version": 1, "name": "n", "seed": 7, "steps": 500,
+        "$schema": "x", "version": 1, "name": "n", "description": ["two", "lines"], "seed": 7, "steps": 500,
         "model": {"name": "vit_tiny", "num_classes": 3, "dim": 96},
         "data": {
           "train": {"shards": ["t-{08..10}.tar", "/x/../y.tar"],
@@ -97,6 +97,7 @@ TEST_CASE("short forms, durations, shard ranges and options are read") {
   CHECK(recipe.validate_every.value == 0.5);
   CHECK(recipe.checkpoint.every.unit == Duration::Unit::kMinutes);
   CHECK(recipe.deterministic);
+  CHECK(recipe.description == std::vector<std::string>{"two", "lines"});
 }
 
 TEST_CASE("a schedule may be just its decay, and any thing just its name") {
@@ -228,8 +229,8 @@ TEST_CASE("mistakes of overrides name the override") {
   CHECK(
       error_of(minimal_recipe(), {"clip={\"norm\": 1"}) ==
       "--set clip: not JSON: syntax error while parsing object - unexpected end of input; expected "
-      "'}'\n  recipes are JSON in UTF-8; comments (// and /* */) are allowed, trailing commas, "
-      "NaN and single quotes are not");
+      "'}'\n  recipes are JSON in UTF-8; comments (// and /* */) and trailing commas are "
+      "allowed, NaN and single quotes are not");
   CHECK(error_of(minimal_recipe(), {"name=\xff"}) ==
         "--set name: \"\xEF\xBF\xBD\" is not UTF-8\n  use UTF-8");
 }

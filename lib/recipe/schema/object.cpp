@@ -183,6 +183,23 @@ Json Object::schema() const {
     if (field.required) required.push_back(field.name);
   }
   if (!required.empty()) result["required"] = required;
+  result["additionalProperties"] = false;
+  const Json groups = groups_schema();
+  if (short_for_.empty()) {
+    result.update(groups);
+    return result;
+  }
+  // An editor offers the keys of the object and the values of the text.
+  result.erase("type");
+  result["anyOf"] = {field(short_for_)->type->text_schema(), {{"type", "object"}}};
+  if (groups.empty()) return result;
+  result["if"] = {{"type", "object"}};
+  result["then"] = groups;
+  return result;
+}
+
+Json Object::groups_schema() const {
+  Json result = Json::object();
   for (const Group& group : groups_) {
     Json choices = Json::array();
     for (const std::string& name : group.names) choices.push_back({{"required", {name}}});
@@ -190,9 +207,7 @@ Json Object::schema() const {
     result["oneOf"] = std::move(choices);  // no object has two groups
   }
   for (const std::string& name : some_of_) result["anyOf"].push_back({{"required", {name}}});
-  result["additionalProperties"] = false;
-  if (short_for_.empty()) return result;
-  return {{"anyOf", {field(short_for_)->type->schema(), result}}};
+  return result;
 }
 
 std::string Object::phrase() const {

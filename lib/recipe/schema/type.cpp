@@ -9,6 +9,8 @@
 
 namespace scaletrain::recipe {
 
+Json Type::text_schema() const { return schema(); }
+
 Json enum_schema(const NamedValues& values) {
   Json result{{"enum", names_of(values)}};
   Json helps = Json::array();

@@ -38,6 +38,9 @@ class Type {
 
   virtual Json schema() const = 0;
 
+  // The schema of a value that is a text, for a key that a text stands for (short_for()).
+  virtual Json text_schema() const;
+
   // "an integer from 1 to 64": after "use" in a remedy, and in the reference.
   virtual std::string phrase() const = 0;
 
