@@ -94,6 +94,7 @@ WorkerEnv read_worker_env() {
   env.verdict_fd = descriptor("SCALETRAIN_VERDICT_FD");
   env.one_host = variable("SCALETRAIN_ONE_HOST") == "1";
   env.replicas = variable("SCALETRAIN_REPLICAS").value_or("");
+  env.secret_fd = descriptor("SCALETRAIN_SECRET_FD");
   env.grace_s = integer("SCALETRAIN_GRACE", 0, kMaxInt, 0);
   env.resume_command = variable("SCALETRAIN_RESUME").value_or("");
   env.attempt = integer("SCALETRAIN_ATTEMPT", 0, kMaxInt, 0);
@@ -126,6 +127,7 @@ std::map<std::string, std::string> worker_variables(const WorkerEnv& env) {
   };
   if (env.one_host) result["SCALETRAIN_ONE_HOST"] = "1";
   if (!env.replicas.empty()) result["SCALETRAIN_REPLICAS"] = env.replicas;
+  if (env.secret_fd) result["SCALETRAIN_SECRET_FD"] = text(*env.secret_fd);
   if (env.grace_s > 0) result["SCALETRAIN_GRACE"] = fmt::format("{:.0f}", env.grace_s);
   if (!env.resume_command.empty()) result["SCALETRAIN_RESUME"] = env.resume_command;
   if (env.store_fd) result["SCALETRAIN_STORE_FD"] = text(*env.store_fd);
