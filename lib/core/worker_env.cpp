@@ -14,6 +14,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
+#include "lib/core/local_address.h"
 #include "lib/core/log.h"
 #include "lib/core/text.h"
 
@@ -82,6 +83,13 @@ WorkerEnv read_worker_env() {
   env.group_world_size = integer("GROUP_WORLD_SIZE", 1, kMaxRanks, 1);
   env.master_addr = variable("MASTER_ADDR").value_or(env.master_addr);
   env.master_port = integer("MASTER_PORT", 0, 65535, 0);
+  if (env.world_size > 1) {
+    check_host("MASTER_ADDR", env.master_addr);
+    if (env.master_port == 0) {
+      throw UsageError("MASTER_PORT", "is 0, and several ranks need one port to meet at",
+                       "give all ranks the same port from 1 to 65535, 29500");
+    }
+  }
   env.restart_count = integer("TORCHELASTIC_RESTART_COUNT", 0, kMaxInt, 0);
   env.max_restarts = integer("TORCHELASTIC_MAX_RESTARTS", 0, kMaxInt, 0);
   env.run_id = variable("TORCHELASTIC_RUN_ID").value_or(env.run_id);
