@@ -48,7 +48,8 @@ struct RunSummary {
 //     test top-1   98.48 %, top-5 100.00 %, loss 0.0812 (197 samples, step 387)
 //     checkpoint   runs/digits-resnet18/checkpoints/step-00000430
 //
-// A run that was stopped has the command that resumes it: "resume       scaletrain resume runs/...".
+// A run that was stopped has the command that resumes it: "resume       scaletrain resume
+// runs/...".
 std::string summary_text(const RunSummary& summary);
 
 }  // namespace scaletrain::observe

@@ -22,7 +22,8 @@ constexpr const char* kTimm = R"({"architecture": "resnet18", "num_classes": 3, 
 constexpr const char* kOurs = R"({"precision": "bf16_pure", "model": {"name": "resnet18",
     "num_classes": 2, "weights": "/w"}, "data": {"image_size": 32, "eval_resize": 0,
     "eval_filter": "bilinear", "normalize": {"mean": [0.1, 0.2, 0.3], "std": [1, 1, 1]}}})";
-constexpr const char* kBesideLlama = R"({"model_type": "llama", "dtype": "bfloat16", "vocab_size": 50,
+constexpr const char* kBesideLlama =
+    R"({"model_type": "llama", "dtype": "bfloat16", "vocab_size": 50,
     "hidden_size": 8, "num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 2,
     "max_position_embeddings": 16, "rms_norm_eps": 1e-5})";
 

@@ -33,9 +33,10 @@ TEST_CASE("a recipe has the techniques that change it, the global batch staying 
         std::vector<std::string>{"as it is", "recompute every 2nd", "recompute every 3rd",
                                  "offload activations", "offload optimizer"});
   // The batch is not known, and bench measures what a budget would choose from.
-  CHECK(technique_names({R"(batch={"per_device": "auto", "global": 64})", "precision=bf16",
-                  "recompute=all", "offload={\"activations\": true, \"optimizer\": true}"}) ==
-        std::vector<std::string>{"as it is", "recompute every 2nd", "recompute every 3rd"});
+  CHECK(
+      technique_names({R"(batch={"per_device": "auto", "global": 64})", "precision=bf16",
+                       "recompute=all", "offload={\"activations\": true, \"optimizer\": true}"}) ==
+      std::vector<std::string>{"as it is", "recompute every 2nd", "recompute every 3rd"});
 
   // Several ranks may hold the model together, whatever the optimizer.
   const std::vector<std::string> alone{"recompute=all", "precision=bf16", "batch.per_device=1"};

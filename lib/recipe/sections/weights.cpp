@@ -26,8 +26,10 @@ TypePtr describe(std::optional<Weights>& value) {
         .add("allow_unused", texts(inner.allow_unused, kNames),
              "Patterns of file tensors that may stay unused. Default: none.")
         .add("allow_other", texts(inner.allow_other, "a key of the model, as rope_theta"),
-             "Model keys that may differ from config.json or the checkpoint's recipe, for example "
-             "rope_theta. Default: none.")
+             "Keys that may differ from config.json or the checkpoint's recipe, for example "
+             "rope_theta. "
+             "Also mean, std, eval_filter, crop, precision, num_classes and class_names. Default: "
+             "none.")
         .set_short_for("path");
     return keys;
   });
