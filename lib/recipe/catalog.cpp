@@ -105,6 +105,7 @@ std::string fault_of(const Rule& rule, const Row& row) {
     case Rule::Kind::kFirst:
       return "has a condition that is for transforms";
     case Rule::Kind::kIsMean:
+    case Rule::Kind::kWholeTensors:
       return "has a condition that is for optimizers";
   }
   return "";

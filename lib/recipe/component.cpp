@@ -234,6 +234,7 @@ class ComponentType : public Type {
       case Rule::Kind::kTensorRanksShare:   // lib/recipe/sections/tensor.cpp
       case Rule::Kind::kContextRanksShare:  // lib/recipe/sections/context.cpp
       case Rule::Kind::kIsMean:             // lib/recipe/sections/ema.cpp, swa.cpp
+      case Rule::Kind::kWholeTensors:       // lib/recipe/sections/whole_tensors.cpp
         return "";
     }
     return "";

@@ -33,9 +33,10 @@ Option choice_option(std::string key, std::string help, NamedValues values);
 // the image size, of the batch where BatchNorm sees one value for each kBatchNormStride pixels of a
 // side, or (kFirst) of the row's place in a list of components; kUnits: the model has `key` and
 // `other` units, or `other` without a key; kOneUnit: it is one unit, which does not show its
-// layers; kIsMean: the optimizer evaluates and saves a mean of the weights itself; kFixedImageSize:
-// the model has weights for images of one size; kTensorRanksShare: the ranks of /parallel/tensor
-// share as many things as `key`, or as `key` times `other`, evenly, and a model without such a rule
+// layers; kIsMean: the optimizer evaluates and saves a mean of the weights itself; kWholeTensors:
+// an update of the optimizer looks at a whole tensor, or at blocks of it; kFixedImageSize: the
+// model has weights for images of one size; kTensorRanksShare: the ranks of /parallel/tensor share
+// as many things as `key`, or as `key` times `other`, evenly, and a model without such a rule
 // cannot be cut; kContextRanksShare: the ranks of /parallel/context can share its sequences.
 struct Rule {
   enum class Kind {
@@ -50,6 +51,7 @@ struct Rule {
     kUnits,
     kOneUnit,
     kIsMean,
+    kWholeTensors,
     kFixedImageSize,
     kTensorRanksShare,
     kContextRanksShare

@@ -1,4 +1,4 @@
-// docs/recipe-reference.md: the keys in one table for each section, then the lists of names with
+// docs/reference/recipe.md: the keys in one table for each section, then the lists of names with
 // their keys.
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ constexpr const char* kIntroduction =
 Written by `scaletrain recipe reference`; a test compares this file with it.
 
 A recipe is one JSON file in UTF-8; `//` and `/* */` comments and trailing commas are allowed. An
-[editor](guide/editor.md) completes it. Where a component is chosen
+[editor](../guide/editor.md) completes it. Where a component is chosen
 by name, `"sgd"` is short for `{"name": "sgd"}`. Paths are relative to the working directory; `~` and `~user` are
 homes, as in a shell. A key of any depth is set on the command line with `--set optimizer.lr=0.1`: the value is JSON, otherwise
 text, and `null` removes the key. Where exactly one of several keys may be given, setting one removes

@@ -42,6 +42,8 @@
   Rule { Rule::Kind::kContextRanksShare }
 #define IS_MEAN_OF_WEIGHTS \
   Rule { Rule::Kind::kIsMean }
+#define LOOKS_AT_WHOLE_TENSORS \
+  Rule { Rule::Kind::kWholeTensors }
 #define PUBLISHED(source, parameters, top1, weights) \
   Published { source, parameters, top1, weights }
 #define FOR_TASK(name) \

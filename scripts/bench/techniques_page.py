@@ -1,4 +1,4 @@
-"""Writes the tables of docs/techniques.md, what scripts/bench/techniques.sh has measured, and a recipe for
+"""Writes the tables of docs/lab/techniques.md, what scripts/bench/techniques.sh has measured, and a recipe for
 each of their rows.
 
     python scripts/bench/techniques_page.py FOLDER PAGE RECIPES
@@ -46,7 +46,7 @@ def write_recipe(base, cost, ranks):
     if ranks > 1 and file.exists():
         return file
     file.parent.mkdir(exist_ok=True)
-    described = {"description": f"The row \"{cost['technique']}\" of docs/techniques.md.", **changes}
+    described = {"description": f"The row \"{cost['technique']}\" of docs/lab/techniques.md.", **changes}
     file.write_text(json.dumps({k: v for k, v in described.items() if v is not None}, indent=2) + "\n")
     return file
 

@@ -128,8 +128,8 @@ class ShowTest(unittest.TestCase):
 
 
     def test_each_row_of_the_table_of_techniques_is_a_recipe_and_each_recipe_a_row(self):
-        page = (ROOT / "docs/techniques.md").read_text()
-        linked = set(re.findall(r"\(\.\./recipes/techniques/(.*?\.json)\)", page))
+        page = (ROOT / "docs/lab/techniques.md").read_text()
+        linked = set(re.findall(r"\((?:\.\./)+recipes/techniques/(.*?\.json)\)", page))
         there = {str(path.relative_to(ROOT / "recipes/techniques"))
                  for path in (ROOT / "recipes/techniques").rglob("*.json")}
         self.assertEqual(there, linked)
@@ -345,14 +345,14 @@ class ReferenceTest(unittest.TestCase):
     def test_the_document_is_what_the_program_prints(self):
         text = recipe("reference").stdout
         self.assertGreater(len(text), 1000)
-        self.assertEqual((ROOT / "docs" / "recipe-reference.md").read_text(), text,
-                         "write it again: scaletrain recipe reference > docs/recipe-reference.md")
+        self.assertEqual((ROOT / "docs/reference/recipe.md").read_text(), text,
+                         "write it again: scaletrain recipe reference > docs/reference/recipe.md")
 
     def test_the_page_of_models_is_what_the_program_prints(self):
         text = recipe("models").stdout
         self.assertIn("| `resnet50` |", text)
-        self.assertEqual((ROOT / "docs" / "models.md").read_text(), text,
-                         "write it again: scaletrain recipe models > docs/models.md")
+        self.assertEqual((ROOT / "docs/reference/models.md").read_text(), text,
+                         "write it again: scaletrain recipe models > docs/reference/models.md")
 
 
 if __name__ == "__main__":

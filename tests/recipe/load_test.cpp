@@ -254,6 +254,21 @@ TEST_CASE("extends merges as RFC 7396 says, relative to its file, and keeps plac
                                   ":6: /sed: \"sed\" is not a key here\n  did you mean \"seed\"?");
 }
 
+TEST_CASE("paths that are not UTF-8, which a recipe cannot hold, are refused") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path odd = folder.path / "o\xe9";
+  std::filesystem::create_directory(odd);
+  const auto file = folder.write("r.json", minimal_recipe());
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(odd);
+  const std::string found = load_error_of(file);
+  std::filesystem::current_path(before);
+  CHECK(found.starts_with("/output: "));
+  CHECK(
+      found.ends_with("is not UTF-8\n  rename the file or folder, or start in another working "
+                      "directory"));
+}
+
 TEST_CASE("extends of itself, of nothing and of a number are told") {
   const test::TemporaryFolder folder;
   const std::string place = (folder.path / "a.json").string();

@@ -5,7 +5,6 @@
 #include "lib/core/error.h"
 #include "lib/recipe/schema/object.h"
 #include "lib/recipe/sections/checkpoint.h"
-#include "lib/recipe/sections/optimizer.h"
 #include "lib/recipe/sections/precision.h"
 
 namespace scaletrain::recipe {
@@ -170,8 +169,8 @@ void check(const Parallel& parallel, const Precision& precision, const Node& tre
   }
 }
 
-void check(const Parallel& parallel, const Optimizer& optimizer, const Checkpoint& checkpoint,
-           const Node& tree, Problems& problems) {
+void check(const Parallel& parallel, const Checkpoint& checkpoint, const Node& tree,
+           Problems& problems) {
   const std::int64_t shard = parallel.shard;
   if (checkpoint.writers == "rank_0" && (shard > 1 || parallel.pipeline > 1)) {
     const bool is_shard = shard > 1;
@@ -179,15 +178,6 @@ void check(const Parallel& parallel, const Optimizer& optimizer, const Checkpoin
                  fmt::format("rank 0 has only its part of the model, of \"{}\": {}",
                              is_shard ? "shard" : "pipeline", is_shard ? shard : parallel.pipeline),
                  R"(use "auto": each rank writes its own part)");
-  }
-  if (shard == 1) return;
-  if (optimizer.centralize_gradients && optimizer.name == "schedule_free_adamw") {
-    problems.add(
-        written_at(tree, {"optimizer", "centralize_gradients"}), "/optimizer/centralize_gradients",
-        fmt::format("looks at whole tensors, whose weights for evaluation {} has by parts, "
-                    "of \"shard\": {}",
-                    optimizer.name, shard),
-        R"(leave it out, or use "shard": 1)");
   }
 }
 
