@@ -13,8 +13,8 @@
 
 namespace scaletrain::launcher {
 
-int run_worker_ranks(const std::string& worker, const std::string& nproc,
-                     const std::vector<std::string>& words) {
+RanksEnd run_worker_ranks(const std::string& worker, const std::string& nproc,
+                          const std::vector<std::string>& words) {
   LaunchOptions options;
   options.nproc = nproc;
   options.program = {worker};
@@ -26,14 +26,15 @@ int run_worker_ranks(const std::string& worker, const std::string& nproc,
     setenv("OMP_NUM_THREADS", std::to_string(share).c_str(), /*overwrite=*/0);
   }
   ForeignJob job(options, placement);
-  return run_launched(job.job(), placement, options);
+  const int status = run_launched(job.job(), placement, options);
+  return {.status = status, .stop_signal = job.stop_signal()};
 }
 
 int run_worker(const std::string& worker, const std::string& nproc,
                const std::vector<std::string>& words, const std::function<void()>& check) {
   if (nproc == "1") become(worker, words);
   check();
-  return run_worker_ranks(worker, nproc, words);
+  return run_worker_ranks(worker, nproc, words).status;
 }
 
 }  // namespace scaletrain::launcher

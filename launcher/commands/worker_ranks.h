@@ -7,13 +7,18 @@
 
 namespace scaletrain::launcher {
 
-// Runs `worker` with `words` on `nproc` ranks ("2", "gpu", ...), as `scaletrain launch -- PROGRAM`
-// does; the result is the exit status. Each rank has its share of the cores. Throws core::Error.
-int run_worker_ranks(const std::string& worker, const std::string& nproc,
-                     const std::vector<std::string>& words);
+struct RanksEnd {
+  int status = 0;       // to exit with
+  int stop_signal = 0;  // that stopped the ranks; 0: none
+};
 
-// The same, but that one rank takes this process's place. For several, `check` throws what each of
-// them would, so that it is reported once.
+// Runs `worker` with `words` on `nproc` ranks ("2", "gpu", ...), as `scaletrain launch -- PROGRAM`
+// does. Each rank has its share of the cores. Throws core::Error.
+RanksEnd run_worker_ranks(const std::string& worker, const std::string& nproc,
+                          const std::vector<std::string>& words);
+
+// The same, but returns the exit status, and one rank takes this process's place. For several,
+// `check` throws what each of them would, so that it is reported once.
 int run_worker(const std::string& worker, const std::string& nproc,
                const std::vector<std::string>& words, const std::function<void()>& check);
 

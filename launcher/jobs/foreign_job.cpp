@@ -274,6 +274,7 @@ int ForeignJob::succeeded() {
 }
 
 int ForeignJob::stopped(const GroupEnd& end) {
+  stop_signal_ = end.stop_signal;
   if (events_) events_->end(end, last_plans_);
   return 1;
 }

@@ -37,6 +37,9 @@ class ForeignJob : public AttemptMaker, public JobEnding {
   int stopped(const GroupEnd& end) override;
   std::string give_up(const Failure& failure) override;
 
+  // The signal that stopped the job; 0: none.
+  int stop_signal() const { return stop_signal_; }
+
  private:
   GroupOptions group_options(const StoreSocket& store);
   WorkerPlan plan_worker(core::WorkerEnv env);
@@ -61,6 +64,7 @@ class ForeignJob : public AttemptMaker, public JobEnding {
   std::vector<WorkerPlan> last_plans_;
   bool virtual_local_rank_;
   bool keep_folder_;
+  int stop_signal_ = 0;
   int number_ = -1;                      // of the attempt under way, from 0
   std::filesystem::path folder_;         // <log_dir>/<run_id>_<random8>; "": no files
   std::vector<core::Descriptor> files_;  // of this attempt's workers

@@ -25,11 +25,13 @@ constexpr std::chrono::milliseconds kRecordingLook{10};
 NcclRecorder::NcclRecorder(const std::filesystem::path& folder, std::vector<int> ranks)
     : files_((folder / "nccl_trace_").string()), ranks_(std::move(ranks)) {
   // Not in the run's folder: an object store mounted as one has no pipes.
-  pipes_ = (temporary_folder() / fmt::format("scaletrain-nccl-{}-", getpid())).string();
+  pipe_folder_ = make_temporary_folder("scaletrain-nccl-");
+  pipes_ = (pipe_folder_ / "rank-").string();
 }
 
 NcclRecorder::~NcclRecorder() {
-  for (const int rank : ranks_) unlink(fmt::format("{}{}.pipe", pipes_, rank).c_str());
+  std::error_code ignored;
+  std::filesystem::remove_all(pipe_folder_, ignored);
 }
 
 std::map<std::string, std::string> NcclRecorder::variables() const {

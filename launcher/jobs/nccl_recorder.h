@@ -25,7 +25,8 @@ class NcclRecorder {
   void record() const;
 
  private:
-  std::string files_, pipes_;  // prefixes; the rank's number follows
+  std::filesystem::path pipe_folder_;  // of this launcher alone
+  std::string files_, pipes_;          // prefixes; the rank's number follows
   std::vector<int> ranks_;
 };
 

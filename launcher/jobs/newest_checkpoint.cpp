@@ -73,9 +73,10 @@ std::optional<fs::path> fetch_newer(const RunRequest& request, const Own& own) {
 }  // namespace
 
 std::optional<fs::path> newest_checkpoint(const RunRequest& request,
-                                          const std::vector<std::string>& replicas) {
+                                          const std::vector<std::string>& replicas,
+                                          const NodeMemory* memory) {
   Own own = find_own(request.recipe.output);
-  if (auto held = fetch_from_memory(request.recipe, replicas, own.step)) {
+  if (auto held = fetch_from_memory(request.recipe, replicas, memory, own.step)) {
     own = {.checkpoint = held, .step = format::read_manifest(*held).step, .damage = {}};
   }
   if (!request.recipe.checkpoint.mirror.empty()) {

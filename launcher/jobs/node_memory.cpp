@@ -7,6 +7,7 @@
 #include <fstream>
 #include <utility>
 
+#include "launcher/jobs/job_secret.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -31,29 +32,32 @@ std::int64_t available_bytes() {
   return 0;
 }
 
-std::vector<replica::Address> addresses_of(const std::vector<std::string>& texts) {
+std::vector<replica::Address> addresses_of(const std::vector<std::string>& texts,
+                                           const std::string& secret) {
   std::vector<replica::Address> addresses;
   for (const std::string& text : texts) {
-    for (replica::Address& one : replica::parse_addresses(text)) {
+    for (replica::Address& one : replica::parse_addresses(text, secret)) {
       addresses.push_back(std::move(one));
     }
   }
   return addresses;
 }
 
-std::string address_text(std::vector<std::string> hosts, int port, std::string word) {
+std::string address_text(std::vector<std::string> hosts, int port) {
   if (hosts.empty()) hosts.emplace_back("127.0.0.1");
-  return replica::to_text(
-      replica::Address{.hosts = std::move(hosts), .port = port, .word = std::move(word)});
+  return replica::to_text(replica::Address{.hosts = std::move(hosts), .port = port, .secret = ""});
 }
 
 }  // namespace
 
-NodeMemory::NodeMemory(std::vector<std::string> addresses, std::int64_t more)
+NodeMemory::NodeMemory(const std::vector<std::string>& addresses, std::int64_t more,
+                       const std::string& secret)
     : more_(more),
+      secret_(secret),
+      secret_file_(core::make_memory_file("scaletrain-secret", secret)),
       shelf_(available_bytes() / 4 * 3),
-      server_(shelf_, replica::new_word()),
-      address_(address_text(std::move(addresses), server_.port(), server_.word())) {}
+      server_(shelf_, secret, addresses),
+      address_(address_text(addresses, server_.port())) {}
 
 std::string NodeMemory::go_on(std::int64_t step, const std::vector<std::string>& all, int node) {
   shelf_.forget_beyond(step);
@@ -64,6 +68,18 @@ std::string NodeMemory::go_on(std::int64_t step, const std::vector<std::string>&
     own.push_back(all[static_cast<std::size_t>((node + i) % count)]);
   }
   return fmt::format("{}", fmt::join(own, " "));
+}
+
+std::unique_ptr<NodeMemory> make_node_memory(const recipe::Recipe& recipe,
+                                             const Placement& placement,
+                                             const std::vector<std::string>& addresses) {
+  if (!recipe.checkpoint.replicate) return nullptr;
+  const std::string secret = job_secret(recipe.output);
+  if (secret.empty()) return nullptr;
+  const std::string& host = placement.master_addr;
+  const bool is_loopback = host == "localhost" || host.starts_with("127.") || host == "::1";
+  return std::make_unique<NodeMemory>(is_loopback ? std::vector<std::string>() : addresses,
+                                      recipe.checkpoint.replicate->nodes, secret);
 }
 
 void check_replicate(const recipe::Recipe& recipe, const Placement& placement) {
@@ -101,10 +117,12 @@ void warn_of_memory(const std::vector<std::string>& all, bool one_host) {
 
 std::optional<fs::path> fetch_from_memory(const recipe::Recipe& recipe,
                                           const std::vector<std::string>& replicas,
-                                          std::int64_t beyond) {
-  const std::optional<replica::Fetched> fetched = replica::fetch_newest(
-      core::system_disk(), addresses_of(replicas), fs::path(recipe.output) / "checkpoints", beyond,
-      [](const std::string& text) { core::warn("{}", text); });
+                                          const NodeMemory* memory, std::int64_t beyond) {
+  if (memory == nullptr) return std::nullopt;
+  const std::optional<replica::Fetched> fetched =
+      replica::fetch_newest(core::system_disk(), addresses_of(replicas, memory->secret()),
+                            fs::path(recipe.output) / "checkpoints", beyond,
+                            [](const std::string& text) { core::warn("{}", text); });
   if (!fetched) return std::nullopt;
   core::log("{}: {}, so {} was copied from {}", recipe.output,
             beyond < 0 ? "it has no whole checkpoint"

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/place/placement.h"
+#include "lib/core/descriptor.h"
 #include "lib/replica/server.h"
 #include "lib/replica/shelf.h"
 
@@ -20,9 +22,14 @@ namespace scaletrain::launcher {
 
 class NodeMemory {
  public:
-  // Of at most three quarters of what is available here. Workers of this node send to the next
-  // `more` nodes too. Starts threads. Throws core::Error.
-  NodeMemory(std::vector<std::string> addresses, std::int64_t more);
+  // Of at most three quarters of what is available here, at `addresses` of this node, or on the
+  // loopback interface where there are none, for those that know `secret`. Workers of this node
+  // send to the next `more` nodes too. Starts threads. Throws core::Error.
+  NodeMemory(const std::vector<std::string>& addresses, std::int64_t more,
+             const std::string& secret);
+
+  const std::string& secret() const { return secret_; }
+  int secret_fd() const { return secret_file_.get(); }  // a file in memory, for workers
 
   // Where others find it (lib/replica/address.h).
   const std::string& address() const { return address_; }
@@ -33,10 +40,19 @@ class NodeMemory {
 
  private:
   std::int64_t more_;
+  std::string secret_;
+  core::Descriptor secret_file_;
   replica::Shelf shelf_;
   replica::Server server_;
   std::string address_;
 };
+
+// Of a node that others reach at `addresses`; on the loopback interface where the nodes meet there.
+// Null where the recipe does not ask for
+// it, or there is no secret (launcher/jobs/job_secret.h). Throws core::Error.
+std::unique_ptr<NodeMemory> make_node_memory(const recipe::Recipe& recipe,
+                                             const Placement& placement,
+                                             const std::vector<std::string>& addresses);
 
 // Throws core::RecipeError where the job has not as many other nodes, and where launchers are tasks
 // of Slurm's, which are no nodes.
@@ -45,11 +61,13 @@ void check_replicate(const recipe::Recipe& recipe, const Placement& placement);
 // Where the nodes `all` of a job are of no use to each other.
 void warn_of_memory(const std::vector<std::string>& all, bool one_host);
 
-// Copies the newest that nodes have in memory, is newer than `beyond` and whole, into the run's
-// folder, and logs from where; nullopt: there is none. Warns of what is damaged, and of nodes that
-// do not answer. Throws core::StorageError where the folder cannot be written.
+// Copies, with the secret of this node's `memory`, the newest that nodes have in memory, is newer
+// than `beyond` and whole, into the run's folder, and logs from where; nullopt: there is none, or
+// `memory` is null. Warns of what is damaged, and of nodes that do not answer. Throws
+// core::StorageError where the folder cannot be written.
 std::optional<std::filesystem::path> fetch_from_memory(const recipe::Recipe& recipe,
                                                        const std::vector<std::string>& replicas,
+                                                       const NodeMemory* memory,
                                                        std::int64_t beyond);
 
 }  // namespace scaletrain::launcher

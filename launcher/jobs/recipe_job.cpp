@@ -203,7 +203,7 @@ fs::path RecipeJob::named_checkpoint() const {
 
 std::optional<fs::path> RecipeJob::checkpoint_to_load(const Attempt& attempt) const {
   if (!attempt.first || request_.start == RunRequest::Start::kNewest) {
-    if (auto newest = newest_checkpoint(request_, attempt.replicas)) return newest;
+    if (auto newest = newest_checkpoint(request_, attempt.replicas, memory_.get())) return newest;
     if (request_.start != RunRequest::Start::kCheckpoint) return std::nullopt;
   }
   if (!holds_run(output_)) refuse_copies_of_another(request_.recipe);
@@ -212,8 +212,9 @@ std::optional<fs::path> RecipeJob::checkpoint_to_load(const Attempt& attempt) co
 }
 
 std::string RecipeJob::memory(const std::vector<std::string>& addresses) {
-  const auto& asked = request_.recipe.checkpoint.replicate;
-  if (asked && !memory_) memory_ = std::make_unique<NodeMemory>(addresses, asked->nodes);
+  if (!std::exchange(has_made_memory_, true)) {
+    memory_ = make_node_memory(request_.recipe, placement_, addresses);
+  }
   return memory_ ? memory_->address() : "";
 }
 
@@ -284,6 +285,7 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const Sto
   env.grace_s = std::chrono::duration<double>(grace_).count();
   env.resume_command = resume_command_;
   env.replicas = memory_of_nodes_;
+  if (!env.replicas.empty()) env.secret_fd = memory_->secret_fd();
   env.error_file = logs / "error.json";
   env.lifeline_fd = lifeline_.read.get();
   env.beat_fd = watch_->fd(local_rank);
@@ -310,8 +312,8 @@ WorkerPlan RecipeJob::plan_worker(core::WorkerEnv env, int local_rank, const Sto
   plan.process.descriptors = {{nothing_.get(), STDIN_FILENO}, {output.get(), STDOUT_FILENO}};
   const core::Descriptor& error = logs_.emplace_back(core::open_to_append(plan.log, kLogRemedy));
   plan.process.descriptors.emplace_back(error.get(), STDERR_FILENO);
-  for (const std::optional<int> fd : {std::optional(recipe_.get()), env.lifeline_fd, env.beat_fd,
-                                      env.verdict_fd, env.console_fd, env.store_fd}) {
+  for (const auto& fd : {std::optional(recipe_.get()), env.lifeline_fd, env.beat_fd, env.verdict_fd,
+                         env.console_fd, env.store_fd, env.secret_fd}) {
     if (fd) plan.process.descriptors.emplace_back(*fd, *fd);
   }
   return plan;

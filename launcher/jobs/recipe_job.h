@@ -77,6 +77,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   int attempt_ = 0;
   int launchers_here_ = 1;
   std::unique_ptr<core::Lease> lease_;
+  bool has_made_memory_ = false;        // or has warned why there is none
   std::unique_ptr<NodeMemory> memory_;  // where the recipe asks for it
   core::Descriptor recipe_, console_, nothing_;
   core::Pipe lifeline_;

@@ -9,6 +9,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/cores.h"
 #include "lib/core/error.h"
+#include "lib/core/local_address.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
@@ -66,6 +67,7 @@ void resolve_elastic(const LaunchOptions& options, Placement& result) {
   }
   result.fixed_ranks = false;
   result.endpoints = parse_endpoints(options.rdzv_endpoint, kElasticPort);
+  for (const Endpoint& one : result.endpoints) core::check_host("--rdzv-endpoint", one.host);
   result.local_addr = options.local_addr;
   result.master_addr = result.endpoints.front().host;
   result.master_port = result.endpoints.front().port;
@@ -141,7 +143,10 @@ Placement resolve_placement(LaunchOptions options, const std::optional<SlurmStep
   }
   resolve_meeting(options, result.nnodes);
   result.node_rank = parse_count("--node-rank", options.node_rank, 0, result.nnodes - 1);
-  if (!options.master_addr.empty()) result.master_addr = options.master_addr;
+  if (!options.master_addr.empty()) {
+    core::check_host("--master-addr", options.master_addr);
+    result.master_addr = options.master_addr;
+  }
   const bool goes_by_own = options.standalone || options.rdzv_backend == "c10d";  // as torchrun
   if (goes_by_own && !options.local_addr.empty()) result.master_addr = options.local_addr;
   if (result.nnodes > 1 && options.master_addr.empty()) {

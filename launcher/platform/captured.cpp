@@ -40,7 +40,8 @@ std::string Captured::trouble() const {
   return line.empty() ? how : fmt::format("{}: {}", how, line);
 }
 
-Captured run_captured(core::SpawnRequest request, std::chrono::milliseconds limit) {
+Captured run_captured(core::SpawnRequest request, std::chrono::milliseconds limit,
+                      StopSignals* stops) {
   const core::Descriptor nothing = core::open_nothing();
   core::Pipe output = core::make_pipe(), error = core::make_pipe();
   request.descriptors.insert(request.descriptors.end(),
@@ -53,10 +54,11 @@ Captured run_captured(core::SpawnRequest request, std::chrono::milliseconds limi
   bool ended =
       false;  // as poll has reported: asked anew, it may have changed between two questions
   while (output.read || error.read || !ended) {
-    std::array<pollfd, 3> watched{
+    std::array<pollfd, 4> watched{
         pollfd{.fd = output.read.get(), .events = POLLIN, .revents = 0},
         pollfd{.fd = error.read.get(), .events = POLLIN, .revents = 0},
-        pollfd{.fd = ended ? -1 : process.pidfd(), .events = POLLIN, .revents = 0}};
+        pollfd{.fd = ended ? -1 : process.pidfd(), .events = POLLIN, .revents = 0},
+        pollfd{.fd = stops != nullptr ? stops->fd() : -1, .events = POLLIN, .revents = 0}};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - (core::now() - start));
     if (left.count() <= 0) {
       result.timed_out = !process.ended();
@@ -66,6 +68,8 @@ Captured run_captured(core::SpawnRequest request, std::chrono::milliseconds limi
     if (watched[0].revents != 0) take_some(output.read, result.output);
     if (watched[1].revents != 0) take_some(error.read, result.error);
     ended = ended || watched[2].revents != 0;
+    if (watched[3].revents != 0) result.stop_signal = stops->next().value_or(0);
+    if (result.stop_signal != 0) break;
   }
   result.seconds = core::seconds_since(start);
   result.status = process.ended().value_or(core::ExitStatus{.signal = SIGKILL});

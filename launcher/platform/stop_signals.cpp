@@ -75,4 +75,14 @@ std::optional<int> StopSignals::next() {
   return static_cast<int>(info.ssi_signo);
 }
 
+int stopped_status(int signal) {
+  return static_cast<int>(signal == SIGINT ? core::ExitCode::kInterrupted
+                                           : core::ExitCode::kTemporary);
+}
+
+void throw_stopped(const std::string& place, int signal) {
+  throw core::Error(static_cast<core::ExitCode>(stopped_status(signal)), place,
+                    "was stopped by " + core::signal_name(signal));
+}
+
 }  // namespace scaletrain::launcher

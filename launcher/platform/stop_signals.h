@@ -31,4 +31,10 @@ class StopSignals {
   core::Descriptor fd_;
 };
 
+// The exit status of a command that `signal` stopped: 130 for SIGINT, 75 for any other.
+int stopped_status(int signal);
+
+// Throws core::Error with that status: "PLACE: was stopped by SIGTERM".
+[[noreturn]] void throw_stopped(const std::string& place, int signal);
+
 }  // namespace scaletrain::launcher

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "lib/core/error.h"
@@ -19,6 +20,13 @@ std::filesystem::path temporary_folder() {
   }
   throw core::StorageError("TMPDIR", "neither it nor /tmp is a folder that can be written to",
                            "set TMPDIR to one that can: TMPDIR=FOLDER scaletrain ...");
+}
+
+std::filesystem::path make_temporary_folder(const std::string& label) {
+  std::string path = std::filesystem::absolute(temporary_folder() / (label + "XXXXXX")).string();
+  if (::mkdtemp(path.data()) != nullptr) return path;
+  throw core::StorageError(path, "cannot be made: " + core::errno_text(errno),
+                           "set TMPDIR to a folder with room: TMPDIR=FOLDER scaletrain ...");
 }
 
 }  // namespace scaletrain::launcher

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace scaletrain::launcher {
 
 // TMPDIR, or /tmp where that is not set or cannot be written to. Throws core::StorageError where
 // neither can.
 std::filesystem::path temporary_folder();
+
+// Makes a folder there that only this user can enter, named `label` and six random characters: no
+// other user can put a link in its place. The caller removes it. Throws core::StorageError.
+std::filesystem::path make_temporary_folder(const std::string& label);
 
 }  // namespace scaletrain::launcher

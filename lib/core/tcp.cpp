@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
@@ -53,6 +54,35 @@ Descriptor connect_to(const addrinfo& address, milliseconds time, std::string& w
 
 }  // namespace
 
+namespace {
+
+// Listens at the first address of `host` on `port`, which becomes the free one that was found where
+// it is 0.
+Descriptor listen_at(const std::string& host, int& port, int& error) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  error = EADDRNOTAVAIL;
+  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return {};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
+  Descriptor fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  auto* const any = reinterpret_cast<sockaddr*>(&bound);
+  if (!fd || ::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+      ::getsockname(fd.get(), any, &length) != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
+    error = errno;
+    return {};
+  }
+  port = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(any)->sin6_port
+                                           : reinterpret_cast<sockaddr_in*>(any)->sin_port);
+  return fd;
+}
+
+}  // namespace
+
 Descriptor connect_to(const std::string& host, int port, milliseconds time, std::string& why) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -70,23 +100,26 @@ Descriptor connect_to(const std::string& host, int port, milliseconds time, std:
   return {};
 }
 
-Descriptor listen_on_free_port(const std::string& who, int& port) {
-  std::string why;
-  for (const bool v6 : {true, false}) {
-    Descriptor fd(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    sockaddr_storage address{};
-    address.ss_family = v6 ? AF_INET6 : AF_INET;  // all else is zero: any address, a free port
-    socklen_t length = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    const int off = 0;
-    if (fd && v6) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    if (fd && ::bind(fd.get(), any, length) == 0 && ::getsockname(fd.get(), any, &length) == 0 &&
-        ::listen(fd.get(), SOMAXCONN) == 0) {
-      port = ntohs(v6 ? reinterpret_cast<sockaddr_in6*>(any)->sin6_port
-                      : reinterpret_cast<sockaddr_in*>(any)->sin_port);
-      return fd;
+std::vector<Descriptor> listen_on_free_port(const std::string& who,
+                                            const std::vector<std::string>& hosts, int& port) {
+  constexpr int kAttempts = 16;  // the port of the first address may be in use at another one
+  std::string why = "no address is of this machine";
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    port = 0;
+    std::vector<Descriptor> sockets;
+    bool is_taken = false;
+    for (const std::string& host : hosts) {
+      int error = 0;
+      Descriptor fd = listen_at(host, port, error);
+      if (fd) {
+        sockets.push_back(std::move(fd));
+      } else {
+        is_taken = is_taken || error == EADDRINUSE;
+        why = fmt::format("{}: {}", host, errno_text(error));
+      }
     }
-    why = errno_text(errno);
+    if (!sockets.empty() && !is_taken) return sockets;
+    if (!is_taken) break;
   }
   throw InternalError(who, "has no port: " + why, "check that a network interface is up");
 }

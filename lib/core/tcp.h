@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "lib/core/descriptor.h"
 
@@ -16,10 +17,11 @@ namespace scaletrain::core {
 Descriptor connect_to(const std::string& host, int port, std::chrono::milliseconds time,
                       std::string& why);
 
-// Listens on a port that nobody has, at any address of both families, or of IPv4 where the machine
-// has no other; the socket does not block. Throws InternalError of `who` where there is no such
-// port.
-Descriptor listen_on_free_port(const std::string& who, int& port);
+// Listens on one port that nobody has, at each address of `hosts` that is of this machine and at no
+// other; the sockets do not block. Throws InternalError of `who` where there is no such port, or
+// none of the addresses is of this machine.
+std::vector<Descriptor> listen_on_free_port(const std::string& who,
+                                            const std::vector<std::string>& hosts, int& port);
 
 // Returns when the socket may take or have something for these events of poll(2), throws where that
 // takes too long.

@@ -14,6 +14,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
+#include "lib/core/local_address.h"
 #include "lib/core/log.h"
 #include "lib/core/text.h"
 
@@ -82,6 +83,13 @@ WorkerEnv read_worker_env() {
   env.group_world_size = integer("GROUP_WORLD_SIZE", 1, kMaxRanks, 1);
   env.master_addr = variable("MASTER_ADDR").value_or(env.master_addr);
   env.master_port = integer("MASTER_PORT", 0, 65535, 0);
+  if (env.world_size > 1) {
+    check_host("MASTER_ADDR", env.master_addr);
+    if (env.master_port == 0) {
+      throw UsageError("MASTER_PORT", "is 0, and several ranks need one port to meet at",
+                       "give all ranks the same port from 1 to 65535, 29500");
+    }
+  }
   env.restart_count = integer("TORCHELASTIC_RESTART_COUNT", 0, kMaxInt, 0);
   env.max_restarts = integer("TORCHELASTIC_MAX_RESTARTS", 0, kMaxInt, 0);
   env.run_id = variable("TORCHELASTIC_RUN_ID").value_or(env.run_id);
@@ -94,6 +102,7 @@ WorkerEnv read_worker_env() {
   env.verdict_fd = descriptor("SCALETRAIN_VERDICT_FD");
   env.one_host = variable("SCALETRAIN_ONE_HOST") == "1";
   env.replicas = variable("SCALETRAIN_REPLICAS").value_or("");
+  env.secret_fd = descriptor("SCALETRAIN_SECRET_FD");
   env.grace_s = integer("SCALETRAIN_GRACE", 0, kMaxInt, 0);
   env.resume_command = variable("SCALETRAIN_RESUME").value_or("");
   env.attempt = integer("SCALETRAIN_ATTEMPT", 0, kMaxInt, 0);
@@ -126,6 +135,7 @@ std::map<std::string, std::string> worker_variables(const WorkerEnv& env) {
   };
   if (env.one_host) result["SCALETRAIN_ONE_HOST"] = "1";
   if (!env.replicas.empty()) result["SCALETRAIN_REPLICAS"] = env.replicas;
+  if (env.secret_fd) result["SCALETRAIN_SECRET_FD"] = text(*env.secret_fd);
   if (env.grace_s > 0) result["SCALETRAIN_GRACE"] = fmt::format("{:.0f}", env.grace_s);
   if (!env.resume_command.empty()) result["SCALETRAIN_RESUME"] = env.resume_command;
   if (env.store_fd) result["SCALETRAIN_STORE_FD"] = text(*env.store_fd);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <random>
 #include <sstream>
 
 #include "lib/core/error.h"
@@ -15,15 +14,15 @@ namespace {
 
 constexpr int kMostPort = 65535;
 
-Address parse(const std::string& text) {
+Address parse(const std::string& text, const std::string& secret) {
   std::istringstream parts(text);
   Address address;
+  address.secret = secret;
   std::string port, hosts;
-  std::getline(parts, address.word, '@');
   std::getline(parts, port, '@');
   std::getline(parts, hosts);
   const auto number = core::parse_number<int>(port);
-  if (address.word.empty() || !number || *number <= 0 || *number > kMostPort || hosts.empty()) {
+  if (!number || *number <= 0 || *number > kMostPort || hosts.empty()) {
     throw core::InternalError("the memory of a node",
                               fmt::format("has no address \"{}\"", core::escape_control(text)),
                               "give every node the same version of scaletrain");
@@ -37,7 +36,7 @@ Address parse(const std::string& text) {
 }  // namespace
 
 std::string to_text(const Address& address) {
-  return fmt::format("{}@{}@{}", address.word, address.port, fmt::join(address.hosts, ","));
+  return fmt::format("{}@{}", address.port, fmt::join(address.hosts, ","));
 }
 
 std::string to_text(const std::vector<Address>& addresses) {
@@ -46,16 +45,11 @@ std::string to_text(const std::vector<Address>& addresses) {
   return text;
 }
 
-std::vector<Address> parse_addresses(const std::string& text) {
+std::vector<Address> parse_addresses(const std::string& text, const std::string& secret) {
   std::istringstream words(text);
   std::vector<Address> addresses;
-  for (std::string word; words >> word;) addresses.push_back(parse(word));
+  for (std::string word; words >> word;) addresses.push_back(parse(word, secret));
   return addresses;
-}
-
-std::string new_word() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
 }
 
 }  // namespace scaletrain::replica

@@ -14,6 +14,7 @@
 namespace scaletrain::replica {
 namespace {
 
+constexpr int kAttempts = 3;
 constexpr std::size_t kMostListBytes = 1 << 30;
 
 }  // namespace
@@ -28,11 +29,35 @@ Wire& Peer::connected() {
   if (wire_) return *wire_;
   std::string why;
   for (const std::string& host : address_.hosts) {
-    core::Descriptor fd = core::connect_to(host, address_.port, patience_.connect, why);
-    if (fd) return wire_.emplace(std::move(fd), place_, patience_.answer, gives_up_);
+    for (int attempt = 1;; ++attempt) {
+      core::Descriptor fd = core::connect_to(host, address_.port, patience_.connect, why);
+      if (!fd) break;
+      Wire wire(std::move(fd), place_, patience_.answer, gives_up_);
+      try {
+        authenticate(wire);
+        return wire_.emplace(std::move(wire));
+      } catch (const core::StoppedError&) {  // a busy node may have been too slow to answer
+        if (attempt == kAttempts || gives_up_) throw;
+      }
+    }
   }
   throw core::StoppedError(place_, "cannot be reached: " + why,
                            "check that its launcher runs and can be reached");
+}
+
+// Proves to the node that the secret is known here, and lets it prove the same.
+void Peer::authenticate(Wire& wire) {
+  constexpr const char* kRemedy =
+      "give all nodes the same secret: one file that SCALETRAIN_SECRET_FILE names on each";
+  const std::string challenge = wire.receive_line(), own = random_digits();
+  Session session(address_.secret, challenge, own);
+  wire.send(fmt::format("{} {}\n", own, session.client_proof()));
+  const std::string answer = wire.receive_line();
+  if (answer == kWrongSecret) throw core::StoppedError(place_, "has another secret", kRemedy);
+  if (!is_equal(answer, session.server_proof())) {
+    throw core::StoppedError(place_, "does not know the job's secret", kRemedy);
+  }
+  session_.emplace(std::move(session));
 }
 
 // Of a request that was begun.
@@ -53,7 +78,8 @@ void Peer::talk(const Talk& words) {
 }
 
 void Peer::request(const std::string& line) {
-  connected().send(fmt::format("{} {}\n", address_.word, line));
+  Wire& wire = connected();
+  wire.send(fmt::format("{} {}\n", session_->seal_next(line), line));
 }
 
 std::string Peer::answer() {
@@ -86,10 +112,21 @@ void Peer::end_file() {
 
 void Peer::finish(const std::string& save, std::int64_t step, const std::string& manifest) {
   talk([&] {
-    request(fmt::format("finish {} {} {}", save, step, manifest.size()));
+    request(fmt::format("finish {} {} {} {}", save, step, manifest.size(),
+                        seal_manifest(address_.secret, save, step, manifest)));
     wire_->send(manifest);
     answer();
   });
+}
+
+// A manifest counts with the HMAC of who knows the secret.
+void Peer::require_seal(const HeldSave& save) const {
+  if (save.manifest.empty() ||
+      is_equal(save.seal, seal_manifest(address_.secret, save.name, save.step, save.manifest))) {
+    return;
+  }
+  throw core::StoppedError(place_,
+                           fmt::format("has a manifest of step {} without its HMAC", save.step));
 }
 
 Holding Peer::list() {
@@ -106,7 +143,9 @@ Holding Peer::list() {
       holding.saves.push_back({.name = save.at("name"),
                                .step = save.at("step"),
                                .manifest = save.at("manifest"),
+                               .seal = save.at("seal"),
                                .files = save.at("files")});
+      require_seal(holding.saves.back());
     }
   });
   return holding;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/replica/address.h"
+#include "lib/replica/secret.h"
 #include "lib/replica/shelf.h"
 #include "lib/replica/wire.h"
 
@@ -53,8 +54,10 @@ class Peer {
 
  private:
   Wire& connected();
+  void authenticate(Wire& wire);
   Wire& under_way();
   void request(const std::string& line);
+  void require_seal(const HeldSave& save) const;
   std::string answer();  // what follows "ok"
   template <class Talk>
   void talk(const Talk& words);
@@ -64,6 +67,7 @@ class Peer {
   Patience patience_;
   const std::atomic<bool>& gives_up_;
   std::optional<Wire> wire_;
+  std::optional<Session> session_;  // of `wire_`
 };
 
 }  // namespace scaletrain::replica

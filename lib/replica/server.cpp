@@ -11,9 +11,12 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/tcp.h"
 #include "lib/format/checkpoint_folder_names.h"
@@ -25,6 +28,11 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kPatience{60'000};  // with who has begun a request
 constexpr milliseconds kLookForGuests{100};
+constexpr milliseconds kLookAtStrangers{10};
+constexpr milliseconds kTimeToProve{1000};  // that one knows the secret
+constexpr int kMostStrangers = 16;          // that have not proved it yet
+constexpr int kMostGuests = 4096;
+constexpr const char* kLoopback = "127.0.0.1";
 constexpr std::size_t kMostManifestBytes = 256 << 20;
 
 // One that is gone without a word must not be waited for for ever.
@@ -45,6 +53,7 @@ std::string listing(const Shelf& shelf) {
     saves.push_back({{"name", save.name},
                      {"step", save.step},
                      {"manifest", save.manifest},
+                     {"seal", save.seal},
                      {"files", save.files}});
   }
   return nlohmann::json{{"most_bytes", shelf.most_bytes()}, {"saves", saves}}.dump();
@@ -53,58 +62,114 @@ std::string listing(const Shelf& shelf) {
 }  // namespace
 
 struct Server::Guest {
+  const core::SteadyTime since = core::now();
+  std::atomic<bool> is_known = false;  // it has proved that it knows the secret
+  std::atomic<bool> ends = false;      // it is to leave
   std::atomic<bool> is_gone = false;
   std::thread thread;
 };
 
-Server::Server(Shelf& shelf, std::string word)
+Server::Server(Shelf& shelf, std::string secret, const std::vector<std::string>& hosts)
     : shelf_(shelf),
-      word_(std::move(word)),
-      socket_(core::listen_on_free_port("the memory for other nodes' checkpoints", port_)),
+      secret_(std::move(secret)),
+      sockets_(core::listen_on_free_port(
+          "the memory for other nodes' checkpoints",
+          hosts.empty() ? std::vector{std::string(kLoopback)} : hosts, port_)),
       thread_([this] { listen_for_guests(); }) {}
 
 Server::~Server() {
   ends_ = true;
   thread_.join();
+  for (const auto& guest : guests_) guest->ends = true;
   for (const auto& guest : guests_) guest->thread.join();
 }
 
 void Server::listen_for_guests() {
+  std::vector<pollfd> ready;
+  for (const core::Descriptor& socket : sockets_) {
+    ready.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
+  }
   while (!ends_) {
-    guests_.remove_if([](const std::unique_ptr<Guest>& guest) {
-      if (guest->is_gone) guest->thread.join();
-      return guest->is_gone.load();
-    });
-    pollfd ready{.fd = socket_.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&ready, 1, static_cast<int>(kLookForGuests.count())) <= 0) continue;
-    core::Descriptor fd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd) continue;
-    keep_alive(fd.get());
-    guests_.push_back(std::make_unique<Guest>());
-    Guest& guest = *guests_.back();
-    guest.thread = std::thread([this, &guest, fd = std::move(fd)]() mutable {
-      Wire wire(std::move(fd), "another node", kPatience, ends_);
-      serve(wire);
-      guest.is_gone = true;
-    });
+    look_after_guests();
+    const auto strangers = std::ranges::count_if(
+        guests_, [](const std::unique_ptr<Guest>& guest) { return !guest->is_known; });
+    if (strangers >= kMostStrangers || std::ssize(guests_) >= kMostGuests) {
+      std::this_thread::sleep_for(kLookAtStrangers);  // the others wait in the backlog
+      continue;
+    }
+    if (::poll(ready.data(), ready.size(), static_cast<int>(kLookForGuests.count())) <= 0) continue;
+    for (const pollfd& one : ready) {
+      if (one.revents != 0) receive(one.fd);
+    }
   }
 }
 
-void Server::serve(Wire& wire) {
+// Joins the threads of those that are gone. Those that have not proved themselves leave after a
+// second.
+void Server::look_after_guests() {
+  guests_.remove_if([](const std::unique_ptr<Guest>& guest) {
+    if (guest->is_gone) guest->thread.join();
+    return guest->is_gone.load();
+  });
+  for (const auto& guest : guests_) {
+    if (!guest->is_known && core::now() - guest->since > kTimeToProve) guest->ends = true;
+  }
+}
+
+void Server::receive(int socket) {
+  core::Descriptor fd(accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd) return std::this_thread::sleep_for(kLookAtStrangers);  // there may be no descriptor
+  keep_alive(fd.get());
+  guests_.push_back(std::make_unique<Guest>());
+  Guest& guest = *guests_.back();
   try {
-    while (wire.wait() && answer(wire)) {
+    guest.thread =
+        std::thread([this, &guest, fd = std::move(fd)]() mutable { serve(guest, std::move(fd)); });
+  } catch (const std::system_error&) {  // no thread is left: it may try again
+    guests_.pop_back();
+  }
+}
+
+void Server::serve(Guest& guest, core::Descriptor fd) {
+  try {
+    Wire wire(std::move(fd), "another node", kPatience, guest.ends);
+    std::optional<Session> session;
+    if (authenticate(wire, session)) {
+      guest.is_known = true;
+      while (wire.wait() && answer(wire, *session)) {
+      }
     }
   } catch (const std::exception&) {  // the other end says what became of it
   }
+  guest.is_gone = true;
 }
 
-// False: a stranger, or what is no request.
-bool Server::answer(Wire& wire) {
+bool Server::authenticate(Wire& wire, std::optional<Session>& session) const {
+  const std::string challenge = random_digits();
+  wire.send(challenge + "\n");
   std::istringstream words(wire.receive_line());
-  std::string word, request, save, name;
+  std::string other, proof;
+  words >> other >> proof;
+  session.emplace(secret_, challenge, other);
+  if (!is_equal(proof, session->client_proof())) {
+    wire.send(fmt::format("{}\n", kWrongSecret));
+    return false;
+  }
+  wire.send(session->server_proof() + "\n");
+  return true;
+}
+
+// False: what is no request, or not of this session.
+bool Server::answer(Wire& wire, Session& session) {
+  const std::string line = wire.receive_line();
+  const std::size_t blank = std::min(line.find(' '), line.size());
+  const std::string_view rest = std::string_view(line).substr(std::min(blank + 1, line.size()));
+  if (!is_equal(std::string_view(line).substr(0, blank), session.seal_next(rest))) return false;
+  std::istringstream words{std::string(rest)};
+  std::string request, save, name, seal;
   std::int64_t step = 0;
   std::size_t bytes = 0;
-  if (!(words >> word >> request) || word != word_) return false;
+  if (!(words >> request)) return false;
   if (request == "list") {
     const std::string text = listing(shelf_);
     wire.send(fmt::format("ok {}\n", text.size()));
@@ -115,8 +180,11 @@ bool Server::answer(Wire& wire) {
     take_file(wire, save, step, name);
     return true;
   }
-  if (request == "finish" && words >> save >> step >> bytes && bytes <= kMostManifestBytes) {
-    shelf_.finish(save, step, wire.receive_text(bytes));
+  if (request == "finish" && words >> save >> step >> bytes >> seal &&
+      bytes <= kMostManifestBytes) {
+    const std::string manifest = wire.receive_text(bytes);
+    if (!is_equal(seal, seal_manifest(secret_, save, step, manifest))) return false;
+    shelf_.finish(save, step, manifest, seal);
     wire.send("ok\n");
     return true;
   }

@@ -82,9 +82,12 @@ void Shelf::put(const std::string& save, const std::string& name,
   known->files[name] = std::move(file);
 }
 
-void Shelf::finish(const std::string& save, std::int64_t step, const std::string& manifest) {
+void Shelf::finish(const std::string& save, std::int64_t step, const std::string& manifest,
+                   const std::string& seal) {
   const std::lock_guard lock(mutex_);
-  under_way(save, step).known.manifest = manifest;
+  Save& finished = under_way(save, step);
+  finished.known.manifest = manifest;
+  finished.known.seal = seal;
 }
 
 std::vector<HeldSave> Shelf::list() const {

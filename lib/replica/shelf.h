@@ -47,6 +47,7 @@ struct HeldSave {
   std::string name;
   std::int64_t step = 0;
   std::string manifest = {};                       // "": it is not whole
+  std::string seal = {};                           // of the manifest (lib/replica/secret.h)
   std::map<std::string, std::int64_t> files = {};  // their bytes
 };
 
@@ -66,7 +67,8 @@ class Shelf {
   // any more is dropped.
   void put(const std::string& save, const std::string& name, std::shared_ptr<const HeldFile> file);
   // The save is whole.
-  void finish(const std::string& save, std::int64_t step, const std::string& manifest);
+  void finish(const std::string& save, std::int64_t step, const std::string& manifest,
+              const std::string& seal);
 
   // The oldest first.
   std::vector<HeldSave> list() const;

@@ -10,6 +10,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/format/checkpoint_folder.h"
+#include "lib/replica/secret.h"
 #include "lib/train/memory_advice.h"
 #include "lib/train/save_writers.h"
 
@@ -56,7 +57,8 @@ NodeCopies::NodeCopies(Run& run, Reporter& reporter, const core::WorkerEnv& env,
     : reporter_(reporter),
       rank_(env.rank),
       nodes_(env.group_world_size),
-      targets_(replica::parse_addresses(env.replicas)),
+      secret_(replica::read_secret_of(env.secret_fd)),
+      targets_(replica::parse_addresses(env.replicas, secret_)),
       disk_(core::system_disk(), targets_) {
   if (!all_write) return;
   board_ = run.group->open_board("replicas");
@@ -83,7 +85,8 @@ std::vector<replica::Peer> NodeCopies::holders() {
   if (board_) {
     addresses.clear();
     for (int node = 0; node < nodes_; ++node) {
-      std::vector<replica::Address> one = replica::parse_addresses(board_->get(key_of(node)));
+      std::vector<replica::Address> one =
+          replica::parse_addresses(board_->get(key_of(node)), secret_);
       std::move(one.begin(), one.end(), std::back_inserter(addresses));
     }
   }
@@ -125,7 +128,8 @@ void NodeCopies::look() {
 std::unique_ptr<NodeCopies> make_node_copies(Run& run, Reporter& reporter,
                                              const core::WorkerEnv& env, bool all_write) {
   if (env.replicas.empty() || (env.rank != 0 && !all_write)) return nullptr;
-  const std::vector<replica::Address> targets = replica::parse_addresses(env.replicas);
+  const std::vector<replica::Address> targets =
+      replica::parse_addresses(env.replicas, replica::read_secret_of(env.secret_fd));
   const std::int64_t bytes = bytes_of_node(run, targets.size(), env.group_world_size, all_write);
   if (env.local_rank == 0) {
     for (const replica::Address& node : targets) check_room(node, bytes);

@@ -41,6 +41,7 @@ class NodeCopies {
 
   Reporter& reporter_;
   const int rank_, nodes_;
+  const std::string secret_;
   const std::vector<replica::Address> targets_;  // of this rank, its own node first
   replica::SendingDisk disk_;
   std::shared_ptr<core::Board> board_;  // of the nodes' addresses; null where rank 0 writes all

@@ -47,8 +47,11 @@ TEST_CASE("a connection is to what listens, and says why there is none") {
   int port = 0;
   std::string why;
   {
-    const core::Descriptor listener = core::listen_on_free_port("the test", port);
-    CHECK((fcntl(listener.get(), F_GETFL) & O_NONBLOCK) != 0);
+    const std::vector<core::Descriptor> listeners =
+        core::listen_on_free_port("the test", {"127.0.0.1"}, port);
+    REQUIRE(listeners.size() == 1);
+    CHECK_FALSE(core::connect_to("127.0.0.2", port, milliseconds(5000), why));
+    CHECK((fcntl(listeners[0].get(), F_GETFL) & O_NONBLOCK) != 0);
     const core::Descriptor fd = core::connect_to("127.0.0.1", port, milliseconds(5000), why);
     REQUIRE(fd);
     CHECK((fcntl(fd.get(), F_GETFL) & O_NONBLOCK) != 0);

@@ -96,6 +96,24 @@ TEST_CASE("a rank outside the world is refused") {
   CHECK(message() == "RANK: is \"2\"\n  an integer from 0 to 1 is needed");
 }
 
+TEST_CASE("several ranks need a port and a host to meet at") {
+  WorkerEnv env;
+  env.world_size = 2;
+  {
+    const Environment environment(worker_variables(env));
+    CHECK(message() ==
+          "MASTER_PORT: is 0, and several ranks need one port to meet at\n"
+          "  give all ranks the same port from 1 to 65535, 29500");
+  }
+  env.master_port = 1;
+  for (const char* const host : {"[::1]", " ", "a b", "a/b", "a\n"}) {
+    env.master_addr = host;
+    const Environment environment(worker_variables(env));
+    CAPTURE(host);
+    CHECK(message().starts_with("MASTER_ADDR: \""));
+  }
+}
+
 TEST_CASE("the verdict is the error file in memory, whatever the disk says") {
   WorkerEnv env;
   const Descriptor memory = make_memory_file("test");

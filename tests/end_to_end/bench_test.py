@@ -1,6 +1,7 @@
 """scaletrain bench: peak bytes by kind and speed of a recipe, with each technique that changes it."""
 
 import json
+import signal
 import unittest
 
 from end_to_end import support
@@ -56,6 +57,20 @@ class BenchTest(support.RunTestCase):
         self.assertTrue(lines[1].endswith("x1.00"), lines[1])
         self.assertGreater(len(lines), 5)
         self.assertEqual([], [line for line in lines[1:] if "(64 a device)" not in line])
+
+    def test_a_signal_ends_it_in_any_technique(self):
+        temporary = self.folder / "tmp"
+        temporary.mkdir()
+        process = self.start("bench", "speed", "--steps", 100000, self.recipe(),
+                             env={"TMPDIR": str(temporary)})
+        self.assertIn("as it is", process.stderr.readline())
+        self.assertEqual(1, len(list(temporary.glob("scaletrain-bench-*"))))
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=support.TIMEOUT_S)
+        self.assertEqual(75, process.returncode, err)
+        self.assertEqual("", out)
+        self.assertIn("bench: was stopped by SIGTERM", err)
+        self.assertEqual([], list(temporary.glob("scaletrain-bench-*")))
 
     def test_what_cannot_run_is_refused_once(self):
         recipe = self.recipe(steps=None)

@@ -45,6 +45,10 @@ class ReplicateTestCase(AgentsTestCase, support.RunTestCase):
         super().setUp()
         self.run_folder = self.folder / "apart"
         self.run_folder.mkdir()
+        secret = self.folder / "secret"
+        secret.write_text("0" * 64)
+        secret.chmod(0o600)
+        self.ENV = {**self.ENV, "SCALETRAIN_SECRET_FILE": str(secret)}
         self.shared_memory = self.folder / "shm"  # /dev/shm of all hosts
         self.shared_memory.mkdir()
 

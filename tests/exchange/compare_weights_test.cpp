@@ -22,7 +22,7 @@ constexpr const char* kTimm = R"({"architecture": "resnet18", "num_classes": 3, 
 constexpr const char* kOurs = R"({"precision": "bf16_pure", "model": {"name": "resnet18",
     "num_classes": 2, "weights": "/w"}, "data": {"image_size": 32, "eval_resize": 0,
     "eval_filter": "bilinear", "normalize": {"mean": [0.1, 0.2, 0.3], "std": [1, 1, 1]}}})";
-constexpr const char* kLlama = R"({"model_type": "llama", "dtype": "bfloat16", "vocab_size": 50,
+constexpr const char* kBesideLlama = R"({"model_type": "llama", "dtype": "bfloat16", "vocab_size": 50,
     "hidden_size": 8, "num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 2,
     "max_position_embeddings": 16, "rms_norm_eps": 1e-5})";
 
@@ -101,7 +101,7 @@ TEST_CASE("a config of another program is known as far as its values make sense"
 
 TEST_CASE("a vocabulary of another size is an error, the dtype a difference") {
   const test::TemporaryFolder folder;
-  const format::WeightFiles files = beside(folder, "config.json", kLlama);
+  const format::WeightFiles files = beside(folder, "config.json", kBesideLlama);
   const std::string file = folder.file("a-000000.bin");
   CHECK(differences_from_weights(tokens(file, R"("/w")"), files) == "precision bf16, not fp32");
   CHECK(known_of_weights(files).model.at("dim") == 8);
@@ -115,7 +115,7 @@ TEST_CASE("a vocabulary of another size is an error, the dtype a difference") {
 
 TEST_CASE("tokens of another tokenizer than the one beside the weights are an error") {
   const test::TemporaryFolder folder;
-  const format::WeightFiles files = beside(folder, "config.json", kLlama);
+  const format::WeightFiles files = beside(folder, "config.json", kBesideLlama);
   const std::string file = folder.file("a-000000.bin");
   const std::string sum = format::sha256_of(folder.write("tokenizer.json", "{}"));
   const auto said = [&](const std::string& tokenizer, const std::string& weights = R"("/w")") {

@@ -53,7 +53,7 @@ TEST_CASE("a recipe has the techniques that change it, the global batch staying 
   with_tensor.insert(
       with_tensor.end(),
       {R"(model={"name": "vit_tiny", "heads": 4, "num_classes": 10})", "parallel.tensor=2"});
-  for (const std::string& name : names_of(with_tensor, 2)) {
+  for (const std::string& name : technique_names(with_tensor, 2)) {
     CAPTURE(name);
     CHECK(name.find("shard") == std::string::npos);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/descriptor.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/replica/finish.h"
 #include "lib/replica/peer.h"
@@ -14,15 +15,16 @@
 
 namespace scaletrain::test {
 
+inline const std::string kSecret = "the secret of the job in this test";
 inline constexpr std::int64_t kMuch = 1 << 30;
 inline constexpr replica::Patience kLittlePatience{.connect = std::chrono::milliseconds(2000),
                                                    .answer = std::chrono::milliseconds(2000)};
 
 struct Node {
-  explicit Node(std::int64_t most_bytes = kMuch) : shelf(most_bytes), server(shelf, "word") {}
+  explicit Node(std::int64_t most_bytes = kMuch) : shelf(most_bytes), server(shelf, kSecret) {}
 
   replica::Address address() const {
-    return {.hosts = {"127.0.0.1"}, .port = server.port(), .word = "word"};
+    return {.hosts = {"127.0.0.1"}, .port = server.port(), .secret = kSecret};
   }
   replica::Peer peer() const { return {address(), never, kLittlePatience}; }
   // "5 6*" of saves of these steps, of which the second is whole.
@@ -39,6 +41,12 @@ struct Node {
   replica::Shelf shelf;
   replica::Server server;
 };
+
+// A file in memory with the secret, as a launcher hands it to its workers.
+inline int secret_fd() {
+  static const core::Descriptor file = core::make_memory_file("secret", kSecret);
+  return file.get();
+}
 
 inline std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));

@@ -1,11 +1,15 @@
 #include "lib/replica/server.h"
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
 
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
+#include "lib/core/tcp.h"
 #include "lib/replica/peer.h"
 #include "lib/replica/wire.h"
 #include "tests/replica/node_support.h"
@@ -70,16 +74,75 @@ TEST_CASE("what does not fit is refused, and the connection goes on") {
   CHECK(text_of(peer, "a", "model") == "1234");
 }
 
-TEST_CASE("a stranger, and a name that leaves the folder, get no answer") {
+TEST_CASE("a stranger with another secret or none reads and writes nothing") {
   const test::Node node;
-  Peer stranger({.hosts = {"127.0.0.1"}, .port = node.server.port(), .word = "other"}, node.never,
-                test::kLittlePatience);
-  CHECK(test::message_of<core::StoppedError>([&] {
-          stranger.list();
-        }).starts_with("the memory of node 127.0.0.1: it closed the connection"));
+  for (const char* const secret : {"", "other", "the secret of the job in this tesT"}) {
+    CAPTURE(secret);
+    Peer stranger({.hosts = {"127.0.0.1"}, .port = node.server.port(), .secret = secret},
+                  node.never, test::kLittlePatience);
+    CHECK(test::message_of<core::StoppedError>([&] {
+            stranger.list();
+          }).starts_with("the memory of node 127.0.0.1: has another secret"));
+    CHECK_THROWS_AS(put(stranger, "a", "model", "1"), core::StoppedError);
+    CHECK_THROWS_AS(stranger.finish("a", 9, "{}"), core::StoppedError);
+  }
+  CHECK(node.steps().empty());
+}
+
+TEST_CASE("a name that leaves the folder gets no answer") {
+  const test::Node node;
   Peer peer = node.peer();
   CHECK_THROWS_AS(put(peer, "a", "../model", "1"), core::StoppedError);
   CHECK(node.steps().empty());
+}
+
+TEST_CASE("a request that was recorded counts neither again nor in another session") {
+  const test::Node node;
+  const auto open_wire = [&] {
+    std::string why;
+    return Wire(core::connect_to("127.0.0.1", node.server.port(), std::chrono::seconds(2), why),
+                "the node", std::chrono::seconds(2), node.never);
+  };
+  const auto greet = [](Wire& wire, const std::string& own) {
+    Session session(test::kSecret, wire.receive_line(), own);
+    wire.send(own + " " + session.client_proof() + "\n");
+    CHECK(wire.receive_line() == session.server_proof());
+    return session;
+  };
+  Wire wire = open_wire();
+  Session session = greet(wire, "1");
+  const std::string recorded = session.seal_next("list") + " list\n";
+  wire.send(recorded);
+  const std::string answer = wire.receive_line();
+  REQUIRE(answer.starts_with("ok "));
+  wire.receive_text(std::stoul(answer.substr(3)));
+  wire.send(recorded);
+  CHECK_THROWS_AS(wire.receive_line(), core::StoppedError);
+  Wire other = open_wire();
+  greet(other, "1");  // the server's challenge differs
+  other.send(recorded);
+  CHECK_THROWS_AS(other.receive_line(), core::StoppedError);
+}
+
+TEST_CASE("idle and garbage connections take 16 threads at most, and are closed") {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                         std::filesystem::directory_iterator());
+  };
+  const test::Node node;
+  const auto before = threads();
+  std::vector<core::Descriptor> idle;
+  std::string why;
+  for (int i = 0; i < 300; ++i) {
+    idle.push_back(core::connect_to("127.0.0.1", node.server.port(), std::chrono::seconds(5), why));
+    REQUIRE(idle.back());
+    if (i % 2 == 1) ::send(idle.back().get(), "garbage\n", 8, MSG_NOSIGNAL);
+    CHECK(threads() <= before + 16);
+  }
+  idle.clear();
+  Peer peer = node.peer();
+  put(peer, "a", "model", "1234");
+  CHECK(text_of(peer, "a", "model") == "1234");
 }
 
 TEST_CASE("who gives up does not wait for a node that is silent") {

@@ -39,12 +39,12 @@ TEST_CASE("the newest whole save stays until the next one is whole and a third b
   CHECK(names_on(shelf) == "a");
   put_on(shelf, "b", 2, "model", "bbb");  // a was given up
   CHECK(names_on(shelf) == "b");
-  shelf.finish("b", 2, "manifest");
+  shelf.finish("b", 2, "manifest", "seal");
   put_on(shelf, "c", 3, "model", "ccc");
   CHECK(names_on(shelf) == "b* c");
   put_on(shelf, "d", 4, "model", "ddd");  // c was given up: b is still the newest
   CHECK(names_on(shelf) == "b* d");
-  shelf.finish("d", 4, "manifest");
+  shelf.finish("d", 4, "manifest", "seal");
   CHECK(names_on(shelf) == "b* d*");
   put_on(shelf, "e", 5, "model", "eee");
   CHECK(names_on(shelf) == "d* e");
@@ -68,11 +68,11 @@ TEST_CASE("a file is replaced by the next of its name, and counts when it is put
 TEST_CASE("a save of a whole one's name is another one") {
   Shelf shelf(1000);
   put_on(shelf, "a", 1, "model", "first");
-  shelf.finish("a", 1, "manifest");
+  shelf.finish("a", 1, "manifest", "seal");
   put_on(shelf, "a", 1, "model", "2nd");
   CHECK(names_on(shelf) == "a* a");
   CHECK(held_text(shelf, "a", "model") == "2nd");
-  shelf.finish("a", 1, "another");
+  shelf.finish("a", 1, "another", "seal");
   CHECK(shelf.list().back().manifest == "another");
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("a file whose save is gone meanwhile is dropped") {
   put_on(shelf, "b", 2, "model", "bbb");
   shelf.put("a", "model", late);
   CHECK(names_on(shelf) == "b");
-  shelf.finish("b", 2, "manifest");
+  shelf.finish("b", 2, "manifest", "seal");
   shelf.put("b", "model", late);
   CHECK(held_text(shelf, "b", "model") == "bbb");
 }
@@ -92,7 +92,7 @@ TEST_CASE("what lies beyond the step that a run goes on from is forgotten") {
   Shelf shelf(1000);
   for (const int step : {1, 2}) {
     put_on(shelf, std::to_string(step), step, "model", "aaa");
-    shelf.finish(std::to_string(step), step, "manifest");
+    shelf.finish(std::to_string(step), step, "manifest", "seal");
   }
   shelf.forget_beyond(2);
   CHECK(names_on(shelf) == "1* 2*");

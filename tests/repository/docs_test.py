@@ -9,8 +9,8 @@ block says where it is not run, and why:
     <!-- docs-test: slow, trains for an hour -->    only with SCALETRAIN_LONG=1
     <!-- docs-test: by tests/launcher/x_test.py --> that file must hold each line of the block
     <!-- docs-test: shorter, --set steps=40 -->    without SCALETRAIN_LONG=1 recipes run with this flag
-    <!-- docs-test: explained, trains as above --> without SCALETRAIN_LONG=1 only the block's launches
-                                                   count: `scaletrain explain launch` takes their words
+    <!-- docs-test: checked, trains as above -->   without SCALETRAIN_LONG=1 only the block's launches
+                                                   count: `scaletrain recipe check` takes their words
 """
 import os
 import pathlib
@@ -22,7 +22,7 @@ import unittest
 import guide
 import tracked
 
-BLOCK = re.compile(r"^(?:<!-- docs-test: (?P<how>skip|slow|by|shorter|explained)[ ,] *(?P<why>[^\n]+?) -->\n)?"
+BLOCK = re.compile(r"^(?:<!-- docs-test: (?P<how>skip|slow|by|shorter|checked)[ ,] *(?P<why>[^\n]+?) -->\n)?"
                    r"```sh\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 FOLDER_ROW = re.compile(r"^\| `([\w./-]+)/` \|", re.MULTILINE)
@@ -53,10 +53,10 @@ def shorter(code, flag):
                   flags=re.MULTILINE)
 
 
-def explained(code):
-    """The launches of recipes in the block, as commands that check their recipes and flags and start nothing."""
+def checked(code):
+    """The launches of recipes in the block, as commands that check recipes and flags and start nothing."""
     launches = re.findall(r"^scaletrain launch ((?:.*\\\n)*.*\n)", code, flags=re.MULTILINE)
-    return "".join(f"scaletrain explain launch {launch}" for launch in launches)
+    return "".join(f"scaletrain recipe check {launch.replace('--resume auto ', '')}" for launch in launches)
 
 
 def run_block(code, folder, programs):
@@ -109,8 +109,8 @@ class Documents(unittest.TestCase):
         else:
             if how == "shorter" and not LONG:
                 code = shorter(code, why)
-            if how == "explained" and not LONG:
-                code = explained(code)
+            if how == "checked" and not LONG:
+                code = checked(code)
                 self.assertTrue(code, "the block has no launch")
             self.assertIsNone(failure := run_block(code, folder, programs), f"\n{code}{failure}")
 
@@ -302,11 +302,11 @@ class TheCheckItself(unittest.TestCase):
                                  "scaletrain queue r.json s.json\nscaletrain queue --show\n",
                                  "--set steps=2"))
 
-    def test_launches_are_explained_with_all_their_words_and_nothing_else_is_run(self):
-        self.assertEqual("scaletrain explain launch --nproc 2 \\\n  r.json --set steps=2\n"
-                         "scaletrain explain launch s.json\n",
-                         explained("scaletrain launch --nproc 2 \\\n  r.json --set steps=2\n"
-                                   "scaletrain eval runs/r\nscaletrain launch s.json\nls -l\n"))
+    def test_launches_are_checked_with_their_words_and_nothing_else_is_run(self):
+        self.assertEqual("scaletrain recipe check --nproc 2 \\\n  r.json --set steps=2\n"
+                         "scaletrain recipe check s.json\n",
+                         checked("scaletrain launch --nproc 2 \\\n  r.json --set steps=2\n"
+                                 "scaletrain eval runs/r\nscaletrain launch --resume auto s.json\nls -l\n"))
 
     def test_a_command_that_fails_is_a_failure(self):
         with tempfile.TemporaryDirectory() as folder:

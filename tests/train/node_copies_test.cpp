@@ -28,6 +28,7 @@ const std::vector<std::string> kChanges{
 
 core::WorkerEnv env_of(const std::vector<const test::Node*>& nodes) {
   core::WorkerEnv env;
+  env.secret_fd = test::secret_fd();
   env.replicas = replica::to_text(test::addresses_of(nodes));
   env.group_world_size = static_cast<int>(nodes.size());
   return env;
@@ -72,6 +73,7 @@ struct Copying {
     core::WorkerEnv env;
     env.local_rank = 1;
     env.console_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    env.secret_fd = test::secret_fd();
     env.replicas = replica::to_text(nodes);
     return env;
   }
@@ -186,7 +188,7 @@ TEST_CASE("nobody waits for a node that says nothing once all is given up") {
   const auto results = testing::run_ranks({.world_size = 1}, [&](const core::WorkerEnv&) {
     int port = 0;
     testing::listen_on_free_port(port);
-    Copying one(tiny, {{.hosts = {"127.0.0.1"}, .port = port, .word = "word"}});
+    Copying one(tiny, {{.hosts = {"127.0.0.1"}, .port = port, .secret = test::kSecret}});
     one.copies->give_up();
     one.save(1, 100);
     return one.warned;
@@ -207,6 +209,7 @@ TEST_CASE("where each rank writes a share, all nodes together hold each checkpoi
     env.local_rank = 0;
     env.group_rank = given.rank;
     env.group_world_size = 3;
+    env.secret_fd = test::secret_fd();
     env.replicas = replica::to_text({own.address()});
     env.replicas += " " + next_address(told, given.rank, env.replicas);
     const std::string end = testing::ended(recipe, std::nullopt, env);
@@ -253,6 +256,7 @@ TEST_CASE("a node needs room for two states, or for what some ranks write of the
       for (const Case& one : cases) {
         for (const std::int64_t room : {one.needed, one.needed - 1}) {
           const test::Node own, next(room);
+          env.secret_fd = test::secret_fd();
           env.replicas = replica::to_text(test::addresses_of({&own, &next}));
           try {
             said += make_node_copies(*run, reporter, env, one.all_write) ? "room, " : "none, ";

@@ -1,11 +1,9 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -24,6 +22,7 @@
 #include "launcher/place/batch_check.h"
 #include "launcher/place/placement.h"
 #include "launcher/platform/captured.h"
+#include "launcher/platform/scratch_folder.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/recipe/load.h"
@@ -44,41 +43,22 @@ struct BenchRequest {
   LaunchOptions recipe;  // path, --set, --worker
 };
 
-// For recipes and answers; gone at the end.
-class Scratch {
- public:
-  Scratch() { fs::create_directories(path_); }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  fs::path file(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_ = fs::temp_directory_path() / fmt::format("scaletrain-bench-{}", ::getpid());
-};
-
-bool was_stopped(int status) {
-  constexpr int kTerminated = 128 + SIGTERM;  // a rank that got the signal itself
-  return status == static_cast<int>(core::ExitCode::kInterrupted) ||
-         status == static_cast<int>(core::ExitCode::kTemporary) || status == kTerminated;
-}
-
-// Runs the worker on the recipe with one technique; `what`: "memory", "speed".
+// Runs the worker on the recipe with one technique; `what`: "memory", "speed". Throws core::Error
+// where a signal stopped it.
 Cost measure(const BenchRequest& asked, const std::string& what, const std::string& worker,
-             const recipe::Recipe& recipe, recipe::Technique technique, const Scratch& scratch) {
+             const recipe::Recipe& recipe, recipe::Technique technique,
+             const ScratchFolder& scratch) {
   const recipe::Recipe changed = recipe::parse_recipe(recipe::to_json(recipe), recipe.name,
                                                       technique.overrides, recipe.model.catalog);
   const fs::path input = scratch.file("recipe.json"), output = scratch.file("answer.json");
   fs::remove(output);
   std::ofstream(input) << recipe::to_json(changed);
   Cost cost{.technique = std::move(technique), .answer = {}};
-  cost.exit_status = run_worker_ranks(worker, asked.nproc,
-                                      {"bench", what, "--recipe", input.string(), "--out",
-                                       output.string(), "--steps", std::to_string(asked.steps)});
+  const RanksEnd end = run_worker_ranks(worker, asked.nproc,
+                                        {"bench", what, "--recipe", input.string(), "--out",
+                                         output.string(), "--steps", std::to_string(asked.steps)});
+  if (end.stop_signal != 0) throw_stopped("bench", end.stop_signal);
+  cost.exit_status = end.status;
   if (cost.exit_status == 0) {
     std::ifstream stream(output);
     cost.answer = nlohmann::ordered_json::parse(stream);
@@ -96,7 +76,7 @@ int run_exposed(const BenchRequest& asked) {
     throw core::UsageError("--rank", fmt::format("there are ranks 0 to {}", ranks - 1),
                            "use one of them");
   }
-  const Scratch scratch;
+  ScratchFolder scratch("scaletrain-bench-");
   const fs::path input = scratch.file("recipe.json"), output = scratch.file("answer.json");
   std::ofstream(input) << recipe::to_json(recipe);
   const auto number = [](auto value) { return fmt::format("{}", value); };
@@ -123,7 +103,8 @@ int run_exposed(const BenchRequest& asked) {
                                                     "--between-gbs",
                                                     number(asked.between_gbs)},
                                       .variables = {}},
-                                     kLongest);
+                                     kLongest, &scratch.stops());
+  if (done.stop_signal != 0) throw_stopped("bench", done.stop_signal);
   std::fputs(done.error.c_str(), stderr);
   if (!done.ok()) return done.status.shell_code();
   std::ifstream stream(output);
@@ -144,7 +125,7 @@ int run_bench(BenchRequest asked) {
   recipe::Recipe recipe = with_remote_shards(
       load_recipe_of_run(asked.recipe.path, overrides_of(asked.recipe)), asked.recipe.path);
   const std::string worker = worker_of(recipe);
-  const Scratch scratch;
+  const ScratchFolder scratch("scaletrain-bench-");
   recipe.output = scratch.file("run").string();
   if (asked.nproc.empty()) asked.nproc = std::to_string(recipe::ranks_of_copy(recipe));
   LaunchOptions ranks;
@@ -159,16 +140,14 @@ int run_bench(BenchRequest asked) {
   for (recipe::Technique& technique : recipe::techniques(recipe, report.ranks)) {
     report.costs.push_back(take(asked.what, std::move(technique)));
     const int status = report.costs.back().exit_status;
-    if (was_stopped(status) || (status != 0 && report.costs.size() == 1)) return status;
+    if (status != 0 && report.costs.size() == 1) return status;
   }
   const Cost memory = asked.what == "memory"
                           ? report.costs.front()
                           : take("memory", {"the memory of it, for a budget", {}});
-  if (was_stopped(memory.exit_status)) return memory.exit_status;
   if (const auto half =
           recipe::half_of_activations(recipe, activations(memory.answer).value_or(0))) {
     report.costs.push_back(take(asked.what, *half));
-    if (was_stopped(report.costs.back().exit_status)) return report.costs.back().exit_status;
   }
   const std::string text = asked.json ? bench_json(report) : bench_text(report);
   std::fputs(text.c_str(), stdout);

@@ -1,7 +1,6 @@
 #include "launcher/commands/explain/layout_rows.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -13,6 +12,7 @@
 
 #include "launcher/jobs/worker_program.h"
 #include "launcher/platform/captured.h"
+#include "launcher/platform/scratch_folder.h"
 #include "lib/core/error.h"
 #include "lib/recipe/load.h"
 
@@ -81,24 +81,21 @@ std::vector<Explained> copies_of_host(const Json& rank, const recipe::Offload& o
 }  // namespace
 
 Json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node) {
-  const fs::path folder =
-      fs::temp_directory_path() / fmt::format("scaletrain-explain-{}", ::getpid());
-  fs::create_directories(folder);
-  const fs::path input = folder / "recipe.json", output = folder / "layout.json";
+  ScratchFolder scratch("scaletrain-explain-");
+  const fs::path input = scratch.file("recipe.json"), output = scratch.file("layout.json");
   std::ofstream(input) << recipe::to_json(recipe);
   const Captured done =
       run_captured({.arguments = {worker_of(recipe), "layout", "--recipe", input.string(),
                                   "--ranks", std::to_string(ranks), "--ranks-per-node",
                                   std::to_string(ranks_per_node), "--out", output.string()},
                     .variables = {}},
-                   kMeasureTimeout);
+                   kMeasureTimeout, &scratch.stops());
+  if (done.stop_signal != 0) throw_stopped("memory and traffic", done.stop_signal);
   Json answer;
   if (done.ok()) {
     std::ifstream stream(output);
     answer = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
   }
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
   if (!answer.is_object()) {
     throw core::UsageError("memory and traffic", done.trouble(),
                            "see what it is with a launch of this recipe");

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <random>
 #include <utility>
 #include <vector>
 
+#include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/tcp.h"
 #include "lib/dist/hub/socket.h"
@@ -19,8 +21,9 @@
 namespace scaletrain::dist {
 namespace {
 
-constexpr std::size_t kReadBytes = 1 << 20;       // at a time
-constexpr std::uint64_t kMostBytes = 1ULL << 36;  // of a message
+constexpr std::size_t kReadBytes = 1 << 20;                // at a time
+constexpr std::chrono::milliseconds kTimeToProve{10'000};  // that one knows the word
+constexpr std::uint64_t kMostBytes = 1ULL << 36;           // of a message
 
 std::string new_word() {
   std::random_device random;
@@ -54,6 +57,7 @@ class Hub::Server {
   struct Guest {
     core::Descriptor fd;
     int rank = -1;  // until it has given the word
+    core::SteadyTime since = core::now();
     short ready = 0;
     bool is_gone = false;
     std::size_t have = 0;  // of the header and then of the body
@@ -71,7 +75,10 @@ class Hub::Server {
       const auto events = static_cast<short>(guest.out.empty() ? POLLIN : POLLIN | POLLOUT);
       polls.push_back({.fd = guest.fd.get(), .events = events, .revents = 0});
     }
-    while (poll(polls.data(), polls.size(), -1) < 0 && errno == EINTR) {
+    const bool has_stranger =
+        std::ranges::any_of(guests_, [](const Guest& guest) { return guest.rank < 0; });
+    const int time_ms = has_stranger ? static_cast<int>(kTimeToProve.count()) : -1;
+    while (poll(polls.data(), polls.size(), time_ms) < 0 && errno == EINTR) {
     }
     if (polls[0].revents != 0) return false;
     for (std::size_t i = 0; i < guests_.size(); ++i) guests_[i].ready = polls[i + 2].revents;
@@ -176,6 +183,9 @@ class Hub::Server {
 
   // The rules may send others something, which is flushed when they are ready for it.
   void see_lost() {
+    for (Guest& guest : guests_) {
+      if (guest.rank < 0 && core::now() - guest.since > kTimeToProve) guest.is_gone = true;
+    }
     std::vector<int> lost;
     for (const Guest& guest : guests_) {
       if (guest.is_gone && guest.rank >= 0) lost.push_back(guest.rank);
@@ -193,9 +203,11 @@ class Hub::Server {
   std::vector<Guest> guests_;
 };
 
-Hub::Hub(int ranks, std::unique_ptr<HubRules> rules) : word_(new_word()), ends_(core::make_pipe()) {
-  core::Descriptor listener = core::listen_on_free_port("the replicas' hub", port_);
-  server_ = std::make_unique<Server>(std::move(listener), ends_.read.get(), word_, ranks,
+Hub::Hub(int ranks, std::unique_ptr<HubRules> rules, const std::string& host)
+    : word_(new_word()), ends_(core::make_pipe()) {
+  std::vector<core::Descriptor> listeners =
+      core::listen_on_free_port("the replicas' hub", {host}, port_);
+  server_ = std::make_unique<Server>(std::move(listeners.front()), ends_.read.get(), word_, ranks,
                                      std::move(rules));
   thread_ = std::thread([this] { server_->run(); });
 }

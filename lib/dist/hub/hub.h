@@ -31,9 +31,10 @@ class HubRules {
 
 class Hub {
  public:
-  // Listens on a free port of all interfaces for ranks 0 to `ranks` - 1 and starts its thread.
-  // Throws core::InternalError where no port is free.
-  Hub(int ranks, std::unique_ptr<HubRules> rules);
+  // Listens on a free port of the address of `host` alone for ranks 0 to `ranks` - 1 and starts its
+  // thread. A connection that has not given the word after 10 s is closed. Throws
+  // core::InternalError where no port is free.
+  Hub(int ranks, std::unique_ptr<HubRules> rules, const std::string& host = "127.0.0.1");
   ~Hub();  // closes all connections and joins the thread
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;

@@ -22,7 +22,7 @@ Fellows::Fellows(const recipe::Sync& sync, std::vector<at::Tensor> parts, std::i
   std::string address;
   if (mesh.rank() == 0) {
     hub_ = std::make_unique<dist::Hub>(
-        seats.count(), std::make_unique<AsyncMean>(seats, bases_, sync.staleness, roll_));
+        seats.count(), std::make_unique<AsyncMean>(seats, bases_, sync.staleness, roll_), host);
     address = hub_->address(host);
   }
   address = mesh.world().broadcast_text(address, 0, "where the replicas meet");

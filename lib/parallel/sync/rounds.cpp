@@ -37,8 +37,8 @@ Rounds::Rounds(std::int64_t steps, dist::Mesh& mesh, const std::string& host, at
       steps_(steps) {
   std::string address;
   if (mesh.rank() == 0) {
-    hub_ = std::make_unique<dist::Hub>(seats_.count(),
-                                       std::make_unique<RoundMean>(seats_, roll_, given_, type));
+    hub_ = std::make_unique<dist::Hub>(
+        seats_.count(), std::make_unique<RoundMean>(seats_, roll_, given_, type), host);
     address = hub_->address(host);
   }
   address = mesh.world().broadcast_text(address, 0, "where the replicas meet");

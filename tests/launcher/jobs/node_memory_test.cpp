@@ -45,7 +45,7 @@ TEST_CASE("a job needs as many other nodes as it asks for") {
 
 TEST_CASE("a node sends to itself and to the next ones, in a ring") {
   const auto sends = [](const std::vector<std::string>& all, int node, std::int64_t more) {
-    return NodeMemory({"h"}, more).go_on(-1, all, node);
+    return NodeMemory({}, more, test::kSecret).go_on(-1, all, node);
   };
   const std::vector<std::string> all{"a", "b", "c"};
   CHECK(sends(all, 0, 1) == "a b");
@@ -72,9 +72,11 @@ TEST_CASE("nodes that are of no use to each other are warned of") {
 
 TEST_CASE("a node's memory is found by its address, and what it has comes into the run's folder") {
   const test::TemporaryFolder run, other;
-  NodeMemory own({"127.0.0.1"}, 1), next({}, 1);  // one without an address of its own
+  NodeMemory own({"127.0.0.1"}, 1, test::kSecret),
+      next({}, 1, test::kSecret);  // one without an address of its own
   core::Disk& disk = core::system_disk();
-  const auto addresses = replica::parse_addresses(own.address() + " " + next.address());
+  const auto addresses =
+      replica::parse_addresses(own.address() + " " + next.address(), test::kSecret);
   REQUIRE(addresses.size() == 2);
   replica::SendingDisk sending(disk, addresses);
   const auto checkpoint = test::publish_on(sending, run.path, 5);
@@ -85,11 +87,11 @@ TEST_CASE("a node's memory is found by its address, and what it has comes into t
   CHECK(replica::finish_save(peers, sending.save(), format::read_manifest(checkpoint)).nodes == 2);
 
   const recipe::Recipe recipe = recipe_in(other.path, "1");
-  CHECK(!fetch_from_memory(recipe, {}, -1));
-  CHECK(!fetch_from_memory(recipe, {own.address()}, 5));
+  CHECK(!fetch_from_memory(recipe, {}, &own, -1));
+  CHECK(!fetch_from_memory(recipe, {own.address()}, &own, 5));
   CHECK(own.go_on(4, {"a"}, 0).empty());  // step 5 is of another history
-  CHECK(!fetch_from_memory(recipe, {own.address()}, -1));
-  const auto found = fetch_from_memory(recipe, {own.address(), next.address()}, -1);
+  CHECK(!fetch_from_memory(recipe, {own.address()}, &own, -1));
+  const auto found = fetch_from_memory(recipe, {own.address(), next.address()}, &own, -1);
   REQUIRE(found.has_value());
   CHECK(*found == other.path / "checkpoints/step-00000005");
   CHECK(format::check_checkpoint(*found).step == 5);

@@ -1,6 +1,7 @@
 #include "launcher/place/placement.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <string>
 
@@ -103,6 +104,12 @@ TEST_CASE("wrong flags say what is allowed") {
   CHECK(placement_error({.nnodes = "2"}) ==
         "--master-addr: is missing, and there are several nodes\n"
         "  give every node the address of node 0");
+  for (const char* const host : {"[::1]", " ", "a b"}) {
+    CHECK(placement_error({.master_addr = host}) ==
+          fmt::format("--master-addr: \"{}\" is no host name or address\n  give a name or an "
+                      "address, IPv6 without brackets: node-1, 10.0.0.1 or fd00::1",
+                      host));
+  }
   CHECK(placement_error({.master_port = "70000"}) ==
         "--master-port: \"70000\" is not allowed\n  give a whole number from 0 to 65535");
 }

@@ -1,0 +1,29 @@
+// A private temporary folder of a command, removed at its end, also after a signal.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "launcher/platform/stop_signals.h"
+
+namespace scaletrain::launcher {
+
+class ScratchFolder {
+ public:
+  // Makes the folder (make_temporary_folder). Stop signals are blocked from here on, so that none
+  // ends the process before the destructor: who waits meanwhile looks at stops(). Throws
+  // core::StorageError.
+  explicit ScratchFolder(const std::string& label);
+  ~ScratchFolder();  // removes the folder with what lies in it
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  std::filesystem::path file(const std::string& name) const { return path_ / name; }
+  StopSignals& stops() { return stops_; }
+
+ private:
+  StopSignals stops_{{}};
+  std::filesystem::path path_;
+};
+
+}  // namespace scaletrain::launcher
