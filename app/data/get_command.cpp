@@ -13,6 +13,7 @@
 #include "app/data/shard_files.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/log.h"
 #include "lib/core/url.h"
 #include "lib/data/set/quarantine_lists.h"
 #include "lib/format/tar.h"
@@ -53,7 +54,7 @@ void write_fields(const ShardFile& shard, const format::TarGroup& group,
   core::system_disk().make_folders(options.folder);
   for (std::size_t i = 0; i < files.size(); ++i) {
     core::write_durably(core::system_disk(), files[i], shard.read(group.fields[i].member));
-    if (!options.as_json) print(files[i] + "\n");
+    if (!options.as_json) print(core::escape_control(files[i]) + "\n");
   }
   if (options.as_json) print_json({{"shard", shard.place()}, {"key", group.key}, {"files", files}});
 }

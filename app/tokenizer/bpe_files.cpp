@@ -16,6 +16,7 @@
 #include "app/tokenizer/utf8.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/log.h"
 #include "lib/core/placeholder.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/json_fields.h"
@@ -27,6 +28,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
+// Ids below this, or below the file's number of bytes, are allowed: a list of all tokens takes
+// memory for each id up to the largest.
+constexpr std::int64_t kAlwaysAllowedIds = 1 << 16;
 // What ends a document, by the names that published models give it.
 constexpr const char* kGpt2End = "<|endoftext|>";
 constexpr std::array kUsualEnds{kGpt2End, "<|end_of_text|>", "</s>", "<eos>",
@@ -41,6 +45,28 @@ std::string read(const fs::path& path) {
       path.string(), found,
       "docs/reference/data.md lists what is supported; tokenize with Python and numpy "
       "instead");
+}
+
+// The id of a token, at `pointer` of the file. Throws core::DataError.
+std::uint32_t id_of(const json& value, const fs::path& path, const std::string& pointer) {
+  const auto most = std::max(kAlwaysAllowedIds, static_cast<std::int64_t>(fs::file_size(path))) - 1;
+  const bool fits = value.is_number_unsigned()
+                        ? value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most)
+                        : value.is_number_integer() && value.get<std::int64_t>() >= 0 &&
+                              value.get<std::int64_t>() <= most;
+  if (fits) return value.get<std::uint32_t>();
+  throw core::DataError(fmt::format("{}: {}", path.string(), core::escape_control(pointer)),
+                        fmt::format("is {}, and no id of a token in a file of this size",
+                                    value.dump(-1, ' ', false, json::error_handler_t::replace)),
+                        fmt::format("an id is an integer from 0 to {}", most));
+}
+
+Vocabulary vocabulary_of(const json& tokens, const fs::path& path, const std::string& pointer) {
+  Vocabulary result;
+  for (const auto& [text, id] : tokens.items()) {
+    result.emplace(text, id_of(id, path, fmt::format("{}/{}", pointer, text)));
+  }
+  return result;
 }
 
 class BpeTokenizer : public Tokenizer {
@@ -173,8 +199,8 @@ Merges read_merges(const fs::path& path) {
 
 std::unique_ptr<Tokenizer> load_gpt2_files(const fs::path& vocabulary_path,
                                            const std::string& end_of_text) {
-  Vocabulary vocabulary =
-      format::parse_object(read(vocabulary_path), vocabulary_path.string()).get<Vocabulary>();
+  const json tokens = format::parse_object(read(vocabulary_path), vocabulary_path.string());
+  Vocabulary vocabulary = vocabulary_of(tokens, vocabulary_path, "");
   Merges merges = read_merges(vocabulary_path.parent_path() / "merges.txt");
   const std::string place = vocabulary_path.string();
   Added added;
@@ -214,8 +240,9 @@ Added added_tokens(const json& list, bool normalizes, const fs::path& path) {
                        one.value("single_word", false) ||
                        (normalizes && one.value("normalized", false));
     if (moves) refuse(path, fmt::format("the added token {} is not supported", one.dump()));
-    added.tokens[one.at("content")] = one.at("id");
-    if (one.value("special", false)) added.special.push_back(one.at("id"));
+    const std::uint32_t id = id_of(one.at("id"), path, "/added_tokens");
+    added.tokens[one.at("content")] = id;
+    if (one.value("special", false)) added.special.push_back(id);
   }
   return added;
 }
@@ -236,7 +263,9 @@ BpeOptions options_of(const json& model, const json& pre_tokenizer, const fs::pa
                      .unknown = std::nullopt,
                      .fuse_unknown = model.value("fuse_unk", false)};
   const json unknown = model.value("unk_token", json());
-  if (unknown.is_string() && !options.byte_level) options.unknown = model.at("vocab").at(unknown);
+  if (unknown.is_string() && !options.byte_level) {
+    options.unknown = id_of(model.at("vocab").at(unknown), path, "/model/unk_token");
+  }
   return options;
 }
 
@@ -257,7 +286,7 @@ std::unique_ptr<Tokenizer> load_tokenizer_json(const fs::path& path,
     add_normalizer(normalizer, path.string(), steps);
     add_pre_tokenizer(pre_tokenizer, path.string(), steps);
     return make_bpe(path, std::move(steps),
-                    {.vocabulary = model.at("vocab").get<Vocabulary>(),
+                    {.vocabulary = vocabulary_of(model.at("vocab"), path, "/model/vocab"),
                      .added = std::move(added),
                      .merges = merges_of(model.at("merges")),
                      .options = options,

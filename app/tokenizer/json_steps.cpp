@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <utility>
 
 #include "lib/core/error.h"
 
 namespace scaletrain::app {
 namespace {
+
+constexpr std::size_t kMostGrowth = 256;
 
 using nlohmann::json;
 
@@ -98,14 +101,30 @@ void add_gpt2_words(const std::string& place, Steps& steps) {
 }
 
 void add_normalizer(const json& normalizer, const std::string& place, Steps& steps) {
+  std::size_t growth = 1;  // at most, of a text's bytes
+  const auto grow = [&](const std::string& text) {
+    const std::size_t bytes = std::max<std::size_t>(text.size(), 1);
+    if (bytes <= kMostGrowth / growth) {
+      growth *= bytes;
+      return;
+    }
+    throw core::DataError(
+        place, "/normalizer: its Prepend and Replace make a text too many times longer",
+        fmt::format("texts that they insert have at most {} bytes, multiplied with each other",
+                    kMostGrowth));
+  };
   for_each_of(normalizer, "normalizers", [&](const json& one) {
     const std::string kind = kind_of(one);
     if (kind == "NFC" || kind == "NFD" || kind == "NFKC" || kind == "NFKD") {
       add<NormalForm>(steps, normal_form(kind));
     } else if (kind == "Prepend") {
-      add<Prepend>(steps, one.at("prepend").get<std::string>(), false, false);
+      auto before = one.at("prepend").get<std::string>();
+      grow(before);
+      add<Prepend>(steps, std::move(before), false, false);
     } else if (kind == "Replace") {
-      add<Replace>(steps, pattern_of(one, place), one.at("content").get<std::string>());
+      auto content = one.at("content").get<std::string>();
+      grow(content);
+      add<Replace>(steps, pattern_of(one, place), std::move(content));
     } else {
       refuse(place, one);
     }

@@ -48,8 +48,8 @@ class NodeMemory {
 };
 
 // Of a node that others reach at `addresses`; on the loopback interface where the nodes meet there.
-// Null where the recipe does not ask for
-// it, or there is no secret (launcher/jobs/job_secret.h). Throws core::Error.
+// Null where the recipe does not ask for it, or there is no secret (launcher/jobs/job_secret.h).
+// Throws core::Error.
 std::unique_ptr<NodeMemory> make_node_memory(const recipe::Recipe& recipe,
                                              const Placement& placement,
                                              const std::vector<std::string>& addresses);

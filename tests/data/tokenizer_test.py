@@ -197,6 +197,17 @@ class TokenizerJson(FolderTest):
                 (lambda: written(model=dict(model, merges=["q zzz"])), "which is no token of it"),
                 (lambda: written(model={"type": "BPE"}), "is no tokenizer.json of a BPE"),
                 (lambda: written(added_tokens=stripped), "the added token"),
+                (lambda: written(model=dict(model, vocab=dict(model["vocab"], a=-1))),
+                 "/model/vocab/a: is -1"),
+                (lambda: written(model=dict(model, vocab=dict(model["vocab"], a=10 ** 8))),
+                 "/model/vocab/a: is 100000000"),
+                (lambda: written(added_tokens=[dict(sound["added_tokens"][0], id=2 ** 40)]),
+                 "/added_tokens: is 1099511627776"),
+                (lambda: written(normalizer={"type": "Prepend", "prepend": "x" * 1000}),
+                 "/normalizer: its Prepend and Replace"),
+                (lambda: written(normalizer={"type": "Sequence", "normalizers": 4 * [
+                    {"type": "Replace", "pattern": {"String": "x"}, "content": "x" * 100}]}),
+                 "/normalizer: its Prepend and Replace"),
                 (lambda: self.write("bad.json", "{"), "bad.json"),
                 (lambda: empty, "has neither tokenizer.json nor vocab.json")]:
             with self.subTest(message):
