@@ -61,7 +61,7 @@ TEST_CASE("values of Hugging Face's config that differ are named with both, and 
   // Without the key it is transformers' default.
   CHECK(of_config(R"(, "model_type": "llama")").starts_with("is of a model with norm_eps 1e-06"));
   CHECK(of_config(fmt::format(R"({}, "hidden_act": "gelu")", kLlama))
-            .starts_with(R"(/hidden_act: is "gelu", and "silu" is needed)"));
+            .starts_with(R"(/hidden_act: is "gelu", and "silu" or "swish" is needed)"));
 }
 
 TEST_CASE("a number that was written in fp32 is the same") {

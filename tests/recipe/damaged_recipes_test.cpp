@@ -76,8 +76,9 @@ void add_keys(const json& value, const json::json_pointer& at,
               std::vector<json::json_pointer>& keys) {
   if (!value.is_object()) return;
   for (const auto& [name, inner] : value.items()) {
-    keys.push_back(at / name);
-    add_keys(inner, keys.back(), keys);
+    const json::json_pointer key = at / name;
+    keys.push_back(key);
+    add_keys(inner, key, keys);
   }
 }
 

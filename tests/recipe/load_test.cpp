@@ -142,17 +142,17 @@ TEST_CASE("an empty object is told everything that it lacks") {
         "r.json:1: \"model\" is missing\n"
         "  add \"model\": a model, one of: " +
             names_in(models()) +
-            " (Model architecture, with its initial weights and frozen parameters.)\n"
+            ". Model architecture, with its initial weights and frozen parameters.\n"
             "r.json:1: \"data\" is missing\n"
             "  add \"data\": an object with keys of: train, val, test, extra, image_size, "
             "resize_ramp, eval_resize, eval_filter, context, token_bytes, document_attention, "
             "threads, prefetch, shuffle_shards, order, lanes, samples_per_epoch, bad_samples, "
             "index_cache, cache, normalize, exif_orientation, jpeg, max_pixels, label, "
-            "label_format (Training, validation and test data, and how they are read.)\n"
+            "label_format. Training, validation and test data, and how they are read.\n"
             "r.json:1: \"optimizer\" is missing\n"
             "  add \"optimizer\": an optimizer, one of: " +
             names_in(optimizers()) +
-            " (Optimizer, with learning rate and weight decay.)\n"
+            ". Optimizer, with learning rate and weight decay.\n"
             "r.json:1: none of \"epochs\", \"steps\" is there\n"
             "  add one of them");
 }

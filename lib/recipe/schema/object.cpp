@@ -67,7 +67,7 @@ void Object::read_members(const Node& node, const std::string& pointer, Problems
     } else if (field.required) {
       problems.add(
           node, pointer, fmt::format("\"{}\" is missing", field.name),
-          fmt::format("add \"{}\": {} ({})", field.name, field.type->phrase(), field.help));
+          fmt::format("add \"{}\": {}. {}", field.name, field.type->phrase(), field.help));
     }
   }
   check_groups(node, pointer, problems);

@@ -99,8 +99,8 @@ TEST_CASE("numbers beyond 64 bits are refused, not rounded") {
 }
 
 TEST_CASE("text that is not JSON is told with its line") {
-  CHECK(parse_error("{\"a\": 1,\n}") ==
-        std::string("r.json:2: not JSON: syntax error while parsing object key - unexpected '}'; "
+  CHECK(parse_error("{\"a\": 1,\n,}") ==
+        std::string("r.json:2: not JSON: syntax error while parsing object key - unexpected ','; "
                     "expected string literal") +
             kSyntaxRemedy);
   CHECK(parse_error("{\"a\": NaN}") ==
