@@ -37,9 +37,14 @@ void relax(Json& schema) {
   if (!schema.is_object()) return;
   schema.erase("required");
   schema.erase("oneOf");
-  // Without a name the keys are those of the inherited one.
-  if (schema.contains("if") && schema["if"].contains("not")) {
-    schema["then"].erase("additionalProperties");
+  if (schema.contains("if")) {
+    // Without a name the keys are those of the inherited one. With a name, null removes a key of
+    // the inherited one.
+    if (schema["if"].contains("not")) {
+      schema["then"].erase("additionalProperties");
+    } else if (schema["then"].contains("additionalProperties")) {
+      schema["then"]["additionalProperties"] = {{"type", "null"}};
+    }
   }
   for (const char* const key : {"then", "allOf", "anyOf", "items"}) {
     if (schema.contains(key)) relax(schema[key]);

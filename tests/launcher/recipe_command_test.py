@@ -142,10 +142,11 @@ class PublishedTest(unittest.TestCase):
     def test_they_are_right_and_have_the_batch_of_their_source(self):
         with tempfile.TemporaryDirectory() as text:
             folder = pathlib.Path(text)
-            (folder / "a.tar").write_bytes(b"")
-            (folder / "a.bin").write_bytes(bytes(2 * 200_000))
-            images = ("data.train.shards=a.tar", "data.val.shards=a.tar")
-            tokens = ("data.train.tokens=a.bin", "data.val.tokens=a.bin", "batch.global=64",
+            for name in ("a", "b"):
+                (folder / f"{name}.tar").write_bytes(b"")
+                (folder / f"{name}.bin").write_bytes(bytes(2 * 200_000))
+            images = ("data.train.shards=a.tar", "data.val.shards=b.tar")
+            tokens = ("data.train.tokens=a.bin", "data.val.tokens=b.bin", "batch.global=64",
                       "batch.per_device=8")
             for name, sets, plan in (
                     ("imagenet_resnet50", images, "256 = 32 per device x 1 accumulated x 8 ranks"),
